@@ -1,0 +1,51 @@
+"""The content fingerprint of a table: the sum over its rows of a 128-bit hash of each.
+
+A sum can be computed in parallel, in any order, and added to when rows are appended; the same rows give
+the same fingerprint on any machine, whatever the files, partitions or engine. `native/src/fingerprint.rs`
+says how one row is hashed. It detects differences; it is no protection against somebody who wants to
+forge equal content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from factory import _native
+
+_MODULUS = 1 << 128
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """The sum of row hashes modulo 2^128 and the number of rows."""
+
+    total: int = 0
+    rows: int = 0
+
+    def __add__(self, other: Fingerprint) -> Fingerprint:
+        return Fingerprint((self.total + other.total) % _MODULUS, self.rows + other.rows)
+
+    def __str__(self) -> str:
+        return f"{self.total:032x}-{self.rows}"
+
+    @classmethod
+    def parse(cls, text: str) -> Fingerprint:
+        """The inverse of `str`."""
+        total, _, rows = text.partition("-")
+        return cls(int(total, 16), int(rows))
+
+    @classmethod
+    def of_sum(cls, total: bytes, rows: int) -> Fingerprint:
+        """From the 16 little-endian bytes the native kernel gives."""
+        return cls(int.from_bytes(total, "little"), rows)
+
+
+def fingerprint(batches: Iterable[pa.RecordBatch], columns: Sequence[str]) -> Fingerprint:
+    """The fingerprint of the rows of `batches` over `columns`."""
+    names = list(columns)
+    return sum(
+        (Fingerprint.of_sum(_native.fingerprint(batch, names), batch.num_rows) for batch in batches), Fingerprint()
+    )

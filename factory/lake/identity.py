@@ -1,0 +1,33 @@
+"""The two hashes that name a document: `doc_id` by where it came from, `content_hash` by what it says.
+
+Both are 128 bits of BLAKE2b, written as 32 hex digits, and never change once published: they are
+stored in every table and in every trace.
+
+    doc_id        BLAKE2b-128( len(source) | source | len(key) | key )
+    content_hash  BLAKE2b-128( bytes )
+
+`source` and `key` are UTF-8, each length is 8 bytes, little-endian. The lengths keep ("ab", "c") apart
+from ("a", "bc"). A content hash has no frame, so that `b2sum -l 128 FILE` prints the same digits.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+DIGEST_BYTES = 16
+_LENGTH_BYTES = 8
+
+
+def doc_id(source: str, key: str) -> str:
+    """32 hex digits for the document `key` of `source`; the same on every machine, in every run."""
+    digest = blake2b(digest_size=DIGEST_BYTES)
+    for part in (source.encode(), key.encode()):
+        digest.update(len(part).to_bytes(_LENGTH_BYTES, "little"))
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def content_hash(content: str | bytes) -> str:
+    """32 hex digits for a text (its UTF-8 bytes) or for bytes; equal exactly for equal content."""
+    data = content.encode() if isinstance(content, str) else content
+    return blake2b(data, digest_size=DIGEST_BYTES).hexdigest()

@@ -1,0 +1,55 @@
+"""The lineage of a table, kept in the properties of its snapshots: no second store is needed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+_PREFIX = "factory."
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """What a published snapshot says of itself.
+
+    `upstream` maps `namespace.table` to the snapshot id that was read; `content` is the table's content
+    fingerprint; `config` is the hash of the configuration the asset ran with.
+    """
+
+    asset: str
+    run_id: str
+    code_version: str
+    config: str = ""
+    partition: str = ""
+    upstream: dict[str, int] = field(default_factory=dict)
+    content: str = ""
+
+    def to_properties(self) -> dict[str, str]:
+        """The snapshot properties, `factory.asset` and so on."""
+        return {
+            f"{_PREFIX}asset": self.asset,
+            f"{_PREFIX}run-id": self.run_id,
+            f"{_PREFIX}code-version": self.code_version,
+            f"{_PREFIX}config": self.config,
+            f"{_PREFIX}partition": self.partition,
+            f"{_PREFIX}upstream": json.dumps(self.upstream, sort_keys=True),
+            f"{_PREFIX}content": self.content,
+        }
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> Lineage:
+        """The inverse of `to_properties`; what is absent is empty."""
+
+        def value(name: str) -> str:
+            return properties.get(_PREFIX + name, "")
+
+        return cls(
+            asset=value("asset"),
+            run_id=value("run-id"),
+            code_version=value("code-version"),
+            config=value("config"),
+            partition=value("partition"),
+            upstream=json.loads(value("upstream") or "{}"),
+            content=value("content"),
+        )

@@ -1,0 +1,154 @@
+"""Write-audit-publish: nothing reaches main that was not checked on a branch first.
+
+    main    ---o----------------------------o          (fast-forwarded, in one commit)
+                \\                          /
+    audit_<run>  o---------o--------------o             (dropped by the same commit)
+                 start     rows written   sealed with lineage and content fingerprint
+
+A writer starts a branch, an engine writes rows to it, checks read it, `seal` adds an empty snapshot that
+carries the lineage, and `publish` moves main. That commit holds only if main is still where the branch
+began; otherwise PublishConflict names both snapshots and nothing has changed. After a failed check
+`set_aside` keeps the branch as `failed_<run>` for inspection.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.table import Table, TableProperties
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
+from pyiceberg.table.update import AssertRefSnapshotId, RemoveSnapshotRefUpdate, SetSnapshotRefUpdate, TableUpdate
+
+from factory.errors import PublishConflict
+from factory.lake.fingerprint import Fingerprint, fingerprint
+from factory.lake.lineage import Lineage
+from factory.lake.names import TableName
+from factory.lake.schemas import TableSchema
+from factory.lake.tables import Lake, Published
+
+AUDIT, FAILED = "audit_", "failed_"
+_APPEND_ATTEMPTS = 20
+
+
+@dataclass(frozen=True)
+class Audit:
+    """A write under way: its branch and the snapshot of main it began from (None for an empty main)."""
+
+    table: TableName
+    branch: str
+    began_at: int | None
+
+
+def branch_name(run_id: str) -> str:
+    """The audit branch of a run; letters and digits only, since other names need quoting."""
+    return AUDIT + run_id.replace("-", "")[:12]
+
+
+def head(table: Table, branch: str) -> int | None:
+    """The snapshot id a branch stands at, None where there is no such branch."""
+    reference = table.metadata.refs.get(branch)
+    return reference.snapshot_id if reference else None
+
+
+def seal(lake: Lake, audit: Audit, lineage: Lineage) -> int:
+    """Add an empty snapshot with `lineage` to the branch and give its id."""
+    table = lake.table(audit.table)
+    empty = table.schema().as_arrow().empty_table()
+    table.append(empty, snapshot_properties=lineage.to_properties(), branch=audit.branch)
+    sealed = head(table.refresh(), audit.branch)
+    assert sealed is not None
+    return sealed
+
+
+def publish(lake: Lake, audit: Audit, properties: dict[str, str] | None = None) -> Published:
+    """Move main to the head of the audit branch, drop the branch and set table `properties`, in one commit.
+
+    Raises PublishConflict when main has moved since the audit began.
+    """
+    table = lake.table(audit.table)
+    sealed = head(table, audit.branch)
+    assert sealed is not None, f"{audit.branch} of {audit.table} was never written"
+    _commit(
+        lake,
+        audit,
+        SetSnapshotRefUpdate(ref_name=MAIN_BRANCH, type=SnapshotRefType.BRANCH, snapshot_id=sealed),
+        RemoveSnapshotRefUpdate(ref_name=audit.branch),
+    )
+    if properties and any(table.properties.get(key) != value for key, value in properties.items()):
+        with lake.table(audit.table).transaction() as transaction:
+            transaction.set_properties(properties)
+    return lake.published_at(audit.table, sealed)
+
+
+def set_aside(lake: Lake, audit: Audit) -> str:
+    """Keep the branch of a failed check as `failed_<run>`, dropping an earlier failed one; give its name."""
+    table = lake.table(audit.table)
+    at = head(table, audit.branch)
+    assert at is not None
+    kept = FAILED + audit.branch.removeprefix(AUDIT)
+    earlier = [name for name in table.metadata.refs if name.startswith(FAILED) and name != kept]
+    updates: list[TableUpdate] = [RemoveSnapshotRefUpdate(ref_name=name) for name in (*earlier, audit.branch)]
+    kept_update = SetSnapshotRefUpdate(ref_name=kept, type=SnapshotRefType.BRANCH, snapshot_id=at)
+    lake.catalog.commit_table(table, (), (kept_update, *updates))
+    return kept
+
+
+def drop_branches(lake: Lake, name: TableName, prefix: str) -> list[str]:
+    """Drop every branch of a table whose name starts with `prefix`; give their names."""
+    table = lake.table(name)
+    found = sorted(branch for branch in table.metadata.refs if branch.startswith(prefix))
+    if found:
+        lake.catalog.commit_table(table, (), tuple(RemoveSnapshotRefUpdate(ref_name=branch) for branch in found))
+    return found
+
+
+def append(lake: Lake, name: TableName, schema: TableSchema, rows: pa.Table, lineage: Lineage) -> Published:
+    """Append `rows` to main through PyIceberg, adding their fingerprint to the table's.
+
+    One commit holds the rows and the new fingerprint, so an append that meets another is made again on the
+    newest main; raises PublishConflict when main kept moving.
+    """
+    added = fingerprint(rows.to_batches(), schema.fingerprinted)
+    for _ in range(_APPEND_ATTEMPTS):
+        table = lake.table(name)
+        sealed = replace(lineage, content=str(_content(lake, name, schema) + added))
+        # PyIceberg would retry by itself, with a fingerprint that the other append has made wrong.
+        table.metadata.properties[TableProperties.COMMIT_NUM_RETRIES] = "0"
+        try:
+            table.append(rows, snapshot_properties=sealed.to_properties())
+        except CommitFailedException:
+            continue
+        return lake.published(name)
+    raise PublishConflict(
+        f"Main of {name} moved during each of {_APPEND_ATTEMPTS} attempts to append. Append again, with fewer writers."
+    )
+
+
+def _content(lake: Lake, name: TableName, schema: TableSchema) -> Fingerprint:
+    """The fingerprint of main, computed from its rows where another writer left none."""
+    if lake.table(name).current_snapshot() is None:
+        return Fingerprint()
+    recorded = lake.published(name).lineage.content
+    if recorded:
+        return Fingerprint.parse(recorded)
+    return fingerprint(lake.read(name).to_batches(), schema.fingerprinted)
+
+
+def _commit(lake: Lake, audit: Audit, *updates: TableUpdate) -> None:
+    """Commit `updates` if main is where the audit began; a commit that met another one is tried again."""
+    requirement = AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=audit.began_at)
+    while True:
+        table = lake.table(audit.table)
+        now = head(table, MAIN_BRANCH)
+        if now != audit.began_at:
+            raise PublishConflict(
+                f"Main of {audit.table} moved from snapshot {audit.began_at} to {now} while {audit.branch} was "
+                "written; nothing was published. Run the asset again on the new main."
+            )
+        try:
+            lake.catalog.commit_table(table, (requirement,), updates)
+        except CommitFailedException:
+            continue
+        return

@@ -1,0 +1,290 @@
+"""The declared schemas of the lake's tables.
+
+A schema is declared once, in Arrow, and rendered for PyIceberg (which creates the table) and for Spark
+(which fills it). Nothing is ever inferred from data. A change is additive or a new table, because an
+Iceberg schema is not branched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+UNFINGERPRINTED = frozenset({"partition"})  # columns that say where a row is kept, not what it is
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """The columns of a table and how they are laid out.
+
+    `key` identifies a row; `partition_by` are identity partition columns; `sort_by` is the order in which
+    files and rows are written; `properties` are Iceberg table properties set at creation.
+    """
+
+    columns: pa.Schema
+    key: tuple[str, ...]
+    partition_by: tuple[str, ...] = ()
+    sort_by: tuple[str, ...] = ()
+    properties: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in (*self.key, *self.partition_by, *self.sort_by):
+            assert name in self.columns.names, f"{name} is no column of {self.columns.names}"
+
+    @property
+    def names(self) -> list[str]:
+        """The column names in order."""
+        return list(self.columns.names)
+
+    @property
+    def fingerprinted(self) -> list[str]:
+        """The columns that make up the content, sorted by name."""
+        return sorted(set(self.names) - UNFINGERPRINTED)
+
+
+def _required(name: str, kind: pa.DataType) -> pa.Field:
+    return pa.field(name, kind, nullable=False)
+
+
+def columns(*fields: pa.Field) -> pa.Schema:
+    """A schema of `fields` followed by the column `partition`, which every table has."""
+    return pa.schema([*fields, pa.field("partition", pa.string())])
+
+
+_DOCUMENT = (
+    _required("doc_id", pa.string()),
+    _required("source", pa.string()),
+    _required("key", pa.string()),
+    pa.field("text", pa.string()),
+    _required("content_hash", pa.string()),
+    _required("n_bytes", pa.int64()),
+    _required("media_type", pa.string()),
+    pa.field("content", pa.binary()),
+    pa.field("language", pa.string()),
+    pa.field("repository", pa.string()),
+    pa.field("path", pa.string()),
+    pa.field("revision", pa.string()),
+    pa.field("licence", pa.string()),
+    pa.field("fork_of", pa.string()),
+    pa.field("stars", pa.int64()),
+    pa.field("created_at", pa.timestamp("us", tz="UTC")),
+    pa.field("metadata", pa.map_(pa.string(), pa.string())),
+)
+
+RAW = TableSchema(columns(*_DOCUMENT), key=("doc_id",))
+
+REJECTED = TableSchema(
+    columns(
+        _required("doc_id", pa.string()),
+        _required("source", pa.string()),
+        _required("key", pa.string()),
+        _required("place", pa.string()),  # where in its file: `byte 512`, `line 17`, `row 3`
+        _required("reason", pa.string()),  # one word for counting: `not_utf8`, `not_json`, `not_an_object`, ...
+        _required("detail", pa.string()),  # one sentence for a person
+        _required("n_bytes", pa.int64()),
+        pa.field("sample", pa.binary()),  # its first bytes
+    ),
+    key=("doc_id",),
+)
+
+
+def signals_schema(rules: Sequence[str]) -> TableSchema:
+    """The schema of `signals.<dataset>`: one nullable double a rule, named after it."""
+    return TableSchema(
+        columns(_required("doc_id", pa.string()), *(pa.field(rule, pa.float64()) for rule in rules)), key=("doc_id",)
+    )
+
+
+FILTERED = TableSchema(
+    columns(
+        _required("doc_id", pa.string()),
+        _required("kept", pa.bool_()),
+        pa.field(
+            "rejections",
+            pa.list_(
+                pa.field(
+                    "element",
+                    pa.struct(
+                        [
+                            pa.field("rule", pa.string()),
+                            pa.field("value", pa.float64()),
+                            pa.field("threshold", pa.float64()),
+                        ]
+                    ),
+                )
+            ),
+        ),
+    ),
+    key=("doc_id",),
+    partition_by=("kept",),
+)
+
+VOCABULARY = TableSchema(
+    columns(
+        _required("token", pa.int64()),  # 64-bit hash of the token's bytes
+        _required("document_frequency", pa.int64()),
+        _required("term_frequency", pa.int64()),
+        pa.field("text", pa.string()),  # of frequent tokens only
+    ),
+    key=("token",),
+)
+
+SIGNATURES = TableSchema(
+    columns(
+        _required("doc_id", pa.string()),  # the representative of one distinct text
+        _required("dataset", pa.string()),
+        _required("content_hash", pa.string()),
+        _required("copies", pa.int64()),  # documents that share the text
+        _required("n_tokens", pa.int64()),
+        _required("n_distinct", pa.int64()),
+        pa.field("signature", pa.binary()),  # null for a document without tokens
+        _required("version", pa.string()),  # method, values, bits, seed and vocabulary
+    ),
+    key=("doc_id",),
+)
+
+BUCKETS = TableSchema(
+    columns(
+        _required("band", pa.int32()),
+        _required("bucket", pa.int64()),
+        _required("doc_id", pa.string()),
+    ),
+    key=("band", "bucket", "doc_id"),
+)
+
+EDGES = TableSchema(
+    columns(
+        _required("left", pa.string()),
+        _required("right", pa.string()),
+        _required("estimate", pa.float64()),  # from the two signatures
+        _required("similarity", pa.float64()),  # exact J_W of the two bags
+    ),
+    key=("left", "right"),
+)
+
+COMPONENTS = TableSchema(
+    columns(_required("doc_id", pa.string()), _required("component", pa.string())), key=("doc_id",)
+)
+
+DECISIONS = TableSchema(
+    columns(
+        _required("doc_id", pa.string()),
+        _required("dataset", pa.string()),
+        _required("kept", pa.bool_()),
+        _required("reason", pa.string()),  # `kept`, `exact_copy`, `similar`, `no_tokens`
+        pa.field("duplicate_of", pa.string()),  # a kept document, for every removed one
+        pa.field("similarity", pa.float64()),  # exact J_W with it; 1.0 for an exact copy
+        pa.field("component", pa.string()),
+    ),
+    key=("doc_id",),
+)
+
+DEDUPLICATED = RAW
+
+SYMBOLS = TableSchema(
+    columns(
+        _required("doc_id", pa.string()),
+        _required("repository", pa.string()),
+        _required("path", pa.string()),
+        _required("kind", pa.string()),  # `definition`, `reference`, `import`
+        _required("name", pa.string()),  # dotted for imports
+        _required("count", pa.int64()),
+        _required("resolution", pa.string()),  # `definition`, `local`, `internal`, `builtin`, `external`
+        pa.field("resolved_to", pa.list_(pa.field("element", pa.string()))),  # doc_ids of defining files
+    ),
+    key=("doc_id", "kind", "name"),
+)
+
+DEPENDENCIES = TableSchema(
+    columns(
+        _required("repository", pa.string()),
+        _required("doc_id", pa.string()),  # the dependent
+        _required("depends_on", pa.string()),
+        _required("weight", pa.float64()),
+        _required("kind", pa.string()),  # `import`, `symbol`, `import+symbol`
+        _required("satisfied", pa.bool_()),  # depends_on stands before doc_id
+        _required("in_cycle", pa.bool_()),  # both ends lie in one strongly connected component
+    ),
+    key=("doc_id", "depends_on"),
+)
+
+SORTED = TableSchema(
+    columns(
+        *_DOCUMENT,
+        _required("place", pa.int64()),  # 0 .. n-1 within the repository
+        _required("cycle", pa.int64()),  # number of the strongly connected component, in order of the repository
+        _required("cycle_size", pa.int64()),
+    ),
+    key=("doc_id",),
+)
+
+TOKENIZER = TableSchema(
+    columns(
+        _required("name", pa.string()),
+        _required("n_tokens", pa.int64()),
+        _required("tokenizer", pa.string()),  # the content of a Hugging Face tokenizer.json
+    ),
+    key=("name",),
+)
+
+TOKENIZED = TableSchema(
+    columns(
+        _required("doc_id", pa.string()),
+        _required("repository", pa.string()),  # the doc_id where a document has none
+        _required("place", pa.int64()),
+        _required("tokens", pa.binary()),  # little-endian; width in the table property `factory.token-bytes`
+        _required("n_tokens", pa.int64()),
+    ),
+    key=("doc_id",),
+)
+
+PACKED = TableSchema(
+    columns(
+        _required("ordinal", pa.int64()),
+        _required("tokens", pa.binary()),
+        _required("n_tokens", pa.int64()),
+        _required(
+            "segments",
+            pa.list_(
+                pa.field(
+                    "element",
+                    pa.struct(
+                        [
+                            _required("doc_id", pa.string()),
+                            _required("doc_offset", pa.int64()),
+                            _required("length", pa.int64()),
+                        ]
+                    ),
+                    nullable=False,
+                )
+            ),
+        ),
+        _required("append", pa.int64()),
+        _required("bucket", pa.int64()),
+        _required("chunk", pa.int64()),
+    ),
+    key=("ordinal",),
+    sort_by=("ordinal",),
+    properties={
+        "write.parquet.page-row-limit": "8",
+        "write.distribution-mode": "none",
+    },
+)
+
+PLACEMENTS = TableSchema(
+    columns(
+        _required("doc_id", pa.string()),
+        _required("ordinal", pa.int64()),
+        _required("doc_offset", pa.int64()),
+        _required("length", pa.int64()),
+    ),
+    key=("doc_id", "doc_offset"),
+    sort_by=("doc_id", "doc_offset"),
+    properties={"write.distribution-mode": "none"},
+)
+
+TOKEN_BYTES = "factory.token-bytes"  # table property: bytes a token, 2 or 4
+SEQUENCE_LENGTH = "factory.sequence-length"  # table property: tokens a full packed row holds
+N_BUCKETS = "factory.buckets"  # table property: how many buckets the first append chose

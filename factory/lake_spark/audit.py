@@ -1,0 +1,100 @@
+"""Spark's part of write-audit-publish: start a branch, write rows to it, fingerprint what it holds.
+
+The commit that publishes is in `factory.lake.publish` and needs no Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from factory.lake.fingerprint import Fingerprint, fingerprint
+from factory.lake.names import TableName
+from factory.lake.publish import Audit, branch_name, head
+from factory.lake.schemas import TableSchema
+from factory.lake.tables import Lake
+from factory.lake_spark.read import read_at
+from factory.settings import CATALOG_NAME
+
+
+def begin(spark: SparkSession, lake: Lake, table: TableName, schema: TableSchema, run_id: str) -> Audit:
+    """Start the audit branch of a run at main, creating the table where it is missing.
+
+    A branch that a killed run left under the same name is replaced.
+    """
+    began_at = head(lake.create(table, schema), "main")
+    branch = branch_name(run_id)
+    at = f" AS OF VERSION {began_at}" if began_at is not None else ""
+    spark.sql(f"ALTER TABLE {CATALOG_NAME}.{table} CREATE OR REPLACE BRANCH {branch}{at}")
+    return Audit(table=table, branch=branch, began_at=began_at)
+
+
+def replace_rows(frame: DataFrame, audit: Audit, schema: TableSchema, run_id: str) -> None:
+    """Replace all rows of the branch by those of `frame`."""
+    # `overwritePartitions` would keep old rows where the frame is empty.
+    _writer(frame, audit, schema, run_id).overwrite(F.lit(True))
+
+
+def append_rows(frame: DataFrame, audit: Audit, schema: TableSchema, run_id: str) -> None:
+    """Add the rows of `frame` to the branch."""
+    _writer(frame, audit, schema, run_id).append()
+
+
+def read_branch(spark: SparkSession, lake: Lake, audit: Audit) -> DataFrame:
+    """The rows of the branch as it is now."""
+    at = head(lake.table(audit.table), audit.branch)
+    assert at is not None
+    return read_at(spark, audit.table, at)
+
+
+def content(frame: DataFrame, schema: TableSchema) -> Fingerprint:
+    """The content fingerprint of the rows of `frame`, summed where they are."""
+    columns = schema.fingerprinted
+    sums = frame.select(columns).mapInArrow(_fingerprints(columns), "total binary, rows long").collect()
+    return sum((Fingerprint.of_sum(bytes(row.total), row.rows) for row in sums), Fingerprint())
+
+
+def spark_schema(schema: TableSchema) -> StructType:
+    """The declared columns as Spark types."""
+    return from_arrow_schema(schema.columns)
+
+
+def conform(frame: DataFrame, schema: TableSchema) -> DataFrame:
+    """`frame` with exactly the declared columns, types and order; a missing nullable column is null."""
+    present = set(frame.columns)
+    return frame.select(
+        [
+            (F.col(field.name) if field.name in present or not field.nullable else F.lit(None))
+            .cast(field.dataType)
+            .alias(field.name)
+            for field in spark_schema(schema).fields
+        ]
+    )
+
+
+def _writer(frame: DataFrame, audit: Audit, schema: TableSchema, run_id: str):  # type: ignore[no-untyped-def]
+    rows = conform(frame, schema)
+    if schema.sort_by:
+        rows = rows.sortWithinPartitions(*schema.sort_by)
+    return (
+        rows.writeTo(f"{CATALOG_NAME}.{audit.table}.branch_{audit.branch}")
+        .option("snapshot-property.factory.run-id", run_id)
+        .option("check-nullability", "false")  # Spark infers nullable columns; the writer itself refuses nulls
+        .option("fanout-enabled", "true")
+    )
+
+
+def _fingerprints(columns: Sequence[str]):  # type: ignore[no-untyped-def]
+    def per_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        found = fingerprint(batches, columns)
+        yield pa.RecordBatch.from_pydict(
+            {"total": [found.total.to_bytes(16, "little")], "rows": [found.rows]},
+            schema=pa.schema([("total", pa.binary()), ("rows", pa.int64())]),
+        )
+
+    return per_partition

@@ -1,0 +1,15 @@
+//! `factory._native`: the hot kernels of the Model Factory.
+//!
+//! Every module is one kernel: pure functions over slices, tests beside them, and below them the
+//! thin Python functions that borrow Arrow buffers and release the interpreter lock. Nothing here
+//! reads a file, opens a socket or knows a setting. `factory/_native.pyi` documents each function.
+
+use pyo3::prelude::*;
+
+mod fingerprint;
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    fingerprint::register(module)?;
+    Ok(())
+}

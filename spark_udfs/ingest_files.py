@@ -1,0 +1,140 @@
+"""The text of whole files: opened without following links, read within a limit, decoded as they declare.
+
+Everything that can be wrong with a file is a `BadRecord`, never an exception that ends a run. No
+message holds a path: the row's key says which file it is, below its source's folder.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from spark_udfs.ingest_languages import kind_of
+from spark_udfs.ingest_rows import BadRecord, Origin, Row, document, rejection
+
+MAX_TEXT_BYTES = 32 << 20  # of one document; what is longer is data, not text for a person
+
+
+@dataclass(frozen=True)
+class Input:
+    """A file to read: `name` is its path below the folder `root`, both as the operating system has them."""
+
+    origin: Origin
+    root: bytes
+    name: bytes
+
+    @property
+    def path(self) -> bytes:
+        return os.path.join(self.root, self.name)
+
+    @property
+    def key(self) -> str:
+        """The path below the root; bytes that are no UTF-8 are escaped, and the file is then rejected."""
+        return self.name.decode("utf-8", "backslashreplace")
+
+
+@contextmanager
+def opened(source: Input) -> Iterator[BinaryIO]:
+    """The file, open for reading; raises BadRecord `link`, `not_a_file`, `vanished`, `unreadable`,
+    `name_not_utf8`, and `changed` if the file is another one when the reading is over."""
+    try:
+        source.name.decode()
+    except UnicodeDecodeError as error:
+        raise BadRecord("name_not_utf8", f"Byte {error.start} of the file's name is no UTF-8.") from None
+    try:
+        if stat.S_ISLNK(os.lstat(source.path).st_mode):
+            raise BadRecord("link", "The name is a symbolic link, and links are not followed.")
+        # Without O_NONBLOCK a named pipe would wait for a writer that never comes.
+        descriptor = os.open(source.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            before = os.fstat(file.fileno())
+            if not stat.S_ISREG(before.st_mode):
+                raise BadRecord("not_a_file", "The name is a folder, a pipe or a device, not a file.")
+            yield file
+            after = os.fstat(file.fileno())
+    except OSError as error:
+        raise bad_read(error) from None
+    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+        raise BadRecord("changed", "The file changed while it was read.")
+
+
+def bad_read(error: OSError) -> BadRecord:
+    """The BadRecord for an error of the operating system, without the path its message holds."""
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return BadRecord("vanished", "The file was listed, but it is not there.")
+    return BadRecord("unreadable", f"The file cannot be read: {error.strerror or 'unknown cause'}.")
+
+
+def decode_utf8(data: bytes) -> str:
+    """The text of UTF-8 bytes without a byte order mark; raises BadRecord `not_utf8` at the first bad byte."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadRecord("not_utf8", f"Byte {error.start} is no UTF-8 ({error.reason}).", f"byte {error.start}") from None
+
+
+_COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")
+
+
+def declared_encoding(data: bytes) -> str:
+    """The encoding a Python file declares in its first two lines (PEP 263), `utf-8` where it does not."""
+    for line in re.split(rb"\r\n|\r|\n", data[:4096], maxsplit=2)[:2]:
+        if found := _COOKIE.match(line.removeprefix(b"\xef\xbb\xbf")):
+            return found[1].decode("ascii", "replace").lower()
+        if not _BLANK.match(line):
+            break
+    return "utf-8"
+
+
+def decode_python(data: bytes) -> str:
+    """The text of a Python source file in the encoding it declares.
+
+    Raises BadRecord `not_utf8`, or `wrong_encoding` and `unknown_encoding` for a declared one.
+    """
+    encoding = declared_encoding(data)
+    if encoding.replace("_", "-") in ("utf-8", "utf8", "utf-8-sig"):
+        return decode_utf8(data)
+    try:
+        return data.decode(encoding)
+    except LookupError:
+        raise BadRecord("unknown_encoding", f"The declared encoding `{encoding}` is none that is known.") from None
+    except UnicodeError as error:
+        start = getattr(error, "start", 0)
+        raise BadRecord(
+            "wrong_encoding", f"Byte {start} is none in the declared encoding `{encoding}`.", f"byte {start}"
+        ) from None
+
+
+def read_whole(file: BinaryIO, max_bytes: int) -> bytes:
+    """All bytes of an open file; raises BadRecord `too_large` beyond `max_bytes`."""
+    data = file.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise BadRecord("too_large", f"The file is longer than {max_bytes:,} bytes.", f"byte {max_bytes}")
+    return data
+
+
+def text_file(source: Input, max_bytes: int = MAX_TEXT_BYTES) -> Iterator[Row]:
+    """One row: the file as a document, or why it is none."""
+    kind = kind_of(source.key)
+    n_bytes, data = 0, b""
+    try:
+        with opened(source) as file:
+            n_bytes = os.fstat(file.fileno()).st_size
+            data = file.read(SNIFF_BYTES)
+            file.seek(0)
+            data = read_whole(file, max_bytes)
+        text = decode_python(data) if kind.language == "python" else decode_utf8(data)
+        yield document(
+            source.origin, source.key, text, media_type=kind.media_type, language=kind.language, path=source.key
+        )
+    except BadRecord as bad:
+        yield rejection(source.origin, source.key, bad, n_bytes, data)
+
+
+SNIFF_BYTES = 256

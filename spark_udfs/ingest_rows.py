@@ -1,0 +1,109 @@
+"""Rows of a scan: a document or a rejected record, in one Arrow schema, batched by size.
+
+A reader yields rows of `SCAN`. A row with a `reason` is a rejected record, every other row is a
+document, so one pass over the input gives both tables. Inside a reader a bad record is a `BadRecord`,
+raised where it is found and turned into a row where the record ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from factory.lake.identity import content_hash, doc_id
+from factory.lake.schemas import RAW, REJECTED
+
+Row = dict[str, Any]
+
+# Columns of either table; all may be null, for a row belongs to one of the two.
+SCAN = pa.schema(
+    [
+        *(f.with_nullable(True) for f in RAW.columns),
+        *(f.with_nullable(True) for f in REJECTED.columns if f.name not in RAW.columns.names),
+    ]
+)
+
+SAMPLE_BYTES = 256  # of a rejected record, kept for a person to look at
+BATCH_ROWS = 1024
+BATCH_BYTES = 8 << 20  # text of a batch, before the row that fills it
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What the documents of one input have in common."""
+
+    source: str
+    repository: str | None = None
+    revision: str | None = None
+    licence: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+class BadRecord(Exception):
+    """Why a record is no document: one word for counting, one sentence for a person, a place in its file."""
+
+    def __init__(self, reason: str, detail: str, place: str = "byte 0") -> None:
+        super().__init__(detail)
+        self.reason, self.detail, self.place = reason, detail, place
+
+
+def document(origin: Origin, key: str, text: str, *, media_type: str, **columns: Any) -> Row:
+    """The row of a document; raises BadRecord for a text that is empty or cannot be written as UTF-8.
+
+    `columns` are further columns of `RAW`; their values win over those of `origin`, and their
+    `metadata` is added to its.
+    """
+    try:
+        data = text.encode()
+    except UnicodeEncodeError as error:
+        raise BadRecord(
+            "not_unicode", f"Character {error.start} is half of a surrogate pair, which no UTF-8 text may hold."
+        ) from None
+    if not data:
+        raise BadRecord("empty", "The text is empty.")
+    metadata = {**origin.metadata, **columns.pop("metadata", {})}
+    return {
+        "repository": origin.repository,
+        "revision": origin.revision,
+        "licence": origin.licence,
+        **columns,
+        "doc_id": doc_id(origin.source, key),
+        "source": origin.source,
+        "key": key,
+        "text": text,
+        "content_hash": content_hash(data),
+        "n_bytes": len(data),
+        "media_type": media_type,
+        "metadata": list(metadata.items()) or None,
+    }
+
+
+def rejection(origin: Origin, key: str, bad: BadRecord, n_bytes: int, data: bytes = b"") -> Row:
+    """The row of a rejected record of `n_bytes` bytes that begins with `data`."""
+    return {
+        "doc_id": doc_id(origin.source, key),
+        "source": origin.source,
+        "key": key,
+        "place": bad.place,
+        "reason": bad.reason,
+        "detail": bad.detail,
+        "n_bytes": n_bytes,
+        "sample": data[:SAMPLE_BYTES],
+    }
+
+
+def in_batches(rows: Iterator[Row]) -> Iterator[pa.RecordBatch]:
+    """Arrow batches of `SCAN` that hold about `BATCH_BYTES` of text or `BATCH_ROWS` rows, whichever is less."""
+    held: list[Row] = []
+    n_bytes = 0
+    for row in rows:
+        held.append(row)
+        n_bytes += row["n_bytes"] if row.get("text") else SAMPLE_BYTES
+        if n_bytes >= BATCH_BYTES or len(held) >= BATCH_ROWS:
+            yield pa.RecordBatch.from_pylist(held, schema=SCAN)
+            held, n_bytes = [], 0
+    if held:
+        yield pa.RecordBatch.from_pylist(held, schema=SCAN)
