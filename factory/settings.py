@@ -39,7 +39,7 @@ class Settings(BaseSettings):
     spark_shuffle_partitions: int = Field(4, ge=1, description="partitions of a shuffle")
 
     installation_share: float = Field(
-        0.4, gt=0, le=1, description="share of the installed distributions the demo reads, by hash of the name"
+        0.2, gt=0, le=1, description="share of the installed distributions the demo reads, by hash of the name"
     )
 
     @field_validator("home", "cache")

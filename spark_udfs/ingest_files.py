@@ -30,7 +30,7 @@ class Input:
 
     @property
     def path(self) -> bytes:
-        return os.path.join(self.root, self.name)
+        return self.root + b"/" + self.name
 
     @property
     def key(self) -> str:
@@ -71,11 +71,12 @@ def bad_read(error: OSError) -> BadRecord:
 
 
 def decode_utf8(data: bytes) -> str:
-    """The text of UTF-8 bytes without a byte order mark; raises BadRecord `not_utf8` at the first bad byte."""
+    """The text of UTF-8 bytes without a byte order mark; raises BadRecord `not_utf8` at the first bad one."""
     try:
-        return data.decode("utf-8-sig")
+        return data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        raise BadRecord("not_utf8", f"Byte {error.start} is no UTF-8 ({error.reason}).", f"byte {error.start}") from None
+        detail = f"Byte {error.start} is no UTF-8 ({error.reason})."
+        raise BadRecord("not_utf8", detail, f"byte {error.start}") from None
 
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
@@ -103,7 +104,9 @@ def decode_python(data: bytes) -> str:
     try:
         return data.decode(encoding)
     except LookupError:
-        raise BadRecord("unknown_encoding", f"The declared encoding `{encoding}` is none that is known.") from None
+        raise BadRecord(
+            "unknown_encoding", f"The declared encoding `{encoding}` is none that is known."
+        ) from None
     except UnicodeError as error:
         start = getattr(error, "start", 0)
         raise BadRecord(
@@ -111,12 +114,9 @@ def decode_python(data: bytes) -> str:
         ) from None
 
 
-def read_whole(file: BinaryIO, max_bytes: int) -> bytes:
-    """All bytes of an open file; raises BadRecord `too_large` beyond `max_bytes`."""
-    data = file.read(max_bytes + 1)
-    if len(data) > max_bytes:
-        raise BadRecord("too_large", f"The file is longer than {max_bytes:,} bytes.", f"byte {max_bytes}")
-    return data
+def decode(data: bytes, key: str) -> str:
+    """The text of a file's bytes: Python sources as they declare, everything else as UTF-8."""
+    return decode_python(data) if kind_of(key).language == "python" else decode_utf8(data)
 
 
 def text_file(source: Input, max_bytes: int = MAX_TEXT_BYTES) -> Iterator[Row]:
@@ -126,15 +126,17 @@ def text_file(source: Input, max_bytes: int = MAX_TEXT_BYTES) -> Iterator[Row]:
     try:
         with opened(source) as file:
             n_bytes = os.fstat(file.fileno()).st_size
-            data = file.read(SNIFF_BYTES)
-            file.seek(0)
-            data = read_whole(file, max_bytes)
-        text = decode_python(data) if kind.language == "python" else decode_utf8(data)
+            data = file.read(max_bytes + 1)
+        if len(data) > max_bytes:
+            raise BadRecord("too_large", f"The file is longer than {max_bytes:,} bytes.", f"byte {max_bytes}")
+        text = decode(data, source.key)
         yield document(
-            source.origin, source.key, text, media_type=kind.media_type, language=kind.language, path=source.key
+            source.origin,
+            source.key,
+            text,
+            media_type=kind.media_type,
+            language=kind.language,
+            path=source.key,
         )
     except BadRecord as bad:
         yield rejection(source.origin, source.key, bad, n_bytes, data)
-
-
-SNIFF_BYTES = 256

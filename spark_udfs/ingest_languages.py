@@ -59,7 +59,7 @@ _WITHOUT_EXTENSION = {"authors", "copying", "licence", "license", "notice", "rea
 
 
 def kind_of(path: str) -> Kind:
-    """The kind of a file; the language is None where its name does not say, the media type then plain text."""
+    """The kind of a file; where its name does not say, plain text of no language."""
     name = path.rpartition("/")[2].lower()
     stem, _, extension = name.rpartition(".")
     if extension in _BY_EXTENSION:

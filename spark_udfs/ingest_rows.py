@@ -42,7 +42,7 @@ class Origin:
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-class BadRecord(Exception):
+class BadRecord(Exception):  # noqa: N818 - a fact about data, no fault of ours
     """Why a record is no document: one word for counting, one sentence for a person, a place in its file."""
 
     def __init__(self, reason: str, detail: str, place: str = "byte 0") -> None:
@@ -60,7 +60,8 @@ def document(origin: Origin, key: str, text: str, *, media_type: str, **columns:
         data = text.encode()
     except UnicodeEncodeError as error:
         raise BadRecord(
-            "not_unicode", f"Character {error.start} is half of a surrogate pair, which no UTF-8 text may hold."
+            "not_unicode",
+            f"Character {error.start} is half of a surrogate pair, which no UTF-8 text may hold.",
         ) from None
     if not data:
         raise BadRecord("empty", "The text is empty.")
@@ -96,7 +97,7 @@ def rejection(origin: Origin, key: str, bad: BadRecord, n_bytes: int, data: byte
 
 
 def in_batches(rows: Iterator[Row]) -> Iterator[pa.RecordBatch]:
-    """Arrow batches of `SCAN` that hold about `BATCH_BYTES` of text or `BATCH_ROWS` rows, whichever is less."""
+    """Arrow batches of `SCAN`: about `BATCH_BYTES` of text or `BATCH_ROWS` rows, whichever is less."""
     held: list[Row] = []
     n_bytes = 0
     for row in rows:

@@ -1,0 +1,100 @@
+"""Items of work for the executors: which files are read, from which folder, as documents of what.
+
+Listing happens on the driver and touches names only. Links are listed and never followed, so that a
+loop of links ends and the link itself is recorded as rejected.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+
+from factory.errors import ConfigurationError
+from spark_udfs.ingest import WORK
+from spark_udfs.ingest_rows import Origin
+
+NAMES_AN_ITEM = 64  # text files; a file of many records is an item of its own
+UNWANTED = ("**/.git/**", "**/__pycache__/**")
+
+
+@dataclass(frozen=True)
+class Work:
+    """Files below `root` that one reader turns into documents of one origin."""
+
+    format: str
+    origin: Origin
+    root: bytes
+    names: tuple[bytes, ...]
+
+
+def in_items(
+    format: str, origin: Origin, root: str | os.PathLike[str], names: Iterable[bytes], size: int
+) -> Iterator[Work]:
+    """The names in order, `size` an item."""
+    rest = iter(names)
+    while chunk := tuple(islice(rest, size)):
+        yield Work(format, origin, os.fsencode(root), chunk)
+
+
+def as_table(work: Iterable[Work]) -> pa.Table:
+    """The items as Arrow rows of `WORK`."""
+    rows = [
+        {
+            "format": item.format,
+            **asdict(item.origin),
+            "metadata": list(item.origin.metadata.items()),
+            "root": item.root,
+            "names": list(item.names),
+        }
+        for item in work
+    ]
+    return pa.Table.from_pylist(rows, schema=WORK)
+
+
+def files_below(root: Path, include: Sequence[str], exclude: Sequence[str]) -> Iterator[bytes]:
+    """The paths below a folder that match a pattern of `include` and none of `exclude`, in a fixed order.
+
+    In a pattern `**/` is any number of folders, `*` and `?` stay within one name. Linked folders, and
+    folders that cannot be listed, are given as names themselves: their reader says what they are.
+    Raises ConfigurationError where `root` is no folder.
+    """
+    if not root.is_dir():
+        raise ConfigurationError(f"`{root}` is no folder. Name a folder whose files are to be read.")
+    top = os.fsencode(root)
+    refused: list[OSError] = []
+    wanted, unwanted = _pattern(include), _pattern(exclude)
+    for folder, folders, files in os.walk(top, onerror=refused.append):
+        below = os.path.relpath(folder, top)
+        prefix = b"" if below == b"." else below + b"/"
+        folders[:] = sorted(name for name in folders if not unwanted.fullmatch(prefix + name + b"/"))
+        for name in folders:
+            if Path(os.fsdecode(folder), os.fsdecode(name)).is_symlink():
+                yield prefix + name
+        for name in sorted(files):
+            if wanted.fullmatch(prefix + name) and not unwanted.fullmatch(prefix + name):
+                yield prefix + name
+    for error in refused:
+        yield os.path.relpath(os.fsencode(error.filename), top)
+
+
+_WILDCARDS = re.compile(r"\*\*/|\*\*|\*|\?")
+_REGEX_OF_WILDCARD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+def _pattern(globs: Sequence[str]) -> re.Pattern[bytes]:
+    """One expression for the paths that match any of `globs`; it matches nothing where there are none."""
+    return re.compile(os.fsencode("|".join(map(_regex, globs)) or "(?!)"), re.DOTALL)
+
+
+def _regex(glob: str) -> str:
+    pieces, at = [], 0
+    for found in _WILDCARDS.finditer(glob):
+        pieces += [re.escape(glob[at : found.start()]), _REGEX_OF_WILDCARD[found[0]]]
+        at = found.end()
+    return "".join([*pieces, re.escape(glob[at:])])

@@ -1,0 +1,202 @@
+"""Raw material as two DataFrames, documents and rejected records, from one pass over the input.
+
+`Ingests` lists the input on the driver (names only), deals the names out to the executors and reads
+there. What was read is persisted, so that the two DataFrames of an `Ingested` come from one reading of
+every file; `Ingested.release`, or `Ingests.release` for all of a run, lets it go when both are written.
+
+Invariant: every input (a file, a line, a row, a topic) is in exactly one of the two, and neither holds
+an absolute path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from factory.errors import ConfigurationError
+from factory.ingest.installation import PROSE_REACH, code_work, prose_work, repositories
+from factory.ingest.listing import NAMES_AN_ITEM, UNWANTED, Work, as_table, files_below, in_items
+from factory.lake.schemas import RAW, REJECTED
+from spark_udfs.ingest import WORK, read_work
+from spark_udfs.ingest_files import MAX_TEXT_BYTES
+from spark_udfs.ingest_records import MAPPED_COLUMNS, Fields
+from spark_udfs.ingest_rows import SCAN, Origin
+
+TASKS_A_CORE = 4  # more tasks than cores: items differ in size
+JSONL_FILES = ("**/*.jsonl", "**/*.jsonl.gz", "**/*.jsonl.zst")
+PARQUET_FILES = ("**/*.parquet",)
+
+Paths = str | Path | Sequence[str | Path]
+Patterns = str | Sequence[str]
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """The documents of an input (`RAW`) and its rejected records (`REJECTED`), from one persisted `scan`."""
+
+    documents: DataFrame
+    rejected: DataFrame
+    scan: DataFrame
+
+    def release(self) -> None:
+        """Let go of what was read; using the DataFrames afterwards reads the input again."""
+        self.scan.unpersist()
+
+
+class Ingests:
+    """The readers of raw material, over one SparkSession."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._read: list[Ingested] = []
+
+    def files(
+        self,
+        root: str | Path,
+        include: Patterns = "**/*",
+        exclude: Patterns = UNWANTED,
+        *,
+        source: str | None = None,
+        repository: str | None = None,
+        revision: str | None = None,
+        licence: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> Ingested:
+        """Each file below `root` as a document, its key the path below `root`.
+
+        `include` and `exclude` are glob patterns of that path (`**/` for any folders). `source` is by
+        default the folder's own name. Language and media type go by the extension. Links are rejected,
+        not followed; bytes that are not UTF-8 (or the encoding a Python file declares) are rejected.
+        """
+        folder = Path(root).resolve()
+        origin = Origin(source or folder.name, repository, revision, licence, dict(metadata or {}))
+        names = files_below(folder, _tuple(include), _tuple(exclude))
+        return self._ingest(in_items("text", origin, folder, names, NAMES_AN_ITEM))
+
+    def jsonl(
+        self,
+        paths: Paths,
+        text: str = "text",
+        key: str | None = None,
+        *,
+        source: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        metadata: Sequence[str] = (),
+        language: str | None = None,
+        licence: str | None = None,
+        max_bytes: int = MAX_TEXT_BYTES,
+    ) -> Ingested:
+        """Each line of `.jsonl`, `.jsonl.gz` and `.jsonl.zst` files as a document.
+
+        `paths` are files, or folders that are searched. `text` names the field of the text; `key` the
+        field that identifies a record within `source`, without which it is `file:line`. `columns` maps
+        columns of `RAW` to fields, `metadata` lists fields kept as text. `source` is by default the name
+        of the path given. A line longer than `max_bytes` is rejected without being held.
+        """
+        fields = _fields(text, key, columns, metadata, language, max_bytes)
+        return self._ingest(_record_files("jsonl", paths, JSONL_FILES, source, licence), fields)
+
+    def parquet(
+        self,
+        paths: Paths,
+        text: str = "text",
+        key: str | None = None,
+        *,
+        source: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        metadata: Sequence[str] = (),
+        language: str | None = None,
+        licence: str | None = None,
+        max_bytes: int = MAX_TEXT_BYTES,
+    ) -> Ingested:
+        """Each row of Parquet files as a document; the arguments are those of `jsonl`, a key is `file:row`.
+
+        A file that cannot be read is one rejected record, a row group that breaks likewise.
+        """
+        fields = _fields(text, key, columns, metadata, language, max_bytes)
+        return self._ingest(_record_files("parquet", paths, PARQUET_FILES, source, licence), fields)
+
+    def installation_code(self, share: float) -> Ingested:
+        """The Python sources of this installation: of the repositories whose place is below `share`.
+
+        A repository is the standard library or an installed distribution; see `installation`.
+        """
+        return self._ingest(code_work(repositories(share)))
+
+    def installation_prose(self, share: float) -> Ingested:
+        """Long descriptions, licences, documentation and pydoc's topics of the same repositories and more:
+        those whose place is below `PROSE_REACH * share`."""
+        return self._ingest(prose_work(repositories(PROSE_REACH * share)))
+
+    def release(self) -> None:
+        """Let go of everything read so far."""
+        for ingested in self._read:
+            ingested.release()
+        self._read.clear()
+
+    def _ingest(self, work: Iterable[Work], fields: Fields | None = None) -> Ingested:
+        listed = as_table(work)
+        tasks = max(1, min(listed.num_rows, TASKS_A_CORE * self._spark.sparkContext.defaultParallelism))
+        scan = (
+            self._spark.createDataFrame(listed, from_arrow_schema(WORK))
+            .repartition(tasks)
+            .mapInArrow(partial(read_work, fields=fields or Fields()), from_arrow_schema(SCAN))
+            .persist(StorageLevel.MEMORY_AND_DISK)
+        )
+        ingested = Ingested(
+            documents=scan.where(F.col("reason").isNull()).select(RAW.names),
+            rejected=scan.where(F.col("reason").isNotNull()).select(REJECTED.names),
+            scan=scan,
+        )
+        self._read.append(ingested)
+        return ingested
+
+
+def _tuple(patterns: Patterns) -> tuple[str, ...]:
+    return (patterns,) if isinstance(patterns, str) else tuple(patterns)
+
+
+def _fields(
+    text: str,
+    key: str | None,
+    columns: Mapping[str, str] | None,
+    metadata: Sequence[str],
+    language: str | None,
+    max_bytes: int,
+) -> Fields:
+    pairs = tuple(sorted((columns or {}).items()))
+    for column, _ in pairs:
+        if column not in MAPPED_COLUMNS:
+            known = ", ".join(MAPPED_COLUMNS)
+            raise ConfigurationError(f"`{column}` is no column that a field can fill. Use one of: {known}.")
+    return Fields(text, key, pairs, tuple(metadata), language=language, max_bytes=max_bytes)
+
+
+def _record_files(
+    format: str, paths: Paths, patterns: Sequence[str], source: str | None, licence: str | None
+) -> Iterator[Work]:
+    """An item for each file; raises ConfigurationError for a missing path and for two files of one key."""
+    seen: dict[tuple[str, bytes], Path] = {}
+    for given in [paths] if isinstance(paths, str | Path) else paths:
+        path = Path(given).resolve()
+        if not path.exists():
+            raise ConfigurationError(f"`{given}` does not exist. Name a file, or a folder that holds some.")
+        origin = Origin(source or path.name, licence=licence)
+        root = path if path.is_dir() else path.parent
+        names = files_below(root, patterns, UNWANTED) if path.is_dir() else [path.name.encode()]
+        for item in in_items(format, origin, root, names, 1):
+            other = seen.setdefault((origin.source, item.names[0]), path)
+            if other != path:
+                shared = item.names[0].decode(errors="replace")
+                raise ConfigurationError(
+                    f"`{other}` and `{path}` both hold `{shared}`, which would give two documents one id. "
+                    "Name the folder above both, or give each a source of its own."
+                )
+            yield item

@@ -1,0 +1,106 @@
+"""Documents from JSON lines, plain or compressed by gzip or Zstandard, in bounded memory.
+
+Each line is one record and lands exactly once: as a document, or rejected with `line N` (from 1). A
+line that holds nothing but white space is rejected as `empty`. A stream that ends early or cannot be
+decompressed gives one more rejected record, for the file, at the line where it broke.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import PurePosixPath
+from typing import Any, BinaryIO, NamedTuple
+
+import pyarrow as pa
+
+from spark_udfs.ingest_files import Input, bad_read, decode_utf8, opened
+from spark_udfs.ingest_records import Fields, record
+from spark_udfs.ingest_rows import BadRecord, Origin, Row, rejection
+
+CHUNK_BYTES = 1 << 20
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+
+
+class Line(NamedTuple):
+    """A line without its line feed: its number from 1, its first bytes, and how many it has in all."""
+
+    number: int
+    data: bytes
+    n_bytes: int
+
+
+def lines(read: Callable[[int], bytes], max_bytes: int) -> Iterator[Line]:
+    """The lines of a stream; of a line longer than `max_bytes` that many bytes are held, the rest counted."""
+    number, n_bytes, held = 1, 0, bytearray()
+    while chunk := read(CHUNK_BYTES):
+        *ended, rest = chunk.split(b"\n")
+        for piece in ended:
+            held += piece[: max_bytes - len(held)]
+            yield Line(number, bytes(held), n_bytes + len(piece))
+            number, n_bytes = number + 1, 0
+            held.clear()
+        held += rest[: max_bytes - len(held)]
+        n_bytes += len(rest)
+    if n_bytes:
+        yield Line(number, bytes(held), n_bytes)
+
+
+def parsed(data: bytes) -> dict[str, Any]:
+    """The object a line holds; raises BadRecord `empty`, `not_utf8`, `not_json`, `not_an_object`."""
+    text = decode_utf8(data)
+    if not text.strip():
+        raise BadRecord("empty", "The line is empty.")
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise BadRecord("not_json", f"Character {error.pos} of the line: {error.msg}.") from None
+    except (RecursionError, ValueError) as error:  # too deep; an integer of thousands of digits
+        raise BadRecord("not_json", f"The line holds more than can be read: {error}.") from None
+    if not isinstance(value, dict):
+        raise BadRecord("not_an_object", f"The line holds {type(value).__name__}, not an object.")
+    return value
+
+
+def line_row(origin: Origin, fields: Fields, path: str, line: Line) -> Row:
+    """The row of one line of the file `path`."""
+    place, key = f"line {line.number}", f"{path}:{line.number}"
+    try:
+        if line.n_bytes > fields.max_bytes:
+            raise BadRecord(
+                "too_long", f"The line has {line.n_bytes:,} bytes, the limit is {fields.max_bytes:,}."
+            )
+        return record(origin, fields, key, parsed(line.data), place)
+    except BadRecord as bad:
+        return rejection(origin, key, BadRecord(bad.reason, bad.detail, place), line.n_bytes, line.data)
+
+
+def decompressed(file: BinaryIO, name: str) -> Callable[[int], bytes]:
+    """A reader of the file's content; it raises BadRecord `corrupt` where that breaks off."""
+    compression = COMPRESSIONS.get(PurePosixPath(name).suffix)
+    stream = pa.CompressedInputStream(pa.PythonFile(file, "r"), compression) if compression else file
+
+    def read(n_bytes: int) -> bytes:
+        try:
+            return bytes(stream.read(n_bytes))
+        except OSError as error:
+            if error.errno is not None:
+                raise bad_read(error) from None
+            raise BadRecord("corrupt", f"The compressed stream is broken: {error}.") from None
+
+    return read
+
+
+def jsonl_file(source: Input, fields: Fields) -> Iterator[Row]:
+    """One row a line of the file, and one more if its stream breaks."""
+    number = n_bytes = 0
+    try:
+        with opened(source) as file:
+            n_bytes = os.fstat(file.fileno()).st_size
+            for line in lines(decompressed(file, source.key), fields.max_bytes):
+                number = line.number
+                yield line_row(source.origin, fields, source.key, line)
+    except BadRecord as bad:
+        place = f"line {number + 1}"
+        yield rejection(source.origin, source.key, BadRecord(bad.reason, bad.detail, place), n_bytes)
