@@ -1,0 +1,161 @@
+//! Lines and paragraphs of a text: their number, lengths, ends and repetitions.
+//!
+//! A line ends at a newline or at the end of the text. A blank line holds spaces only. A paragraph is a
+//! maximal run of lines that are not blank.
+
+use memchr::memchr;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::table::Table;
+
+/// What one text holds; buffers are reused from text to text.
+#[derive(Default)]
+pub struct Lines {
+    pub lines: u64,
+    /// Characters of the longest line and of all lines, newlines left out.
+    pub longest: u64,
+    pub characters: u64,
+    /// Lines that are not blank; everything below counts these only.
+    pub written: u64,
+    pub bullets: u64,
+    pub ellipses: u64,
+    /// Lines, and characters in lines, of which an equal stands before.
+    pub duplicates: u64,
+    pub duplicate_characters: u64,
+    /// Lines of which an equal stands anywhere, outer spaces and closing brackets ignored.
+    pub echoes: u64,
+    pub paragraphs: u64,
+    pub duplicate_paragraphs: u64,
+    pub duplicate_paragraph_characters: u64,
+    spans: Vec<(usize, usize)>,
+    paragraph_spans: Vec<(usize, usize)>,
+}
+
+impl Lines {
+    pub fn scan(&mut self, text: &str, table: &mut Table) {
+        let (mut spans, mut paragraphs) = (
+            std::mem::take(&mut self.spans),
+            std::mem::take(&mut self.paragraph_spans),
+        );
+        spans.clear();
+        paragraphs.clear();
+        *self = Lines::default();
+        self.split(text, &mut spans, &mut paragraphs);
+        self.written = spans.len() as u64;
+        self.paragraphs = paragraphs.len() as u64;
+        (self.duplicates, self.duplicate_characters) = duplicates(text, &spans, table);
+        (self.duplicate_paragraphs, self.duplicate_paragraph_characters) =
+            duplicates(text, &paragraphs, table);
+        self.echoes = echoes(text, &spans, table);
+        (self.spans, self.paragraph_spans) = (spans, paragraphs);
+    }
+
+    fn split(&mut self, text: &str, spans: &mut Vec<(usize, usize)>, paragraphs: &mut Vec<(usize, usize)>) {
+        let mut start = 0;
+        let mut in_paragraph = false;
+        while start < text.len() {
+            let end = memchr(b'\n', &text.as_bytes()[start..]).map_or(text.len(), |length| start + length);
+            let line = &text[start..end];
+            let length = line.chars().count() as u64;
+            self.lines += 1;
+            self.characters += length;
+            self.longest = self.longest.max(length);
+            let bare = line.trim();
+            if bare.is_empty() {
+                in_paragraph = false;
+            } else {
+                self.bullets += u64::from(bare.starts_with(['•', '-']));
+                self.ellipses += u64::from(bare.ends_with("...") || bare.ends_with('…'));
+                spans.push((start, end));
+                match paragraphs.last_mut() {
+                    Some(paragraph) if in_paragraph => paragraph.1 = end,
+                    _ => paragraphs.push((start, end)),
+                }
+                in_paragraph = true;
+            }
+            start = end + 1;
+        }
+    }
+}
+
+/// The number and the characters of the spans of which an equal stands before.
+fn duplicates(text: &str, spans: &[(usize, usize)], table: &mut Table) -> (u64, u64) {
+    table.reset(spans.len());
+    let (mut number, mut characters) = (0, 0);
+    for &(start, end) in spans {
+        let span = &text[start..end];
+        let slot = table.add(xxh3_64(span.as_bytes()));
+        if table.slot(slot).count > 1 {
+            number += 1;
+            characters += span.chars().count() as u64;
+        }
+    }
+    (number, characters)
+}
+
+/// The number of the spans of which an equal stands before or after.
+fn echoes(text: &str, spans: &[(usize, usize)], table: &mut Table) -> u64 {
+    table.reset(spans.len());
+    let mut number = 0;
+    for &(start, end) in spans {
+        let bare = text[start..end].trim();
+        if bare == "}," || bare.chars().nth(1).is_none() {
+            continue;
+        }
+        let slot = table.add(xxh3_64(bare.as_bytes()));
+        number += match table.slot(slot).count {
+            1 => 0,
+            2 => 2, // the second one makes an echo of the first, too
+            _ => 1,
+        };
+    }
+    number
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(text: &str) -> Lines {
+        let mut lines = Lines::default();
+        let mut table = Table::default();
+        lines.scan("some\ntext\n\nbefore", &mut table);
+        lines.scan(text, &mut table);
+        lines
+    }
+
+    #[test]
+    fn a_last_newline_begins_no_line() {
+        assert_eq!(measured("").lines, 0);
+        assert_eq!(measured("a").lines, 1);
+        assert_eq!(measured("a\n").lines, 1);
+        assert_eq!(measured("\n\n").lines, 2);
+        assert_eq!(measured("\n\n").written, 0);
+    }
+
+    #[test]
+    fn lengths_are_in_characters() {
+        let lines = measured("日本\nabc\r\n");
+        assert_eq!((lines.longest, lines.characters), (4, 6));
+    }
+
+    #[test]
+    fn a_paragraph_ends_at_a_blank_line_even_if_it_holds_spaces() {
+        let lines = measured("a\nb\n \t\na\nb\n\nc");
+        assert_eq!((lines.paragraphs, lines.duplicate_paragraphs), (3, 1));
+        assert_eq!(lines.duplicate_paragraph_characters, 3);
+        assert_eq!((lines.duplicates, lines.duplicate_characters), (2, 2));
+    }
+
+    #[test]
+    fn every_copy_of_a_line_echoes_except_brackets() {
+        let lines = measured("  return x\nreturn x\nreturn x\n}\n}\n},\n},\nother");
+        assert_eq!(lines.echoes, 3);
+    }
+
+    #[test]
+    fn bullets_and_ellipses_are_seen_through_spaces() {
+        let lines = measured(" - one...\n\u{2003}• two… \n\n* three . . .");
+        assert_eq!((lines.written, lines.bullets, lines.ellipses), (3, 2, 2));
+    }
+}

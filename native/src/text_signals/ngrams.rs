@@ -1,0 +1,173 @@
+//! Characters in the most frequent n-grams and in repeated n-grams, for n = 2 .. 10, from word hashes.
+//!
+//! The hash of the n-gram at a word is that of the (n-1)-gram there, times an odd constant, plus the next
+//! word's hash. An n-gram can only be repeated where the (n-1)-gram is, so each n looks at the positions
+//! that are left, usually few after n = 4. Two different n-grams of one text share a hash with a
+//! probability of about 2^-63.
+
+use super::table::Table;
+use super::words::Words;
+
+pub const LONGEST: usize = 10;
+const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Characters by n; `None` where the text has fewer than n words. Entries below 2 are unused.
+#[derive(Default)]
+pub struct Ngrams {
+    /// Of the most frequent n-gram (the first to occur among equals), its words joined by one space:
+    /// length times occurrences. 0 where none occurs twice.
+    pub top: [Option<u64>; LONGEST + 1],
+    /// Of the n-grams that occurred before, from left to right, none overlapping another; without spaces.
+    pub repeated: [Option<u64>; LONGEST + 1],
+    positions: Vec<Position>,
+}
+
+#[derive(Clone, Copy)]
+struct Position {
+    hash: u64,
+    word: u32,
+    slot: u32,
+}
+
+impl Ngrams {
+    pub fn scan(&mut self, words: &Words, table: &mut Table) {
+        self.top = Default::default();
+        self.repeated = Default::default();
+        self.positions.clear();
+        self.positions
+            .extend(words.hashes.iter().enumerate().map(|(word, &hash)| Position {
+                hash,
+                word: word as u32,
+                slot: 0,
+            }));
+        for n in 2..=LONGEST.min(words.hashes.len()) {
+            self.lengthen(words, n);
+            self.count(table);
+            self.top[n] = Some(self.top_characters(words, n, table));
+            self.repeated[n] = Some(self.repeated_characters(words, n, table));
+            self.positions
+                .retain(|position| table.slot(position.slot as usize).count > 1);
+        }
+    }
+
+    /// Makes n-grams of the (n-1)-grams; those at the end of the text have no next word.
+    fn lengthen(&mut self, words: &Words, n: usize) {
+        let last = words.hashes.len() - n;
+        while self
+            .positions
+            .last()
+            .is_some_and(|position| position.word as usize > last)
+        {
+            self.positions.pop();
+        }
+        for position in &mut self.positions {
+            let next = words.hashes[position.word as usize + n - 1];
+            position.hash = position.hash.wrapping_mul(BASE).wrapping_add(next);
+        }
+    }
+
+    fn count(&mut self, table: &mut Table) {
+        table.reset(self.positions.len());
+        for position in &mut self.positions {
+            position.slot = table.add(position.hash) as u32;
+        }
+    }
+
+    fn top_characters(&self, words: &Words, n: usize, table: &mut Table) -> u64 {
+        let mut most = 1;
+        let mut characters = 0;
+        for position in &self.positions {
+            let count = table.slot(position.slot as usize).count;
+            if count > most {
+                most = count;
+                characters = u64::from(count) * (length(words, position.word, n) + n as u64 - 1);
+            }
+        }
+        characters
+    }
+
+    fn repeated_characters(&self, words: &Words, n: usize, table: &mut Table) -> u64 {
+        let mut characters = 0;
+        let mut next = 0;
+        for position in &self.positions {
+            if position.word < next {
+                continue;
+            }
+            let slot = table.slot(position.slot as usize);
+            if slot.seen {
+                characters += length(words, position.word, n);
+                next = position.word + n as u32;
+            }
+            slot.seen = true;
+        }
+        characters
+    }
+}
+
+fn length(words: &Words, first: u32, n: usize) -> u64 {
+    let first = first as usize;
+    words.ends[first + n] - words.ends[first]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{HashMap, HashSet};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn measured(text: &str) -> Ngrams {
+        let mut words = Words::default();
+        words.scan(text, true);
+        let mut ngrams = Ngrams::default();
+        ngrams.scan(&words, &mut Table::default());
+        ngrams
+    }
+
+    fn top(words: &[&str], n: usize) -> Option<u64> {
+        let mut counts: HashMap<&[&str], u64> = HashMap::new();
+        for gram in words.windows(n) {
+            *counts.entry(gram).or_default() += 1;
+        }
+        let most = *counts.values().max()?;
+        let first = words.windows(n).find(|gram| counts[gram] == most)?;
+        Some(if most == 1 {
+            0
+        } else {
+            most * first.join(" ").len() as u64
+        })
+    }
+
+    fn repeated(words: &[&str], n: usize) -> Option<u64> {
+        let mut seen: HashSet<&[&str]> = HashSet::new();
+        let (mut at, mut characters) = (0, 0);
+        while at + n <= words.len() {
+            if seen.insert(&words[at..at + n]) {
+                at += 1;
+            } else {
+                characters += words[at..at + n].concat().len() as u64;
+                at += n;
+            }
+        }
+        (words.len() >= n).then_some(characters)
+    }
+
+    proptest! {
+        #[test]
+        fn pruned_walks_equal_the_plain_ones(words in prop::collection::vec("a|b|cc", 0..60)) {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let ngrams = measured(&words.join(" "));
+            for n in 2..=LONGEST {
+                prop_assert_eq!(ngrams.top[n], top(&words, n), "top {}", n);
+                prop_assert_eq!(ngrams.repeated[n], repeated(&words, n), "repeated {}", n);
+            }
+        }
+    }
+
+    #[test]
+    fn an_ngram_seen_once_does_not_count() {
+        assert_eq!(measured("one two three").top[2], Some(0));
+        assert_eq!(measured("one").top[2], None);
+    }
+}

@@ -1,0 +1,222 @@
+//! Words and characters of a text, counted in one walk over its bytes.
+//!
+//! A word is a maximal run of characters that are no space, punctuation included. Its core is what lies
+//! between its first and its last letter or number; a word without a core is a symbol. Cores give the
+//! number of words, their lengths and the stop words; whole words give the n-grams.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::characters::{self, ALPHANUMERIC, ASCII, DIGIT, DOT, ENCODED, HASH, LETTER, SPACE};
+
+const ENCODED_RUN: usize = 64; // OpenCoder: characters from which a run counts as encoded data
+
+/// What one text holds; buffers are reused from text to text.
+#[derive(Default)]
+pub struct Words {
+    /// A hash of every word, in order; empty unless asked for.
+    pub hashes: Vec<u64>,
+    /// Characters in all words up to and with each, with a leading 0: `n + 1` values; empty unless asked for.
+    pub ends: Vec<u64>,
+    pub words: u64,
+    pub cores: u64,
+    pub core_characters: u64,
+    pub words_with_letter: u64,
+    /// One bit for each stop word that occurs.
+    pub stop_words: u8,
+    pub characters: u64,
+    pub spaces: u64,
+    pub letters: u64,
+    pub digits: u64,
+    pub hash_signs: u64,
+    pub ellipses: u64,
+    pub replacements: u64,
+    pub longest_encoded: u64,
+    /// Characters in encoded runs of at least 64.
+    pub encoded: u64,
+}
+
+impl Words {
+    pub fn scan(&mut self, text: &str, keep: bool) {
+        let (mut hashes, mut ends) = (std::mem::take(&mut self.hashes), std::mem::take(&mut self.ends));
+        hashes.clear();
+        ends.clear();
+        *self = Words {
+            hashes,
+            ends,
+            ..Words::default()
+        };
+        if keep {
+            self.ends.push(0);
+        }
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        let mut total = 0;
+        while at < bytes.len() {
+            let (class, width) = class_at(text, at);
+            if class & SPACE != 0 {
+                self.spaces += 1;
+                at += width;
+                continue;
+            }
+            let (end, length) = self.word(text, at);
+            if keep {
+                total += length;
+                self.hashes.push(xxh3_64(&bytes[at..end]));
+                self.ends.push(total);
+            }
+            self.characters += length;
+            at = end;
+        }
+        self.characters += self.spaces;
+    }
+
+    /// Counts the word that starts at byte `start`; returns where it ends and its characters.
+    fn word(&mut self, text: &str, start: usize) -> (usize, u64) {
+        let bytes = text.as_bytes();
+        let mut any = 0;
+        let mut length = 0;
+        let mut core: Option<(usize, u64)> = None; // its first byte and character
+        let (mut core_end, mut core_last) = (0, 0);
+        let mut at = start;
+        while at < bytes.len() {
+            let (class, width) = class_at(text, at);
+            if class & SPACE != 0 {
+                break;
+            }
+            any |= class;
+            if class & ALPHANUMERIC != 0 {
+                core.get_or_insert((at, length));
+                core_end = at + width;
+                core_last = length;
+                self.letters += u64::from(class & LETTER != 0);
+                self.digits += u64::from(class & DIGIT != 0);
+            } else if class & HASH != 0 {
+                self.hash_signs += 1;
+            } else if width == 3 {
+                self.ellipses += u64::from(&bytes[at..at + 3] == "…".as_bytes());
+                self.replacements += u64::from(&bytes[at..at + 3] == "\u{fffd}".as_bytes());
+            }
+            length += 1;
+            at += width;
+        }
+        self.words += 1;
+        self.words_with_letter += u64::from(any & LETTER != 0);
+        if let Some((core_start, core_first)) = core {
+            self.cores += 1;
+            self.core_characters += core_last - core_first + 1;
+            self.stop_words |= stop_word(&bytes[core_start..core_end]);
+        }
+        let word = &bytes[start..at];
+        if any & DOT != 0 {
+            self.ellipses += ellipses(word);
+        }
+        if any & ENCODED != 0 && word.len() > self.longest_encoded.min(ENCODED_RUN as u64 - 1) as usize {
+            self.encoded_runs(word);
+        }
+        (at, length)
+    }
+
+    fn encoded_runs(&mut self, word: &[u8]) {
+        for run in word.split(|byte| ASCII[*byte as usize] & ENCODED == 0) {
+            self.longest_encoded = self.longest_encoded.max(run.len() as u64);
+            if run.len() >= ENCODED_RUN {
+                self.encoded += run.len() as u64;
+            }
+        }
+    }
+}
+
+/// The classes and the width in bytes of the character at byte `at`, which begins one.
+#[inline]
+fn class_at(text: &str, at: usize) -> (u8, usize) {
+    let byte = text.as_bytes()[at];
+    if byte < 128 {
+        return (ASCII[byte as usize], 1);
+    }
+    let character = text[at..].chars().next().unwrap_or_default();
+    (characters::class(character), character.len_utf8())
+}
+
+/// The number of `...` in `word`, not overlapping.
+fn ellipses(word: &[u8]) -> u64 {
+    word.split(|byte| *byte != b'.')
+        .map(|dots| dots.len() as u64 / 3)
+        .sum()
+}
+
+/// The bit of a stop word of the Gopher paper, 0 for any other word; the case of ASCII is ignored.
+fn stop_word(core: &[u8]) -> u8 {
+    if !(2..=4).contains(&core.len()) {
+        return 0;
+    }
+    let mut lower = [0; 4];
+    for (to, from) in lower.iter_mut().zip(core) {
+        *to = from.to_ascii_lowercase();
+    }
+    match &lower {
+        b"the\0" => 1,
+        b"be\0\0" => 2,
+        b"to\0\0" => 4,
+        b"of\0\0" => 8,
+        b"and\0" => 16,
+        b"that" => 32,
+        b"have" => 64,
+        b"with" => 128,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scanned(text: &str) -> Words {
+        let mut words = Words::default();
+        words.scan("what was here before", true);
+        words.scan(text, true);
+        words
+    }
+
+    #[test]
+    fn a_core_is_a_word_without_its_outer_punctuation() {
+        let words = scanned("  (don't) C++ -- naïve!\u{a0}日本。");
+        assert_eq!((words.words, words.cores), (5, 4));
+        assert_eq!(words.core_characters, 5 + 1 + 5 + 2);
+        assert_eq!(words.ends, [0, 7, 10, 12, 18, 21]);
+        assert_eq!(words.characters, 27);
+        assert_eq!(words.spaces, 6);
+    }
+
+    #[test]
+    fn stop_words_are_found_inside_punctuation_and_in_any_case() {
+        assert_eq!(scanned("\"The\" thee and, and").stop_words.count_ones(), 2);
+        assert_eq!(scanned("THE BE TO OF AND THAT HAVE WITH").stop_words, 255);
+        assert_eq!(scanned("then bee too often\0").stop_words, 0);
+        assert_eq!(scanned("be\0x").stop_words, 0);
+    }
+
+    #[test]
+    fn ellipses_do_not_overlap() {
+        assert_eq!(scanned("....... a... b.. …").ellipses, 4);
+    }
+
+    #[test]
+    fn encoded_runs_are_measured_inside_words() {
+        let text = format!(
+            "x=\"{}\" {} {}",
+            "Qk".repeat(50),
+            "a/b+".repeat(16),
+            "f".repeat(63)
+        );
+        let words = scanned(&text);
+        assert_eq!((words.longest_encoded, words.encoded), (100, 164));
+        assert_eq!(scanned("short,words").longest_encoded, 5);
+    }
+
+    #[test]
+    fn nothing_is_counted_in_nothing() {
+        let words = scanned("");
+        assert_eq!((words.characters, words.words, words.ends.len()), (0, 0, 1));
+        assert_eq!(scanned(" \n\u{3000}").spaces, 3);
+    }
+}
