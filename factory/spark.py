@@ -154,3 +154,18 @@ def _log_configuration(scratch: Path) -> Path:
             f"The folder {scratch} cannot be written ({error.strerror}). Set FACTORY_HOME to a folder you can write."
         ) from error
     return target
+
+
+def _fetch_jars() -> None:
+    """Let Spark fetch the jars of the embedded lake into the cache, in a lake that is thrown away."""
+    configured = Settings()
+    with tempfile.TemporaryDirectory() as folder:
+        throwaway = configured.model_copy(update={"home": Path(folder)})
+        if "spark.jars" in _jars(throwaway):
+            return
+        sys.stdout.write("Fetching Spark's jars (once) ...\n")
+        build_session(throwaway).stop()
+
+
+if __name__ == "__main__":
+    _fetch_jars()

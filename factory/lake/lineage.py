@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 _PREFIX = "factory."
 
@@ -36,6 +36,10 @@ class Lineage:
             f"{_PREFIX}upstream": json.dumps(self.upstream, sort_keys=True),
             f"{_PREFIX}content": self.content,
         }
+
+    def with_content(self, content: str) -> Lineage:
+        """The same lineage of a table with this content fingerprint."""
+        return replace(self, content=content)
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> Lineage:

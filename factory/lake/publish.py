@@ -13,7 +13,7 @@ began; otherwise PublishConflict names both snapshots and nothing has changed. A
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyiceberg.exceptions import CommitFailedException
@@ -113,7 +113,7 @@ def append(lake: Lake, name: TableName, schema: TableSchema, rows: pa.Table, lin
     added = fingerprint(rows.to_batches(), schema.fingerprinted)
     for _ in range(_APPEND_ATTEMPTS):
         table = lake.table(name)
-        sealed = replace(lineage, content=str(_content(lake, name, schema) + added))
+        sealed = lineage.with_content(str(_content(lake, name, schema) + added))
         # PyIceberg would retry by itself, with a fingerprint that the other append has made wrong.
         table.metadata.properties[TableProperties.COMMIT_NUM_RETRIES] = "0"
         try:

@@ -7,9 +7,16 @@
 use pyo3::prelude::*;
 
 mod fingerprint;
+mod packing;
+mod packing_runs;
+mod text_signals;
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__source_hash__", env!("FACTORY_SOURCE_HASH"))?;
     fingerprint::register(module)?;
+    text_signals::register(module)?;
+    packing::register(module)?;
+    packing_runs::register(module)?;
     Ok(())
 }

@@ -1,0 +1,75 @@
+# Every target is a line or two that also works by hand inside the virtual environment.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+NATIVE_SOURCES := $(shell find native -name '*.rs' -not -path '*/target/*') native/Cargo.toml
+WORKERS ?= 2
+SHARE ?=
+NAME ?= line
+
+export PYO3_PYTHON := $(abspath $(BIN)/python)
+export CARGO_TERM_QUIET ?= true
+
+.DEFAULT_GOAL := help
+.PHONY: help prerequisites setup demo ui serve test test-native lint format proto bench clean
+
+##@ Use
+help: ## Show this help
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: setup ## Run the whole line on this Python installation (SHARE=0.1 takes less of it, SHARE=1 all)
+	@$(if $(SHARE),FACTORY_INSTALLATION_SHARE=$(SHARE)) $(BIN)/factory demo
+
+ui: setup ## Open the Dagster UI on the same lake (PORT=3000)
+	@$(BIN)/factory ui $(if $(PORT),--port $(PORT))
+
+serve: setup ## Serve the lake's blends over gRPC (PORT=50051)
+	@$(BIN)/factory serve $(if $(PORT),--port $(PORT))
+
+##@ Develop
+setup: $(VENV)/.installed $(VENV)/.native $(VENV)/.jars ## Create the environment: packages, native module, Spark's jars
+
+test: setup ## Run all tests
+	@cd native && cargo test --release
+	@$(BIN)/pytest -n $(WORKERS) --dist loadfile
+
+lint: setup ## Check style, types, layers and the native crate
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@cd native && cargo fmt --check && cargo clippy --release --all-targets -- -D warnings
+
+format: setup ## Format Python and Rust
+	@$(BIN)/ruff check --fix . && $(BIN)/ruff format . && cd native && cargo fmt
+
+proto: setup ## Generate the gRPC code from the .proto files
+	@$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. --grpc_python_out=. blender/proto/blender/v1/blender.proto
+
+bench: setup ## Measure (NAME=line)
+	@$(BIN)/python -m bench $(NAME)
+
+clean: ## Remove the lake and the build (not the environment, not the cache)
+	rm -rf .factory native/target
+
+prerequisites:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed. Install one, or name it: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "Python's venv module is missing. Install it (Debian: apt-get install python3-venv)." >&2; exit 1; }
+	@command -v cargo >/dev/null || { echo "No Rust compiler was found, and the native kernels need one. Install it (https://rustup.rs, or Debian: apt-get install cargo)." >&2; exit 1; }
+	@command -v cc >/dev/null || { echo "No C linker was found, and Rust needs one. Install it (Debian: apt-get install gcc)." >&2; exit 1; }
+	@command -v java >/dev/null || [ -x "$$JAVA_HOME/bin/java" ] || { echo "No Java was found, and Spark needs a JVM of version 17 or newer. Install one (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME." >&2; exit 1; }
+
+$(VENV)/.installed: pyproject.toml constraints.txt | prerequisites
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing packages into $(VENV) (a minute or two, once) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt maturin
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	@touch $@ $(VENV)/.native
+
+$(VENV)/.native: $(NATIVE_SOURCES) | $(VENV)/.installed
+	@echo "Building the native module ..."
+	@$(BIN)/maturin develop --release --quiet --skip-install
+	@touch $@
+
+$(VENV)/.jars: factory/spark.py | $(VENV)/.installed $(VENV)/.native
+	@$(BIN)/python -m factory.spark
+	@touch $@

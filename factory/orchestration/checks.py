@@ -1,0 +1,57 @@
+"""Checks of a table's rows, all of one table answered by one query over its audit branch.
+
+A check is an SQL aggregate that counts violations; it passes when the count is zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from factory.lake.schemas import TableSchema
+
+
+@dataclass(frozen=True)
+class Check:
+    """A named aggregate over `columns` that counts violations."""
+
+    name: str
+    violations: str
+    columns: tuple[str, ...]
+    description: str
+
+
+def unique(*columns: str) -> Check:
+    """No two rows agree on `columns`."""
+    key = ", ".join(columns)
+    return Check(
+        name=f"unique_{'_'.join(columns)}",
+        violations=f"count(1) - count(DISTINCT {key})",
+        columns=columns,
+        description=f"No two rows agree on ({key}).",
+    )
+
+
+def holds(name: str, condition: str, *columns: str) -> Check:
+    """`condition`, an SQL expression over `columns`, is true in every row."""
+    return Check(name, f"count_if(NOT coalesce({condition}, false))", columns, f"{condition} in every row.")
+
+
+def aggregate(name: str, violations: str, description: str, *columns: str) -> Check:
+    """`violations`, an SQL aggregate over `columns`, is zero."""
+    return Check(name, violations, columns, description)
+
+
+def checks_of(schema: TableSchema, checks: Sequence[Check] = ()) -> list[Check]:
+    """The key of the schema is unique, and `checks`."""
+    return [unique(*schema.key), *checks]
+
+
+def violations(rows: DataFrame, checks: Sequence[Check]) -> dict[str, int]:
+    """How many violations each check finds in `rows`."""
+    found = rows.agg(*[F.expr(check.violations).alias(check.name) for check in checks]).first()
+    assert found is not None
+    return {check.name: int(found[check.name] or 0) for check in checks}

@@ -1,0 +1,29 @@
+"""Upstream tables as lazy DataFrames, pinned to the snapshot the run resolved. It only loads."""
+
+from __future__ import annotations
+
+import dagster as dg
+from pyspark.sql import DataFrame
+
+from factory.lake.names import TableName
+from factory.lake_spark.read import read_at
+
+
+class TableInputs(dg.IOManager):
+    """Loads an upstream argument; tables are written by `table_asset`, before Dagster hears of them."""
+
+    def load_input(self, context: dg.InputContext) -> DataFrame:
+        """The rows of the upstream table at the run's snapshot of it."""
+        table = TableName(*context.asset_key.path)
+        published = context.resources.lake.pin(table)
+        return read_at(context.resources.pyspark.spark_session, table, published.snapshot_id)
+
+    def handle_output(self, context: dg.OutputContext, obj: object) -> None:
+        """Never called: `table_asset` yields results without a value."""
+        raise AssertionError(f"{context.asset_key} returned {type(obj)} to Dagster")
+
+
+@dg.io_manager(required_resource_keys={"lake", "pyspark"}, description="Tables of the lake at pinned snapshots.")
+def tables(_init: dg.InitResourceContext) -> TableInputs:
+    """The io manager of every table asset."""
+    return TableInputs()

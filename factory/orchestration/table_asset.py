@@ -1,0 +1,208 @@
+"""`@table_asset`: a function that returns a DataFrame, declared as a table of the lake.
+
+    @table_asset(namespace="filtered", group_name="natural_language", schema=FILTERED)
+    def web(context, signals_web: DataFrame) -> DataFrame:
+        return decide(signals_web, RULES)
+
+    @table_asset(namespace="raw", group_name="code", schema=RAW, beside={"rejected": REJECTED})
+    def sources(context, ingests) -> Tables:
+        found = ingests.files("checkouts", include="**/*.py")
+        return Tables(found.documents, {"rejected": found.rejected})
+
+`context`, `pyspark` and `ingests` are given where they are named; every other argument is an upstream
+table, `signals_web` meaning `signals.web`, and arrives as a lazy DataFrame pinned to its snapshot. What
+the function returns is written to an audit branch, checked there and published; only then does Dagster
+hear of a materialization (`factory.orchestration.publication`). The undecorated function stays reachable
+through `source_function`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import dagster as dg
+from pydantic import BaseModel
+from pyspark.sql import DataFrame
+
+from factory.errors import ConfigurationError, FactoryError
+from factory.lake.names import TableName
+from factory.lake.schemas import TableSchema
+from factory.orchestration.checks import Check, checks_of
+from factory.orchestration.code_version import code_version
+from factory.orchestration.publication import Declaration, Output, Tables, materialize
+
+GIVEN = ("context", "pyspark", "ingests")
+_FUNCTIONS: dict[dg.AssetKey, Callable[..., DataFrame | Tables]] = {}
+
+
+def table_asset(
+    *,
+    namespace: str,
+    schema: TableSchema,
+    group_name: str,
+    name: str | None = None,
+    beside: Mapping[str, TableSchema] | None = None,
+    upstream: Mapping[str, TableName] | None = None,
+    checks: Sequence[Check] = (),
+    config: BaseModel | Mapping[str, Any] | None = None,
+    chart: Callable[[DataFrame], str] | None = None,
+    description: str | None = None,
+    owners: Sequence[str] = (),
+    tags: Mapping[str, str] | None = None,
+    retry_policy: dg.RetryPolicy | None = None,
+) -> Callable[[Callable[..., DataFrame | Tables]], dg.AssetsDefinition]:
+    """Declare the decorated function as the asset of a table.
+
+    `name` is the function's unless given; `beside` declares further tables written with it, by suffix;
+    `upstream` names the table of each argument whose own name does not; `checks` are added to the uniqueness of the key; `config` is whatever decides the rows besides code
+    and upstream tables; `chart` draws a picture of the published rows (an SVG) for the Dagster UI.
+
+    Raises ConfigurationError at decoration for a wrong table name or a check on an undeclared column.
+    """
+
+    def declare(function: Callable[..., DataFrame | Tables]) -> dg.AssetsDefinition:
+        table = TableName(namespace, name or function.__name__)
+        outputs = [Output(table.suffixed(suffix), of, checks_of(of)) for suffix, of in (beside or {}).items()]
+        outputs.append(Output(table, schema, checks_of(schema, checks)))
+        for output in outputs:
+            _require_columns(output)
+        declaration = Declaration(
+            table=table,
+            outputs=tuple(outputs),
+            upstream=_upstream(function, upstream or {}),
+            code_version=code_version(function, table.stage),
+            config=_config_hash(config),
+            chart=chart,
+        )
+        asset = _multi_asset(
+            function,
+            declaration,
+            group_name=group_name,
+            description=description or inspect.getdoc(function),
+            owners=owners,
+            tags={"stage": table.stage, **(tags or {})},
+            retry_policy=retry_policy or dg.RetryPolicy(max_retries=1),
+        )
+        _FUNCTIONS[dg.AssetKey(table.identifier)] = function
+        return asset
+
+    return declare
+
+
+def source_function(asset: dg.AssetsDefinition) -> Callable[..., DataFrame | Tables]:
+    """The function an asset was declared with, for tests that give it plain DataFrames."""
+    return next(_FUNCTIONS[key] for key in asset.keys if key in _FUNCTIONS)
+
+
+def _multi_asset(
+    function: Callable[..., DataFrame | Tables],
+    declaration: Declaration,
+    *,
+    group_name: str,
+    description: str | None,
+    owners: Sequence[str],
+    tags: Mapping[str, str],
+    retry_policy: dg.RetryPolicy,
+) -> dg.AssetsDefinition:
+    given = [argument for argument in inspect.signature(function).parameters if argument in GIVEN]
+
+    def compute(context: dg.AssetExecutionContext, **upstream: DataFrame) -> Iterator[Any]:
+        offered = {
+            "context": context,
+            "pyspark": context.resources.pyspark,
+            "ingests": getattr(context.resources, "ingests", None),
+        }
+        arguments = {argument: offered[argument] for argument in given} | upstream
+        try:
+            yield from materialize(context, declaration, lambda: function(**arguments))
+        except FactoryError as error:
+            raise dg.Failure(description=str(error), allow_retries=False) from error
+
+    # Dagster reads the parameters of the function it is given: the context, then the upstream tables.
+    parameters = [
+        inspect.Parameter(argument, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        for argument in ("context", *declaration.upstream)
+    ]
+    compute.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    compute.__annotations__ = {}
+    specs = [
+        dg.AssetSpec(
+            key=dg.AssetKey(output.table.identifier),
+            deps=[dg.AssetKey(table.identifier) for table in declaration.upstream.values()],
+            group_name=group_name,
+            description=description if output.table == declaration.table else f"Written with {declaration.table}.",
+            kinds={"spark", "iceberg"},
+            code_version=declaration.code_version,
+            owners=list(owners),
+            tags=dict(tags),
+            metadata={"dagster/table_name": str(output.table), "dagster/column_schema": _column_schema(output.schema)},
+        )
+        for output in declaration.outputs
+    ]
+    return dg.multi_asset(
+        name=f"{declaration.table.namespace}__{declaration.table.name}",
+        specs=specs,
+        ins={
+            argument: dg.AssetIn(key=dg.AssetKey(table.identifier), input_manager_key="tables")
+            for argument, table in declaration.upstream.items()
+        },
+        check_specs=[
+            dg.AssetCheckSpec(
+                name=check.name,
+                asset=dg.AssetKey(output.table.identifier),
+                description=check.description,
+                blocking=True,
+            )
+            for output in declaration.outputs
+            for check in output.checks
+        ],
+        required_resource_keys={"lake", "pyspark", *({"ingests"} & set(given))},
+        retry_policy=retry_policy,
+    )(compute)
+
+
+def _upstream(function: Callable[..., Any], named: Mapping[str, TableName]) -> dict[str, TableName]:
+    """The upstream table of each argument; `**` takes the rest of what is named."""
+    parameters = inspect.signature(function).parameters
+    plain = [
+        argument
+        for argument, parameter in parameters.items()
+        if argument not in GIVEN and parameter.kind is not parameter.VAR_KEYWORD
+    ]
+    extra = [argument for argument in named if argument not in plain]
+    if extra and len(plain) + len(set(parameters) & set(GIVEN)) == len(parameters):
+        raise ConfigurationError(
+            f"`upstream` names `{extra[0]}`, which is no argument of {function.__name__}. "
+            f"Its arguments are {', '.join(plain) or 'none'}."
+        )
+    return {argument: named.get(argument) or TableName.from_argument(argument) for argument in (*plain, *extra)}
+
+
+def _require_columns(output: Output) -> None:
+    for check in output.checks:
+        for column in check.columns:
+            if column not in output.schema.names:
+                raise ConfigurationError(
+                    f"Check `{check.name}` of {output.table} reads column `{column}`, which the schema does not declare. "
+                    f"Its columns are {', '.join(output.schema.names)}."
+                )
+
+
+def _config_hash(config: BaseModel | Mapping[str, Any] | None) -> str:
+    if config is None:
+        return ""
+    plain = config.model_dump(mode="json") if isinstance(config, BaseModel) else dict(config)
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _column_schema(schema: TableSchema) -> dg.TableSchema:
+    return dg.TableSchema(
+        columns=[
+            dg.TableColumn(field.name, str(field.type), constraints=dg.TableColumnConstraints(nullable=field.nullable))
+            for field in schema.columns
+        ]
+    )

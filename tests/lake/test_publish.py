@@ -1,0 +1,183 @@
+"""Write-audit-publish and appends, on real tables in real catalogs."""
+
+from __future__ import annotations
+
+import threading
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import Catalog
+from pyspark.sql import SparkSession
+
+from factory.errors import ConfigurationError, PublishConflict, TableNotFound
+from factory.lake.fingerprint import fingerprint
+from factory.lake.lineage import Lineage
+from factory.lake.names import TableName
+from factory.lake.publish import AUDIT, Audit, append, drop_branches, publish, seal, set_aside
+from factory.lake.schemas import COMPONENTS, TableSchema, columns
+from factory.lake.tables import Lake
+from factory.lake_spark import audit as spark_audit
+from factory.settings import Settings
+
+LINEAGE = Lineage(asset="dedup.x", run_id="run", code_version="1")
+
+
+def rows(*ids: str) -> pa.Table:
+    return pa.table(
+        {"doc_id": list(ids), "component": list(ids), "partition": [None] * len(ids)}, schema=COMPONENTS.columns
+    )
+
+
+@pytest.fixture
+def lake(lake_settings: Settings) -> Lake:
+    return Lake(lake_settings)
+
+
+@pytest.fixture
+def table(unique: str) -> TableName:
+    return TableName("dedup", unique)
+
+
+def write(spark: SparkSession, lake: Lake, table: TableName, run_id: str, *ids: str) -> Audit:
+    audit = spark_audit.begin(spark, lake, table, COMPONENTS, run_id)
+    spark_audit.replace_rows(spark.createDataFrame(rows(*ids)), audit, COMPONENTS, run_id)
+    content = spark_audit.content(spark_audit.read_branch(spark, lake, audit), COMPONENTS)
+    seal(lake, audit, LINEAGE.with_content(str(content)))
+    return audit
+
+
+def ids(lake: Lake, table: TableName) -> list[str]:
+    return sorted(lake.read(table, ["doc_id"])["doc_id"].to_pylist())
+
+
+@pytest.mark.spark
+def test_main_shows_nothing_until_it_is_published(spark: SparkSession, lake: Lake, table: TableName) -> None:
+    audit = write(spark, lake, table, "aaaa", "x", "y")
+    with pytest.raises(TableNotFound, match="never been published"):
+        lake.published(table)
+    published = publish(lake, audit, {"factory.width": "2"})
+    assert ids(lake, table) == ["x", "y"]
+    assert published.rows == 2
+    assert lake.table(table).properties["factory.width"] == "2"
+    assert list(lake.table(table).metadata.refs) == ["main"]
+
+
+@pytest.mark.spark
+def test_a_full_refresh_replaces_rows_even_by_none(spark: SparkSession, lake: Lake, table: TableName) -> None:
+    publish(lake, write(spark, lake, table, "aaaa", "x", "y"))
+    publish(lake, write(spark, lake, table, "bbbb", "z"))
+    assert ids(lake, table) == ["z"]
+    assert publish(lake, write(spark, lake, table, "cccc")).rows == 0
+    assert ids(lake, table) == []
+
+
+@pytest.mark.spark
+def test_of_two_publishes_at_once_one_wins(spark: SparkSession, lake: Lake, table: TableName) -> None:
+    publish(lake, write(spark, lake, table, "aaaa", "first"))
+    audits = [write(spark, lake, table, "bbbb", "b"), write(spark, lake, table, "cccc", "c")]
+    outcomes: list[object] = []
+
+    def attempt(audit: Audit) -> None:
+        try:
+            outcomes.append(publish(Lake(lake.settings), audit).snapshot_id)
+        except PublishConflict as conflict:
+            outcomes.append(conflict)
+
+    threads = [threading.Thread(target=attempt, args=(audit,)) for audit in audits]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    conflicts = [outcome for outcome in outcomes if isinstance(outcome, PublishConflict)]
+    winners = [outcome for outcome in outcomes if isinstance(outcome, int)]
+    assert len(conflicts) == len(winners) == 1
+    assert str(winners[0]) in str(conflicts[0])
+    assert str(audits[0].began_at) in str(conflicts[0])
+    assert ids(lake, table) in (["b"], ["c"])
+
+
+@pytest.mark.spark
+def test_a_failed_branch_is_kept_and_only_the_last_one(spark: SparkSession, lake: Lake, table: TableName) -> None:
+    publish(lake, write(spark, lake, table, "aaaa", "good"))
+    set_aside(lake, write(spark, lake, table, "bbbb", "bad"))
+    assert set_aside(lake, write(spark, lake, table, "cccc", "worse")) == "failed_cccc"
+    assert sorted(lake.table(table).metadata.refs) == ["failed_cccc", "main"]
+    assert ids(lake, table) == ["good"]
+
+
+@pytest.mark.spark
+def test_the_next_run_clears_the_branch_of_a_killed_one(spark: SparkSession, lake: Lake, table: TableName) -> None:
+    write(spark, lake, table, "dead", "half")
+    assert drop_branches(lake, table, AUDIT) == ["audit_dead"]
+    publish(lake, write(spark, lake, table, "aaaa", "whole"))
+    assert ids(lake, table) == ["whole"]
+
+
+@pytest.mark.spark
+def test_spark_and_pyiceberg_append_in_turn_and_at_once_and_lose_nothing(
+    spark: SparkSession, lake: Lake, table: TableName, catalog: Catalog
+) -> None:
+    lake.create(table, COMPONENTS)
+    expected: list[str] = []
+    for turn in range(3):
+        append(lake, table, COMPONENTS, rows(f"python{turn}"), LINEAGE)
+        spark.createDataFrame(rows(f"spark{turn}")).writeTo(f"lake.{table}").append()
+        expected += [f"python{turn}", f"spark{turn}"]
+        assert spark.table(f"lake.{table}").count() == len(expected)  # no stale read after the other engine's commit
+        assert catalog.load_table(table.identifier).scan().to_arrow().num_rows == len(expected)
+
+    def in_python() -> None:
+        for number in range(5):
+            append(Lake(lake.settings), table, COMPONENTS, rows(f"p{number}"), LINEAGE)
+
+    def in_spark() -> None:
+        for number in range(5):
+            spark.createDataFrame(rows(f"s{number}")).writeTo(f"lake.{table}").append()
+
+    threads = [threading.Thread(target=work) for work in (in_python, in_python, in_spark)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expected += [f"p{n}" for n in range(5)] * 2 + [f"s{n}" for n in range(5)]
+    assert ids(lake, table) == sorted(expected)
+
+
+@pytest.mark.spark
+def test_an_append_adds_to_the_fingerprint_whoever_wrote_before(
+    spark: SparkSession, lake: Lake, table: TableName
+) -> None:
+    lake.create(table, COMPONENTS)
+    append(lake, table, COMPONENTS, rows("a"), LINEAGE)
+    spark.createDataFrame(rows("b")).writeTo(f"lake.{table}").append()
+    published = append(lake, table, COMPONENTS, rows("c"), LINEAGE)
+    whole = fingerprint(rows("c", "a", "b").to_batches(), COMPONENTS.fingerprinted)
+    assert published.lineage.content == str(whole)
+
+
+@pytest.mark.spark
+def test_both_engines_give_one_fingerprint(spark: SparkSession, lake: Lake, table: TableName) -> None:
+    publish(lake, write(spark, lake, table, "aaaa", *[str(n) for n in range(100)]))
+    recorded = lake.published(table).lineage.content
+    assert recorded == str(fingerprint(lake.read(table).to_batches(), COMPONENTS.fingerprinted))
+    frame = spark_audit.read_at(spark, table, lake.published(table).snapshot_id)
+    assert recorded == str(spark_audit.content(frame.repartition(7), COMPONENTS))
+
+
+def test_a_column_may_be_added_and_none_may_go(lake: Lake, table: TableName) -> None:
+    lake.create(table, COMPONENTS)
+    wider = TableSchema(COMPONENTS.columns.append(pa.field("size", pa.int64())), key=("doc_id",))
+    assert "size" in lake.create(table, wider).schema().column_names
+    with pytest.raises(ConfigurationError, match="`size`"):
+        lake.create(table, COMPONENTS)
+
+
+def test_an_absent_table_says_how_to_make_it(lake: Lake) -> None:
+    with pytest.raises(TableNotFound, match="factory materialize raw/nothing"):
+        lake.published(TableName("raw", "nothing"))
+
+
+def test_a_partitioned_table_is_created_partitioned(lake: Lake, unique: str) -> None:
+    schema = TableSchema(columns(pa.field("kept", pa.bool_(), nullable=False)), key=("kept",), partition_by=("kept",))
+    table = lake.create(TableName("filtered", unique), schema)
+    assert [field.name for field in table.spec().fields] == ["kept"]
