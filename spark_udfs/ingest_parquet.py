@@ -54,17 +54,17 @@ def _columns(schema: pa.Schema, fields: Fields) -> list[str]:
         raise BadRecord("no_text", f"The file has no column `{fields.text}`, only {', '.join(schema.names)}.")
     kind = schema.field(fields.text).type
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if not _is_text(value):
+    if not (_is_string(value) or _is_bytes(value)):
         raise BadRecord("text_not_a_string", f"Column `{fields.text}` holds {kind}, not text.")
     return [name for name in fields.names if name in schema.names]
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or _is_bytes(kind)
+def _is_string(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
-    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
 
 
 def _row_group(
@@ -98,7 +98,7 @@ def _values(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
         column = batch.column(name)
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        if _is_string(column.type):
             column = column.cast(pa.large_binary())
         columns[name] = column
     for index in range(batch.num_rows):

@@ -1,0 +1,200 @@
+"""The readers in Spark: every input lands once, on any number of cores, and no path of the machine shows."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from factory.errors import ConfigurationError
+from factory.ingest.readers import Ingested, Ingests
+from factory.lake.identity import doc_id
+from factory.lake.schemas import RAW, REJECTED
+from factory.lake_spark.audit import spark_schema
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def ingests(spark: SparkSession) -> Any:
+    readers = Ingests(spark)
+    yield readers
+    readers.release()
+
+
+def rows(frame: DataFrame) -> list[dict[str, Any]]:
+    return sorted((row.asDict(recursive=True) for row in frame.collect()), key=lambda row: row["doc_id"])
+
+
+def outcome(ingested: Ingested) -> dict[str, str]:
+    """What became of each key: a document's text or a rejection's reason and place."""
+    found = {row["key"]: row["text"] for row in rows(ingested.documents)}
+    for row in rows(ingested.rejected):
+        assert row["key"] not in found
+        found[row["key"]] = f"{row['reason']} at {row['place']}"
+    return found
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Path:
+    """A folder with one file of every kind of trouble."""
+    folder = tmp_path / "shelf"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "good.py").write_text("x = 1\n")
+    (folder / "sub" / "good.md").write_text("# é\n")
+    (folder / "empty.txt").write_text("")
+    (folder / "bytes.txt").write_bytes(b"ab\xff")
+    (folder / "latin.py").write_bytes(b"# coding: latin-1\n# \xe9\n")
+    (folder / "odd.py").write_bytes(b"# coding: none-such\n")
+    (folder / "link.txt").symlink_to("good.py")
+    (folder / "sub" / "loop").symlink_to(folder)
+    os.mkfifo(folder / "pipe.txt")
+    (folder / os.fsdecode(b"\xff.txt")).write_text("x")
+    return folder
+
+
+def test_each_file_of_a_folder_lands_once(ingests: Ingests, shelf: Path) -> None:
+    found = ingests.files(shelf, licence="MIT", metadata={"keeper": "Ann"})
+    assert outcome(found) == {
+        "good.py": "x = 1\n",
+        "sub/good.md": "# é\n",
+        "latin.py": "# coding: latin-1\n# é\n",
+        "empty.txt": "empty at byte 0",
+        "bytes.txt": "not_utf8 at byte 2",
+        "odd.py": "unknown_encoding at byte 0",
+        "link.txt": "link at byte 0",
+        "sub/loop": "link at byte 0",
+        "pipe.txt": "not_a_file at byte 0",
+        r"\xff.txt": "name_not_utf8 at byte 0",
+    }
+    document = next(row for row in rows(found.documents) if row["key"] == "sub/good.md")
+    assert document["doc_id"] == doc_id("shelf", "sub/good.md")
+    assert (document["licence"], document["metadata"]) == ("MIT", {"keeper": "Ann"})
+    assert (document["language"], document["media_type"], document["n_bytes"]) == (
+        "markdown",
+        "text/markdown",
+        5,
+    )
+    for table in (found.documents, found.rejected):
+        assert str(shelf.parent) not in str(rows(table))
+
+
+def test_both_frames_have_the_declared_columns(ingests: Ingests, shelf: Path) -> None:
+    found = ingests.files(shelf)
+    for frame, schema in ((found.documents, RAW), (found.rejected, REJECTED)):
+        declared = [(field.name, field.dataType) for field in spark_schema(schema).fields]
+        assert [(field.name, field.dataType) for field in frame.schema.fields] == declared
+
+
+def test_what_was_read_is_read_once_until_it_is_released(ingests: Ingests, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("before")
+    found = ingests.files(tmp_path, source="s")
+    assert outcome(found) == {"a.txt": "before"}
+    (tmp_path / "a.txt").write_text("after")
+    assert outcome(found) == {"a.txt": "before"}
+    found.release()
+    assert outcome(found) == {"a.txt": "after"}
+
+
+def test_a_file_that_vanishes_after_it_was_listed_is_recorded(ingests: Ingests, tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(name)
+    found = ingests.files(tmp_path)
+    (tmp_path / "a.txt").unlink()
+    assert outcome(found) == {"a.txt": "vanished at byte 0", "b.txt": "b.txt"}
+
+
+def test_rows_do_not_depend_on_how_the_work_is_dealt_out(
+    ingests: Ingests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(20):
+        (tmp_path / f"{number}.txt").write_bytes(b"\xff" if number % 7 == 0 else b"%d" % number)
+    together = ingests.files(tmp_path)
+    monkeypatch.setattr("factory.ingest.readers.NAMES_AN_ITEM", 3)
+    apart = ingests.files(tmp_path)
+    assert apart.scan.rdd.getNumPartitions() > together.scan.rdd.getNumPartitions()
+    assert rows(apart.documents) == rows(together.documents)
+    assert rows(apart.rejected) == rows(together.rejected)
+    assert len(rows(apart.documents)) == 17
+
+
+def test_json_lines_of_several_files_and_compressions(ingests: Ingests, tmp_path: Path) -> None:
+    (tmp_path / "web" / "b").mkdir(parents=True)
+    (tmp_path / "web" / "a.jsonl").write_text('{"text": "one"}\n[]\n{"text": "two", "lang": "en"}\n')
+    packed = gzip.compress(b"".join(json.dumps({"text": str(n) * 50}).encode() + b"\n" for n in range(9)))
+    (tmp_path / "web" / "b" / "c.jsonl.gz").write_bytes(packed)
+    (tmp_path / "web" / "broken.jsonl.zst").write_bytes(packed)
+    (tmp_path / "web" / "notes.txt").write_text("not asked for")
+    found = ingests.jsonl(tmp_path / "web", columns={"language": "lang"})
+    assert outcome(found) == {
+        "a.jsonl:1": "one",
+        "a.jsonl:2": "not_an_object at line 2",
+        "a.jsonl:3": "two",
+        "broken.jsonl.zst": "corrupt at line 1",
+        **{f"b/c.jsonl.gz:{n + 1}": str(n) * 50 for n in range(9)},
+    }
+    assert {row["source"] for row in rows(found.documents)} == {"web"}
+    assert [row["language"] for row in rows(found.documents) if row["key"] == "a.jsonl:3"] == ["en"]
+
+
+def test_parquet_rows_and_a_broken_file_beside_them(ingests: Ingests, tmp_path: Path) -> None:
+    pq.write_table(
+        pa.table({"text": ["one", None, "three"], "id": ["a", "b", "c"]}), tmp_path / "good.parquet"
+    )
+    (tmp_path / "bad.parquet").write_bytes((tmp_path / "good.parquet").read_bytes()[:-9])
+    found = ingests.parquet([tmp_path / "good.parquet", tmp_path / "bad.parquet"], key="id", source="hub")
+    assert outcome(found) == {
+        "a": "one",
+        "good.parquet:1": "no_text at row 1",
+        "c": "three",
+        "bad.parquet": "corrupt at byte 0",
+    }
+
+
+def test_two_files_that_would_give_one_id_are_refused_by_name(ingests: Ingests, tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x.jsonl").write_text('{"text": "t"}\n')
+    with pytest.raises(ConfigurationError, match=r"both hold `x\.jsonl`"):
+        ingests.jsonl([tmp_path / "a", tmp_path / "b"], source="s")
+    apart = ingests.jsonl([tmp_path / "a", tmp_path / "b"])
+    assert sorted(row["source"] for row in rows(apart.documents)) == ["a", "b"]
+
+
+def test_a_wrong_declaration_is_told_before_anything_is_read(ingests: Ingests, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="`author` is no column that a field can fill"):
+        ingests.jsonl(tmp_path, columns={"author": "by"})
+    with pytest.raises(ConfigurationError, match="does not exist"):
+        ingests.parquet(tmp_path / "gone.parquet")
+
+
+def test_a_folder_without_input_gives_two_empty_frames(ingests: Ingests, tmp_path: Path) -> None:
+    found = ingests.parquet(tmp_path)
+    assert (found.documents.count(), found.rejected.count()) == (0, 0)
+
+
+def test_the_installation_at_a_small_share(ingests: Ingests) -> None:
+    code, prose = ingests.installation_code(0.02), ingests.installation_prose(0.02)
+    for found in (code, prose):
+        documents, rejected = rows(found.documents), rows(found.rejected)
+        assert documents
+        assert {row["doc_id"] for row in documents}.isdisjoint(row["doc_id"] for row in rejected)
+        for row in documents:
+            assert row["source"] == f"{row['repository']}@{row['revision']}"
+            assert not row["key"].startswith("/")
+            assert row["created_at"] is None
+            assert row["metadata"]["name"] == row["repository"]
+    assert {row["language"] for row in rows(code.documents)} == {"python"}
+    repositories = {row["repository"] for row in rows(code.documents)}
+    assert "cpython" not in repositories
+    assert "cpython" in {row["repository"] for row in rows(prose.documents)}
+    assert repositories <= {row["repository"] for row in rows(prose.documents)}
+    topics = [row for row in rows(prose.documents) if row["key"].startswith("pydoc_data/topics.py#")]
+    assert len(topics) > 50

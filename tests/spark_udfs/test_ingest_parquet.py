@@ -1,0 +1,159 @@
+"""Each row of a Parquet file lands exactly once, and a file that breaks is recorded, not fatal."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from spark_udfs.ingest_files import Input
+from spark_udfs.ingest_parquet import parquet_file
+from spark_udfs.ingest_records import Fields
+from spark_udfs.ingest_rows import Origin
+
+ORIGIN = Origin("web")
+
+
+def read(path: Path, fields: Fields | None = None) -> list[dict[str, Any]]:
+    source = Input(ORIGIN, os.fsencode(path.parent), os.fsencode(path.name))
+    return list(parquet_file(source, fields or Fields()))
+
+
+def written(folder: Path, table: pa.Table, **options: Any) -> Path:
+    pq.write_table(table, folder / "p.parquet", **options)
+    return folder / "p.parquet"
+
+
+def not_utf8(kind: pa.DataType) -> pa.Array:
+    """Text with a byte that is no UTF-8 in its second value, as other writers produce it."""
+    return (
+        pa.array([b"good", b"ba\xffd"])
+        .cast(pa.large_binary() if kind == pa.large_string() else pa.binary())
+        .view(kind)
+    )
+
+
+def test_rows_are_documents_and_null_or_empty_ones_are_rejected_by_number(tmp_path: Path) -> None:
+    path = written(tmp_path, pa.table({"text": ["one", None, "", "zwei"]}), row_group_size=2)
+    rows = read(path)
+    assert [row["key"] for row in rows] == ["p.parquet:0", "p.parquet:1", "p.parquet:2", "p.parquet:3"]
+    assert [row.get("text") for row in rows] == ["one", None, None, "zwei"]
+    assert [(row["reason"], row["place"]) for row in rows[1:3]] == [("no_text", "row 1"), ("empty", "row 2")]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_text_that_is_no_utf8_is_rejected_by_number(tmp_path: Path, kind: pa.DataType) -> None:
+    good, bad = read(written(tmp_path, pa.table({"text": not_utf8(kind)})))
+    assert good["text"] == "good"
+    assert (bad["reason"], bad["place"], bad["sample"], bad["n_bytes"]) == (
+        "not_utf8",
+        "row 1",
+        b"ba\xffd",
+        4,
+    )
+    assert "Byte 2" in bad["detail"]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(["x", "y", "x"]).dictionary_encode(),
+        pa.array([b"x", b"y", b"x"]),
+        pa.array(["x", "y", "x"], pa.large_string()),
+        pa.array(["x", "y", "x"], pa.string_view()),
+    ],
+)
+def test_every_way_to_store_text_reads_the_same(tmp_path: Path, column: pa.Array) -> None:
+    assert [row["text"] for row in read(written(tmp_path, pa.table({"text": column})))] == ["x", "y", "x"]
+
+
+def test_columns_fill_columns_and_what_does_not_fit_is_kept_as_metadata(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "body": ["b", "c"],
+            "id": [11, 12],
+            "when": pa.array([datetime(2024, 1, 2), None], pa.timestamp("ms")),
+            "repo": ["r", None],
+            "stars": pa.array([1.5, 2.0]),
+            "lists": pa.array([[1, 2], None]),
+            "unread": ["-", "-"],
+        }
+    )
+    fields = Fields(
+        text="body",
+        key="id",
+        columns=(("created_at", "when"), ("repository", "repo"), ("stars", "stars"), ("licence", "absent")),
+        metadata=("lists",),
+    )
+    first, second = read(written(tmp_path, table), fields)
+    assert (first["key"], first["repository"]) == ("11", "r")
+    assert first["created_at"] == datetime(2024, 1, 2, tzinfo=UTC)
+    assert dict(first["metadata"]) == {"lists": "[1, 2]", "stars": "1.5"}
+    assert (second["key"], second["repository"], second["metadata"]) == ("12", None, [("stars", "2.0")])
+
+
+def test_a_value_that_python_cannot_hold_rejects_its_row_alone(tmp_path: Path) -> None:
+    when = pa.array([0, 1 << 62], pa.int64()).view(pa.timestamp("us"))
+    good, bad = read(
+        written(tmp_path, pa.table({"text": ["a", "b"], "when": when})), Fields(metadata=("when",))
+    )
+    assert good["text"] == "a"
+    assert (bad["reason"], bad["place"]) == ("bad_value", "row 1")
+
+
+@pytest.mark.parametrize(
+    "table, reason",
+    [
+        (pa.table({"body": ["x"]}), "no_text"),
+        (pa.table({"text": [1, 2]}), "text_not_a_string"),
+        (pa.table({"text": [["x"]]}), "text_not_a_string"),
+    ],
+)
+def test_a_file_without_a_column_of_text_is_one_rejected_record(
+    tmp_path: Path, table: pa.Table, reason: str
+) -> None:
+    path = written(tmp_path, table)
+    [bad] = read(path)
+    assert (bad["reason"], bad["key"], bad["n_bytes"]) == (reason, "p.parquet", path.stat().st_size)
+
+
+def test_a_truncated_or_foreign_file_is_one_rejected_record(tmp_path: Path) -> None:
+    path = written(tmp_path, pa.table({"text": ["one"] * 100}))
+    whole = path.read_bytes()
+    for content in (whole[:-10], whole[: len(whole) // 2], b"PAR1", b"", b"not parquet at all"):
+        path.write_bytes(content)
+        [bad] = read(path)
+        assert (bad["reason"], bad["key"], bad["n_bytes"]) == ("corrupt", "p.parquet", len(content))
+        assert str(tmp_path) not in bad["detail"]
+
+
+def test_a_row_group_that_breaks_is_recorded_and_the_next_ones_are_read(tmp_path: Path) -> None:
+    texts = [f"{n}: {os.urandom(20).hex()}" for n in range(30)]
+    path = written(
+        tmp_path,
+        pa.table({"text": texts}),
+        row_group_size=10,
+        use_dictionary=False,
+        compression="zstd",
+        write_page_checksum=True,
+    )
+    start = pq.ParquetFile(path).metadata.row_group(1).column(0).data_page_offset
+    content = bytearray(path.read_bytes())
+    content[start + 300] ^= 0xFF
+    path.write_bytes(content)
+    rows = read(path)
+    assert [row["text"] for row in rows if "text" in row] == texts[:10] + texts[20:]
+    [bad] = [row for row in rows if "reason" in row]
+    assert (bad["reason"], bad["place"], bad["key"]) == ("corrupt", "row 10", "p.parquet:10")
+    assert bad["detail"].startswith("Rows 10 to 19: ")
+
+
+def test_a_text_beyond_the_limit_is_rejected(tmp_path: Path) -> None:
+    short, long = read(written(tmp_path, pa.table({"text": ["x" * 10, "x" * 11]})), Fields(max_bytes=10))
+    assert short["n_bytes"] == 10
+    assert (long["reason"], long["place"], long["n_bytes"]) == ("too_long", "row 1", 11)
