@@ -1,7 +1,7 @@
-//! Characters in the most frequent n-grams and in repeated n-grams, for n = 2 .. 10, from word hashes.
+//! Characters in the most frequent n-grams and in repeated n-grams, for n = 2 .. 10, from token hashes.
 //!
-//! The hash of the n-gram at a word is that of the (n-1)-gram there, times an odd constant, plus the next
-//! word's hash. An n-gram can only be repeated where the (n-1)-gram is, so each n looks at the positions
+//! The hash of the n-gram at a token is that of the (n-1)-gram there, times an odd constant, plus the next
+//! token's hash. An n-gram can only be repeated where the (n-1)-gram is, so each n looks at the positions
 //! that are left, usually few after n = 4. Two different n-grams of one text share a hash with a
 //! probability of about 2^-63.
 
@@ -11,10 +11,10 @@ use super::words::Words;
 pub const LONGEST: usize = 10;
 const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Characters by n; `None` where the text has fewer than n words. Entries below 2 are unused.
+/// Characters by n; `None` where the text has fewer than n tokens. Entries below 2 are unused.
 #[derive(Default)]
 pub struct Ngrams {
-    /// Of the most frequent n-gram (the first to occur among equals), its words joined by one space:
+    /// Of the most frequent n-gram (the first to occur among equals), its tokens joined by one space:
     /// length times occurrences. 0 where none occurs twice.
     pub top: [Option<u64>; LONGEST + 1],
     /// Of the n-grams that occurred before, from left to right, none overlapping another; without spaces.
@@ -25,7 +25,7 @@ pub struct Ngrams {
 #[derive(Clone, Copy)]
 struct Position {
     hash: u64,
-    word: u32,
+    token: u32,
     slot: u32,
 }
 
@@ -35,9 +35,9 @@ impl Ngrams {
         self.repeated = Default::default();
         self.positions.clear();
         self.positions
-            .extend(words.hashes.iter().enumerate().map(|(word, &hash)| Position {
+            .extend(words.hashes.iter().enumerate().map(|(token, &hash)| Position {
                 hash,
-                word: word as u32,
+                token: token as u32,
                 slot: 0,
             }));
         for n in 2..=LONGEST.min(words.hashes.len()) {
@@ -50,18 +50,18 @@ impl Ngrams {
         }
     }
 
-    /// Makes n-grams of the (n-1)-grams; those at the end of the text have no next word.
+    /// Makes n-grams of the (n-1)-grams; those at the end of the text have no next token.
     fn lengthen(&mut self, words: &Words, n: usize) {
         let last = words.hashes.len() - n;
         while self
             .positions
             .last()
-            .is_some_and(|position| position.word as usize > last)
+            .is_some_and(|position| position.token as usize > last)
         {
             self.positions.pop();
         }
         for position in &mut self.positions {
-            let next = words.hashes[position.word as usize + n - 1];
+            let next = words.hashes[position.token as usize + n - 1];
             position.hash = position.hash.wrapping_mul(BASE).wrapping_add(next);
         }
     }
@@ -80,7 +80,7 @@ impl Ngrams {
             let count = table.slot(position.slot as usize).count;
             if count > most {
                 most = count;
-                characters = u64::from(count) * (length(words, position.word, n) + n as u64 - 1);
+                characters = u64::from(count) * (length(words, position.token, n) + n as u64 - 1);
             }
         }
         characters
@@ -90,13 +90,13 @@ impl Ngrams {
         let mut characters = 0;
         let mut next = 0;
         for position in &self.positions {
-            if position.word < next {
+            if position.token < next {
                 continue;
             }
             let slot = table.slot(position.slot as usize);
             if slot.seen {
-                characters += length(words, position.word, n);
-                next = position.word + n as u32;
+                characters += length(words, position.token, n);
+                next = position.token + n as u32;
             }
             slot.seen = true;
         }

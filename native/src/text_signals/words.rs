@@ -1,8 +1,8 @@
 //! Words and characters of a text, counted in one walk over its bytes.
 //!
 //! A word is a maximal run of characters that are no space, punctuation included. Its core is what lies
-//! between its first and its last letter or number; a word without a core is a symbol. Cores give the
-//! number of words, their lengths and the stop words; whole words give the n-grams.
+//! between its first and its last letter or number. Cores give the number of words, their lengths and the
+//! stop words. n-grams are made of tokens: the core of a word, or the whole word where it has none.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -13,9 +13,9 @@ const ENCODED_RUN: usize = 64; // OpenCoder: characters from which a run counts 
 /// What one text holds; buffers are reused from text to text.
 #[derive(Default)]
 pub struct Words {
-    /// A hash of every word, in order; empty unless asked for.
+    /// A hash of every token, in order; empty unless asked for.
     pub hashes: Vec<u64>,
-    /// Characters in all words up to and with each, with a leading 0: `n + 1` values; empty unless asked for.
+    /// Characters in all tokens up to and with each, with a leading 0: `n + 1` values; empty unless asked for.
     pub ends: Vec<u64>,
     pub words: u64,
     pub cores: u64,
@@ -50,7 +50,6 @@ impl Words {
         }
         let bytes = text.as_bytes();
         let mut at = 0;
-        let mut total = 0;
         while at < bytes.len() {
             let (class, width) = class_at(text, at);
             if class & SPACE != 0 {
@@ -58,20 +57,13 @@ impl Words {
                 at += width;
                 continue;
             }
-            let (end, length) = self.word(text, at);
-            if keep {
-                total += length;
-                self.hashes.push(xxh3_64(&bytes[at..end]));
-                self.ends.push(total);
-            }
-            self.characters += length;
-            at = end;
+            at = self.word(text, at, keep);
         }
         self.characters += self.spaces;
     }
 
-    /// Counts the word that starts at byte `start`; returns where it ends and its characters.
-    fn word(&mut self, text: &str, start: usize) -> (usize, u64) {
+    /// Counts the word that starts at byte `start`; returns where it ends.
+    fn word(&mut self, text: &str, start: usize, keep: bool) -> usize {
         let bytes = text.as_bytes();
         let mut any = 0;
         let mut length = 0;
@@ -100,20 +92,30 @@ impl Words {
             at += width;
         }
         self.words += 1;
+        self.characters += length;
         self.words_with_letter += u64::from(any & LETTER != 0);
-        if let Some((core_start, core_first)) = core {
-            self.cores += 1;
-            self.core_characters += core_last - core_first + 1;
-            self.stop_words |= stop_word(&bytes[core_start..core_end]);
-        }
         let word = &bytes[start..at];
+        let (token, token_length) = match core {
+            Some((core_start, core_first)) => {
+                let (core, core_length) = (&bytes[core_start..core_end], core_last - core_first + 1);
+                self.cores += 1;
+                self.core_characters += core_length;
+                self.stop_words |= stop_word(core);
+                (core, core_length)
+            }
+            None => (word, length),
+        };
+        if keep {
+            self.hashes.push(xxh3_64(token));
+            self.ends.push(self.ends[self.ends.len() - 1] + token_length);
+        }
         if any & DOT != 0 {
             self.ellipses += ellipses(word);
         }
         if any & ENCODED != 0 && word.len() > self.longest_encoded.min(ENCODED_RUN as u64 - 1) as usize {
             self.encoded_runs(word);
         }
-        (at, length)
+        at
     }
 
     fn encoded_runs(&mut self, word: &[u8]) {
@@ -182,7 +184,7 @@ mod tests {
         let words = scanned("  (don't) C++ -- naïve!\u{a0}日本。");
         assert_eq!((words.words, words.cores), (5, 4));
         assert_eq!(words.core_characters, 5 + 1 + 5 + 2);
-        assert_eq!(words.ends, [0, 7, 10, 12, 18, 21]);
+        assert_eq!(words.ends, [0, 5, 6, 8, 13, 15]);
         assert_eq!(words.characters, 27);
         assert_eq!(words.spaces, 6);
     }

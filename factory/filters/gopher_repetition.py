@@ -1,0 +1,104 @@
+"""The repetition rules of Gopher: how much of the text says again what it said before?
+
+From Rae et al., "Scaling Language Models: Methods, Analysis & Insights from Training Gopher" (2021), table
+A1; n-grams are counted as datatrove counts them, except that one seen once is no repetition.
+"""
+
+from __future__ import annotations
+
+from factory.filters.rule import AtMost, Rule
+from factory.filters.text import Text, duplicates, ratio, repeated_ngram_chars, top_ngram_chars
+
+GOPHER = "Gopher, 2021"
+
+
+class DuplicateLines(Rule):
+    """Share of the lines of which an equal stands before; blank lines do not count."""
+
+    name, unit, paper = "duplicate_lines", "share", GOPHER
+    limit = AtMost(0.3)
+    example = "I am your father.\n" * 4
+
+    def measure(self, text: Text) -> float | None:
+        return ratio(len(duplicates(text.written_lines)), len(text.written_lines))
+
+
+class DuplicateParagraphs(Rule):
+    """Share of the paragraphs of which an equal stands before."""
+
+    name, unit, paper = "duplicate_paragraphs", "share", GOPHER
+    limit = AtMost(0.3)
+    example = "I am your father.\n\n" * 4
+
+    def measure(self, text: Text) -> float | None:
+        return ratio(len(duplicates(text.paragraphs)), len(text.paragraphs))
+
+
+class DuplicateLineChars(Rule):
+    """Share of the characters that stand in lines of which an equal stands before."""
+
+    name, unit, paper = "duplicate_line_chars", "share", GOPHER
+    limit = AtMost(0.2)
+    example = "I am groot.\nYou are a wizard.\nI am your father.\n" + f"{'x' * 40}.\n" * 2
+
+    def measure(self, text: Text) -> float | None:
+        return ratio(sum(map(len, duplicates(text.written_lines))), len(text))
+
+
+class DuplicateParagraphChars(Rule):
+    """Share of the characters that stand in paragraphs of which an equal stands before."""
+
+    name, unit, paper = "duplicate_paragraph_chars", "share", GOPHER
+    limit = AtMost(0.2)
+    example = "I am groot.\n\nYou are a wizard.\n\nI am your father.\n\n" + f"{'x' * 30}.\n\n" * 2
+
+    def measure(self, text: Text) -> float | None:
+        return ratio(sum(map(len, duplicates(text.paragraphs))), len(text))
+
+
+class TopNgram(Rule):
+    """Length times occurrences of the most frequent n-gram, over the length of the text.
+
+    Occurrences that overlap are all counted, so a text of one word repeated exceeds 1.
+    """
+
+    unit, paper = "share", GOPHER
+
+    def __init__(self, n: int, high: float, example: str) -> None:
+        self.n, self.name = n, f"top_{n}_gram"
+        self.limit, self.example = AtMost(high), example
+
+    def measure(self, text: Text) -> float | None:
+        ngrams = text.ngrams(self.n)
+        return ratio(top_ngram_chars(ngrams), len(text)) if ngrams else None
+
+
+class DuplicateNgrams(Rule):
+    """Share of the characters in n-grams that occurred before; no character is counted twice."""
+
+    unit, paper = "share", GOPHER
+
+    def __init__(self, n: int, high: float) -> None:
+        self.n, self.name = n, f"duplicate_{n}_grams"
+        self.limit, self.example = AtMost(high), "please accept all of our very tasty " * 5
+
+    def measure(self, text: Text) -> float | None:
+        ngrams = text.ngrams(self.n)
+        return ratio(repeated_ngram_chars(ngrams), len(text)) if ngrams else None
+
+
+RULES: tuple[Rule, ...] = (
+    DuplicateLines(),
+    DuplicateParagraphs(),
+    DuplicateLineChars(),
+    DuplicateParagraphChars(),
+    TopNgram(2, 0.20, "I am Frank, I am Frank, I am Frank"),
+    TopNgram(3, 0.18, "I am Frank, you are John. I am Frank, you are John."),
+    TopNgram(4, 0.16, "I am Frank, you are John. I am Frank, you are John."),
+    DuplicateNgrams(5, 0.15),
+    DuplicateNgrams(6, 0.14),
+    DuplicateNgrams(7, 0.13),
+    DuplicateNgrams(8, 0.12),
+    DuplicateNgrams(9, 0.11),
+    DuplicateNgrams(10, 0.10),
+)

@@ -1,0 +1,102 @@
+"""Rules and limits: a rule measures one number of a text, its limit says which numbers are allowed.
+
+A rule knows no verdict. Measuring and deciding are apart, so that a limit can change without reading a text
+again; the reason for a rejection is the rule's name, and its direction is data.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Self
+
+from factory.errors import ConfigurationError
+from factory.filters.text import Text
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """Values of `low` and more are allowed."""
+
+    low: float
+
+    def violated(self, value: float | None) -> float | None:
+        """The bound that `value` violates; None if there is none, or no value."""
+        return self.low if value is not None and value < self.low else None
+
+    def __str__(self) -> str:
+        return f">= {_number(self.low)}"
+
+
+@dataclass(frozen=True)
+class AtMost:
+    """Values of `high` and less are allowed."""
+
+    high: float
+
+    def violated(self, value: float | None) -> float | None:
+        """The bound that `value` violates; None if there is none, or no value."""
+        return self.high if value is not None and value > self.high else None
+
+    def __str__(self) -> str:
+        return f"<= {_number(self.high)}"
+
+
+@dataclass(frozen=True)
+class Between:
+    """Values from `low` to `high` are allowed, both included."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if self.low > self.high:
+            raise ConfigurationError(
+                f"No value lies between {_number(self.low)} and {_number(self.high)}. "
+                "Give the lower bound first."
+            )
+
+    def violated(self, value: float | None) -> float | None:
+        """The bound that `value` violates; None if there is none, or no value."""
+        return AtLeast(self.low).violated(value) if value is None or value <= self.high else self.high
+
+    def __str__(self) -> str:
+        return f"{_number(self.low)} to {_number(self.high)}"
+
+
+Limit = AtLeast | AtMost | Between
+
+
+def _number(value: float) -> str:
+    return f"{value:,.10g}"
+
+
+class Rule(ABC):
+    """One number of a text, with the limit its source gives it.
+
+    `name` is the column of the signals table and the reason of a rejection; `unit` is what the number counts;
+    `paper` is where rule and limit come from; `example` is a text that fails.
+    """
+
+    name: str
+    unit: str
+    paper: str
+    limit: Limit
+    example: str
+
+    @abstractmethod
+    def measure(self, text: Text) -> float | None:
+        """The number, or None where the rule does not apply (and passes).
+
+        This is the readable reference; tables are filled by the native signal of the same name.
+        """
+
+    def with_limit(self, limit: Limit) -> Self:
+        """The same rule with another limit."""
+        changed = copy.copy(self)
+        changed.limit = limit
+        return changed
+
+    def __repr__(self) -> str:
+        return f"{self.name} {self.limit} {self.unit}"

@@ -1,0 +1,25 @@
+"""The table of all rules in `docs/filters.md`, printed by `python -m factory.filters.table`."""
+
+from __future__ import annotations
+
+import inspect
+
+from factory.filters.rule import Rule
+from factory.filters.sets import RULE_SETS
+
+HEADER = "| rule | set | unit | limit | source | what is measured |\n|---|---|---|---|---|---|\n"
+
+
+def rule_table() -> str:
+    """A Markdown table, a row a rule, in the order of the sets."""
+    return HEADER + "".join(_row(name, rule) for name, chosen in RULE_SETS.items() for rule in chosen)
+
+
+def _row(set_name: str, rule: Rule) -> str:
+    summary = (inspect.getdoc(type(rule)) or "").split("\n")[0].replace("|", "\\|")
+    cells = (f"`{rule.name}`", f"`{set_name}`", rule.unit, str(rule.limit), rule.paper, summary)
+    return f"| {' | '.join(cells)} |\n"
+
+
+if __name__ == "__main__":
+    print(rule_table(), end="")

@@ -1,0 +1,114 @@
+"""Small texts with known verdicts: datatrove's own test vectors, restated for these rules."""
+
+from __future__ import annotations
+
+import pytest
+
+from factory.filters.rule import Between, Rule
+from factory.filters.sets import RULE_SETS, rules
+from factory.filters.text import Text
+
+ENGLISH = (
+    "I wish it need not have happened in my time,' said Frodo. 'So do I,' said Gandalf, 'and so do all who "
+    "live to see such times. But that is not for them to decide. All we have to decide is what to do with "
+    "the time that is given us.'"
+)
+JOHN = "I am Frank, you are Jhon. I am Frank. I am Frank you are Jhon"
+
+
+def failing(text: str, chosen: tuple[Rule, ...]) -> list[str]:
+    """The names of the rules `text` fails, by their reference measures."""
+    seen = Text(text)
+    return [rule.name for rule in chosen if rule.limit.violated(rule.measure(seen)) is not None]
+
+
+@pytest.mark.parametrize(
+    "text,rule",
+    [
+        ("I am your father.\n" * 4, "duplicate_lines"),
+        ("I am your father.\n\n" * 4, "duplicate_paragraphs"),
+        (
+            "I am groot.\n\nYou are a wizard.\n\nI am your father.\n\n" + f"{'x' * 30}.\n\n" * 2,
+            "duplicate_paragraph_chars",
+        ),
+        (
+            "I am groot.\nYou are a wizard.\nI am your father.\n" + f"{'x' * 40}.\n" * 2,
+            "duplicate_line_chars",
+        ),
+        ("I am Frank, I am Frank, I am Frank", "top_2_gram"),
+        (JOHN, "top_3_gram"),
+        ("I am a solo traveller " * 4 + ENGLISH, "duplicate_5_grams"),
+    ],
+)
+def test_repetition_is_found(text: str, rule: str) -> None:
+    assert rule in failing(text, rules(["gopher_repetition"]))
+
+
+@pytest.mark.parametrize(
+    "text,rule",
+    [
+        ("I am too small...", "word_count"),
+        ("I am " * 20, "mean_word_length"),
+        ("interconnection " * 20, "mean_word_length"),
+        ("# comment " * 20, "hash_to_word_ratio"),
+        ("... comment " * 20, "ellipsis_to_word_ratio"),
+        ("the ./!*?<><> apple <?////> orange  ++ interconnection !<>??? have" * 20, "alphabetic_words"),
+    ],
+)
+def test_poor_quality_is_found(text: str, rule: str) -> None:
+    assert rule in failing(text, rules(["gopher_quality"], {"word_count": Between(10, 1000)}))
+
+
+def test_good_prose_fails_nothing() -> None:
+    prose = rules(["gopher_quality", "gopher_repetition"], {"word_count": Between(10, 1000)})
+    assert failing(ENGLISH, prose) == []
+
+
+def test_good_code_fails_nothing() -> None:
+    code = (
+        '"""Words of a text."""\n\nimport re\n\nWORD = re.compile("[a-z]+")\n\n\n'
+        "def words(text: str) -> list[str]:\n    # Capitals are small letters, too.\n"
+        "    return WORD.findall(text.lower())\n\n\n"
+        "def count(text: str) -> int:\n    found = words(text)\n    return len(found)\n\n\n"
+        'if __name__ == "__main__":\n    print(count("one two three"), "words in the sentence above")\n'
+    )
+    assert failing(code, rules(["code"])) == []
+
+
+@pytest.mark.parametrize("text", ["", " \n\u3000\n", "\n" * 10])
+def test_a_text_without_words_is_rejected_by_its_word_count_and_divides_nothing(text: str) -> None:
+    everything = rules(list(RULE_SETS))
+    seen = Text(text)
+    assert "word_count" in failing(text, everything)
+    assert [rule.name for rule in rules(["gopher_repetition"]) if rule.measure(seen) not in (None, 0.0)] == []
+    assert next(rule for rule in everything if rule.name == "mean_word_length").measure(seen) is None
+
+
+def test_an_ngram_seen_once_is_no_repetition() -> None:
+    assert failing("Hello world", rules(["gopher_repetition"])) == []
+
+
+@pytest.mark.parametrize(
+    "text,rule,value",
+    [
+        ("The cat, and THE dog: that's all.", "stop_words", 2.0),
+        ("(don't) -- 42 !", "word_count", 2.0),
+        ("(don't) -- 42 !", "mean_word_length", 3.5),
+        ("(don't) -- 42 !", "alphabetic_words", 0.25),
+        ("- a\n\n  - b\nc\n\n\n", "bullet_lines", 2 / 3),
+        ("one...\n \ntwo…  \nthree\nfour\n", "ellipsis_lines", 0.5),
+        ("a\nb\n \t\r\na\nb", "duplicate_paragraphs", 0.5),
+        ("a b a b a b", "top_2_gram", 9 / 11),
+        ("x x x x x x x", "top_2_gram", 18 / 13),
+        ("a b c d e a b c d e a b c d e", "duplicate_5_grams", 10 / 29),
+        ("/* a\n b */ c\n", "code_comments", 6 / 7),
+        ("#include <a>\n# b\n", "code_comments", 2 / 13),
+        ('x = """\n# text\n"""\n', "code_comments", 0.0),
+        ("f(x)\n  f(x)\ng\ng\n},\n},\n", "code_duplicate_lines", 1 / 3),
+        ("é1 2\n", "code_letters", 1 / 3),
+        ("é\n", "code_bytes", 3.0),
+        ("a\n\nbcd\n", "code_mean_line", 4 / 3),
+    ],
+)
+def test_a_measure_counts_what_it_says(text: str, rule: str, value: float) -> None:
+    assert rules([rule])[0].measure(Text(text)) == value
