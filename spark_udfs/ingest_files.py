@@ -51,12 +51,14 @@ def opened(source: Input) -> Iterator[BinaryIO]:
             raise BadRecord("link", "The name is a symbolic link, and links are not followed.")
         # Without O_NONBLOCK a named pipe would wait for a writer that never comes.
         descriptor = os.open(source.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
-            before = os.fstat(file.fileno())
+        try:
+            before = os.fstat(descriptor)
             if not stat.S_ISREG(before.st_mode):
                 raise BadRecord("not_a_file", "The name is a folder, a pipe or a device, not a file.")
-            yield file
-            after = os.fstat(file.fileno())
+            yield os.fdopen(descriptor, "rb", closefd=False)  # pyarrow closes what it is given
+            after = os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise bad_read(error) from None
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
