@@ -9,6 +9,7 @@ NAME ?= line
 
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 export CARGO_TERM_QUIET ?= true
+export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help prerequisites setup demo ui serve test test-native lint format proto bench clean

@@ -145,7 +145,9 @@ def _log_configuration(scratch: Path) -> Path:
     """Write the log4j2 file below `scratch` and return it: errors only, on stderr."""
     try:
         scratch.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=scratch, prefix="log4j2", suffix=".properties", delete=False) as file:
+        with tempfile.NamedTemporaryFile(
+            "w", dir=scratch, prefix="log4j2", suffix=".properties", delete=False
+        ) as file:
             file.write(_LOG4J)
         target = scratch / "log4j2.properties"
         Path(file.name).replace(target)

@@ -47,5 +47,6 @@ def fingerprint(batches: Iterable[pa.RecordBatch], columns: Sequence[str]) -> Fi
     """The fingerprint of the rows of `batches` over `columns`."""
     names = list(columns)
     return sum(
-        (Fingerprint.of_sum(_native.fingerprint(batch, names), batch.num_rows) for batch in batches), Fingerprint()
+        (Fingerprint.of_sum(_native.fingerprint(batch, names), batch.num_rows) for batch in batches),
+        Fingerprint(),
     )

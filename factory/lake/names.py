@@ -78,7 +78,9 @@ class TableName:
         """`raw.web` -> TableName; raises ConfigurationError for anything else."""
         namespace, dot, name = text.partition(".")
         if not dot:
-            raise ConfigurationError(f"`{text}` is no table. Write it as namespace.name, for example raw.web.")
+            raise ConfigurationError(
+                f"`{text}` is no table. Write it as namespace.name, for example raw.web."
+            )
         return cls(namespace, name)
 
     @classmethod

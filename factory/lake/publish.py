@@ -19,7 +19,12 @@ import pyarrow as pa
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table, TableProperties
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
-from pyiceberg.table.update import AssertRefSnapshotId, RemoveSnapshotRefUpdate, SetSnapshotRefUpdate, TableUpdate
+from pyiceberg.table.update import (
+    AssertRefSnapshotId,
+    RemoveSnapshotRefUpdate,
+    SetSnapshotRefUpdate,
+    TableUpdate,
+)
 
 from factory.errors import PublishConflict
 from factory.lake.fingerprint import Fingerprint, fingerprint
@@ -100,7 +105,9 @@ def drop_branches(lake: Lake, name: TableName, prefix: str) -> list[str]:
     table = lake.table(name)
     found = sorted(branch for branch in table.metadata.refs if branch.startswith(prefix))
     if found:
-        lake.catalog.commit_table(table, (), tuple(RemoveSnapshotRefUpdate(ref_name=branch) for branch in found))
+        lake.catalog.commit_table(
+            table, (), tuple(RemoveSnapshotRefUpdate(ref_name=branch) for branch in found)
+        )
     return found
 
 

@@ -81,7 +81,9 @@ REJECTED = TableSchema(
         _required("source", pa.string()),
         _required("key", pa.string()),
         _required("place", pa.string()),  # where in its file: `byte 512`, `line 17`, `row 3`
-        _required("reason", pa.string()),  # one word for counting: `not_utf8`, `not_json`, `not_an_object`, ...
+        _required(
+            "reason", pa.string()
+        ),  # one word for counting: `not_utf8`, `not_json`, `not_an_object`, ...
         _required("detail", pa.string()),  # one sentence for a person
         _required("n_bytes", pa.int64()),
         pa.field("sample", pa.binary()),  # its first bytes
@@ -93,7 +95,8 @@ REJECTED = TableSchema(
 def signals_schema(rules: Sequence[str]) -> TableSchema:
     """The schema of `signals.<dataset>`: one nullable double a rule, named after it."""
     return TableSchema(
-        columns(_required("doc_id", pa.string()), *(pa.field(rule, pa.float64()) for rule in rules)), key=("doc_id",)
+        columns(_required("doc_id", pa.string()), *(pa.field(rule, pa.float64()) for rule in rules)),
+        key=("doc_id",),
     )
 
 
@@ -214,7 +217,9 @@ SORTED = TableSchema(
     columns(
         *_DOCUMENT,
         _required("place", pa.int64()),  # 0 .. n-1 within the repository
-        _required("cycle", pa.int64()),  # number of the strongly connected component, in order of the repository
+        _required(
+            "cycle", pa.int64()
+        ),  # number of the strongly connected component, in order of the repository
         _required("cycle_size", pa.int64()),
     ),
     key=("doc_id",),

@@ -103,10 +103,9 @@ class Lake:
         properties = _PROPERTIES | schema.properties
         with self.catalog.create_table_transaction(
             name.identifier, schema.columns, partition_spec=PartitionSpec(), properties=properties
-        ) as transaction:
-            with transaction.update_spec() as update:
-                for column in schema.partition_by:
-                    update.add_field(column, IdentityTransform(), column)
+        ) as transaction, transaction.update_spec() as update:
+            for column in schema.partition_by:
+                update.add_field(column, IdentityTransform(), column)
         return self.table(name)
 
     def published(self, name: TableName) -> Published:
@@ -138,7 +137,9 @@ class Lake:
     ) -> pa.Table:
         """Rows of a published snapshot (the newest by default) as an Arrow table."""
         at = self.published(name).snapshot_id if snapshot_id is None else snapshot_id
-        scan = self.table(name).scan(row_filter=where, selected_fields=tuple(columns), snapshot_id=at, limit=limit)
+        scan = self.table(name).scan(
+            row_filter=where, selected_fields=tuple(columns), snapshot_id=at, limit=limit
+        )
         return scan.to_arrow()
 
 

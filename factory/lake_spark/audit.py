@@ -84,7 +84,9 @@ def _writer(frame: DataFrame, audit: Audit, schema: TableSchema, run_id: str):  
     return (
         rows.writeTo(f"{CATALOG_NAME}.{audit.table}.branch_{audit.branch}")
         .option("snapshot-property.factory.run-id", run_id)
-        .option("check-nullability", "false")  # Spark infers nullable columns; the writer itself refuses nulls
+        .option(
+            "check-nullability", "false"
+        )  # Spark infers nullable columns; the writer itself refuses nulls
         .option("fanout-enabled", "true")
     )
 

@@ -23,7 +23,9 @@ class TableInputs(dg.IOManager):
         raise AssertionError(f"{context.asset_key} returned {type(obj)} to Dagster")
 
 
-@dg.io_manager(required_resource_keys={"lake", "pyspark"}, description="Tables of the lake at pinned snapshots.")
+@dg.io_manager(
+    required_resource_keys={"lake", "pyspark"}, description="Tables of the lake at pinned snapshots."
+)
 def tables(_init: dg.InitResourceContext) -> TableInputs:
     """The io manager of every table asset."""
     return TableInputs()

@@ -131,7 +131,9 @@ def _unchanged(run: LakeRun, declared: Declaration, upstream: dict[str, Publishe
     return outputs
 
 
-def _write(spark: SparkSession, run: LakeRun, declared: Declaration, tables: Tables) -> dict[TableName, Audit]:
+def _write(
+    spark: SparkSession, run: LakeRun, declared: Declaration, tables: Tables
+) -> dict[TableName, Audit]:
     """Write every output to its branch, the main table first, since others may derive from what it holds."""
     audits: dict[TableName, Audit] = {}
     for output in reversed(declared.outputs):
@@ -141,7 +143,11 @@ def _write(spark: SparkSession, run: LakeRun, declared: Declaration, tables: Tab
         else:
             beside = tables.beside[output.table.name.removeprefix(f"{declared.table.name}_")]
             main = audits[declared.table]
-            rows = beside if isinstance(beside, DataFrame) else beside(spark_audit.read_branch(spark, run.lake, main))
+            rows = (
+                beside
+                if isinstance(beside, DataFrame)
+                else beside(spark_audit.read_branch(spark, run.lake, main))
+            )
         spark_audit.replace_rows(rows, audit, output.schema, run.run_id)
         audits[output.table] = audit
     return audits
@@ -190,7 +196,10 @@ def _publish(
 def _check_passed(output: Output, check: Check) -> dg.AssetCheckResult:
     """The checks of a reused table passed when it was published."""
     return dg.AssetCheckResult(
-        asset_key=dg.AssetKey(output.table.identifier), check_name=check.name, passed=True, metadata={"reused": True}
+        asset_key=dg.AssetKey(output.table.identifier),
+        check_name=check.name,
+        passed=True,
+        metadata={"reused": True},
     )
 
 

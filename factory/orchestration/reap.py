@@ -19,9 +19,7 @@ def reap(instance: dg.DagsterInstance, lake: Lake, run_id: str) -> list[str]:
 
     Gives the ids of the reaped runs.
     """
-    dead = [
-        run for run in instance.get_runs(filters=dg.RunsFilter(statuses=_ALIVE)) if run.run_id != run_id
-    ]
+    dead = [run for run in instance.get_runs(filters=dg.RunsFilter(statuses=_ALIVE)) if run.run_id != run_id]
     for run in dead:
         instance.report_run_failed(run, "The process of this run was killed; the next run reaped it.")
         instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)

@@ -134,12 +134,17 @@ def _multi_asset(
             key=dg.AssetKey(output.table.identifier),
             deps=[dg.AssetKey(table.identifier) for table in declaration.upstream.values()],
             group_name=group_name,
-            description=description if output.table == declaration.table else f"Written with {declaration.table}.",
+            description=description
+            if output.table == declaration.table
+            else f"Written with {declaration.table}.",
             kinds={"spark", "iceberg"},
             code_version=declaration.code_version,
             owners=list(owners),
             tags=dict(tags),
-            metadata={"dagster/table_name": str(output.table), "dagster/column_schema": _column_schema(output.schema)},
+            metadata={
+                "dagster/table_name": str(output.table),
+                "dagster/column_schema": _column_schema(output.schema),
+            },
         )
         for output in declaration.outputs
     ]
@@ -179,7 +184,9 @@ def _upstream(function: Callable[..., Any], named: Mapping[str, TableName]) -> d
             f"`upstream` names `{extra[0]}`, which is no argument of {function.__name__}. "
             f"Its arguments are {', '.join(plain) or 'none'}."
         )
-    return {argument: named.get(argument) or TableName.from_argument(argument) for argument in (*plain, *extra)}
+    return {
+        argument: named.get(argument) or TableName.from_argument(argument) for argument in (*plain, *extra)
+    }
 
 
 def _require_columns(output: Output) -> None:
@@ -202,7 +209,9 @@ def _config_hash(config: BaseModel | Mapping[str, Any] | None) -> str:
 def _column_schema(schema: TableSchema) -> dg.TableSchema:
     return dg.TableSchema(
         columns=[
-            dg.TableColumn(field.name, str(field.type), constraints=dg.TableColumnConstraints(nullable=field.nullable))
+            dg.TableColumn(
+                field.name, str(field.type), constraints=dg.TableColumnConstraints(nullable=field.nullable)
+            )
             for field in schema.columns
         ]
     )

@@ -24,7 +24,8 @@ LINEAGE = Lineage(asset="dedup.x", run_id="run", code_version="1")
 
 def rows(*ids: str) -> pa.Table:
     return pa.table(
-        {"doc_id": list(ids), "component": list(ids), "partition": [None] * len(ids)}, schema=COMPONENTS.columns
+        {"doc_id": list(ids), "component": list(ids), "partition": [None] * len(ids)},
+        schema=COMPONENTS.columns,
     )
 
 
@@ -97,7 +98,9 @@ def test_of_two_publishes_at_once_one_wins(spark: SparkSession, lake: Lake, tabl
 
 
 @pytest.mark.spark
-def test_a_failed_branch_is_kept_and_only_the_last_one(spark: SparkSession, lake: Lake, table: TableName) -> None:
+def test_a_failed_branch_is_kept_and_only_the_last_one(
+    spark: SparkSession, lake: Lake, table: TableName
+) -> None:
     publish(lake, write(spark, lake, table, "aaaa", "good"))
     set_aside(lake, write(spark, lake, table, "bbbb", "bad"))
     assert set_aside(lake, write(spark, lake, table, "cccc", "worse")) == "failed_cccc"
@@ -106,7 +109,9 @@ def test_a_failed_branch_is_kept_and_only_the_last_one(spark: SparkSession, lake
 
 
 @pytest.mark.spark
-def test_the_next_run_clears_the_branch_of_a_killed_one(spark: SparkSession, lake: Lake, table: TableName) -> None:
+def test_the_next_run_clears_the_branch_of_a_killed_one(
+    spark: SparkSession, lake: Lake, table: TableName
+) -> None:
     write(spark, lake, table, "dead", "half")
     assert drop_branches(lake, table, AUDIT) == ["audit_dead"]
     publish(lake, write(spark, lake, table, "aaaa", "whole"))
@@ -123,7 +128,9 @@ def test_spark_and_pyiceberg_append_in_turn_and_at_once_and_lose_nothing(
         append(lake, table, COMPONENTS, rows(f"python{turn}"), LINEAGE)
         spark.createDataFrame(rows(f"spark{turn}")).writeTo(f"lake.{table}").append()
         expected += [f"python{turn}", f"spark{turn}"]
-        assert spark.table(f"lake.{table}").count() == len(expected)  # no stale read after the other engine's commit
+        assert spark.table(f"lake.{table}").count() == len(
+            expected
+        )  # no stale read after the other engine's commit
         assert catalog.load_table(table.identifier).scan().to_arrow().num_rows == len(expected)
 
     def in_python() -> None:
@@ -178,6 +185,8 @@ def test_an_absent_table_says_how_to_make_it(lake: Lake) -> None:
 
 
 def test_a_partitioned_table_is_created_partitioned(lake: Lake, unique: str) -> None:
-    schema = TableSchema(columns(pa.field("kept", pa.bool_(), nullable=False)), key=("kept",), partition_by=("kept",))
+    schema = TableSchema(
+        columns(pa.field("kept", pa.bool_(), nullable=False)), key=("kept",), partition_by=("kept",)
+    )
     table = lake.create(TableName("filtered", unique), schema)
     assert [field.name for field in table.spec().fields] == ["kept"]

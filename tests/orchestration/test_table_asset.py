@@ -59,7 +59,9 @@ def ids(settings: Settings, name: str) -> list[str]:
 
 
 @pytest.mark.spark
-def test_an_asset_is_published_with_its_lineage(spark: SparkSession, lake_settings: Settings, unique: str) -> None:
+def test_an_asset_is_published_with_its_lineage(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
     result = run(lake_settings, source(unique, [("a", "1"), ("b", "1")]))
     assert result.success
     published = Lake(lake_settings).published(TableName("dedup", unique))
@@ -79,7 +81,9 @@ def test_a_failing_check_leaves_main_untouched_and_downstream_alone(
     before = Lake(lake_settings).published(TableName("dedup", unique)).snapshot_id
     result = run(
         lake_settings,
-        source(unique, [("wrong", "1"), ("wrong", "2")], checks=[holds("short", "length(doc_id) < 3", "doc_id")]),
+        source(
+            unique, [("wrong", "1"), ("wrong", "2")], checks=[holds("short", "length(doc_id) < 3", "doc_id")]
+        ),
         upper(f"{unique}_up", unique),
     )
     assert not result.success
@@ -135,7 +139,9 @@ def test_tables_written_beside_are_published_with_the_main_one(
 ) -> None:
     released: list[bool] = []
 
-    @table_asset(namespace="dedup", name=unique, group_name="test", schema=COMPONENTS, beside={"twice": COMPONENTS})
+    @table_asset(
+        namespace="dedup", name=unique, group_name="test", schema=COMPONENTS, beside={"twice": COMPONENTS}
+    )
     def made(context, pyspark) -> Tables:  # type: ignore[no-untyped-def]
         frame = pyspark.spark_session.createDataFrame([("a", "1")], COLUMNS)
         return Tables(

@@ -1,0 +1,33 @@
+"""The code of the Python installation this runs on: the standard library and the installed distributions."""
+
+from __future__ import annotations
+
+from factory.lake.schemas import RAW, REJECTED
+from factory.orchestration.publication import Tables
+from factory.orchestration.refine import dedup_group, refine
+from factory.orchestration.table_asset import table_asset
+from factory.settings import settings
+
+GROUP = "code"
+
+
+@table_asset(
+    namespace="raw",
+    group_name=GROUP,
+    schema=RAW,
+    beside={"rejected": REJECTED},
+    config={"share": settings().installation_share},
+)
+def python_code(context, ingests) -> Tables:  # type: ignore[no-untyped-def]
+    """Every Python file of the installation, each distribution a repository with version and licence."""
+    found = ingests.installation_code(settings().installation_share)
+    return Tables(found.documents, {"rejected": found.rejected}, release=found.release)
+
+
+DUPLICATES = dedup_group("code", ["python_code"], kind="code")
+
+ASSETS = [
+    python_code,
+    *DUPLICATES.assets,
+    *refine("python_code", group=DUPLICATES, rules=["code"], group_name=GROUP, tokenizer="tokenizer"),
+]

@@ -1,0 +1,7 @@
+"""Models trained on the corpus: its tokenizer."""
+
+from __future__ import annotations
+
+from factory.orchestration.refine import tokenizer
+
+ASSETS = [tokenizer("tokenizer", ["python_code", "python_prose"])]

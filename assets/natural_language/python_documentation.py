@@ -1,0 +1,39 @@
+"""The prose of the Python installation this runs on: descriptions, licences, help topics and documentation."""
+
+from __future__ import annotations
+
+from factory.lake.schemas import RAW, REJECTED
+from factory.orchestration.publication import Tables
+from factory.orchestration.refine import dedup_group, refine
+from factory.orchestration.table_asset import table_asset
+from factory.settings import settings
+
+GROUP = "natural_language"
+
+
+@table_asset(
+    namespace="raw",
+    group_name=GROUP,
+    schema=RAW,
+    beside={"rejected": REJECTED},
+    config={"share": settings().installation_share},
+)
+def python_prose(context, ingests) -> Tables:  # type: ignore[no-untyped-def]
+    """Every long description, licence, help topic and documentation file of the installation."""
+    found = ingests.installation_prose(settings().installation_share)
+    return Tables(found.documents, {"rejected": found.rejected}, release=found.release)
+
+
+DUPLICATES = dedup_group("prose", ["python_prose"], kind="prose")
+
+ASSETS = [
+    python_prose,
+    *DUPLICATES.assets,
+    *refine(
+        "python_prose",
+        group=DUPLICATES,
+        rules=["gopher_quality", "gopher_repetition"],
+        group_name=GROUP,
+        tokenizer="tokenizer",
+    ),
+]

@@ -1,0 +1,73 @@
+"""Where errors become a sentence and an exit code; no stack trace reaches a person."""
+
+from __future__ import annotations
+
+import errno
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+
+from factory.errors import ConfigurationError, FactoryError, MachineError
+
+errors = Console(stderr=True, soft_wrap=True, highlight=False)
+
+_DISK_FULL = "No space left on device"
+
+
+def translate(error: BaseException) -> FactoryError | None:
+    """The error as one of ours where its cause is the machine or a setting, else None."""
+    if isinstance(error, FactoryError):
+        return error
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        field = "_".join(str(part) for part in first["loc"]).upper()
+        return ConfigurationError(
+            f"Setting FACTORY_{field} is wrong: {first['msg']}. Correct it or unset it."
+        )
+    if _DISK_FULL in str(error) or getattr(error, "errno", None) == errno.ENOSPC:
+        return MachineError(
+            "The disk is full. Free room below FACTORY_HOME (factory clean drops what failed runs left), "
+            "or set FACTORY_HOME to another disk."
+        )
+    if isinstance(error, PermissionError):
+        return MachineError(
+            f"{error.filename} cannot be written. Set FACTORY_HOME to a folder you can write."
+        )
+    return None
+
+
+@contextmanager
+def sentences() -> Iterator[None]:
+    """Turn the platform's errors into a sentence on stderr and an exit code."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        errors.print("Interrupted; published tables are as they were.")
+        raise typer.Exit(130) from None
+    except Exception as error:
+        known = translate(error)
+        if known is None:
+            raise
+        errors.print(str(known), markup=False)
+        raise typer.Exit(known.exit_code) from None
+
+
+def run(app: Callable[[], None]) -> None:
+    """Run the command line; an error nobody foresaw is told with its trace kept in a file."""
+    try:
+        app()
+    except Exception as error:
+        import tempfile
+        import traceback
+
+        with tempfile.NamedTemporaryFile("w", prefix="factory-", suffix=".log", delete=False) as file:
+            traceback.print_exception(error, file=file)
+        errors.print(
+            f"{type(error).__name__}: {error}\nThis should not happen. The trace is in {file.name}.",
+            markup=False,
+        )
+        sys.exit(70)

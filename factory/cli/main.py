@@ -1,0 +1,172 @@
+"""The `factory` command."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from factory.cli import edge
+from factory.settings import Settings, settings
+
+app = typer.Typer(
+    name="factory",
+    help="The Model Factory: refine raw material into training sequences, follow every document, serve blends.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+trace_app = typer.Typer(
+    help="Follow a document to the steps that serve it, or a step back to its documents.",
+    no_args_is_help=True,
+)
+app.add_typer(trace_app, name="trace")
+console = Console(highlight=False)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def _settings() -> Settings:
+    return settings()
+
+
+@app.command()
+def materialize(
+    selection: Annotated[
+        str,
+        typer.Argument(
+            help="Assets in Dagster's selection syntax: '*', raw/python_code, +packed/python_code."
+        ),
+    ],
+    changed: Annotated[
+        bool, typer.Option("--changed", help="Keep tables whose code and upstream content are unchanged.")
+    ] = False,
+) -> None:
+    """Materialize assets; exit code 0 only if every asset and check passed."""
+    with edge.sentences():
+        from factory.cli.runs import execute, select
+        from jobs.definitions import defs
+
+        report = execute(defs, _settings(), select(defs, selection), console, reuse=changed)
+        made = len(report.rows) - len(report.reused)
+        console.print(f"{made} tables made, {len(report.reused)} kept as they were.")
+
+
+@app.command()
+def tables(as_json: Json = False) -> None:
+    """List the published tables of the lake."""
+    with edge.sentences():
+        from factory.cli.tables import show_tables
+        from factory.lake.tables import Lake
+
+        show_tables(Lake(_settings()), console, as_json=as_json)
+
+
+@app.command()
+def sample(
+    table: Annotated[str, typer.Argument(help="A table, namespace.name.")],
+    n: Annotated[int, typer.Option("-n", min=1, help="How many rows.")] = 20,
+    seed: Annotated[int, typer.Option(help="Another seed shows other rows.")] = 0,
+    rejected_by: Annotated[
+        str | None, typer.Option(help="Only documents this rule rejected (filtered tables).")
+    ] = None,
+) -> None:
+    """Look at rows of a table, the same ones for the same seed."""
+    with edge.sentences():
+        from factory.cli.tables import sample as chosen
+        from factory.cli.tables import show_sample
+        from factory.lake.names import TableName
+        from factory.lake.tables import Lake
+
+        name = TableName.parse(table)
+        show_sample(chosen(Lake(_settings()), name, n, seed, rejected_by), name, console)
+
+
+@trace_app.command("document")
+def trace_document(
+    document: Annotated[
+        str, typer.Argument(help="A doc_id, or the key of a document as raw tables show it.")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Follow a document from its source to the steps that serve it, or to what removed it."""
+    with edge.sentences():
+        from factory.cli.trace import show_documents, trace_text
+
+        show_documents(trace_text(_settings(), document), console, as_json=as_json)
+
+
+@trace_app.command("batch")
+def trace_batch(
+    blend: Annotated[str, typer.Argument(help="The id of a blend.")],
+    offset: Annotated[int, typer.Argument(min=0, help="The step.")],
+    as_json: Json = False,
+) -> None:
+    """Follow every document of a step back to its source."""
+    with edge.sentences():
+        from factory.cli.trace import show_step, trace_step
+
+        show_step(trace_step(_settings(), blend, offset), console, as_json=as_json)
+
+
+@app.command()
+def demo(
+    steps: Annotated[int, typer.Option(min=1, help="Steps to fetch.")] = 1_000,
+) -> None:
+    """Run the whole line on this Python installation, serve a blend of it and follow two documents."""
+    with edge.sentences():
+        from factory.cli.demo import run
+
+        run(_settings(), steps, console)
+
+
+@app.command()
+def serve(
+    port: Annotated[int, typer.Option(help="Port to listen on.")] = 50051,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+) -> None:
+    """Serve the lake's blends over gRPC."""
+    with edge.sentences():
+        from factory.cli.serving import serve_blends
+
+        serve_blends(_settings(), host, port)
+
+
+@app.command()
+def ui(port: Annotated[int, typer.Option(help="Port of the web page.")] = 3000) -> None:
+    """Open the Dagster UI on the lake."""
+    with edge.sentences():
+        from factory.cli.serving import open_ui
+
+        open_ui(_settings(), port)
+
+
+@app.command()
+def doctor() -> None:
+    """Check the machine and say what is missing and how to get it."""
+    with edge.sentences():
+        from factory.cli.doctor import report
+
+        report(_settings(), console)
+
+
+@app.command()
+def clean() -> None:
+    """Drop what failed and killed runs left behind: their branches and Spark's scratch."""
+    with edge.sentences():
+        from factory.cli.clean import clean as clean_lake
+
+        dropped = clean_lake(_settings())
+        console.print(json.dumps(dropped) if dropped else "Nothing to drop.")
+
+
+def main() -> None:
+    """Entry point of the command."""
+    edge.run(app)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+"""Run assets through Dagster in this process, with progress for a person."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import dagster as dg
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+from factory.errors import CheckFailed, ConfigurationError, FactoryError
+from factory.lake.lock import writing
+from factory.orchestration import progress
+from factory.orchestration.instance import open_instance
+from factory.orchestration.resources import REUSE_TAG
+from factory.settings import Settings
+
+
+class RunFailed(FactoryError):
+    """A run ended with failed assets or checks; the message names each with its sentence."""
+
+    exit_code = CheckFailed.exit_code
+
+
+@dataclass
+class RunReport:
+    """What a run did: seconds and rows by asset, and which assets it reused."""
+
+    run_id: str = ""
+    seconds: dict[str, float] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+    reused: list[str] = field(default_factory=list)
+
+
+def select(definitions: dg.Definitions, selection: str) -> list[dg.AssetKey]:
+    """The assets a selection in Dagster's syntax names, with those written beside them.
+
+    Raises ConfigurationError when it names none.
+    """
+    graph = definitions.resolve_asset_graph()
+    chosen = dg.AssetSelection.from_string(selection).resolve(graph)
+    together = {key for asset in graph.assets_defs if asset.keys & chosen for key in asset.keys}
+    if not together:
+        known = ", ".join(sorted(key.to_user_string() for key in graph.get_all_asset_keys()))
+        raise ConfigurationError(f"The selection `{selection}` names no asset. The assets are {known}.")
+    return sorted(together)
+
+
+def execute(
+    definitions: dg.Definitions,
+    settings: Settings,
+    keys: Sequence[dg.AssetKey],
+    console: Console,
+    *,
+    reuse: bool,
+) -> RunReport:
+    """Materialize `keys`; with `reuse`, tables whose code and upstream content are unchanged stay.
+
+    Raises RunFailed naming every asset that failed, LakeLocked when another run writes the lake.
+    """
+    with writing(settings, "a run that is just starting"):
+        pass  # say who holds the lake before anything starts; the run itself takes the lock
+    instance = open_instance(settings)
+    _silence_logs()
+    job = definitions.resolve_implicit_global_asset_job_def()
+    report = RunReport()
+    with _drawn(console, _steps(definitions, keys), report):
+        result = job.execute_in_process(
+            instance=instance,
+            asset_selection=list(keys),
+            tags={REUSE_TAG: "true"} if reuse else {},
+            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+            raise_on_error=False,
+        )
+    report.run_id = result.run_id
+    if not result.success:
+        raise RunFailed(_failures(result))
+    return report
+
+
+def _steps(definitions: dg.Definitions, keys: Sequence[dg.AssetKey]) -> int:
+    chosen = set(keys)
+    return sum(1 for asset in definitions.resolve_asset_graph().assets_defs if asset.keys & chosen)
+
+
+@contextmanager
+def _drawn(console: Console, total: int, report: RunReport) -> Iterator[None]:
+    """Draw progress: a bar on a terminal, a line an asset elsewhere."""
+    bar = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", justify="left"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+    )
+    task = bar.add_task("starting Spark", total=total)
+    began: dict[str, float] = {}
+
+    def listener(event: progress.Progress) -> None:
+        if event.phase == "started":
+            began[event.asset] = time.monotonic()
+            bar.update(task, description=event.asset)
+            return
+        if event.phase == "written":
+            bar.update(task, description=f"{event.asset}: checking")
+            return
+        seconds = time.monotonic() - began[event.asset]
+        bar.advance(task)
+        if event.phase == "failed":
+            bar.print(f"[red]failed[/]  {event.asset}")
+            return
+        report.rows[event.asset] = event.rows or 0
+        report.seconds[event.asset] = seconds
+        if event.phase == "reused":
+            report.reused.append(event.asset)
+        did = "[dim]kept[/]  " if event.phase == "reused" else "[green]made[/]  "
+        bar.print(f"{did}{event.asset:<40} {event.rows or 0:>10,} rows {seconds:>7.1f} s", highlight=False)
+
+    with bar, progress.listening(listener):
+        yield
+
+
+def _failures(result: dg.ExecuteInProcessResult) -> str:
+    sentences = []
+    for event in result.all_events:
+        if event.is_step_failure:
+            data = event.step_failure_data
+            said = data.user_failure_data.description if data.user_failure_data else None
+            name = (event.step_key or "").replace("__", ".", 1)
+            sentences.append(f"{name}: {said or _last_line(data.error)}")
+    if not sentences:
+        sentences = [str(event.message) for event in result.all_events if event.is_failure]
+    return "\n".join(sentences) + f"\nThe traces are in the Dagster UI (factory ui), run {result.run_id}."
+
+
+def _last_line(error: object) -> str:
+    """The innermost message of a serialized error."""
+    cause = getattr(error, "cause", None)
+    while cause is not None and getattr(cause, "cause", None) is not None:
+        cause = cause.cause
+    lines = str(getattr(cause or error, "message", error)).strip().splitlines()
+    return lines[0] if lines else "unknown"
+
+
+def _silence_logs() -> None:
+    """Dagster, PyIceberg and py4j log what the progress already shows or the event log keeps."""
+    for name in ("dagster", "pyiceberg", "py4j", "alembic"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)

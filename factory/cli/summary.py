@@ -1,0 +1,192 @@
+"""The figures of a line, computed from its published tables and nothing else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from rich.console import Console
+from rich.table import Table
+
+from factory.cli.tables import count_by
+from factory.lake import names
+from factory.lake.names import TableName
+from factory.lake.schemas import SEQUENCE_LENGTH
+from factory.lake.tables import Lake
+
+
+@dataclass(frozen=True)
+class StageRows:
+    """What went into a table and what came out: rows of the table its rows were chosen or made from."""
+
+    stage: str
+    table: str
+    rows_in: int | None
+    rows_out: int
+    megabytes: float
+
+
+@dataclass(frozen=True)
+class Order:
+    """Dependencies of a code dataset, and how many of them the order satisfies."""
+
+    edges: int
+    satisfied: int
+    satisfied_weight: float
+    in_cycles: int
+    external: int
+
+
+@dataclass(frozen=True)
+class Fill:
+    """The packed sequences of a dataset: `fill` is tokens over the room in all sequences."""
+
+    sequences: int
+    tokens: int
+    fill: float
+    split_documents_that_fit: int
+
+
+@dataclass
+class LineSummary:
+    """The figures of every stage; the demo adds what it fetched and traced."""
+
+    stages: list[StageRows] = field(default_factory=list)
+    bad_records: dict[str, dict[str, int]] = field(default_factory=dict)
+    rejections: dict[str, dict[str, int]] = field(default_factory=dict)
+    duplicates: dict[str, dict[str, int]] = field(default_factory=dict)
+    order: dict[str, Order] = field(default_factory=dict)
+    packing: dict[str, Fill] = field(default_factory=dict)
+
+    def plain(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return asdict(self)
+
+
+def summarize(lake: Lake) -> LineSummary:
+    """The figures of every dataset of the lake that has been packed."""
+    tables = lake.names()
+    datasets = [it.name for it in tables if it.namespace == "filtered"]
+    groups = [
+        it.name.removesuffix("_decisions")
+        for it in tables
+        if it.namespace == "dedup" and it.name.endswith("_decisions")
+    ]
+    found = LineSummary()
+    for dataset in datasets:
+        found.stages += _stages(lake, set(tables), dataset)
+        found.bad_records[dataset] = count_by(lake.read(names.rejected(dataset), ["reason"]), "reason")
+        found.rejections[dataset] = _by_rule(lake, dataset)
+        if names.depsort(dataset, "dependencies") in tables:
+            found.order[dataset] = _order(lake, dataset)
+        if names.packed(dataset) in tables:
+            found.packing[dataset] = _fill(lake, dataset)
+    for group in groups:
+        found.duplicates[group] = count_by(lake.read(names.dedup(group, "decisions"), ["reason"]), "reason")
+    return found
+
+
+def _stages(lake: Lake, tables: set[TableName], dataset: str) -> list[StageRows]:
+    def rows(name: TableName) -> int:
+        return lake.published(name).rows
+
+    kept = lake.read(names.filtered(dataset), ["kept"])["kept"]
+    n_kept = int(pc.sum(kept).as_py() or 0)
+    steps: list[tuple[TableName, int | None, int]] = [
+        (
+            names.raw(dataset),
+            rows(names.raw(dataset)) + rows(names.rejected(dataset)),
+            rows(names.raw(dataset)),
+        ),
+        (names.filtered(dataset), rows(names.raw(dataset)), n_kept),
+        (names.deduplicated(dataset), n_kept, rows(names.deduplicated(dataset))),
+    ]
+    before = names.deduplicated(dataset)
+    for name in (names.in_order(dataset), names.tokenized(dataset), names.packed(dataset)):
+        if name in tables:
+            steps.append((name, rows(before), rows(name)))
+            before = name
+    return [
+        StageRows(name.stage, str(name), rows_in, rows_out, lake.published(name).size_bytes / 1e6)
+        for name, rows_in, rows_out in steps
+    ]
+
+
+def _by_rule(lake: Lake, dataset: str) -> dict[str, int]:
+    rejections = lake.read(names.filtered(dataset), ["rejections"])["rejections"].combine_chunks()
+    rules = pc.struct_field(pc.list_flatten(rejections), "rule")
+    return count_by(pa.table({"rule": rules}), "rule")
+
+
+def _order(lake: Lake, dataset: str) -> Order:
+    edges = lake.read(names.depsort(dataset, "dependencies"), ["satisfied", "weight", "in_cycle"])
+    symbols = lake.read(names.depsort(dataset, "symbols"), ["resolution"])
+    weight = pc.sum(edges["weight"]).as_py() or 0.0
+    satisfied_weight = pc.sum(edges.filter(edges["satisfied"])["weight"]).as_py() or 0.0
+    return Order(
+        edges=edges.num_rows,
+        satisfied=int(pc.sum(edges["satisfied"]).as_py() or 0),
+        satisfied_weight=satisfied_weight / weight if weight else 1.0,
+        in_cycles=int(pc.sum(edges["in_cycle"]).as_py() or 0),
+        external=count_by(symbols, "resolution").get("external", 0),
+    )
+
+
+def _fill(lake: Lake, dataset: str) -> Fill:
+    rows = lake.read(names.packed(dataset), ["n_tokens"])["n_tokens"]
+    length = int(lake.table(names.packed(dataset)).properties[SEQUENCE_LENGTH])
+    tokens = int(pc.sum(rows).as_py() or 0)
+    pieces: Counter[str] = Counter(lake.read(names.placements(dataset), ["doc_id"])["doc_id"].to_pylist())
+    sizes = lake.read(names.tokenized(dataset), ["doc_id", "n_tokens"]).to_pylist()
+    return Fill(
+        sequences=len(rows),
+        tokens=tokens,
+        fill=tokens / (len(rows) * length) if len(rows) else 1.0,
+        split_documents_that_fit=sum(
+            1 for row in sizes if row["n_tokens"] <= length and pieces[row["doc_id"]] > 1
+        ),
+    )
+
+
+def show_line(found: LineSummary, console: Console) -> None:
+    """Print the figures as tables."""
+    stages = Table("table", title="Rows in and out", title_justify="left", box=None, header_style="bold")
+    for column in ("in", "out", "share", "MB"):
+        stages.add_column(column, justify="right")
+    for it in found.stages:
+        share = f"{it.rows_out / it.rows_in:.1%}" if it.rows_in and it.rows_out <= it.rows_in else ""
+        stages.add_row(it.table, f"{it.rows_in:,}", f"{it.rows_out:,}", share, f"{it.megabytes:,.1f}")
+    console.print(stages)
+    for title, counts in (
+        ("Bad records", found.bad_records),
+        ("Rejections by rule", found.rejections),
+        ("Duplicates", found.duplicates),
+    ):
+        _show_counts(title, counts, console)
+    results = Table(
+        "dataset", "", title="Order and packing", title_justify="left", box=None, header_style="bold"
+    )
+    for dataset, order in found.order.items():
+        results.add_row(
+            dataset,
+            f"{order.satisfied:,} of {order.edges:,} dependencies satisfied ({order.satisfied_weight:.1%} of their weight), "
+            f"{order.in_cycles:,} inside cycles, {order.external:,} names resolve outside their repository",
+        )
+    for dataset, fill in found.packing.items():
+        results.add_row(
+            dataset,
+            f"{fill.sequences:,} sequences, {fill.tokens:,} tokens, {fill.fill:.2%} full, "
+            f"{fill.split_documents_that_fit:,} documents split that would fit",
+        )
+    console.print(results)
+
+
+def _show_counts(title: str, counts: dict[str, dict[str, int]], console: Console) -> None:
+    table = Table("", "", title=title, title_justify="left", box=None, show_header=False)
+    for dataset, by_name in counts.items():
+        said = ", ".join(f"{name} {count:,}" for name, count in by_name.items())
+        table.add_row(dataset, said or "none")
+    console.print(table)

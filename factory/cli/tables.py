@@ -1,0 +1,154 @@
+"""What the lake holds: its tables, and a seeded look at their rows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyiceberg.expressions import EqualTo, In
+from rich.console import Console, Group
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from factory.errors import NotFound, TableNotFound
+from factory.lake import names
+from factory.lake.names import TableName
+from factory.lake.tables import Lake, Published
+
+_LONGEST = 1_200  # characters of a text shown in a sample
+
+
+def published_tables(lake: Lake) -> list[Published]:
+    """Every published table in the order of the line."""
+    return [lake.published(name) for name in lake.names() if lake.table(name).current_snapshot() is not None]
+
+
+def as_plain(published: Published) -> dict[str, Any]:
+    """A published table as plain values, for JSON."""
+    return {
+        "table": str(published.table),
+        "stage": published.table.stage,
+        "rows": published.rows,
+        "bytes": published.size_bytes,
+        "snapshot": published.snapshot_id,
+        "published_ms": published.timestamp_ms,
+        "content": published.lineage.content,
+        "code_version": published.lineage.code_version,
+        "run": published.lineage.run_id,
+        "upstream": published.lineage.upstream,
+    }
+
+
+def show_tables(lake: Lake, console: Console, *, as_json: bool) -> None:
+    """Print every published table: rows, size, when, content."""
+    found = published_tables(lake)
+    if as_json:
+        console.print_json(json.dumps([as_plain(published) for published in found]))
+        return
+    if not found:
+        raise TableNotFound(
+            "The lake has no published table yet. Run the line: make demo, or factory materialize '*'."
+        )
+    table = Table("table", "stage", box=None, header_style="bold")
+    for column in ("rows", "MB", "published"):
+        table.add_column(column, justify="right")
+    table.add_column("content")
+    for it in found:
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(it.timestamp_ms / 1000))
+        megabytes = f"{it.size_bytes / 1e6:,.1f}"
+        table.add_row(str(it.table), it.table.stage, f"{it.rows:,}", megabytes, when, it.lineage.content[:12])
+    console.print(table)
+
+
+def sample(
+    lake: Lake, table: TableName, n: int, seed: int, rejected_by: str | None = None
+) -> list[dict[str, Any]]:
+    """`n` rows of a table chosen by a hash of their id and `seed`, with the text of their documents.
+
+    Raises NotFound when `rejected_by` names a rule that rejected nothing.
+    """
+    published = lake.published(table)
+    schema = lake.table(table).schema()
+    key = "doc_id" if "doc_id" in schema.column_names else schema.column_names[0]
+    where = EqualTo("kept", False) if rejected_by else None
+    columns = [key, "rejections"] if rejected_by else [key]
+    ids = lake.read(table, columns, where, published.snapshot_id) if where else lake.read(table, columns)
+    if rejected_by:
+        ids = _rejected_by(ids, rejected_by, table)
+    chosen = sorted(set(ids[key].to_pylist()), key=lambda value: _rank(value, seed))[:n]
+    rows = lake.read(table, ["*"], In(key, chosen), published.snapshot_id).to_pylist()
+    texts = _texts(lake, table, chosen) if key == "doc_id" and "text" not in schema.column_names else {}
+    order = {value: place for place, value in enumerate(chosen)}
+    for row in rows:
+        if row[key] in texts:
+            row["text"] = texts[row[key]]
+    return sorted(rows, key=lambda row: order[row[key]])
+
+
+def show_sample(rows: list[dict[str, Any]], table: TableName, console: Console) -> None:
+    """Print rows one below the other, texts last."""
+    for row in rows:
+        facts = Text()
+        for name, value in row.items():
+            if name not in ("text", "content", "partition") and value is not None:
+                facts.append(f"{name} ", "bold").append(f"{_short(value)}\n")
+        text = row.get("text")
+        body = Group(facts, Text(text[:_LONGEST], "dim")) if isinstance(text, str) else facts
+        console.print(Panel(body, title=str(table), title_align="left"))
+
+
+def _rejected_by(rows: pa.Table, rule: str, table: TableName) -> pa.Table:
+    fails = [
+        any(it["rule"] == rule for it in rejections or []) for rejections in rows["rejections"].to_pylist()
+    ]
+    if not any(fails):
+        known = sorted(
+            {it["rule"] for rejections in rows["rejections"].to_pylist() for it in rejections or []}
+        )
+        raise NotFound(
+            f"Rule `{rule}` rejected no document of {table}. Rules that did: {', '.join(known) or 'none'}."
+        )
+    return rows.filter(pa.array(fails))
+
+
+def _texts(lake: Lake, table: TableName, ids: list[str]) -> dict[str, str]:
+    """The texts of documents, from whichever raw table holds them."""
+    dataset_table = names.raw(table.name)
+    sources = (
+        [dataset_table]
+        if lake.exists(dataset_table)
+        else [it for it in lake.names() if it.namespace == "raw"]
+    )
+    texts: dict[str, str] = {}
+    for source in sources:
+        if "text" in lake.table(source).schema().column_names:
+            found = lake.read(source, ["doc_id", "text"], In("doc_id", ids))
+            texts |= dict(zip(found["doc_id"].to_pylist(), found["text"].to_pylist(), strict=True))
+    return texts
+
+
+def _rank(value: object, seed: int) -> bytes:
+    return hashlib.blake2b(f"{seed}:{value}".encode(), digest_size=16).digest()
+
+
+def _short(value: object) -> str:
+    if isinstance(value, bytes):
+        return f"{len(value):,} bytes"
+    if isinstance(value, list) and value and isinstance(value[0], dict) and "rule" in value[0]:
+        return ", ".join(f"{it['rule']} = {it['value']:g} (limit {it['threshold']:g})" for it in value)
+    text = str(value)
+    return text if len(text) <= 200 else f"{text[:200]} ..."
+
+
+def count_by(rows: pa.Table, column: str) -> dict[str, int]:
+    """How many rows have each value of `column`, most first."""
+    counted = pc.value_counts(rows[column].combine_chunks()).to_pylist()
+    return {
+        str(it["values"]): it["counts"]
+        for it in sorted(counted, key=lambda it: (-it["counts"], str(it["values"])))
+    }

@@ -1,0 +1,247 @@
+"""Follow documents from their source to the steps that serve them, or to what removed them.
+
+Everything is read from the published tables and from blends: there is no second record of what happened.
+Many documents are followed at once, since a table is scanned once for all of them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from pyiceberg.expressions import BooleanExpression, In, Or
+
+from factory.errors import NotFound
+from factory.lake import names
+from factory.lake.names import TableName
+from factory.lake.tables import Lake
+
+Outcome = Literal["bad_record", "filtered", "duplicate", "packed", "served", "under_way"]
+_ABOUT = ("doc_id", "source", "key", "n_bytes", "repository", "path", "revision", "licence")
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """A rule a document fails: the measured value and the threshold it breaks."""
+
+    rule: str
+    value: float
+    threshold: float
+
+
+@dataclass(frozen=True)
+class Serving:
+    """A step of a blend that serves a piece of a document."""
+
+    blend: str
+    offset: int
+    epoch: int
+    ordinal: int
+
+
+@dataclass
+class DocumentTrace:
+    """The way of one document through the line, as far as it went.
+
+    `tables` are the tables that hold it, with their snapshots, in the order of the line. `reason` is one
+    sentence on how it ended.
+    """
+
+    doc_id: str
+    dataset: str
+    source: str
+    key: str
+    about: dict[str, Any]
+    outcome: Outcome = "under_way"
+    reason: str = ""
+    tables: dict[str, int] = field(default_factory=dict)
+    rejections: list[Rejection] = field(default_factory=list)
+    duplicate_of: str | None = None
+    similarity: float | None = None
+    component: str | None = None
+    place: int | None = None
+    placements: list[tuple[int, int, int]] = field(default_factory=list)  # (ordinal, doc_offset, length)
+    servings: list[Serving] = field(default_factory=list)
+
+
+class Servings(Protocol):
+    """A blend, as far as tracing asks: where it serves an ordinal of a table."""
+
+    blend_id: str
+
+    def tables(self) -> Sequence[str]:
+        """The tables of its sources, `namespace.name`."""
+        ...
+
+    def serves(self, table: str, ordinals: Sequence[int], first: int) -> Iterable[tuple[int, int, int]]:
+        """(ordinal, offset, epoch) of the `first` steps that serve each ordinal."""
+        ...
+
+
+def trace_documents(
+    lake: Lake, ids: Sequence[str], blends: Sequence[Servings] = (), first: int = 3
+) -> list[DocumentTrace]:
+    """The trace of each id, in the order given; `first` is how many steps of each blend to name.
+
+    Raises NotFound for an id that no raw table holds.
+    """
+    tables = set(lake.names())
+    traces: dict[str, DocumentTrace] = {}
+    for table in sorted(tables):
+        if table.namespace == "raw":
+            traces |= _read_raw(lake, table, ids)
+    missing = [of for of in ids if of not in traces]
+    if missing:
+        raise NotFound(
+            f"No raw table holds document `{missing[0]}`. Give a doc_id as the tables show it, or a key: factory sample raw.<dataset>."
+        )
+    by_dataset: dict[str, list[DocumentTrace]] = defaultdict(list)
+    for trace in traces.values():
+        if trace.outcome != "bad_record":
+            by_dataset[trace.dataset].append(trace)
+    for dataset, members in by_dataset.items():
+        _follow_filters(lake, tables, dataset, members)
+        _follow_dedup(lake, tables, dataset, [it for it in members if it.outcome == "under_way"])
+        alive = [it for it in members if it.outcome == "under_way"]
+        _follow_packing(lake, tables, dataset, alive)
+        for blend in blends:
+            _follow_blend(blend, dataset, [it for it in alive if it.placements], first)
+    return [traces[of] for of in ids]
+
+
+def find_ids(lake: Lake, text: str, limit: int = 20) -> list[str]:
+    """The doc_ids that `text` names: a doc_id itself, or the documents whose key is `text`."""
+    found: list[str] = []
+    for table in lake.names():
+        if table.namespace == "raw":
+            where: BooleanExpression = Or(In("doc_id", [text]), In("key", [text]))
+            found += lake.read(table, ["doc_id"], where, limit=limit)["doc_id"].to_pylist()
+    if not found:
+        raise NotFound(
+            f"No raw table holds `{text}`, neither as doc_id nor as key. Look for keys with: factory sample raw.<dataset>."
+        )
+    return found[:limit]
+
+
+def _read_raw(lake: Lake, table: TableName, ids: Sequence[str]) -> dict[str, DocumentTrace]:
+    bad = table.name.endswith("_rejected")
+    columns = ("doc_id", "source", "key", "n_bytes", "place", "reason", "detail") if bad else _ABOUT
+    dataset = table.name.removesuffix("_rejected")
+    traces = {}
+    for row in _rows(lake, table, columns, ids):
+        about = {
+            name: value
+            for name, value in row.items()
+            if value is not None and name not in ("doc_id", "source", "key")
+        }
+        trace = DocumentTrace(row["doc_id"], dataset, row["source"], row["key"], about)
+        if bad:
+            trace.outcome = "bad_record"
+            trace.reason = f"bad record ({row['reason']}) at {row['place']}: {row['detail']}"
+        _note(lake, table, [trace])
+        traces[trace.doc_id] = trace
+    return traces
+
+
+def _follow_filters(lake: Lake, tables: set[TableName], dataset: str, members: list[DocumentTrace]) -> None:
+    table = names.filtered(dataset)
+    if table not in tables or not members:
+        return
+    verdicts = {
+        row["doc_id"]: row
+        for row in _rows(lake, table, ("doc_id", "kept", "rejections"), [it.doc_id for it in members])
+    }
+    for trace in members:
+        verdict = verdicts.get(trace.doc_id)
+        if verdict is None:
+            continue
+        _note(lake, table, [trace])
+        trace.rejections = [Rejection(**rejection) for rejection in verdict["rejections"] or []]
+        if not verdict["kept"]:
+            trace.outcome = "filtered"
+            said = ", ".join(f"{r.rule} is {r.value:g} (limit {r.threshold:g})" for r in trace.rejections)
+            trace.reason = f"rejected by {len(trace.rejections)} rule(s): {said}"
+
+
+def _follow_dedup(lake: Lake, tables: set[TableName], dataset: str, members: list[DocumentTrace]) -> None:
+    columns = ("doc_id", "dataset", "kept", "reason", "duplicate_of", "similarity", "component")
+    for table in sorted(tables):
+        if table.namespace != "dedup" or not table.name.endswith("_decisions") or not members:
+            continue
+        by_id = {trace.doc_id: trace for trace in members}
+        for row in _rows(lake, table, columns, list(by_id)):
+            if row["dataset"] != dataset:
+                continue
+            trace = by_id[row["doc_id"]]
+            _note(lake, table, [trace])
+            trace.duplicate_of, trace.similarity, trace.component = (
+                row["duplicate_of"],
+                row["similarity"],
+                row["component"],
+            )
+            if not row["kept"]:
+                trace.outcome = "duplicate"
+                kind = (
+                    "an exact copy"
+                    if row["reason"] == "exact_copy" and row["similarity"] == 1
+                    else "a near duplicate"
+                )
+                trace.reason = (
+                    f"{kind} of {row['duplicate_of']}, which is kept (similarity {row['similarity']:.4f})"
+                )
+
+
+def _follow_packing(lake: Lake, tables: set[TableName], dataset: str, members: list[DocumentTrace]) -> None:
+    if not members:
+        return
+    by_id = {trace.doc_id: trace for trace in members}
+    ordered, placed = names.in_order(dataset), names.placements(dataset)
+    if ordered in tables:
+        for row in _rows(lake, ordered, ("doc_id", "place"), list(by_id)):
+            by_id[row["doc_id"]].place = row["place"]
+            _note(lake, ordered, [by_id[row["doc_id"]]])
+    if placed in tables:
+        for row in _rows(lake, placed, ("doc_id", "ordinal", "doc_offset", "length"), list(by_id)):
+            trace = by_id[row["doc_id"]]
+            trace.placements.append((row["ordinal"], row["doc_offset"], row["length"]))
+            trace.outcome = "packed"
+        for trace in members:
+            trace.placements.sort(key=lambda placement: placement[1])
+            if trace.placements:
+                _note(lake, placed, [trace])
+                trace.reason = f"packed into {len(trace.placements)} sequence(s)"
+
+
+def _follow_blend(blend: Servings, dataset: str, members: list[DocumentTrace], first: int) -> None:
+    table = str(names.packed(dataset))
+    if table not in blend.tables() or not members:
+        return
+    ordinals = sorted({ordinal for trace in members for ordinal, _, _ in trace.placements})
+    steps: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for ordinal, offset, epoch in blend.serves(table, ordinals, first):
+        steps[ordinal].append((offset, epoch))
+    for trace in members:
+        found = [
+            Serving(blend.blend_id, offset, epoch, ordinal)
+            for ordinal, _, _ in trace.placements
+            for offset, epoch in steps[ordinal]
+        ]
+        trace.servings += sorted(found, key=lambda serving: serving.offset)
+        if trace.servings:
+            trace.outcome = "served"
+            trace.reason = f"served first at step {min(serving.offset for serving in trace.servings)}"
+
+
+def _rows(lake: Lake, table: TableName, columns: Sequence[str], ids: Sequence[str]) -> list[dict[str, Any]]:
+    if lake.table(table).current_snapshot() is None:
+        return []
+    rows: list[dict[str, Any]] = lake.read(table, columns, In("doc_id", list(ids))).to_pylist()
+    return rows
+
+
+def _note(lake: Lake, table: TableName, traces: Iterable[DocumentTrace]) -> None:
+    snapshot = lake.published(table).snapshot_id
+    for trace in traces:
+        trace.tables[str(table)] = snapshot
