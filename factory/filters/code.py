@@ -45,14 +45,14 @@ COMMENT = re.compile(
 
 
 class CodeWords(Rule):
-    """Words with at least one letter or number."""
+    """Identifiers, key words and numbers: runs of letters, numbers and `_`."""
 
     name, unit, paper = "code_words", "words", OPENCODER
     limit = AtLeast(30)
     example = "from .core import *\n"
 
     def measure(self, text: Text) -> float | None:
-        return float(len(text.cores))
+        return float(len(text.identifiers))
 
 
 class CodeChars(Rule):
@@ -78,14 +78,14 @@ class CodeBytes(Rule):
 
 
 class CodeWordLength(Rule):
-    """Mean length of the words, punctuation around them left out."""
+    """Mean length of identifiers, key words and numbers."""
 
     name, unit, paper = "code_word_length", "characters", OPENCODER
     limit = Between(2, 10)
     example = "a b c = 1 2 3\n" * 10
 
     def measure(self, text: Text) -> float | None:
-        return ratio(sum(map(len, text.cores)), len(text.cores))
+        return ratio(sum(map(len, text.identifiers)), len(text.identifiers))
 
 
 class CodeLines(Rule):

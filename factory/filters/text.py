@@ -6,6 +6,7 @@ This is the readable definition; `native/src/text_signals` computes the same for
 - A *core* is a word between its first and its last letter or number: `(don't)` has the core `don't`, `--`
   has none. Cores are what is counted as words.
 - A *token* is the core of a word, or the whole word where it has none. n-grams are made of tokens.
+- An *identifier* is a maximal run of letters, numbers and `_`: a word as programs have them.
 - A *line* ends at a newline or at the end of the text; it is *blank* if it holds spaces only.
 - A *paragraph* is a maximal run of lines that are not blank.
 - Space, letter and number are Unicode's White_Space, Alphabetic and N*, from the tables the native pass uses.
@@ -68,6 +69,11 @@ class Text:
     @cached_property
     def tokens(self) -> list[str]:
         return [_core(word) or word for word in self.words]
+
+    @cached_property
+    def identifiers(self) -> list[str]:
+        spaced = (c if c == "_" or _is("alphanumeric", c) else " " for c in self.text)
+        return "".join(spaced).split()
 
     @cached_property
     def lines(self) -> list[str]:

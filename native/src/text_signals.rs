@@ -134,11 +134,11 @@ static SIGNALS: [Signal; 38] = [
     signal("duplicate_10_grams", NGRAMS, |m| {
         m.of_text(m.ngrams.repeated[10]?)
     }),
-    signal("code_words", 0, |m| count(m.words.cores)),
+    signal("code_words", 0, |m| count(m.words.identifiers)),
     signal("code_chars", 0, |m| count(m.words.characters)),
     signal("code_bytes", 0, |m| count(m.bytes)),
     signal("code_word_length", 0, |m| {
-        ratio(m.words.core_characters, m.words.cores)
+        ratio(m.words.identifier_characters, m.words.identifiers)
     }),
     signal("code_lines", LINES, |m| count(m.lines.lines)),
     signal("code_longest_line", LINES, |m| count(m.lines.longest)),

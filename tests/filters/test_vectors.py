@@ -105,6 +105,8 @@ def test_an_ngram_seen_once_is_no_repetition() -> None:
         ("#include <a>\n# b\n", "code_comments", 2 / 13),
         ('x = """\n# text\n"""\n', "code_comments", 0.0),
         ("f(x)\n  f(x)\ng\ng\n},\n},\n", "code_duplicate_lines", 1 / 3),
+        ("self._f(x2, 'é') -- _", "code_words", 5.0),
+        ("self._f(x2, 'é') -- _", "code_word_length", 2.0),
         ("é1 2\n", "code_letters", 1 / 3),
         ("é\n", "code_bytes", 3.0),
         ("a\n\nbcd\n", "code_mean_line", 4 / 3),

@@ -6,8 +6,9 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::characters::{self, ALPHANUMERIC, ASCII, DIGIT, DOT, ENCODED, HASH, LETTER, SPACE};
+use super::characters::{self, ALPHANUMERIC, ASCII, DIGIT, DOT, ENCODED, HASH, LETTER, SPACE, UNDERSCORE};
 
+const IDENTIFIER: u8 = ALPHANUMERIC | UNDERSCORE;
 const ENCODED_RUN: usize = 64; // OpenCoder: characters from which a run counts as encoded data
 
 /// What one text holds; buffers are reused from text to text.
@@ -21,6 +22,9 @@ pub struct Words {
     pub cores: u64,
     pub core_characters: u64,
     pub words_with_letter: u64,
+    /// Maximal runs of letters, numbers and `_`, and the characters in them.
+    pub identifiers: u64,
+    pub identifier_characters: u64,
     /// One bit for each stop word that occurs.
     pub stop_words: u8,
     pub characters: u64,
@@ -66,6 +70,7 @@ impl Words {
     fn word(&mut self, text: &str, start: usize, keep: bool) -> usize {
         let bytes = text.as_bytes();
         let mut any = 0;
+        let mut previous = 0;
         let mut length = 0;
         let mut core: Option<(usize, u64)> = None; // its first byte and character
         let (mut core_end, mut core_last) = (0, 0);
@@ -76,6 +81,11 @@ impl Words {
                 break;
             }
             any |= class;
+            if class & IDENTIFIER != 0 {
+                self.identifiers += u64::from(previous & IDENTIFIER == 0);
+                self.identifier_characters += 1;
+            }
+            previous = class;
             if class & ALPHANUMERIC != 0 {
                 core.get_or_insert((at, length));
                 core_end = at + width;
@@ -195,6 +205,12 @@ mod tests {
         assert_eq!(scanned("THE BE TO OF AND THAT HAVE WITH").stop_words, 255);
         assert_eq!(scanned("then bee too often\0").stop_words, 0);
         assert_eq!(scanned("be\0x").stop_words, 0);
+    }
+
+    #[test]
+    fn identifiers_end_at_any_other_character() {
+        let words = scanned("self._f(x2, \"é\") -- _");
+        assert_eq!((words.identifiers, words.identifier_characters), (5, 10));
     }
 
     #[test]
