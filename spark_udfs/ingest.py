@@ -12,6 +12,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from spark_udfs.ingest_archive import archive_file
 from spark_udfs.ingest_files import Input, text_file
 from spark_udfs.ingest_installation import description_file, topics_file
 from spark_udfs.ingest_jsonl import jsonl_file
@@ -33,8 +34,6 @@ WORK = pa.schema(
     ]
 )
 
-FORMATS = ("text", "description", "topics", "jsonl", "parquet")
-
 
 def read_work(work: Iterable[pa.RecordBatch], fields: Fields) -> Iterator[pa.RecordBatch]:
     """Batches of `SCAN` for batches of `WORK`; `fields` says how a JSON object or Parquet row is read."""
@@ -48,6 +47,7 @@ def _rows(work: Iterable[pa.RecordBatch], fields: Fields) -> Iterator[Row]:
         "topics": topics_file,
         "jsonl": partial(jsonl_file, fields=fields),
         "parquet": partial(parquet_file, fields=fields),
+        "archive": archive_file,
     }
     for batch in work:
         for item in batch.to_pylist():

@@ -10,17 +10,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
-from pathlib import PurePosixPath
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
-import pyarrow as pa
-
-from spark_udfs.ingest_files import Input, bad_read, decode_utf8, opened
+from spark_udfs.ingest_compression import content
+from spark_udfs.ingest_files import Input, decode_utf8, opened
 from spark_udfs.ingest_records import Fields, record
 from spark_udfs.ingest_rows import BadRecord, Origin, Row, rejection
 
 CHUNK_BYTES = 1 << 20
-COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 
 
 class Line(NamedTuple):
@@ -76,29 +73,13 @@ def line_row(origin: Origin, fields: Fields, path: str, line: Line) -> Row:
         return rejection(origin, key, BadRecord(bad.reason, bad.detail, place), line.n_bytes, line.data)
 
 
-def decompressed(file: BinaryIO, name: str) -> Callable[[int], bytes]:
-    """A reader of the file's content; it raises BadRecord `corrupt` where that breaks off."""
-    compression = COMPRESSIONS.get(PurePosixPath(name).suffix)
-    stream = pa.CompressedInputStream(pa.PythonFile(file, "r"), compression) if compression else file
-
-    def read(n_bytes: int) -> bytes:
-        try:
-            return bytes(stream.read(n_bytes))
-        except OSError as error:
-            if error.errno is not None:
-                raise bad_read(error) from None
-            raise BadRecord("corrupt", f"The compressed stream is broken: {error}.") from None
-
-    return read
-
-
 def jsonl_file(source: Input, fields: Fields) -> Iterator[Row]:
     """One row a line of the file, and one more if its stream breaks."""
     number = n_bytes = 0
     try:
         with opened(source) as file:
             n_bytes = os.fstat(file.fileno()).st_size
-            for line in lines(decompressed(file, source.key), fields.max_bytes):
+            for line in lines(content(file, source.key), fields.max_bytes):
                 number = line.number
                 yield line_row(source.origin, fields, source.key, line)
     except BadRecord as bad:

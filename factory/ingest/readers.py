@@ -10,8 +10,9 @@ an absolute path.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -32,6 +33,9 @@ from spark_udfs.ingest_rows import SCAN, Origin
 TASKS_A_CORE = 4  # more tasks than cores: items differ in size
 JSONL_FILES = ("**/*.jsonl", "**/*.jsonl.gz", "**/*.jsonl.zst")
 PARQUET_FILES = ("**/*.parquet",)
+ARCHIVES = tuple(
+    f"**/*.{extension}" for extension in ("zip", "tar", "tgz", "tar.gz", "tar.bz2", "tar.xz", "tar.zst")
+)
 
 Paths = str | Path | Sequence[str | Path]
 Patterns = str | Sequence[str]
@@ -101,7 +105,9 @@ class Ingests:
         of the path given. A line longer than `max_bytes` is rejected without being held.
         """
         fields = _fields(text, key, columns, metadata, language, max_bytes)
-        return self._ingest(_record_files("jsonl", paths, JSONL_FILES, source, licence), fields)
+        return self._ingest(
+            _files_of("jsonl", paths, JSONL_FILES, Origin(source or "", licence=licence)), fields
+        )
 
     def parquet(
         self,
@@ -121,7 +127,28 @@ class Ingests:
         A file that cannot be read is one rejected record, a row group that breaks likewise.
         """
         fields = _fields(text, key, columns, metadata, language, max_bytes)
-        return self._ingest(_record_files("parquet", paths, PARQUET_FILES, source, licence), fields)
+        return self._ingest(
+            _files_of("parquet", paths, PARQUET_FILES, Origin(source or "", licence=licence)), fields
+        )
+
+    def archive(
+        self,
+        paths: Paths,
+        *,
+        source: str | None = None,
+        repository: str | None = None,
+        revision: str | None = None,
+        licence: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> Ingested:
+        """Each member of zip and tar archives as a document, its key `archive!/member`.
+
+        `paths` are archives, or folders that are searched; a tar archive may be compressed by gzip, bzip2,
+        xz or Zstandard. Members are treated as `files` treats files. `source` is by default the name of
+        the path given.
+        """
+        origin = Origin(source or "", repository, revision, licence, dict(metadata or {}))
+        return self._ingest(_files_of("archive", paths, ARCHIVES, origin))
 
     def installation_code(self, share: float) -> Ingested:
         """The Python sources of this installation: of the repositories whose place is below `share`.
@@ -179,22 +206,23 @@ def _fields(
     return Fields(text, key, pairs, tuple(metadata), language=language, max_bytes=max_bytes)
 
 
-def _record_files(
-    format: str, paths: Paths, patterns: Sequence[str], source: str | None, licence: str | None
-) -> Iterator[Work]:
-    """An item for each file; raises ConfigurationError for a missing path and for two files of one key."""
-    seen: dict[tuple[str, bytes], Path] = {}
-    for given in [paths] if isinstance(paths, str | Path) else paths:
-        path = Path(given).resolve()
+def _files_of(format: str, paths: Paths, patterns: Sequence[str], origin: Origin) -> Iterator[Work]:
+    """An item for each file of many records; without a source in `origin`, each path's name is its source.
+
+    Raises ConfigurationError for a path that is missing, and for two files of one source and key.
+    """
+    holder: dict[tuple[str, bytes], Path] = {}
+    given = [paths] if isinstance(paths, str | Path) else paths
+    for path in dict.fromkeys(Path(it).resolve() for it in given):
         if not path.exists():
-            raise ConfigurationError(f"`{given}` does not exist. Name a file, or a folder that holds some.")
-        origin = Origin(source or path.name, licence=licence)
+            raise ConfigurationError(f"`{path}` does not exist. Name a file, or a folder that holds some.")
+        named = replace(origin, source=origin.source or path.name)
         root = path if path.is_dir() else path.parent
-        names = files_below(root, patterns, UNWANTED) if path.is_dir() else [path.name.encode()]
-        for item in in_items(format, origin, root, names, 1):
-            other = seen.setdefault((origin.source, item.names[0]), path)
+        names = files_below(root, patterns, UNWANTED) if path.is_dir() else [os.fsencode(path.name)]
+        for item in in_items(format, named, root, names, 1):
+            other = holder.setdefault((named.source, item.names[0]), path)
             if other != path:
-                shared = item.names[0].decode(errors="replace")
+                shared = os.fsdecode(item.names[0])
                 raise ConfigurationError(
                     f"`{other}` and `{path}` both hold `{shared}`, which would give two documents one id. "
                     "Name the folder above both, or give each a source of its own."

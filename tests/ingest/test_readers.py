@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import tarfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +158,22 @@ def test_parquet_rows_and_a_broken_file_beside_them(ingests: Ingests, tmp_path: 
         "c": "three",
         "bad.parquet": "corrupt at byte 0",
     }
+
+
+def test_archives_of_two_kinds(ingests: Ingests, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    with zipfile.ZipFile(tmp_path / "one.zip", "w") as archive:
+        archive.write(tmp_path / "a.py", "a.py")
+        archive.writestr("bad.txt", b"\xff")
+    with tarfile.open(tmp_path / "two.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "a.py", "sub/a.py")
+    found = ingests.archive(tmp_path, repository="r", licence="MIT")
+    assert outcome(found) == {
+        "one.zip!/a.py": "x = 1\n",
+        "one.zip!/bad.txt": "not_utf8 at byte 0",
+        "two.tar.gz!/sub/a.py": "x = 1\n",
+    }
+    assert {(row["repository"], row["licence"]) for row in rows(found.documents)} == {("r", "MIT")}
 
 
 def test_two_files_that_would_give_one_id_are_refused_by_name(ingests: Ingests, tmp_path: Path) -> None:

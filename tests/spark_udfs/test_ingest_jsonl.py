@@ -16,7 +16,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_udfs import ingest_jsonl
+from spark_udfs import ingest_compression, ingest_jsonl
 from spark_udfs.ingest_files import Input
 from spark_udfs.ingest_jsonl import Line, jsonl_file, lines
 from spark_udfs.ingest_records import Fields
@@ -211,3 +211,12 @@ def test_each_line_lands_exactly_once(content: list[bytes], key: str | None) -> 
             value = json.loads(line.decode("utf-8-sig"))
             assert row["text"] == value["text"]
             assert row["key"] == (str(value["id"]) if key else f"part.jsonl:{number}")
+
+
+def test_a_bomb_is_left_after_its_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest_compression, "FREE_BYTES", 2 * ingest_jsonl.CHUNK_BYTES)
+    monkeypatch.setattr(ingest_compression, "MAX_EXPANSION", 2)
+    lines_of_it = b'{"text": "a"}\n' + b"0" * (5 * ingest_jsonl.CHUNK_BYTES)
+    good, bad = read(written(tmp_path, gzip.compress(lines_of_it), "part.jsonl.gz"))
+    assert good["text"] == "a"
+    assert (bad["reason"], bad["place"], bad["key"]) == ("bomb", "line 2", "part.jsonl.gz")
