@@ -42,7 +42,7 @@ class Origin:
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-class BadRecord(Exception):  # noqa: N818 - a fact about data, no fault of ours
+class BadRecord(Exception):
     """Why a record is no document: one word for counting, one sentence for a person, a place in its file."""
 
     def __init__(self, reason: str, detail: str, place: str = "byte 0") -> None:

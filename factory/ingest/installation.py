@@ -80,19 +80,32 @@ def normalized(name: str) -> str:
 
 
 def installed(found: Iterable[Distribution]) -> Iterator[Repository]:
-    """The repositories of distributions, one a name, sorted by name; editable ones are left out."""
+    """The repositories of distributions, one a name, sorted by name.
+
+    Left out are editable ones, and remains without a readable name (an interrupted installation's).
+    """
     first: dict[str, Distribution] = {}
     for distribution in found:
-        first.setdefault(normalized(distribution.metadata["Name"] or ""), distribution)
+        first.setdefault(_name(distribution), distribution)
     for name in sorted(first):
         if name and not is_editable(first[name]):
             yield repository_of(first[name], name)
 
 
+def _name(distribution: Distribution) -> str:
+    try:
+        return normalized(distribution.metadata["Name"] or "")
+    except UnicodeDecodeError:
+        return ""
+
+
 def is_editable(distribution: Distribution) -> bool:
     """Whether a distribution only points at somebody's working copy (PEP 660)."""
-    direct_url = distribution.read_text("direct_url.json")
-    return bool(direct_url and json.loads(direct_url).get("dir_info", {}).get("editable"))
+    try:
+        direct_url = json.loads(distribution.read_text("direct_url.json") or "{}")
+        return bool(direct_url.get("dir_info", {}).get("editable"))
+    except (ValueError, AttributeError):  # no JSON, or not of the declared shape
+        return False
 
 
 def repository_of(distribution: Distribution, name: str) -> Repository:

@@ -109,6 +109,15 @@ def test_editable_distributions_and_second_copies_are_left_out(tmp_path: Path) -
     assert [(it.name, it.root) for it in found] == [("a-b", tmp_path / "1"), ("wheel", tmp_path)]
 
 
+def test_a_damaged_distribution_does_not_end_the_listing(tmp_path: Path) -> None:
+    odd = distribution(tmp_path, "odd", **{"direct_url.json": "{"})
+    torn = distribution(tmp_path, "torn")
+    (tmp_path / "torn-1.0.dist-info" / "METADATA").write_bytes(b"Name: torn\xff\n")
+    (tmp_path / "~left.dist-info").mkdir()
+    found = installed([torn, PathDistribution(tmp_path / "~left.dist-info"), odd])
+    assert [it.name for it in found] == ["odd"]
+
+
 @pytest.mark.parametrize("name", ["Foo.Bar_x", "foo--bar-X", "foo_.bar__x"])
 def test_names_are_compared_as_the_specification_has_it(name: str) -> None:
     assert normalized(name) == "foo-bar-x"
