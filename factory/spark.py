@@ -63,7 +63,7 @@ def spark_conf(settings: Settings) -> dict[str, str]:
         "spark.driver.memory": settings.spark_driver_memory,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_log_configuration(scratch)} -Dderby.system.home={scratch}",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_log_configuration(scratch)}",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
@@ -121,7 +121,7 @@ def _jars(settings: Settings) -> dict[str, str]:
     """Local jar files where an earlier start fetched them, else the coordinates to fetch."""
     ivy = settings.cache / "ivy"
     names = coordinates(settings)
-    files = [ivy / "jars" / "{0}_{1}-{2}.jar".format(*name.split(":")) for name in names]
+    files = [ivy / "jars" / "{}_{}-{}.jar".format(*name.split(":")) for name in names]
     if all(file.exists() for file in files):
         return {"spark.jars": ",".join(str(file) for file in files)}
     return {"spark.jars.packages": ",".join(names), "spark.jars.ivy": str(ivy)}  # Ivy ignores $HOME
@@ -153,7 +153,8 @@ def _log_configuration(scratch: Path) -> Path:
         Path(file.name).replace(target)
     except OSError as error:
         raise MachineError(
-            f"The folder {scratch} cannot be written ({error.strerror}). Set FACTORY_HOME to a folder you can write."
+            f"The folder {scratch} cannot be written ({error.strerror}). "
+            "Set FACTORY_HOME to a folder you can write."
         ) from error
     return target
 

@@ -95,7 +95,8 @@ def trace_documents(
     missing = [of for of in ids if of not in traces]
     if missing:
         raise NotFound(
-            f"No raw table holds document `{missing[0]}`. Give a doc_id as the tables show it, or a key: factory sample raw.<dataset>."
+            f"No raw table holds document `{missing[0]}`. Give a doc_id as the tables show it: "
+            "factory sample raw.<dataset>."
         )
     by_dataset: dict[str, list[DocumentTrace]] = defaultdict(list)
     for trace in traces.values():
@@ -120,7 +121,8 @@ def find_ids(lake: Lake, text: str, limit: int = 20) -> list[str]:
             found += lake.read(table, ["doc_id"], where, limit=limit)["doc_id"].to_pylist()
     if not found:
         raise NotFound(
-            f"No raw table holds `{text}`, neither as doc_id nor as key. Look for keys with: factory sample raw.<dataset>."
+            f"No raw table holds `{text}`, neither as doc_id nor as key. "
+            "Look for keys with: factory sample raw.<dataset>."
         )
     return found[:limit]
 

@@ -1,4 +1,4 @@
-"""The prose of the Python installation this runs on: descriptions, licences, help topics and documentation."""
+"""The prose of the Python installation: descriptions, licences, help topics and documentation."""
 
 from __future__ import annotations
 

@@ -62,9 +62,7 @@ def report(settings: Settings, console: Console) -> None:
     console.print(table)
     bad = [finding.name for finding in findings if not finding.good]
     if bad:
-        raise MachineError(
-            f"This machine lacks {len(bad)} of {len(findings)}: {', '.join(bad)}. The table says how to mend it."
-        )
+        raise MachineError(f"This machine lacks {', '.join(bad)}. The table says how to mend it.")
 
 
 def _python(_settings: Settings) -> Finding:
@@ -75,7 +73,7 @@ def _python(_settings: Settings) -> Finding:
 def _java(_settings: Settings) -> Finding:
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    remedy = "Install a JVM of version 17 or newer (Debian: apt-get install openjdk-17-jre-headless), or set JAVA_HOME."
+    remedy = "Install a JVM of version 17 or newer (Debian: openjdk-17-jre-headless), or set JAVA_HOME."
     if not java or not Path(java).exists():
         return Finding("Java", "none", remedy)
     said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr

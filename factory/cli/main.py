@@ -13,7 +13,7 @@ from factory.settings import Settings, settings
 
 app = typer.Typer(
     name="factory",
-    help="The Model Factory: refine raw material into training sequences, follow every document, serve blends.",
+    help="Refine raw material into training sequences, follow every document, serve blends.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from factory.errors import MachineError
 from factory.orchestration.instance import prepare_home
@@ -19,7 +23,7 @@ def require_free_port(port: int, option: str = "--port") -> None:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
             raise MachineError(
-                f"Port {port} is in use ({error.strerror}). Stop what listens there, or choose another with {option}."
+                f"Port {port} is in use. Stop what listens there, or choose another with {option}."
             ) from error
 
 
@@ -27,7 +31,47 @@ def open_ui(settings: Settings, port: int) -> None:
     """Replace this process by Dagster's webserver and daemon on the lake."""
     require_free_port(port)
     prepare_home(settings)
-    os.environ["FACTORY_HOME"] = str(settings.home)
-    os.environ["FACTORY_CACHE"] = str(settings.cache)
+    os.environ |= _environment(settings)
     arguments = ["-m", "jobs.definitions", "-h", "127.0.0.1", "-p", str(port)]
     os.execv(sys.executable, [sys.executable, "-m", "dagster", "dev", *arguments])
+
+
+def serve_blends(settings: Settings, host: str, port: int) -> None:
+    """Replace this process by a Blender on the lake."""
+    os.environ |= _environment(settings)
+    arguments = ["--host", host, "--port", str(port)]
+    os.execv(sys.executable, [sys.executable, "-m", "blender.server", *arguments])
+
+
+@contextmanager
+def blender_process(settings: Settings, wait_s: float = 60) -> Iterator[str]:
+    """A Blender in a process of its own, on any free port; yields its address and stops it at the end.
+
+    Raises MachineError with what the server said when it does not come up.
+    """
+    address = settings.home / "blender.address"
+    address.unlink(missing_ok=True)
+    log = settings.home / "blender.log"
+    with log.open("wb") as output:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "blender.server", "--port", "0", "--address-file", str(address)],
+            stdout=subprocess.DEVNULL,
+            stderr=output,
+            env=os.environ | _environment(settings),
+        )
+    try:
+        deadline = time.monotonic() + wait_s
+        while not address.exists():
+            if server.poll() is not None or time.monotonic() > deadline:
+                raise MachineError(f"Blender did not start: {log.read_text().strip() or 'it said nothing'}")
+            time.sleep(0.05)
+        yield address.read_text().strip()
+    finally:
+        server.terminate()
+        server.wait()
+        address.unlink(missing_ok=True)
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    """The settings of this process for a process it starts."""
+    return {"FACTORY_HOME": str(settings.home), "FACTORY_CACHE": str(settings.cache)}

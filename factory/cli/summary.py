@@ -172,7 +172,8 @@ def show_line(found: LineSummary, console: Console) -> None:
     for dataset, order in found.order.items():
         results.add_row(
             dataset,
-            f"{order.satisfied:,} of {order.edges:,} dependencies satisfied ({order.satisfied_weight:.1%} of their weight), "
+            f"{order.satisfied:,} of {order.edges:,} dependencies satisfied "
+            f"({order.satisfied_weight:.1%} of their weight), "
             f"{order.in_cycles:,} inside cycles, {order.external:,} names resolve outside their repository",
         )
     for dataset, fill in found.packing.items():

@@ -53,7 +53,7 @@ class TableName:
             raise ConfigurationError(f"`{self.namespace}` is no namespace of the lake. Use one of: {known}.")
         if not _PART.fullmatch(self.name):
             raise ConfigurationError(
-                f"`{self.name}` is no table name. Use lower-case letters, digits and underscores, a letter first."
+                f"`{self.name}` is no table name. Use lower-case letters, digits and underscores."
             )
 
     def __str__(self) -> str:
@@ -109,7 +109,7 @@ def filtered(dataset: str) -> TableName:
 
 
 def dedup(group: str, part: str) -> TableName:
-    """A table of a dedup group: part is `vocabulary`, `signatures`, `buckets`, `edges`, `components`, `decisions`."""
+    """A table of a dedup group, e.g. `dedup.<group>_decisions` for part `decisions`."""
     return TableName("dedup", f"{group}_{part}")
 
 

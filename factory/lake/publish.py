@@ -129,7 +129,8 @@ def append(lake: Lake, name: TableName, schema: TableSchema, rows: pa.Table, lin
             continue
         return lake.published(name)
     raise PublishConflict(
-        f"Main of {name} moved during each of {_APPEND_ATTEMPTS} attempts to append. Append again, with fewer writers."
+        f"Main of {name} moved during each of {_APPEND_ATTEMPTS} attempts to append. "
+        "Append again, with fewer writers at once."
     )
 
 

@@ -61,7 +61,8 @@ class Lake:
             return self.catalog.load_table(name.identifier)
         except (NoSuchTableError, NoSuchNamespaceError) as error:
             raise TableNotFound(
-                f"The lake has no table {name}. Materialize it first: factory materialize {name.namespace}/{name.name}."
+                f"The lake has no table {name}. "
+                f"Materialize it first: factory materialize {name.namespace}/{name.name}."
             ) from error
 
     def exists(self, name: TableName) -> bool:
@@ -123,7 +124,8 @@ class Lake:
         snapshot = self.table(name).snapshot_by_id(snapshot_id)
         if snapshot is None:
             raise TableNotFound(
-                f"Table {name} has no snapshot {snapshot_id}: it was expired. Materialize what was made from it again."
+                f"Table {name} has no snapshot {snapshot_id}: it was expired. "
+                "Materialize what was made from it again."
             )
         return _published(name, snapshot)
 

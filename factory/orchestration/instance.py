@@ -27,7 +27,8 @@ def prepare_home(settings: Settings) -> None:
             config.write_text(_DAGSTER_YAML)
     except OSError as error:
         raise MachineError(
-            f"The folder {home} cannot be written ({error.strerror}). Set FACTORY_HOME to a folder you can write."
+            f"The folder {home} cannot be written ({error.strerror}). "
+            "Set FACTORY_HOME to a folder you can write."
         ) from error
     os.environ["DAGSTER_HOME"] = str(home)
 

@@ -39,5 +39,5 @@ def require_writers(assets: Iterable[dg.AssetsDefinition]) -> None:
                 table, reader = (".".join(of.path) for of in (key, min(asset.keys)))
                 raise ConfigurationError(
                     f"Asset {reader} reads {table} (argument `{argument}`), which no asset writes. "
-                    f"Its upstream tables must be among {', '.join(sorted('.'.join(of.path) for of in written))}."
+                    f"Tables with a writer: {', '.join(sorted('.'.join(of.path) for of in written))}."
                 )

@@ -111,7 +111,7 @@ def materialize(
 
 
 def _unchanged(run: LakeRun, declared: Declaration, upstream: dict[str, Published]) -> list[Published] | None:
-    """The published outputs, where making them again would give the same rows; a source is always read again."""
+    """The published outputs where making them again would change nothing; a source is always read again."""
     if not upstream:
         return None
     try:
@@ -173,7 +173,7 @@ def _check(
         kept = {audit.table: set_aside(run.lake, audit) for audit in audits.values()}
         branches = ", ".join(f"{table}.branch_{branch}" for table, branch in kept.items())
         raise dg.Failure(
-            description=f"Checks failed: {'; '.join(failed)}. Main is as it was; look at the rows in {branches}.",
+            description=f"Checks failed: {'; '.join(failed)}. Main is as it was; the rows are in {branches}.",
             allow_retries=False,
         )
 

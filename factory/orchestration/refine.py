@@ -29,7 +29,7 @@ from factory.dedup.edges import edges
 from factory.dedup.signatures import signatures
 from factory.dedup.vocabulary import vocabulary
 from factory.depsort.stage import dependencies, in_order, symbols
-from factory.filters.rule import Limit
+from factory.filters.rule import Limit, Rule
 from factory.filters.sets import rules as rules_of
 from factory.filters.stage import decide, measure
 from factory.lake import names, schemas
@@ -38,9 +38,9 @@ from factory.orchestration import charts
 from factory.orchestration.checks import aggregate, holds
 from factory.orchestration.publication import Tables
 from factory.orchestration.table_asset import table_asset
-from factory.packing.pack import PackConfig, pack, placements
+from factory.packing.pack import PackConfig, pack, placements, resolve
 from factory.packing.tokenize import tokenize
-from factory.packing.tokenizer import tokenizer_table
+from factory.packing.tokenizer import token_bytes, tokenizer_table
 
 Kind = Literal["prose", "code"]
 Assets = list[dg.AssetsDefinition]
@@ -79,7 +79,7 @@ def refine(
     return assets + _packing(dataset, group.kind, group_name, tokenizer, packing or PackConfig())
 
 
-def _filters(dataset: str, chosen: Sequence, group_name: str) -> Assets:  # type: ignore[type-arg]
+def _filters(dataset: str, chosen: Sequence[Rule], group_name: str) -> Assets:
     @table_asset(
         namespace="signals",
         name=dataset,
@@ -304,8 +304,10 @@ def _packing(dataset: str, kind: Kind, group_name: str, tokenizer: str, config: 
         """The tokens of every document."""
         trained = tokenizer.first()
         assert trained is not None
+        # A prose document is its own repository: it needs no company in its sequence.
+        placed = documents if kind == "code" else documents.drop("repository")
         return Tables(
-            tokenize(documents, trained.tokenizer),
+            tokenize(placed, trained.tokenizer),
             properties={schemas.TOKEN_BYTES: str(token_bytes(trained.n_tokens))},
         )
 
@@ -341,13 +343,14 @@ def _packing(dataset: str, kind: Kind, group_name: str, tokenizer: str, config: 
         """Training sequences: the documents packed best-fit, runs of a repository's order kept together."""
         trained = tokenizer.first()
         assert trained is not None
-        chosen = config.model_copy(update={"token_bytes": token_bytes(trained.n_tokens)})
+        chosen = resolve(tokenized, config.model_copy(update={"token_bytes": token_bytes(trained.n_tokens)}))
         return Tables(
             pack(tokenized, upstream.get("dependencies"), chosen),
             {"placements": placements},
             properties={
                 schemas.TOKEN_BYTES: str(chosen.token_bytes),
                 schemas.SEQUENCE_LENGTH: str(chosen.sequence_length),
+                schemas.N_BUCKETS: str(chosen.buckets),
             },
         )
 

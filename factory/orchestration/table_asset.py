@@ -58,8 +58,9 @@ def table_asset(
     """Declare the decorated function as the asset of a table.
 
     `name` is the function's unless given; `beside` declares further tables written with it, by suffix;
-    `upstream` names the table of each argument whose own name does not; `checks` are added to the uniqueness of the key; `config` is whatever decides the rows besides code
-    and upstream tables; `chart` draws a picture of the published rows (an SVG) for the Dagster UI.
+    `upstream` names the table of each argument whose own name does not; `checks` are added to the
+    uniqueness of the key; `config` is whatever decides the rows besides code and upstream tables; `chart`
+    draws a picture of the published rows (a Markdown image) for the Dagster UI.
 
     Raises ConfigurationError at decoration for a wrong table name or a check on an undeclared column.
     """
@@ -194,7 +195,7 @@ def _require_columns(output: Output) -> None:
         for column in check.columns:
             if column not in output.schema.names:
                 raise ConfigurationError(
-                    f"Check `{check.name}` of {output.table} reads column `{column}`, which the schema does not declare. "
+                    f"Check `{check.name}` of {output.table} reads column `{column}`, which is not declared. "
                     f"Its columns are {', '.join(output.schema.names)}."
                 )
 

@@ -1,0 +1,169 @@
+"""`factory demo`: the whole line on this Python installation, a blend of it served, two documents followed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+
+from blender.batch import Batch
+from blender.client import BlenderClient, Source
+from blender.errors import BlenderFailure
+from factory.cli.runs import RunReport, execute, select
+from factory.cli.serving import blender_process
+from factory.cli.summary import LineSummary, show_line, summarize
+from factory.cli.tables import sample
+from factory.cli.trace import document_tree, served_by
+from factory.lake import names
+from factory.lake.tables import Lake
+from factory.settings import Settings
+from factory.trace import DocumentTrace, trace_documents
+
+CODE, PROSE = "python_code", "python_prose"
+WEIGHTS = {CODE: 6, PROSE: 2}
+SEED = 7
+CHECKED_OFFSETS = 5  # steps fetched again, and again from a restarted server
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """What was fetched of the blend and what fetching it again gave."""
+
+    blend: str
+    steps: int
+    rows: int
+    tokens: int
+    seconds: float
+    rows_per_second: float
+    epochs: dict[str, int]  # epochs begun, by table
+    checked_offsets: list[int]
+    same_again: bool
+    same_after_restart: bool
+
+
+def run(settings: Settings, steps: int, console: Console) -> None:
+    """Materialize, serve, fetch, check, trace, and print what happened.
+
+    Writes the same figures to FACTORY_HOME/summary.json. Raises RunFailed when an asset or check fails and
+    BlenderFailure when a step fetched again is not the same.
+    """
+    from jobs.definitions import defs
+
+    began = time.monotonic()
+    share = settings.installation_share
+    console.print(f"[bold]The line[/] on {share:.0%} of this Python installation, in {settings.home}")
+    report = execute(defs, settings, select(defs, "*"), console, reuse=True)
+    fetched = _fetch(settings, steps, console)
+    lake = Lake(settings)
+    line = summarize(lake)
+    served, rejected = _two_documents(settings, lake, fetched.blend)
+    seconds = time.monotonic() - began
+    _show(console, line, fetched, served, rejected)
+    path = settings.home / "summary.json"
+    path.write_text(
+        json.dumps(_plain(line, fetched, report, served, rejected, seconds), indent=2, default=str)
+    )
+    console.print(f"\n{seconds:.0f} s in all. The same figures as JSON: {path}")
+
+
+def digest(batch: Batch) -> str:
+    """A hash of every byte of a batch's columns."""
+    state = hashlib.blake2b(digest_size=16)
+    for column in batch.arrow.columns:
+        state.update(repr(column.to_pylist()).encode())
+    return state.hexdigest()
+
+
+def _fetch(settings: Settings, steps: int, console: Console) -> Fetched:
+    """Define the blend, fetch its first steps, then a few of them again, also from a restarted server."""
+    sources = [
+        Source(str(names.packed(of)), weight=n, oversample=True, shuffle="row") for of, n in WEIGHTS.items()
+    ]
+    offsets = sorted(random.Random(SEED).sample(range(steps), min(CHECKED_OFFSETS, steps)))
+    digests: dict[int, str] = {}
+    epochs: dict[int, int] = {}
+    rows = tokens = 0
+    with blender_process(settings) as address, BlenderClient(address) as blender:
+        blend = blender.create(sources, seed=SEED)
+        console.print(f"[bold]Blender[/] at {address} serves blend {blend.id}")
+        began = time.monotonic()
+        for batch in blender.fetch(blend.id, offset=0, steps=steps):
+            rows += len(batch)
+            tokens += int(batch.n_tokens.sum())
+            for source, epoch in zip(batch.source.tolist(), batch.epoch.tolist(), strict=True):
+                epochs[source] = max(epochs.get(source, 0), epoch + 1)
+            if batch.offset in offsets:
+                digests[batch.offset] = digest(batch)
+        seconds = time.monotonic() - began
+        again = _digests(blender, blend.id, offsets)
+    with blender_process(settings) as address, BlenderClient(address) as blender:
+        restarted = _digests(blender, blend.id, offsets)
+    if not again == restarted == digests:
+        raise BlenderFailure(f"Steps {offsets} of blend {blend.id} were not the same when fetched again.")
+    return Fetched(
+        blend=blend.id,
+        steps=steps,
+        rows=rows,
+        tokens=tokens,
+        seconds=seconds,
+        rows_per_second=rows / seconds,
+        epochs={sources[number].table: count for number, count in sorted(epochs.items())},
+        checked_offsets=offsets,
+        same_again=again == digests,
+        same_after_restart=restarted == digests,
+    )
+
+
+def _digests(blender: BlenderClient, blend: str, offsets: list[int]) -> dict[int, str]:
+    return {
+        offset: digest(batch) for offset in offsets for batch in blender.fetch(blend, offset=offset, steps=1)
+    }
+
+
+def _two_documents(settings: Settings, lake: Lake, blend: str) -> tuple[DocumentTrace, DocumentTrace]:
+    """A document that a step serves and one that a rule rejected."""
+    blends = [it for it in served_by(settings) if it.blend_id == blend]
+    segments = [segment for row in blends[0].blend.explain(0) for segment in row.segments]
+    (rejected,) = [row for row in sample(lake, names.filtered(PROSE), 50, SEED) if not row["kept"]][:1]
+    served, removed = trace_documents(lake, [segments[0].doc_id, rejected["doc_id"]], blends)
+    return served, removed
+
+
+def _show(
+    console: Console, line: LineSummary, fetched: Fetched, served: DocumentTrace, rejected: DocumentTrace
+) -> None:
+    console.print()
+    show_line(line, console)
+    table = Table("", "", title="Blend", title_justify="left", box=None, show_header=False)
+    table.add_row("fetched", f"{fetched.steps:,} steps, {fetched.rows:,} rows, {fetched.tokens:,} tokens")
+    table.add_row("speed", f"{fetched.rows_per_second:,.0f} rows a second through gRPC")
+    table.add_row("epochs begun", ", ".join(f"{table} {n}" for table, n in fetched.epochs.items()))
+    offsets = ", ".join(map(str, fetched.checked_offsets))
+    table.add_row("same bytes again", f"steps {offsets}: fetched again, and from a restarted server")
+    console.print(table)
+    console.print(Panel(document_tree(served), title="A document that is served", title_align="left"))
+    console.print(Panel(document_tree(rejected), title="A document that was rejected", title_align="left"))
+
+
+def _plain(
+    line: LineSummary,
+    fetched: Fetched,
+    report: RunReport,
+    served: DocumentTrace,
+    rejected: DocumentTrace,
+    seconds: float,
+) -> dict[str, Any]:
+    return {
+        **line.plain(),
+        "blend": asdict(fetched),
+        "run": asdict(report),
+        "traced": {"served": asdict(served), "rejected": asdict(rejected)},
+        "seconds": seconds,
+    }

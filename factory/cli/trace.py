@@ -1,0 +1,131 @@
+"""What `factory trace` prints: a document's way, or the documents of a step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.tree import Tree
+
+from blender.blend import Blend, ExplainedRow
+from blender.blends import open_blends
+from factory.lake.tables import Lake
+from factory.settings import Settings
+from factory.trace import DocumentTrace, find_ids, trace_documents
+
+_SHOWN = 8  # steps and pieces listed before "and N more"
+
+
+@dataclass(frozen=True)
+class OpenBlend:
+    """A blend as tracing asks of it."""
+
+    blend: Blend
+
+    @property
+    def blend_id(self) -> str:
+        """The blend's id."""
+        return self.blend.id
+
+    def tables(self) -> Sequence[str]:
+        """The tables of its sources."""
+        return [source.config.table for source in self.blend.sources]
+
+    def serves(self, table: str, ordinals: Sequence[int], first: int) -> Iterable[tuple[int, int, int]]:
+        """(ordinal, offset, epoch) of the `first` steps that serve each ordinal."""
+        for source in self.blend.sources:
+            if source.config.table == table:
+                for ordinal in ordinals:
+                    for place in self.blend.locate(source.config.name, ordinal, epochs=first):
+                        yield ordinal, place.offset, place.epoch
+
+
+@dataclass(frozen=True)
+class StepTrace:
+    """The rows of a step and the way of every document in them, by doc_id."""
+
+    blend: str
+    offset: int
+    rows: list[ExplainedRow]
+    documents: dict[str, DocumentTrace]
+
+
+def served_by(settings: Settings) -> list[OpenBlend]:
+    """Every blend of the lake that is not retired."""
+    blends = open_blends(settings)
+    return [OpenBlend(blends.open(stored.id)) for stored in blends.list()]
+
+
+def trace_text(settings: Settings, text: str) -> list[DocumentTrace]:
+    """The way of every document that `text` names, a doc_id or a key."""
+    lake = Lake(settings)
+    return trace_documents(lake, find_ids(lake, text), served_by(settings))
+
+
+def trace_step(settings: Settings, blend: str, offset: int) -> StepTrace:
+    """The rows of a step and the way of their documents."""
+    opened = open_blends(settings).open(blend)
+    rows = opened.explain(offset)
+    ids = list(dict.fromkeys(segment.doc_id for row in rows for segment in row.segments))
+    traces = trace_documents(Lake(settings), ids, [OpenBlend(opened)])
+    return StepTrace(blend, offset, rows, {trace.doc_id: trace for trace in traces})
+
+
+def show_documents(traces: list[DocumentTrace], console: Console, *, as_json: bool) -> None:
+    """Print each document's way."""
+    if as_json:
+        console.print_json(json.dumps([asdict(trace) for trace in traces], default=str))
+        return
+    for trace in traces:
+        console.print(document_tree(trace))
+
+
+def show_step(step: StepTrace, console: Console, *, as_json: bool) -> None:
+    """Print the rows of a step, each with its documents and their sources."""
+    if as_json:
+        plain: dict[str, Any] = asdict(step)
+        console.print_json(json.dumps(plain, default=str))
+        return
+    tree = Tree(f"step [bold]{step.offset:,}[/] of blend {step.blend}")
+    for row in step.rows:
+        branch = tree.add(f"row {row.row}: sequence {row.ordinal:,} of {row.table} (epoch {row.epoch})")
+        for segment in row.segments:
+            trace = step.documents[segment.doc_id]
+            licence = trace.about.get("licence") or "licence unknown"
+            branch.add(
+                f"tokens {segment.doc_offset:,} to {segment.doc_offset + segment.length:,} of "
+                f"{trace.source} / [bold]{trace.key}[/] ({licence})"
+            )
+    console.print(tree)
+
+
+def document_tree(trace: DocumentTrace) -> Tree:
+    """A document's way, from its source to what became of it."""
+    tree = Tree(f"[bold]{trace.source} / {trace.key}[/]  ({trace.doc_id})")
+    about = {name: value for name, value in trace.about.items() if name not in ("place", "reason", "detail")}
+    tree.add("source: " + ", ".join(f"{name} {value}" for name, value in about.items()))
+    for table, snapshot in trace.tables.items():
+        tree.add(f"{table} [dim]at snapshot {snapshot}[/]{_at(trace, table)}")
+    colour = {"served": "green", "packed": "green", "under_way": "yellow"}.get(trace.outcome, "red")
+    tree.add(f"[{colour}]{trace.reason or 'no later table holds it yet'}[/]")
+    return tree
+
+
+def _at(trace: DocumentTrace, table: str) -> str:
+    namespace = table.split(".")[0]
+    if namespace == "filtered":
+        return ": " + (f"fails {len(trace.rejections)} rule(s)" if trace.rejections else "passes every rule")
+    if namespace == "dedup" and trace.component is not None:
+        return ": " + ("removed" if trace.duplicate_of else "kept")
+    if namespace == "sorted":
+        return f": place {trace.place} of its repository"
+    if namespace == "packed":
+        pieces = [f"sequence {o:,} (tokens {at:,} to {at + n:,})" for o, at, n in trace.placements[:_SHOWN]]
+        steps = [f"step {it.offset:,} (epoch {it.epoch})" for it in trace.servings[:_SHOWN]]
+        more = f" and {len(trace.placements) - _SHOWN} more" if len(trace.placements) > _SHOWN else ""
+        served = f"; served at {', '.join(steps)}" if steps else ""
+        return f": {', '.join(pieces)}{more}{served}"
+    return ""
