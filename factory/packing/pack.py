@@ -1,0 +1,170 @@
+"""Training sequences, `packed.<dataset>`, and where each piece of a document lies in them.
+
+Repositories hash to buckets; a bucket, in order of (repository, place), is cut in chunks; every chunk is
+planned where it is, from lengths and dependencies alone (`native/src/packing_runs.rs` has the plan). A
+sequence's number, its ordinal, follows from (append, bucket, chunk, place in the plan), never from files
+or partitions. Tokens travel once, from where they were read to their sequence; text never does.
+
+Inside a chunk sequences stand in the order of a hash of their first piece, so that reading in order is
+already a mixture of long and short documents; neighbours in the order of a repository meet inside
+sequences, not across them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Literal
+
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, Field
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from factory.lake.schemas import PACKED
+from spark_udfs.pack import assemble, plan_chunk
+
+SEQUENCES_A_CHUNK = 1_024  # with as many, the sequences a chunk leaves unfilled are a thousandth
+CHUNKS_A_BUCKET = 4  # repositories differ in size: a bucket of one chunk would often be too small
+LEAST_CHUNK_DOCUMENTS = 2_000
+ORDINALS_A_RUN = 512  # consecutive ordinals that stay in one file
+
+_PLAN = "bucket long, chunk long, sequence long, position long, doc_id string, doc_offset long, length long"
+
+
+class PackConfig(BaseModel):
+    """How documents become sequences."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sequence_length: int = Field(default=8_192, ge=1, le=1 << 24, description="tokens a full sequence holds")
+    token_bytes: Literal[2, 4] = Field(default=2, description="bytes a token takes")
+    chunk_documents: int | None = Field(
+        default=None, ge=1, description="least documents of a chunk; null: enough for a thousand sequences"
+    )
+    buckets: int | None = Field(
+        default=None,
+        ge=1,
+        description="number of buckets, a property of the table; null: follows from the documents",
+    )
+    slack: float = Field(
+        default=0.0025, ge=0, le=1, description="share of the sequences spent on bringing dependents together"
+    )
+
+    def resolved(self, n_documents: int, n_tokens: int) -> PackConfig:
+        """The same with the sizes of chunks and buckets that suit so many documents."""
+        mean = max(1.0, n_tokens / max(1, n_documents))
+        enough = max(LEAST_CHUNK_DOCUMENTS, math.ceil(SEQUENCES_A_CHUNK * self.sequence_length / mean))
+        chunk_documents = self.chunk_documents or enough
+        buckets = self.buckets or max(1, n_documents // (CHUNKS_A_BUCKET * max(chunk_documents, enough)))
+        return self.model_copy(update={"chunk_documents": chunk_documents, "buckets": buckets})
+
+
+def resolve(tokenized: DataFrame, config: PackConfig) -> PackConfig:
+    """`config` with the sizes that suit `tokenized`, whose rows and tokens it counts where it must."""
+    if config.buckets and config.chunk_documents:
+        return config
+    totals = tokenized.agg(F.count("*").alias("documents"), F.sum("n_tokens").alias("tokens")).collect()[0]
+    return config.resolved(totals.documents, totals.tokens or 0)
+
+
+def pack(
+    tokenized: DataFrame,
+    dependencies: DataFrame | None,
+    config: PackConfig,
+    *,
+    append: int = 0,
+    first_ordinal: int = 0,
+) -> DataFrame:
+    """The rows of `PACKED` for rows of `TOKENIZED` and dependencies of (doc_id, depends_on).
+
+    Later appends to a table are planned by themselves: they pass the table's buckets in `config`, their
+    number, and the ordinal at which they begin. Where `config` leaves buckets or chunks open, one action
+    counts the documents; `resolve` beforehand and the number can be recorded.
+    """
+    config = resolve(tokenized, config)
+    documents = _with_dependencies(_in_chunks(tokenized, config), dependencies)
+    pieces = _numbered(_planned(documents, config), first_ordinal)
+    return _assembled(_with_tokens(pieces, tokenized, config), append)
+
+
+def placements(packed: DataFrame) -> DataFrame:
+    """The rows of `PLACEMENTS`, by doc_id: the segments of `packed` turned round."""
+    segments = packed.select("ordinal", F.explode("segments").alias("segment"), "partition")
+    return segments.select(
+        "segment.doc_id", "ordinal", "segment.doc_offset", "segment.length", "partition"
+    ).orderBy("doc_id", "doc_offset")
+
+
+def _in_chunks(tokenized: DataFrame, config: PackConfig) -> DataFrame:
+    """The documents with bucket and chunk; the chunks of a bucket differ by one document at most."""
+    bucket = Window.partitionBy("bucket")
+    row = F.row_number().over(bucket.orderBy("repository", "place", "doc_id")) - 1
+    return (
+        tokenized.select("doc_id", "repository", "place", "n_tokens")
+        .withColumn("bucket", F.pmod(F.xxhash64("repository"), F.lit(config.buckets)))
+        .withColumn("row", row.cast("long"))
+        .withColumn("rows", F.count("*").over(bucket))
+        .withColumn("chunk", _chunk(F.lit(config.chunk_documents)))
+        .drop("row", "rows")
+    )
+
+
+def _chunk(least: Column) -> Column:
+    n_chunks = F.greatest(F.lit(1), F.floor(F.col("rows") / least))
+    return F.floor(F.col("row") * n_chunks / F.col("rows")).cast("long")
+
+
+def _with_dependencies(documents: DataFrame, dependencies: DataFrame | None) -> DataFrame:
+    if dependencies is None:
+        return documents.withColumn("depends_on", F.array().cast("array<string>"))
+    of_a_document = dependencies.groupBy("doc_id").agg(F.collect_set("depends_on").alias("depends_on"))
+    return documents.join(of_a_document, "doc_id", "left").withColumn(
+        "depends_on", F.coalesce("depends_on", F.array().cast("array<string>"))
+    )
+
+
+def _planned(documents: DataFrame, config: PackConfig) -> DataFrame:
+    sequence_length, slack = config.sequence_length, config.slack
+
+    def plan(chunk: pa.Table) -> pa.Table:
+        pieces = plan_chunk(chunk, sequence_length, slack)
+        for name in ("chunk", "bucket"):
+            number = chunk.column(name)[0].as_py()
+            pieces = pieces.add_column(0, name, pa.array([number] * len(pieces), pa.int64()))
+        return pieces
+
+    return documents.groupBy("bucket", "chunk").applyInArrow(plan, _PLAN)
+
+
+def _numbered(planned: DataFrame, first_ordinal: int) -> DataFrame:
+    """The pieces with their ordinal; planning is run once for the counts and once for the pieces."""
+    counts = planned.groupBy("bucket", "chunk").agg((F.max("sequence") + 1).alias("n"))
+    before = F.sum("n").over(Window.orderBy("bucket", "chunk").rowsBetween(Window.unboundedPreceding, -1))
+    starts = counts.select("bucket", "chunk", (F.coalesce(before, F.lit(0)) + first_ordinal).alias("start"))
+    return (
+        planned.join(F.broadcast(starts), ["bucket", "chunk"])
+        .withColumn("ordinal", F.col("start") + F.col("sequence"))
+        .drop("start", "sequence")
+    )
+
+
+def _with_tokens(pieces: DataFrame, tokenized: DataFrame, config: PackConfig) -> DataFrame:
+    """The pieces with their own share of the document's tokens."""
+    width = F.lit(config.token_bytes)
+    own = F.substring(
+        "tokens", (F.col("doc_offset") * width + 1).cast("int"), (F.col("length") * width).cast("int")
+    )
+    return pieces.join(tokenized.select("doc_id", "tokens", "partition"), "doc_id").withColumn("tokens", own)
+
+
+def _assembled(pieces: DataFrame, append: int) -> DataFrame:
+    def sequences(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return assemble(batches, append)
+
+    return (
+        pieces.repartition(F.floor(F.col("ordinal") / ORDINALS_A_RUN))
+        .sortWithinPartitions("ordinal", "position")
+        .mapInArrow(sequences, from_arrow_schema(PACKED.columns))
+    )

@@ -1,0 +1,67 @@
+"""The tokens of every document, `tokenized.<dataset>`.
+
+Each document is encoded once; whatever is packed, counted or sampled later reads its tokens. The tokens
+that begin or end a document belong to it and count in its length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, Field
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from factory.errors import ConfigurationError
+from factory.lake.schemas import TOKENIZED
+from factory.packing.tokenizer import END_OF_TEXT
+from spark_udfs.tokenize import load, tokenize_batches
+
+
+class TokenizeConfig(BaseModel):
+    """What stands around every document of a dataset."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    begin: str | None = Field(default=None, description="token before each document")
+    end: str | None = Field(default=END_OF_TEXT, description="token after each document")
+
+
+def tokenize(documents: DataFrame, tokenizer: str, config: TokenizeConfig | None = None) -> DataFrame:
+    """The rows of `TOKENIZED` for documents of (doc_id, text) and a `tokenizer.json`.
+
+    Documents with a `place` keep it and their repository; all others, and those of no repository, are
+    repositories of their own. Raises ConfigurationError where the tokenizer lacks a token of `config`.
+    """
+    config = config or TokenizeConfig()
+    begin, end = _token(tokenizer, config.begin), _token(tokenizer, config.end)
+
+    def tokens_of(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return tokenize_batches(batches, tokenizer, begin, end)
+
+    return _placed(documents).mapInArrow(tokens_of, from_arrow_schema(TOKENIZED.columns))
+
+
+def _placed(documents: DataFrame) -> DataFrame:
+    ordered = {"repository", "place"} <= set(documents.columns)
+    partitioned = "partition" in documents.columns
+    return documents.select(
+        "doc_id",
+        (F.coalesce("repository", "doc_id") if ordered else F.col("doc_id")).alias("repository"),
+        (F.col("place") if ordered else F.lit(0)).cast("long").alias("place"),
+        "text",
+        (F.col("partition") if partitioned else F.lit(None)).cast("string").alias("partition"),
+    )
+
+
+def _token(tokenizer: str, token: str | None) -> int | None:
+    if token is None:
+        return None
+    number = load(tokenizer).token_to_id(token)
+    if number is None:
+        raise ConfigurationError(
+            f"The tokenizer has no token `{token}`. Name one of its tokens, or null for none."
+        )
+    return number

@@ -1,0 +1,103 @@
+"""A tokenizer trained on the corpus, as a table of one row.
+
+Byte-level BPE (Sennrich et al., 2016; Radford et al., 2019): its alphabet is the 256 bytes, so every text
+can be encoded and decoding gives it back. It is trained on the driver, on a sample of the documents by
+hash of `doc_id`: the same documents give the same sample in any order and partitioning, and the same
+sample gives the same bytes with any number of threads (merges of equal count go by the pair).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from factory.errors import ConfigurationError, NotFound
+from factory.lake.schemas import TOKENIZER
+from spark_udfs.tokenize import n_tokens, token_bytes
+
+__all__ = ["END_OF_TEXT", "n_tokens", "token_bytes", "tokenizer_table", "train", "training_sample"]
+
+END_OF_TEXT = "<|endoftext|>"
+N_BYTES_VALUES = 256
+SAMPLE_BYTES = 8_000_000
+SAMPLED_OF_A_DOCUMENT = 100_000  # characters: no single document should shape the vocabulary
+
+
+def tokenizer_table(
+    documents: DataFrame,
+    name: str,
+    vocabulary: int = 16_384,
+    *,
+    sample_bytes: int = SAMPLE_BYTES,
+    special_tokens: Sequence[str] = (END_OF_TEXT,),
+) -> DataFrame:
+    """The row of `models.<name>`: a tokenizer trained on a sample of `documents` (doc_id, text).
+
+    Collects the sample on the driver, because training is a matter of one machine.
+    """
+    tokenizer = train(iter(training_sample(documents, sample_bytes)), vocabulary, special_tokens)
+    row = {"name": name, "n_tokens": n_tokens(tokenizer), "tokenizer": tokenizer, "partition": None}
+    return documents.sparkSession.createDataFrame(pa.Table.from_pylist([row], schema=TOKENIZER.columns))
+
+
+def train(
+    texts: Iterator[str], vocabulary: int = 16_384, special_tokens: Sequence[str] = (END_OF_TEXT,)
+) -> str:
+    """The `tokenizer.json` of a byte-level BPE of at most `vocabulary` tokens, bytes and specials included.
+
+    A sample that is too small for as many merges gives fewer. Raises ConfigurationError where the
+    vocabulary has no room for a single merge.
+    """
+    least = N_BYTES_VALUES + len(special_tokens) + 1
+    if vocabulary < least:
+        raise ConfigurationError(
+            f"A vocabulary of {vocabulary} tokens has no room beside {N_BYTES_VALUES} bytes and "
+            f"{len(special_tokens)} special tokens. Use at least {least}; 16384 is the default."
+        )
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=list(special_tokens),
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer.to_str()
+
+
+def training_sample(documents: DataFrame, n_bytes: int) -> list[str]:
+    """Texts of at most `n_bytes` in all, those of the documents with the least hashes, in order of hash.
+
+    Two actions: the total decides which share of the documents is read.
+    """
+    texts = documents.where(F.col("text").isNotNull())
+    size = F.col("n_bytes") if "n_bytes" in documents.columns else F.octet_length("text")
+    total = texts.agg(F.sum(size).alias("total")).collect()[0].total
+    if not total:
+        raise NotFound("There is no text to train a tokenizer on. Check the filters of its datasets.")
+    unit = _unit_interval(F.col("doc_id"))
+    rows = (
+        texts.where(unit < n_bytes / total)
+        .select(unit.alias("unit"), "doc_id", F.substring("text", 1, SAMPLED_OF_A_DOCUMENT).alias("text"))
+        .orderBy("unit", "doc_id")
+        .toArrow()
+    )
+    sample: list[str] = []
+    left = n_bytes
+    for text in rows.column("text").to_pylist():
+        left -= len(text.encode())
+        if left < 0:
+            break
+        sample.append(text)
+    return sample
+
+
+def _unit_interval(doc_id: Column) -> Column:
+    """A hash of `doc_id` in [0, 1), uniform over documents."""
+    return F.shiftrightunsigned(F.xxhash64(doc_id), 11) / F.lit(float(1 << 53))

@@ -1,0 +1,119 @@
+"""The tokens of documents, encoded in Spark's Python workers.
+
+A tokenizer is the text of a Hugging Face `tokenizer.json`. It is loaded once a worker, after the worker
+was forked, and encodes in the worker's one thread: Spark runs as many workers as there are cores.
+A document's text never yields a special token: where it spells one, as a page on language models does,
+the spelling is encoded as ordinary text, so decoding gives it back and nobody can end a document early.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+from tokenizers import Tokenizer
+
+ENCODED_AT_ONCE_BYTES = 1 << 20  # an encoding takes about 100 bytes a token until its ids are copied out
+
+
+def token_bytes(n_tokens: int) -> int:
+    """The bytes a token takes in a table: 2 where a vocabulary of `n_tokens` fits, else 4."""
+    return 2 if n_tokens <= 1 << 16 else 4
+
+
+def token_type(width: int) -> np.dtype:
+    """The little-endian numpy type of a token of `width` bytes."""
+    return np.dtype(f"<u{width}")
+
+
+@lru_cache(maxsize=2)
+def load(tokenizer: str) -> Tokenizer:
+    """The tokenizer of a `tokenizer.json`: no truncation, no padding, special tokens read as plain text."""
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # its threads would compete with the other workers
+    loaded = Tokenizer.from_str(tokenizer)
+    loaded.no_truncation()
+    loaded.no_padding()
+    loaded.encode_special_tokens = True
+    return loaded
+
+
+@lru_cache(maxsize=2)
+def n_tokens(tokenizer: str) -> int:
+    """The size of the vocabulary: the largest token and one."""
+    return max(load(tokenizer).get_vocab(with_added_tokens=True).values()) + 1
+
+
+def encode(texts: list[str], tokenizer: str, begin: int | None, end: int | None) -> list[np.ndarray]:
+    """The tokens of each text between `begin` and `end`, in the width of the vocabulary."""
+    kind = token_type(token_bytes(n_tokens(tokenizer)))
+    head = [] if begin is None else [begin]
+    tail = [] if end is None else [end]
+    loaded = load(tokenizer)
+    tokens = []
+    for portion in _portions(texts):
+        for encoding in loaded.encode_batch_fast(portion, add_special_tokens=False):
+            tokens.append(np.array([*head, *encoding.ids, *tail], dtype=kind))
+    return tokens
+
+
+def decode(tokens: bytes, tokenizer: str, begin: int | None, end: int | None) -> str:
+    """The text of a document's tokens as `encode` made them."""
+    ids = np.frombuffer(tokens, dtype=token_type(token_bytes(n_tokens(tokenizer))))
+    inner = ids[begin is not None : len(ids) - (end is not None)]
+    return load(tokenizer).decode(inner.tolist(), skip_special_tokens=False)
+
+
+def tokenize_batches(
+    batches: Iterator[pa.RecordBatch], tokenizer: str, begin: int | None, end: int | None
+) -> Iterator[pa.RecordBatch]:
+    """Rows of `TOKENIZED` for rows of (doc_id, repository, place, text, partition).
+
+    A document whose text is null has no tokens at all, one whose text is empty has those that every
+    document gets.
+    """
+    for batch in batches:
+        texts = batch.column("text")
+        present = [text for text in texts.to_pylist() if text is not None]
+        encoded = iter(encode(present, tokenizer, begin, end))
+        kind = token_type(token_bytes(n_tokens(tokenizer)))
+        nothing = np.zeros(0, dtype=kind)
+        rows = [next(encoded) if valid else nothing for valid in texts.is_valid().to_pylist()]
+        counts = np.array([len(row) for row in rows], dtype=np.int64)
+        yield pa.RecordBatch.from_arrays(
+            [
+                batch.column("doc_id"),
+                batch.column("repository"),
+                batch.column("place"),
+                _binary(rows, counts * kind.itemsize),
+                pa.array(counts),
+                batch.column("partition"),
+            ],
+            names=["doc_id", "repository", "place", "tokens", "n_tokens", "partition"],
+        )
+
+
+def _binary(rows: list[np.ndarray], n_bytes: np.ndarray) -> pa.Array:
+    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum(n_bytes, out=offsets[1:])
+    if offsets[-1] >= 1 << 31:  # 32-bit offsets, the only ones Spark's binary takes, end here
+        return pa.array([row.tobytes() for row in rows], pa.binary())
+    data = pa.py_buffer(np.concatenate(rows).tobytes() if rows else b"")
+    return pa.BinaryArray.from_buffers(
+        pa.binary(), len(rows), [None, pa.py_buffer(offsets.astype(np.int32).tobytes()), data]
+    )
+
+
+def _portions(texts: list[str]) -> Iterator[list[str]]:
+    portion: list[str] = []
+    held = 0
+    for text in texts:
+        portion.append(text)
+        held += len(text)
+        if held >= ENCODED_AT_ONCE_BYTES:
+            yield portion
+            portion, held = [], 0
+    if portion:
+        yield portion
