@@ -1,0 +1,314 @@
+"""A blend, open for reading: the rows of any step, without a port and without state.
+
+    step and rank -> rows of the blend           (this file)
+    row           -> source, index in the source (mixture)
+    index         -> epoch, position, ordinal    (shuffle)
+    ordinal       -> row group and place in it   (sources)
+
+Every arrow is a pure function and has an inverse, which `locate` follows from the bottom to the top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from blender.config import PROVENANCE, BlendConfig, BlendSource, pieces
+from blender.errors import EndOfData, InvalidBlend, InvalidRequest
+from blender.mixture import MAX_OFFSET, Mixture
+from blender.records import ExplainedRow, Place, Segment
+from blender.shuffle import Permutation, permutation
+from blender.sources import SEGMENTS, TOKENS, SnapshotReader
+from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
+
+Ints = npt.NDArray[np.int64]
+
+BLOCK_BYTES = 1 << 20  # where Python gRPC is fastest; smaller messages cost more CPU a byte
+_PROBE_ROWS = 16  # read ahead of a fetch to learn how many rows make a block
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows of several small steps, of one step, or of a part of a large one.
+
+    Once the block is taken, every step before `next_offset` is complete: a reader that stops here goes on
+    from there.
+    """
+
+    offset: int
+    next_offset: int
+    batch: pa.RecordBatch
+
+
+@dataclass(frozen=True)
+class OpenSource:
+    """A source of a blend with its reader: index in the source <-> epoch and ordinal."""
+
+    config: BlendSource
+    seed: int
+    reader: SnapshotReader = field(compare=False)
+
+    def ordinals(self, index: Ints) -> tuple[Ints, Ints]:
+        """Epoch and ordinal of the `index`-th rows read."""
+        epochs, positions = np.divmod(index, self.reader.n_rows)
+        ordinals = np.empty_like(positions)
+        for epoch in np.unique(epochs):
+            chosen = epochs == epoch
+            ordinals[chosen] = self._order(int(epoch)).forward(positions[chosen])
+        return epochs, ordinals
+
+    def index(self, ordinal: int, epoch: int) -> int:
+        """Which row read is `ordinal` in `epoch`: the inverse of `ordinals`."""
+        position = self._order(epoch).inverse(np.array([ordinal], dtype=np.int64))[0]
+        return epoch * self.reader.n_rows + int(position)
+
+    def _order(self, epoch: int) -> Permutation:
+        return permutation(
+            self.config.shuffle, self.reader.n_rows, seed=self.seed, epoch=epoch, source=self.config.name
+        )
+
+
+class Blend:
+    """A blend and the readers of its sources; safe for many threads."""
+
+    def __init__(self, id: str, history: Sequence[BlendConfig], readers: Sequence[SnapshotReader]) -> None:
+        """`history` runs from the first ancestor to the blend itself; `readers` follow its sources."""
+        self.id = id
+        self.config = history[-1]
+        self.mixture = Mixture(*pieces(history))
+        self.sources = tuple(
+            OpenSource(source, self.config.seed, reader)
+            for source, reader in zip(self.config.sources, readers, strict=True)
+        )
+        served = self.mixture.counts(np.array([self.mixture.first_row(MAX_OFFSET)]))[0]
+        for source, count in zip(self.sources, served, strict=True):
+            if count and not source.reader.n_rows:
+                raise InvalidBlend(
+                    f"Source `{source.config.name}` has no rows at snapshot {source.reader.snapshot_id}. "
+                    "Give it weight 0 or another snapshot."
+                )
+        self.schema = _schema(self.sources)
+
+    @cached_property
+    def ends(self) -> tuple[int | None, ...]:
+        """For each source, how many steps its rows last; None where they always do."""
+        return tuple(
+            None if source.config.oversample else self.mixture.steps_within(number, source.reader.n_rows)
+            for number, source in enumerate(self.sources)
+        )
+
+    @property
+    def steps(self) -> int | None:
+        """The number of steps of the blend; None where it never ends."""
+        return min((end for end in self.ends if end is not None), default=None)
+
+    def fetch(
+        self, offset: int, steps: int = 0, rank: int = 0, ranks: int = 1, block_bytes: int = BLOCK_BYTES
+    ) -> Iterator[Block]:
+        """Blocks of about `block_bytes` of the rows of `steps` steps from `offset`, for one rank.
+
+        `steps` 0 means up to the end of data. Rank r of n takes rows [r w/n, (r+1) w/n) of a step of w rows.
+        Raises InvalidRequest at once, and EndOfData after the last step where more were asked for.
+        """
+        self._check(offset, steps, rank, ranks)
+        end = MAX_OFFSET if self.steps is None else self.steps
+        asked = offset + steps if steps else max(offset, end)
+        return self._blocks(offset, asked, min(asked, end), rank, ranks, block_bytes)
+
+    def step(self, offset: int, rank: int = 0, ranks: int = 1) -> pa.RecordBatch:
+        """The rows of one step, for one rank; raises InvalidRequest and EndOfData."""
+        self._check_step(offset, rank, ranks)
+        return self.gather(self._rows(offset, 1, rank, ranks))
+
+    def gather(self, rows: Ints) -> pa.RecordBatch:
+        """Rows of the blend by their number from its front, in the order asked for."""
+        sources, index = self.mixture.place(rows)
+        epochs, ordinals = np.empty_like(rows), np.empty_like(rows)
+        parts, places = [], []
+        for number in np.unique(sources):
+            source = self.sources[number]
+            chosen = np.flatnonzero(sources == number)
+            epochs[chosen], ordinals[chosen] = source.ordinals(index[chosen])
+            groups, within = source.reader.locate(ordinals[chosen])
+            for group in np.unique(groups):
+                of_group = groups == group
+                part = source.reader.row_group(int(group), source.config.columns).take(
+                    pa.array(within[of_group])
+                )
+                parts.append(_conform(part, self.schema))
+                places.append(chosen[of_group])
+        batch = parts[0] if len(parts) == 1 else pa.concat_batches(parts)
+        order = np.argsort(np.concatenate(places), kind="stable")
+        if len(parts) > 1:
+            batch = batch.take(pa.array(order))
+        provenance = [
+            pa.array(self.mixture.step_of(rows)),
+            pa.array(sources.astype(np.int32)),
+            pa.array(ordinals),
+            pa.array(epochs),
+        ]
+        return pa.RecordBatch.from_arrays([*provenance, *batch.columns], schema=self.schema)
+
+    def explain(self, offset: int) -> list[ExplainedRow]:
+        """The documents behind every row of a step; no segments where a table keeps none."""
+        self._check_step(offset, 0, 1)
+        sources, index = self.mixture.place(self._rows(offset, 1, 0, 1))
+        explained = []
+        for row, (number, position) in enumerate(zip(sources, index, strict=True)):
+            source = self.sources[number]
+            epochs, ordinals = source.ordinals(np.array([position]))
+            explained.append(
+                ExplainedRow(
+                    row=row,
+                    source=source.config.name,
+                    table=source.config.table,
+                    ordinal=int(ordinals[0]),
+                    epoch=int(epochs[0]),
+                    segments=_segments(source.reader, ordinals),
+                )
+            )
+        return explained
+
+    def locate(self, source: str, ordinal: int, epochs: int = 1) -> list[Place]:
+        """Where the first `epochs` epochs of `source` serve a row, in closed form; raises InvalidRequest.
+
+        A source that is not oversampled has one epoch; places beyond the end of the blend are left out.
+        """
+        names = [one.config.name for one in self.sources]
+        if source not in names:
+            raise InvalidRequest(
+                f"Blend {self.id} has no source `{source}`. Its sources: {', '.join(names)}."
+            )
+        number = names.index(source)
+        opened = self.sources[number]
+        if not 0 <= ordinal < opened.reader.n_rows:
+            raise InvalidRequest(
+                f"Source `{source}` has ordinals 0 to {opened.reader.n_rows - 1:,}; {ordinal:,} is none."
+            )
+        places = []
+        for epoch in range(epochs if opened.config.oversample else min(epochs, 1)):
+            index = np.array([opened.index(ordinal, epoch)], dtype=np.int64)
+            row = self.mixture.row_of(number, index)
+            if row[0] < 0:
+                continue
+            offset = int(self.mixture.step_of(row)[0])
+            if self.steps is None or offset < self.steps:
+                places.append(Place(offset, int(row[0]) - self.mixture.first_row(offset), epoch))
+        return places
+
+    def _rows(self, offset: int, steps: int, rank: int, ranks: int) -> Ints:
+        width = self.mixture.rows_per_step(offset)
+        share = width // ranks
+        first = self.mixture.first_row(offset) + rank * share
+        return (first + np.arange(steps)[:, None] * width + np.arange(share)).reshape(-1)
+
+    def _blocks(
+        self, offset: int, asked: int, stop: int, rank: int, ranks: int, block_bytes: int
+    ) -> Iterator[Block]:
+        if offset < stop:
+            row_bytes = _row_bytes(self.gather(self._rows(offset, 1, rank, ranks)[:_PROBE_ROWS]))
+        while offset < stop:
+            share = self.mixture.rows_per_step(offset) // ranks
+            fitting = max(1, block_bytes // row_bytes)
+            end = min(offset + max(1, fitting // share), stop, self.mixture.piece_end(offset))
+            rows = self._rows(offset, end - offset, rank, ranks)
+            for first in range(0, len(rows), fitting):  # once, unless a step alone is more than a block
+                batch = self.gather(rows[first : first + fitting])
+                yield Block(offset, end if first + fitting >= len(rows) else offset, batch)
+            row_bytes = _row_bytes(batch)  # rows of text vary; the last ones are the best guess
+            offset = end
+        if asked > stop:
+            raise self._end(stop)
+
+    def _check(self, offset: int, steps: int, rank: int, ranks: int) -> None:
+        if offset < 0 or steps < 0 or offset + steps > MAX_OFFSET:
+            raise InvalidRequest(
+                f"Steps {offset:,} to {offset + steps:,} were asked for. A blend has 0 to {MAX_OFFSET:,}."
+            )
+        if ranks < 1 or not 0 <= rank < ranks:
+            raise InvalidRequest(f"Rank {rank} of {ranks} was asked for. Ranks run from 0 to ranks - 1.")
+        asked = offset + steps if steps else MAX_OFFSET
+        for start, piece in zip(self.mixture.starts, self.mixture.pieces, strict=True):
+            overlaps = start < asked and offset < self.mixture.piece_end(int(start))
+            if overlaps and piece.rows_per_step % ranks:
+                raise InvalidRequest(
+                    f"A step of {piece.rows_per_step:,} rows (from step {start:,} on) cannot be shared "
+                    f"evenly by {ranks:,} ranks. Use a number of ranks that divides it, or other weights."
+                )
+
+    def _check_step(self, offset: int, rank: int, ranks: int) -> None:
+        self._check(offset, 1, rank, ranks)
+        if self.steps is not None and offset >= self.steps:
+            raise self._end(offset)
+
+    def _end(self, step: int) -> EndOfData:
+        number = next(number for number, end in enumerate(self.ends) if end is not None and end <= step)
+        source = self.sources[number]
+        needed = self.mixture.counts(np.array([self.mixture.first_row(step + 1)]))[0][number]
+        return EndOfData(
+            f"Source `{source.config.name}` has {source.reader.n_rows:,} rows at snapshot "
+            f"{source.reader.snapshot_id}, step {step:,} needs {needed:,}: blend {self.id} ends after "
+            f"{self.steps:,} steps. Lower its weight by an update, or set `oversample`."
+        )
+
+
+def _schema(sources: Sequence[OpenSource]) -> pa.Schema:
+    """The fields of every batch: provenance, then the columns of all sources in order of first mention."""
+    fields = {
+        name: pa.field(name, pa.int32() if name == "source" else pa.int64(), nullable=False)
+        for name in PROVENANCE
+    }
+    first: dict[str, str] = {}
+    for source in sources:
+        for one in source.reader.fields(source.config.columns):
+            known = fields.setdefault(one.name, one)
+            named = first.setdefault(one.name, source.config.name)
+            if known.type != one.type:
+                raise InvalidBlend(
+                    f"Column `{one.name}` is {known.type} in source `{named}` and {one.type} in "
+                    f"`{source.config.name}`. Leave it out of one of them."
+                )
+    if TOKENS in fields:
+        fields[TOKENS] = fields[TOKENS].with_metadata(_token_metadata(sources))
+    return pa.schema(list(fields.values()))
+
+
+def _token_metadata(sources: Sequence[OpenSource]) -> dict[str, str] | None:
+    packed = [source for source in sources if TOKENS in source.config.columns]
+    widths = {source.config.name: source.reader.token_bytes for source in packed}
+    if len(set(widths.values())) > 1:
+        described = ", ".join(f"`{name}` {width or 'no'}" for name, width in widths.items())
+        raise InvalidBlend(
+            f"The sources keep tokens of different widths (bytes a token: {described}). "
+            "Blend tables packed with one tokenizer."
+        )
+    lengths = [int(source.reader.sequence_length) for source in packed if source.reader.sequence_length]
+    width = packed[0].reader.token_bytes
+    return {TOKEN_BYTES: width, SEQUENCE_LENGTH: str(max(lengths))} if width and lengths else None
+
+
+def _conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The columns of one source as those of the blend; null where the source does not list one."""
+    fields = list(schema)[len(PROVENANCE) :]
+    columns = [
+        batch.column(one.name) if one.name in batch.schema.names else pa.nulls(batch.num_rows, one.type)
+        for one in fields
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+
+def _segments(reader: SnapshotReader, ordinals: Ints) -> tuple[Segment, ...]:
+    if SEGMENTS not in reader.schema.names:
+        return ()
+    groups, rows = reader.locate(ordinals)
+    found = reader.row_group(int(groups[0]), (SEGMENTS,)).column(SEGMENTS)[int(rows[0])].as_py()
+    return tuple(Segment(**segment) for segment in found)
+
+
+def _row_bytes(batch: pa.RecordBatch) -> int:
+    return max(1, batch.nbytes // batch.num_rows)

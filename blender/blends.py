@@ -1,0 +1,226 @@
+"""The blends of a lake, without a port: make, change, look up, retire, open for reading.
+
+Making a blend resolves each source's reference to a snapshot, reads its content fingerprint, opens it as a
+reader would (so what is wrong comes out now), tags the snapshots so that maintenance keeps them, and only
+then stores the blend. A step that fails leaves tags at most, which making the blend again takes over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+
+from blender.blend import Blend
+from blender.cache import SharedCache
+from blender.config import BlendConfig, BlendSource, blend_config, updated
+from blender.errors import InvalidBlend, SourceGone
+from blender.sources import SnapshotReader, row_group_cache
+from blender.store import BlendStore, Pins, open_store
+from factory.lake.names import TableName
+from factory.lake.tables import Lake
+from factory.settings import Settings
+
+DEFAULT_MEMORY_BYTES = 512 << 20  # of decoded row groups
+
+_CONTENT = "factory.content"
+_TAG_ATTEMPTS = 20  # other commits to a table under way make one fail; each attempt reads it anew
+_OPEN_BLENDS = 256
+_OPEN_TABLES = 1024
+_KNOWN_CONFIGS = 1 << 15  # a blend updated ten thousand times keeps its history at hand
+
+
+@dataclass(frozen=True)
+class StoredBlend:
+    """A blend as it is on record."""
+
+    id: str
+    config: BlendConfig
+    pins: Pins
+
+
+class Blends:
+    """All blends of one lake; safe for many threads."""
+
+    def __init__(self, lake: Lake, store: BlendStore, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> None:
+        self._lake = lake
+        self._store = store
+        self._row_groups = row_group_cache(memory_bytes)
+        self._readers: SharedCache[SnapshotReader] = SharedCache(_OPEN_TABLES)
+        self._configs: SharedCache[BlendConfig] = SharedCache(_KNOWN_CONFIGS)
+        self._blends: SharedCache[Blend] = SharedCache(_OPEN_BLENDS)
+
+    def create(self, sources: Sequence[BlendSource], seed: int = 0) -> StoredBlend:
+        """A blend of `sources`; the same content, weights and seed again give the same id.
+
+        Raises InvalidBlend, ConfigurationError for a malformed table name, and TableNotFound.
+        """
+        pinned = [self._pin(source) for source in sources]
+        return self._keep(blend_config([source for source, _ in pinned], seed), [pin for _, pin in pinned])
+
+    def update(
+        self, parent: str, offset: int, weights: Mapping[str, int], add: Sequence[BlendSource] = ()
+    ) -> StoredBlend:
+        """The blend equal to `parent` before step `offset` and with `weights` (by source name) from there on.
+
+        Raises BlendNotFound, and what `create` raises.
+        """
+        config, pins = self._store.get(parent)
+        added = [self._pin(source) for source in add]
+        child = updated(config, offset, weights, [source for source, _ in added])
+        return self._keep(child, [*pins.snapshots, *(pin for _, pin in added)])
+
+    def get(self, blend: str) -> StoredBlend:
+        """A blend by id; raises BlendNotFound."""
+        return StoredBlend(blend, *self._store.get(blend))
+
+    def list(self, with_retired: bool = False) -> list[StoredBlend]:
+        """Every blend, the oldest first."""
+        stored = [self.get(blend) for blend in self._store.ids()]
+        return sorted(
+            (one for one in stored if with_retired or not one.pins.retired),
+            key=lambda one: (one.pins.created_at, one.id),
+        )
+
+    def retire(self, blend: str) -> StoredBlend:
+        """Drop the tags that keep a blend's snapshots; raises BlendNotFound.
+
+        It is served as long as its snapshots live, and creating it again revives it.
+        """
+        stored = self.get(blend)
+        for number, source in enumerate(stored.config.sources):
+            name = TableName.parse(source.table)
+            if self._lake.exists(name):
+                _untag(self._lake, name, _tag_name(blend, number))
+        self._store.put_pins(blend, stored.pins.model_copy(update={"retired": True}))
+        return self.get(blend)
+
+    def open(self, blend: str) -> Blend:
+        """A blend ready to be read; raises BlendNotFound and SourceGone."""
+        return self._blends.get(blend, lambda: self._open(blend))
+
+    def _open(self, blend: str) -> Blend:
+        config, pins = self._store.get(blend)
+        snapshots = zip(config.sources, pins.snapshots, strict=True)
+        readers = [self._reader(self._find(source, snapshot)) for source, snapshot in snapshots]
+        return Blend(blend, self._history(config), readers)
+
+    def _keep(self, config: BlendConfig, snapshots: Sequence[int]) -> StoredBlend:
+        blend = config.id
+        found = [
+            self._find(source, snapshot) for source, snapshot in zip(config.sources, snapshots, strict=True)
+        ]
+        opened = Blend(blend, self._history(config), [self._reader(one) for one in found])
+        for number, (source, (_, snapshot)) in enumerate(zip(config.sources, found, strict=True)):
+            _tag(self._lake, TableName.parse(source.table), snapshot, _tag_name(blend, number))
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._store.put(config, Pins(snapshots=tuple(snapshot for _, snapshot in found), created_at=now))
+        self._blends.get(blend, lambda: opened)
+        return self.get(blend)
+
+    def _pin(self, source: BlendSource) -> tuple[BlendSource, int]:
+        table = self._lake.table(TableName.parse(source.table))
+        snapshot = _resolve(table, source)
+        content = _content(snapshot)
+        if not content:
+            raise InvalidBlend(
+                f"Snapshot {snapshot.snapshot_id} of table {source.table} has no content fingerprint. "
+                "Blend a snapshot that was published through the factory."
+            )
+        if source.content and source.content != content:
+            raise InvalidBlend(
+                f"Table {source.table} has content {content} at snapshot {snapshot.snapshot_id}, "
+                f"not {source.content}. Name the snapshot that has it, or leave `content` out."
+            )
+        kept = {"content": content, "snapshot": None, "branch": None, "tag": None}
+        return source.model_copy(update=kept), snapshot.snapshot_id
+
+    def _find(self, source: BlendSource, snapshot: int) -> tuple[Table, int]:
+        """The pinned snapshot, or another of the same content where that one is gone."""
+        table = self._lake.table(TableName.parse(source.table))
+        pinned = table.snapshot_by_id(snapshot)
+        if pinned is not None and _content(pinned) == source.content:
+            return table, snapshot
+        same = [one for one in table.snapshots() if _content(one) == source.content]
+        if not same:
+            raise SourceGone(
+                f"Source `{source.name}`: table {source.table} no longer has snapshot {snapshot}, nor "
+                f"another with content {source.content}. Materialize that content again, or blend what is there."
+            )
+        return table, max(same, key=lambda one: one.sequence_number or 0).snapshot_id
+
+    def _reader(self, found: tuple[Table, int]) -> SnapshotReader:
+        table, snapshot = found
+        key = (str(table.metadata.table_uuid), snapshot)
+        return self._readers.get(key, lambda: SnapshotReader(table, snapshot, self._row_groups))
+
+    def _history(self, config: BlendConfig) -> tuple[BlendConfig, ...]:
+        history = [config]
+        while history[-1].parent:
+            history.append(self._config(history[-1].parent))
+        return tuple(reversed(history))
+
+    def _config(self, blend: str) -> BlendConfig:
+        return self._configs.get(blend, lambda: self._store.get(blend)[0])
+
+
+def open_blends(settings: Settings, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> Blends:
+    """The blends of the lake that `settings` names, reading under `memory_bytes` of decoded rows."""
+    return Blends(Lake(settings), open_store(settings), memory_bytes)
+
+
+def _resolve(table: Table, source: BlendSource) -> Snapshot:
+    if source.snapshot is not None:
+        snapshot, asked = table.snapshot_by_id(source.snapshot), f"snapshot {source.snapshot}"
+    elif source.branch is not None or source.tag is not None:
+        name = source.branch or source.tag or ""
+        snapshot, asked = table.snapshot_by_name(name), f"{'branch' if source.branch else 'tag'} `{name}`"
+    else:
+        snapshot, asked = table.current_snapshot(), "published snapshot"
+    if snapshot is None:
+        raise InvalidBlend(
+            f"Table {source.table} has no {asked}. Name one of: {', '.join(sorted(table.refs())) or '-'}."
+        )
+    return snapshot
+
+
+def _content(snapshot: Snapshot) -> str:
+    return str(snapshot.summary.additional_properties.get(_CONTENT, "")) if snapshot.summary else ""
+
+
+def _tag_name(blend: str, source: int) -> str:
+    return f"blend_{blend}_{source}"
+
+
+def _tag(lake: Lake, name: TableName, snapshot: int, tag: str) -> None:
+    for attempt in range(_TAG_ATTEMPTS):
+        table = lake.table(name)
+        held = table.refs().get(tag)
+        if held is not None and held.snapshot_id == snapshot:
+            return
+        try:
+            if held is not None:
+                table.manage_snapshots().remove_tag(tag).commit()
+                table = table.refresh()
+            table.manage_snapshots().create_tag(snapshot, tag).commit()
+            return
+        except CommitFailedException:
+            if attempt + 1 == _TAG_ATTEMPTS:
+                raise
+
+
+def _untag(lake: Lake, name: TableName, tag: str) -> None:
+    for attempt in range(_TAG_ATTEMPTS):
+        table = lake.table(name)
+        if tag not in table.refs():
+            return
+        try:
+            table.manage_snapshots().remove_tag(tag).commit()
+            return
+        except CommitFailedException:
+            if attempt + 1 == _TAG_ATTEMPTS:
+                raise

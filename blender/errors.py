@@ -1,0 +1,39 @@
+"""What can go wrong with a blend, one class for each thing a caller does differently.
+
+`blender.status` maps each class to a gRPC status and back, so that a caller of the client catches the
+same classes as a caller of the core.
+"""
+
+from __future__ import annotations
+
+from factory.errors import ConfigurationError, FactoryError, MachineError, NotFound, TableNotFound
+
+
+class BlendNotFound(NotFound):
+    """No blend has this id."""
+
+
+class InvalidBlend(ConfigurationError):
+    """The definition of a blend is wrong: weights, columns, references, sources that do not fit together."""
+
+
+class InvalidRequest(ConfigurationError):
+    """An offset, a number of steps or a rank is outside what the blend allows."""
+
+
+class EndOfData(FactoryError):
+    """The blend ends before the step asked for; the message names the source that is used up."""
+
+    exit_code = 9
+
+
+class SourceGone(TableNotFound):
+    """The data behind a blend is no longer there, or no longer what was pinned."""
+
+
+class BlenderUnavailable(MachineError):
+    """No Blender answers at the address, or it did not answer in time."""
+
+
+class BlenderFailure(FactoryError):
+    """Blender failed in a way nobody foresaw; the message carries the id of its log entry."""

@@ -1,0 +1,218 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Source(_message.Message):
+    __slots__ = ("table", "name", "snapshot", "branch", "tag", "weight", "oversample", "shuffle", "columns", "content")
+    TABLE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
+    BRANCH_FIELD_NUMBER: _ClassVar[int]
+    TAG_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    OVERSAMPLE_FIELD_NUMBER: _ClassVar[int]
+    SHUFFLE_FIELD_NUMBER: _ClassVar[int]
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    table: str
+    name: str
+    snapshot: int
+    branch: str
+    tag: str
+    weight: int
+    oversample: bool
+    shuffle: str
+    columns: _containers.RepeatedScalarFieldContainer[str]
+    content: str
+    def __init__(self, table: _Optional[str] = ..., name: _Optional[str] = ..., snapshot: _Optional[int] = ..., branch: _Optional[str] = ..., tag: _Optional[str] = ..., weight: _Optional[int] = ..., oversample: _Optional[bool] = ..., shuffle: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., content: _Optional[str] = ...) -> None: ...
+
+class Blend(_message.Message):
+    __slots__ = ("id", "sources", "seed", "parent", "offset", "retired")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    SOURCES_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    PARENT_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    RETIRED_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    sources: _containers.RepeatedCompositeFieldContainer[Source]
+    seed: int
+    parent: str
+    offset: int
+    retired: bool
+    def __init__(self, id: _Optional[str] = ..., sources: _Optional[_Iterable[_Union[Source, _Mapping]]] = ..., seed: _Optional[int] = ..., parent: _Optional[str] = ..., offset: _Optional[int] = ..., retired: _Optional[bool] = ...) -> None: ...
+
+class CreateRequest(_message.Message):
+    __slots__ = ("sources", "seed")
+    SOURCES_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    sources: _containers.RepeatedCompositeFieldContainer[Source]
+    seed: int
+    def __init__(self, sources: _Optional[_Iterable[_Union[Source, _Mapping]]] = ..., seed: _Optional[int] = ...) -> None: ...
+
+class UpdateRequest(_message.Message):
+    __slots__ = ("parent", "offset", "weights", "add")
+    class WeightsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    PARENT_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    WEIGHTS_FIELD_NUMBER: _ClassVar[int]
+    ADD_FIELD_NUMBER: _ClassVar[int]
+    parent: str
+    offset: int
+    weights: _containers.ScalarMap[str, int]
+    add: _containers.RepeatedCompositeFieldContainer[Source]
+    def __init__(self, parent: _Optional[str] = ..., offset: _Optional[int] = ..., weights: _Optional[_Mapping[str, int]] = ..., add: _Optional[_Iterable[_Union[Source, _Mapping]]] = ...) -> None: ...
+
+class GetRequest(_message.Message):
+    __slots__ = ("id",)
+    ID_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    def __init__(self, id: _Optional[str] = ...) -> None: ...
+
+class ListRequest(_message.Message):
+    __slots__ = ("with_retired",)
+    WITH_RETIRED_FIELD_NUMBER: _ClassVar[int]
+    with_retired: bool
+    def __init__(self, with_retired: _Optional[bool] = ...) -> None: ...
+
+class ListResponse(_message.Message):
+    __slots__ = ("blends",)
+    BLENDS_FIELD_NUMBER: _ClassVar[int]
+    blends: _containers.RepeatedCompositeFieldContainer[Blend]
+    def __init__(self, blends: _Optional[_Iterable[_Union[Blend, _Mapping]]] = ...) -> None: ...
+
+class RetireRequest(_message.Message):
+    __slots__ = ("id",)
+    ID_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    def __init__(self, id: _Optional[str] = ...) -> None: ...
+
+class FetchRequest(_message.Message):
+    __slots__ = ("blend", "offset", "steps", "rank", "ranks")
+    BLEND_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    RANK_FIELD_NUMBER: _ClassVar[int]
+    RANKS_FIELD_NUMBER: _ClassVar[int]
+    blend: str
+    offset: int
+    steps: int
+    rank: int
+    ranks: int
+    def __init__(self, blend: _Optional[str] = ..., offset: _Optional[int] = ..., steps: _Optional[int] = ..., rank: _Optional[int] = ..., ranks: _Optional[int] = ...) -> None: ...
+
+class FetchResponse(_message.Message):
+    __slots__ = ("offset", "next_offset", "payload")
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    NEXT_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    PAYLOAD_FIELD_NUMBER: _ClassVar[int]
+    offset: int
+    next_offset: int
+    payload: bytes
+    def __init__(self, offset: _Optional[int] = ..., next_offset: _Optional[int] = ..., payload: _Optional[bytes] = ...) -> None: ...
+
+class DescribeRequest(_message.Message):
+    __slots__ = ("blend",)
+    BLEND_FIELD_NUMBER: _ClassVar[int]
+    blend: str
+    def __init__(self, blend: _Optional[str] = ...) -> None: ...
+
+class DescribedSource(_message.Message):
+    __slots__ = ("name", "table", "snapshot", "content", "rows", "weight", "oversample", "shuffle", "columns", "steps")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TABLE_FIELD_NUMBER: _ClassVar[int]
+    SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    OVERSAMPLE_FIELD_NUMBER: _ClassVar[int]
+    SHUFFLE_FIELD_NUMBER: _ClassVar[int]
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    table: str
+    snapshot: int
+    content: str
+    rows: int
+    weight: int
+    oversample: bool
+    shuffle: str
+    columns: _containers.RepeatedScalarFieldContainer[str]
+    steps: int
+    def __init__(self, name: _Optional[str] = ..., table: _Optional[str] = ..., snapshot: _Optional[int] = ..., content: _Optional[str] = ..., rows: _Optional[int] = ..., weight: _Optional[int] = ..., oversample: _Optional[bool] = ..., shuffle: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., steps: _Optional[int] = ...) -> None: ...
+
+class Piece(_message.Message):
+    __slots__ = ("offset", "weights", "rows_per_step")
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    WEIGHTS_FIELD_NUMBER: _ClassVar[int]
+    ROWS_PER_STEP_FIELD_NUMBER: _ClassVar[int]
+    offset: int
+    weights: _containers.RepeatedScalarFieldContainer[int]
+    rows_per_step: int
+    def __init__(self, offset: _Optional[int] = ..., weights: _Optional[_Iterable[int]] = ..., rows_per_step: _Optional[int] = ...) -> None: ...
+
+class DescribeResponse(_message.Message):
+    __slots__ = ("blend", "sources", "pieces", "steps", "schema")
+    BLEND_FIELD_NUMBER: _ClassVar[int]
+    SOURCES_FIELD_NUMBER: _ClassVar[int]
+    PIECES_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_FIELD_NUMBER: _ClassVar[int]
+    blend: str
+    sources: _containers.RepeatedCompositeFieldContainer[DescribedSource]
+    pieces: _containers.RepeatedCompositeFieldContainer[Piece]
+    steps: int
+    schema: bytes
+    def __init__(self, blend: _Optional[str] = ..., sources: _Optional[_Iterable[_Union[DescribedSource, _Mapping]]] = ..., pieces: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ..., steps: _Optional[int] = ..., schema: _Optional[bytes] = ...) -> None: ...
+
+class ExplainRequest(_message.Message):
+    __slots__ = ("blend", "offset")
+    BLEND_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    blend: str
+    offset: int
+    def __init__(self, blend: _Optional[str] = ..., offset: _Optional[int] = ...) -> None: ...
+
+class Segment(_message.Message):
+    __slots__ = ("doc_id", "doc_offset", "length")
+    DOC_ID_FIELD_NUMBER: _ClassVar[int]
+    DOC_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    LENGTH_FIELD_NUMBER: _ClassVar[int]
+    doc_id: str
+    doc_offset: int
+    length: int
+    def __init__(self, doc_id: _Optional[str] = ..., doc_offset: _Optional[int] = ..., length: _Optional[int] = ...) -> None: ...
+
+class ExplainedRow(_message.Message):
+    __slots__ = ("row", "source", "table", "ordinal", "epoch", "segments")
+    ROW_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    TABLE_FIELD_NUMBER: _ClassVar[int]
+    ORDINAL_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    SEGMENTS_FIELD_NUMBER: _ClassVar[int]
+    row: int
+    source: str
+    table: str
+    ordinal: int
+    epoch: int
+    segments: _containers.RepeatedCompositeFieldContainer[Segment]
+    def __init__(self, row: _Optional[int] = ..., source: _Optional[str] = ..., table: _Optional[str] = ..., ordinal: _Optional[int] = ..., epoch: _Optional[int] = ..., segments: _Optional[_Iterable[_Union[Segment, _Mapping]]] = ...) -> None: ...
+
+class ExplainResponse(_message.Message):
+    __slots__ = ("offset", "rows")
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    offset: int
+    rows: _containers.RepeatedCompositeFieldContainer[ExplainedRow]
+    def __init__(self, offset: _Optional[int] = ..., rows: _Optional[_Iterable[_Union[ExplainedRow, _Mapping]]] = ...) -> None: ...

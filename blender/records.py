@@ -1,0 +1,102 @@
+"""The plain records that the core, the client and `factory trace` share; no library is behind them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A stretch of a document inside a row; `doc_offset` and `length` in tokens."""
+
+    doc_id: str
+    doc_offset: int
+    length: int
+
+
+@dataclass(frozen=True)
+class ExplainedRow:
+    """Where a row of a step comes from; `row` is its place in the step."""
+
+    row: int
+    source: str
+    table: str
+    ordinal: int
+    epoch: int
+    segments: tuple[Segment, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A step that serves a row: the row's place in the step and the epoch it belongs to."""
+
+    offset: int
+    row: int
+    epoch: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source as a client asks for it, and as the server reports it back (pinned, with its content).
+
+    `weight` is rows in every step. At most one of `snapshot`, `branch` and `tag`; none means the published
+    main. The server checks all of it; `blender.config.BlendSource` says what each field means.
+    """
+
+    table: str
+    weight: int
+    name: str = ""
+    oversample: bool = False
+    shuffle: str = "none"
+    columns: tuple[str, ...] = ("tokens",)
+    snapshot: int | None = None
+    branch: str | None = None
+    tag: str | None = None
+    content: str = ""
+
+
+@dataclass(frozen=True)
+class BlendRecord:
+    """A blend on record; `parent` is empty and `offset` 0 for a blend that is no update."""
+
+    id: str
+    sources: tuple[Source, ...]
+    seed: int
+    parent: str
+    offset: int
+    retired: bool
+
+
+@dataclass(frozen=True)
+class DescribedSource:
+    """A source of an open blend; `steps` its rows last, None where they always do."""
+
+    name: str
+    table: str
+    snapshot: int
+    content: str
+    rows: int
+    weight: int
+    oversample: bool
+    shuffle: str
+    columns: tuple[str, ...]
+    steps: int | None
+
+
+@dataclass(frozen=True)
+class DescribedPiece:
+    """Weights (in the order of the sources) that hold from step `offset` on."""
+
+    offset: int
+    weights: tuple[int, ...]
+    rows_per_step: int
+
+
+@dataclass(frozen=True)
+class Description:
+    """An open blend; `steps` is its length, None where it never ends."""
+
+    blend: str
+    sources: tuple[DescribedSource, ...]
+    pieces: tuple[DescribedPiece, ...]
+    steps: int | None

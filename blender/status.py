@@ -1,0 +1,62 @@
+"""One table from error class to gRPC status, and back.
+
+The status says what a generic client should do; the class travels beside it in the trailing metadata, so
+that our client raises what the core raised.
+"""
+
+from __future__ import annotations
+
+import grpc
+
+from blender.errors import (
+    BlenderFailure,
+    BlenderUnavailable,
+    BlendNotFound,
+    EndOfData,
+    InvalidBlend,
+    InvalidRequest,
+    SourceGone,
+)
+from factory.errors import ConfigurationError, FactoryError, NotFound, TableNotFound
+
+ERROR_KEY = "factory-error"
+
+STATUS: tuple[tuple[type[FactoryError], grpc.StatusCode], ...] = (  # the first class that fits
+    (BlendNotFound, grpc.StatusCode.NOT_FOUND),
+    (InvalidBlend, grpc.StatusCode.INVALID_ARGUMENT),
+    (InvalidRequest, grpc.StatusCode.INVALID_ARGUMENT),
+    (EndOfData, grpc.StatusCode.OUT_OF_RANGE),
+    (SourceGone, grpc.StatusCode.FAILED_PRECONDITION),
+    (TableNotFound, grpc.StatusCode.FAILED_PRECONDITION),
+    (ConfigurationError, grpc.StatusCode.INVALID_ARGUMENT),
+    (NotFound, grpc.StatusCode.NOT_FOUND),
+)
+
+_CLASS = {kind.__name__: kind for kind, _ in STATUS}
+
+TRANSIENT = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED)  # worth asking again
+
+
+def to_status(error: FactoryError) -> tuple[grpc.StatusCode, str]:
+    """The status of an error and the name of its class."""
+    for kind, code in STATUS:
+        if isinstance(error, kind):
+            return code, kind.__name__
+    return grpc.StatusCode.INTERNAL, BlenderFailure.__name__
+
+
+def to_error(error: grpc.RpcError, address: str) -> FactoryError:
+    """The error that a failed call means to the caller of the client."""
+    code, details = error.code(), error.details() or ""
+    named = next((str(one.value) for one in error.trailing_metadata() or () if one.key == ERROR_KEY), "")
+    if named in _CLASS:
+        return _CLASS[named](details)
+    if code in TRANSIENT:
+        return BlenderUnavailable(
+            f"Blender at {address} does not answer ({details}). Start it, or check the address."
+        )
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return BlenderUnavailable(
+            f"Blender at {address} did not answer in time. Raise `timeout_s`, or look at its log."
+        )
+    return BlenderFailure(f"Blender at {address} failed with {code.name}: {details}")

@@ -1,0 +1,113 @@
+"""Where blends are kept: beside the tables, in the warehouse, with no database.
+
+    <warehouse>/blends/<id>.json        the canonical config, put once and never replaced
+    <warehouse>/blends/<id>.pins.json   snapshot ids, time of creation, retired or not; replaced at will
+
+The first is what the id is a hash of. The second says where that content is found in this lake.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlparse
+from urllib.request import url2pathname
+
+import obstore
+from obstore.exceptions import AlreadyExistsError
+from obstore.store import LocalStore, ObjectStore, S3Store
+from pydantic import BaseModel, ConfigDict
+
+from blender.config import BlendConfig
+from blender.errors import BlendNotFound
+from factory.settings import Settings
+
+if TYPE_CHECKING:
+    from obstore.store import S3Config  # exists for type checkers only
+
+_FOLDER = "blends"
+_PINS = ".pins.json"
+
+
+class Pins(BaseModel):
+    """Where the content of a blend lies in this lake; `snapshots` in the order of its sources."""
+
+    model_config = ConfigDict(frozen=True)
+
+    snapshots: tuple[int, ...]
+    created_at: str
+    """UTC, ISO 8601."""
+    retired: bool = False
+
+
+class BlendStore:
+    """The blends of a warehouse."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+
+    def put(self, config: BlendConfig, pins: Pins) -> str:
+        """Store a blend under its id; one that exists stays as it is and gets the new pins."""
+        blend = config.id
+        self.put_pins(blend, pins)
+        with contextlib.suppress(AlreadyExistsError):  # the id is a hash of these bytes: they are there
+            obstore.put(self._store, _config(blend), config.canonical_json(), mode="create")
+        return blend
+
+    def put_pins(self, blend: str, pins: Pins) -> None:
+        """Replace the pins of a blend."""
+        obstore.put(self._store, f"{_FOLDER}/{blend}{_PINS}", pins.model_dump_json().encode())
+
+    def get(self, blend: str) -> tuple[BlendConfig, Pins]:
+        """A blend by id; raises BlendNotFound."""
+        if not _is_id(blend):
+            raise BlendNotFound(
+                f"`{blend}` is no blend id. An id is 32 hexadecimal digits; list the blends there are."
+            )
+        try:
+            config = obstore.get(self._store, _config(blend)).bytes().to_bytes()
+            pins = obstore.get(self._store, f"{_FOLDER}/{blend}{_PINS}").bytes().to_bytes()
+        except FileNotFoundError as error:
+            raise BlendNotFound(
+                f"There is no blend {blend} in this lake. List the blends, or create it."
+            ) from error
+        return BlendConfig.from_json(config), Pins.model_validate_json(pins)
+
+    def ids(self) -> Iterator[str]:
+        """Every blend, in order of ids."""
+        names = [entry["path"] for chunk in obstore.list(self._store, prefix=_FOLDER) for entry in chunk]
+        for path in sorted(names):
+            blend = Path(path).name.removesuffix(".json")
+            if _is_id(blend):
+                yield blend
+
+
+def open_store(settings: Settings) -> BlendStore:
+    """The blends of the lake's warehouse, on local disk or S3."""
+    address = urlparse(settings.warehouse_uri)
+    if address.scheme == "file":
+        return BlendStore(LocalStore(prefix=url2pathname(address.path), mkdir=True))
+    options: S3Config = {"region": settings.s3_region}
+    if settings.s3_endpoint:
+        options["endpoint"] = settings.s3_endpoint
+    if settings.s3_access_key_id and settings.s3_secret_access_key:
+        options["access_key_id"] = settings.s3_access_key_id
+        options["secret_access_key"] = settings.s3_secret_access_key
+    return BlendStore(
+        S3Store(
+            address.netloc,
+            prefix=address.path.strip("/") or None,
+            client_options={"allow_http": (settings.s3_endpoint or "").startswith("http://")},
+            config=options,
+        )
+    )
+
+
+def _config(blend: str) -> str:
+    return f"{_FOLDER}/{blend}.json"
+
+
+def _is_id(text: str) -> bool:
+    return len(text) == 32 and all(character in "0123456789abcdef" for character in text)

@@ -1,0 +1,110 @@
+"""A block of rows as the bytes of one gRPC message, and back, without copying the rows through protobuf.
+
+    08 offset | 10 next_offset | 7a length, padded to a multiple of 8 bytes | payload: an Arrow IPC stream
+
+The bytes are a valid `FetchResponse` for every protobuf client. Ours write and read the few bytes before the
+payload by hand: generated code copies the payload into a message and out again, which doubled the server's
+CPU at 1 MiB. A varint may be written longer than needed, and the length is, so that the payload begins
+aligned and the client reads it in place.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pyarrow as pa
+
+_OFFSET, _NEXT_OFFSET, _PAYLOAD = 1, 2, 15
+_VARINT, _BYTES = 0, 2
+_ALIGNMENT = 8
+_LENGTH_BYTES = 5  # a varint of 5 bytes holds more than a message can
+
+
+class WireBlock(NamedTuple):
+    """A block on its way; `payload` is an Arrow IPC stream of one record batch."""
+
+    offset: int
+    next_offset: int
+    payload: pa.Buffer | memoryview
+
+
+def to_ipc(batch: pa.RecordBatch) -> pa.Buffer:
+    """The batch as an Arrow IPC stream, schema included."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue()
+
+
+def from_ipc(payload: pa.Buffer | memoryview | bytes) -> pa.RecordBatch:
+    """The inverse of `to_ipc`; the batch lies in the memory of `payload`."""
+    with pa.ipc.open_stream(pa.py_buffer(payload)) as reader:
+        return reader.read_next_batch()
+
+
+def serialize(block: WireBlock) -> bytes:
+    """The bytes of the `FetchResponse`."""
+    head = b"".join(
+        (
+            _key(_OFFSET, _VARINT),
+            _varint(block.offset),
+            _key(_NEXT_OFFSET, _VARINT),
+            _varint(block.next_offset),
+            _key(_PAYLOAD, _BYTES),
+        )
+    )
+    padding = -(len(head) + _LENGTH_BYTES) % _ALIGNMENT
+    # The tenth byte of a varint may carry one bit only, so lengths are padded to nine bytes at most.
+    width = _LENGTH_BYTES + padding
+    if width > 9:
+        width -= _ALIGNMENT
+    return b"".join((head, _varint(memoryview(block.payload).nbytes, width), block.payload))
+
+
+def parse(message: bytes) -> WireBlock:
+    """The inverse of `serialize`, for the bytes of any writer; raises ValueError where they are cut short."""
+    view, place = memoryview(message), 0
+    offset, next_offset = 0, 0
+    payload = view[:0]
+    while place < len(view):
+        key, place = _read_varint(view, place)
+        value, place = _read_varint(view, place)
+        if key & 7 == _BYTES:
+            if place + value > len(view):
+                raise ValueError(f"A message of {len(view)} bytes ends inside a field of {value}.")
+            if key >> 3 == _PAYLOAD:
+                payload = view[place : place + value]
+            place += value
+        elif key & 7 != _VARINT:
+            raise ValueError(f"A message has a field of wire type {key & 7}, which no FetchResponse has.")
+        elif key >> 3 == _OFFSET:
+            offset = value
+        elif key >> 3 == _NEXT_OFFSET:
+            next_offset = value
+    return WireBlock(offset, next_offset, payload)
+
+
+def _key(field: int, kind: int) -> bytes:
+    return bytes([field << 3 | kind])
+
+
+def _varint(value: int, width: int = 1) -> bytes:
+    """`value` in at least `width` bytes."""
+    encoded = bytearray()
+    while value > 0x7F or len(encoded) + 1 < width:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def _read_varint(view: memoryview, place: int) -> tuple[int, int]:
+    value = shift = 0
+    while place < len(view):
+        byte = view[place]
+        place += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, place
+        shift += 7
+    raise ValueError(f"A message of {len(view)} bytes ends inside a number.")

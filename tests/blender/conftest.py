@@ -1,0 +1,148 @@
+"""Small packed tables in a lake of each test's own, written with PyIceberg."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from blender.blends import Blends, open_blends
+from factory.lake.catalog import open_catalog
+from factory.lake.fingerprint import fingerprint
+from factory.lake.schemas import PACKED, SEQUENCE_LENGTH, TOKEN_BYTES
+from factory.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+LENGTH = 8  # tokens of a full row
+
+Write = Callable[..., Settings]
+
+
+def packed_rows(name: str, n: int) -> pa.Table:
+    """`n` rows whose tokens and documents say where they come from: token = 100 * ordinal + place.
+
+    Row i holds the end of document i (5 tokens) and the begin of document i + 1 (3 tokens, 1 in every fourth
+    row, which is short).
+    """
+    rows = []
+    for ordinal in range(n):
+        second = 1 if ordinal % 4 == 3 else 3
+        tokens = 100 * ordinal + np.arange(5 + second)
+        segments = [
+            {"doc_id": f"{name}-{ordinal}", "doc_offset": 3, "length": 5},
+            {"doc_id": f"{name}-{ordinal + 1}", "doc_offset": 0, "length": second},
+        ]
+        rows.append(
+            {
+                "ordinal": ordinal,
+                "tokens": tokens.astype("<u2").tobytes(),
+                "n_tokens": len(tokens),
+                "segments": segments,
+                "append": 0,
+                "bucket": 0,
+                "chunk": ordinal // 16,
+                "partition": None,
+            }
+        )
+    return pa.Table.from_pylist(rows, schema=PACKED.columns)
+
+
+def write_table(
+    settings: Settings,
+    table: str,
+    rows: pa.Table,
+    *,
+    files: Sequence[Sequence[int]] | None = None,
+    row_group: int = 64,
+    properties: dict[str, str] | None = None,
+) -> None:
+    """Write `rows` to a table that is made where missing, replacing what it holds.
+
+    `files` lists the row numbers of each file, in the order written; by default one file has them all.
+    """
+    catalog = open_catalog(settings)
+    catalog.create_namespace_if_not_exists(table.split(".")[0])
+    made = catalog.create_table_if_not_exists(
+        table,
+        schema=rows.schema,
+        properties={
+            TOKEN_BYTES: "2",
+            SEQUENCE_LENGTH: str(LENGTH),
+            "write.parquet.row-group-limit": str(row_group),
+            **(properties or {}),
+        },
+    )
+    content = str(fingerprint(rows.to_batches(), PACKED.fingerprinted))
+    parts = [rows.take(numbers) for numbers in files] if files else [rows]
+    if made.current_snapshot() is not None:
+        made.delete("ordinal >= 0")
+    made.append(parts[0], snapshot_properties={"factory.content": content})
+    for part in parts[1:]:
+        made.append(part, snapshot_properties={"factory.content": content})
+
+
+def make_lake(home: Path, **tables: int) -> Settings:
+    """A lake with a table `packed.<name>` of so many rows for each argument."""
+    settings = Settings(home=home, cache=home / "cache")
+    for name, n in tables.items():
+        write_table(settings, f"packed.{name}", packed_rows(name, n))
+    return settings
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Settings:
+    """A lake with `packed.code` (40 rows) and `packed.prose` (300 rows)."""
+    return make_lake(tmp_path / "lake", code=40, prose=300)
+
+
+@pytest.fixture
+def blends(lake: Settings) -> Blends:
+    """The blends of `lake`."""
+    return open_blends(lake)
+
+
+class Server:
+    """A Blender in a process of its own."""
+
+    def __init__(self, home: Path, *arguments: str, port: int = 0) -> None:
+        environment = {**os.environ, "FACTORY_HOME": str(home)}
+        command = [sys.executable, "-m", "blender.server", "--port", str(port), *arguments]
+        self.process = subprocess.Popen(
+            command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        self.address = self.process.stdout.readline().strip()
+
+    @property
+    def port(self) -> int:
+        return int(self.address.rsplit(":", 1)[1])
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+@contextmanager
+def _serving(home: Path, *arguments: str, port: int = 0) -> Iterator[Server]:
+    server = Server(home, *arguments, port=port)
+    try:
+        yield server
+    finally:
+        server.kill()
+        for stream in (server.process.stdout, server.process.stderr):
+            assert stream is not None
+            stream.close()
+
+
+@pytest.fixture
+def serving() -> Callable[..., contextlib.AbstractContextManager[Server]]:
+    """Starts Blenders: `with serving(home) as server:`."""
+    return _serving
