@@ -1,4 +1,4 @@
-"""`factory demo`: the whole line on this Python installation, a blend of it served, two documents followed."""
+"""`factory demo`: the line on this installation, a blend of it served, two documents followed."""
 
 from __future__ import annotations
 

@@ -1,0 +1,63 @@
+"""One settings object, two engines: the renderings must name the same catalog and warehouse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from factory.errors import MachineError
+from factory.lake.catalog import open_catalog, pyiceberg_properties, spark_properties
+from factory.settings import Settings
+
+S3 = {"s3_endpoint": "http://127.0.0.1:9000", "s3_access_key_id": "k", "s3_secret_access_key": "s"}
+
+
+def spark_value(settings: Settings, key: str) -> str | None:
+    return spark_properties(settings).get(f"spark.sql.catalog.lake.{key}")
+
+
+def test_both_engines_open_one_sqlite_file(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path)
+    database = str(tmp_path / "catalog.db")
+    assert database in pyiceberg_properties(settings)["uri"]
+    assert database in str(spark_value(settings, "uri"))
+    assert spark_value(settings, "warehouse") == pyiceberg_properties(settings)["warehouse"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"catalog": "rest", "catalog_uri": "http://h:8181", "warehouse": "s3://b/w", **S3},
+        {"catalog": "postgres", "catalog_uri": "postgresql://u:p@h:5433/db", "warehouse": "s3://b/w", **S3},
+        {"catalog": "postgres", "catalog_uri": "postgresql://u:p@h/db", "warehouse": "/shared/warehouse"},
+    ],
+)
+def test_both_engines_get_the_same_servers(options: dict[str, str], tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path, **options)  # type: ignore[arg-type]
+    python, uri = pyiceberg_properties(settings), str(spark_value(settings, "uri"))
+    assert spark_value(settings, "warehouse") == python["warehouse"]
+    assert spark_value(settings, "s3.endpoint") == python.get("s3.endpoint")
+    if settings.catalog == "rest":
+        assert uri == python["uri"]
+    else:
+        assert uri.removeprefix("jdbc:postgresql://").startswith(("h:5433/db", "h:5432/db"))
+        assert spark_value(settings, "jdbc.user") == "u"
+        assert python["uri"].startswith("postgresql+psycopg2://u:p@h")
+
+
+def test_a_server_catalog_without_its_address_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match="FACTORY_CATALOG_URI"):
+        Settings(home=tmp_path, catalog="rest", warehouse="s3://b/w")
+
+
+def test_a_misspelt_setting_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match="wharehouse"):
+        Settings(home=tmp_path, wharehouse="x")  # type: ignore[call-arg]
+
+
+def test_a_lake_in_a_file_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(MachineError, match="cannot be created"):
+        open_catalog(Settings(home=tmp_path / "file" / "lake"))

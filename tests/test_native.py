@@ -1,0 +1,60 @@
+"""The native module: its stub, and that Spark's workers load the same one."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from factory import _native
+
+STUB = Path(_native.__file__).with_name("_native.pyi")
+
+
+def stub_functions() -> dict[str, list[str]]:
+    tree = ast.parse(STUB.read_text())
+    return {
+        node.name: [argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)]
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+    }
+
+
+def test_the_stub_names_every_function_and_no_other() -> None:
+    functions = {name for name, value in vars(_native).items() if inspect.isbuiltin(value)}
+    assert set(stub_functions()) == functions
+
+
+@pytest.mark.parametrize("name", sorted(stub_functions()))
+def test_the_stub_has_the_arguments_of_the_function(name: str) -> None:
+    assert list(inspect.signature(getattr(_native, name)).parameters) == stub_functions()[name]
+
+
+def test_every_function_of_the_stub_is_documented() -> None:
+    tree = ast.parse(STUB.read_text())
+    undocumented = [
+        node.name for node in tree.body if isinstance(node, ast.FunctionDef) and not ast.get_docstring(node)
+    ]
+    assert undocumented == []
+
+
+@pytest.mark.spark
+def test_a_worker_loads_the_same_native_module(spark: SparkSession) -> None:
+    def where(batches):  # type: ignore[no-untyped-def]
+        import sys
+
+        import pyarrow as pa
+
+        from factory import _native as loaded
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"file": [loaded.__file__], "python": [sys.executable]})
+
+    import sys
+
+    (row,) = spark.range(1).mapInArrow(where, "file string, python string").collect()
+    assert row.file == _native.__file__
+    assert row.python == sys.executable

@@ -1,0 +1,76 @@
+"""Rules of the tree that the import linter cannot see."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("factory", "spark_udfs", "assets", "jobs", "blender")
+NATIVE_USERS = (
+    "factory/lake",
+    "factory/orchestration/code_version.py",
+    "factory/filters",
+    "factory/dedup",
+    "factory/packing",
+    "spark_udfs",
+    "blender",
+    "factory/cli/doctor.py",
+)
+FRAMEWORKS = ("dagster", "pyspark", "grpc")
+
+
+def sources() -> list[Path]:
+    return [
+        path
+        for package in PACKAGES
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if "proto" not in path.parts
+    ]
+
+
+def imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_file_knows_one_framework(path: Path) -> None:
+    relative = path.relative_to(ROOT).as_posix()
+    if relative.startswith("factory/orchestration/"):
+        return  # the one place that joins Dagster and Spark
+    known = {
+        framework
+        for framework in FRAMEWORKS
+        if any(name.split(".")[0].startswith(framework) for name in imports(path))
+    }
+    assert len(known) <= 1
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_only_the_lower_floors_call_native_code(path: Path) -> None:
+    if "factory._native" in imports(path):
+        assert path.relative_to(ROOT).as_posix().startswith(NATIVE_USERS)
+
+
+def test_loading_the_definitions_starts_no_jvm_and_opens_no_connection() -> None:
+    code = (
+        "import socket, subprocess\n"
+        "def refuse(*a, **k): raise AssertionError('import reached for the outside')\n"
+        "socket.socket.connect = refuse\n"
+        "subprocess.Popen.__init__ = refuse\n"
+        "import jobs.definitions as d\n"
+        "print(len(list(d.defs.resolve_all_asset_keys())))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 20
