@@ -194,8 +194,10 @@ SYMBOLS = TableSchema(
         _required("kind", pa.string()),  # `definition`, `reference`, `import`
         _required("name", pa.string()),  # dotted for imports
         _required("count", pa.int64()),
-        _required("resolution", pa.string()),  # `definition`, `local`, `internal`, `builtin`, `external`
+        # `definition`, `local`, `internal`, `builtin`, `external`, `ambiguous` (too many files define it)
+        _required("resolution", pa.string()),
         pa.field("resolved_to", pa.list_(pa.field("element", pa.string()))),  # doc_ids of defining files
+        pa.field("weights", pa.list_(pa.field("element", pa.float64()))),  # what the row adds to each of them
     ),
     key=("doc_id", "kind", "name"),
 )

@@ -1,0 +1,93 @@
+"""The files of each repository in dependency order: symbols, the edges they make, and a place for each file.
+
+`symbols` extracts where the documents lie and groups only the small facts by repository; `dependencies`
+and `in_order` group ids, paths and weights. So text is read once for symbols and once to be written in
+order, and never crosses into Python grouped. A document without a repository is alone: place 0, no edges.
+
+Invariant: `dependencies` and `in_order` compute the same order from the same weights
+(`spark_udfs.dependencies`), so an edge is `satisfied` exactly if `place` says so.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from factory.lake.schemas import DEPENDENCIES, SORTED, SYMBOLS
+from spark_udfs import dependencies as graph
+from spark_udfs import symbol_resolution
+from spark_udfs import symbols as extraction
+
+
+def symbols(documents: DataFrame) -> DataFrame:
+    """Every definition, import and reference of the documents in a known language, resolved: SYMBOLS.
+
+    Reads columns `doc_id, repository, path, key, language, text, partition` of RAW documents.
+    """
+    facts = documents.select(
+        "doc_id", _repository().alias("repository"), _path().alias("path"), "language", "text", "partition"
+    ).mapInArrow(extraction.extract, from_arrow_schema(extraction.FACTS))
+    return facts.groupBy("repository").applyInArrow(
+        symbol_resolution.resolve, from_arrow_schema(SYMBOLS.columns)
+    )
+
+
+def dependencies(documents: DataFrame, symbols: DataFrame) -> DataFrame:
+    """Which document depends on which, how much, and whether the order satisfies it: DEPENDENCIES.
+
+    `symbols` is what `symbols(documents)` gave.
+    """
+    contributions = (
+        symbols.where(F.col("resolved_to").isNotNull())
+        .select("repository", "doc_id", "kind", F.inline(F.arrays_zip("resolved_to", "weights")))
+        .select(
+            "repository",
+            "doc_id",
+            "kind",
+            F.col("resolved_to").alias("depends_on"),
+            F.col("weights").alias("weight"),
+        )
+    )
+    return (
+        _files(documents)
+        .groupBy("repository")
+        .cogroup(contributions.groupBy("repository"))
+        .applyInArrow(graph.edges, from_arrow_schema(DEPENDENCIES.columns))
+    )
+
+
+def in_order(documents: DataFrame, dependencies: DataFrame) -> DataFrame:
+    """The documents with their place in their repository, dependencies first: SORTED.
+
+    `dependencies` is what `dependencies(documents, symbols)` gave.
+    """
+    places = (
+        _files(documents)
+        .groupBy("repository")
+        .cogroup(dependencies.select(*graph.WEIGHTED).groupBy("repository"))
+        .applyInArrow(graph.places, from_arrow_schema(graph.PLACES))
+    )
+    alone = {"place": 0, "cycle": 0, "cycle_size": 1}
+    found = documents.join(places, "doc_id", "left")
+    return found.select(
+        *(
+            F.coalesce(name, F.lit(alone[name]).cast("long")).alias(name) if name in alone else F.col(name)
+            for name in SORTED.names
+        )
+    )
+
+
+def _files(documents: DataFrame) -> DataFrame:
+    """What an order looks at of the documents that share a repository."""
+    return documents.where(F.col("repository").isNotNull()).select(
+        "repository", "doc_id", _path().alias("path"), "partition"
+    )
+
+
+def _repository() -> Column:
+    return F.coalesce("repository", "doc_id")
+
+
+def _path() -> Column:
+    return F.coalesce("path", "key")

@@ -1,0 +1,141 @@
+"""Depsort through Spark: tables of the declared schemas, the same whatever the partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from factory.depsort.report import (
+    broken_edges,
+    by_repository,
+    cycles,
+    summarize_dependencies,
+    summarize_symbols,
+)
+from factory.depsort.stage import dependencies, in_order, symbols
+from factory.lake.schemas import DEPENDENCIES, RAW, SORTED, SYMBOLS
+
+FILES = [
+    ("app", "app/__init__.py", "from .core import run\n"),
+    ("app", "app/core.py", "from .util import helper\n\ndef run():\n    return helper()\n"),
+    ("app", "app/util.py", "def helper():\n    return 1\n"),
+    ("app", "README.md", "An application.\n"),
+    ("app", "main.py", "import app\n\napp.run()\n"),
+    ("ring", "a.py", "from b import g\n\ndef f():\n    return g() + g()\n"),
+    ("ring", "b.py", "from a import f\n\ndef g():\n    return f()\n"),
+    ("ring", "broken.py", "def (((:\n"),
+    (None, "alone.py", "import os\n"),
+]
+
+pytestmark = pytest.mark.spark
+
+
+def document(repository: str | None, path: str, text: str) -> dict[str, object]:
+    language = "python" if path.endswith(".py") else "markdown"
+    row: dict[str, object] = dict.fromkeys(RAW.names)
+    return row | {
+        "doc_id": f"{repository}:{path}",
+        "source": "test",
+        "key": path,
+        "text": text,
+        "content_hash": path,
+        "n_bytes": len(text),
+        "media_type": "text/plain",
+        "language": language,
+        "repository": repository,
+        "path": path,
+    }
+
+
+def frame(spark: SparkSession, files: Sequence[tuple[str | None, str, str]]) -> DataFrame:
+    rows = [document(*file) for file in files]
+    return spark.createDataFrame(
+        pa.Table.from_pylist(rows, schema=RAW.columns), from_arrow_schema(RAW.columns)
+    )
+
+
+class Line:
+    """The three tables of some files, collected."""
+
+    def __init__(self, documents: DataFrame) -> None:
+        self.symbol_frame = symbols(documents).localCheckpoint()
+        self.edge_frame = dependencies(documents, self.symbol_frame).localCheckpoint()
+        self.sorted_frame = in_order(documents, self.edge_frame).localCheckpoint()
+        self.symbols = self.symbol_frame.toArrow().sort_by([(c, "ascending") for c in SYMBOLS.key])
+        self.edges = self.edge_frame.toArrow().sort_by([(c, "ascending") for c in DEPENDENCIES.key])
+        self.sorted = self.sorted_frame.toArrow().sort_by("doc_id")
+
+
+@pytest.fixture(scope="module")
+def line(spark: SparkSession) -> Line:
+    return Line(frame(spark, FILES))
+
+
+def test_the_tables_have_the_declared_columns(line: Line) -> None:
+    assert line.symbols.schema.names == SYMBOLS.names
+    assert line.edges.schema.names == DEPENDENCIES.names
+    assert line.sorted.schema.names == SORTED.names
+
+
+def test_every_document_gets_one_place_within_its_repository(line: Line) -> None:
+    places: dict[str | None, list[int]] = {}
+    for row in line.sorted.to_pylist():
+        places.setdefault(row["repository"], []).append(row["place"])
+    assert {repository: sorted(p) for repository, p in places.items()} == {
+        "app": [0, 1, 2, 3, 4],
+        "ring": [0, 1, 2],
+        None: [0],
+    }
+
+
+def test_files_stand_after_what_they_depend_on(line: Line) -> None:
+    ordered = sorted(line.sorted.to_pylist(), key=lambda row: row["place"])
+    app = [row["path"] for row in ordered if row["repository"] == "app"]
+    assert app == ["README.md", "app/util.py", "app/core.py", "app/__init__.py", "main.py"]
+
+
+def test_an_edge_is_satisfied_exactly_if_the_places_say_so(line: Line) -> None:
+    place = {row["doc_id"]: row["place"] for row in line.sorted.to_pylist()}
+    edges = line.edges.to_pylist()
+    assert {edge["satisfied"] for edge in edges} == {True, False}
+    for edge in edges:
+        assert edge["satisfied"] == (place[edge["depends_on"]] < place[edge["doc_id"]])
+
+
+def test_a_cycle_is_broken_where_it_weighs_least_and_listed(line: Line) -> None:
+    broken = broken_edges(line.edge_frame).collect()
+    assert [(row.doc_id, row.depends_on) for row in broken] == [("ring:b.py", "ring:a.py")]
+    assert [(row.repository, row.n_files, row.files) for row in cycles(line.sorted_frame).collect()] == [
+        ("ring", 2, ["b.py", "a.py"])
+    ]
+
+
+def test_the_summary_counts_what_the_tables_hold(line: Line) -> None:
+    edges = line.edges.to_pylist()
+    summary = summarize_dependencies(line.edge_frame)
+    kept = sum(edge["weight"] for edge in edges if edge["satisfied"])
+    assert summary["n_edges"] == len(edges) == 6
+    assert summary["n_broken_edges"] == 1
+    assert summary["n_cycle_edges"] == 2
+    assert summary["satisfied_weight_share"] == pytest.approx(kept / sum(e["weight"] for e in edges))
+    assert summary["satisfied_edges_share"] == pytest.approx(5 / 6)
+    resolutions = line.symbols["resolution"].to_pylist()
+    assert summarize_symbols(line.symbol_frame) == {
+        "n_symbols": len(resolutions),
+        "n_internal": resolutions.count("internal"),
+        "n_external": resolutions.count("external"),
+    }
+    shares = {row.repository: row.satisfied_weight_share for row in by_repository(line.edge_frame).collect()}
+    assert shares["app"] == 1.0
+    assert shares["ring"] < 1.0
+
+
+def test_the_tables_do_not_depend_on_partitions_or_the_order_of_rows(spark: SparkSession, line: Line) -> None:
+    shuffled = Line(frame(spark, FILES[::-1]).repartition(5))
+    assert shuffled.symbols.equals(line.symbols)
+    assert shuffled.edges.equals(line.edges)
+    assert shuffled.sorted.equals(line.sorted)
