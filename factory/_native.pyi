@@ -59,3 +59,93 @@ def plan_next_fit(
     lengths: pa.Int64Array, repositories: pa.Int64Array, sequence_length: int
 ) -> pa.RecordBatch:
     """Next-fit's plan of the same documents, to compare with: rows as those of `plan_sequences`."""
+
+# -- dedup (native/src/bag.rs, idf.rs, lpmh.rs, candidates.rs, jaccard.rs, union_find.rs, independent_set.rs)
+
+def bags(texts: pa.StringArray | pa.LargeStringArray, kind: str, max_distinct: int) -> pa.RecordBatch:
+    """The bag of each text: (tokens list<int64>, counts list<int32>, n_tokens int64), null for a null text.
+
+    Tokens are distinct 64-bit hashes, ascending as unsigned numbers. `kind` is `prose` (Unicode words,
+    lower-cased) or `code` (identifiers, numbers, words); above `max_distinct` tokens those of the smallest
+    hashes stay, while `n_tokens` counts all with repetitions. Raises ValueError for another kind.
+    """
+
+class TokenCounter:
+    """Counts tokens over texts, for the vocabulary. Its length is the number of distinct tokens held."""
+
+    def __init__(self, kind: str, max_text_bytes: int) -> None: ...
+    def __len__(self) -> int: ...
+    def add(self, texts: pa.StringArray | pa.LargeStringArray) -> None:
+        """Count the tokens of `texts`; a null text counts nothing."""
+
+    def drain(self) -> pa.RecordBatch:
+        """(token int64, document_frequency int64, term_frequency int64, text string) since the last drain.
+
+        Sorted by token as an unsigned number; `text` is null for tokens above `max_text_bytes`.
+        """
+
+def idf_table(tokens: pa.Int64Array, document_frequencies: pa.Int64Array, n_documents: int) -> bytes:
+    """The idf of tokens in 2^20 one-byte entries: ln(1 + n_documents / df) in steps of 1/16, 1 to 255.
+
+    The entry of a token is its low 20 bits; tokens that share one take the least idf; zero where there is
+    no token.
+    """
+
+def idf_steps(document_frequency: int, n_documents: int) -> int:
+    """The idf of one token in steps of 1/16, 1 to 255."""
+
+def sign_texts(
+    texts: pa.StringArray | pa.LargeStringArray, idf: bytes, kind: str, values: int, seed: int, max_distinct: int
+) -> pa.RecordBatch:
+    """The LPMH signature of each text: (signature binary, n_tokens int64, n_distinct int64).
+
+    A signature has `values` bytes (a power of two up to 4096), null for a text without tokens. `idf` is a
+    table without zeros. The rate at which two signatures agree estimates the weighted Jaccard of the bags,
+    weighted (1 + ln tf) * idf. Raises ValueError for a bad table, kind or number of values.
+    """
+
+def sign_bags(
+    tokens: pa.Int64Array, weights: pa.DoubleArray, offsets: pa.Int64Array, values: int, seed: int
+) -> pa.BinaryArray:
+    """The LPMH signature of each weighted bag; bag i is `tokens[offsets[i]:offsets[i + 1]]`, tokens distinct.
+
+    Null for an empty bag. Raises ValueError for a weight outside [2^-6, 2^30].
+    """
+
+def candidate_pairs(
+    batch: pa.RecordBatch, min_estimate: float, pair_bucket: int, neighbours: int
+) -> pa.RecordBatch:
+    """(left, right, estimate) of the members of buckets that look alike, left < right; a pair may repeat.
+
+    `batch` has (bucket int64, doc_id string, signature binary), buckets whole and together, members by
+    priority. In a bucket of more than `pair_bucket` members each is paired with leaders and up to
+    `neighbours` of their followers only.
+    """
+
+def verify_pairs(
+    batch: pa.RecordBatch, idf: bytes, kind: str, max_distinct: int, threshold: float
+) -> pa.RecordBatch:
+    """(left, right, estimate, similarity) of the pairs whose exact weighted Jaccard reaches `threshold`.
+
+    `batch` has (doc_id string, other string, estimate float64, text string): documents without `other`,
+    and pairs of them. Raises ValueError where a pair names a document that is not there.
+    """
+
+class UnionFind:
+    """Connected components of edges that arrive in batches. Its length is the number of documents seen."""
+
+    def __init__(self) -> None: ...
+    def __len__(self) -> int: ...
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Join the columns `left` and `right` of `batch` row by row."""
+
+    def labels(self) -> pa.RecordBatch:
+        """(doc_id, component) of every document seen; a component is named by its least id."""
+
+def independent_set(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """(doc_id, kept, duplicate_of, similarity) of the documents of `batch`, in their order.
+
+    `batch` has (doc_id string, other string, similarity float64): documents without `other`, the best
+    first, and edges between them. A document is kept unless it is joined to a better kept one;
+    `duplicate_of` is the most similar kept neighbour of a removed one, of equally similar ones the best.
+    """

@@ -6,10 +6,19 @@
 
 use pyo3::prelude::*;
 
+mod bag;
+mod candidates;
 mod fingerprint;
+mod idf;
+mod independent_set;
+mod jaccard;
+mod ln;
+mod lpmh;
 mod packing;
 mod packing_runs;
+mod strings;
 mod text_signals;
+mod union_find;
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -18,5 +27,12 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     text_signals::register(module)?;
     packing::register(module)?;
     packing_runs::register(module)?;
+    bag::register(module)?;
+    candidates::register(module)?;
+    idf::register(module)?;
+    independent_set::register(module)?;
+    jaccard::register(module)?;
+    lpmh::register(module)?;
+    union_find::register(module)?;
     Ok(())
 }

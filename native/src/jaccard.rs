@@ -1,0 +1,194 @@
+//! The similarity of two documents: exact from their weighted bags, estimated from their signatures.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{Float64Builder, StringBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_pyarrow::PyArrowType;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use rustc_hash::FxHashMap;
+
+use crate::bag::{Bag, Kind};
+use crate::idf::Weights;
+use crate::strings::{column, string_column};
+
+/// sum min(x, y) / sum max(x, y) of two bags sorted by token, 0.0 for two empty ones.
+///
+/// The sums run in order of the tokens, whichever bag comes first, so the bits are symmetric.
+pub fn weighted_jaccard(tokens: &[u64], weights: &[f64], other_tokens: &[u64], other_weights: &[f64]) -> f64 {
+    let (mut least, mut most) = (0.0, 0.0);
+    let (mut i, mut j) = (0, 0);
+    while i < tokens.len() && j < other_tokens.len() {
+        let (token, other) = (tokens[i], other_tokens[j]);
+        let (weight, other_weight) = (weights[i], other_weights[j]);
+        if token == other {
+            least += weight.min(other_weight);
+            most += weight.max(other_weight);
+        } else {
+            most += if token < other { weight } else { other_weight };
+        }
+        i += usize::from(token <= other);
+        j += usize::from(other <= token);
+    }
+    for weight in weights[i..].iter().chain(&other_weights[j..]) {
+        most += weight;
+    }
+    if most > 0.0 { least / most } else { 0.0 }
+}
+
+/// How many values two signatures of equal length agree in.
+#[inline]
+pub fn matches(signature: &[u8], other: &[u8]) -> usize {
+    let mut total = 0;
+    // 128 matches fit in a byte, so that the compiler counts in byte lanes.
+    for (left, right) in signature.chunks(128).zip(other.chunks(128)) {
+        let mut count = 0u8;
+        for (a, b) in left.iter().zip(right) {
+            count += u8::from(a == b);
+        }
+        total += usize::from(count);
+    }
+    total
+}
+
+/// The similarity at which `matches` of `values` 8-bit values agree: one in 256 agrees by chance.
+pub fn estimate(matches: usize, values: usize) -> f64 {
+    let chance = 1.0 / 256.0;
+    let rate = matches as f64 / values.max(1) as f64;
+    ((rate - chance) / (1.0 - chance)).max(0.0)
+}
+
+/// The rows of `batch` with an `other` whose exact similarity reaches `threshold`.
+///
+/// Rows are of two kinds: documents (`doc_id`, `text`, no `other`) and pairs of them (`doc_id`, `other`,
+/// `estimate`). A document is lexed once, and only if a pair names it.
+fn verify(
+    batch: &RecordBatch,
+    weights: &Weights,
+    kind: Kind,
+    max_distinct: usize,
+    threshold: f64,
+) -> Result<RecordBatch, String> {
+    let names = string_column(batch, "doc_id")?;
+    let others = string_column(batch, "other")?;
+    let texts = string_column(batch, "text")?;
+    let estimates = column(batch, "estimate")?
+        .as_primitive_opt::<Float64Type>()
+        .ok_or("`estimate` is no float64 column. Cast it first.")?;
+
+    let mut rows: FxHashMap<&str, usize> = FxHashMap::default();
+    for row in (0..names.len()).filter(|&row| others.get(row).is_none()) {
+        rows.insert(names.required(row, "doc_id")?, row);
+    }
+    let mut bags: FxHashMap<usize, (Vec<u64>, Vec<f64>)> = FxHashMap::default();
+    let (mut left, mut right) = (StringBuilder::new(), StringBuilder::new());
+    let (mut estimated, mut similarities) = (Float64Builder::new(), Float64Builder::new());
+    for row in 0..names.len() {
+        let Some(other) = others.get(row) else { continue };
+        let pair = [names.required(row, "doc_id")?, other];
+        for name in pair {
+            let Some(&document) = rows.get(name) else {
+                return Err(format!(
+                    "A pair names document {name}, whose text is not in the batch."
+                ));
+            };
+            bags.entry(document).or_insert_with(|| {
+                let bag = Bag::of(texts.get(document).unwrap_or_default(), kind, max_distinct);
+                let mut bag_weights = Vec::new();
+                weights.of(&bag, &mut bag_weights);
+                (bag.tokens, bag_weights)
+            });
+        }
+        let [a, b] = pair.map(|name| &bags[&rows[name]]);
+        let similarity = weighted_jaccard(&a.0, &a.1, &b.0, &b.1);
+        if similarity >= threshold {
+            left.append_value(pair[0]);
+            right.append_value(pair[1]);
+            estimated.append_value(estimates.value(row));
+            similarities.append_value(similarity);
+        }
+    }
+    RecordBatch::try_from_iter_with_nullable([
+        ("left", Arc::new(left.finish()) as ArrayRef, false),
+        ("right", Arc::new(right.finish()) as ArrayRef, false),
+        ("estimate", Arc::new(estimated.finish()) as ArrayRef, false),
+        ("similarity", Arc::new(similarities.finish()) as ArrayRef, false),
+    ])
+    .map_err(|error| error.to_string())
+}
+
+#[pyfunction]
+fn verify_pairs(
+    py: Python<'_>,
+    batch: PyArrowType<RecordBatch>,
+    idf: &[u8],
+    kind: &str,
+    max_distinct: usize,
+    threshold: f64,
+) -> PyResult<PyArrowType<RecordBatch>> {
+    py.detach(|| {
+        verify(
+            &batch.0,
+            &Weights::new(idf)?,
+            Kind::parse(kind)?,
+            max_distinct,
+            threshold,
+        )
+    })
+    .map(PyArrowType)
+    .map_err(PyValueError::new_err)
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(verify_pairs, module)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use proptest::prelude::*;
+
+    fn columns(bag: &BTreeMap<u64, f64>) -> (Vec<u64>, Vec<f64>) {
+        bag.iter().map(|(&token, &weight)| (token, weight)).unzip()
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_the_sum_of_minima_over_the_sum_of_maxima(
+            x in proptest::collection::btree_map(0u64..40, 0.1f64..9.0, 0..30),
+            y in proptest::collection::btree_map(0u64..40, 0.1f64..9.0, 0..30),
+        ) {
+            let weight = |bag: &BTreeMap<u64, f64>, token| bag.get(&token).copied().unwrap_or(0.0);
+            let least: f64 = (0..40).map(|t| weight(&x, t).min(weight(&y, t))).sum();
+            let most: f64 = (0..40).map(|t| weight(&x, t).max(weight(&y, t))).sum();
+            let (a, b) = (columns(&x), columns(&y));
+            let there = weighted_jaccard(&a.0, &a.1, &b.0, &b.1);
+            let back = weighted_jaccard(&b.0, &b.1, &a.0, &a.1);
+            let expected = if most > 0.0 { least / most } else { 0.0 };
+            prop_assert!((there - expected).abs() < 1e-12);
+            prop_assert_eq!(there.to_bits(), back.to_bits());
+            if !x.is_empty() {
+                prop_assert_eq!(weighted_jaccard(&a.0, &a.1, &a.0, &a.1), 1.0);
+            }
+        }
+
+        #[test]
+        fn matches_are_counted_at_any_length(pairs in proptest::collection::vec((0u8..3, 0u8..3), 0..700)) {
+            let (left, right): (Vec<u8>, Vec<u8>) = pairs.iter().copied().unzip();
+            prop_assert_eq!(matches(&left, &right), pairs.iter().filter(|(a, b)| a == b).count());
+        }
+    }
+
+    #[test]
+    fn chance_agreement_is_no_similarity() {
+        assert_eq!(estimate(1, 256), 0.0);
+        assert_eq!(estimate(0, 256), 0.0);
+        assert_eq!(estimate(256, 256), 1.0);
+        assert!((estimate(205, 256) - 0.8).abs() < 0.001);
+    }
+}
