@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -41,6 +42,9 @@ class RunReport:
     seconds: dict[str, float] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
     reused: list[str] = field(default_factory=list)
+
+
+warnings.filterwarnings("ignore", category=dg.BetaWarning)  # Dagster warns of its own internals
 
 
 def select(definitions: dg.Definitions, selection: str) -> list[dg.AssetKey]:

@@ -47,6 +47,30 @@ def fingerprint(batches: Iterable[pa.RecordBatch], columns: Sequence[str]) -> Fi
     """The fingerprint of the rows of `batches` over `columns`."""
     names = list(columns)
     return sum(
-        (Fingerprint.of_sum(_native.fingerprint(batch, names), batch.num_rows) for batch in batches),
+        (Fingerprint.of_sum(_native.fingerprint(_rebuilt(batch), names), batch.num_rows) for batch in batches),
         Fingerprint(),
     )
+
+
+def _rebuilt(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """`batch` with its columns of empty lists built anew.
+
+    Spark's Arrow writer leaves out the offsets of a child array without values, and the reader of that
+    memory takes for offsets what lies there. Such a column holds no value, so building it anew is cheap.
+    """
+    columns = [
+        pa.array(column.to_pylist(), column.type) if _is_hollow(column) else column for column in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def _is_hollow(column: pa.Array) -> bool:
+    """Whether `column` is a list or map, or a struct of one, whose child has no values."""
+    kind = column.type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return len(column.values) == 0 or _is_hollow(column.values)
+    if pa.types.is_map(kind):
+        return len(column.keys) == 0
+    if pa.types.is_struct(kind):
+        return any(_is_hollow(column.field(number)) for number in range(kind.num_fields))
+    return False

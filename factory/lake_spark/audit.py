@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 
 from factory.lake.fingerprint import Fingerprint, fingerprint
 from factory.lake.names import TableName
-from factory.lake.publish import Audit, branch_name, head
+from factory.lake.publish import Audit, branch_name, drop_branches, head
 from factory.lake.schemas import TableSchema
 from factory.lake.tables import Lake
 from factory.lake_spark.read import read_at
@@ -27,8 +27,10 @@ def begin(spark: SparkSession, lake: Lake, table: TableName, schema: TableSchema
 
     A branch that a killed run left under the same name is replaced.
     """
-    began_at = head(lake.create(table, schema), "main")
-    branch = branch_name(run_id)
+    made = lake.create(table, schema)
+    branch, began_at = branch_name(run_id), head(made, "main")
+    if began_at is None and head(made, branch) is not None:
+        drop_branches(lake, table, branch)  # a branch cannot be replaced while main has no snapshot
     at = f" AS OF VERSION {began_at}" if began_at is not None else ""
     spark.sql(f"ALTER TABLE {CATALOG_NAME}.{table} CREATE OR REPLACE BRANCH {branch}{at}")
     return Audit(table=table, branch=branch, began_at=began_at)

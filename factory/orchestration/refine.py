@@ -304,10 +304,8 @@ def _packing(dataset: str, kind: Kind, group_name: str, tokenizer: str, config: 
         """The tokens of every document."""
         trained = tokenizer.first()
         assert trained is not None
-        # A prose document is its own repository: it needs no company in its sequence.
-        placed = documents if kind == "code" else documents.drop("repository")
         return Tables(
-            tokenize(placed, trained.tokenizer),
+            tokenize(documents, trained.tokenizer),
             properties={schemas.TOKEN_BYTES: str(token_bytes(trained.n_tokens))},
         )
 

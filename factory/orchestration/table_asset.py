@@ -26,6 +26,7 @@ from typing import Any
 
 import dagster as dg
 from pydantic import BaseModel
+from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import DataFrame
 
 from factory.errors import ConfigurationError, FactoryError
@@ -122,6 +123,8 @@ def _multi_asset(
             yield from materialize(context, declaration, lambda: function(**arguments))
         except FactoryError as error:
             raise dg.Failure(description=str(error), allow_retries=False) from error
+        except CapturedException as error:  # Spark has tried again already; another try would fail alike
+            raise dg.Failure(description=_spark_sentence(error), allow_retries=False) from error
 
     # Dagster reads the parameters of the function it is given: the context, then the upstream tables.
     parameters = [
@@ -169,6 +172,13 @@ def _multi_asset(
         required_resource_keys={"lake", "pyspark", *({"ingests"} & set(given))},
         retry_policy=retry_policy,
     )(compute)
+
+
+def _spark_sentence(error: CapturedException) -> str:
+    """What Spark says went wrong: the last line of a worker's traceback, else the first of its own."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    worker = [line for line in lines if line.split(":")[0].endswith(("Error", "Exception", "Invalid"))]
+    return worker[-1] if worker else lines[0]
 
 
 def _upstream(function: Callable[..., Any], named: Mapping[str, TableName]) -> dict[str, TableName]:

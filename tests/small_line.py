@@ -1,0 +1,161 @@
+"""A whole line on a corpus small enough for a test: real files, with copies, near copies and bad records.
+
+Run as a program it materializes the line in a process of its own, which tests then kill:
+
+    python -m tests.small_line CORPUS [ASSET:PHASE:DELAY_S]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import sys
+import sysconfig
+import threading
+from pathlib import Path
+
+import dagster as dg
+from rich.console import Console
+
+from factory.cli.runs import execute, select
+from factory.filters.rule import Between
+from factory.lake.schemas import RAW, REJECTED
+from factory.orchestration import progress
+from factory.orchestration.line import definitions
+from factory.orchestration.publication import Tables
+from factory.orchestration.refine import dedup_group, refine, tokenizer
+from factory.orchestration.table_asset import table_asset
+from factory.packing.pack import PackConfig
+from factory.settings import Settings, settings
+
+CODE, PROSE = "small_code", "small_prose"
+PACKING = PackConfig(sequence_length=1024)
+STANDARD = Path(sysconfig.get_path("stdlib"))
+
+
+def write_corpus(folder: Path, packages: tuple[str, ...] = ("json", "email", "importlib")) -> Path:
+    """Write repositories and a JSONL file below `folder`: originals, copies, near copies and bad records."""
+    code = folder / "code"
+    for package in packages:
+        for path in sorted((STANDARD / package).rglob("*.py")):
+            target = code / package / path.relative_to(STANDARD)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+    fork = code / "fork"
+    for number, path in enumerate(sorted((code / packages[0]).rglob("*.py"))):
+        target = fork / path.relative_to(code / packages[0])
+        target.parent.mkdir(parents=True, exist_ok=True)
+        text = path.read_text()
+        target.write_text(text if number % 2 else text.replace("self", "this", 3))
+    (code / "broken").mkdir()
+    (code / "broken" / "latin.py").write_bytes("x = 'é'\n".encode("latin-1"))
+    (code / "broken" / "one_line.py").write_text("x = " + "1 + " * 2000 + "1\n")
+    with (folder / "prose.jsonl").open("w") as file:
+        for number, text in enumerate(_paragraphs()):
+            file.write(json.dumps({"id": f"p{number}", "text": text}) + "\n")
+        file.write(json.dumps({"id": "again", "text": _paragraphs()[0]}) + "\n")
+        file.write(json.dumps({"id": "nearly", "text": _paragraphs()[1] + " And one sentence more."}) + "\n")
+        file.write(json.dumps({"id": "short", "text": "Too short to keep."}) + "\n")
+        file.write("[1, 2]\n{not json\n")
+    return folder
+
+
+def _paragraphs() -> list[str]:
+    """Paragraphs of the installation's own help texts, each long enough for the quality rules."""
+    from pydoc_data.topics import topics
+
+    words = re.findall(r"\S+", " ".join(topics[name] for name in sorted(topics)[:30]))
+    return [" ".join(words[at : at + 180]) for at in range(0, 180 * 40, 180)]
+
+
+def line(corpus: Path, lake: Settings) -> dg.Definitions:
+    """The definitions of the line on `corpus`: both datasets, their groups and a tokenizer."""
+
+    @table_asset(namespace="raw", name=CODE, group_name="code", schema=RAW, beside={"rejected": REJECTED})
+    def code(context, ingests) -> Tables:  # type: ignore[no-untyped-def]
+        frames = [
+            ingests.files(path, source=path.name, repository=path.name)
+            for path in sorted((corpus / "code").iterdir())
+        ]
+        documents, rejected = frames[0].documents, frames[0].rejected
+        for found in frames[1:]:
+            documents, rejected = documents.unionByName(found.documents), rejected.unionByName(found.rejected)
+        return Tables(documents, {"rejected": rejected}, release=ingests.release)
+
+    @table_asset(namespace="raw", name=PROSE, group_name="prose", schema=RAW, beside={"rejected": REJECTED})
+    def prose(context, ingests) -> Tables:  # type: ignore[no-untyped-def]
+        found = ingests.jsonl(corpus / "prose.jsonl", key="id", source="prose")
+        return Tables(found.documents, {"rejected": found.rejected}, release=found.release)
+
+    groups = [
+        dedup_group("small_code", [CODE], kind="code"),
+        dedup_group("small_prose", [PROSE], kind="prose"),
+    ]
+    small = {"code_lines": Between(3, 100_000)}
+    assets = [
+        code,
+        prose,
+        *groups[0].assets,
+        *groups[1].assets,
+        *refine(
+            CODE,
+            group=groups[0],
+            rules=["code"],
+            limits=small,
+            group_name="code",
+            tokenizer="small",
+            packing=PACKING,
+        ),
+        *refine(
+            PROSE,
+            group=groups[1],
+            rules=["gopher_quality"],
+            group_name="prose",
+            tokenizer="small",
+            packing=PACKING,
+        ),
+        tokenizer("small", [CODE, PROSE], vocabulary=1_000),
+    ]
+    return definitions(assets, lake)
+
+
+def materialize(corpus: Path, lake: Settings, selection: str = "*", *, reuse: bool = True) -> None:
+    """Run the line in this process; raises RunFailed."""
+    defined = line(corpus, lake)
+    execute(defined, lake, select(defined, selection), Console(quiet=True), reuse=reuse)
+
+
+def kill_at(asset: str, phase: str, delay_s: float) -> progress.Listener:
+    """A listener that kills this process `delay_s` after `asset` reached `phase`."""
+
+    def listener(event: progress.Progress) -> None:
+        if (event.asset, event.phase) == (asset, phase):
+            if delay_s == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            threading.Timer(delay_s, os.kill, (os.getpid(), signal.SIGKILL)).start()
+
+    return listener
+
+
+def main() -> None:
+    corpus = Path(sys.argv[1])
+    if len(sys.argv) > 2:
+        asset, phase, delay_s = sys.argv[2].split(":")
+        with progress.listening(kill_at(asset, phase, float(delay_s))):
+            materialize(corpus, settings())
+    else:
+        materialize(corpus, settings())
+
+
+def seeded_delays(seed: int, n: int) -> list[float]:
+    """`n` delays in seconds, the same for the same seed."""
+    drawn = random.Random(seed)
+    return [round(drawn.uniform(0.05, 0.6), 2) for _ in range(n)]
+
+
+if __name__ == "__main__":
+    main()
