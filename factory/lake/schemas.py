@@ -130,6 +130,7 @@ VOCABULARY = TableSchema(
         _required("document_frequency", pa.int64()),
         _required("term_frequency", pa.int64()),
         pa.field("text", pa.string()),  # of frequent tokens only
+        _required("n_documents", pa.int64()),  # documents counted, the same in every row
     ),
     key=("token",),
 )

@@ -1,0 +1,92 @@
+"""Connected components of the similarity graph, in Spark.
+
+Up to `one_task_edges` edges one task finds them by union-find. Above, the alternating algorithm of Kiveris
+et al. (2014): every document points to the least neighbour it knows, and the two stars are drawn in turn
+until nothing moves, in O(log^2 n) rounds; edges never grow in number. Every partition first contracts its
+own edges to a forest. A component is named by its least document id; a document without an edge is one.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+
+from spark_udfs import components as udf
+
+log = logging.getLogger(__name__)
+
+ONE_TASK_EDGES = 5_000_000
+"""Edges up to which one task finds all components: about 1 GB of ids."""
+
+_LABELS = "doc_id string, component string"
+
+
+def components(edges: DataFrame, signatures: DataFrame, *, one_task_edges: int = ONE_TASK_EDGES) -> DataFrame:
+    """The component of every row of `signatures`: COMPONENTS.
+
+    Runs a job when called, to count the edges, and above `one_task_edges` two a round.
+    """
+    ends = edges.select("left", "right")
+    joined = one_task(ends) if edges.count() <= one_task_edges else alternating(ends)
+    return (
+        signatures.select("doc_id", "partition")
+        .join(joined, "doc_id", "left")
+        .select("doc_id", F.coalesce("component", "doc_id").alias("component"), "partition")
+    )
+
+
+def one_task(edges: DataFrame) -> DataFrame:
+    """(doc_id, component) of every document in an edge (left, right), by union-find in one task."""
+    return edges.coalesce(1).mapInArrow(udf.components, _LABELS)
+
+
+def alternating(edges: DataFrame) -> DataFrame:
+    """(doc_id, component) of every document in an edge (left, right), by alternating stars.
+
+    1. Contract the edges of each partition to stars around its least ids.
+    2. Large-star: every document hands its greater neighbours to its least one.
+    3. Small-star: every document hands its lesser neighbours, and itself, to the least of them.
+    4. Repeat 2 and 3 until the edges stay what they were: stars around the least id of each component.
+    """
+    contracted = edges.mapInArrow(udf.components, _LABELS)  # 1
+    stars = contracted.where("doc_id != component").toDF("node", "least").distinct().localCheckpoint()
+    now = _state(stars)
+    for number in range(1, 1000):
+        before = now
+        stars = _small_star(_large_star(stars)).localCheckpoint()  # 2, 3; cuts the lineage
+        now = _state(stars)
+        log.info("components: round %d leaves %d edges", number, now.n_edges)
+        if now == before:  # 4
+            roots = stars.select(F.col("least").alias("node"), "least")
+            return stars.union(roots).distinct().toDF("doc_id", "component")
+    raise AssertionError("alternating stars did not come to rest")
+
+
+def _large_star(stars: DataFrame) -> DataFrame:
+    both = stars.union(stars.select("least", "node")).toDF("node", "other")
+    least = both.groupBy("node").agg(F.least("node", F.min("other")).alias("least"))
+    return (
+        both.where("other > node")
+        .join(least, "node")
+        .select(F.col("other").alias("node"), "least")
+        .distinct()
+    )
+
+
+def _small_star(stars: DataFrame) -> DataFrame:
+    least = stars.groupBy("node").agg(F.min("least").alias("first"))
+    handed = (
+        stars.join(least, "node")
+        .where("least != first")
+        .select(F.col("least").alias("node"), F.col("first").alias("least"))
+    )
+    return handed.union(least).distinct()
+
+
+def _state(stars: DataFrame) -> Row:
+    """What tells two sets of edges apart."""
+    return stars.agg(
+        F.count("*").alias("n_edges"), F.bit_xor(F.xxhash64("node", "least")).alias("check")
+    ).collect()[0]

@@ -1,0 +1,34 @@
+"""Candidate pairs of buckets and their exact similarities, in Spark's Python workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+from factory import _native
+from spark_udfs.shared import Shared
+from spark_udfs.whole_groups import whole_groups
+
+_MEMBERS_AT_ONCE = 20_000
+_DOCUMENTS_AT_ONCE = 2_000
+
+
+def candidate_pairs(
+    batches: Iterable[pa.RecordBatch], least_estimate: float, pair_bucket: int, neighbours: int
+) -> Iterator[pa.RecordBatch]:
+    """(left, right, estimate) of the rows (bucket, doc_id, signature), sorted by bucket and priority."""
+    for buckets in whole_groups(batches, "bucket", _MEMBERS_AT_ONCE):
+        yield _native.candidate_pairs(buckets, least_estimate, pair_bucket, neighbours)
+
+
+def verified_pairs(
+    batches: Iterable[pa.RecordBatch], idf: Shared[bytes], kind: str, max_distinct: int, threshold: float
+) -> Iterator[pa.RecordBatch]:
+    """(left, right, estimate, similarity) of the pairs that reach `threshold`, exactly.
+
+    Rows are (cell, doc_id, other, estimate, text), sorted by cell: the texts of a cell's documents, and
+    the pairs of them.
+    """
+    for cells in whole_groups(batches, "cell", _DOCUMENTS_AT_ONCE):
+        yield _native.verify_pairs(cells, idf.value, kind, max_distinct, threshold)

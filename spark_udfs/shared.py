@@ -1,0 +1,15 @@
+"""A value that Spark broadcasts, as the functions of the workers see it."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Shared(Protocol[T_co]):
+    """Something with a `value`: a `pyspark.Broadcast`, or in a test any object with that attribute."""
+
+    @property
+    def value(self) -> T_co:
+        """The value, fetched once a worker."""

@@ -1,0 +1,55 @@
+"""A stream of batches sorted by a column, cut again so that no group is split between two batches.
+
+`applyInArrow` calls Python once a group, which costs a millisecond; with thousands of small groups it is
+far cheaper to hand a kernel many whole groups at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def whole_groups(batches: Iterable[pa.RecordBatch], by: str, rows: int) -> Iterator[pa.RecordBatch]:
+    """The rows of `batches`, in order, in batches of about `rows` or more rows that hold whole groups.
+
+    Rows of equal `by` must follow one another and `by` has no nulls. A group larger than `rows` comes in
+    one batch, so memory is for `rows` or the largest group. Strings become `large_string`, which a group
+    of more than 2 GiB needs.
+    """
+    held: list[pa.RecordBatch] = []
+    n_held, enough = 0, rows
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        held.append(_large(batch))
+        n_held += batch.num_rows
+        if n_held < enough:
+            continue
+        merged = _merge(held)
+        keys = merged.column(by)
+        begin_of_last = pc.index(keys, keys[-1]).as_py()
+        if begin_of_last:
+            yield merged.slice(0, begin_of_last)
+        held = [merged.slice(begin_of_last)]
+        n_held = merged.num_rows - begin_of_last
+        enough = max(rows, 2 * n_held)  # a giant group is not merged again for every batch
+    if held:
+        yield _merge(held)
+
+
+def _large(batch: pa.RecordBatch) -> pa.RecordBatch:
+    fields = [
+        field.with_type(pa.large_string()) if pa.types.is_string(field.type) else field
+        for field in batch.schema
+    ]
+    return batch.cast(pa.schema(fields))
+
+
+def _merge(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    (merged,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return merged
