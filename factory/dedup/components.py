@@ -13,23 +13,21 @@ import logging
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
+from factory.dedup.config import DedupConfig
 from spark_udfs import components as udf
 
 log = logging.getLogger(__name__)
 
-ONE_TASK_EDGES = 5_000_000
-"""Edges up to which one task finds all components: about 1 GB of ids."""
-
 _LABELS = "doc_id string, component string"
 
 
-def components(edges: DataFrame, signatures: DataFrame, *, one_task_edges: int = ONE_TASK_EDGES) -> DataFrame:
+def components(edges: DataFrame, signatures: DataFrame, config: DedupConfig) -> DataFrame:
     """The component of every row of `signatures`: COMPONENTS.
 
-    Runs a job when called, to count the edges, and above `one_task_edges` two a round.
+    Runs a job when called, to count the edges, and above `config.one_task_edges` two a round.
     """
     ends = edges.select("left", "right")
-    joined = one_task(ends) if edges.count() <= one_task_edges else alternating(ends)
+    joined = one_task(ends) if edges.count() <= config.one_task_edges else alternating(ends)
     return (
         signatures.select("doc_id", "partition")
         .join(joined, "doc_id", "left")

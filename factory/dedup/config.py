@@ -28,26 +28,40 @@ class DedupConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["prose", "code"] = Field(description="lexer: Unicode words, or identifiers and numbers")
-    threshold: float = Field(0.8, gt=0, lt=1, description="weighted Jaccard from which documents are similar")
-    values: int = Field(256, ge=16, le=4096, description="min-hash values a signature, a power of two")
-    value_bits: Literal[8] = Field(8, description="bits a value")
-    seed: int = Field(0, ge=0, lt=1 << 64, description="seed of the signatures")
+    threshold: float = Field(
+        default=0.8, gt=0, lt=1, description="weighted Jaccard from which documents are similar"
+    )
+    values: int = Field(
+        default=256, ge=16, le=4096, description="min-hash values a signature, a power of two"
+    )
+    value_bits: Literal[8] = Field(default=8, description="bits a value")
+    seed: int = Field(default=0, ge=0, lt=1 << 64, description="seed of the signatures")
     miss_cost: float = Field(
-        0.9, gt=0, lt=1, description="cost of a missed pair; a needless candidate costs the rest to one"
+        default=0.9,
+        gt=0,
+        lt=1,
+        description="cost of a missed pair; a needless candidate costs the rest to one",
     )
     priority: tuple[Priority, ...] = Field(
-        ("quality", "not_fork", "stars", "recency", "length"),
+        default=("quality", "not_fork", "stars", "recency", "length"),
         description="who stays, first things first; a column that documents lack is passed over",
     )
     estimate_sigmas: float = Field(
-        4, ge=0, description="standard errors below the threshold at which an estimate is thrown away"
+        default=4, ge=0, description="standard errors below the threshold at which an estimate is thrown away"
     )
-    pair_bucket: int = Field(64, ge=2, description="members up to which a bucket gives all its pairs")
+    pair_bucket: int = Field(default=64, ge=2, description="members up to which a bucket gives all its pairs")
     neighbours: int = Field(
-        16, ge=0, description="followers of its leader that a member of a larger bucket is compared with"
+        default=16,
+        ge=0,
+        description="followers of its leader that a member of a larger bucket is compared with",
     )
-    text_documents: int = Field(10, ge=1, description="documents a token is in from which its text is stored")
-    text_bytes: int = Field(64, ge=1, description="bytes of the longest token whose text is stored")
+    one_task_edges: int = Field(
+        default=5_000_000, ge=0, description="edges up to which one task finds all components, in about 1 GB"
+    )
+    text_documents: int = Field(
+        default=10, ge=1, description="documents a token is in from which its text is stored"
+    )
+    text_bytes: int = Field(default=64, ge=1, description="bytes of the longest token whose text is stored")
 
     @field_validator("values")
     @classmethod

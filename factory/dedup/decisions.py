@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from factory.dedup.config import DedupConfig
 from factory.dedup.priority import rank
+from factory.lake.schemas import DEDUPLICATED
 from spark_udfs import decisions as udf
 
 
@@ -32,6 +33,15 @@ def decisions(
         .mapInArrow(udf.decide, "doc_id string, kept boolean, duplicate_of string, similarity double")
     )
     return _of_copies(documents, _of_representatives(signatures, components, decided))
+
+
+def deduplicated(documents: DataFrame, decisions: DataFrame) -> DataFrame:
+    """The rows of `documents` that were kept: DEDUPLICATED, which is RAW.
+
+    `documents` may be one dataset of the group or all of them; decisions of others are passed over.
+    """
+    kept = decisions.where("kept").select("doc_id")
+    return documents.join(kept, "doc_id", "left_semi").select(DEDUPLICATED.names)
 
 
 def _members(documents: DataFrame, edges: DataFrame, components: DataFrame, config: DedupConfig) -> DataFrame:
