@@ -171,7 +171,7 @@ def dedup_group(
     @declare("components", schemas.COMPONENTS, "edges", "signatures", chart=charts.component_sizes)
     def group_components(edges: DataFrame, signatures: DataFrame) -> DataFrame:
         """The connected component of every document."""
-        return components(edges, signatures)
+        return components(edges, signatures, chosen)
 
     @declare(
         "decisions",
