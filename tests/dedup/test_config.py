@@ -1,0 +1,70 @@
+"""The settings of a dedup group and the banding they lead to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from factory.dedup.config import Banding, DedupConfig, best_bands, candidate_probability
+
+
+@pytest.mark.parametrize(
+    "threshold,values,miss_cost,expected",
+    [
+        (0.8, 128, 0.5, (13, 9)),  # the grid that was measured with both costs equal
+        (0.5, 128, 0.5, (5, 25)),
+        (0.8, 256, 0.5, (15, 17)),
+        (0.8, 128, 0.9, (9, 14)),
+        (0.7, 256, 0.9, (8, 32)),
+        (0.8, 256, 0.9, (11, 23)),
+        (0.9, 256, 0.9, (19, 13)),
+    ],
+)
+def test_bands_are_those_of_the_measured_grid(
+    threshold: float, values: int, miss_cost: float, expected: tuple[int, int]
+) -> None:
+    assert best_bands(threshold, values, miss_cost) == expected
+
+
+def test_the_curve_is_the_rate_of_a_simulation() -> None:
+    banding, generator = Banding(5, 6), np.random.default_rng(1)
+    agree = generator.random((20_000, 6, 5)) < 0.7 + 0.3 / 256
+    assert candidate_probability(0.7, banding) == pytest.approx(agree.all(2).any(1).mean(), abs=0.015)
+
+
+def test_a_dearer_miss_finds_more_pairs_at_the_threshold() -> None:
+    found = [candidate_probability(0.8, best_bands(0.8, 256, cost)) for cost in (0.5, 0.9, 0.99)]
+    assert found == sorted(found)
+    assert found[0] < 0.6 < 0.85 < found[1]
+
+
+def test_estimates_are_thrown_away_four_errors_below_the_threshold() -> None:
+    assert DedupConfig(kind="code").least_estimate == pytest.approx(0.7)
+    assert DedupConfig(kind="code", threshold=0.05, values=16).least_estimate == 0
+
+
+def test_bits_are_values_times_value_bits() -> None:
+    assert DedupConfig(kind="prose", values=128).signature_bits == 1024
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"kind": "verse"}, {"values": 100}, {"threshold": 1.0}, {"seed": -1}, {"bands": 7}]
+)
+def test_a_wrong_setting_is_refused_by_name(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValidationError, match=next(iter(wrong))):
+        DedupConfig(**{"kind": "code", **wrong})
+
+
+def test_signatures_of_other_settings_have_another_version() -> None:
+    versions = {
+        DedupConfig(**settings).signature_version(digest)
+        for settings in (
+            {"kind": "code"},
+            {"kind": "prose"},
+            {"kind": "code", "seed": 1},
+            {"kind": "code", "values": 128},
+        )
+        for digest in ("a", "b")
+    }
+    assert len(versions) == 8

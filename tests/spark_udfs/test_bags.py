@@ -1,0 +1,123 @@
+"""Bags, token counts and the idf table."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factory import _native
+from spark_udfs.bags import IDF_SLOTS, count_tokens, merge_idf, partial_idf
+
+TEXTS = ["def run(x):\n    return x  # runs", "x = x + 1", "", None, "Größe = 3.5e-1 # Größe"]
+
+
+def words(batches: list[pa.RecordBatch]) -> dict[str, tuple[int, int]]:
+    rows = pa.Table.from_batches(batches).to_pylist()
+    return {row["text"]: (row["document_frequency"], row["term_frequency"]) for row in rows}
+
+
+def texts(values: list[str | None]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"text": pa.array(values, pa.string())})
+
+
+def test_tokens_are_counted_by_document_and_by_occurrence() -> None:
+    counted = words(list(count_tokens([texts(TEXTS)], kind="code", text_bytes=64)))
+    assert counted == {
+        "def": (1, 1),
+        "run": (1, 1),
+        "x": (2, 4),
+        "return": (1, 1),
+        "runs": (1, 1),
+        "1": (1, 1),
+        "Größe": (1, 2),
+        "3.5e-1": (1, 1),
+    }
+
+
+def test_prose_is_lower_cased_and_code_is_not() -> None:
+    prose = words(list(count_tokens([texts(["The the_THE"])], kind="prose", text_bytes=64)))
+    code = words(list(count_tokens([texts(["The the_THE"])], kind="code", text_bytes=64)))
+    assert prose == {"the": (1, 3)}
+    assert code == {"The": (1, 1), "the_THE": (1, 1)}
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(["a", "b", "Äb", "c9", "東"]), max_size=9), max_size=6),
+    st.integers(1, 6),
+)
+def test_counts_do_not_depend_on_how_texts_come_in_batches(documents: list[list[str]], cut: int) -> None:
+    joined = [" ".join(document) for document in documents]
+    parts = [texts(joined[at : at + cut]) for at in range(0, len(joined), cut)]
+    counted = words(list(count_tokens(parts, kind="code", text_bytes=64)))
+    occurrences = Counter(token for document in documents for token in document)
+    in_documents = Counter(token for document in documents for token in set(document))
+    assert counted == {token: (in_documents[token], occurrences[token]) for token in occurrences}
+
+
+def test_a_bag_has_the_same_tokens_in_strings_of_either_width() -> None:
+    narrow = _native.bags(pa.array(TEXTS, pa.string()), "code", 100)
+    wide = _native.bags(pa.array(TEXTS, pa.large_string()), "code", 100)
+    assert narrow.equals(wide)
+    assert narrow["n_tokens"].to_pylist() == [6, 3, 0, None, 3]
+
+
+def test_a_token_flood_is_bounded_and_still_recognised() -> None:
+    flood = " ".join(f"t{number}" for number in range(5000))
+    bags = _native.bags(pa.array([flood, flood + " one more"]), "code", 100)
+    first, second = (set(tokens) for tokens in bags["tokens"].to_pylist())
+    assert len(first) == len(second) == 100
+    assert len(first & second) >= 98
+    assert bags["n_tokens"].to_pylist() == [5000, 5002]
+
+
+def test_an_unknown_kind_or_type_is_an_error_that_names_it() -> None:
+    with pytest.raises(ValueError, match="`verse` is no kind"):
+        _native.bags(pa.array(["a"]), "verse", 10)
+    with pytest.raises(ValueError, match="Int64"):
+        _native.bags(pa.array([1]), "code", 10)
+
+
+def vocabulary(frequencies: dict[int, int], n_documents: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict(
+        {
+            "token": pa.array(list(frequencies), pa.int64()),
+            "document_frequency": pa.array(list(frequencies.values()), pa.int64()),
+            "n_documents": pa.array([n_documents] * len(frequencies), pa.int64()),
+        }
+    )
+
+
+@given(
+    st.dictionaries(st.integers(-(2**63), 2**63 - 1), st.integers(1, 900), min_size=1, max_size=30),
+    st.integers(1, 5),
+)
+def test_the_idf_table_is_the_rounded_logarithm_however_tokens_are_split(
+    frequencies: dict[int, int], cut: int
+) -> None:
+    tokens = list(frequencies)
+    pieces = [
+        vocabulary({token: frequencies[token] for token in tokens[at : at + cut]}, 900)
+        for at in range(0, len(tokens), cut)
+    ]
+    halves = [list(partial_idf(iter(half))) for half in (pieces[::2], pieces[1::2])]
+    parts = [np.frombuffer(row["idf"][0].as_py(), np.uint8) for half in halves for row in half]
+    table = merge_idf(parts, unseen=_native.idf_steps(1, 900))
+    slots: dict[int, int] = {}
+    for token, frequency in frequencies.items():
+        slot = token & (IDF_SLOTS - 1)
+        slots[slot] = max(slots.get(slot, 0), frequency)
+    for slot, frequency in slots.items():
+        assert table[slot] == math.floor(16 * math.log(1 + 900 / frequency) + 0.5)
+    unseen = np.delete(table, list(slots))
+    assert set(unseen) == {math.floor(16 * math.log(901) + 0.5)}
+
+
+def test_no_tokens_make_no_part_of_a_table() -> None:
+    assert list(partial_idf([])) == []
+    assert list(partial_idf([vocabulary({}, 5)])) == []
