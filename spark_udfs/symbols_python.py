@@ -88,8 +88,8 @@ StopAsyncIteration StopIteration SyntaxError SyntaxWarning SystemError SystemExi
 TypeError UnboundLocalError UnicodeDecodeError UnicodeEncodeError UnicodeError UnicodeTranslateError
 UnicodeWarning UserWarning ValueError Warning WindowsError ZeroDivisionError __annotations__ __build_class__
 __builtins__ __cached__ __debug__ __doc__ __file__ __import__ __loader__ __name__ __package__ __path__
-__spec__ __class__ abs aiter all anext any apply ascii basestring bin bool breakpoint bytearray bytes callable
-chr classmethod cmp compile complex copyright credits delattr dict dir divmod enumerate eval exec execfile exit
+__spec__ __class__ abs aiter all anext any apply ascii basestring bin bool breakpoint bytearray bytes
+callable chr classmethod cmp compile complex copyright credits delattr dict dir divmod enumerate eval exec execfile exit
 file filter float format frozenset getattr globals hasattr hash help hex id input int intern isinstance
 issubclass iter len license list locals long map max memoryview min next object oct open ord pow print
 property quit range raw_input reduce reload repr reversed round self cls set setattr slice sorted staticmethod
@@ -114,7 +114,7 @@ class Python:
     """Python 2 and 3, as far as one grammar reads both."""
 
     name = "python"
-    suffixes = (".py", ".pyi", ".pyw")
+    suffixes: tuple[str, ...] = (".py", ".pyi", ".pyw")
     builtins = frozenset(_BUILTINS.split())
     builtin_members = frozenset(_BUILTIN_MEMBERS.split())
 

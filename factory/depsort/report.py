@@ -1,7 +1,6 @@
 """How well an order keeps dependencies: shares, broken edges and cycles, as DataFrames and as one dict.
 
-The order of a repository without cycles satisfies everything; what is broken lies in cycles or, above
-`repository_order.FLAT_FILES` files, between folders that depend on each other.
+What is broken lies in cycles: a repository without any is satisfied in full.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def summarize_dependencies(dependencies: DataFrame) -> DependencySummary:
         ),
     ).head()
     assert row is not None
-    return DependencySummary(**row.asDict())
+    return DependencySummary(**row.asDict())  # type: ignore[typeddict-item]
 
 
 def summarize_symbols(symbols: DataFrame) -> SymbolSummary:
@@ -55,11 +54,11 @@ def summarize_symbols(symbols: DataFrame) -> SymbolSummary:
         F.count_if(F.col("resolution") == "external").alias("n_external"),
     ).head()
     assert row is not None
-    return SymbolSummary(**row.asDict())
+    return SymbolSummary(**row.asDict())  # type: ignore[typeddict-item]
 
 
 def by_repository(dependencies: DataFrame) -> DataFrame:
-    """(repository, n_edges, n_broken_edges, weight, satisfied_weight_share), a row a repository with edges."""
+    """A row a repository that has edges: repository, n_edges, n_broken_edges, weight, satisfied_weight_share."""
     satisfied = F.when(F.col("satisfied"), F.col("weight")).otherwise(0.0)
     return dependencies.groupBy("repository").agg(
         F.count("*").alias("n_edges"),
@@ -75,7 +74,7 @@ def broken_edges(dependencies: DataFrame) -> DataFrame:
 
 
 def cycles(in_order: DataFrame) -> DataFrame:
-    """(repository, cycle, n_files, files): the cycles with the paths of their files in order, largest first."""
+    """The cycles, largest first: repository, cycle, n_files, files (their paths in order)."""
     return (
         in_order.where(F.col("cycle_size") > 1)
         .groupBy("repository", "cycle")
