@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from blender.arrays import as_numpy
 from blender.errors import InvalidRequest
 from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
 
@@ -38,17 +39,17 @@ class Batch:
     @cached_property
     def source(self) -> npt.NDArray[np.int32]:
         """The number of each row's source, in the order of the blend's sources; shape [rows]."""
-        return self.arrow.column("source").to_numpy()
+        return as_numpy(self.arrow.column("source"))
 
     @cached_property
     def ordinal(self) -> npt.NDArray[np.int64]:
         """Each row's ordinal in its table; shape [rows]."""
-        return self.arrow.column("ordinal").to_numpy()
+        return as_numpy(self.arrow.column("ordinal"))
 
     @cached_property
     def epoch(self) -> npt.NDArray[np.int64]:
         """How often the row's source had been read through before; shape [rows]."""
-        return self.arrow.column("epoch").to_numpy()
+        return as_numpy(self.arrow.column("epoch"))
 
     @cached_property
     def sequence_length(self) -> int:
@@ -101,8 +102,8 @@ class Batch:
             inside = rows
         else:
             column = self.arrow.column("segment_lengths")
-            offsets = column.offsets.to_numpy().astype(np.int64)
-            lengths = column.values.to_numpy()[offsets[0] : offsets[-1]].astype(np.int64)
+            offsets = as_numpy(column.offsets).astype(np.int64)
+            lengths = as_numpy(column.values)[offsets[0] : offsets[-1]].astype(np.int64)
             row = np.repeat(np.arange(len(self)), np.diff(offsets))
             ends = np.cumsum(lengths)
             before = np.concatenate([[0], ends])[offsets - offsets[0]][:-1]  # tokens of earlier rows

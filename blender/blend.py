@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from blender.arrays import as_arrow
 from blender.config import PROVENANCE, BlendConfig, BlendSource, pieces
 from blender.errors import EndOfData, InvalidBlend, InvalidRequest
 from blender.mixture import MAX_OFFSET, Mixture
@@ -138,19 +139,19 @@ class Blend:
             for group in np.unique(groups):
                 of_group = groups == group
                 part = source.reader.row_group(int(group), source.config.columns).take(
-                    pa.array(within[of_group])
+                    as_arrow(within[of_group])
                 )
                 parts.append(_conform(part, self.schema))
                 places.append(chosen[of_group])
         batch = parts[0] if len(parts) == 1 else pa.concat_batches(parts)
         order = np.argsort(np.concatenate(places), kind="stable")
         if len(parts) > 1:
-            batch = batch.take(pa.array(order))
+            batch = batch.take(as_arrow(order))
         provenance = [
-            pa.array(self.mixture.step_of(rows)),
-            pa.array(sources.astype(np.int32)),
-            pa.array(ordinals),
-            pa.array(epochs),
+            as_arrow(self.mixture.step_of(rows)),
+            as_arrow(sources.astype(np.int32)),
+            as_arrow(ordinals),
+            as_arrow(epochs),
         ]
         return pa.RecordBatch.from_arrays([*provenance, *batch.columns], schema=self.schema)
 

@@ -149,7 +149,7 @@ class Blends:
         if not same:
             raise SourceGone(
                 f"Source `{source.name}`: table {source.table} no longer has snapshot {snapshot}, nor "
-                f"another with content {source.content}. Materialize that content again, or blend what is there."
+                f"another with content {source.content}. Materialize it again, or blend what is there."
             )
         return table, max(same, key=lambda one: one.sequence_number or 0).snapshot_id
 

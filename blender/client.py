@@ -23,6 +23,7 @@ import grpc
 import numpy as np
 import pyarrow as pa
 
+from blender.arrays import as_numpy
 from blender.batch import Batch
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
@@ -190,7 +191,7 @@ def _steps(blocks: Iterable[WireBlock]) -> Iterator[Batch]:
     parts: list[pa.RecordBatch] = []
     for block in blocks:
         batch = from_ipc(block.payload)
-        steps = batch.column("offset").to_numpy()
+        steps = as_numpy(batch.column("offset"))
         starts = np.flatnonzero(np.diff(steps, prepend=steps[0] - 1))
         for start, end in zip(starts, [*starts[1:], len(steps)], strict=True):
             step = int(steps[start])

@@ -13,6 +13,7 @@ import ipaddress
 import logging
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Sequence
@@ -73,11 +74,12 @@ class BlenderServer:
         names = (CONFIGS, DATA, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
         try:
+            _probe(host, port)
             bound = self._server.add_insecure_port(f"{host}:{port}")
-        except RuntimeError as error:
+        except (OSError, RuntimeError) as error:
             raise MachineError(
-                f"Port {port} of {host} cannot be bound: another process has it. "
-                "Stop that one, or choose another --port."
+                f"Port {port} of {host} cannot be bound ({_reason(error)}). "
+                "Stop the process that has it, or choose another --port or --host."
             ) from error
         self.address = f"{host}:{bound}"
 
@@ -151,6 +153,18 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--grace-s", type=float, default=10.0, help="wait for calls on SIGTERM (default %(default)s)"
     )
     return parser.parse_args(arguments)
+
+
+def _probe(host: str, port: int) -> None:
+    """Raise OSError for a port that cannot be bound: gRPC would write to stderr before it says so."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as gRPC does: a port just left is free
+        probe.bind((host.strip("[]"), port))
+
+
+def _reason(error: OSError | RuntimeError) -> str:
+    return (error.strerror or str(error)).lower() if isinstance(error, OSError) else str(error)
 
 
 def _is_loopback(host: str) -> bool:

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyiceberg.table import Table
 
+from blender.arrays import as_arrow, as_numpy
 from blender.cache import SharedCache
 from blender.config import SEGMENT_LENGTHS
 from blender.errors import InvalidBlend, SourceGone
@@ -146,7 +147,7 @@ class SnapshotReader:
         statistics = self._ordinal_statistics(group)
         if statistics is not None and statistics[1] - statistics[0] + 1 == rows:
             return [_Run(statistics[0], rows, number, 0)]
-        ordinals = np.sort(self._read(group, [ORDINAL]).column(ORDINAL).to_numpy())
+        ordinals = np.sort(as_numpy(_single(self._read(group, [ORDINAL]).column(ORDINAL))))
         starts = np.flatnonzero(np.diff(ordinals, prepend=ordinals[0] - 2) != 1)
         lengths = np.diff(starts, append=rows)
         return [
@@ -199,9 +200,14 @@ class SnapshotReader:
                 path for path in present if path.split(".")[0] == SEGMENTS and path.endswith(".length")
             ]
         table = self._read(group, leaves)
-        ordinals = table.column(ORDINAL).to_numpy()
+        ordinals = as_numpy(_single(table.column(ORDINAL)))
         if np.any(np.diff(ordinals) <= 0):
-            table = table.take(np.argsort(ordinals, kind="stable"))
+            order = np.argsort(ordinals, kind="stable")
+            if np.any(np.diff(ordinals[order]) == 0):  # statistics alone do not show it
+                raise SourceGone(
+                    f"File {group.path} of table {self.table} holds an ordinal twice. Write the table anew."
+                )
+            table = table.take(as_arrow(order))
         arrays = [_column(table, field) for field in self.fields(columns)]
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(self.fields(columns)))
 

@@ -1,29 +1,24 @@
-"""Small packed tables in a lake of each test's own, written with PyIceberg."""
+"""Small packed tables, written with PyIceberg, and Blenders in processes of their own."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
-from blender.blends import Blends, open_blends
 from factory.lake.catalog import open_catalog
 from factory.lake.fingerprint import fingerprint
-from factory.lake.schemas import PACKED, SEQUENCE_LENGTH, TOKEN_BYTES
+from factory.lake.schemas import PACKED, SEQUENCE_LENGTH, TOKEN_BYTES, UNFINGERPRINTED
 from factory.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 LENGTH = 8  # tokens of a full row
-
-Write = Callable[..., Settings]
 
 
 def packed_rows(name: str, n: int) -> pa.Table:
@@ -80,8 +75,8 @@ def write_table(
             **(properties or {}),
         },
     )
-    content = str(fingerprint(rows.to_batches(), PACKED.fingerprinted))
-    parts = [rows.take(numbers) for numbers in files] if files else [rows]
+    content = str(fingerprint(rows.to_batches(), sorted(set(rows.column_names) - UNFINGERPRINTED)))
+    parts = [rows.take(list(numbers)) for numbers in files] if files else [rows]
     if made.current_snapshot() is not None:
         made.delete("ordinal >= 0")
     made.append(parts[0], snapshot_properties={"factory.content": content})
@@ -95,18 +90,6 @@ def make_lake(home: Path, **tables: int) -> Settings:
     for name, n in tables.items():
         write_table(settings, f"packed.{name}", packed_rows(name, n))
     return settings
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Settings:
-    """A lake with `packed.code` (40 rows) and `packed.prose` (300 rows)."""
-    return make_lake(tmp_path / "lake", code=40, prose=300)
-
-
-@pytest.fixture
-def blends(lake: Settings) -> Blends:
-    """The blends of `lake`."""
-    return open_blends(lake)
 
 
 class Server:
@@ -131,7 +114,8 @@ class Server:
 
 
 @contextmanager
-def _serving(home: Path, *arguments: str, port: int = 0) -> Iterator[Server]:
+def serving(home: Path, *arguments: str, port: int = 0) -> Iterator[Server]:
+    """A Blender on the lake at `home`, killed at the end."""
     server = Server(home, *arguments, port=port)
     try:
         yield server
@@ -140,9 +124,3 @@ def _serving(home: Path, *arguments: str, port: int = 0) -> Iterator[Server]:
         for stream in (server.process.stdout, server.process.stderr):
             assert stream is not None
             stream.close()
-
-
-@pytest.fixture
-def serving() -> Callable[..., contextlib.AbstractContextManager[Server]]:
-    """Starts Blenders: `with serving(home) as server:`."""
-    return _serving

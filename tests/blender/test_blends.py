@@ -1,0 +1,157 @@
+"""Blends on record: content-addressed, pinned, tagged, retired."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from blender.blends import Blends, open_blends
+from blender.config import BlendSource, blend_source
+from blender.errors import BlendNotFound, InvalidBlend, SourceGone
+from factory.errors import TableNotFound
+from factory.lake.catalog import open_catalog
+from factory.settings import Settings
+from tests.blender.lakes import make_lake, packed_rows, write_table
+
+CODE, PROSE = "packed.code", "packed.prose"
+
+
+def source(table: str = CODE, weight: int = 1, **fields: object) -> BlendSource:
+    return blend_source(table=table, weight=weight, **fields)
+
+
+def tags(lake: Settings, table: str = CODE) -> dict[str, int]:
+    """The tags of a table and their snapshots."""
+    refs = open_catalog(lake).load_table(table).refs()
+    return {name: ref.snapshot_id for name, ref in refs.items() if name != "main"}
+
+
+def test_the_same_definition_is_the_same_blend_also_in_another_lake(blends: Blends, tmp_path: Path) -> None:
+    first = blends.create([source(), source(PROSE, 2)], seed=1)
+    assert blends.create([source(), source(PROSE, 2)], seed=1).id == first.id
+    elsewhere = open_blends(make_lake(tmp_path / "elsewhere", prose=300, code=40))
+    again = elsewhere.create([source(), source(PROSE, 2)], seed=1)
+    assert again.id == first.id
+    assert again.pins.snapshots != first.pins.snapshots
+    assert len(blends.list()) == 1
+
+
+def test_a_blend_lies_beside_the_tables_and_its_file_is_never_replaced(
+    blends: Blends, lake: Settings
+) -> None:
+    stored = blends.create([source()])
+    path = lake.home / "warehouse" / "blends" / f"{stored.id}.json"
+    before = path.stat()
+    assert json.loads(path.read_bytes())["sources"][0]["content"] == stored.config.sources[0].content
+    blends.create([source()])
+    assert path.stat().st_mtime_ns == before.st_mtime_ns
+    assert path.stat().st_ino == before.st_ino
+
+
+def test_a_blend_tags_its_snapshots_until_it_is_retired(blends: Blends, lake: Settings) -> None:
+    stored = blends.create([source()])
+    assert tags(lake) == {f"blend_{stored.id}_0": stored.pins.snapshots[0]}
+    assert blends.retire(stored.id).pins.retired
+    assert tags(lake) == {}
+    assert blends.list() == []
+    assert [one.id for one in blends.list(with_retired=True)] == [stored.id]
+    assert blends.create([source()]).pins.retired is False
+    assert list(tags(lake)) == [f"blend_{stored.id}_0"]
+
+
+def test_retiring_a_parent_leaves_its_update_whole(blends: Blends, lake: Settings) -> None:
+    parent = blends.create([source()])
+    child = blends.update(parent.id, 3, {CODE: 2})
+    blends.retire(parent.id)
+    assert list(tags(lake)) == [f"blend_{child.id}_0"]
+    assert open_blends(lake).open(child.id).step(3).num_rows == 2
+
+
+def test_a_blend_serves_its_snapshot_after_the_table_was_replaced(blends: Blends, lake: Settings) -> None:
+    stored = blends.create([source()])
+    before = blends.open(stored.id).step(5)
+    write_table(lake, CODE, packed_rows("other", 8))
+    assert open_blends(lake).open(stored.id).step(5) == before
+    assert blends.create([source()]).id != stored.id
+
+
+def test_the_same_content_in_another_snapshot_is_found_where_the_pinned_one_is_gone(
+    blends: Blends, lake: Settings
+) -> None:
+    stored = blends.create([source()])
+    before = blends.open(stored.id).step(5)
+    open_catalog(lake).drop_table(CODE)
+    write_table(lake, CODE, packed_rows("code", 40), row_group=5)
+    assert open_blends(lake).open(stored.id).step(5) == before
+
+
+def test_a_table_with_other_content_is_never_served_instead(blends: Blends, lake: Settings) -> None:
+    stored = blends.create([source()])
+    open_catalog(lake).drop_table(CODE)
+    with pytest.raises(TableNotFound, match=r"no table packed\.code"):
+        open_blends(lake).open(stored.id)
+    write_table(lake, CODE, packed_rows("other", 40))
+    with pytest.raises(SourceGone, match="no longer has snapshot"):
+        open_blends(lake).open(stored.id)
+
+
+def test_a_source_is_read_at_the_snapshot_tag_or_branch_it_names(blends: Blends, lake: Settings) -> None:
+    table = open_catalog(lake).load_table(CODE)
+    old = table.current_snapshot().snapshot_id
+    table.manage_snapshots().create_tag(old, "v1").create_branch(old, "trial").commit()
+    write_table(lake, CODE, packed_rows("other", 8))
+    main = blends.create([source()])
+    named = [blends.create([source(**at)]) for at in ({"snapshot": old}, {"tag": "v1"}, {"branch": "trial"})]
+    assert {one.pins.snapshots for one in named} == {(old,)}
+    assert len({one.id for one in named}) == 1
+    assert main.id != named[0].id
+
+
+@pytest.mark.parametrize(
+    "fields, sentence",
+    [
+        ({"snapshot": 77}, r"has no snapshot 77\. Name one of: main"),
+        ({"tag": "x"}, "has no tag `x`"),
+        ({"branch": "x"}, "has no branch `x`"),
+        ({"content": "beef-1"}, "not beef-1"),
+        ({"columns": ("text",)}, "has no column `text`"),
+    ],
+)
+def test_what_a_source_asks_for_and_the_table_lacks_is_refused(
+    blends: Blends, lake: Settings, fields: dict[str, object], sentence: str
+) -> None:
+    with pytest.raises(InvalidBlend, match=sentence):
+        blends.create([source(**fields)])
+    assert tags(lake) == {}
+    assert blends.list() == []
+
+
+def test_a_source_without_rows_is_refused(blends: Blends, lake: Settings) -> None:
+    write_table(lake, "packed.empty", packed_rows("empty", 1).slice(0, 0))
+    with pytest.raises(InvalidBlend, match=r"`packed\.empty` has no rows"):
+        blends.create([source("packed.empty", oversample=True)])
+    assert blends.create([source(), source("packed.empty", weight=0)]).id
+
+
+def test_a_snapshot_without_fingerprint_is_refused(blends: Blends, lake: Settings) -> None:
+    open_catalog(lake).load_table(CODE).append(packed_rows("code", 41).slice(40))
+    with pytest.raises(InvalidBlend, match="no content fingerprint"):
+        blends.create([source()])
+
+
+@pytest.mark.parametrize("blend", ["", "x", "../" * 10, "0" * 32])
+def test_an_unknown_blend_is_not_found(blends: Blends, blend: str) -> None:
+    for ask in (blends.get, blends.open, blends.retire):
+        with pytest.raises(BlendNotFound):
+            ask(blend)
+
+
+def test_many_updates_in_a_row_stay_one_blend(blends: Blends, lake: Settings) -> None:
+    stored = blends.create([source(oversample=True), source(PROSE, oversample=True)])
+    for number in range(1, 40):
+        stored = blends.update(stored.id, number, {CODE: number % 5, PROSE: 1 + number % 3})
+    blend = open_blends(lake).open(stored.id)
+    assert len(blend.mixture.pieces) == 40
+    assert blend.step(37).num_rows == 2 + 2

@@ -1,0 +1,63 @@
+"""The shared cache: within budget, and one maker for many askers."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from blender.cache import SharedCache
+
+
+def test_the_least_recently_used_value_goes_first() -> None:
+    cache: SharedCache[str] = SharedCache(10, len)
+    for key in "ab":
+        cache.get(key, lambda key=key: key * 4)
+    cache.get("a", lambda: "unused")
+    cache.get("c", lambda: "cccc")  # 12 are too many: b goes, not a
+    assert cache.get("a", lambda: "made again") == "aaaa"
+    assert cache.get("b", lambda: "new") == "new"
+    assert cache.used <= 10
+
+
+def test_a_value_dearer_than_the_budget_is_handed_out_and_not_kept() -> None:
+    cache: SharedCache[str] = SharedCache(3, len)
+    assert cache.get("a", lambda: "long value") == "long value"
+    assert cache.used == 0
+
+
+def test_many_threads_that_want_one_value_have_it_made_once() -> None:
+    cache: SharedCache[int] = SharedCache(10)
+    made = []
+
+    def make() -> int:
+        made.append(1)
+        time.sleep(0.05)
+        return 7
+
+    with ThreadPoolExecutor(16) as pool:
+        assert list(pool.map(lambda _: cache.get("key", make), range(16))) == [7] * 16
+    assert len(made) == 1
+
+
+def test_a_failure_reaches_all_who_wait_and_is_tried_again_after() -> None:
+    cache: SharedCache[int] = SharedCache(10)
+    waiting = threading.Barrier(2)
+
+    def fail() -> int:
+        waiting.wait()
+        time.sleep(0.05)
+        raise OSError("gone")
+
+    def ask(first: bool) -> str:
+        if not first:
+            waiting.wait()
+        with pytest.raises(OSError, match="gone"):
+            cache.get("key", fail)
+        return "failed"
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(ask, [True, False])) == ["failed", "failed"]
+    assert cache.get("key", lambda: 3) == 3

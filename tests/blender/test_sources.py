@@ -1,0 +1,132 @@
+"""Rows by ordinal: the same from any layout of the files, and refused where ordinals are not whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from blender.errors import InvalidBlend, SourceGone
+from blender.sources import SnapshotReader, row_group_cache
+from factory.lake.catalog import open_catalog
+from factory.settings import Settings
+from tests.blender.lakes import packed_rows, write_table
+
+ROWS = 100
+EVEN, ODD = list(range(0, ROWS, 2)), list(range(1, ROWS, 2))
+LAYOUTS = {
+    "one file": None,
+    "three files, the last first": [range(60, 100), range(30), range(30, 60)],
+    "ordinals dealt in turn to two files": [EVEN, ODD],
+    "ordinals backwards": [range(ROWS - 1, -1, -1)],
+    "shuffled over four files": np.random.default_rng(3).permutation(ROWS).reshape(4, 25).tolist(),
+}
+
+
+def reader(home: Path, rows: pa.Table, files: object = None, budget: int = 1 << 20) -> SnapshotReader:
+    """A reader of `rows` written in `files`."""
+    settings = Settings(home=home, cache=home / "cache")
+    write_table(settings, "packed.code", rows, files=files, row_group=7)  # type: ignore[arg-type]
+    table = open_catalog(settings).load_table("packed.code")
+    return SnapshotReader(table, table.current_snapshot().snapshot_id, row_group_cache(budget))
+
+
+def read(one: SnapshotReader, ordinals: list[int], columns: tuple[str, ...] = ("tokens",)) -> list[dict]:
+    """Rows by ordinal, one at a time."""
+    groups, places = one.locate(np.array(ordinals))
+    return [
+        one.row_group(int(group), columns).slice(int(place), 1).to_pylist()[0]
+        for group, place in zip(groups, places, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_an_ordinal_is_the_same_row_in_every_layout(layout: str, tmp_path: Path) -> None:
+    rows = packed_rows("code", ROWS)
+    one = reader(tmp_path, rows, LAYOUTS[layout])
+    asked = [0, 99, 7, 50, 49, 6, 13, 14]
+    got = read(one, asked, ("tokens", "segments", "chunk"))
+    assert one.n_rows == ROWS
+    for ordinal, row in zip(asked, got, strict=True):
+        written = rows.slice(ordinal, 1).to_pylist()[0]
+        assert row["tokens"] == written["tokens"]
+        assert row["segments"] == written["segments"]
+        assert row["chunk"] == written["chunk"]
+        assert row["segment_lengths"] == [segment["length"] for segment in written["segments"]]
+
+
+def test_a_budget_too_small_for_a_row_group_reads_the_same(tmp_path: Path) -> None:
+    rows = packed_rows("code", ROWS)
+    wide, narrow = reader(tmp_path / "a", rows), reader(tmp_path / "b", rows, budget=1)
+    assert read(wide, [3, 80]) == read(narrow, [3, 80])
+
+
+@pytest.mark.parametrize(
+    "ordinals, sentence",
+    [
+        ([0, 1, 3], "ordinal 2 is missing"),
+        ([1, 2, 3], "ordinal 0 is missing"),
+        ([0, 1, 1, 2], "ordinal 1 is there twice"),
+    ],
+)
+def test_ordinals_with_a_gap_or_a_copy_are_refused(
+    tmp_path: Path, ordinals: list[int], sentence: str
+) -> None:
+    rows = packed_rows("code", 4).take(ordinals)
+    with pytest.raises(InvalidBlend, match=sentence):
+        reader(tmp_path, rows)
+
+
+def test_a_copy_that_statistics_do_not_show_is_refused_when_it_is_read(tmp_path: Path) -> None:
+    one = reader(tmp_path, packed_rows("code", 4).take([0, 0, 2]))
+    with pytest.raises(SourceGone, match="holds an ordinal twice"):
+        read(one, [0])
+
+
+def test_a_table_without_ordinals_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidBlend, match="no column `ordinal`"):
+        reader(tmp_path, packed_rows("code", 4).drop_columns(["ordinal"]))
+
+
+def test_a_column_the_table_lacks_is_refused_with_those_it_has(tmp_path: Path) -> None:
+    with pytest.raises(InvalidBlend, match=r"no column `text`\. Its columns: `ordinal`, `tokens`"):
+        reader(tmp_path, packed_rows("code", 4)).fields(("text",))
+
+
+def test_a_lost_file_is_named(tmp_path: Path) -> None:
+    one = reader(tmp_path, packed_rows("code", 4))
+    (data,) = tmp_path.rglob("*.parquet")
+    data.unlink()
+    with pytest.raises(SourceGone, match=data.name):
+        read(one, [0])
+
+
+def test_a_file_cut_short_is_named(tmp_path: Path) -> None:
+    rows = packed_rows("code", 400)
+    one = reader(tmp_path, rows)
+    (data,) = tmp_path.rglob("*.parquet")
+    data.write_bytes(data.read_bytes()[:200])
+    with pytest.raises(SourceGone, match=data.name):
+        read(one, [399])
+
+
+def test_a_snapshot_that_has_expired_is_named(tmp_path: Path) -> None:
+    reader(tmp_path, packed_rows("code", 4))
+    table = open_catalog(Settings(home=tmp_path, cache=tmp_path)).load_table("packed.code")
+    with pytest.raises(SourceGone, match="no snapshot 12345"):
+        SnapshotReader(table, 12345, row_group_cache(1))
+
+
+def test_a_column_added_later_is_null_in_older_files(tmp_path: Path) -> None:
+    one = reader(tmp_path, packed_rows("code", 4))
+    settings = Settings(home=tmp_path, cache=tmp_path)
+    table = open_catalog(settings).load_table("packed.code")
+    with table.update_schema() as update:
+        update.union_by_name(pa.schema([pa.field("score", pa.float64())]))
+    later = packed_rows("code", 6).slice(4).append_column("score", pa.array([0.5, 0.25]))
+    table.append(later, snapshot_properties={"factory.content": "later-6"})
+    table = table.refresh()
+    one = SnapshotReader(table, table.current_snapshot().snapshot_id, row_group_cache(1 << 20))
+    assert [row["score"] for row in read(one, [0, 3, 4, 5], ("score",))] == [None, None, 0.5, 0.25]
