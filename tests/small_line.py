@@ -16,13 +16,14 @@ import signal
 import sys
 import sysconfig
 import threading
+from functools import reduce
 from pathlib import Path
 
 import dagster as dg
+from pyspark.sql import DataFrame
 from rich.console import Console
 
 from factory.cli.runs import execute, select
-from factory.filters.rule import Between
 from factory.lake.schemas import RAW, REJECTED
 from factory.orchestration import progress
 from factory.orchestration.line import definitions
@@ -37,7 +38,9 @@ PACKING = PackConfig(sequence_length=1024)
 STANDARD = Path(sysconfig.get_path("stdlib"))
 
 
-def write_corpus(folder: Path, packages: tuple[str, ...] = ("json", "email", "importlib")) -> Path:
+def write_corpus(
+    folder: Path, packages: tuple[str, ...] = ("json", "email", "importlib"), *, prose: bool = True
+) -> Path:
     """Write repositories and a JSONL file below `folder`: originals, copies, near copies and bad records."""
     code = folder / "code"
     for package in packages:
@@ -54,36 +57,40 @@ def write_corpus(folder: Path, packages: tuple[str, ...] = ("json", "email", "im
     (code / "broken").mkdir()
     (code / "broken" / "latin.py").write_bytes("x = 'é'\n".encode("latin-1"))
     (code / "broken" / "one_line.py").write_text("x = " + "1 + " * 2000 + "1\n")
-    with (folder / "prose.jsonl").open("w") as file:
-        for number, text in enumerate(_paragraphs()):
-            file.write(json.dumps({"id": f"p{number}", "text": text}) + "\n")
-        file.write(json.dumps({"id": "again", "text": _paragraphs()[0]}) + "\n")
-        file.write(json.dumps({"id": "nearly", "text": _paragraphs()[1] + " And one sentence more."}) + "\n")
-        file.write(json.dumps({"id": "short", "text": "Too short to keep."}) + "\n")
-        file.write("[1, 2]\n{not json\n")
+    if prose:
+        (folder / "prose.jsonl").write_text("".join(_prose_lines()))
     return folder
 
 
-def _paragraphs() -> list[str]:
+def _prose_lines() -> list[str]:
+    """Lines of every kind, at least fifty of each: to keep, too short, alike, copied, no JSON, no object."""
+    paragraphs = _paragraphs(90)
+    texts = {f"p{number}": text for number, text in enumerate(paragraphs)}
+    texts |= {f"copy{number}": text for number, text in enumerate(paragraphs[:20])}
+    texts |= {f"near{number}": f"{text} One sentence more." for number, text in enumerate(paragraphs[20:60])}
+    texts |= {f"short{number}": f"Too short to keep, number {number}." for number in range(55)}
+    lines = [json.dumps({"id": name, "text": text}) + "\n" for name, text in texts.items()]
+    bad = [f"[{number}]\n" if number % 2 else f"{{not json {number}\n" for number in range(55)]
+    return lines + bad
+
+
+def _paragraphs(n: int, n_words: int = 180) -> list[str]:
     """Paragraphs of the installation's own help texts, each long enough for the quality rules."""
     from pydoc_data.topics import topics
 
-    words = re.findall(r"\S+", " ".join(topics[name] for name in sorted(topics)[:30]))
-    return [" ".join(words[at : at + 180]) for at in range(0, 180 * 40, 180)]
+    words = re.findall(r"\S+", " ".join(topics[name] for name in sorted(topics)))
+    return [" ".join(words[at : at + n_words]) for at in range(0, n_words * n, n_words)]
 
 
 def line(corpus: Path, lake: Settings) -> dg.Definitions:
-    """The definitions of the line on `corpus`: both datasets, their groups and a tokenizer."""
+    """The definitions of the line on `corpus`: its datasets, their groups and a tokenizer."""
 
     @table_asset(namespace="raw", name=CODE, group_name="code", schema=RAW, beside={"rejected": REJECTED})
     def code(context, ingests) -> Tables:  # type: ignore[no-untyped-def]
-        frames = [
-            ingests.files(path, source=path.name, repository=path.name)
-            for path in sorted((corpus / "code").iterdir())
-        ]
-        documents, rejected = frames[0].documents, frames[0].rejected
-        for found in frames[1:]:
-            documents, rejected = documents.unionByName(found.documents), rejected.unionByName(found.rejected)
+        repositories = sorted((corpus / "code").iterdir())
+        found = [ingests.files(path, source=path.name, repository=path.name) for path in repositories]
+        documents = reduce(DataFrame.unionByName, [it.documents for it in found])
+        rejected = reduce(DataFrame.unionByName, [it.rejected for it in found])
         return Tables(documents, {"rejected": rejected}, release=ingests.release)
 
     @table_asset(namespace="raw", name=PROSE, group_name="prose", schema=RAW, beside={"rejected": REJECTED})
@@ -91,35 +98,24 @@ def line(corpus: Path, lake: Settings) -> dg.Definitions:
         found = ingests.jsonl(corpus / "prose.jsonl", key="id", source="prose")
         return Tables(found.documents, {"rejected": found.rejected}, release=found.release)
 
-    groups = [
-        dedup_group("small_code", [CODE], kind="code"),
-        dedup_group("small_prose", [PROSE], kind="prose"),
-    ]
-    small = {"code_lines": Between(3, 100_000)}
-    assets = [
-        code,
-        prose,
-        *groups[0].assets,
-        *groups[1].assets,
-        *refine(
-            CODE,
-            group=groups[0],
-            rules=["code"],
-            limits=small,
-            group_name="code",
+    groups = {CODE: dedup_group("small_code", [CODE], kind="code")}
+    sources = {CODE: code}
+    rules = {CODE: ["code"], PROSE: ["gopher_quality"]}
+    if (corpus / "prose.jsonl").exists():
+        groups[PROSE] = dedup_group("small_prose", [PROSE], kind="prose")
+        sources[PROSE] = prose
+    assets = [tokenizer("small", list(sources), vocabulary=1_000)]
+    for dataset, source in sources.items():
+        group = groups[dataset]
+        refined = refine(
+            dataset,
+            group=group,
+            rules=rules[dataset],
+            group_name=group.kind,
             tokenizer="small",
             packing=PACKING,
-        ),
-        *refine(
-            PROSE,
-            group=groups[1],
-            rules=["gopher_quality"],
-            group_name="prose",
-            tokenizer="small",
-            packing=PACKING,
-        ),
-        tokenizer("small", [CODE, PROSE], vocabulary=1_000),
-    ]
+        )
+        assets += [source, *group.assets, *refined]
     return definitions(assets, lake)
 
 

@@ -67,7 +67,7 @@ def contents(home: Path) -> dict[str, str]:
 @pytest.mark.process
 @pytest.mark.timeout(600)
 def test_a_killed_run_publishes_nothing_half_and_the_next_finishes(tmp_path: Path) -> None:
-    corpus = write_corpus(tmp_path / "corpus", ("json",))
+    corpus = write_corpus(tmp_path / "corpus", ("json",), prose=False)
     home = tmp_path / "lake"
     assert run(home, corpus) == 0
     for asset, phase, delay_s in POINTS:

@@ -1,0 +1,292 @@
+"""The whole line on a small corpus: what must hold between its tables, its summary and its traces."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+
+from blender.blends import open_blends
+from blender.config import blend_source
+from factory.cli.summary import summarize
+from factory.cli.trace import served_by
+from factory.errors import NotFound
+from factory.lake import names
+from factory.lake.names import TableName
+from factory.lake.schemas import SEQUENCE_LENGTH
+from factory.lake.tables import Lake
+from factory.settings import Settings
+from factory.trace import find_ids, trace_documents
+from tests.small_line import CODE, PACKING, PROSE, materialize, write_corpus
+
+pytestmark = pytest.mark.spark
+DATASETS = (CODE, PROSE)
+GROUP = {CODE: "small_code", PROSE: "small_prose"}
+PER_OUTCOME = 50
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, lake_settings: Settings, corpus: Path) -> Lake:
+    materialize(corpus, lake_settings)
+    return Lake(lake_settings)
+
+
+@pytest.fixture(scope="module")
+def blend(lake: Lake) -> str:
+    return _create_blend(lake.settings)
+
+
+def _create_blend(settings: Settings) -> str:
+    sources = [
+        blend_source(table=str(names.packed(dataset)), weight=weight, oversample=True, shuffle="row")
+        for dataset, weight in ((CODE, 3), (PROSE, 1))
+    ]
+    return open_blends(settings).create(sources, seed=11).id
+
+
+def ids(lake: Lake, table: TableName, where: str | None = None) -> list[str]:
+    rows = lake.read(table, ["doc_id"], where) if where else lake.read(table, ["doc_id"])
+    return rows["doc_id"].to_pylist()
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_every_document_is_in_exactly_one_place_at_each_stage(lake: Lake, dataset: str) -> None:
+    raw = ids(lake, names.raw(dataset))
+    assert len(raw) == len(set(raw))
+    assert not set(raw) & set(ids(lake, names.rejected(dataset)))
+    assert Counter(ids(lake, names.filtered(dataset))) == Counter(raw)
+    kept = ids(lake, names.filtered(dataset), "kept = true")
+    decisions = names.dedup(GROUP[dataset], "decisions")
+    assert Counter(ids(lake, decisions)) == Counter(kept)
+    stays = ids(lake, decisions, "kept = true")
+    assert Counter(ids(lake, names.deduplicated(dataset))) == Counter(stays)
+    assert Counter(ids(lake, names.tokenized(dataset))) == Counter(stays)
+    assert set(ids(lake, names.placements(dataset))) == set(stays)
+
+
+def test_every_file_and_line_of_the_corpus_is_accounted_for(lake: Lake, corpus: Path) -> None:
+    files = [path for path in (corpus / "code").rglob("*") if path.is_file()]
+    assert lake.published(names.raw(CODE)).rows + lake.published(names.rejected(CODE)).rows == len(files)
+    lines = (corpus / "prose.jsonl").read_text().splitlines()
+    assert lake.published(names.raw(PROSE)).rows + lake.published(names.rejected(PROSE)).rows == len(lines)
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_no_two_kept_documents_are_similar_and_every_removed_one_has_a_kept_like(
+    lake: Lake, dataset: str
+) -> None:
+    group = GROUP[dataset]
+    decided = {row["doc_id"]: row for row in lake.read(names.dedup(group, "decisions")).to_pylist()}
+    similar = {
+        frozenset((row["left"], row["right"])): row["similarity"]
+        for row in lake.read(names.dedup(group, "edges")).to_pylist()
+    }
+    content = dict(
+        zip(
+            *(
+                lake.read(names.raw(dataset), ["doc_id", "content_hash"])[c].to_pylist()
+                for c in ("doc_id", "content_hash")
+            ),
+            strict=True,
+        )
+    )
+    for pair in similar:
+        assert not all(decided[doc_id]["kept"] for doc_id in pair)
+    removed = [row for row in decided.values() if not row["kept"]]
+    assert removed
+    for row in removed:
+        partner = row["duplicate_of"]
+        assert decided[partner]["kept"]
+        if content[partner] == content[row["doc_id"]]:
+            assert (row["reason"], row["similarity"]) == ("exact_copy", 1.0)
+        elif row["reason"] == "similar":
+            assert row["similarity"] == similar[frozenset((row["doc_id"], partner))]
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_tokens_in_are_tokens_out(lake: Lake, dataset: str) -> None:
+    tokens = {row["doc_id"]: row for row in lake.read(names.tokenized(dataset)).to_pylist()}
+    pieces: dict[str, dict[int, bytes]] = defaultdict(dict)
+    for row in lake.read(names.packed(dataset)).to_pylist():
+        assert len(row["tokens"]) == 2 * row["n_tokens"] <= 2 * PACKING.sequence_length
+        at = 0
+        for segment in row["segments"]:
+            end = at + 2 * segment["length"]
+            pieces[segment["doc_id"]][segment["doc_offset"]] = row["tokens"][at:end]
+            at = end
+        assert at == len(row["tokens"])
+    for doc_id, row in tokens.items():
+        assert b"".join(piece for _, piece in sorted(pieces[doc_id].items())) == row["tokens"]
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_decoding_gives_back_every_document(lake: Lake, dataset: str) -> None:
+    from tokenizers import Tokenizer
+
+    (trained,) = lake.read(names.model("small"), ["tokenizer"])["tokenizer"].to_pylist()
+    tokenizer = Tokenizer.from_str(trained)
+    texts = {
+        row["doc_id"]: row["text"]
+        for row in lake.read(names.deduplicated(dataset), ["doc_id", "text"]).to_pylist()
+    }
+    for row in lake.read(names.tokenized(dataset)).to_pylist():
+        decoded = tokenizer.decode(np.frombuffer(row["tokens"], "<u2").tolist(), skip_special_tokens=True)
+        assert decoded == texts[row["doc_id"]]
+
+
+def test_every_dependency_points_backwards_or_is_listed_as_broken(lake: Lake) -> None:
+    place = {
+        row["doc_id"]: row
+        for row in lake.read(names.in_order(CODE), ["doc_id", "repository", "place"]).to_pylist()
+    }
+    edges = lake.read(names.depsort(CODE, "dependencies")).to_pylist()
+    assert edges
+    for edge in edges:
+        dependent, dependency = place[edge["doc_id"]], place[edge["depends_on"]]
+        assert dependent["repository"] == dependency["repository"]
+        assert edge["satisfied"] == (dependency["place"] < dependent["place"])
+    by_repository = defaultdict(list)
+    for row in place.values():
+        by_repository[row["repository"]].append(row["place"])
+    assert all(sorted(places) == list(range(len(places))) for places in by_repository.values())
+
+
+def test_every_figure_of_the_summary_follows_from_the_tables(lake: Lake, spark: SparkSession) -> None:
+    found = summarize(lake)
+
+    def one(query: str) -> float:
+        return spark.sql(query).first()[0]  # type: ignore[index]
+
+    for dataset in DATASETS:
+        stages = {it.table: it for it in found.stages}
+        raw, bad = (
+            one(f"SELECT count(*) FROM lake.raw.{dataset}"),
+            one(f"SELECT count(*) FROM lake.raw.{dataset}_rejected"),
+        )
+        kept = one(f"SELECT count(*) FROM lake.filtered.{dataset} WHERE size(rejections) = 0")
+        stay = one(f"SELECT count(*) FROM lake.deduplicated.{dataset}")
+        packed = one(f"SELECT count(*) FROM lake.packed.{dataset}")
+        assert (stages[f"raw.{dataset}"].rows_in, stages[f"raw.{dataset}"].rows_out) == (raw + bad, raw)
+        assert (stages[f"filtered.{dataset}"].rows_in, stages[f"filtered.{dataset}"].rows_out) == (raw, kept)
+        assert (stages[f"deduplicated.{dataset}"].rows_in, stages[f"deduplicated.{dataset}"].rows_out) == (
+            kept,
+            stay,
+        )
+        assert stages[f"packed.{dataset}"].rows_out == packed == found.packing[dataset].sequences
+        rules = spark.sql(
+            f"SELECT r.rule, count(*) n FROM (SELECT explode(rejections) r FROM lake.filtered.{dataset}) GROUP BY 1"
+        ).collect()
+        assert found.rejections[dataset] == {row.rule: row.n for row in rules}
+        reasons = spark.sql(
+            f"SELECT reason, count(*) n FROM lake.raw.{dataset}_rejected GROUP BY 1"
+        ).collect()
+        assert found.bad_records[dataset] == {row.reason: row.n for row in reasons}
+        tokens = one(f"SELECT sum(n_tokens) FROM lake.tokenized.{dataset}")
+        length = int(lake.table(names.packed(dataset)).properties[SEQUENCE_LENGTH])
+        assert found.packing[dataset].tokens == tokens
+        assert found.packing[dataset].fill == pytest.approx(tokens / (packed * length))
+        assert found.packing[dataset].split_documents_that_fit == one(
+            f"SELECT count(*) FROM (SELECT doc_id, count(*) pieces, sum(length) tokens "
+            f"FROM lake.packed.{dataset}_placements GROUP BY doc_id) WHERE pieces > 1 AND tokens <= {length}"
+        )
+    for group in GROUP.values():
+        counted = spark.sql(
+            f"SELECT reason, count(*) n FROM lake.dedup.{group}_decisions GROUP BY 1"
+        ).collect()
+        assert found.duplicates[group] == {row.reason: row.n for row in counted}
+    order = found.order[CODE]
+    edges = f"lake.depsort.{CODE}_dependencies"
+    assert order.edges == one(f"SELECT count(*) FROM {edges}")
+    assert order.satisfied == one(f"SELECT count_if(satisfied) FROM {edges}")
+    share = one(f"SELECT sum(if(satisfied, weight, 0)) / sum(weight) FROM {edges}")
+    assert order.satisfied_weight == pytest.approx(share)
+    assert order.external == one(f"SELECT count_if(resolution = 'external') FROM lake.depsort.{CODE}_symbols")
+
+
+def test_trace_answers_for_fifty_documents_of_each_outcome(lake: Lake, blend: str) -> None:
+    blends = [it for it in served_by(lake.settings) if it.blend_id == blend]
+    bad = ids(lake, names.rejected(PROSE))[:PER_OUTCOME]
+    filtered = ids(lake, names.filtered(PROSE), "kept = false")[:PER_OUTCOME]
+    duplicates = ids(lake, names.dedup("small_prose", "decisions"), "kept = false")[:PER_OUTCOME]
+    served = ids(lake, names.deduplicated(PROSE))[:PER_OUTCOME]
+    for expected, chosen in (
+        ("bad_record", bad),
+        ("filtered", filtered),
+        ("duplicate", duplicates),
+        ("served", served),
+    ):
+        assert len(chosen) == PER_OUTCOME
+        traces = trace_documents(lake, chosen, blends)
+        assert [trace.doc_id for trace in traces] == chosen
+        assert {trace.outcome for trace in traces} == {expected}
+        assert all(trace.reason for trace in traces)
+    for trace in trace_documents(lake, served, blends):
+        opened = blends[0].blend
+        for serving in trace.servings:
+            rows = opened.explain(serving.offset)
+            assert any(segment.doc_id == trace.doc_id for row in rows for segment in row.segments)
+    for trace in trace_documents(lake, duplicates, blends):
+        (kept,) = trace_documents(lake, [str(trace.duplicate_of)], blends)
+        assert kept.outcome == "served"
+
+
+def test_a_document_is_found_by_its_key_and_an_unknown_one_is_not(lake: Lake) -> None:
+    (found,) = find_ids(lake, "p3")
+    assert trace_documents(lake, [found])[0].key == "p3"
+    with pytest.raises(NotFound, match="`nowhere`"):
+        find_ids(lake, "nowhere")
+
+
+@pytest.mark.process
+@pytest.mark.timeout(400)
+def test_two_lakes_of_one_corpus_are_equal_whatever_their_cores_and_partitions(
+    lake: Lake, blend: str, corpus: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "other"
+    environment = os.environ | {
+        "FACTORY_HOME": str(home),
+        "FACTORY_SPARK_MASTER": "local[1]",
+        "FACTORY_SPARK_SHUFFLE_PARTITIONS": "8",
+        "FACTORY_SPARK_DRIVER_MEMORY": "1g",
+        "PYTHONHASHSEED": "7",
+    }
+    done = subprocess.run(
+        ["timeout", "-k", "5", "300", sys.executable, "-m", "tests.small_line", str(corpus)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    other = Lake(Settings(home=home))
+    for name in other.names():
+        assert other.published(name).lineage.content == lake.published(name).lineage.content, name
+    assert _create_blend(other.settings) == blend
+    ours, theirs = open_blends(lake.settings).open(blend), open_blends(other.settings).open(blend)
+    for offset in (0, 1, 17, 400):
+        assert ours.step(offset).equals(theirs.step(offset))
+
+
+def test_another_input_changes_the_figures(
+    lake: Lake, corpus: Path, spark: SparkSession, tmp_path: Path
+) -> None:
+    before = json.dumps(summarize(lake).plain(), sort_keys=True)
+    lines = (corpus / "prose.jsonl").read_text().splitlines()
+    try:
+        (corpus / "prose.jsonl").write_text("\n".join(lines[10:]) + "\n")
+        materialize(corpus, lake.settings)
+        assert json.dumps(summarize(lake).plain(), sort_keys=True) != before
+    finally:
+        (corpus / "prose.jsonl").write_text("\n".join(lines) + "\n")
