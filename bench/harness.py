@@ -1,0 +1,163 @@
+"""What a bench prints: caveats, machine and versions, what was checked, tables, and one JSON line a number.
+
+A bench is a module of this package with a function `measure(progress: Console) -> Report`, whose docstring's
+first sentence says what it measures. It checks the answer of what it times before it reports a time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+
+import psutil
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from factory.errors import CheckFailed
+
+Value = int | float
+ROOT = Path(__file__).parents[1]
+
+
+class WrongAnswer(CheckFailed):
+    """What was timed gave a wrong result, so its time says nothing."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured number; `aim` reads like `>= 0.99`, `met` says whether the value reaches it."""
+
+    name: str
+    value: Value
+    unit: str
+    aim: str | None = None
+    met: bool | None = None
+
+    def json(self) -> str:
+        """The row as one line; raises ValueError for a value that is no finite number."""
+        plain: dict[str, object] = {"name": self.name, "value": self.value, "unit": self.unit}
+        if self.aim is not None:
+            plain |= {"aim": self.aim, "met": self.met}
+        return json.dumps(plain, allow_nan=False)
+
+
+def at_least(name: str, value: Value, unit: str, limit: Value) -> Row:
+    """A row that is to reach `limit`."""
+    return Row(name, value, unit, f">= {limit:g}", value >= limit)
+
+
+def at_most(name: str, value: Value, unit: str, limit: Value) -> Row:
+    """A row that is to stay within `limit`."""
+    return Row(name, value, unit, f"<= {limit:g}", value <= limit)
+
+
+@dataclass
+class Report:
+    """What a bench found, in the order in which it is printed."""
+
+    caveats: Sequence[str]
+    data: str
+    answers: list[str] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+
+    def check(self, sentence: str, holds: bool) -> None:
+        """Record that `sentence` was checked; raises WrongAnswer where it does not hold."""
+        if not holds:
+            raise WrongAnswer(f"Not so: {sentence}. No time is reported; mend the code that was measured.")
+        self.answers.append(sentence)
+
+
+def show(name: str, report: Report, console: Console) -> None:
+    """Print the report; its JSON lines come last and are never wrapped."""
+    console.print(f"[bold]bench {name}[/]")
+    for caveat in report.caveats:
+        console.print(f"- {caveat}", soft_wrap=True, markup=False)
+    facts = Table(box=None, show_header=False)
+    for fact, found in [*machine(), ("data", report.data), *(("checked", it) for it in report.answers)]:
+        facts.add_row(fact, escape(found))
+    console.print(facts)
+    for table in report.tables:
+        console.print()
+        console.print(table)
+    aims = [row for row in report.rows if row.aim is not None]
+    if aims:
+        console.print()
+        console.print(_aims(aims))
+    console.print()
+    for row in report.rows:
+        console.out(row.json(), highlight=False)  # as it is: no markup, no wrapping
+
+
+def table(title: str, *columns: str) -> Table:
+    """An empty table: the first column is text, the others are numbers."""
+    made = Table(title=title, title_justify="left", box=None, header_style="bold")
+    for number, column in enumerate(columns):
+        made.add_column(column, justify="right" if number else "left", no_wrap=True)
+    return made
+
+
+def _aims(rows: Sequence[Row]) -> Table:
+    made = table("Aims", "name", "value", "unit", "aim", "met")
+    for row in rows:
+        made.add_row(row.name, f"{row.value:,.4g}", row.unit, row.aim, "yes" if row.met else "[red]no[/]")
+    return made
+
+
+def machine() -> list[tuple[str, str]]:
+    """What this runs on: processor, memory, system, versions."""
+    from factory.spark import ICEBERG
+
+    packages = ("pyspark", "pyiceberg", "dagster", "pyarrow")
+    return [
+        ("processor", f"{_processor()}, {len(_cores())} cores, load {os.getloadavg()[0]:.1f} at the end"),
+        ("memory", f"{psutil.virtual_memory().total / 1e9:.1f} GB"),
+        ("system", f"{platform.system()} {platform.release()}"),
+        (
+            "versions",
+            f"Python {platform.python_version()}, Java {_java()}, Iceberg {ICEBERG}, "
+            + ", ".join(f"{package} {version(package)}" for package in packages)
+            + ", "
+            + _said(["rustc", "--version"], r"rustc \S+"),
+        ),
+        ("revision", _said(["git", "-C", str(ROOT), "describe", "--always", "--dirty"], r"\S+")),
+    ]
+
+
+def _cores() -> Sequence[int]:
+    """The cores this process may use."""
+    usable: Callable[[int], set[int]] | None = getattr(os, "sched_getaffinity", None)
+    return sorted(usable(0)) if usable else range(os.cpu_count() or 1)
+
+
+def _processor() -> str:
+    information = Path("/proc/cpuinfo")
+    if information.exists():
+        named = re.search(r"^model name\s*: (.+)$", information.read_text(), re.MULTILINE)
+        if named:
+            return named[1]
+    return platform.processor() or platform.machine()
+
+
+def _java() -> str:
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else "java"
+    return _said([java, "-version"], r'(?<=version ")[^"]+')
+
+
+def _said(command: list[str], pattern: str) -> str:
+    """What a program says of itself, or `none` where there is no such program."""
+    if shutil.which(command[0]) is None:
+        return f"{Path(command[0]).name} none"
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = re.search(pattern, done.stdout + done.stderr)
+    return found[0] if done.returncode == 0 and found else f"{Path(command[0]).name} unknown"

@@ -1,0 +1,109 @@
+"""What a bench prints: rows that parse, aims that are judged, no time for a wrong answer."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from bench.__main__ import BENCHES
+from bench.harness import Report, Row, WrongAnswer, at_least, at_most, show, table
+
+ROOT = Path(__file__).parents[2]
+
+
+def printed(report: Report, width: int) -> list[str]:
+    out = StringIO()
+    show("test", report, Console(file=out, width=width, highlight=False))
+    return out.getvalue().splitlines()
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "bench", *arguments], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+
+
+def test_a_row_without_an_aim_says_nothing_of_one() -> None:
+    assert json.loads(Row("line.speed", 1.5, "MB/s").json()) == {
+        "name": "line.speed",
+        "value": 1.5,
+        "unit": "MB/s",
+    }
+
+
+def test_a_row_with_an_aim_says_whether_it_is_met() -> None:
+    assert json.loads(at_least("fill", 0.98, "share", 0.99).json()) == {
+        "name": "fill",
+        "value": 0.98,
+        "unit": "share",
+        "aim": ">= 0.99",
+        "met": False,
+    }
+
+
+@pytest.mark.parametrize(
+    "row, met",
+    [
+        (at_least("r", 0.99, "share", 0.99), True),
+        (at_least("r", 0.9899999, "share", 0.99), False),
+        (at_most("r", 0.01, "share", 0.01), True),
+        (at_most("r", 0.0100001, "share", 0.01), False),
+        (at_most("r", 0, "share", 0), True),
+    ],
+)
+def test_an_aim_is_met_at_its_limit_and_not_beyond(row: Row, met: bool) -> None:
+    assert row.met is met
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_row_is_a_finite_number(value: float) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        Row("speed", value, "MB/s").json()
+
+
+def test_each_row_is_one_line_of_json_however_narrow_the_terminal() -> None:
+    rows = [Row("a.name.of.some.length [with] :smile: markup", 1, "unit"), at_most("b", 2.5, "s", 2)]
+    costs = table("Costs", "stage", "s")
+    costs.add_row("ingest", "1.0")
+    lines = printed(Report(["noisy"], "none", tables=[costs], rows=rows), width=30)
+    found = [line for line in lines if line.startswith("{")]
+    assert found == [row.json() for row in rows]
+    assert [json.loads(line)["value"] for line in found] == [1, 2.5]
+
+
+def test_caveats_and_checks_stand_before_the_numbers() -> None:
+    costs = table("Costs", "stage", "s")
+    costs.add_row("ingest", "12.5")
+    report = Report(["one run only"], "two documents", tables=[costs], rows=[Row("ingest", 12.5, "s")])
+    report.check("nothing was lost", True)
+    text = "\n".join(printed(report, width=200))
+    order = ["one run only", "processor", "Python 3", "two documents", "nothing was lost", "Costs", '{"name"']
+    places = [text.index(it) for it in order]
+    assert places == sorted(places)
+
+
+def test_a_wrong_answer_ends_the_bench() -> None:
+    report = Report([], "")
+    with pytest.raises(WrongAnswer, match="every token is there"):
+        report.check("every token is there", False)
+    assert report.answers == []
+
+
+def test_an_unknown_bench_is_answered_by_one_sentence_that_lists_those_there_are() -> None:
+    done = command("nothing")
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == ["There is no bench `nothing`. Those there are: line, packing."]
+    assert done.stdout == ""
+
+
+def test_help_lists_every_bench() -> None:
+    done = command("--help")
+    assert done.returncode == 0
+    for name in BENCHES:
+        assert f" {name}: " in done.stdout

@@ -1,0 +1,137 @@
+"""CPU and memory of real processes: children that burn, end, and are reaped."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from bench.processes import ByKind, Meter, Span
+
+pytestmark = pytest.mark.process
+
+BURN = """
+import sys, time
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+"""
+STARTUP_S = 0.15  # CPU seconds an interpreter takes to start, and more
+
+
+def python(code: str, *arguments: str, program: str = sys.executable) -> list[str]:
+    return [program, "-I", "-S", "-c", BURN + code, *arguments]
+
+
+@contextmanager
+def talking(command: list[str]) -> Iterator[subprocess.Popen[str]]:
+    """A process one talks to line by line; it is ended by the end of its input."""
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+
+
+def hear(process: subprocess.Popen[str], word: str) -> None:
+    assert process.stdout is not None
+    assert process.stdout.readline().strip() == word
+
+
+def say(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.write("go on\n")
+    process.stdin.flush()
+
+
+def test_a_child_that_came_and_went_between_two_borders_is_not_lost() -> None:
+    with Meter() as meter:
+        meter.begin("burning")
+        subprocess.run(python("burn(0.4)"), check=True)
+        meter.begin("idle")
+        time.sleep(0.1)
+    start, burning, idle = meter.spans
+    assert (start.name, burning.name, idle.name) == ("start", "burning", "idle")
+    assert 0.4 <= burning.cpu_s.driver < 0.4 + 2 * STARTUP_S
+    assert idle.cpu_s.total < 0.1
+    assert burning.wall_s >= 0.4
+
+
+def test_time_of_a_living_child_is_counted_once_also_when_it_is_reaped_later() -> None:
+    code = "burn(0.3); print('burnt', flush=True); sys.stdin.readline()"
+    with Meter() as meter:
+        meter.begin("alive")
+        with talking(python(code)) as child:
+            hear(child, "burnt")
+            meter.begin("reaped")
+        meter.begin("after")
+    _, alive, reaped, after = meter.spans
+    assert alive.cpu_s.driver >= 0.29
+    assert reaped.cpu_s.driver < STARTUP_S
+    assert abs(after.cpu_s.driver) < STARTUP_S
+
+
+def test_the_jvm_and_its_workers_are_told_apart(tmp_path: Path) -> None:
+    """A process called `java` stands for the JVM; one worker it has reaped, one is still alive."""
+    java = tmp_path / "java"
+    java.symlink_to(Path(sys.executable).resolve())
+    code = """
+import subprocess
+python, ended, living = sys.argv[1:]
+burn(0.2)
+subprocess.run([python, "-I", "-S", "-c", ended])
+worker = subprocess.Popen([python, "-I", "-S", "-c", living], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+worker.stdout.readline()
+print("ready", flush=True)
+sys.stdin.readline()
+worker.communicate()
+"""
+    ended = BURN + "burn(0.5)"
+    living = BURN + "burn(0.3); print('burnt', flush=True); sys.stdin.readline()"
+    command = python(code, sys.executable, ended, living, program=str(java))
+    with Meter() as meter:
+        meter.begin("work")
+        with talking(command) as jvm:
+            hear(jvm, "ready")
+            meter.begin("rest")
+            say(jvm)
+    work = meter.spans[1].cpu_s
+    assert 0.2 <= work.jvm < 0.2 + STARTUP_S
+    assert 0.79 <= work.workers < 0.8 + 3 * STARTUP_S
+    assert work.driver < 0.2
+    assert meter.spans[1].peak.jvm > 0
+    assert meter.spans[1].peak.workers > 0
+
+
+def test_the_peak_belongs_to_the_span_that_held_the_memory() -> None:
+    megabyte = 1_000_000
+    code = f"held = bytearray(b'x') * {100 * megabyte}; print('held', flush=True); sys.stdin.readline()"
+    with Meter() as meter:
+        time.sleep(0.3)
+        meter.begin("holding")
+        with talking(python(code)) as child:
+            hear(child, "held")
+            time.sleep(0.5)
+        meter.begin("after")
+        time.sleep(0.3)
+    before, holding, after = (span.peak.total for span in meter.spans)
+    assert holding >= before + 95 * megabyte
+    assert after <= holding - 95 * megabyte
+
+
+def test_what_sampling_costs_is_in_no_span() -> None:
+    with Meter() as meter:
+        time.sleep(1.0)
+    assert meter.own_cpu_s > 0
+    assert meter.spans[0].cpu_s.driver < 0.1
+
+
+def test_spans_add_seconds_and_keep_the_higher_peak() -> None:
+    total = Span("filters", 1.0, ByKind(0.5, 2.0, 0.25), ByKind(10, 100, 5))
+    total.add(Span("more", 2.0, ByKind(0.5, 1.0, 0.75), ByKind(30, 70, 20)))
+    assert (total.name, total.wall_s) == ("filters", 3.0)
+    assert total.cpu_s == ByKind(1.0, 3.0, 1.0)
+    assert total.peak == ByKind(30, 70, 20)
