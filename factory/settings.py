@@ -22,12 +22,12 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="FACTORY_", frozen=True, extra="forbid")
 
-    home: Path = Field(Path(".factory"), description="folder of the lake: catalog, warehouse, Dagster, scratch")
+    home: Path = Field(Path(".factory"), description="folder of the lake: tables, Dagster, scratch")
     cache: Path = Field(Path(".cache"), description="downloads that outlive a lake: Spark's jars")
 
     catalog: Literal["sqlite", "postgres", "rest"] = Field("sqlite", description="kind of Iceberg catalog")
     catalog_uri: str | None = Field(None, description="URI of a Postgres or REST catalog")
-    warehouse: str | None = Field(None, description="folder or s3:// prefix of the tables; default HOME/warehouse")
+    warehouse: str | None = Field(None, description="folder or s3:// of the tables; default HOME/warehouse")
 
     s3_endpoint: str | None = Field(None, description="endpoint of an S3-compatible store")
     s3_region: str = Field("us-east-1", description="region of the S3 store")
@@ -39,7 +39,7 @@ class Settings(BaseSettings):
     spark_shuffle_partitions: int = Field(4, ge=1, description="partitions of a shuffle")
 
     installation_share: float = Field(
-        0.2, gt=0, le=1, description="share of the installed distributions the demo reads, by hash of the name"
+        0.2, gt=0, le=1, description="share of the installed distributions the demo reads, by hash of name"
     )
 
     @field_validator("home", "cache")
@@ -52,7 +52,7 @@ class Settings(BaseSettings):
         if self.catalog != "sqlite" and not self.catalog_uri:
             raise ValueError(f"FACTORY_CATALOG is `{self.catalog}`: set FACTORY_CATALOG_URI to its address")
         if self.catalog != "sqlite" and not self.warehouse:
-            raise ValueError(f"FACTORY_CATALOG is `{self.catalog}`: set FACTORY_WAREHOUSE to a shared folder or s3://")
+            raise ValueError(f"FACTORY_CATALOG is `{self.catalog}`: set FACTORY_WAREHOUSE to a folder all share")
         return self
 
     @property

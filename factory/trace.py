@@ -69,7 +69,10 @@ class DocumentTrace:
 class Servings(Protocol):
     """A blend, as far as tracing asks: where it serves an ordinal of a table."""
 
-    blend_id: str
+    @property
+    def blend_id(self) -> str:
+        """The blend's id."""
+        ...
 
     def tables(self) -> Sequence[str]:
         """The tables of its sources, `namespace.name`."""

@@ -10,8 +10,9 @@ from typing import Any
 from rich.console import Console
 from rich.tree import Tree
 
-from blender.blend import Blend, ExplainedRow
+from blender.blend import Blend
 from blender.blends import open_blends
+from blender.records import ExplainedRow
 from factory.lake.tables import Lake
 from factory.settings import Settings
 from factory.trace import DocumentTrace, find_ids, trace_documents

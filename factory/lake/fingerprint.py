@@ -46,8 +46,9 @@ class Fingerprint:
 def fingerprint(batches: Iterable[pa.RecordBatch], columns: Sequence[str]) -> Fingerprint:
     """The fingerprint of the rows of `batches` over `columns`."""
     names = list(columns)
+    rebuilt = map(_rebuilt, batches)
     return sum(
-        (Fingerprint.of_sum(_native.fingerprint(_rebuilt(batch), names), batch.num_rows) for batch in batches),
+        (Fingerprint.of_sum(_native.fingerprint(batch, names), batch.num_rows) for batch in rebuilt),
         Fingerprint(),
     )
 
@@ -58,9 +59,7 @@ def _rebuilt(batch: pa.RecordBatch) -> pa.RecordBatch:
     Spark's Arrow writer leaves out the offsets of a child array without values, and the reader of that
     memory takes for offsets what lies there. Such a column holds no value, so building it anew is cheap.
     """
-    columns = [
-        pa.array(column.to_pylist(), column.type) if _is_hollow(column) else column for column in batch.columns
-    ]
+    columns = [pa.array(it.to_pylist(), it.type) if _is_hollow(it) else it for it in batch.columns]
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 

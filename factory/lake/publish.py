@@ -152,8 +152,8 @@ def _commit(lake: Lake, audit: Audit, *updates: TableUpdate) -> None:
         now = head(table, MAIN_BRANCH)
         if now != audit.began_at:
             raise PublishConflict(
-                f"Main of {audit.table} moved from snapshot {audit.began_at} to {now} while {audit.branch} was "
-                "written; nothing was published. Run the asset again on the new main."
+                f"Main of {audit.table} moved from snapshot {audit.began_at} to {now} while it was written "
+                f"on {audit.branch}; nothing was published. Run the asset again on the new main."
             )
         try:
             lake.catalog.commit_table(table, (requirement,), updates)

@@ -25,6 +25,7 @@ from factory.lake.publish import Audit, publish, seal, set_aside
 from factory.lake.schemas import TableSchema
 from factory.lake.tables import Published
 from factory.lake_spark import audit as spark_audit
+from factory.lake_spark.read import read_at
 from factory.orchestration.checks import Check, violations
 from factory.orchestration.progress import tell
 from factory.orchestration.resources import LakeRun
@@ -105,7 +106,7 @@ def materialize(
     for result in published:
         extra: dict[str, Any] = {"seconds": seconds, "rows per second": result.rows / seconds}
         if declared.chart is not None and result.table == declared.table:
-            rows = spark_audit.read_at(spark, result.table, result.snapshot_id)
+            rows = read_at(spark, result.table, result.snapshot_id)
             extra["chart"] = dg.MetadataValue.md(declared.chart(rows))
         yield _result(result, extra)
 
