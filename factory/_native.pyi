@@ -112,15 +112,27 @@ def sign_bags(
     Null for an empty bag. Raises ValueError for a weight outside [2^-6, 2^30].
     """
 
-def candidate_pairs(
-    batch: pa.RecordBatch, min_estimate: float, pair_bucket: int, neighbours: int
-) -> pa.RecordBatch:
+def candidate_pairs(batch: pa.RecordBatch, min_estimate: float) -> pa.RecordBatch:
     """(left, right, estimate) of the members of buckets that look alike, left < right; a pair may repeat.
 
-    `batch` has (bucket int64, doc_id string, signature binary), buckets whole and together, members by
-    priority. In a bucket of more than `pair_bucket` members each is paired with leaders and up to
-    `neighbours` of their followers only.
+    `batch` has (bucket int64, doc_id string, signature binary), the rows of a bucket whole and together.
+    Raises ValueError where signatures differ in length.
     """
+
+class CrowdEdges:
+    """The edges of crowds, whose members come best first: each is compared with leaders and a few followers.
+
+    A member similar to no leader becomes one. `neighbours` is the number of followers kept a leader.
+    """
+
+    def __init__(
+        self, idf: bytes, kind: str, max_distinct: int, min_estimate: float, threshold: float, neighbours: int
+    ) -> None: ...
+    def add(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """(left, right, estimate, similarity) of the edges that the next members bring, left < right.
+
+        `batch` has (cell int64, doc_id string, signature binary, text string); another cell is another crowd.
+        """
 
 def verify_pairs(
     batch: pa.RecordBatch, idf: bytes, kind: str, max_distinct: int, threshold: float

@@ -14,12 +14,10 @@ _MEMBERS_AT_ONCE = 20_000
 _DOCUMENTS_AT_ONCE = 2_000
 
 
-def candidate_pairs(
-    batches: Iterable[pa.RecordBatch], least_estimate: float, pair_bucket: int, neighbours: int
-) -> Iterator[pa.RecordBatch]:
-    """(left, right, estimate) of the rows (bucket, doc_id, signature), sorted by bucket and priority."""
+def candidate_pairs(batches: Iterable[pa.RecordBatch], least_estimate: float) -> Iterator[pa.RecordBatch]:
+    """(left, right, estimate) of the rows (bucket, doc_id, signature), sorted by bucket."""
     for buckets in whole_groups(batches, "bucket", _MEMBERS_AT_ONCE):
-        yield _native.candidate_pairs(buckets, least_estimate, pair_bucket, neighbours)
+        yield _native.candidate_pairs(buckets, least_estimate)
 
 
 def verified_pairs(
@@ -32,3 +30,21 @@ def verified_pairs(
     """
     for cells in whole_groups(batches, "cell", _DOCUMENTS_AT_ONCE):
         yield _native.verify_pairs(cells, idf.value, kind, max_distinct, threshold)
+
+
+def crowd_edges(
+    batches: Iterable[pa.RecordBatch],
+    idf: Shared[bytes],
+    kind: str,
+    max_distinct: int,
+    least_estimate: float,
+    threshold: float,
+    neighbours: int,
+) -> Iterator[pa.RecordBatch]:
+    """(left, right, estimate, similarity) of crowds.
+
+    Rows are (cell, doc_id, signature, text), sorted by cell and there by priority, best first.
+    """
+    crowds = _native.CrowdEdges(idf.value, kind, max_distinct, least_estimate, threshold, neighbours)
+    for batch in batches:
+        yield crowds.add(batch)

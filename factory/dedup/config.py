@@ -49,11 +49,13 @@ class DedupConfig(BaseModel):
     estimate_sigmas: float = Field(
         default=4, ge=0, description="standard errors below the threshold at which an estimate is thrown away"
     )
-    pair_bucket: int = Field(default=64, ge=2, description="members up to which a bucket gives all its pairs")
+    pair_bucket: int = Field(
+        default=64, ge=2, description="members up to which all pairs of a bucket are looked at"
+    )
     neighbours: int = Field(
         default=16,
         ge=0,
-        description="followers of its leader that a member of a larger bucket is compared with",
+        description="followers of its leader that a member of a larger bucket meets",
     )
     one_task_edges: int = Field(
         default=5_000_000, ge=0, description="edges up to which one task finds all components, in about 1 GB"

@@ -1,13 +1,14 @@
 """The similarity graph: pairs that share a bucket, look alike by their signatures, and are alike exactly.
 
-1. Members of a bucket are paired, all of them in a small bucket, with leaders and their first followers in
-   a large one (`native/src/candidates.rs`). Both ends of every pair stand in the order of priority that
-   decides who stays, so a member of a giant bucket is joined to those of its kind that will be kept.
-2. The estimate of the two signatures throws away what lies far below the threshold.
-3. What is left is compared exactly, from the texts. They are read again for these documents alone: making
-   a bag takes a tenth of a millisecond, no more than reading a stored one would. Pairs meet in *cells*
-   named after the least neighbour of their ends, so the documents of a clique or star meet once instead of
-   once a pair; the pairs of a hub are spread over cells of bounded size.
+1. In a bucket of up to `pair_bucket` members the estimate of every two signatures throws away the pairs
+   that lie far below the threshold. What is left is compared exactly, from the texts: they are read again
+   for these documents alone, because making a bag takes a tenth of a millisecond, no more than reading a
+   stored one would. Pairs meet in *cells* named after the least neighbour of their ends, so the documents
+   of a clique or a star meet once instead of once a pair; a hub's pairs are spread over several cells.
+2. Larger buckets are crowds, and no clique of them is ever built: members come by priority and are compared
+   exactly with the leaders of their kind (`native/src/crowd.rs`). The keep rule finds the same kept
+   documents on these few edges as on all pairs of the crowd. Buckets with common members are one crowd, so
+   that a text is read once for it, not once a band.
 
 Every edge carries the exact similarity, and it reaches the threshold. So the keep rule, which looks at
 edges alone, never removes a document for an estimate; a pair that banding misses has no edge.
@@ -16,6 +17,7 @@ edges alone, never removes a document for an estimate; a pair that banding misse
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
@@ -26,7 +28,8 @@ from factory.dedup.vocabulary import idf_table
 from spark_udfs import edges as udf
 
 _PAIRS_A_CELL = 4096
-_BROADCAST_PAIRS = 200_000  # pairs up to which their ids are sent to the texts instead of the reverse
+_BROADCAST_ROWS = 200_000  # ids up to which they are sent to the texts instead of the reverse
+_EDGES = "left string, right string, estimate double, similarity double"
 
 
 def edges(
@@ -38,54 +41,54 @@ def edges(
 ) -> DataFrame:
     """Every verified pair of similar documents, once, left id below right: EDGES.
 
-    Runs two jobs when called: the idf table is broadcast, and the candidates, which are used three times,
-    are computed once and their number decides how texts are joined.
+    Runs jobs when called: the idf table is broadcast, and the members of shared buckets and the candidate
+    pairs, which are used several times, are computed once; how many there are decides how texts are joined.
     """
-    idf = documents.sparkSession.sparkContext.broadcast(idf_table(vocabulary))
-    pairs = _candidates(_members(buckets, signatures, documents, config), config).localCheckpoint()
-    cells = _cells(pairs)
-    verify = partial(
-        udf.verified_pairs,
-        idf=idf,
-        kind=config.kind,
-        max_distinct=MAX_DISTINCT,
-        threshold=config.threshold,
-    )
-    few = pairs.count() <= _BROADCAST_PAIRS
-    return (
-        _texts(cells, documents, few)
-        .unionByName(_pairs(cells))
-        .repartition("cell")
-        .sortWithinPartitions("cell")
-        .mapInArrow(verify, "left string, right string, estimate double, similarity double")
-        .withColumn("partition", F.lit(None).cast("string"))
-    )
+    weigher = {
+        "idf": documents.sparkSession.sparkContext.broadcast(idf_table(vocabulary)),
+        "kind": config.kind,
+        "max_distinct": MAX_DISTINCT,
+        "threshold": config.threshold,
+    }
+    members = _members(buckets, signatures).localCheckpoint()
+    largest = members.agg(F.max("members").alias("members")).collect()[0].members or 0
+    found = _paired(members.where(F.col("members") <= config.pair_bucket), documents, config, weigher)
+    if largest > config.pair_bucket:
+        crowded = members.where(F.col("members") > config.pair_bucket)
+        found = found.union(_crowded(crowded, documents, config, weigher)).distinct()
+    return found.withColumn("partition", F.lit(None).cast("string"))
 
 
-def _members(
-    buckets: DataFrame, signatures: DataFrame, documents: DataFrame, config: DedupConfig
+def _members(buckets: DataFrame, signatures: DataFrame) -> DataFrame:
+    """(bucket, members, doc_id, signature) of the members of buckets that have more than one."""
+    in_bucket = Window.partitionBy("bucket")
+    shared = buckets.select("bucket", F.count("*").over(in_bucket).alias("members"), "doc_id")
+    return shared.where("members > 1").join(signatures.select("doc_id", "signature"), "doc_id")
+
+
+def _paired(
+    members: DataFrame, documents: DataFrame, config: DedupConfig, weigher: dict[str, Any]
 ) -> DataFrame:
-    """(bucket, doc_id, signature, rank) of the members of buckets that have more than one."""
-    crowded = (
-        buckets.select("bucket", "doc_id", F.count("*").over(Window.partitionBy("bucket")).alias("members"))
-        .where("members > 1")
-        .drop("members")
+    """The edges inside small buckets."""
+    pairs = _candidates(members, config).localCheckpoint()
+    few = pairs.count() <= _BROADCAST_ROWS
+    cells = _cells(pairs)
+    ends = cells.select("cell", F.explode(F.array("left", "right")).alias("doc_id")).distinct()
+    nothing, no_text = F.lit(None).cast("double"), F.lit(None).cast("string")
+    texts = _with_texts(ends, documents, few)
+    rows = texts.select("cell", "doc_id", no_text.alias("other"), nothing.alias("estimate"), "text").union(
+        cells.select("cell", "left", "right", "estimate", no_text)
     )
-    ranks = documents.select("doc_id", rank(documents, config).alias("rank"))
-    return crowded.join(signatures.select("doc_id", "signature"), "doc_id").join(ranks, "doc_id")
+    verify = partial(udf.verified_pairs, **weigher)
+    return rows.repartition("cell").sortWithinPartitions("cell").mapInArrow(verify, _EDGES)
 
 
 def _candidates(members: DataFrame, config: DedupConfig) -> DataFrame:
     """(left, right, estimate) of the members that look alike, each pair once."""
-    find = partial(
-        udf.candidate_pairs,
-        least_estimate=config.least_estimate,
-        pair_bucket=config.pair_bucket,
-        neighbours=config.neighbours,
-    )
+    find = partial(udf.candidate_pairs, least_estimate=config.least_estimate)
     return (
         members.repartition("bucket")
-        .sortWithinPartitions("bucket", "rank")
+        .sortWithinPartitions("bucket")
         .select("bucket", "doc_id", "signature")
         .mapInArrow(find, "left string, right string, estimate double")
         .distinct()
@@ -98,14 +101,8 @@ def _cells(pairs: DataFrame) -> DataFrame:
     hubs = ends.groupBy("doc_id").agg(
         F.least("doc_id", F.min("other")).alias("least"), F.count("*").alias("degree")
     )
-    left, right = (
-        hubs.select(
-            F.col("doc_id").alias(end),
-            F.col("least").alias(f"{end}_least"),
-            F.col("degree").alias(f"{end}_degree"),
-        )
-        for end in ("left", "right")
-    )
+    left = hubs.toDF("left", "left_least", "left_degree")
+    right = hubs.toDF("right", "right_least", "right_degree")
     # A hub's pairs are told apart by their other end, the one of fewer pairs.
     lesser = F.when(F.col("left_degree") < F.col("right_degree"), F.col("left")).otherwise(F.col("right"))
     shards = F.ceil(F.greatest("left_degree", "right_degree") / _PAIRS_A_CELL)
@@ -115,25 +112,29 @@ def _cells(pairs: DataFrame) -> DataFrame:
     )
 
 
-def _texts(cells: DataFrame, documents: DataFrame, few: bool) -> DataFrame:
-    """A row (cell, doc_id, text) for each document of each cell."""
-    wanted = cells.select("cell", F.explode(F.array("left", "right")).alias("doc_id")).distinct()
-    texts = documents.select("doc_id", "text").join(F.broadcast(wanted) if few else wanted, "doc_id")
-    return texts.select(
-        "cell",
-        "doc_id",
-        F.lit(None).cast("string").alias("other"),
-        F.lit(None).cast("double").alias("estimate"),
-        "text",
+def _crowded(
+    members: DataFrame, documents: DataFrame, config: DedupConfig, weigher: dict[str, Any]
+) -> DataFrame:
+    """The edges inside large buckets."""
+    least = members.groupBy("doc_id").agg(F.min("bucket").alias("least"))
+    in_bucket = Window.partitionBy("bucket")
+    cells = members.join(least, "doc_id").select(
+        F.min("least").over(in_bucket).alias("cell"), "doc_id", "signature"
+    )
+    ranked = documents.select("doc_id", rank(documents, config).alias("rank"), "text")
+    compare = partial(
+        udf.crowd_edges, least_estimate=config.least_estimate, neighbours=config.neighbours, **weigher
+    )
+    return (
+        _with_texts(cells.distinct(), ranked, few=False)
+        .repartition("cell")
+        .sortWithinPartitions("cell", "rank")
+        .select("cell", "doc_id", "signature", "text")
+        .mapInArrow(compare, _EDGES)
     )
 
 
-def _pairs(cells: DataFrame) -> DataFrame:
-    """A row (cell, doc_id, other, estimate) for each pair of each cell."""
-    return cells.select(
-        "cell",
-        F.col("left").alias("doc_id"),
-        F.col("right").alias("other"),
-        "estimate",
-        F.lit(None).cast("string").alias("text"),
-    )
+def _with_texts(wanted: DataFrame, documents: DataFrame, few: bool) -> DataFrame:
+    """The rows of `wanted` with the other columns of `documents`, joined on `doc_id`."""
+    texts = documents.select("doc_id", *(name for name in ("rank", "text") if name in documents.columns))
+    return texts.join(F.broadcast(wanted) if few else wanted, "doc_id")

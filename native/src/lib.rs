@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 
 mod bag;
 mod candidates;
+mod crowd;
 mod fingerprint;
 mod idf;
 mod independent_set;
@@ -29,6 +30,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     packing_runs::register(module)?;
     bag::register(module)?;
     candidates::register(module)?;
+    crowd::register(module)?;
     idf::register(module)?;
     independent_set::register(module)?;
     jaccard::register(module)?;

@@ -1,0 +1,325 @@
+//! The edges of a crowd: many documents that share buckets, compared without comparing all pairs.
+//!
+//! Members come in order of priority, best first. One that is similar to no earlier leader becomes a
+//! leader; any other is joined to every leader it is similar to, and to those it is similar to of the
+//! first few followers of the first of them. So a crowd of m members and l leaders takes m * l looks at
+//! signatures and O(m) edges, where a clique would take m^2 / 2 of both. All comparisons that decide are
+//! exact, so the leaders are the independent set that the keep rule finds in the crowd, and every other
+//! member has an edge to each earlier leader it is similar to. Followers matter where a leader is removed
+//! in turn by a document outside the crowd: the first ones then stand in for it.
+//!
+//! Memory is for the leaders and their first followers. `MAX_LEADERS` bounds it: members that resemble no
+//! leader of so many are not compared with each other.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{Float64Builder, StringBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_pyarrow::PyArrowType;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::bag::{Bag, Kind};
+use crate::candidates::matches_for;
+use crate::idf::Weights;
+use crate::jaccard::{estimate, matches, weighted_jaccard};
+use crate::strings::{Binaries, column, string_column};
+
+const MAX_LEADERS: usize = 4096;
+
+/// A document with what it is compared by.
+#[derive(Clone, Debug)]
+pub struct Member {
+    pub name: String,
+    pub signature: Vec<u8>,
+    pub tokens: Vec<u64>,
+    pub weights: Vec<f64>,
+}
+
+impl Member {
+    /// (values in which the signatures agree, exact similarity), if both reach their limits.
+    fn similarity(&self, other: &Self, limits: Limits) -> Option<(usize, f64)> {
+        let agreeing = matches(&self.signature, &other.signature);
+        if agreeing < limits.min_matches {
+            return None;
+        }
+        let similarity = weighted_jaccard(&self.tokens, &self.weights, &other.tokens, &other.weights);
+        (similarity >= limits.threshold).then_some((agreeing, similarity))
+    }
+}
+
+/// When two members are joined.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub min_matches: usize,
+    pub threshold: f64,
+    /// Followers of its first leader that a member is compared with.
+    pub neighbours: usize,
+}
+
+/// The leaders so far, each with its first followers.
+#[derive(Default)]
+pub struct Crowd {
+    leaders: Vec<(Member, Vec<Member>)>,
+}
+
+impl Crowd {
+    /// Adds the next best member; `emit(other, matches, similarity)` is called for each of its edges.
+    pub fn add(&mut self, member: Member, limits: Limits, mut emit: impl FnMut(&Member, usize, f64)) {
+        let mut first = None;
+        for (place, (leader, _)) in self.leaders.iter().enumerate() {
+            if let Some((agreeing, similarity)) = leader.similarity(&member, limits) {
+                emit(leader, agreeing, similarity);
+                first = first.or(Some(place));
+            }
+        }
+        let Some(place) = first else {
+            if self.leaders.len() < MAX_LEADERS {
+                self.leaders.push((member, Vec::new()));
+            }
+            return;
+        };
+        let followers = &mut self.leaders[place].1;
+        for follower in followers.iter() {
+            if let Some((agreeing, similarity)) = follower.similarity(&member, limits) {
+                emit(follower, agreeing, similarity);
+            }
+        }
+        if followers.len() < limits.neighbours {
+            followers.push(member);
+        }
+    }
+}
+
+/// `CrowdEdges` of the Python module.
+#[pyclass]
+struct CrowdEdges {
+    idf: Vec<u8>,
+    kind: Kind,
+    max_distinct: usize,
+    min_estimate: f64,
+    threshold: f64,
+    neighbours: usize,
+    cell: Option<i64>,
+    crowd: Crowd,
+}
+
+impl CrowdEdges {
+    fn edges(&mut self, batch: &RecordBatch) -> Result<RecordBatch, String> {
+        let cells = column(batch, "cell")?
+            .as_primitive_opt::<Int64Type>()
+            .ok_or("`cell` is no int64 column. Cast it first.")?
+            .values();
+        let names = string_column(batch, "doc_id")?;
+        let texts = string_column(batch, "text")?;
+        let signatures = Binaries::new(column(batch, "signature")?, "signature")?;
+        let weights = Weights::new(&self.idf)?;
+        let (mut left, mut right) = (StringBuilder::new(), StringBuilder::new());
+        let (mut estimates, mut similarities) = (Float64Builder::new(), Float64Builder::new());
+        for (row, &cell) in cells.iter().enumerate() {
+            if self.cell.replace(cell) != Some(cell) {
+                self.crowd = Crowd::default();
+            }
+            let bag = Bag::of(texts.get(row).unwrap_or_default(), self.kind, self.max_distinct);
+            let mut member = Member {
+                name: names.required(row, "doc_id")?.to_owned(),
+                signature: signatures.get(row).unwrap_or_default().to_owned(),
+                tokens: Vec::new(),
+                weights: Vec::new(),
+            };
+            weights.of(&bag, &mut member.weights);
+            member.tokens = bag.tokens;
+            let (name, values) = (member.name.clone(), member.signature.len());
+            let limits = Limits {
+                min_matches: matches_for(self.min_estimate, values),
+                threshold: self.threshold,
+                neighbours: self.neighbours,
+            };
+            self.crowd.add(member, limits, |other, agreeing, similarity| {
+                left.append_value(other.name.as_str().min(&name));
+                right.append_value(other.name.as_str().max(&name));
+                estimates.append_value(estimate(agreeing, values));
+                similarities.append_value(similarity);
+            });
+        }
+        RecordBatch::try_from_iter_with_nullable([
+            ("left", Arc::new(left.finish()) as ArrayRef, false),
+            ("right", Arc::new(right.finish()) as ArrayRef, false),
+            ("estimate", Arc::new(estimates.finish()) as ArrayRef, false),
+            ("similarity", Arc::new(similarities.finish()) as ArrayRef, false),
+        ])
+        .map_err(|error| error.to_string())
+    }
+}
+
+#[pymethods]
+impl CrowdEdges {
+    #[new]
+    fn new(
+        idf: &[u8],
+        kind: &str,
+        max_distinct: usize,
+        min_estimate: f64,
+        threshold: f64,
+        neighbours: usize,
+    ) -> PyResult<Self> {
+        Weights::new(idf).map_err(PyValueError::new_err)?;
+        Ok(Self {
+            idf: idf.to_vec(),
+            kind: Kind::parse(kind).map_err(PyValueError::new_err)?,
+            max_distinct,
+            min_estimate,
+            threshold,
+            neighbours,
+            cell: None,
+            crowd: Crowd::default(),
+        })
+    }
+
+    fn add(&mut self, py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<PyArrowType<RecordBatch>> {
+        py.detach(|| self.edges(&batch.0))
+            .map(PyArrowType)
+            .map_err(PyValueError::new_err)
+    }
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<CrowdEdges>()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::independent_set::{Edge, independent_set};
+    use proptest::prelude::*;
+
+    const LIMITS: Limits = Limits {
+        min_matches: 0,
+        threshold: 0.6,
+        neighbours: 3,
+    };
+
+    /// Families of bags: a member differs from its family's first bag in some tokens.
+    fn members() -> impl Strategy<Value = Vec<Member>> {
+        let member = (0u64..3, proptest::collection::vec(0u64..12, 0..5));
+        proptest::collection::vec(member, 0..60).prop_map(|members| {
+            let of = |(number, (family, changed)): (usize, (u64, Vec<u64>))| {
+                let mut tokens: BTreeMap<u64, f64> = (0..12).map(|t| (100 * family + t, 1.0)).collect();
+                for token in changed {
+                    tokens.remove(&(100 * family + token));
+                    tokens.insert(1000 + 100 * number as u64 + token, 1.0);
+                }
+                let (tokens, weights) = tokens.into_iter().unzip();
+                Member {
+                    name: format!("{number}"),
+                    signature: vec![0; 8],
+                    tokens,
+                    weights,
+                }
+            };
+            members.into_iter().enumerate().map(of).collect()
+        })
+    }
+
+    fn edge(left: usize, right: usize, similarity: f64) -> Edge {
+        Edge {
+            left: left as u32,
+            right: right as u32,
+            similarity,
+        }
+    }
+
+    fn crowd_edges(members: &[Member], limits: Limits) -> Vec<Edge> {
+        let (mut crowd, mut edges) = (Crowd::default(), Vec::new());
+        for (number, member) in members.iter().enumerate() {
+            crowd.add(member.clone(), limits, |other, _, similarity| {
+                edges.push(edge(other.name.parse().unwrap(), number, similarity));
+            });
+        }
+        edges
+    }
+
+    fn all_edges(members: &[Member]) -> Vec<Edge> {
+        let mut edges = Vec::new();
+        for j in 0..members.len() {
+            for i in 0..j {
+                if let Some((_, similarity)) = members[i].similarity(&members[j], LIMITS) {
+                    edges.push(edge(i, j, similarity));
+                }
+            }
+        }
+        edges
+    }
+
+    proptest! {
+        #[test]
+        fn a_crowd_keeps_what_all_its_pairs_would_keep(members in members()) {
+            let few = crowd_edges(&members, LIMITS);
+            let all = all_edges(&members);
+            for found in &few {
+                prop_assert!(all.iter().any(|e| (e.left, e.right) == (found.left, found.right)));
+            }
+            let kept = |edges: &[Edge]| -> Vec<bool> {
+                independent_set(members.len(), edges).iter().map(Option::is_none).collect()
+            };
+            prop_assert_eq!(kept(&few), kept(&all));
+        }
+    }
+
+    #[test]
+    fn many_near_copies_make_few_edges() {
+        let copy = |number: u64| Member {
+            name: number.to_string(),
+            signature: vec![7; 8],
+            tokens: (0..20).chain([1000 + number]).collect(),
+            weights: vec![1.0; 21],
+        };
+        let members: Vec<Member> = (0..2000).map(copy).collect();
+        let edges = crowd_edges(&members, LIMITS);
+        assert!(edges.len() <= 4 * 2000);
+        let kept = independent_set(2000, &edges)
+            .iter()
+            .filter(|decision| decision.is_none())
+            .count();
+        assert_eq!(kept, 1);
+    }
+
+    #[test]
+    fn what_the_signatures_tell_apart_is_not_compared() {
+        let mut members: Vec<Member> = (0..2u8)
+            .map(|number| Member {
+                name: number.to_string(),
+                signature: vec![number; 8],
+                tokens: vec![1],
+                weights: vec![1.0],
+            })
+            .collect();
+        assert_eq!(
+            crowd_edges(
+                &members,
+                Limits {
+                    min_matches: 4,
+                    ..LIMITS
+                }
+            )
+            .len(),
+            0
+        );
+        members[1].signature = vec![0, 0, 0, 0, 1, 1, 1, 1];
+        assert_eq!(
+            crowd_edges(
+                &members,
+                Limits {
+                    min_matches: 4,
+                    ..LIMITS
+                }
+            )
+            .len(),
+            1
+        );
+    }
+}

@@ -1,0 +1,250 @@
+"""The whole stage in Spark on real files, beside the exact similarities of all pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import networkx as nx
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from factory.dedup.buckets import buckets
+from factory.dedup.components import components
+from factory.dedup.config import DedupConfig, candidate_probability
+from factory.dedup.decisions import decisions, deduplicated
+from factory.dedup.edges import edges
+from factory.dedup.signatures import signatures
+from factory.dedup.vocabulary import vocabulary
+from factory.lake import schemas
+from factory.lake_spark.audit import spark_schema
+from tests.dedup.corpus import arrow, corpus, document, document_frequencies, similarities
+
+CONFIG = DedupConfig(kind="code")
+ROWS = corpus(60, seed=8)
+TABLES = {
+    "vocabulary": schemas.VOCABULARY,
+    "signatures": schemas.SIGNATURES,
+    "buckets": schemas.BUCKETS,
+    "edges": schemas.EDGES,
+    "components": schemas.COMPONENTS,
+    "decisions": schemas.DECISIONS,
+}
+
+pytestmark = pytest.mark.spark
+
+Rows = list[dict[str, object]]
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What the stage made of documents: the rows of each table, sorted by its key."""
+
+    tables: dict[str, Rows]
+    kept: Rows
+
+    def __getitem__(self, name: str) -> Rows:
+        return self.tables[name]
+
+
+def run(documents: DataFrame, config: DedupConfig) -> Chain:
+    """All tables, each computed once, as separate assets would."""
+    made = {"vocabulary": vocabulary(documents, config).localCheckpoint()}
+    made["signatures"] = signatures(documents, made["vocabulary"], config).localCheckpoint()
+    made["buckets"] = buckets(made["signatures"], config).localCheckpoint()
+    made["edges"] = edges(
+        made["buckets"], made["signatures"], documents, made["vocabulary"], config
+    ).localCheckpoint()
+    made["components"] = components(made["edges"], made["signatures"], config).localCheckpoint()
+    made["decisions"] = decisions(
+        documents, made["signatures"], made["edges"], made["components"], config
+    ).localCheckpoint()
+    for name, schema in TABLES.items():
+        assert made[name].columns == schema.names
+        declared = {field.name: field.dataType for field in spark_schema(schema).fields}
+        assert {field.name: field.dataType for field in made[name].schema.fields} == declared
+    kept = deduplicated(documents, made["decisions"])
+    assert kept.columns == schemas.RAW.names
+    return Chain(
+        {name: rows(made[name], *schema.key) for name, schema in TABLES.items()},
+        rows(kept.select("doc_id", "text"), "doc_id"),
+    )
+
+
+def rows(frame: DataFrame, *key: str) -> Rows:
+    found = frame.toArrow().to_pylist()
+    return sorted(found, key=lambda row: tuple(row[name] for name in key))
+
+
+def standing(row: dict[str, object]) -> tuple[bool, int]:
+    """Originals before forks, then powers of two of stars."""
+    return row.get("fork_of") is None, (int(row.get("stars") or 0) + 1).bit_length()
+
+
+@pytest.fixture(scope="module")
+def chain(spark: SparkSession) -> Chain:
+    return run(spark.createDataFrame(arrow(ROWS)), CONFIG)
+
+
+@pytest.fixture(scope="module")
+def exact() -> dict[tuple[str, str], float]:
+    return similarities(ROWS)
+
+
+def test_the_vocabulary_counts_every_token(chain: Chain) -> None:
+    in_documents, occurrences = document_frequencies(ROWS)
+    counted = {row["token"]: row for row in chain["vocabulary"]}
+    assert {token: row["document_frequency"] for token, row in counted.items()} == in_documents
+    assert {token: row["term_frequency"] for token, row in counted.items()} == occurrences
+    assert {row["n_documents"] for row in chain["vocabulary"]} == {len(ROWS)}
+    frequent = {row["text"] for row in chain["vocabulary"] if row["text"]}
+    assert {"def", "import", "self"} < frequent
+    assert all((row["text"] is not None) == (row["document_frequency"] >= 10) for row in chain["vocabulary"])
+
+
+def test_each_distinct_text_has_one_signature_of_its_best_copy(chain: Chain) -> None:
+    copies: dict[object, Rows] = {}
+    for row in ROWS:
+        copies.setdefault(row["content_hash"], []).append(row)
+    assert len(chain["signatures"]) == len(copies) < len(ROWS)
+    for signed in chain["signatures"]:
+        group = copies[signed["content_hash"]]
+        assert signed["copies"] == len(group)
+        chosen = next(row for row in group if row["doc_id"] == signed["doc_id"])
+        assert standing(chosen) == max(standing(row) for row in group)
+        assert (signed["signature"] is None) == (signed["n_tokens"] == 0)
+    assert len({row["version"] for row in chain["signatures"]}) == 1
+
+
+def test_every_signature_is_in_one_bucket_a_band(chain: Chain) -> None:
+    signed = {row["doc_id"]: row["signature"] for row in chain["signatures"] if row["signature"]}
+    assert len(chain["buckets"]) == len(signed) * CONFIG.banding.bands
+    size = CONFIG.banding.rows
+    by_bucket: dict[object, set[bytes]] = {}
+    for row in chain["buckets"]:
+        values = signed[row["doc_id"]][row["band"] * size : (row["band"] + 1) * size]
+        by_bucket.setdefault(row["bucket"], set()).add(bytes([row["band"]]) + values)
+    assert all(len(values) == 1 for values in by_bucket.values())
+    assert len(by_bucket) == len(set().union(*by_bucket.values()))
+
+
+def test_every_edge_has_the_exact_similarity_and_few_are_missed(
+    chain: Chain, exact: dict[tuple[str, str], float]
+) -> None:
+    representatives = {row["doc_id"] for row in chain["signatures"]}
+    alike = {pair: s for pair, s in exact.items() if s >= CONFIG.threshold and set(pair) <= representatives}
+    found = {(row["left"], row["right"]): row for row in chain["edges"]}
+    assert len(found) == len(chain["edges"]) > 50
+    assert set(found) <= set(alike)
+    for pair, row in found.items():
+        assert row["similarity"] == pytest.approx(alike[pair], abs=1e-12)
+        assert row["estimate"] == pytest.approx(alike[pair], abs=0.13)
+    expected = sum(candidate_probability(s, CONFIG.banding) for s in alike.values()) / len(alike)
+    assert len(found) / len(alike) > expected - 0.03 > 0.9
+    assert {pair for pair, s in alike.items() if s > 0.92} <= set(found)
+
+
+def test_components_are_those_of_the_edges(chain: Chain) -> None:
+    graph = nx.Graph()
+    graph.add_nodes_from(row["doc_id"] for row in chain["signatures"])
+    graph.add_edges_from((row["left"], row["right"]) for row in chain["edges"])
+    expected = {name: min(nodes) for nodes in nx.connected_components(graph) for name in nodes}
+    assert {row["doc_id"]: row["component"] for row in chain["components"]} == expected
+
+
+def test_no_two_kept_documents_are_joined_and_a_removed_one_names_its_most_similar_kept(chain: Chain) -> None:
+    assert [row["doc_id"] for row in chain["decisions"]] == sorted(row["doc_id"] for row in ROWS)
+    decided = {row["doc_id"]: row for row in chain["decisions"]}
+    joined: dict[object, dict[object, float]] = {}
+    for edge in chain["edges"]:
+        assert not (decided[edge["left"]]["kept"] and decided[edge["right"]]["kept"])
+        joined.setdefault(edge["left"], {})[edge["right"]] = edge["similarity"]
+        joined.setdefault(edge["right"], {})[edge["left"]] = edge["similarity"]
+    similar = [row for row in decided.values() if row["reason"] == "similar"]
+    assert len(similar) > 20
+    for row in similar:
+        assert decided[row["duplicate_of"]]["kept"]
+        kept = {name: s for name, s in joined[row["doc_id"]].items() if decided[name]["kept"]}
+        assert row["similarity"] == max(kept.values()) == kept[row["duplicate_of"]]
+        assert row["component"] == decided[row["duplicate_of"]]["component"]
+
+
+def test_an_exact_copy_names_the_kept_document_of_its_text(chain: Chain) -> None:
+    decided = {row["doc_id"]: row for row in chain["decisions"]}
+    first = {row["content_hash"]: decided[row["doc_id"]] for row in chain["signatures"]}
+    copies = [row for row in ROWS if decided[row["doc_id"]]["reason"] == "exact_copy"]
+    of_kept = [row for row in copies if first[row["content_hash"]]["kept"]]
+    assert of_kept
+    assert len(of_kept) < len(copies)  # the corpus has both kinds
+    for row in copies:
+        decision, representative = decided[row["doc_id"]], first[row["content_hash"]]
+        assert not decision["kept"]
+        if representative["kept"]:
+            expected = (representative["doc_id"], 1.0)
+        else:
+            expected = (representative["duplicate_of"], representative["similarity"])
+        assert (decision["duplicate_of"], decision["similarity"]) == expected
+        assert decided[decision["duplicate_of"]]["kept"]
+
+
+def test_documents_without_tokens_are_all_kept(chain: Chain) -> None:
+    nothing = {row["doc_id"] for row in ROWS if str(row["key"]).startswith("nothing")}
+    found = [row for row in chain["decisions"] if row["reason"] == "no_tokens"]
+    assert {row["doc_id"] for row in found} == nothing
+    for row in found:
+        assert (row["kept"], row["duplicate_of"], row["similarity"], row["component"]) == (
+            True,
+            None,
+            None,
+            None,
+        )
+
+
+def test_the_kept_documents_are_the_decided_ones_unchanged(chain: Chain) -> None:
+    texts = {row["doc_id"]: row["text"] for row in ROWS}
+    kept = [row["doc_id"] for row in chain["decisions"] if row["kept"]]
+    assert chain.kept == [{"doc_id": name, "text": texts[name]} for name in kept]
+    assert len(kept) < len(ROWS)
+
+
+def test_tables_do_not_depend_on_partitions_row_order_or_the_way_components_are_found(
+    spark: SparkSession, chain: Chain
+) -> None:
+    turned = arrow(ROWS[::-1])
+    shuffled = "spark.sql.shuffle.partitions"
+    before = spark.conf.get(shuffled)
+    spark.conf.set(shuffled, "7")
+    try:
+        again = run(
+            spark.createDataFrame(turned).repartition(5, "key"),
+            CONFIG.model_copy(update={"one_task_edges": 0}),
+        )
+    finally:
+        spark.conf.set(shuffled, before)
+    for name in TABLES:
+        assert again[name] == chain[name], name
+    assert again.kept == chain.kept
+
+
+def test_large_buckets_keep_what_all_their_pairs_would_keep(spark: SparkSession, chain: Chain) -> None:
+    documents = spark.createDataFrame(arrow(ROWS))
+    given = [
+        spark.createDataFrame(chain[name], spark_schema(TABLES[name]))
+        for name in ("buckets", "signatures", "vocabulary", "components")
+    ]
+    crowded = CONFIG.model_copy(update={"pair_bucket": 2})
+    few = edges(given[0], given[1], documents, given[2], crowded).localCheckpoint()
+    found = {(row.left, row.right): (row.estimate, row.similarity) for row in few.collect()}
+    all_edges = {(row["left"], row["right"]): (row["estimate"], row["similarity"]) for row in chain["edges"]}
+    assert len(found) == few.count()
+    assert len(found.keys() - all_edges.keys()) == 0
+    assert all(all_edges[pair] == values for pair, values in found.items())
+    assert 0 < len(found) < len(all_edges)
+    decided = decisions(documents, given[1], few, given[3], crowded).where("kept").select("doc_id").collect()
+    assert {row.doc_id for row in decided} == {row["doc_id"] for row in chain["decisions"] if row["kept"]}
+
+
+def test_a_group_without_tokens_is_kept_whole(spark: SparkSession) -> None:
+    chain = run(spark.createDataFrame(arrow([document("a", ""), document("b", "()")])), CONFIG)
+    assert [chain[name] for name in ("vocabulary", "buckets", "edges")] == [[], [], []]
+    assert [row["reason"] for row in chain["decisions"]] == ["no_tokens", "no_tokens"]
+    assert len(chain.kept) == 2
