@@ -10,6 +10,7 @@ import pytest
 from blender.blends import Blends, open_blends
 from blender.config import BlendSource, blend_source
 from blender.errors import BlendNotFound, InvalidBlend, SourceGone
+from blender.store import open_store
 from factory.errors import TableNotFound
 from factory.lake.catalog import open_catalog
 from factory.settings import Settings
@@ -155,3 +156,14 @@ def test_many_updates_in_a_row_stay_one_blend(blends: Blends, lake: Settings) ->
     blend = open_blends(lake).open(stored.id)
     assert len(blend.mixture.pieces) == 40
     assert blend.step(37).num_rows == 2 + 2
+
+
+def test_a_pin_on_other_content_is_not_believed(blends: Blends, lake: Settings) -> None:
+    stored = blends.create([source()])
+    before = blends.open(stored.id).step(5)
+    write_table(lake, CODE, packed_rows("other", 40))
+    wrong = open_catalog(lake).load_table(CODE).current_snapshot().snapshot_id
+    open_store(lake).put_pins(stored.id, stored.pins.model_copy(update={"snapshots": (wrong,)}))
+    reopened = open_blends(lake).open(stored.id)
+    assert reopened.sources[0].reader.snapshot_id == stored.pins.snapshots[0]
+    assert reopened.step(5) == before
