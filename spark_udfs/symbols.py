@@ -143,7 +143,7 @@ def language_of(language: str | None, path: str) -> str | None:
 
 
 def extract(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """FACTS of the documents in a known language, from (doc_id, repository, path, language, text, partition)."""
+    """FACTS of the documents in a known language, from FACTS without `facts` and with `text`."""
     for batch in batches:
         columns = batch.select(["doc_id", "repository", "path", "language", "partition"]).to_pylist()
         texts = batch.column("text").cast(pa.binary())

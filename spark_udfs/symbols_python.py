@@ -76,24 +76,25 @@ _CHAIN = re.compile(rb"[\w\x80-\xff]+(?:\.[\w\x80-\xff]+)*")
 _STRING = re.compile(r"""^[rRuU]?(['"])(\w+)\1$""")
 
 _BUILTINS = """
-ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BlockingIOError BrokenPipeError
-BufferError BytesWarning ChildProcessError ConnectionAbortedError ConnectionError ConnectionRefusedError
-ConnectionResetError DeprecationWarning EOFError Ellipsis EncodingWarning EnvironmentError Exception
-ExceptionGroup False FileExistsError FileNotFoundError FloatingPointError FutureWarning GeneratorExit IOError
-ImportError ImportWarning IndentationError IndexError InterruptedError IsADirectoryError KeyError
-KeyboardInterrupt LookupError MemoryError ModuleNotFoundError NameError None NotADirectoryError NotImplemented
-NotImplementedError OSError OverflowError PendingDeprecationWarning PermissionError ProcessLookupError
-PythonFinalizationError RecursionError ReferenceError ResourceWarning RuntimeError RuntimeWarning
-StopAsyncIteration StopIteration SyntaxError SyntaxWarning SystemError SystemExit TabError TimeoutError True
-TypeError UnboundLocalError UnicodeDecodeError UnicodeEncodeError UnicodeError UnicodeTranslateError
-UnicodeWarning UserWarning ValueError Warning WindowsError ZeroDivisionError __annotations__ __build_class__
-__builtins__ __cached__ __debug__ __doc__ __file__ __import__ __loader__ __name__ __package__ __path__
-__spec__ __class__ abs aiter all anext any apply ascii basestring bin bool breakpoint bytearray bytes
-callable chr classmethod cmp compile complex copyright credits delattr dict dir divmod enumerate eval exec execfile exit
-file filter float format frozenset getattr globals hasattr hash help hex id input int intern isinstance
-issubclass iter len license list locals long map max memoryview min next object oct open ord pow print
-property quit range raw_input reduce reload repr reversed round self cls set setattr slice sorted staticmethod
-str sum super tuple type unichr unicode vars xrange zip
+ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BlockingIOError
+BrokenPipeError BufferError BytesWarning ChildProcessError ConnectionAbortedError ConnectionError
+ConnectionRefusedError ConnectionResetError DeprecationWarning EOFError Ellipsis EncodingWarning
+EnvironmentError Exception ExceptionGroup False FileExistsError FileNotFoundError FloatingPointError
+FutureWarning GeneratorExit IOError ImportError ImportWarning IndentationError IndexError InterruptedError
+IsADirectoryError KeyError KeyboardInterrupt LookupError MemoryError ModuleNotFoundError NameError None
+NotADirectoryError NotImplemented NotImplementedError OSError OverflowError PendingDeprecationWarning
+PermissionError ProcessLookupError PythonFinalizationError RecursionError ReferenceError ResourceWarning
+RuntimeError RuntimeWarning StopAsyncIteration StopIteration SyntaxError SyntaxWarning SystemError
+SystemExit TabError TimeoutError True TypeError UnboundLocalError UnicodeDecodeError UnicodeEncodeError
+UnicodeError UnicodeTranslateError UnicodeWarning UserWarning ValueError Warning WindowsError
+ZeroDivisionError __annotations__ __build_class__ __builtins__ __cached__ __debug__ __doc__ __file__
+__import__ __loader__ __name__ __package__ __path__ __spec__ __class__ abs aiter all anext any apply ascii
+basestring bin bool breakpoint bytearray bytes callable chr classmethod cmp compile complex copyright
+credits delattr dict dir divmod enumerate eval exec execfile exit file filter float format frozenset getattr
+globals hasattr hash help hex id input int intern isinstance issubclass iter len license list locals long
+map max memoryview min next object oct open ord pow print property quit range raw_input reduce reload repr
+reversed round self cls set setattr slice sorted staticmethod str sum super tuple type unichr unicode vars
+xrange zip
 """  # written out, because `dir(builtins)` would tie the tables to the interpreter's version
 
 _BUILTIN_MEMBERS = """

@@ -58,7 +58,7 @@ def summarize_symbols(symbols: DataFrame) -> SymbolSummary:
 
 
 def by_repository(dependencies: DataFrame) -> DataFrame:
-    """A row a repository that has edges: repository, n_edges, n_broken_edges, weight, satisfied_weight_share."""
+    """repository, n_edges, n_broken_edges, weight, satisfied_weight_share of repositories with edges."""
     satisfied = F.when(F.col("satisfied"), F.col("weight")).otherwise(0.0)
     return dependencies.groupBy("repository").agg(
         F.count("*").alias("n_edges"),

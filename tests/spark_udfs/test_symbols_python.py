@@ -30,10 +30,8 @@ def test_module_level_functions_classes_and_names_are_definitions() -> None:
         "class Box:\n    size = 1\n    def open(self):\n        inner = 2\n        def helper(): pass\n"
         "if LIMIT:\n    def fallback(): pass\n"
     )
-    assert symbols.definitions == {
-        name: 1
-        for name in ("LIMIT", "left", "right", "total", "run", "later", "Box", "Box.open", "fallback")
-    }
+    names = ("LIMIT", "left", "right", "total", "run", "later", "Box", "Box.open", "fallback")
+    assert symbols.definitions == dict.fromkeys(names, 1)
 
 
 @pytest.mark.parametrize(
@@ -50,13 +48,17 @@ def test_module_level_functions_classes_and_names_are_definitions() -> None:
         ("def f():\n    import a", [("a", None, None, True)]),
         ("class C:\n    import a", [("a", None, None, False)]),
         ("if TYPE_CHECKING:\n    import a", [("a", None, None, True)]),
-        ("if typing.TYPE_CHECKING:\n    import a\nelse:\n    import b", [("a", None, None, True), ("b", None, None, False)]),
+        ("if typing.TYPE_CHECKING:\n    import a\nelse:\n    import b",
+         [("a", None, None, True), ("b", None, None, False)]),
         ("if not TYPE_CHECKING:\n    import a", [("a", None, None, False)]),
-        ("try:\n    import a\nexcept ImportError:\n    import b", [("a", None, None, False), ("b", None, None, False)]),
+        ("try:\n    import a\nexcept ImportError:\n    import b",
+         [("a", None, None, False), ("b", None, None, False)]),
         ("from __future__ import annotations", []),
     ],
 )  # fmt: skip
-def test_imports_are_read_as_written(text: str, expected: list[tuple[str, str | None, str | None, bool]]) -> None:
+def test_imports_are_read_as_written(
+    text: str, expected: list[tuple[str, str | None, str | None, bool]]
+) -> None:
     assert imported(text) == expected
 
 
@@ -65,12 +67,18 @@ def test_an_import_that_occurs_twice_is_one_with_a_count() -> None:
 
 
 def test_uses_are_counted_from_the_imported_name_on() -> None:
-    symbols = extract("import a.b as c\nfrom x import Base\nclass D(Base):\n    @c.deco.rator\n    def f(self): c.run(c.run)\n")
+    symbols = extract(
+        "import a.b as c\nfrom x import Base\n"
+        "class D(Base):\n    @c.deco.rator\n    def f(self): c.run(c.run)\n"
+    )
     assert symbols.references == {"Base": 1, "c.deco.rator": 1, "c.run": 2}
 
 
 def test_a_member_called_on_an_unknown_object_is_known_by_its_name() -> None:
-    symbols = extract("import a\ndef f(self, x):\n    self.render()\n    x.y.draw()\n    a.go()\n    x.z\n    x.__init__()\n")
+    symbols = extract(
+        "import a\ndef f(self, x):\n"
+        "    self.render()\n    x.y.draw()\n    a.go()\n    x.z\n    x.__init__()\n"
+    )
     assert symbols.references == {".draw": 1, ".render": 1, "a.go": 1}
 
 
@@ -78,7 +86,8 @@ def test_local_names_keywords_strings_and_comments_are_no_uses() -> None:
     symbols = extract(
         "def f(a, b=1, *c, d: T = 2, **e):\n"
         "    for g, h in a: pass\n    with b as i: j = [k for k in c if k]\n"
-        "    if (m := d): call(key=m)\n    print(e, g, h, i, j, lambda n: n)  # comment\n    return 'string'\n"
+        "    if (m := d): call(key=m)\n"
+        "    print(e, g, h, i, j, lambda n: n)  # comment\n    return 'string'\n"
     )
     assert symbols.references == {"T": 1, "call": 1, "print": 1}
 
