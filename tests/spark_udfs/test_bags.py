@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factory import _native
@@ -93,6 +93,7 @@ def vocabulary(frequencies: dict[int, int], n_documents: int) -> pa.RecordBatch:
     )
 
 
+@settings(deadline=None)  # tables of 1 MiB, on machines that may be busy
 @given(
     st.dictionaries(st.integers(-(2**63), 2**63 - 1), st.integers(1, 900), min_size=1, max_size=30),
     st.integers(1, 5),
