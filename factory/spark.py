@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyspark
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -98,13 +99,21 @@ def build_session(settings: Settings) -> SparkSession:
     try:
         with _stderr_to(log):
             session = builder.getOrCreate()
-    except PySparkRuntimeError as error:
+    except (PySparkRuntimeError, Py4JError) as error:
         raise MachineError(
-            f"Spark did not start. Its own words are in {log}; "
-            "the usual causes are a JVM older than 17 and jars that could not be fetched."
+            f"Spark did not start: {_cause(error)}. Its own words are in {log}; "
+            "the usual causes are a JVM older than 17, a full disk and jars that could not be fetched."
         ) from error
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def _cause(error: Exception) -> str:
+    """The innermost cause in a Java trace, else the first line."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    exceptions = [line.strip() for line in lines if line.startswith((": ", "java.", "org."))]
+    return (causes or exceptions or lines)[-1].removeprefix(": ").rstrip(".")
 
 
 def require_java() -> None:

@@ -15,11 +15,16 @@ from factory.errors import ConfigurationError, FactoryError, MachineError
 
 errors = Console(stderr=True, soft_wrap=True, highlight=False)
 
-_DISK_FULL = "No space left on device"
+_DISK_FULL = ("No space left on device", "disk is full")  # the system's words, and SQLite's
 
 
 def translate(error: BaseException) -> FactoryError | None:
     """The error as one of ours where its cause is the machine or a setting, else None."""
+    if any(words in str(error) for words in _DISK_FULL) or getattr(error, "errno", None) == errno.ENOSPC:
+        return MachineError(
+            "The disk is full. Free room below FACTORY_HOME (factory clean drops what failed runs left), "
+            "or set FACTORY_HOME to another disk."
+        )
     if isinstance(error, FactoryError):
         return error
     if isinstance(error, ValidationError):
@@ -27,11 +32,6 @@ def translate(error: BaseException) -> FactoryError | None:
         field = "_".join(str(part) for part in first["loc"]).upper()
         return ConfigurationError(
             f"Setting FACTORY_{field} is wrong: {first['msg']}. Correct it or unset it."
-        )
-    if _DISK_FULL in str(error) or getattr(error, "errno", None) == errno.ENOSPC:
-        return MachineError(
-            "The disk is full. Free room below FACTORY_HOME (factory clean drops what failed runs left), "
-            "or set FACTORY_HOME to another disk."
         )
     if isinstance(error, PermissionError):
         return MachineError(

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import dagster as dg
+from dagster_shared.error import SerializableErrorInfo
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -138,25 +139,28 @@ def _drawn(console: Console, total: int, report: RunReport) -> Iterator[None]:
 
 
 def _failures(result: dg.ExecuteInProcessResult) -> str:
-    sentences = []
+    """What failed, an asset a line; what the whole run lacked where no asset failed."""
+    steps, others = [], []
     for event in result.all_events:
         if event.is_step_failure:
             data = event.step_failure_data
             said = data.user_failure_data.description if data.user_failure_data else None
             name = (event.step_key or "").replace("__", ".", 1)
-            sentences.append(f"{name}: {said or _last_line(data.error)}")
-    if not sentences:
-        sentences = [str(event.message) for event in result.all_events if event.is_failure]
-    return "\n".join(sentences) + f"\nThe traces are in the Dagster UI (factory ui), run {result.run_id}."
+            steps.append(f"{name}: {said or _first_cause(data.error)}")
+        elif event.is_failure:
+            others.append(_first_cause(getattr(event.event_specific_data, "error", None)))
+    return (
+        "\n".join(steps or others) + f"\nThe traces are in the Dagster UI (factory ui), run {result.run_id}."
+    )
 
 
-def _last_line(error: object) -> str:
-    """The innermost message of a serialized error."""
-    cause = getattr(error, "cause", None)
-    while cause is not None and getattr(cause, "cause", None) is not None:
-        cause = cause.cause
-    lines = str(getattr(cause or error, "message", error)).strip().splitlines()
-    return lines[0] if lines else "unknown"
+def _first_cause(error: SerializableErrorInfo | None) -> str:
+    """The message of the innermost cause of an error, without its class where the class is ours."""
+    if error is None:
+        return "no reason was recorded"
+    while error.cause is not None:
+        error = error.cause
+    return error.message.strip().removeprefix(f"factory.errors.{error.cls_name}: ")
 
 
 def _silence_logs() -> None:
