@@ -54,8 +54,8 @@ def select(definitions: dg.Definitions, selection: str) -> list[dg.AssetKey]:
     Raises ConfigurationError when it names none.
     """
     graph = definitions.resolve_asset_graph()
-    chosen = dg.AssetSelection.from_string(selection).resolve(graph)
-    together = {key for asset in graph.assets_defs if asset.keys & chosen for key in asset.keys}
+    chosen = dg.AssetSelection.from_string(selection).resolve(graph, allow_missing=True)
+    together = {key for asset in graph.assets_defs if set(asset.keys) & chosen for key in asset.keys}
     if not together:
         known = ", ".join(sorted(key.to_user_string() for key in graph.get_all_asset_keys()))
         raise ConfigurationError(f"The selection `{selection}` names no asset. The assets are {known}.")

@@ -1,0 +1,212 @@
+"""The `factory` command as a person meets it: answers, sentences and exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner, Result
+
+from factory.cli import edge, main
+from factory.errors import ConfigurationError, LakeLocked, MachineError
+from factory.lake.lineage import Lineage
+from factory.lake.lock import writing
+from factory.lake.names import TableName, filtered, raw
+from factory.lake.publish import append
+from factory.lake.schemas import FILTERED, RAW
+from factory.lake.tables import Lake
+from factory.settings import Settings
+
+LINEAGE = Lineage(asset="x", run_id="run", code_version="1")
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    """A lake with ten documents, four of them rejected, that the command works on."""
+    lake = Lake(Settings(home=tmp_path))
+    monkeypatch.setattr(main, "_settings", lambda: lake.settings)
+    documents = [
+        {
+            "doc_id": f"{number:032x}",
+            "source": "book",
+            "key": f"page {number}",
+            "text": f"text of page {number}",
+            "content_hash": f"{number}",
+            "n_bytes": 14,
+            "media_type": "text/plain",
+        }
+        for number in range(10)
+    ]
+    failing = [{"rule": "word_count", "value": 3.0, "threshold": 50.0}]
+    verdicts = [
+        {"doc_id": row["doc_id"], "kept": number > 3, "rejections": [] if number > 3 else failing}
+        for number, row in enumerate(documents)
+    ]
+    for name, schema, rows in ((raw("book"), RAW, documents), (filtered("book"), FILTERED, verdicts)):
+        lake.create(name, schema)
+        append(lake, name, schema, pa.Table.from_pylist(rows, schema=schema.columns), LINEAGE)
+    return lake
+
+
+def factory(*arguments: str) -> Result:
+    return CliRunner().invoke(main.app, list(arguments))
+
+
+def process(home: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "factory.cli.main", *arguments],
+        env=os.environ | {"FACTORY_HOME": str(home)} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_tables_lists_what_is_published(lake: Lake) -> None:
+    assert "raw.book" in factory("tables").stdout
+    listed = json.loads(factory("tables", "--json").stdout)
+    assert [(it["table"], it["rows"], it["stage"]) for it in listed] == [
+        ("raw.book", 10, "ingest"),
+        ("filtered.book", 10, "filters"),
+    ]
+
+
+def test_a_sample_is_the_same_for_the_same_seed_and_another_for_another(lake: Lake) -> None:
+    first, again = factory("sample", "raw.book", "-n", "3"), factory("sample", "raw.book", "-n", "3")
+    assert first.stdout == again.stdout
+    assert first.stdout.count("text of page") == 3
+    assert factory("sample", "raw.book", "-n", "3", "--seed", "1").stdout != first.stdout
+
+
+def test_a_sample_of_rejected_documents_shows_their_text_and_reason(lake: Lake) -> None:
+    shown = factory("sample", "filtered.book", "--rejected-by", "word_count").stdout
+    assert shown.count("word_count = 3 (limit 50)") == 4
+    assert shown.count("text of page") == 4
+
+
+def test_a_rule_that_rejected_nothing_is_named_with_those_that_did(lake: Lake) -> None:
+    result = factory("sample", "filtered.book", "--rejected-by", "mean_word_length")
+    assert result.exit_code == 8
+    assert "Rules that did: word_count" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments, code, words",
+    [
+        (("sample", "book"), 2, "namespace.name"),
+        (("sample", "row.book"), 2, "`row` is no namespace"),
+        (("sample", "raw.other"), 5, "factory materialize raw/other"),
+        (("trace", "document", "nothing"), 8, "`nothing`"),
+        (("trace", "batch", "0" * 32, "3"), 8, "no blend"),
+    ],
+)
+def test_a_wrong_name_is_one_sentence_and_its_own_exit_code(
+    lake: Lake, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    result = factory(*arguments)
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert words in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_trace_follows_a_rejected_document_to_its_reason(lake: Lake) -> None:
+    shown = factory("trace", "document", "page 2").stdout
+    assert "rejected by 1 rule(s): word_count is 3 (limit 50)" in " ".join(shown.split())
+    (plain,) = json.loads(factory("trace", "document", "page 2", "--json").stdout)
+    assert plain["outcome"] == "filtered"
+
+
+def test_clean_drops_what_failed_runs_left(lake: Lake) -> None:
+    table = lake.table(raw("book"))
+    table.manage_snapshots().create_branch(table.current_snapshot().snapshot_id, "failed_abc").commit()  # type: ignore[union-attr]
+    assert json.loads(factory("clean").stdout) == {"raw.book": ["failed_abc"]}
+    assert "Nothing to drop" in factory("clean").stdout
+
+
+def test_clean_waits_for_no_run(lake: Lake) -> None:
+    with writing(lake.settings, "a long run"):
+        result = factory("clean")
+    assert result.exit_code == LakeLocked.exit_code
+    assert "a long run" in result.stderr
+
+
+def test_an_empty_lake_says_how_to_fill_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(main, "_settings", lambda: Settings(home=tmp_path))
+    result = factory("tables")
+    assert result.exit_code == 5
+    assert "make demo" in result.stderr
+
+
+@pytest.mark.process
+def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        for command in ("ui", "serve"):
+            done = process(tmp_path, command, "--port", port)
+            assert done.returncode == MachineError.exit_code, done.stderr
+            assert port in done.stderr
+            assert "Traceback" not in done.stderr
+
+
+@pytest.mark.process
+def test_a_missing_jvm_is_one_sentence(tmp_path: Path) -> None:
+    done = process(tmp_path, "materialize", "*", PATH="/nonexistent", JAVA_HOME="")
+    assert done.returncode != 0
+    assert "needs a JVM of version 17" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.process
+def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    done = process(tmp_path / "file" / "lake", "materialize", "*")
+    assert done.returncode == MachineError.exit_code
+    assert "Set FACTORY_HOME to a folder you can write" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.process
+def test_a_second_run_on_the_lake_is_told_who_holds_it(tmp_path: Path) -> None:
+    with writing(Settings(home=tmp_path), "the first run"):
+        done = process(tmp_path, "materialize", "*")
+    assert done.returncode == LakeLocked.exit_code
+    assert "the first run" in done.stderr
+
+
+@pytest.mark.process
+def test_a_selection_of_nothing_lists_the_assets(tmp_path: Path) -> None:
+    done = process(tmp_path, "materialize", "raw/nowhere")
+    assert done.returncode == ConfigurationError.exit_code
+    assert "raw/python_code" in done.stderr
+
+
+@pytest.mark.process
+def test_a_wrong_setting_is_named(tmp_path: Path) -> None:
+    done = process(tmp_path, "tables", FACTORY_INSTALLATION_SHARE="7")
+    assert done.returncode == ConfigurationError.exit_code
+    assert "FACTORY_INSTALLATION_SHARE" in done.stderr
+
+
+def test_a_full_disk_is_recognised_in_whoever_says_it() -> None:
+    for said in ("java.io.IOException: No space left on device", "database or disk is full"):
+        known = edge.translate(RuntimeError(f"raw.x: {said}"))
+        assert isinstance(known, MachineError)
+        assert "The disk is full" in str(known)
+
+
+def test_an_error_nobody_foresaw_is_not_hidden() -> None:
+    assert edge.translate(KeyError("surprise")) is None
+
+
+def test_every_table_argument_is_checked_by_the_law() -> None:
+    with pytest.raises(ConfigurationError):
+        TableName.parse("packed")
