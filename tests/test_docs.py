@@ -1,0 +1,188 @@
+"""The pages for readers name only files, tests, commands and settings that exist; their Python is Python."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from typer.main import get_command
+
+from blender.errors import EndOfData
+from factory import errors
+from factory.cli.main import app
+from factory.lake.lineage import Lineage
+from factory.lake.names import STAGE_OF_NAMESPACE
+from factory.settings import Settings
+
+ROOT = Path(__file__).parents[1]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+IDS = [page.relative_to(ROOT).as_posix() for page in PAGES]
+every_page = pytest.mark.parametrize("page", PAGES, ids=IDS)
+
+FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"[\w.-]*(?:/[\w.-]+)*\.(?:py|pyi|rs|toml|txt|md|proto|yaml|svg|sh)")
+SETTINGS = {f"FACTORY_{name.upper()}": field for name, field in Settings.model_fields.items()}
+
+
+def fenced(page: Path, language: str | None = None) -> list[str]:
+    """The code blocks of a page, all or those of a language."""
+    return [body for of, body in FENCE.findall(page.read_text()) if language in (None, of)]
+
+
+def spans(page: Path) -> list[str]:
+    """The inline code of a page."""
+    return re.findall(r"`([^`\n]+)`", FENCE.sub("", page.read_text()))
+
+
+def commands(page: Path, name: str) -> Iterator[list[str]]:
+    """The words after `name` wherever code calls it."""
+    for code in (*spans(page), *"\n".join(fenced(page)).splitlines()):
+        for call in re.findall(rf"(?:^|[\s/;&|$]){name}((?: [\w./'*=-]+)+)", f" {code.split('#')[0]}"):
+            yield call.split()
+
+
+def anchors(page: Path) -> set[str]:
+    """The fragments that the headings of a page make."""
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def section(page: Path, heading: str) -> str:
+    """The text below a heading, up to the next one of its level."""
+    return page.read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+
+
+def defined(module: Path) -> set[str]:
+    """The names a module binds at its top level."""
+    found: set[str] = set()
+    for node in ast.parse(module.read_text()).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found |= {
+                name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)
+            }
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found |= {alias.asname or alias.name for alias in node.names}
+    return found
+
+
+@every_page
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", page.read_text())):
+        if target.startswith("https://"):
+            continue
+        path, _, fragment = target.partition("#")
+        file = page.parent / path if path else page
+        assert file.exists(), target
+        assert not fragment or fragment in anchors(file), target
+
+
+@every_page
+def test_every_file_and_folder_named_exists(page: Path) -> None:
+    for span in spans(page):
+        for word in span.split():
+            path = word.split("::")[0]
+            if FILE.fullmatch(path) or re.fullmatch(r"(?:[\w.-]+/)+", path):
+                assert (ROOT / path).exists() or (page.parent / path).exists(), path
+
+
+@every_page
+def test_every_test_named_exists(page: Path) -> None:
+    for span in spans(page):
+        path, _, name = span.partition("::")
+        if name:
+            keyword = "fn" if path.endswith(".rs") else "def"
+            assert re.search(rf"^ *{keyword} {name}\(", (ROOT / path).read_text(), re.MULTILINE), span
+
+
+@every_page
+def test_every_module_and_property_named_exists(page: Path) -> None:
+    properties = Lineage(asset="", run_id="", code_version="").to_properties()
+    for span in spans(page):
+        if re.fullmatch(r"(?:factory|blender|spark_udfs|assets|jobs)(?:\.[\w-]+)+", span):
+            path = ROOT / span.replace(".", "/")
+            files = (path, path.with_suffix(".py"), path.with_suffix(".pyi"))
+            assert span in properties or any(file.exists() for file in files), span
+
+
+@every_page
+def test_every_make_target_named_exists(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for words in commands(page, "make"):
+        assert {word for word in words if "=" not in word} <= targets, words
+
+
+@every_page
+def test_every_command_of_factory_named_exists(page: Path) -> None:
+    known = get_command(app).commands  # type: ignore[attr-defined]
+    for first, *rest in commands(page, "factory"):
+        assert first in known, first
+        if rest and first == "trace":
+            assert rest[0] in known[first].commands, rest[0]
+
+
+@every_page
+def test_every_variable_named_is_a_setting(page: Path) -> None:
+    assert set(re.findall(r"\bFACTORY_[A-Z0-9_]+", page.read_text())) <= set(SETTINGS)
+
+
+def test_every_setting_is_in_the_table_as_the_code_has_it() -> None:
+    rows = [
+        f"| `{name}` | {f'`{field.default}`' if field.default is not None else ''} | {field.description} |"
+        for name, field in SETTINGS.items()
+    ]
+    table = [line for line in section(ROOT / "README.md", "Settings").splitlines() if "`FACTORY_" in line]
+    assert table == rows
+
+
+@every_page
+def test_every_block_of_python_compiles_and_imports_what_there_is(page: Path) -> None:
+    for block in fenced(page, "python"):
+        for node in ast.walk(ast.parse(block)):
+            if isinstance(node, ast.ImportFrom):
+                module = ROOT / f"{str(node.module).replace('.', '/')}.py"
+                assert {alias.name for alias in node.names} <= defined(module), ast.unparse(node)
+
+
+def test_the_folders_are_listed_in_the_order_of_the_layers() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = [name for line in contracts[0]["layers"] for name in line.split(" | ")]
+    listed = section(ROOT / "ARCHITECTURE.md", "Folders, in import order").split("Beside the list")[0]
+    rows = "\n".join(line.split("|")[1] for line in listed.splitlines() if line.startswith("|"))
+    assert re.findall(r"`([^`]+)`", rows) == layers
+
+
+def test_every_namespace_has_its_tables_listed() -> None:
+    listed = section(ROOT / "ARCHITECTURE.md", "Tables")
+    for namespace in STAGE_OF_NAMESPACE:
+        assert f"`{namespace}`" in listed or f"| `{namespace}.<" in listed, namespace
+
+
+def test_every_exit_code_is_listed_with_its_class() -> None:
+    listed = section(ROOT / "ARCHITECTURE.md", "Errors and exit codes")
+    own = [it for it in vars(errors).values() if isinstance(it, type) and issubclass(it, errors.FactoryError)]
+    expected = [f"| {it.exit_code} | `{it.__name__}` |" for it in (*own, EndOfData)]
+    assert re.findall(r"^(\| \d+ \| `\w+` \|)", listed, re.MULTILINE) == expected
+
+
+def test_every_invariant_names_a_test_that_holds_it() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    invariants = [paragraph for paragraph in text.split("\n\n") if paragraph.startswith("**Invariant.**")]
+    assert len(invariants) == text.count("**Invariant.**") > 20
+    for invariant in invariants:
+        assert "::test_" in invariant, invariant
+
+
+def test_pictures_are_small_and_whole() -> None:
+    pictures = sorted((ROOT / "docs" / "img").glob("*.svg"))
+    assert pictures
+    for picture in pictures:
+        assert picture.stat().st_size < 200_000
+        assert ElementTree.parse(picture).getroot().tag.endswith("svg")
