@@ -167,8 +167,9 @@ def test_every_namespace_has_its_tables_listed() -> None:
 
 def test_every_exit_code_is_listed_with_its_class() -> None:
     listed = section(ROOT / "ARCHITECTURE.md", "Errors and exit codes")
-    own = [it for it in vars(errors).values() if isinstance(it, type) and issubclass(it, errors.FactoryError)]
-    expected = [f"| {it.exit_code} | `{it.__name__}` |" for it in (*own, EndOfData)]
+    base = errors.FactoryError
+    classes = [it for it in vars(errors).values() if isinstance(it, type) and issubclass(it, base)]
+    expected = [f"| {it.exit_code} | `{it.__name__}` |" for it in (*classes, EndOfData)]
     assert re.findall(r"^(\| \d+ \| `\w+` \|)", listed, re.MULTILINE) == expected
 
 
