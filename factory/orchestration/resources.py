@@ -54,7 +54,8 @@ class LakeSpark(LazyPySparkResource):
         return made
 
     def _init_session(self) -> None:
-        self._spark_session = build_session(self._settings)
+        if self._spark_session is None:
+            self._spark_session = build_session(self._settings)
 
 
 def resources(settings: Settings) -> Mapping[str, Any]:
