@@ -168,8 +168,9 @@ def test_every_namespace_has_its_tables_listed() -> None:
 def test_every_exit_code_is_listed_with_its_class() -> None:
     listed = section(ROOT / "ARCHITECTURE.md", "Errors and exit codes")
     base = errors.FactoryError
-    classes = [it for it in vars(errors).values() if isinstance(it, type) and issubclass(it, base)]
-    expected = [f"| {it.exit_code} | `{it.__name__}` |" for it in (*classes, EndOfData)]
+    found = [it for it in vars(errors).values() if isinstance(it, type) and issubclass(it, base)]
+    classes: list[type[errors.FactoryError]] = [*found, EndOfData]
+    expected = [f"| {it.exit_code} | `{it.__name__}` |" for it in classes]
     assert re.findall(r"^(\| \d+ \| `\w+` \|)", listed, re.MULTILINE) == expected
 
 
