@@ -21,6 +21,7 @@ from pathlib import Path
 import dagster as dg
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import SparkSession
 from rich.console import Console
 
 from bench.harness import Report, Row, table
@@ -32,6 +33,7 @@ from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 from factory.orchestration import progress
+from factory.orchestration.line import definitions
 from factory.settings import Settings, settings
 from factory.spark import build_session
 
@@ -59,29 +61,35 @@ class Input:
 
 def measure(console: Console) -> Report:
     """Run the line on a lake that is thrown away afterwards. Raises RunFailed, WrongAnswer."""
-    from factory.orchestration.line import definitions
-    from jobs.definitions import ASSETS
-
     with tempfile.TemporaryDirectory(prefix="bench-line-") as folder:
         embedded = {"home": Path(folder), "catalog": "sqlite", "catalog_uri": None, "warehouse": None}
-        own = settings().model_copy(update=embedded)
-        defined = definitions(ASSETS, own)
-        keys = sorted(defined.resolve_asset_graph().get_all_asset_keys())
-        console.print(f"the line on {own.installation_share:.0%} of this Python installation, in {own.home}")
-        meter = run(defined, own, keys, console)
-        console.print("checking the tables, measuring the packed sequences")
-        lake, datasets = Lake(own), datasets_of(keys)
-        report = Report([*CAVEATS, _sampling(meter), *PACKING_CAVEATS], "")
-        check(report, lake, datasets)
-        given = inputs(lake, datasets)
-        report.data = (
-            f"{own.installation_share:.0%} of this Python installation: "
-            f"{given[names.INGEST].documents:,} documents, {given[names.INGEST].n_bytes / MB:,.1f} MB"
-        )
-        add_costs(report, meter.spans, given)
-        spark = build_session(own)  # the one that is running
-        add_quality(report, spark, lake, datasets)
-        spark.stop()
+        try:
+            return _measured(settings().model_copy(update=embedded), console)
+        finally:
+            running = SparkSession.getActiveSession()
+            if running is not None:
+                running.stop()  # before its scratch is removed
+
+
+def _measured(own: Settings, console: Console) -> Report:
+    from jobs.definitions import ASSETS  # read the settings as they are when a bench runs
+
+    defined = definitions(ASSETS, own)
+    keys = sorted(defined.resolve_asset_graph().get_all_asset_keys())
+    console.print(f"the line on {own.installation_share:.0%} of this Python installation, in {own.home}")
+    meter = run(defined, own, keys, console)
+    console.print("checking the tables, measuring the packed sequences")
+    lake, datasets = Lake(own), datasets_of(keys)
+    given = inputs(lake, datasets)
+    entered = given[names.INGEST]
+    report = Report(
+        [*CAVEATS, _sampling(meter), *PACKING_CAVEATS],
+        f"{own.installation_share:.0%} of this Python installation: "
+        f"{entered.documents:,} documents, {entered.n_bytes / MB:,.1f} MB",
+    )
+    check(report, lake, datasets)
+    add_costs(report, meter.spans, given)
+    add_quality(report, build_session(own), lake, datasets)  # in the session that is running
     return report
 
 

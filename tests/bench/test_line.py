@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from io import StringIO
+from pathlib import Path
 
 import dagster as dg
+import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
-from bench.harness import Report, Row
+from bench.harness import ROOT, Report, Row, WrongAnswer
 from bench.line import MB, Input, add_costs, by_stage, check, datasets_of, inputs, run
 from bench.packing import quality_rows
 from bench.processes import ByKind, Span
 from factory.lake import names
-from factory.lake.schemas import FILTERED, RAW, REJECTED
+from factory.lake.names import TableName
+from factory.lake.schemas import FILTERED, PACKED, RAW, REJECTED, SORTED, TOKENIZED, TableSchema
 from factory.lake.tables import Lake
-from factory.orchestration.line import definitions
-from factory.orchestration.publication import Tables
-from factory.orchestration.table_asset import table_asset
+from factory.orchestration.progress import tell
 from factory.packing.metrics import PackingMetrics
 from factory.settings import Settings
 
-TEXTS = {"a": 10, "b": 100, "c": 1_000}  # document and bytes of its text
 SPANS = [
     Span("start", 5.0, ByKind(1, 4, 0), ByKind(100, 400, 0)),
     Span("packed.web", 1.0, ByKind(1, 2, 3), ByKind(100, 800, 10)),
@@ -101,55 +103,91 @@ def test_prose_without_dependencies_has_no_row_on_them() -> None:
     ]
 
 
-def two_assets(dataset: str) -> list[dg.AssetsDefinition]:
-    """`raw` with three documents and a bad record, `filtered` that keeps two of them."""
+def told(table: str, command: list[str]) -> dg.AssetsDefinition:
+    """An asset that tells of itself as a table's does, and whose work is `command`."""
+    namespace, name = table.split(".")
 
-    @table_asset(namespace="raw", name=dataset, group_name="test", schema=RAW, beside={"rejected": REJECTED})
-    def raw(context, pyspark) -> Tables:  # type: ignore[no-untyped-def]
-        documents = pyspark.spark_session.createDataFrame(
-            [(name, name, name, "", n_bytes, "text/plain") for name, n_bytes in TEXTS.items()],
-            "doc_id string, source string, key string, content_hash string, n_bytes long, media_type string",
-        )
-        bad = pyspark.spark_session.createDataFrame(
-            [("d", "d", "d", "line 4", "not_json", "No JSON.", 1_000)],
-            "doc_id string, source string, key string, place string, reason string, detail string, "
-            "n_bytes long",
-        )
-        return Tables(documents, {"rejected": bad})
+    @dg.asset(key=[namespace, name])
+    def asset() -> None:
+        tell(table, "started")
+        subprocess.run(command, check=True)
+        tell(table, "published", 1)
 
-    @table_asset(
-        namespace="filtered",
-        name=dataset,
-        group_name="test",
-        schema=FILTERED,
-        upstream={"documents": names.raw(dataset)},
-    )
-    def filtered(documents: DataFrame) -> DataFrame:
-        return documents.selectExpr("doc_id", "n_bytes > 10 AS kept")
-
-    return [raw, filtered]
+    return asset
 
 
-@pytest.mark.spark
-def test_a_real_run_is_attributed_to_its_assets(
-    spark: SparkSession, lake_settings: Settings, unique: str
-) -> None:
-    defined = definitions(two_assets(unique), lake_settings)
-    keys = sorted(defined.resolve_asset_graph().get_all_asset_keys())
-    meter = run(defined, lake_settings, keys, Console(file=StringIO()))
-    assert [span.name for span in meter.spans] == ["start", f"raw.{unique}", f"filtered.{unique}"]
-    for span in meter.spans[1:]:
-        assert 0 < span.cpu_s.jvm < 60
-        assert span.peak.jvm > 50 * MB
-    assert sum(span.cpu_s.workers for span in meter.spans) > 0  # fingerprints are computed in Python workers
+def test_a_run_has_a_span_for_every_asset_and_one_for_the_start(tmp_path: Path) -> None:
+    burn = "import time\nwhile time.process_time() < 0.4: pass"
+    assets = [
+        told("filtered.web", [sys.executable, "-I", "-S", "-c", burn]),
+        told("packed.web", [sys.executable, "-I", "-S", "-c", ""]),
+    ]
+    defined = dg.Definitions(assets=assets, executor=dg.in_process_executor)
+    keys = [key for asset in assets for key in asset.keys]
+    meter = run(defined, Settings(home=tmp_path), keys, Console(file=StringIO()))
+    spans = {span.name: span for span in meter.spans}
+    assert set(spans) == {"start", "filtered.web", "packed.web"}
+    assert meter.spans[0].name == "start"
+    assert spans["filtered.web"].cpu_s.total - spans["packed.web"].cpu_s.total > 0.2
+    assert datasets_of(keys) == ["web"]
 
-    lake = Lake(lake_settings)
-    assert datasets_of(keys) == [unique]
-    assert inputs(lake, [unique]) == {
-        "ingest": Input(4, 1_110 + 1_000),
-        "filters": Input(3, 1_110),
-        "dedup": Input(2, 1_100),
+
+def write(lake: Lake, name: TableName, schema: TableSchema, rows: list[dict[str, object]]) -> None:
+    """Publish rows; a required column they lack is empty text or zero."""
+    empty = {
+        column.name: "" if column.type == "string" else 0 for column in schema.columns if not column.nullable
     }
+    table = pa.Table.from_pylist([empty | row for row in rows], schema=schema.columns)
+    lake.create(name, schema).append(table)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    """`web`: documents of 10, 100 and 1,000 bytes, of which the larger two are kept, and a bad record."""
+    made = Lake(Settings(home=tmp_path))
+    sizes = {"a": 10, "b": 100, "c": 1_000}
+    write(made, names.raw("web"), RAW, [{"doc_id": it, "n_bytes": n} for it, n in sizes.items()])
+    write(made, names.rejected("web"), REJECTED, [{"doc_id": "d", "n_bytes": 5}])
+    write(made, names.filtered("web"), FILTERED, [{"doc_id": it, "kept": n > 10} for it, n in sizes.items()])
+    return made
+
+
+def test_the_input_of_a_stage_is_the_text_it_is_given(lake: Lake) -> None:
+    given = {"ingest": Input(4, 1_115), "filters": Input(3, 1_110), "dedup": Input(2, 1_100)}
+    assert inputs(lake, ["web"]) == given
+    write(lake, names.deduplicated("web"), RAW, [{"doc_id": "c", "n_bytes": 1_000}])
+    later = dict.fromkeys(("models", "packing"), Input(1, 1_000))
+    assert inputs(lake, ["web"]) == given | later
+    write(lake, names.in_order("web"), SORTED, [{"doc_id": "c", "n_bytes": 1_000}])
+    assert inputs(lake, ["web"]) == given | later | {"depsort": Input(1, 1_000)}
+
+
+def test_a_lost_document_is_a_wrong_answer(lake: Lake) -> None:
+    write(lake, names.deduplicated("web"), RAW, [{"doc_id": it} for it in ("b", "c")])
+    write(lake, names.packed("web"), PACKED, [{"tokens": b"", "segments": []}])
+    write(lake, names.tokenized("web"), TOKENIZED, [{"doc_id": "b", "tokens": b""}])
+    with pytest.raises(WrongAnswer, match=r"tokenized\.web has every document of deduplicated\.web"):
+        check(Report([], ""), lake, ["web"])
+    write(lake, names.tokenized("web"), TOKENIZED, [{"doc_id": "c", "tokens": b""}])
     report = Report([], "")
-    check(report, lake, [unique])
-    assert report.answers == [f"filtered.{unique} has every document of raw.{unique} once"]
+    check(report, lake, ["web"])
+    assert len(report.answers) == 2
+    write(lake, names.filtered("web"), FILTERED, [{"doc_id": "a", "kept": True}])
+    with pytest.raises(WrongAnswer, match=r"filtered\.web has every document of raw\.web once"):
+        check(Report([], ""), lake, ["web"])
+
+
+def test_packing_needs_a_lake_with_something_packed(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench", "packing"],
+        env=os.environ | {"FACTORY_HOME": str(tmp_path)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 5
+    assert done.stderr.splitlines() == [
+        f"The lake in {tmp_path} has nothing packed. Run the line: make demo."
+    ]
+    assert done.stdout == ""

@@ -1,4 +1,8 @@
-"""CPU and memory of real processes: children that burn, end, and are reaped."""
+"""CPU and memory of real processes: children that burn, end, and are reaped.
+
+The test process may have an idle Spark of its own below it, so figures of the JVM and its workers are
+compared with what they were before.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,7 @@ def burn(seconds):
     while time.process_time() < end:
         pass
 """
+CLOCK_S = 0.03  # what the kernel's clock, in hundredths, may miss in a few readings
 STARTUP_S = 0.15  # CPU seconds an interpreter takes to start, and more
 
 
@@ -34,6 +39,13 @@ def talking(command: list[str]) -> Iterator[subprocess.Popen[str]]:
     """A process one talks to line by line; it is ended by the end of its input."""
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         yield process
+
+
+def java(folder: Path) -> str:
+    """An interpreter whose process is called `java`."""
+    program = folder / "java"
+    program.symlink_to(Path(sys.executable).resolve())
+    return str(program)
 
 
 def hear(process: subprocess.Popen[str], word: str) -> None:
@@ -55,8 +67,8 @@ def test_a_child_that_came_and_went_between_two_borders_is_not_lost() -> None:
         time.sleep(0.1)
     start, burning, idle = meter.spans
     assert (start.name, burning.name, idle.name) == ("start", "burning", "idle")
-    assert 0.4 <= burning.cpu_s.driver < 0.4 + 2 * STARTUP_S
-    assert idle.cpu_s.total < 0.1
+    assert 0.4 - CLOCK_S <= burning.cpu_s.driver < 0.4 + 2 * STARTUP_S
+    assert idle.cpu_s.driver < 0.1
     assert burning.wall_s >= 0.4
 
 
@@ -69,15 +81,13 @@ def test_time_of_a_living_child_is_counted_once_also_when_it_is_reaped_later() -
             meter.begin("reaped")
         meter.begin("after")
     _, alive, reaped, after = meter.spans
-    assert alive.cpu_s.driver >= 0.29
+    assert alive.cpu_s.driver >= 0.3 - CLOCK_S
     assert reaped.cpu_s.driver < STARTUP_S
     assert abs(after.cpu_s.driver) < STARTUP_S
 
 
 def test_the_jvm_and_its_workers_are_told_apart(tmp_path: Path) -> None:
     """A process called `java` stands for the JVM; one worker it has reaped, one is still alive."""
-    java = tmp_path / "java"
-    java.symlink_to(Path(sys.executable).resolve())
     code = """
 import subprocess
 python, ended, living = sys.argv[1:]
@@ -91,42 +101,69 @@ worker.communicate()
 """
     ended = BURN + "burn(0.5)"
     living = BURN + "burn(0.3); print('burnt', flush=True); sys.stdin.readline()"
-    command = python(code, sys.executable, ended, living, program=str(java))
-    with Meter() as meter:
+    command = python(code, sys.executable, ended, living, program=java(tmp_path))
+    with Meter(sample_s=0.05) as meter:
         meter.begin("work")
         with talking(command) as jvm:
             hear(jvm, "ready")
             meter.begin("rest")
             say(jvm)
     work = meter.spans[1].cpu_s
-    assert 0.2 <= work.jvm < 0.2 + STARTUP_S
-    assert 0.79 <= work.workers < 0.8 + 3 * STARTUP_S
+    assert 0.2 - CLOCK_S <= work.jvm < 0.2 + 3 * STARTUP_S  # less than with either worker's
+    assert 0.8 - CLOCK_S <= work.workers < 0.8 + 3 * STARTUP_S
     assert work.driver < 0.2
-    assert meter.spans[1].peak.jvm > 0
-    assert meter.spans[1].peak.workers > 0
+    assert meter.spans[1].peak.jvm > meter.spans[0].peak.jvm
+    assert meter.spans[1].peak.workers > meter.spans[0].peak.workers
 
 
 def test_the_peak_belongs_to_the_span_that_held_the_memory() -> None:
     megabyte = 1_000_000
     code = f"held = bytearray(b'x') * {100 * megabyte}; print('held', flush=True); sys.stdin.readline()"
-    with Meter() as meter:
-        time.sleep(0.3)
+    with Meter(sample_s=0.05) as meter:
+        time.sleep(0.2)
         meter.begin("holding")
         with talking(python(code)) as child:
             hear(child, "held")
-            time.sleep(0.5)
+            time.sleep(0.3)
         meter.begin("after")
         time.sleep(0.3)
-    before, holding, after = (span.peak.total for span in meter.spans)
+    before, holding, after = (span.peak.driver for span in meter.spans)
     assert holding >= before + 95 * megabyte
     assert after <= holding - 95 * megabyte
 
 
+def test_a_child_the_jvm_is_just_spawning_is_not_counted_beside_it(tmp_path: Path) -> None:
+    """It has been forked and is not yet another program: its memory is the JVM's."""
+    code = """
+import os
+held = bytearray(b'x') * 50_000_000
+child = os.fork()
+if child == 0:
+    sys.stdin.readline()
+    os._exit(0)
+print("forked", flush=True)
+os.waitpid(child, 0)
+"""
+    with Meter(sample_s=0.05) as meter:
+        time.sleep(0.2)
+        before = meter.spans[0].peak
+        meter.begin("starting")
+        with talking(python(code, program=java(tmp_path))) as jvm:
+            hear(jvm, "forked")
+            meter.begin("spawning")
+            time.sleep(0.3)
+            meter.begin("after")
+            say(jvm)
+    spawning = meter.spans[2].peak
+    assert spawning.jvm >= before.jvm + 45_000_000
+    assert spawning.workers < before.workers + 10_000_000  # the child's half of the pages is 25 MB
+
+
 def test_what_sampling_costs_is_in_no_span() -> None:
-    with Meter() as meter:
+    with Meter(sample_s=0.01) as meter:
         time.sleep(1.0)
-    assert meter.own_cpu_s > 0
-    assert meter.spans[0].cpu_s.driver < 0.1
+    assert meter.own_cpu_s > 0.02
+    assert meter.spans[0].cpu_s.driver < meter.own_cpu_s + 0.02
 
 
 def test_spans_add_seconds_and_keep_the_higher_peak() -> None:
