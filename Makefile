@@ -49,7 +49,7 @@ proto: setup ## Generate the gRPC code from the .proto files
 bench: setup ## Measure (NAME=line)
 	@$(BIN)/python -m bench $(NAME)
 
-clean: ## Remove the lake and the build (not the environment, not the cache)
+clean: ## Remove the default lake and the native build (not the environment, not the cache)
 	rm -rf .factory native/target
 
 prerequisites:

@@ -141,7 +141,6 @@ def inputs(lake: Lake, datasets: Iterable[str]) -> dict[str, Input]:
         if not lake.exists(names.deduplicated(dataset)):
             continue
         remaining = lake.read(names.deduplicated(dataset), ["n_bytes"])
-        add(names.MODELS, remaining)
         add(names.PACKING, remaining)
         if lake.exists(names.in_order(dataset)):
             add(names.DEPSORT, remaining)

@@ -1,6 +1,6 @@
 """A Blender's client: define blends, and iterate over the steps of one from any offset.
 
-    with BlenderClient("127.0.0.1:8765") as blender:
+    with BlenderClient("127.0.0.1:50051") as blender:
         blend = blender.create([Source("packed.code", weight=6), Source("packed.prose", weight=2)], seed=7)
         for batch in blender.fetch(blend.id, offset=0, steps=1000):
             train(batch.tokens, batch.cu_seqlens, batch.position_ids)

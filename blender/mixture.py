@@ -1,9 +1,9 @@
 """Which source every row of a blend comes from, and which of its rows: counts in closed form at any offset.
 
-Event-time merge (`research/algorithms.md` 10). Source s, of weight w_s rows in a step of w, "happens" at
-the times at which w_s x passes j + 1/2 (x in steps); a blend is all events in order of time, ties in the
-order of the sources. With whole weights the times of a step lie strictly inside it, so every step has
-exactly w_s rows of source s and the order within a step repeats:
+Event-time merge, which is stride scheduling (Waldspurger, 1995) without its state. Source s, of weight
+w_s rows in a step of w, "happens" at the times at which w_s x passes j + 1/2 (x in steps); a blend is all
+events in order of time, ties in the order of the sources. With whole weights the times of a step lie
+strictly inside it, so every step has exactly w_s rows of source s and the order within a step repeats:
 
     weights 3, 1      source 0 at 1/6 3/6 5/6, source 1 at 1/2      step: 0 0 1 0 | 0 0 1 0 | ...
 

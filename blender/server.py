@@ -136,7 +136,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to bind (default %(default)s)")
     parser.add_argument(
-        "--port", type=int, default=8765, help="port to bind, 0 for any (default %(default)s)"
+        "--port", type=int, default=50051, help="port to bind, 0 for any (default %(default)s)"
     )
     parser.add_argument("--address-file", type=Path, help="write the bound address into this file")
     parser.add_argument("--allow-remote", action="store_true", help="bind addresses other machines can reach")

@@ -1,6 +1,6 @@
 """The order in which an epoch reads a source: a keyed permutation of 0 .. n-1 that is never stored.
 
-A Feistel network on a domain just above n, walked until it falls below n (`research/algorithms.md` 9): any
+A Feistel network on a domain just above n, walked until it falls below n (Black and Rogaway, 2002): any
 position is looked up by itself, in either direction, at a cost that does not depend on n. The halves have
 unequal width where needed, so that the domain is less than twice n. Up to 256 rows a Feistel network is too
 regular: there the permutation is written out, items sorted by keyed random words.

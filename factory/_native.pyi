@@ -95,7 +95,12 @@ def idf_steps(document_frequency: int, n_documents: int) -> int:
     """The idf of one token in steps of 1/16, 1 to 255."""
 
 def sign_texts(
-    texts: pa.StringArray | pa.LargeStringArray, idf: bytes, kind: str, values: int, seed: int, max_distinct: int
+    texts: pa.StringArray | pa.LargeStringArray,
+    idf: bytes,
+    kind: str,
+    values: int,
+    seed: int,
+    max_distinct: int,
 ) -> pa.RecordBatch:
     """The LPMH signature of each text: (signature binary, n_tokens int64, n_distinct int64).
 

@@ -52,7 +52,9 @@ class Settings(BaseSettings):
         if self.catalog != "sqlite" and not self.catalog_uri:
             raise ValueError(f"FACTORY_CATALOG is `{self.catalog}`: set FACTORY_CATALOG_URI to its address")
         if self.catalog != "sqlite" and not self.warehouse:
-            raise ValueError(f"FACTORY_CATALOG is `{self.catalog}`: set FACTORY_WAREHOUSE to a folder all share")
+            raise ValueError(
+                f"FACTORY_CATALOG is `{self.catalog}`: set FACTORY_WAREHOUSE to a folder all share"
+            )
         return self
 
     @property

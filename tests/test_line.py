@@ -180,14 +180,11 @@ def test_every_figure_of_the_summary_follows_from_the_tables(lake: Lake, spark: 
         packed = one(f"SELECT count(*) FROM lake.packed.{dataset}")
         assert (stages[f"raw.{dataset}"].rows_in, stages[f"raw.{dataset}"].rows_out) == (raw + bad, raw)
         assert (stages[f"filtered.{dataset}"].rows_in, stages[f"filtered.{dataset}"].rows_out) == (raw, kept)
-        assert (stages[f"deduplicated.{dataset}"].rows_in, stages[f"deduplicated.{dataset}"].rows_out) == (
-            kept,
-            stay,
-        )
+        deduplicated = stages[f"deduplicated.{dataset}"]
+        assert (deduplicated.rows_in, deduplicated.rows_out) == (kept, stay)
         assert stages[f"packed.{dataset}"].rows_out == packed == found.packing[dataset].sequences
-        rules = spark.sql(
-            f"SELECT r.rule, count(*) n FROM (SELECT explode(rejections) r FROM lake.filtered.{dataset}) GROUP BY 1"
-        ).collect()
+        exploded = f"SELECT explode(rejections) r FROM lake.filtered.{dataset}"
+        rules = spark.sql(f"SELECT r.rule, count(*) n FROM ({exploded}) GROUP BY 1").collect()
         assert found.rejections[dataset] == {row.rule: row.n for row in rules}
         reasons = spark.sql(
             f"SELECT reason, count(*) n FROM lake.raw.{dataset}_rejected GROUP BY 1"

@@ -38,7 +38,7 @@ def materialize(
     selection: Annotated[
         str,
         typer.Argument(
-            help="Assets in Dagster's selection syntax: '*', raw/python_code, +packed/python_code."
+            help="Assets in Dagster's selection syntax: '*', raw/web, '*packed/web' (with all upstream)."
         ),
     ],
     changed: Annotated[

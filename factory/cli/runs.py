@@ -28,6 +28,8 @@ from factory.orchestration.instance import open_instance
 from factory.orchestration.resources import REUSE_TAG
 from factory.settings import Settings
 
+_OURS = ("factory.errors.", "blender.errors.")  # how the message of a serialized error begins
+
 
 class RunFailed(FactoryError):
     """A run ended with failed assets or checks; the message names each with its sentence."""
@@ -155,12 +157,13 @@ def _failures(result: dg.ExecuteInProcessResult) -> str:
 
 
 def _first_cause(error: SerializableErrorInfo | None) -> str:
-    """The message of the innermost cause of an error, without its class where the class is ours."""
+    """The sentence of the first error of ours among the causes, else the message of the innermost."""
     if error is None:
         return "no reason was recorded"
-    while error.cause is not None:
+    while not error.message.startswith(_OURS) and error.cause is not None:
         error = error.cause
-    return error.message.strip().removeprefix(f"factory.errors.{error.cls_name}: ")
+    message = error.message.strip()
+    return message.partition(": ")[2] if message.startswith(_OURS) else message
 
 
 def _silence_logs() -> None:

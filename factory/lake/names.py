@@ -11,14 +11,13 @@ from dataclasses import dataclass
 
 from factory.errors import ConfigurationError
 
-INGEST, FILTERS, CLUSTERS, DEDUP, DEPSORT, PACKING, MODELS = (
+INGEST, FILTERS, CLUSTERS, DEDUP, DEPSORT, PACKING = (
     "ingest",
     "filters",
     "clusters",
     "dedup",
     "depsort",
     "packing",
-    "models",
 )
 
 STAGE_OF_NAMESPACE = {
@@ -31,7 +30,7 @@ STAGE_OF_NAMESPACE = {
     "deduplicated": DEDUP,
     "depsort": DEPSORT,
     "sorted": DEPSORT,
-    "models": MODELS,
+    "models": PACKING,  # the tokenizer is trained by the stage that uses it
     "tokenized": PACKING,
     "packed": PACKING,
     "synthesis": "synthesis",

@@ -102,9 +102,12 @@ class Lake:
 
     def _create(self, name: TableName, schema: TableSchema) -> Table:
         properties = _PROPERTIES | schema.properties
-        with self.catalog.create_table_transaction(
-            name.identifier, schema.columns, partition_spec=PartitionSpec(), properties=properties
-        ) as transaction, transaction.update_spec() as update:
+        with (
+            self.catalog.create_table_transaction(
+                name.identifier, schema.columns, partition_spec=PartitionSpec(), properties=properties
+            ) as transaction,
+            transaction.update_spec() as update,
+        ):
             for column in schema.partition_by:
                 update.add_field(column, IdentityTransform(), column)
         return self.table(name)

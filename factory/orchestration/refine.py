@@ -86,6 +86,7 @@ def _filters(dataset: str, chosen: Sequence[Rule], group_name: str) -> Assets:
         group_name=group_name,
         schema=schemas.signals_schema([rule.name for rule in chosen]),
         upstream={"documents": names.raw(dataset)},
+        config={"rules": [rule.name for rule in chosen]},
     )
     def signals(documents: DataFrame) -> DataFrame:
         """Every measured value of every document."""
