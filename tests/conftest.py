@@ -17,6 +17,11 @@ from factory.spark import build_session
 ROOT = Path(__file__).parents[1]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start the tests that take minutes first, so that no worker is left alone with one at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 @pytest.fixture(scope="session")
 def lake_settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """The settings of the test process's own embedded lake."""

@@ -64,6 +64,7 @@ def contents(home: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.long
 @pytest.mark.process
 @pytest.mark.timeout(600)
 def test_a_killed_run_publishes_nothing_half_and_the_next_finishes(tmp_path: Path) -> None:

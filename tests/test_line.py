@@ -26,7 +26,7 @@ from factory.settings import Settings
 from factory.trace import find_ids, trace_documents
 from tests.small_line import CODE, PACKING, PROSE, materialize, write_corpus
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 DATASETS = (CODE, PROSE)
 GROUP = {CODE: "small_code", PROSE: "small_prose"}
 PER_OUTCOME = 50
