@@ -24,7 +24,7 @@ def python_prose(context, ingests) -> Tables:  # type: ignore[no-untyped-def]
     return Tables(found.documents, {"rejected": found.rejected}, release=found.release)
 
 
-DUPLICATES = dedup_group("prose", ["python_prose"], kind="prose")
+DUPLICATES = dedup_group("prose", ["python_prose"], kind="prose", group_name=GROUP)
 
 ASSETS = [
     python_prose,
