@@ -22,6 +22,7 @@ from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.update import (
     AssertRefSnapshotId,
     RemoveSnapshotRefUpdate,
+    SetPropertiesUpdate,
     SetSnapshotRefUpdate,
     TableUpdate,
 )
@@ -72,18 +73,15 @@ def publish(lake: Lake, audit: Audit, properties: dict[str, str] | None = None) 
 
     Raises PublishConflict when main has moved since the audit began.
     """
-    table = lake.table(audit.table)
-    sealed = head(table, audit.branch)
+    sealed = head(lake.table(audit.table), audit.branch)
     assert sealed is not None, f"{audit.branch} of {audit.table} was never written"
-    _commit(
-        lake,
-        audit,
+    updates: list[TableUpdate] = [
         SetSnapshotRefUpdate(ref_name=MAIN_BRANCH, type=SnapshotRefType.BRANCH, snapshot_id=sealed),
         RemoveSnapshotRefUpdate(ref_name=audit.branch),
-    )
-    if properties and any(table.properties.get(key) != value for key, value in properties.items()):
-        with lake.table(audit.table).transaction() as transaction:
-            transaction.set_properties(properties)
+    ]
+    if properties:
+        updates.append(SetPropertiesUpdate(updates=properties))
+    _commit(lake, audit, *updates)
     return lake.published_at(audit.table, sealed)
 
 

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from factory.errors import TableNotFound
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
-from factory.lake.publish import Audit, publish, seal, set_aside
+from factory.lake.publish import Audit, drop_branches, publish, seal, set_aside
 from factory.lake.schemas import TableSchema
 from factory.lake.tables import Published
 from factory.lake_spark import audit as spark_audit
@@ -86,18 +86,7 @@ def materialize(
     try:
         made = function()
         tables = made if isinstance(made, Tables) else Tables(made)
-        audits = _write(spark, run, declared, tables)
-        tell(str(declared.table), "written")
-        yield from _check(spark, run, declared, audits)
-        lineage = Lineage(
-            asset=str(declared.table),
-            run_id=run.run_id,
-            code_version=declared.code_version,
-            config=declared.config,
-            upstream={table: published.snapshot_id for table, published in upstream.items()},
-        )
-        published = _publish(spark, run, declared, audits, lineage, tables.properties)
-        tables.release()
+        published = yield from _write_audit_publish(spark, run, declared, tables, upstream)
     except BaseException:
         tell(str(declared.table), "failed")
         raise
@@ -109,6 +98,35 @@ def materialize(
             rows = read_at(spark, result.table, result.snapshot_id)
             extra["chart"] = dg.MetadataValue.md(declared.chart(rows))
         yield _result(result, extra)
+
+
+def _write_audit_publish(
+    spark: SparkSession,
+    run: LakeRun,
+    declared: Declaration,
+    tables: Tables,
+    upstream: dict[str, Published],
+) -> Generator[dg.AssetCheckResult, None, list[Published]]:
+    """Steps 2 to 4; an error drops the branches that were begun, but for those a failed check keeps."""
+    audits: dict[TableName, Audit] = {}
+    try:
+        _write(spark, run, declared, tables, audits)
+        tell(str(declared.table), "written")
+        yield from _check(spark, run, declared, audits)
+        lineage = Lineage(
+            asset=str(declared.table),
+            run_id=run.run_id,
+            code_version=declared.code_version,
+            config=declared.config,
+            upstream={table: published.snapshot_id for table, published in upstream.items()},
+        )
+        return _publish(spark, run, declared, audits, lineage, tables.properties)
+    except BaseException:
+        for audit in audits.values():
+            drop_branches(run.lake, audit.table, audit.branch)
+        raise
+    finally:
+        tables.release()
 
 
 def _unchanged(run: LakeRun, declared: Declaration, upstream: dict[str, Published]) -> list[Published] | None:
@@ -133,12 +151,19 @@ def _unchanged(run: LakeRun, declared: Declaration, upstream: dict[str, Publishe
 
 
 def _write(
-    spark: SparkSession, run: LakeRun, declared: Declaration, tables: Tables
-) -> dict[TableName, Audit]:
-    """Write every output to its branch, the main table first, since others may derive from what it holds."""
-    audits: dict[TableName, Audit] = {}
+    spark: SparkSession,
+    run: LakeRun,
+    declared: Declaration,
+    tables: Tables,
+    audits: dict[TableName, Audit],
+) -> None:
+    """Write every output to its branch, the main table first, since others may derive from what it holds.
+
+    A branch is noted in `audits` as soon as it is begun.
+    """
     for output in reversed(declared.outputs):
         audit = spark_audit.begin(spark, run.lake, output.table, output.schema, run.run_id)
+        audits[output.table] = audit
         if output.table == declared.table:
             rows = tables.rows
         else:
@@ -150,8 +175,6 @@ def _write(
                 else beside(spark_audit.read_branch(spark, run.lake, main))
             )
         spark_audit.replace_rows(rows, audit, output.schema, run.run_id)
-        audits[output.table] = audit
-    return audits
 
 
 def _check(

@@ -157,6 +157,22 @@ def test_tables_written_beside_are_published_with_the_main_one(
     assert released == [True]
 
 
+@pytest.mark.spark
+def test_an_asset_that_raises_leaves_no_branch_and_releases_what_it_held(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
+    released: list[bool] = []
+
+    @table_asset(namespace="dedup", name=unique, group_name="test", schema=COMPONENTS)
+    def made(context, pyspark) -> Tables:  # type: ignore[no-untyped-def]
+        frame = pyspark.spark_session.sql("SELECT raise_error('spoiled') doc_id, '1' component")
+        return Tables(frame, release=lambda: released.append(True))
+
+    assert not run(lake_settings, made).success
+    assert list(Lake(lake_settings).table(TableName("dedup", unique)).metadata.refs) == []
+    assert released == [True]
+
+
 def test_a_check_on_an_undeclared_column_is_refused_at_decoration(unique: str) -> None:
     with pytest.raises(ConfigurationError, match="`absent`"):
         source(unique, [], checks=[holds("present", "absent > 1", "absent")])
