@@ -64,6 +64,16 @@ def test_main_shows_nothing_until_it_is_published(spark: SparkSession, lake: Lak
 
 
 @pytest.mark.spark
+def test_rows_and_table_properties_are_published_in_one_commit(
+    spark: SparkSession, lake: Lake, table: TableName
+) -> None:
+    audit = write(spark, lake, table, "aaaa", "x")
+    before = len(lake.table(table).metadata.metadata_log)
+    publish(lake, audit, {"factory.width": "4"})
+    assert len(lake.table(table).metadata.metadata_log) == before + 1  # a kill finds no table between them
+
+
+@pytest.mark.spark
 def test_a_full_refresh_replaces_rows_even_by_none(spark: SparkSession, lake: Lake, table: TableName) -> None:
     publish(lake, write(spark, lake, table, "aaaa", "x", "y"))
     publish(lake, write(spark, lake, table, "bbbb", "z"))
