@@ -28,8 +28,8 @@ use arrow_data::ArrayData;
 use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+
+mod reunion;
 
 /// One chunk: documents in order of (repository, place), and which of them depend on which.
 #[derive(Debug)]
@@ -109,7 +109,7 @@ impl Chunk {
 pub fn plan(chunk: &Chunk, slack: f64) -> Vec<Piece> {
     let runs = runs(chunk);
     let labels = fill(chunk, &runs);
-    let labels = reunite(chunk, &labels, slack);
+    let labels = reunion::reunite(chunk, &labels, slack);
     place(chunk, &labels)
 }
 
@@ -245,103 +245,6 @@ fn joined(chunk: &Chunk, runs: &[u32]) -> Vec<u32> {
         .collect()
 }
 
-/// Step 3: labels after joining as many pieces as the slack allows.
-fn reunite(chunk: &Chunk, labels: &[u32], slack: f64) -> Vec<u32> {
-    let merges = merges(chunk, labels);
-    let whole: u64 = chunk
-        .lengths
-        .iter()
-        .map(|&length| full_chunks(length, chunk.capacity))
-        .sum();
-    let tokens: u64 = chunk.lengths.iter().sum();
-    let least = tokens.div_ceil(u64::from(chunk.capacity));
-    let allowed = (least as f64 * (1.0 + slack)) as u64;
-    let allowed = allowed.saturating_sub(whole).max(u64::from(chunk.fit(labels).1));
-    let after = |n_merges: usize| -> Vec<u32> {
-        let mut parents: Vec<u32> = (0..chunk.n_documents() as u32).collect();
-        for &(a, b) in &merges[..n_merges] {
-            unite(&mut parents, a, b);
-        }
-        labels.iter().map(|&label| root(&mut parents, label)).collect()
-    };
-    let (mut low, mut high) = (0, merges.len());
-    while low < high {
-        let middle = low.midpoint(high + 1);
-        if u64::from(chunk.fit(&after(middle)).1) <= allowed {
-            low = middle
-        } else {
-            high = middle - 1
-        }
-    }
-    after(low)
-}
-
-/// Joins of two pieces each that still fit a sequence, best first: most dependencies squared over the
-/// product of the sizes. Of every two joined pieces the one with more neighbours keeps its name.
-fn merges(chunk: &Chunk, labels: &[u32]) -> Vec<(u32, u32)> {
-    let mut sizes = chunk.sizes(labels);
-    let mut neighbours: Vec<BTreeMap<u32, u32>> = vec![BTreeMap::new(); chunk.n_documents()];
-    for &(dependent, dependency) in &chunk.edges {
-        let (a, b) = (labels[dependent as usize], labels[dependency as usize]);
-        if a != b {
-            *neighbours[a as usize].entry(b).or_default() += 1;
-            *neighbours[b as usize].entry(a).or_default() += 1;
-        }
-    }
-    // Positive floats are ordered as their bits are.
-    let gain = |sizes: &[u32], a: u32, b: u32, edges: u32| -> u64 {
-        (f64::from(edges).powi(2) / (f64::from(sizes[a as usize]) * f64::from(sizes[b as usize]))).to_bits()
-    };
-    let fits = |sizes: &[u32], a: u32, b: u32| {
-        u64::from(sizes[a as usize]) + u64::from(sizes[b as usize]) <= u64::from(chunk.capacity)
-    };
-    let mut heap = BinaryHeap::new();
-    for (a, edges_of) in neighbours.iter().enumerate() {
-        let a = a as u32;
-        for (&b, &edges) in edges_of.range(a + 1..) {
-            if fits(&sizes, a, b) {
-                heap.push((gain(&sizes, a, b, edges), Reverse((a, b))));
-            }
-        }
-    }
-    let mut merges = Vec::new();
-    while let Some((bits, Reverse((a, b)))) = heap.pop() {
-        let Some(&edges) = neighbours[a as usize].get(&b) else {
-            continue;
-        };
-        if !fits(&sizes, a, b) {
-            continue;
-        }
-        // A piece that has grown since is worth less now; one that is worth more is in the heap again.
-        let now = gain(&sizes, a, b, edges);
-        if now < bits {
-            heap.push((now, Reverse((a, b))));
-            continue;
-        }
-        let (a, b) = if neighbours[a as usize].len() < neighbours[b as usize].len() {
-            (b, a)
-        } else {
-            (a, b)
-        };
-        merges.push((a, b));
-        sizes[a as usize] += sizes[b as usize];
-        neighbours[a as usize].remove(&b);
-        for (c, edges) in std::mem::take(&mut neighbours[b as usize]) {
-            if c == a {
-                continue;
-            }
-            neighbours[c as usize].remove(&b);
-            let both = neighbours[a as usize].get(&c).copied().unwrap_or(0) + edges;
-            neighbours[a as usize].insert(c, both);
-            neighbours[c as usize].insert(a, both);
-            if fits(&sizes, a, c) {
-                heap.push((gain(&sizes, a, c, both), Reverse((a.min(c), a.max(c)))));
-            }
-        }
-    }
-    merges
-}
-
 fn root(parents: &mut [u32], mut document: u32) -> u32 {
     while parents[document as usize] != document {
         let above = parents[parents[document as usize] as usize];
@@ -456,147 +359,4 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn chunks() -> impl Strategy<Value = (Chunk, u32)> {
-        (2u32..60, 0usize..60).prop_flat_map(|(capacity, n)| {
-            (
-                Just(capacity),
-                prop::collection::vec(0u64..80, n),
-                prop::collection::vec(prop::bool::weighted(0.2), n),
-                prop::collection::vec(
-                    (0..n.max(1) as u32, 0..n.max(1) as u32),
-                    if n == 0 { 0..1 } else { 0..150 },
-                ),
-            )
-                .prop_map(|(capacity, lengths, begins, edges)| {
-                    let repositories: Vec<i64> = begins
-                        .iter()
-                        .scan(0, |r, &b| {
-                            *r += i64::from(b);
-                            Some(*r)
-                        })
-                        .collect();
-                    let edges: Vec<(u32, u32)> = if lengths.is_empty() { Vec::new() } else { edges };
-                    (Chunk::new(lengths, &repositories, &edges, capacity), capacity)
-                })
-        })
-    }
-
-    fn visible(chunk: &Chunk, pieces: &[Piece]) -> usize {
-        let mut rest = vec![u32::MAX; chunk.n_documents()];
-        for piece in pieces {
-            rest[piece.document as usize] = piece.sequence; // pieces of a document: its last stands last
-        }
-        for piece in pieces
-            .iter()
-            .filter(|p| u64::from(p.length) < u64::from(chunk.capacity))
-        {
-            rest[piece.document as usize] = piece.sequence;
-        }
-        chunk
-            .edges
-            .iter()
-            .filter(|&&(a, b)| rest[a as usize] == rest[b as usize])
-            .count()
-    }
-
-    fn n_sequences(pieces: &[Piece]) -> usize {
-        pieces.iter().map(|p| p.sequence as usize + 1).max().unwrap_or(0)
-    }
-
-    /// The most dependencies any cutting of the whole order can leave visible, by trying all cuts.
-    fn best_cut(chunk: &Chunk) -> u32 {
-        let n = chunk.n_documents();
-        let mut best = 0;
-        for cuts in 0u32..1 << n.saturating_sub(1) {
-            let mut labels = vec![0u32; n];
-            for i in 1..n {
-                let forced = chunk.starts.contains(&i);
-                labels[i] = labels[i - 1] + u32::from(forced || cuts >> (i - 1) & 1 == 1);
-            }
-            if chunk.sizes(&labels).iter().all(|&size| size <= chunk.capacity) {
-                best = best.max(chunk.visible(&labels).iter().sum());
-            }
-        }
-        best
-    }
-
-    proptest! {
-        #[test]
-        fn every_token_is_placed_once_and_no_sequence_overflows((chunk, capacity) in chunks(), slack in 0.0..0.1f64) {
-            for pieces in [plan(&chunk, slack), next_fit(&chunk)] {
-                let mut tokens = vec![0u64; chunk.n_documents()];
-                let mut used = vec![0u64; n_sequences(&pieces)];
-                for piece in &pieces {
-                    tokens[piece.document as usize] += u64::from(piece.length);
-                    used[piece.sequence as usize] += u64::from(piece.length);
-                }
-                prop_assert_eq!(&tokens, &chunk.lengths);
-                prop_assert!(used.iter().all(|&u| 0 < u && u <= u64::from(capacity)));
-            }
-        }
-
-        #[test]
-        fn no_less_is_visible_than_with_next_fit_and_no_more_sequences_than_slack((chunk, _) in chunks(), slack in 0.0..0.1f64) {
-            let pieces = plan(&chunk, slack);
-            prop_assert!(visible(&chunk, &pieces) >= visible(&chunk, &next_fit(&chunk)));
-            let groups = joined(&chunk, &runs(&chunk));
-            let filled = n_sequences(&place(&chunk, &groups));
-            let least = chunk.lengths.iter().sum::<u64>().div_ceil(u64::from(chunk.capacity)) as f64;
-            prop_assert!(n_sequences(&pieces) <= filled.max((least * (1.0 + slack)) as usize));
-        }
-
-        #[test]
-        fn runs_are_cut_where_the_most_stays_visible(
-            lengths in prop::collection::vec(0u64..12, 1..9),
-            edges in prop::collection::vec((0u32..9, 0u32..9), 0..20),
-            second in 1usize..9,
-        ) {
-            let n = lengths.len() as u32;
-            let repositories: Vec<i64> = (0..lengths.len()).map(|i| i64::from(i >= second)).collect();
-            let edges: Vec<(u32, u32)> = edges.into_iter().map(|(a, b)| (a % n, b % n))
-                .filter(|&(a, b)| repositories[a as usize] == repositories[b as usize]).collect();
-            let chunk = Chunk::new(lengths, &repositories, &edges, 20);
-            let labels = runs(&chunk);
-            prop_assert!(chunk.sizes(&labels).iter().all(|&size| size <= 20));
-            prop_assert_eq!(chunk.visible(&labels).iter().sum::<u32>(), best_cut(&chunk));
-        }
-
-        #[test]
-        fn joined_pieces_fit_a_sequence((chunk, capacity) in chunks()) {
-            let labels: Vec<u32> = (0..chunk.n_documents() as u32).collect();
-            let mut parents = labels.clone();
-            for (a, b) in merges(&chunk, &labels) {
-                prop_assert!(root(&mut parents, a) != root(&mut parents, b));
-                unite(&mut parents, a, b);
-            }
-            let labels: Vec<u32> = labels.iter().map(|&l| root(&mut parents, l)).collect();
-            prop_assert!(chunk.sizes(&labels).iter().all(|&size| size <= capacity));
-        }
-    }
-
-    #[test]
-    fn a_run_without_dependencies_is_taken_apart_before_one_with_them() {
-        let chunk = Chunk::new(vec![4, 2, 4, 2, 4], &[0, 0, 1, 1, 2], &[(1, 0)], 8);
-        let pieces = plan(&chunk, 0.0);
-        let sequence = |d: u32| pieces.iter().find(|p| p.document == d).map(|p| p.sequence);
-        assert_eq!(n_sequences(&pieces), 2);
-        assert_eq!(sequence(0), sequence(1));
-        assert_ne!(sequence(2), sequence(3));
-    }
-
-    #[test]
-    fn pieces_that_depend_on_each_other_are_joined_within_the_slack() {
-        // A (4) and B (3) cannot share a run, 9 tokens stand between them; together they leave 7 and 6 apart.
-        let chunk = Chunk::new(vec![4, 9, 3, 7, 6], &[0, 0, 0, 1, 2], &[(2, 0)], 10);
-        let together = |pieces: &[Piece]| {
-            let sequence = |d: u32| pieces.iter().find(|p| p.document == d).map(|p| p.sequence);
-            (sequence(0) == sequence(2), n_sequences(pieces))
-        };
-        assert_eq!(together(&plan(&chunk, 0.0)), (false, 3));
-        assert_eq!(together(&plan(&chunk, 0.5)), (true, 4));
-    }
-}
+mod tests;
