@@ -7,7 +7,7 @@ Many documents are followed at once, since a table is scanned once for all of th
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -74,8 +74,8 @@ class Servings(Protocol):
         """The blend's id."""
         ...
 
-    def tables(self) -> Sequence[str]:
-        """The tables of its sources, `namespace.name`."""
+    def snapshots(self) -> Mapping[str, int]:
+        """The snapshot it reads of each table, `namespace.name`, of its sources."""
         ...
 
     def serves(self, table: str, ordinals: Sequence[int], first: int) -> Iterable[tuple[int, int, int]]:
@@ -111,7 +111,7 @@ def trace_documents(
         alive = [it for it in members if it.outcome == "under_way"]
         _follow_packing(lake, tables, dataset, alive)
         for blend in blends:
-            _follow_blend(blend, dataset, [it for it in alive if it.placements], first)
+            _follow_blend(lake, blend, dataset, members, first)
     return [traces[of] for of in ids]
 
 
@@ -219,24 +219,53 @@ def _follow_packing(lake: Lake, tables: set[TableName], dataset: str, members: l
                 trace.reason = f"packed into {len(trace.placements)} sequence(s)"
 
 
-def _follow_blend(blend: Servings, dataset: str, members: list[DocumentTrace], first: int) -> None:
-    table = str(names.packed(dataset))
-    if table not in blend.tables() or not members:
+def _follow_blend(
+    lake: Lake, blend: Servings, dataset: str, members: list[DocumentTrace], first: int
+) -> None:
+    table = names.packed(dataset)
+    snapshot = blend.snapshots().get(str(table))
+    if snapshot is None or not members:
         return
-    ordinals = sorted({ordinal for trace in members for ordinal, _, _ in trace.placements})
+    ordinals = _ordinals(lake, dataset, snapshot, members)
     steps: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for ordinal, offset, epoch in blend.serves(table, ordinals, first):
+    asked = sorted({ordinal for of_document in ordinals.values() for ordinal in of_document})
+    for ordinal, offset, epoch in blend.serves(str(table), asked, first):
         steps[ordinal].append((offset, epoch))
     for trace in members:
         found = [
             Serving(blend.blend_id, offset, epoch, ordinal)
-            for ordinal, _, _ in trace.placements
+            for ordinal in ordinals[trace.doc_id]
             for offset, epoch in steps[ordinal]
         ]
         trace.servings += sorted(found, key=lambda serving: serving.offset)
-        if trace.servings:
+        if found and trace.outcome in ("packed", "served"):
             trace.outcome = "served"
             trace.reason = f"served first at step {min(serving.offset for serving in trace.servings)}"
+        elif found:
+            offset = min(serving.offset for serving in found)
+            trace.reason = (
+                f"{trace.reason or 'under way'}; blend {blend.blend_id}, of an earlier version of {table}, "
+                f"serves it first at step {offset}"
+            )
+
+
+def _ordinals(lake: Lake, dataset: str, snapshot: int, members: list[DocumentTrace]) -> dict[str, list[int]]:
+    """The ordinals of each document in the packed table as it was at `snapshot`.
+
+    Placements are published with the packed rows, by one run, so its id finds those of an older snapshot.
+    """
+    packed, placed = names.packed(dataset), names.placements(dataset)
+    pinned = lake.published_at(packed, snapshot).lineage
+    if pinned.content == lake.published(packed).lineage.content:
+        return {trace.doc_id: [ordinal for ordinal, _, _ in trace.placements] for trace in members}
+    beside = lake.published_by(placed, pinned.run_id)
+    found: dict[str, list[int]] = {trace.doc_id: [] for trace in members}
+    if beside is not None:
+        where = In("doc_id", list(found))
+        rows = lake.read(placed, ("doc_id", "doc_offset", "ordinal"), where, beside.snapshot_id).to_pylist()
+        for row in sorted(rows, key=lambda row: row["doc_offset"]):
+            found[row["doc_id"]].append(row["ordinal"])
+    return found
 
 
 def _rows(lake: Lake, table: TableName, columns: Sequence[str], ids: Sequence[str]) -> list[dict[str, Any]]:

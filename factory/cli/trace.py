@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -31,9 +31,9 @@ class OpenBlend:
         """The blend's id."""
         return self.blend.id
 
-    def tables(self) -> Sequence[str]:
-        """The tables of its sources."""
-        return [source.config.table for source in self.blend.sources]
+    def snapshots(self) -> Mapping[str, int]:
+        """The snapshot it reads of each table of its sources."""
+        return {source.config.table: source.reader.snapshot_id for source in self.blend.sources}
 
     def serves(self, table: str, ordinals: Sequence[int], first: int) -> Iterable[tuple[int, int, int]]:
         """(ordinal, offset, epoch) of the `first` steps that serve each ordinal."""

@@ -132,6 +132,11 @@ class Lake:
             )
         return _published(name, snapshot)
 
+    def published_by(self, name: TableName, run_id: str) -> Published | None:
+        """The snapshot a run published, None where it published none or it has expired."""
+        found = [_published(name, snapshot) for snapshot in self.table(name).snapshots()]
+        return next((it for it in found if it.lineage.run_id == run_id and it.lineage.content), None)
+
     def read(
         self,
         name: TableName,

@@ -1,0 +1,85 @@
+"""Traces through blends of earlier versions of a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from blender.blends import open_blends
+from blender.config import blend_source
+from factory.cli.trace import served_by
+from factory.lake import names
+from factory.lake.fingerprint import fingerprint
+from factory.lake.lineage import Lineage
+from factory.lake.names import TableName
+from factory.lake.schemas import PACKED, PLACEMENTS, RAW, SEQUENCE_LENGTH, TOKEN_BYTES, TableSchema
+from factory.lake.tables import Lake
+from factory.settings import Settings
+from factory.trace import trace_documents
+
+
+def replace(lake: Lake, name: TableName, schema: TableSchema, rows: list[dict], run_id: str) -> None:
+    """What a run of an asset leaves: other rows, and a snapshot that says whose they are."""
+    table = lake.create(name, schema)
+    if table.current_snapshot() is not None:
+        table.delete()
+    arrow = pa.Table.from_pylist(rows, schema=schema.columns)
+    content = str(fingerprint(arrow.to_batches(), schema.fingerprinted))
+    lineage = Lineage(asset=str(name), run_id=run_id, code_version="1", content=content)
+    table.append(arrow, snapshot_properties=lineage.to_properties())
+
+
+def pack(lake: Lake, doc_ids: list[str], run_id: str) -> None:
+    """A sequence for each document, in the order given."""
+    placed = [
+        {"doc_id": doc_id, "ordinal": ordinal, "doc_offset": 0, "length": 4}
+        for ordinal, doc_id in enumerate(doc_ids)
+    ]
+    packed = [
+        {
+            "ordinal": row["ordinal"],
+            "tokens": np.full(4, ord(row["doc_id"]), "<u2").tobytes(),
+            "n_tokens": 4,
+            "segments": [{name: row[name] for name in ("doc_id", "doc_offset", "length")}],
+            **{name: 0 for name in ("append", "bucket", "chunk")},
+        }
+        for row in placed
+    ]
+    replace(lake, names.placements("code"), PLACEMENTS, placed, run_id)
+    replace(lake, names.packed("code"), PACKED, packed, run_id)
+    with lake.table(names.packed("code")).transaction() as transaction:
+        transaction.set_properties({TOKEN_BYTES: "2", SEQUENCE_LENGTH: "4"})
+
+
+def raw(doc_id: str) -> dict[str, object]:
+    return {
+        "doc_id": doc_id,
+        "source": "test",
+        "key": doc_id,
+        "text": doc_id,
+        "content_hash": doc_id,
+        "n_bytes": 1,
+        "media_type": "text/plain",
+    }
+
+
+def test_a_document_is_traced_to_the_steps_of_a_blend_made_before_its_table_was_packed_again(
+    tmp_path: Path,
+) -> None:
+    lake = Lake(Settings(home=tmp_path, cache=tmp_path / "cache"))
+    replace(lake, names.raw("code"), RAW, [raw(doc_id) for doc_id in "abc"], "one")
+    pack(lake, ["a", "b", "c"], "one")
+    blends = open_blends(lake.settings)
+    blend = blends.create([blend_source(table="packed.code", weight=1)]).id
+    pack(lake, ["b", "a"], "two")
+    served = {
+        trace.doc_id: trace for trace in trace_documents(lake, ["a", "b", "c"], served_by(lake.settings))
+    }
+    for offset, doc_id in enumerate("abc"):
+        (row,) = blends.open(blend).explain(offset)
+        assert [segment.doc_id for segment in row.segments] == [doc_id]
+        assert [step.offset for step in served[doc_id].servings] == [offset]
+    assert [served[doc_id].outcome for doc_id in "abc"] == ["served", "served", "under_way"]
+    assert "serves it first at step 2" in served["c"].reason
