@@ -43,7 +43,7 @@ def pack(lake: Lake, doc_ids: list[str], run_id: str) -> None:
             "tokens": np.full(4, ord(row["doc_id"]), "<u2").tobytes(),
             "n_tokens": 4,
             "segments": [{name: row[name] for name in ("doc_id", "doc_offset", "length")}],
-            **{name: 0 for name in ("append", "bucket", "chunk")},
+            **dict.fromkeys(("append", "bucket", "chunk"), 0),
         }
         for row in placed
     ]
