@@ -78,8 +78,10 @@ class SnapshotReader:
             raise InvalidBlend(
                 f"Table {self.table} has no column `{ORDINAL}`, by which Blender reads. Blend a packed table."
             )
-        self.token_bytes = table.properties.get(TOKEN_BYTES)
-        self.sequence_length = table.properties.get(SEQUENCE_LENGTH)
+        # The table's own properties are those of its newest rows, perhaps of another tokenizer.
+        said = snapshot.summary.additional_properties if snapshot.summary else {}
+        self.token_bytes = said.get(TOKEN_BYTES, table.properties.get(TOKEN_BYTES))
+        self.sequence_length = said.get(SEQUENCE_LENGTH, table.properties.get(SEQUENCE_LENGTH))
         self._groups: list[_RowGroup] = []
         runs = self._index(table)
         self._first = np.array([run.first for run in runs], dtype=np.int64)

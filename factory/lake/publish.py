@@ -58,11 +58,16 @@ def head(table: Table, branch: str) -> int | None:
     return reference.snapshot_id if reference else None
 
 
-def seal(lake: Lake, audit: Audit, lineage: Lineage) -> int:
-    """Add an empty snapshot with `lineage` to the branch and give its id."""
+def seal(lake: Lake, audit: Audit, lineage: Lineage, properties: dict[str, str] | None = None) -> int:
+    """Add an empty snapshot with `lineage` to the branch and give its id.
+
+    `properties` are those of the table that `publish` sets. The snapshot keeps them too, because the table's
+    are of the newest rows alone.
+    """
     table = lake.table(audit.table)
     empty = table.schema().as_arrow().empty_table()
-    table.append(empty, snapshot_properties=lineage.to_properties(), branch=audit.branch)
+    said = lineage.to_properties() | (properties or {})
+    table.append(empty, snapshot_properties=said, branch=audit.branch)
     sealed = head(table.refresh(), audit.branch)
     assert sealed is not None
     return sealed

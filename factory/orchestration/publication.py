@@ -213,7 +213,7 @@ def _publish(
     for output in declared.outputs:
         audit = audits[output.table]
         content = spark_audit.content(spark_audit.read_branch(spark, run.lake, audit), output.schema)
-        seal(run.lake, audit, lineage.with_content(str(content)))
+        seal(run.lake, audit, lineage.with_content(str(content)), properties)
     return [publish(run.lake, audits[output.table], properties) for output in declared.outputs]
 
 

@@ -119,6 +119,17 @@ def test_a_snapshot_that_has_expired_is_named(tmp_path: Path) -> None:
         SnapshotReader(table, 12345, row_group_cache(1))
 
 
+def test_tokens_keep_the_width_and_length_of_their_own_snapshot(tmp_path: Path) -> None:
+    reader(tmp_path, packed_rows("code", 4))
+    table = open_catalog(Settings(home=tmp_path, cache=tmp_path)).load_table("packed.code")
+    later = packed_rows("code", 6).slice(4)
+    table.append(later, snapshot_properties={"factory.token-bytes": "2", "factory.sequence-length": "8"})
+    with table.transaction() as transaction:
+        transaction.set_properties({"factory.token-bytes": "4", "factory.sequence-length": "16"})
+    one = SnapshotReader(table, table.current_snapshot().snapshot_id, row_group_cache(1))
+    assert (one.token_bytes, one.sequence_length) == ("2", "8")
+
+
 def test_a_column_added_later_is_null_in_older_files(tmp_path: Path) -> None:
     one = reader(tmp_path, packed_rows("code", 4))
     settings = Settings(home=tmp_path, cache=tmp_path)

@@ -153,7 +153,9 @@ def test_tables_written_beside_are_published_with_the_main_one(
 
     assert run(lake_settings, made).success
     assert ids(lake_settings, f"{unique}_twice") == ["aa"]
-    assert Lake(lake_settings).table(TableName("dedup", unique)).properties["factory.token-bytes"] == "2"
+    table = Lake(lake_settings).table(TableName("dedup", unique))
+    assert table.properties["factory.token-bytes"] == "2"
+    assert table.current_snapshot().summary["factory.token-bytes"] == "2"
     assert released == [True]
 
 
