@@ -5,7 +5,7 @@ The commit that publishes is in `factory.lake.publish` and needs no Spark.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -38,13 +38,15 @@ def begin(spark: SparkSession, lake: Lake, table: TableName, schema: TableSchema
 
 def replace_rows(frame: DataFrame, audit: Audit, schema: TableSchema, run_id: str) -> None:
     """Replace all rows of the branch by those of `frame`."""
+    rows = conform(frame, schema)
+    if schema.sort_by:
+        rows = rows.sortWithinPartitions(*schema.sort_by)
+    writer = rows.writeTo(f"{CATALOG_NAME}.{audit.table}.branch_{audit.branch}")
+    writer = writer.option("snapshot-property.factory.run-id", run_id).option("fanout-enabled", "true")
+    # Spark infers nullable columns; the writer itself refuses nulls.
+    writer = writer.option("check-nullability", "false")
     # `overwritePartitions` would keep old rows where the frame is empty.
-    _writer(frame, audit, schema, run_id).overwrite(F.lit(True))
-
-
-def append_rows(frame: DataFrame, audit: Audit, schema: TableSchema, run_id: str) -> None:
-    """Add the rows of `frame` to the branch."""
-    _writer(frame, audit, schema, run_id).append()
+    writer.overwrite(F.lit(True))
 
 
 def read_branch(spark: SparkSession, lake: Lake, audit: Audit) -> DataFrame:
@@ -79,21 +81,9 @@ def conform(frame: DataFrame, schema: TableSchema) -> DataFrame:
     )
 
 
-def _writer(frame: DataFrame, audit: Audit, schema: TableSchema, run_id: str):  # type: ignore[no-untyped-def]
-    rows = conform(frame, schema)
-    if schema.sort_by:
-        rows = rows.sortWithinPartitions(*schema.sort_by)
-    return (
-        rows.writeTo(f"{CATALOG_NAME}.{audit.table}.branch_{audit.branch}")
-        .option("snapshot-property.factory.run-id", run_id)
-        .option(
-            "check-nullability", "false"
-        )  # Spark infers nullable columns; the writer itself refuses nulls
-        .option("fanout-enabled", "true")
-    )
-
-
-def _fingerprints(columns: Sequence[str]):  # type: ignore[no-untyped-def]
+def _fingerprints(
+    columns: Sequence[str],
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def per_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         found = fingerprint(batches, columns)
         yield pa.RecordBatch.from_pydict(
