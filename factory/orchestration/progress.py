@@ -15,7 +15,7 @@ Phase = Literal["started", "written", "published", "reused", "failed"]
 
 @dataclass(frozen=True)
 class Progress:
-    """One asset has reached a phase; `rows` is known from `written` on."""
+    """One asset has reached a phase; `rows` is known once it is `published` or `reused`."""
 
     asset: str
     phase: Phase
