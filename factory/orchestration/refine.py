@@ -37,6 +37,16 @@ from factory.packing.tokenizer import token_bytes, tokenizer_table
 
 Assets = list[dg.AssetsDefinition]
 
+A_PLACE_EACH = aggregate(
+    "a_place_each",
+    # A document without a repository is alone, and `count(DISTINCT ...)` passes over nulls.
+    "count(1) - count(DISTINCT coalesce(repository, doc_id), place)",
+    "No two documents of a repository share a place.",
+    "repository",
+    "doc_id",
+    "place",
+)
+
 __all__ = ["DedupGroup", "dedup_group", "refine", "tokenizer"]
 
 
@@ -141,15 +151,7 @@ def _depsort(dataset: str, group_name: str) -> Assets:
         group_name=group_name,
         schema=schemas.SORTED,
         upstream={"documents": documents_of, "dependencies": names.depsort(dataset, "dependencies")},
-        checks=[
-            aggregate(
-                "places_are_dense",
-                "count(1) - count(DISTINCT repository, place)",
-                "No two documents of a repository share a place.",
-                "repository",
-                "place",
-            )
-        ],
+        checks=[A_PLACE_EACH],
     )
     def in_dependency_order(documents: DataFrame, dependencies: DataFrame) -> DataFrame:
         """The documents with their place in their repository, dependencies first."""
