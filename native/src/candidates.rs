@@ -43,7 +43,8 @@ fn candidates(batch: &RecordBatch, min_estimate: f64) -> Result<RecordBatch, Str
         .values();
     let names = string_column(batch, "doc_id")?;
     let signatures = Binaries::new(column(batch, "signature")?, "signature")?;
-    let values = signatures.get(0).map_or(0, <[u8]>::len);
+    let first = (batch.num_rows() > 0).then(|| signatures.get(0)).flatten();
+    let values = first.map_or(0, <[u8]>::len);
     let min_matches = matches_for(min_estimate, values);
     let (mut left, mut right) = (StringBuilder::new(), StringBuilder::new());
     let mut estimates = Float64Builder::new();

@@ -138,3 +138,8 @@ def test_signatures_of_different_lengths_never_meet() -> None:
     )
     with pytest.raises(ValueError, match="4 and 8 values"):
         list(candidate_pairs([bucket], 0.7))
+
+
+def test_an_empty_batch_has_no_pairs() -> None:
+    members = crowd(3, 1, seed=1)
+    assert _native.candidate_pairs(members.slice(3), CONFIG.least_estimate).num_rows == 0
