@@ -143,11 +143,17 @@ def _unchanged(run: LakeRun, declared: Declaration, upstream: dict[str, Publishe
                 return None
             for table, snapshot_id in lineage.upstream.items():
                 before = run.lake.published_at(TableName.parse(table), snapshot_id)
-                if before.lineage.content != upstream[table].lineage.content:
+                if not _same_content(before, upstream[table]):
                     return None
     except TableNotFound:
         return None
     return outputs
+
+
+def _same_content(before: Published, now: Published) -> bool:
+    """Whether two states of a table hold the same rows; another writer leaves no fingerprint to compare."""
+    same = before.lineage.content == now.lineage.content
+    return before.snapshot_id == now.snapshot_id or (same and bool(now.lineage.content))
 
 
 def _write(

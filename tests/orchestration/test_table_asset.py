@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import dagster as dg
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -44,9 +45,12 @@ def upper(name: str, upstream: str, version: str = "") -> dg.AssetsDefinition:
     return made
 
 
-def run(settings: Settings, *assets: dg.AssetsDefinition, reuse: bool = False) -> dg.ExecuteInProcessResult:
+def run(
+    settings: Settings, *assets: dg.AssetsDefinition, reuse: bool = False, selection: list[str] | None = None
+) -> dg.ExecuteInProcessResult:
     return dg.materialize(
         list(assets),
+        selection=selection,
         resources=resources(settings),
         raise_on_error=False,
         tags={REUSE_TAG: "true"} if reuse else {},
@@ -131,6 +135,20 @@ def test_a_table_is_reused_until_code_config_or_upstream_content_change(
     assert changed != first
     assert ids(lake_settings, down.name) == ["B"]
     assert snapshot([("b", "1")], version="2") != changed
+
+
+@pytest.mark.spark
+def test_a_table_is_made_again_after_each_append_by_another_writer(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
+    lake, name = Lake(lake_settings), TableName("dedup", unique)
+    assert run(lake_settings, source(unique, [("a", "1")]), upper(f"{unique}_up", unique)).success
+    for appended, expected in (("b", ["A", "B"]), ("c", ["A", "B", "C"])):
+        rows = pa.Table.from_pylist([{"doc_id": appended, "component": "1"}], schema=COMPONENTS.columns)
+        lake.table(name).append(rows)  # leaves no lineage, so no content fingerprint to compare
+        definitions = [source(unique, []), upper(f"{unique}_up", unique)]
+        assert run(lake_settings, *definitions, reuse=True, selection=[f"dedup/{unique}_up"]).success
+        assert ids(lake_settings, f"{unique}_up") == expected
 
 
 @pytest.mark.spark
