@@ -45,16 +45,17 @@ def writing(settings: Settings, what: str) -> Iterator[None]:
             f"The lake's folder {settings.home} cannot be written ({error.strerror}). "
             "Set FACTORY_HOME to a folder you can write."
         ) from error
-    with lock:
+    try:
         holder.write_text(json.dumps({"pid": os.getpid(), "what": what, "since": time.strftime("%H:%M:%S")}))
-        try:
-            yield
-        finally:
-            holder.unlink(missing_ok=True)
+        yield
+    finally:
+        holder.unlink(missing_ok=True)
+        lock.release()
 
 
 def _describe(holder: Path) -> str:
-    if not holder.exists():
-        return "a run that is just starting"
-    says = json.loads(holder.read_text())
-    return f"process {says['pid']}, {says['what']}, since {says['since']}"
+    try:
+        says = json.loads(holder.read_text())
+        return f"process {says['pid']}, {says['what']}, since {says['since']}"
+    except (OSError, ValueError, TypeError, KeyError):  # not written yet, or cut short by a full disk
+        return "a run that has not said who it is"

@@ -45,6 +45,21 @@ def test_a_second_run_is_told_who_holds_the_lake(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
+@pytest.mark.parametrize("found", ["", "[]", None])
+def test_a_holder_that_could_not_sign_holds_the_lake_all_the_same(tmp_path: Path, found: str | None) -> None:
+    holder = hold(tmp_path)
+    try:
+        (tmp_path / "writing.json").unlink()
+        if found is not None:  # a full disk leaves an empty file
+            (tmp_path / "writing.json").write_text(found)
+        with pytest.raises(LakeLocked, match="Another run is writing"), writing(Settings(home=tmp_path), "x"):
+            pass
+    finally:
+        holder.kill()
+        holder.wait()
+
+
+@pytest.mark.process
 def test_a_killed_holder_leaves_no_lock(tmp_path: Path) -> None:
     holder = hold(tmp_path)
     holder.send_signal(signal.SIGKILL)
