@@ -24,6 +24,8 @@ from factory.errors import FactoryError
 
 log = logging.getLogger("blender")
 
+MAX_MESSAGE_CHARACTERS = 1_000  # gRPC drops a status of more than some 16 KB, percent-encoded
+
 CONFIGS, DATA = (pb.DESCRIPTOR.services_by_name[name].full_name for name in ("BlendConfigs", "BlendData"))
 
 
@@ -113,5 +115,13 @@ def answering(context: grpc.ServicerContext) -> Iterator[None]:
 
 def _abort(context: grpc.ServicerContext, code: grpc.StatusCode, message: str, name: str) -> NoReturn:
     context.set_trailing_metadata(((ERROR_KEY, name),))
-    context.abort(code, message)
+    context.abort(code, _shortened(message))
     raise AssertionError("abort returned")
+
+
+def _shortened(message: str) -> str:
+    """The message without its middle where it quotes or lists too much: its remedy is at the end."""
+    if len(message) <= MAX_MESSAGE_CHARACTERS:
+        return message
+    half = MAX_MESSAGE_CHARACTERS // 2
+    return f"{message[:half]} ... {message[-half:]}"

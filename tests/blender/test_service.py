@@ -297,3 +297,8 @@ def test_importing_the_client_is_quick_and_brings_no_engine() -> None:
     ]
     assert {run.split(maxsplit=1)[1].strip() for run in runs} == {"[]"}
     assert min(float(run.split()[0]) for run in runs) < 0.3
+
+
+def test_an_error_that_quotes_a_long_request_still_arrives(client: BlenderClient) -> None:
+    with pytest.raises(BlendNotFound, match="is no blend id"):  # gRPC drops details above some 16 KB
+        client.get("x" * 100_000)
