@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +34,7 @@ def replace(lake: Lake, name: TableName, schema: TableSchema, rows: list[dict], 
 
 def pack(lake: Lake, doc_ids: list[str], run_id: str) -> None:
     """A sequence for each document, in the order given."""
-    placed = [
+    placed: list[dict[str, Any]] = [
         {"doc_id": doc_id, "ordinal": ordinal, "doc_offset": 0, "length": 4}
         for ordinal, doc_id in enumerate(doc_ids)
     ]
