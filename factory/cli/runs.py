@@ -56,7 +56,14 @@ def select(definitions: dg.Definitions, selection: str) -> list[dg.AssetKey]:
     Raises ConfigurationError when it names none.
     """
     graph = definitions.resolve_asset_graph()
-    chosen = dg.AssetSelection.from_string(selection).resolve(graph, allow_missing=True)
+    try:
+        chosen = dg.AssetSelection.from_string(selection).resolve(graph, allow_missing=True)
+    except dg.DagsterError as error:
+        raise ConfigurationError(
+            f"The selection `{selection}` is not in Dagster's syntax. "
+            "Write raw/web, 'raw/web*' with all downstream, "
+            'or for several \'key:"raw/web"+ or key:"raw/books"+\'.'
+        ) from error
     together = {key for asset in graph.assets_defs if set(asset.keys) & chosen for key in asset.keys}
     if not together:
         known = ", ".join(sorted(key.to_user_string() for key in graph.get_all_asset_keys()))

@@ -15,7 +15,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from factory.errors import NotFound, TableNotFound
+from factory.errors import ConfigurationError, NotFound, TableNotFound
 from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.tables import Lake, Published
@@ -54,9 +54,13 @@ def show_tables(lake: Lake, console: Console, *, as_json: bool) -> None:
         raise TableNotFound(
             "The lake has no published table yet. Run the line: make demo, or factory materialize '*'."
         )
-    table = Table("table", "stage", box=None, header_style="bold")
+    table = Table(box=None, header_style="bold")
+    table.add_column(
+        "table", no_wrap=True, overflow="ignore", min_width=max(len(str(it.table)) for it in found)
+    )
+    table.add_column("stage", overflow="fold")
     for column in ("rows", "MB", "published"):
-        table.add_column(column, justify="right")
+        table.add_column(column, justify="right", no_wrap=column != "published")
     table.add_column("content")
     for it in found:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(it.timestamp_ms / 1000))
@@ -70,10 +74,16 @@ def sample(
 ) -> list[dict[str, Any]]:
     """`n` rows of a table chosen by a hash of their id and `seed`, with the text of their documents.
 
-    Raises NotFound when `rejected_by` names a rule that rejected nothing.
+    Raises NotFound when `rejected_by` names a rule that rejected nothing, ConfigurationError when the
+    table records no rejections.
     """
     published = lake.published(table)
     schema = lake.table(table).schema()
+    if rejected_by and "rejections" not in schema.column_names:
+        raise ConfigurationError(
+            f"{table} records no rejections, so --rejected-by says nothing there. "
+            f"Sample {names.filtered(table.name)}, or leave the option out."
+        )
     key = "doc_id" if "doc_id" in schema.column_names else schema.column_names[0]
     where = EqualTo("kept", False) if rejected_by else None
     columns = [key, "rejections"] if rejected_by else [key]

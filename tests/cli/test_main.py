@@ -78,6 +78,14 @@ def test_tables_lists_what_is_published(lake: Lake) -> None:
     ]
 
 
+def test_tables_cuts_no_name_on_a_narrow_screen(lake: Lake) -> None:
+    name = TableName.parse("raw.a_dataset_whose_name_is_long")
+    lake.create(name, RAW)
+    append(lake, name, RAW, pa.Table.from_pylist([], schema=RAW.columns), LINEAGE)
+    result = CliRunner(env={"COLUMNS": "60"}).invoke(main.app, ["tables"])
+    assert str(name) in result.stdout
+
+
 def test_a_sample_is_the_same_for_the_same_seed_and_another_for_another(lake: Lake) -> None:
     first, again = factory("sample", "raw.book", "-n", "3"), factory("sample", "raw.book", "-n", "3")
     assert first.stdout == again.stdout
@@ -103,6 +111,7 @@ def test_a_rule_that_rejected_nothing_is_named_with_those_that_did(lake: Lake) -
         (("sample", "book"), 2, "namespace.name"),
         (("sample", "row.book"), 2, "`row` is no namespace"),
         (("sample", "raw.other"), 5, "factory materialize raw/other"),
+        (("sample", "raw.book", "--rejected-by", "word_count"), 2, "Sample filtered.book"),
         (("trace", "document", "nothing"), 8, "`nothing`"),
         (("trace", "batch", "0" * 32, "3"), 8, "no blend"),
     ],
@@ -187,6 +196,14 @@ def test_a_selection_of_nothing_lists_the_assets(tmp_path: Path) -> None:
     done = process(tmp_path, "materialize", "raw/nowhere")
     assert done.returncode == ConfigurationError.exit_code
     assert "raw/python_code" in done.stderr
+
+
+@pytest.mark.process
+def test_a_selection_that_does_not_parse_shows_the_syntax(tmp_path: Path) -> None:
+    done = process(tmp_path, "materialize", "raw/web* or raw/books*")
+    assert done.returncode == ConfigurationError.exit_code
+    assert "raw/web*" in done.stderr
+    assert "This should not happen" not in done.stderr
 
 
 @pytest.mark.process
