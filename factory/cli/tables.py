@@ -58,12 +58,12 @@ def show_tables(lake: Lake, console: Console, *, as_json: bool) -> None:
     table.add_column(
         "table", no_wrap=True, overflow="ignore", min_width=max(len(str(it.table)) for it in found)
     )
-    table.add_column("stage", overflow="fold")
+    table.add_column("stage", no_wrap=True)
     for column in ("rows", "MB", "published"):
-        table.add_column(column, justify="right", no_wrap=column != "published")
-    table.add_column("content")
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("content", overflow="crop")  # the only one to shrink; whole in the JSON
     for it in found:
-        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(it.timestamp_ms / 1000))
+        when = time.strftime("%m-%d %H:%M", time.localtime(it.timestamp_ms / 1000))
         megabytes = f"{it.size_bytes / 1e6:,.1f}"
         table.add_row(str(it.table), it.table.stage, f"{it.rows:,}", megabytes, when, it.lineage.content[:12])
     console.print(table)
