@@ -213,7 +213,7 @@ def test_every_figure_of_the_summary_follows_from_the_tables(lake: Lake, spark: 
 
 
 def test_trace_answers_for_fifty_documents_of_each_outcome(lake: Lake, blend: str) -> None:
-    blends = [it for it in served_by(lake.settings) if it.blend_id == blend]
+    blends = [it for it in served_by(lake.settings)[0] if it.blend_id == blend]
     bad = ids(lake, names.rejected(PROSE))[:PER_OUTCOME]
     filtered = ids(lake, names.filtered(PROSE), "kept = false")[:PER_OUTCOME]
     duplicates = ids(lake, names.dedup("small_prose", "decisions"), "kept = false")[:PER_OUTCOME]

@@ -76,7 +76,7 @@ def test_a_document_is_traced_to_the_steps_of_a_blend_made_before_its_table_was_
     blend = blends.create([blend_source(table="packed.code", weight=1)]).id
     pack(lake, ["b", "a"], "two")
     served = {
-        trace.doc_id: trace for trace in trace_documents(lake, ["a", "b", "c"], served_by(lake.settings))
+        trace.doc_id: trace for trace in trace_documents(lake, ["a", "b", "c"], served_by(lake.settings)[0])
     }
     for offset, doc_id in enumerate("abc"):
         (row,) = blends.open(blend).explain(offset)

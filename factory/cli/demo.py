@@ -14,13 +14,13 @@ from rich.panel import Panel
 from rich.table import Table
 
 from blender.batch import Batch
+from blender.blends import open_blends
 from blender.client import BlenderClient, Source
 from blender.errors import BlenderFailure
 from factory.cli.runs import RunReport, execute, select
 from factory.cli.serving import blender_process
 from factory.cli.summary import LineSummary, show_line, summarize
-from factory.cli.tables import sample
-from factory.cli.trace import document_tree, served_by
+from factory.cli.trace import OpenBlend, document_tree
 from factory.lake import names
 from factory.lake.tables import Lake
 from factory.settings import Settings
@@ -63,18 +63,16 @@ def run(settings: Settings, steps: int, console: Console) -> None:
     fetched = _fetch(settings, steps, console)
     lake = Lake(settings)
     line = summarize(lake)
-    served, rejected = _two_documents(settings, lake, fetched.blend)
+    followed = _two_documents(settings, lake, fetched.blend)
     seconds = time.monotonic() - began
-    _show(console, line, fetched, served, rejected)
+    _show(console, line, fetched, followed)
     path = settings.home / "summary.json"
-    path.write_text(
-        json.dumps(_plain(line, fetched, report, served, rejected, seconds), indent=2, default=str)
-    )
+    path.write_text(json.dumps(_plain(line, fetched, report, followed, seconds), indent=2, default=str))
     console.print(f"\n{seconds:.0f} s in all. The same figures as JSON: {path}")
 
 
 def digest(batch: Batch) -> str:
-    """A hash of every byte of a batch's columns."""
+    """A hash of every value of a batch, its tokens byte by byte."""
     state = hashlib.blake2b(digest_size=16)
     for column in batch.arrow.columns:
         state.update(repr(column.to_pylist()).encode())
@@ -127,18 +125,20 @@ def _digests(blender: BlenderClient, blend: str, offsets: list[int]) -> dict[int
     }
 
 
-def _two_documents(settings: Settings, lake: Lake, blend: str) -> tuple[DocumentTrace, DocumentTrace]:
-    """A document that a step serves and one that a rule rejected."""
-    blends = [it for it in served_by(settings) if it.blend_id == blend]
-    segments = [segment for row in blends[0].blend.explain(0) for segment in row.segments]
-    (rejected,) = [row for row in sample(lake, names.filtered(PROSE), 50, SEED) if not row["kept"]][:1]
-    served, removed = trace_documents(lake, [segments[0].doc_id, rejected["doc_id"]], blends)
-    return served, removed
+def _two_documents(settings: Settings, lake: Lake, blend: str) -> list[DocumentTrace]:
+    """A document that a step serves and, where a rule rejected any, one that a rule rejected."""
+
+    def rejected_by_a_rule(dataset: str) -> list[str]:
+        ids: list[str] = lake.read(names.filtered(dataset), ["doc_id"], "kept = false")["doc_id"].to_pylist()
+        return sorted(ids)
+
+    opened = open_blends(settings).open(blend)
+    served = next(segment.doc_id for row in opened.explain(0) for segment in row.segments)
+    rejected = rejected_by_a_rule(PROSE) or rejected_by_a_rule(CODE)
+    return trace_documents(lake, [served, *rejected[:1]], [OpenBlend(opened)])
 
 
-def _show(
-    console: Console, line: LineSummary, fetched: Fetched, served: DocumentTrace, rejected: DocumentTrace
-) -> None:
+def _show(console: Console, line: LineSummary, fetched: Fetched, followed: list[DocumentTrace]) -> None:
     console.print()
     show_line(line, console)
     table = Table("", "", title="Blend", title_justify="left", box=None, show_header=False)
@@ -148,22 +148,22 @@ def _show(
     offsets = ", ".join(map(str, fetched.checked_offsets))
     table.add_row("same bytes again", f"steps {offsets}: fetched again, and from a restarted server")
     console.print(table)
-    console.print(Panel(document_tree(served), title="A document that is served", title_align="left"))
-    console.print(Panel(document_tree(rejected), title="A document that was rejected", title_align="left"))
+    for trace in followed:
+        title = f"A document that is {trace.outcome}"
+        console.print(Panel(document_tree(trace), title=title, title_align="left"))
 
 
 def _plain(
     line: LineSummary,
     fetched: Fetched,
     report: RunReport,
-    served: DocumentTrace,
-    rejected: DocumentTrace,
+    followed: list[DocumentTrace],
     seconds: float,
 ) -> dict[str, Any]:
     return {
         **line.plain(),
         "blend": asdict(fetched),
         "run": asdict(report),
-        "traced": {"served": asdict(served), "rejected": asdict(rejected)},
+        "traced": {trace.outcome: asdict(trace) for trace in followed},
         "seconds": seconds,
     }

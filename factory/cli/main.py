@@ -96,7 +96,8 @@ def trace_document(
     with edge.sentences():
         from factory.cli.trace import show_documents, trace_text
 
-        show_documents(trace_text(_settings(), document), console, as_json=as_json)
+        traces, lost = trace_text(_settings(), document)
+        show_documents(traces, lost, console, as_json=as_json)
 
 
 @trace_app.command("batch")
@@ -127,12 +128,24 @@ def demo(
 def serve(
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 50051,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    allow_remote: Annotated[
+        bool, typer.Option("--allow-remote", help="Listen where other machines can reach it.")
+    ] = False,
 ) -> None:
     """Serve the lake's blends over gRPC."""
     with edge.sentences():
         from factory.cli.serving import serve_blends
 
-        serve_blends(_settings(), host, port)
+        serve_blends(_settings(), host, port, allow_remote=allow_remote)
+
+
+@app.command()
+def blends() -> None:
+    """List the blends of the lake."""
+    with edge.sentences():
+        from factory.cli.serving import show_blends
+
+        show_blends(_settings(), console)
 
 
 @app.command()

@@ -31,6 +31,9 @@ from factory.settings import Settings
 _OURS = ("factory.errors.", "blender.errors.")  # how the message of a serialized error begins
 
 
+_ENDS = ("published", "reused", "failed")  # phases after which nothing more comes of an asset
+
+
 class RunFailed(FactoryError):
     """A run ended with failed assets or checks; the message names each with its sentence."""
 
@@ -45,6 +48,7 @@ class RunReport:
     seconds: dict[str, float] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
     reused: list[str] = field(default_factory=list)
+    failed: int = 0
 
 
 warnings.filterwarnings("ignore", category=dg.BetaWarning)  # Dagster warns of its own internals
@@ -99,7 +103,9 @@ def execute(
         )
     report.run_id = result.run_id
     if not result.success:
-        raise RunFailed(_failures(result))
+        skipped = _steps(definitions, keys) - len(report.rows) - report.failed
+        behind = f"\n{skipped} assets behind what failed were not run." if skipped > 0 else ""
+        raise RunFailed(_failures(result) + behind)
     return report
 
 
@@ -128,12 +134,13 @@ def _drawn(console: Console, total: int, report: RunReport) -> Iterator[None]:
             began[event.asset] = time.monotonic()
             bar.update(task, description=event.asset)
             return
-        if event.phase == "written":
-            bar.update(task, description=f"{event.asset}: checking")
+        if event.phase not in _ENDS:
+            bar.update(task, description=f"{event.asset}: {event.phase}")
             return
         seconds = time.monotonic() - began[event.asset]
         bar.advance(task)
         if event.phase == "failed":
+            report.failed += 1
             bar.print(f"[red]failed[/]  {event.asset}")
             return
         report.rows[event.asset] = event.rows or 0

@@ -10,6 +10,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from rich.console import Console
+from rich.table import Table
+
+from blender.blends import open_blends
 from factory.errors import MachineError
 from factory.orchestration.instance import prepare_home
 from factory.settings import Settings
@@ -36,11 +40,23 @@ def open_ui(settings: Settings, port: int) -> None:
     os.execv(sys.executable, [sys.executable, "-m", "dagster", "dev", *arguments])
 
 
-def serve_blends(settings: Settings, host: str, port: int) -> None:
+def serve_blends(settings: Settings, host: str, port: int, *, allow_remote: bool) -> None:
     """Replace this process by a Blender on the lake."""
     os.environ |= _environment(settings)
-    arguments = ["--host", host, "--port", str(port)]
+    arguments = ["--host", host, "--port", str(port), *(["--allow-remote"] if allow_remote else [])]
     os.execv(sys.executable, [sys.executable, "-m", "blender.server", *arguments])
+
+
+def show_blends(settings: Settings, console: Console) -> None:
+    """Print every blend of the lake, its seed and its sources with their rows a step."""
+    table = Table("blend", "made", "seed", "sources", box=None, header_style="bold")
+    stored = open_blends(settings).list()
+    for it in stored:
+        sources = ", ".join(f"{source.name} x {source.weight}" for source in it.config.sources)
+        table.add_row(it.id, it.pins.created_at[:16], str(it.config.seed), sources)
+    console.print(
+        table if stored else "No blend yet. Make one: BlenderClient(...).create(...), or factory demo."
+    )
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -30,6 +30,14 @@ class StageRows:
 
 
 @dataclass(frozen=True)
+class Cycle:
+    """Files of a repository that all depend on each other."""
+
+    repository: str
+    paths: list[str]
+
+
+@dataclass(frozen=True)
 class Order:
     """Dependencies of a code dataset, and how many of them the order satisfies."""
 
@@ -38,6 +46,7 @@ class Order:
     satisfied_weight: float
     in_cycles: int
     external: int
+    cycles: list[Cycle]  # the largest first
 
 
 @dataclass(frozen=True)
@@ -69,7 +78,7 @@ class LineSummary:
 def summarize(lake: Lake) -> LineSummary:
     """The figures of every dataset of the lake that has been packed."""
     tables = lake.names()
-    datasets = [it.name for it in tables if it.namespace == "filtered"]
+    datasets = [it.name for it in tables if it.namespace == "filtered" and names.packed(it.name) in tables]
     groups = [
         it.name.removesuffix("_decisions")
         for it in tables
@@ -82,8 +91,7 @@ def summarize(lake: Lake) -> LineSummary:
         found.rejections[dataset] = _by_rule(lake, dataset)
         if names.depsort(dataset, "dependencies") in tables:
             found.order[dataset] = _order(lake, dataset)
-        if names.packed(dataset) in tables:
-            found.packing[dataset] = _fill(lake, dataset)
+        found.packing[dataset] = _fill(lake, dataset)
     for group in groups:
         found.duplicates[group] = count_by(lake.read(names.dedup(group, "decisions"), ["reason"]), "reason")
     return found
@@ -132,7 +140,19 @@ def _order(lake: Lake, dataset: str) -> Order:
         satisfied_weight=satisfied_weight / weight if weight else 1.0,
         in_cycles=int(pc.sum(edges["in_cycle"]).as_py() or 0),
         external=count_by(symbols, "resolution").get("external", 0),
+        cycles=_cycles(lake, dataset),
     )
+
+
+def _cycles(lake: Lake, dataset: str) -> list[Cycle]:
+    members: dict[tuple[str, int], list[str]] = defaultdict(list)
+    files = lake.read(
+        names.in_order(dataset), ["repository", "path", "cycle", "cycle_size"], "cycle_size > 1"
+    )
+    for row in files.to_pylist():
+        members[row["repository"], row["cycle"]].append(row["path"])
+    found = [Cycle(repository, sorted(paths)) for (repository, _), paths in members.items()]
+    return sorted(found, key=lambda it: (-len(it.paths), it.repository, it.paths[0]))
 
 
 def _fill(lake: Lake, dataset: str) -> Fill:
@@ -157,12 +177,13 @@ def show_line(found: LineSummary, console: Console) -> None:
     for column in ("in", "out", "share", "MB"):
         stages.add_column(column, justify="right")
     for it in found.stages:
-        share = f"{it.rows_out / it.rows_in:.1%}" if it.rows_in and it.rows_out <= it.rows_in else ""
+        same_kind = it.table.partition(".")[0] != "packed"  # sequences are no share of documents
+        share = f"{it.rows_out / it.rows_in:.1%}" if it.rows_in and same_kind else ""
         stages.add_row(it.table, f"{it.rows_in:,}", f"{it.rows_out:,}", share, f"{it.megabytes:,.1f}")
     console.print(stages)
     for title, counts in (
         ("Bad records", found.bad_records),
-        ("Rejections by rule", found.rejections),
+        ("Rejections by rule (a document can fail several)", found.rejections),
         ("Duplicates", found.duplicates),
     ):
         _show_counts(title, counts, console)
@@ -176,6 +197,13 @@ def show_line(found: LineSummary, console: Console) -> None:
             f"({order.satisfied_weight:.1%} of their weight), "
             f"{order.in_cycles:,} inside cycles, {order.external:,} names resolve outside their repository",
         )
+        if order.cycles:
+            largest = order.cycles[0]
+            results.add_row(
+                dataset,
+                f"{len(order.cycles):,} cycles, the largest of {len(largest.paths):,} files in "
+                f"{largest.repository}: {', '.join(largest.paths[:3])} ...",
+            )
     for dataset, fill in found.packing.items():
         results.add_row(
             dataset,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,7 +13,9 @@ from rich.tree import Tree
 
 from blender.blend import Blend
 from blender.blends import open_blends
+from blender.errors import SourceGone
 from blender.records import ExplainedRow
+from factory.errors import TableNotFound
 from factory.lake.tables import Lake
 from factory.settings import Settings
 from factory.trace import DocumentTrace, find_ids, trace_documents
@@ -54,16 +57,23 @@ class StepTrace:
     documents: dict[str, DocumentTrace]
 
 
-def served_by(settings: Settings) -> list[OpenBlend]:
-    """Every blend of the lake that is not retired."""
+def served_by(settings: Settings) -> tuple[list[OpenBlend], list[str]]:
+    """Every blend of the lake that is not retired, and a sentence for each that lost its data."""
     blends = open_blends(settings)
-    return [OpenBlend(blends.open(stored.id)) for stored in blends.list()]
+    opened, lost = [], []
+    for stored in blends.list():
+        try:
+            opened.append(OpenBlend(blends.open(stored.id)))
+        except (SourceGone, TableNotFound) as error:
+            lost.append(f"Blend {stored.id} is left out: {error}")
+    return opened, lost
 
 
-def trace_text(settings: Settings, text: str) -> list[DocumentTrace]:
-    """The way of every document that `text` names, a doc_id or a key."""
+def trace_text(settings: Settings, text: str) -> tuple[list[DocumentTrace], list[str]]:
+    """The way of every document that `text` names, a doc_id or a key, and which blends could not be asked."""
     lake = Lake(settings)
-    return trace_documents(lake, find_ids(lake, text), served_by(settings))
+    opened, lost = served_by(settings)
+    return trace_documents(lake, find_ids(lake, text), opened), lost
 
 
 def trace_step(settings: Settings, blend: str, offset: int) -> StepTrace:
@@ -75,8 +85,12 @@ def trace_step(settings: Settings, blend: str, offset: int) -> StepTrace:
     return StepTrace(blend, offset, rows, {trace.doc_id: trace for trace in traces})
 
 
-def show_documents(traces: list[DocumentTrace], console: Console, *, as_json: bool) -> None:
-    """Print each document's way."""
+def show_documents(
+    traces: list[DocumentTrace], lost: Sequence[str], console: Console, *, as_json: bool
+) -> None:
+    """Print each document's way, and the sentences on blends that were left out to stderr."""
+    for sentence in lost:
+        sys.stderr.write(f"{sentence}\n")
     if as_json:
         console.print_json(json.dumps([asdict(trace) for trace in traces], default=str))
         return

@@ -11,6 +11,7 @@ from urllib.parse import urlparse
 
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.catalog.sql import SqlCatalog
+from sqlalchemy.exc import DatabaseError
 
 from factory.errors import MachineError
 from factory.settings import CATALOG_NAME, Settings
@@ -89,7 +90,13 @@ def open_catalog(settings: Settings) -> Catalog:
             f"The lake's folder {settings.home} cannot be created ({error.strerror}). "
             "Set FACTORY_HOME to a folder you can write."
         ) from error
-    return SqlCatalog(CATALOG_NAME, **pyiceberg_properties(settings))
+    try:
+        return SqlCatalog(CATALOG_NAME, **pyiceberg_properties(settings))
+    except DatabaseError as error:
+        raise MachineError(
+            f"The catalog {settings.catalog_database} cannot be read ({error.orig}). "
+            "Restore the file from a copy, or set FACTORY_HOME to another folder."
+        ) from error
 
 
 def _jdbc_uri(settings: Settings) -> str:

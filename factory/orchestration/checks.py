@@ -50,6 +50,13 @@ def checks_of(schema: TableSchema, checks: Sequence[Check] = ()) -> list[Check]:
     return [unique(*schema.key), *checks]
 
 
+def repeated(rows: DataFrame, schema: TableSchema, n: int = 3) -> list[str]:
+    """`n` of the keys that more than one row has, a document's as its source and key."""
+    columns = ["source", "key"] if {"source", "key"} <= set(schema.names) else list(schema.key)
+    found = rows.groupBy(*columns).count().where("count > 1").orderBy(*columns).limit(n).collect()
+    return [" / ".join(str(row[column]) for column in columns) for row in found]
+
+
 def violations(rows: DataFrame, checks: Sequence[Check]) -> dict[str, int]:
     """How many violations each check finds in `rows`."""
     found = rows.agg(*[F.expr(check.violations).alias(check.name) for check in checks]).first()

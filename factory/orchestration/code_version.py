@@ -9,19 +9,22 @@ from __future__ import annotations
 import ast
 import hashlib
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from factory import _native
+from factory.lake.schemas import TableSchema
 
 _ROOT = Path(__file__).parents[2]
 
 
-def code_version(function: Callable[..., Any], stage: str) -> str:
-    """A short hash of the function, its stage and the native kernels."""
+def code_version(function: Callable[..., Any], stage: str, schemas: Sequence[TableSchema]) -> str:
+    """A short hash of the function, its stage, what it writes and the native kernels."""
     digest = hashlib.sha256(inspect.getsource(function).encode())
+    for schema in schemas:
+        digest.update(repr(schema).encode())
     digest.update(_stage_version(stage).encode())
     return digest.hexdigest()[:16]
 
@@ -36,8 +39,8 @@ def _stage_version(stage: str) -> str:
 
 
 def _sources(stage: str) -> set[Path]:
-    """The files of `factory/<stage>` and the `spark_udfs` modules they reach."""
-    found = set((_ROOT / "factory" / stage).rglob("*.py"))
+    """The files of `factory/<stage>` and `factory/lake_spark`, and the `spark_udfs` modules they reach."""
+    found = {path for folder in (stage, "lake_spark") for path in (_ROOT / "factory" / folder).rglob("*.py")}
     waiting = list(found)
     while waiting:
         for module in _worker_modules(waiting.pop()):

@@ -1,4 +1,8 @@
-"""What an asset's run tells whoever watches: started, written, published, reused, failed.
+"""What an asset's run tells whoever watches.
+
+    started -> written -> checked -> sealed [-> publishing, after each table beside the main one] -> published
+
+or `reused` after `started`, and `failed` after any of them.
 
 The command line listens to draw progress; in the Dagster UI nobody listens, since events are drawn there.
 """
@@ -10,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
-Phase = Literal["started", "written", "published", "reused", "failed"]
+Phase = Literal["started", "written", "checked", "sealed", "publishing", "published", "reused", "failed"]
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import dagster as dg
+from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
 from factory.errors import TableNotFound
@@ -26,7 +28,7 @@ from factory.lake.schemas import TableSchema
 from factory.lake.tables import Published
 from factory.lake_spark import audit as spark_audit
 from factory.lake_spark.read import read_at
-from factory.orchestration.checks import Check, violations
+from factory.orchestration.checks import Check, repeated, unique, violations
 from factory.orchestration.progress import tell
 from factory.orchestration.resources import LakeRun
 
@@ -113,6 +115,7 @@ def _write_audit_publish(
         _write(spark, run, declared, tables, audits)
         tell(str(declared.table), "written")
         yield from _check(spark, run, declared, audits)
+        tell(str(declared.table), "checked")
         lineage = Lineage(
             asset=str(declared.table),
             run_id=run.run_id,
@@ -120,13 +123,17 @@ def _write_audit_publish(
             config=declared.config,
             upstream={table: published.snapshot_id for table, published in upstream.items()},
         )
-        return _publish(spark, run, declared, audits, lineage, tables.properties)
+        published = _publish(spark, run, declared, audits, lineage, tables.properties)
+        tables.release()
+        return published
     except BaseException:
         for audit in audits.values():
             drop_branches(run.lake, audit.table, audit.branch)
+        with contextlib.suppress(
+            Py4JError, ConnectionError
+        ):  # where the JVM died, nothing is left to release
+            tables.release()
         raise
-    finally:
-        tables.release()
 
 
 def _unchanged(run: LakeRun, declared: Declaration, upstream: dict[str, Published]) -> list[Published] | None:
@@ -188,11 +195,14 @@ def _check(
 ) -> Iterator[dg.AssetCheckResult]:
     failed: list[str] = []
     for output in declared.outputs:
-        found = violations(spark_audit.read_branch(spark, run.lake, audits[output.table]), output.checks)
+        rows = spark_audit.read_branch(spark, run.lake, audits[output.table])
+        found = violations(rows, output.checks)
         for check in output.checks:
             count = found[check.name]
             if count:
-                failed.append(f"{output.table}: {check.name} ({count} violations)")
+                keys = repeated(rows, output.schema) if check == unique(*output.schema.key) else []
+                shown = f", for example {'; '.join(keys)}: give every row a key of its own" if keys else ""
+                failed.append(f"{output.table}: {check.name} ({count} violations{shown})")
             yield dg.AssetCheckResult(
                 asset_key=dg.AssetKey(output.table.identifier),
                 check_name=check.name,
@@ -220,7 +230,13 @@ def _publish(
         audit = audits[output.table]
         content = spark_audit.content(spark_audit.read_branch(spark, run.lake, audit), output.schema)
         seal(run.lake, audit, lineage.with_content(str(content)), properties)
-    return [publish(run.lake, audits[output.table], properties) for output in declared.outputs]
+    tell(str(declared.table), "sealed")
+    published = []
+    for output in declared.outputs:
+        published.append(publish(run.lake, audits[output.table], properties))
+        if output.table != declared.table:
+            tell(str(declared.table), "publishing")
+    return published
 
 
 def _check_passed(output: Output, check: Check) -> dg.AssetCheckResult:

@@ -76,7 +76,7 @@ def table_asset(
             table=table,
             outputs=tuple(outputs),
             upstream=_upstream(function, upstream or {}),
-            code_version=code_version(function, table.stage),
+            code_version=code_version(function, table.stage, [output.schema for output in outputs]),
             config=_config_hash(config),
             chart=chart,
         )

@@ -13,13 +13,15 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner, Result
 
+from blender.blends import open_blends
+from blender.config import blend_source
 from factory.cli import edge, main
 from factory.errors import ConfigurationError, LakeLocked, MachineError
 from factory.lake.lineage import Lineage
 from factory.lake.lock import writing
-from factory.lake.names import TableName, filtered, raw
+from factory.lake.names import TableName, filtered, packed, raw
 from factory.lake.publish import append
-from factory.lake.schemas import FILTERED, RAW
+from factory.lake.schemas import FILTERED, PACKED, RAW
 from factory.lake.tables import Lake
 from factory.settings import Settings
 
@@ -221,6 +223,12 @@ def test_a_full_disk_is_recognised_in_whoever_says_it() -> None:
         assert "The disk is full" in str(known)
 
 
+def test_a_dead_jvm_is_recognised() -> None:
+    known = edge.translate(RuntimeError("raw.x: ConnectionRefusedError: [Errno 111] Connection refused"))
+    assert isinstance(known, MachineError)
+    assert "FACTORY_SPARK_DRIVER_MEMORY" in str(known)
+
+
 def test_an_error_nobody_foresaw_is_not_hidden() -> None:
     assert edge.translate(KeyError("surprise")) is None
 
@@ -228,3 +236,13 @@ def test_an_error_nobody_foresaw_is_not_hidden() -> None:
 def test_every_table_argument_is_checked_by_the_law() -> None:
     with pytest.raises(ConfigurationError):
         TableName.parse("packed")
+
+
+def test_blends_lists_what_there_is(lake: Lake) -> None:
+    assert "No blend yet" in factory("blends").stdout
+    row = {"ordinal": 0, "tokens": b"ab", "n_tokens": 1, "segments": [], "append": 0, "bucket": 0, "chunk": 0}
+    lake.create(packed("book"), PACKED)
+    append(lake, packed("book"), PACKED, pa.Table.from_pylist([row], schema=PACKED.columns), LINEAGE)
+    source = blend_source(table="packed.book", weight=1, columns=("n_tokens",))
+    made = open_blends(lake.settings).create([source])
+    assert made.id in factory("blends").stdout

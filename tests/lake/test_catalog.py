@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from factory.errors import MachineError
 from factory.lake.catalog import open_catalog, pyiceberg_properties, spark_properties
+from factory.lake.tables import Lake
 from factory.settings import Settings
 
 S3 = {"s3_endpoint": "http://127.0.0.1:9000", "s3_access_key_id": "k", "s3_secret_access_key": "s"}
@@ -55,6 +56,13 @@ def test_a_server_catalog_without_its_address_is_refused(tmp_path: Path) -> None
 def test_a_misspelt_setting_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValidationError, match="wharehouse"):
         Settings(home=tmp_path, wharehouse="x")  # type: ignore[call-arg]
+
+
+def test_a_catalog_that_is_no_database_is_one_sentence(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path)
+    settings.catalog_database.write_bytes(b"no database at all, but long enough to look at" * 100)
+    with pytest.raises(MachineError, match=r"catalog\.db cannot be read"):
+        Lake(settings).names()
 
 
 def test_a_lake_in_a_file_is_one_sentence(tmp_path: Path) -> None:
