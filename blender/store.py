@@ -64,7 +64,7 @@ class BlendStore:
         """A blend by id; raises BlendNotFound."""
         if not _is_id(blend):
             raise BlendNotFound(
-                f"`{blend}` is no blend id. An id is 32 hexadecimal digits; list the blends there are."
+                f"`{blend}` is no blend id. An id is 32 hexadecimal digits; `factory blends` lists them."
             )
         try:
             config = obstore.get(self._store, _config(blend)).bytes().to_bytes()
