@@ -32,7 +32,7 @@ setup: $(VENV)/.installed $(VENV)/.native $(VENV)/.jars ## Create the environmen
 
 test: setup ## Run all tests
 	@cd native && cargo test --release
-	@$(BIN)/pytest -n $(WORKERS) --dist loadfile
+	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 lint: setup ## Check style, types, layers and the native crate
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
