@@ -129,9 +129,8 @@ def _write_audit_publish(
     except BaseException:
         for audit in audits.values():
             drop_branches(run.lake, audit.table, audit.branch)
-        with contextlib.suppress(
-            Py4JError, ConnectionError
-        ):  # where the JVM died, nothing is left to release
+        # A JVM that died holds nothing any more, and saying so must not hide why it failed.
+        with contextlib.suppress(Py4JError, ConnectionError):
             tables.release()
         raise
 
