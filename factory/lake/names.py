@@ -2,11 +2,16 @@
 
 A table is `namespace.name`. An asset's key is the same pair, so the argument `raw_python_code` of an
 asset means the table `raw.python_code`.
+
+A variant of a dataset is a dataset whose name says so: `web__strict` reads what `raw.web` holds and has
+every later table to itself. What filtering decides before its last round is in `filtered.web_r1`,
+`filtered.web_r2` and so on; the last round has the plain name.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from factory.errors import ConfigurationError
@@ -36,7 +41,11 @@ STAGE_OF_NAMESPACE = {
     "synthesis": "synthesis",
 }
 
+VARIANT = "__"  # between the name of a dataset and that of a variant of it
+PARTS = ("rejected", "symbols", "dependencies", "placements", "verdicts")  # tables beside a dataset's own
+
 _PART = re.compile(r"[a-z][a-z0-9_]*")
+_ROUND = re.compile(r"_r[1-9][0-9]*$")
 
 
 @dataclass(frozen=True, order=True)
@@ -91,12 +100,56 @@ class TableName:
         return cls(namespace, name)
 
 
+def dataset(name: str) -> str:
+    """`name` if it is fit for a dataset or a variant of one, `web` or `web__strict`.
+
+    Raises ConfigurationError for a name that another dataset's table would have.
+    """
+    of, variant, variant_name = name.partition(VARIANT)
+    for part in (of, variant_name) if variant else (of,):
+        if not _PART.fullmatch(part) or VARIANT in part or part.endswith("_"):
+            raise ConfigurationError(
+                f"`{name}` is no name of a dataset. Use lower-case letters, digits and single underscores; "
+                "two underscores stand before the name of a variant, as in web__strict."
+            )
+        taken = _ROUND.search(part) or re.search(f"_({'|'.join(PARTS)})$", part)
+        if taken:
+            raise ConfigurationError(
+                f"`{name}` is no name of a dataset, because names in `{taken[0]}` are those of tables beside "
+                "a dataset's own. Choose another ending."
+            )
+    return name
+
+
+def variant(of: str, name: str) -> str:
+    """The dataset that is variant `name` of dataset `of`."""
+    return dataset(f"{of}{VARIANT}{name}")
+
+
+def variants(tables: Iterable[TableName], of: str) -> list[str]:
+    """The variants of dataset `of` whose verdicts are among `tables`, sorted."""
+    found = (it.name for it in tables if it.namespace == "filtered" and not _ROUND.search(it.name))
+    return sorted(name for name in found if name.startswith(f"{of}{VARIANT}"))
+
+
+def base(dataset: str) -> str:
+    """The dataset whose raw table holds the documents: `web` for web, web__strict and web_r1."""
+    return _ROUND.sub("", dataset).partition(VARIANT)[0]
+
+
+def in_round(dataset: str, number: int, of: int) -> str:
+    """What round `number` (from 1) of `of` rounds calls its tables; the last has the dataset's own name."""
+    return dataset if number == of else f"{dataset}_r{number}"
+
+
 def raw(dataset: str) -> TableName:
-    return TableName("raw", dataset)
+    """The documents of a dataset; a variant has those of the dataset it is of."""
+    return TableName("raw", base(dataset))
 
 
 def rejected(dataset: str) -> TableName:
-    return TableName("raw", f"{dataset}_rejected")
+    """The bad records of a dataset; a variant has those of the dataset it is of."""
+    return TableName("raw", f"{base(dataset)}_rejected")
 
 
 def signals(dataset: str) -> TableName:

@@ -30,6 +30,39 @@ def test_every_name_parses_back() -> None:
         assert TableName.parse(str(name)) == name
 
 
+def test_a_variant_shares_its_raw_tables_and_no_other() -> None:
+    strict = names.variant("web", "strict")
+    assert strict == "web__strict"
+    assert names.raw(strict) == names.raw("web") == names.raw(names.in_round(strict, 1, 3))
+    assert names.rejected(strict) == names.rejected("web")
+    assert names.packed(strict) == TableName("packed", "web__strict")
+
+
+def test_the_last_round_has_the_plain_name() -> None:
+    assert [names.in_round("web", number, 3) for number in (1, 2, 3)] == ["web_r1", "web_r2", "web"]
+    assert names.in_round("web", 1, 1) == "web"
+
+
+def test_variants_are_found_without_their_rounds_and_without_those_of_others() -> None:
+    tables = [names.filtered(of) for of in ("web", "web__b", "web__a", "web__a_r1", "web_r1", "webs__c")]
+    assert names.variants([*tables, names.packed("web__d")], "web") == ["web__a", "web__b"]
+
+
+@pytest.mark.parametrize(
+    "name", ["web", "web2", "my_web", "web__strict", "web_rare", "rejected", "web__very_strict"]
+)
+def test_a_name_fit_for_a_dataset_is_given_back(name: str) -> None:
+    assert names.dataset(name) == name
+
+
+@pytest.mark.parametrize(
+    "name", ["", "Web", "web-x", "web_", "web__", "__a", "a__b__c", "web_r1", "web_rejected", "a___b"]
+)
+def test_a_name_that_another_table_would_have_is_no_dataset(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="no name of a dataset"):
+        names.dataset(name)
+
+
 def test_a_stage_follows_from_the_namespace() -> None:
     assert names.depsort("web", "symbols").stage == "depsort"
     assert names.deduplicated("web").stage == "dedup"
