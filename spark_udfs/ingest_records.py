@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from typing import Any
 
+from factory.errors import ConfigurationError
 from spark_udfs.ingest_files import MAX_TEXT_BYTES
 from spark_udfs.ingest_languages import PLAIN
 from spark_udfs.ingest_rows import BadRecord, Origin, Row, document
@@ -19,26 +20,38 @@ _INT64 = 1 << 63
 
 @dataclass(frozen=True)
 class Fields:
-    """Which field of a record fills which column of `RAW`.
+    """Which field of a record (a JSON object, a Parquet row) fills which column of `RAW`.
 
-    `key` is the field that identifies a record in its source; without one, its file and number do.
-    `columns` are pairs (column, field); a value that does not fit its column is kept in `metadata`
-    under the field's name. `metadata` are further fields kept there as text.
+    `text` is the field of the text. `key` is the field that identifies a record in its source; without
+    one, its file and number do. `columns` maps columns of `RAW` to fields; a value that does not fit its
+    column is kept in `metadata` under the field's name. `metadata` are further fields kept there as text.
+    `language` is that of records whose `columns` name none. A record or text longer than `max_bytes` is
+    rejected.
+
+    Raises ConfigurationError for a column that no field can fill.
     """
 
     text: str = "text"
     key: str | None = None
-    columns: tuple[tuple[str, str], ...] = ()
-    metadata: tuple[str, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
+    metadata: Sequence[str] = ()
     language: str | None = None
     media_type: str = PLAIN.media_type
     max_bytes: int = MAX_TEXT_BYTES
+
+    def __post_init__(self) -> None:
+        for column in self.columns:
+            if column not in MAPPED_COLUMNS:
+                known = ", ".join(MAPPED_COLUMNS)
+                raise ConfigurationError(
+                    f"`{column}` is no column that a field can fill. Use one of: {known}."
+                )
 
     @property
     def names(self) -> list[str]:
         """The fields that are read, each once, in order."""
         key = [] if self.key is None else [self.key]
-        return list(dict.fromkeys([self.text, *key, *(name for _, name in self.columns), *self.metadata]))
+        return list(dict.fromkeys([self.text, *key, *self.columns.values(), *self.metadata]))
 
 
 def as_text(value: Any) -> str:
@@ -108,7 +121,7 @@ def record(origin: Origin, fields: Fields, key: str, values: Mapping[str, Any], 
     for name in fields.metadata:
         if values.get(name) is not None:
             metadata[as_text(name)] = as_text(values[name])
-    for column, name in fields.columns:
+    for column, name in fields.columns.items():
         value = values.get(name)
         if value is None:
             continue

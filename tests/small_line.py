@@ -24,11 +24,12 @@ from pyspark.sql import DataFrame
 from rich.console import Console
 
 from factory.cli.runs import execute, select
+from factory.ingest.readers import Fields
 from factory.lake.schemas import RAW, REJECTED
 from factory.orchestration import progress
 from factory.orchestration.line import definitions
 from factory.orchestration.publication import Tables
-from factory.orchestration.refine import dedup_group, refine, tokenizer
+from factory.orchestration.refine import Round, dedup_group, refine, tokenizer
 from factory.orchestration.table_asset import table_asset
 from factory.packing.pack import PackConfig
 from factory.settings import Settings, settings
@@ -95,7 +96,7 @@ def line(corpus: Path, lake: Settings) -> dg.Definitions:
 
     @table_asset(namespace="raw", name=PROSE, group_name="prose", schema=RAW, beside={"rejected": REJECTED})
     def prose(context, ingests) -> Tables:  # type: ignore[no-untyped-def]
-        found = ingests.jsonl(corpus / "prose.jsonl", key="id", source="prose")
+        found = ingests.jsonl(corpus / "prose.jsonl", Fields(key="id"), source="prose")
         return Tables(found.documents, {"rejected": found.rejected}, release=found.release)
 
     groups = {CODE: dedup_group("small_code", [CODE], kind="code")}
@@ -110,7 +111,7 @@ def line(corpus: Path, lake: Settings) -> dg.Definitions:
         refined = refine(
             dataset,
             group=group,
-            rules=rules[dataset],
+            rounds=[Round(rules=rules[dataset])],
             group_name=group.kind,
             tokenizer="small",
             packing=PACKING,

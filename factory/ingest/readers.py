@@ -26,8 +26,7 @@ from factory.ingest.installation import PROSE_REACH, code_work, prose_work, repo
 from factory.ingest.listing import NAMES_AN_ITEM, UNWANTED, Work, as_table, files_below, in_items
 from factory.lake.schemas import RAW, REJECTED
 from spark_udfs.ingest import WORK, read_work
-from spark_udfs.ingest_files import MAX_TEXT_BYTES
-from spark_udfs.ingest_records import MAPPED_COLUMNS, Fields
+from spark_udfs.ingest_records import Fields
 from spark_udfs.ingest_rows import SCAN, Origin
 
 TASKS_A_CORE = 4  # more tasks than cores: items differ in size
@@ -39,6 +38,8 @@ ARCHIVES = tuple(
 
 Paths = str | Path | Sequence[str | Path]
 Patterns = str | Sequence[str]
+
+__all__ = ["Fields", "Ingested", "Ingests"]
 
 
 @dataclass(frozen=True)
@@ -87,49 +88,34 @@ class Ingests:
     def jsonl(
         self,
         paths: Paths,
-        text: str = "text",
-        key: str | None = None,
+        fields: Fields | None = None,
         *,
         source: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        metadata: Sequence[str] = (),
-        language: str | None = None,
         licence: str | None = None,
-        max_bytes: int = MAX_TEXT_BYTES,
     ) -> Ingested:
         """Each line of `.jsonl`, `.jsonl.gz` and `.jsonl.zst` files as a document.
 
-        `paths` are files, or folders that are searched. `text` names the field of the text; `key` the
-        field that identifies a record within `source`, without which it is `file:line`. `columns` maps
-        columns of `RAW` to fields, `metadata` lists fields kept as text. `source` is by default the name
-        of the path given. A line longer than `max_bytes` is rejected without being held.
+        `paths` are files, or folders that are searched; `fields` says which field of a record is what. A
+        record without a key of its own is `file:line`. `source` is by default the name of the path given.
+        A line that is too long is rejected without being held.
         """
-        fields = _fields(text, key, columns, metadata, language, max_bytes)
-        return self._ingest(
-            _files_of("jsonl", paths, JSONL_FILES, Origin(source or "", licence=licence)), fields
-        )
+        origin = Origin(source or "", licence=licence)
+        return self._ingest(_files_of("jsonl", paths, JSONL_FILES, origin), fields)
 
     def parquet(
         self,
         paths: Paths,
-        text: str = "text",
-        key: str | None = None,
+        fields: Fields | None = None,
         *,
         source: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        metadata: Sequence[str] = (),
-        language: str | None = None,
         licence: str | None = None,
-        max_bytes: int = MAX_TEXT_BYTES,
     ) -> Ingested:
         """Each row of Parquet files as a document; the arguments are those of `jsonl`, a key is `file:row`.
 
         A file that cannot be read is one rejected record, a row group that breaks likewise.
         """
-        fields = _fields(text, key, columns, metadata, language, max_bytes)
-        return self._ingest(
-            _files_of("parquet", paths, PARQUET_FILES, Origin(source or "", licence=licence)), fields
-        )
+        origin = Origin(source or "", licence=licence)
+        return self._ingest(_files_of("parquet", paths, PARQUET_FILES, origin), fields)
 
     def archive(
         self,
@@ -188,22 +174,6 @@ class Ingests:
 
 def _tuple(patterns: Patterns) -> tuple[str, ...]:
     return (patterns,) if isinstance(patterns, str) else tuple(patterns)
-
-
-def _fields(
-    text: str,
-    key: str | None,
-    columns: Mapping[str, str] | None,
-    metadata: Sequence[str],
-    language: str | None,
-    max_bytes: int,
-) -> Fields:
-    pairs = tuple(sorted((columns or {}).items()))
-    for column, _ in pairs:
-        if column not in MAPPED_COLUMNS:
-            known = ", ".join(MAPPED_COLUMNS)
-            raise ConfigurationError(f"`{column}` is no column that a field can fill. Use one of: {known}.")
-    return Fields(text, key, pairs, tuple(metadata), language=language, max_bytes=max_bytes)
 
 
 def _files_of(format: str, paths: Paths, patterns: Sequence[str], origin: Origin) -> Iterator[Work]:

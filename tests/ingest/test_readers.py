@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from factory.errors import ConfigurationError
-from factory.ingest.readers import Ingested, Ingests
+from factory.ingest.readers import Fields, Ingested, Ingests
 from factory.lake.identity import doc_id
 from factory.lake.schemas import RAW, REJECTED
 from factory.lake_spark.audit import spark_schema
@@ -134,7 +134,7 @@ def test_json_lines_of_several_files_and_compressions(ingests: Ingests, tmp_path
     (tmp_path / "web" / "b" / "c.jsonl.gz").write_bytes(packed)
     (tmp_path / "web" / "broken.jsonl.zst").write_bytes(packed)
     (tmp_path / "web" / "notes.txt").write_text("not asked for")
-    found = ingests.jsonl(tmp_path / "web", columns={"language": "lang"})
+    found = ingests.jsonl(tmp_path / "web", Fields(columns={"language": "lang"}))
     assert outcome(found) == {
         "a.jsonl:1": "one",
         "a.jsonl:2": "not_an_object at line 2",
@@ -151,7 +151,9 @@ def test_parquet_rows_and_a_broken_file_beside_them(ingests: Ingests, tmp_path: 
         pa.table({"text": ["one", None, "three"], "id": ["a", "b", "c"]}), tmp_path / "good.parquet"
     )
     (tmp_path / "bad.parquet").write_bytes((tmp_path / "good.parquet").read_bytes()[:-9])
-    found = ingests.parquet([tmp_path / "good.parquet", tmp_path / "bad.parquet"], key="id", source="hub")
+    found = ingests.parquet(
+        [tmp_path / "good.parquet", tmp_path / "bad.parquet"], Fields(key="id"), source="hub"
+    )
     assert outcome(found) == {
         "a": "one",
         "good.parquet:1": "no_text at row 1",
@@ -188,7 +190,7 @@ def test_two_files_that_would_give_one_id_are_refused_by_name(ingests: Ingests, 
 
 def test_a_wrong_declaration_is_told_before_anything_is_read(ingests: Ingests, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="`author` is no column that a field can fill"):
-        ingests.jsonl(tmp_path, columns={"author": "by"})
+        Fields(columns={"author": "by"})
     with pytest.raises(ConfigurationError, match="does not exist"):
         ingests.parquet(tmp_path / "gone.parquet")
 

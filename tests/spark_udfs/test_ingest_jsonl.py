@@ -80,11 +80,7 @@ def test_fields_fill_columns_and_what_does_not_fit_is_kept_as_metadata(tmp_path:
     fields = Fields(
         text="body",
         key="id",
-        columns=(
-            ("created_at", "when"),
-            ("licence", "license"),
-            ("stars", "stars"),
-        ),
+        columns={"created_at": "when", "licence": "license", "stars": "stars"},
         metadata=("url", "tags", "absent"),
         language="markdown",
     )
@@ -200,7 +196,7 @@ ANY_LINES = JSON_LINES | st.binary(max_size=30).map(lambda data: data.replace(b"
 
 @given(st.lists(ANY_LINES, max_size=20), st.sampled_from([None, "id"]))
 def test_each_line_lands_exactly_once(content: list[bytes], key: str | None) -> None:
-    fields = Fields(key=key, columns=(("stars", "stars"), ("licence", "url")), metadata=("url",))
+    fields = Fields(key=key, columns={"stars": "stars", "licence": "url"}, metadata=("url",))
     with tempfile.TemporaryDirectory() as folder:
         rows = read(written(Path(folder), b"".join(line + b"\n" for line in content)), fields)
     assert len(rows) == len(content)
