@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from spark_udfs.symbols import Modules
+
 _INIT = "__init__"
 
 
-class PythonModules:
-    """The modules of one repository (the interface is `spark_udfs.symbols.Modules`)."""
+class PythonModules(Modules):
+    """The modules of one repository."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._files: dict[str, int] = {}  # place -> file
@@ -55,10 +57,10 @@ class PythonModules:
         below = _join(place, name)
         return below if self._exists(below) else None
 
-    def file(self, place: str) -> int | None:
-        """The file at `place`: a package before a module of the same name, None for a plain folder."""
-        found = self._packages.get(place)
-        return self._files.get(place) if found is None else found
+    def files(self, place: str) -> Sequence[int]:
+        """The file at `place`: a package before a module of the same name, none for a plain folder."""
+        found = self._packages.get(place, self._files.get(place))
+        return () if found is None else (found,)
 
     def passed(self, place: str) -> Sequence[int]:
         """The `__init__` files of the packages around `place`, outermost first."""

@@ -3,32 +3,40 @@
 1. Imports are followed to the file that defines the name, through aliases and chains of re-exports.
 2. References that start at an imported name go where the import goes; they weigh the square root of how
    often they occur, spread over the defining files.
-3. A name used without an import resolves to the files that define it, if they are few
-   (MAX_DEFINERS) and the name is long enough to mean something (MIN_NAME); the nearer, the heavier. A
-   member of an object resolves only to files that are imported: against the types mypy finds in rich and
-   hypothesis, 80 % of such guesses are right, and 4 % of those on files that are not imported.
-4. What is left is the language's own (`builtin`), lies outside the repository (`external`), or is defined
+3. A name used without an import means what the file's peers define (the other files of its package), then
+   what the files it can see through star imports and includes define, then, in languages whose files share
+   one space of names, what any file defines: if those are few (MAX_DEFINERS) and the name is long enough to
+   mean something (MIN_NAME); the nearer, the heavier.
+4. A member of an object resolves only to files at hand: imported, seen or peers. (Against the types mypy
+   finds in rich and hypothesis, 80 % of such guesses are right, and 4 % of those on files that are not
+   imported.)
+5. A name that is only announced where it was found (a prototype in a header) also means the file that makes
+   it.
+6. What is left is the language's own (`builtin`), lies outside the repository (`external`), or is defined
    in it by too many files, or none at hand, to say which is meant (`ambiguous`).
 
-An import weighs 1 on the file it names and WEAK on files it only passes on the way, or where it runs late:
-inside a function or for type checkers. The packages a file lies in are no dependency of it unless they
-are named: they are run before it anyway, and an edge to each would make a cycle of every package.
+An import weighs 1 on the file it names, spread where it names a package of many files, and WEAK on files it
+only passes on the way, or where it runs late: inside a function or for type checkers. The packages a file
+lies in are no dependency of it unless they are named: they are run before it anyway, and an edge to each
+would make a cycle of every package.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import pyarrow as pa
 
 from factory.lake.schemas import SYMBOLS
-from spark_udfs.symbols import FileSymbols, Import, Language, languages
+from spark_udfs.symbols import MANIFEST, FileSymbols, Import, Language, languages
 
 MAX_DEFINERS = 5  # a name defined in more files says nothing about which is meant
 MIN_NAME = 3  # characters
 MAX_HOPS = 32  # re-exports followed in one chain
+MAX_SEEN = 4_000  # files followed through star imports of star imports
 WEAK = 0.2
 SAME_FOLDER, SAME_TOP_FOLDER, ELSEWHERE = 0.7, 0.5, 0.2  # factors of a use without an import
 PRIVATE = 0.1  # factor of a use without an import of a name that starts with an underscore
@@ -55,43 +63,54 @@ class Symbol:
 
 
 class Repository:
-    """The files of one repository in one language, sorted by path; numbers below are their positions."""
+    """The files of one family of languages in a repository, by path; numbers below are their positions."""
 
-    def __init__(self, language: Language, paths: Sequence[str], files: Sequence[FileSymbols]) -> None:
-        self._language = language
+    def __init__(
+        self,
+        kinds: Sequence[Language],
+        paths: Sequence[str],
+        files: Sequence[FileSymbols],
+        manifests: Mapping[str, str],
+    ) -> None:
+        self._languages = kinds  # of each file
         self._paths = paths
         self._files = files
-        self._modules = language.modules(paths)
+        self._modules = kinds[0].modules(paths, files, manifests)
         self._bindings = [_bindings(file.imports) for file in files]
         self._stars = [[i for i in file.imports if i.name == "*"] for file in files]
         self._found: dict[tuple[str, str], Found | None] = {}
         self._open: set[tuple[str, str]] = set()
-        self._plain: dict[str, list[int]] = {}
+        self._at: dict[str, frozenset[int]] = {}
+        self._plain: dict[str, list[int]] = {}  # name -> the files that define or declare it
         self._members: dict[str, list[int]] = {}
+        self._makers: dict[str, list[int]] = {}  # name, also `Class.member`, -> the files that define it
         self._own_members: list[set[str]] = []
         for index, file in enumerate(files):
             members = set()
-            for name in file.definitions:
+            for name in file.definitions.keys() | file.declarations.keys():
                 owner, _, last = name.rpartition(".")
                 if owner:
                     members.add(last)
                 else:
                     self._plain.setdefault(name, []).append(index)
+                if name in file.definitions and name not in file.private:
+                    self._makers.setdefault(name, []).append(index)
             for member in members:
                 self._members.setdefault(member, []).append(index)
-            self._own_members.append(members)
+            self._own_members.append({n.rpartition(".")[2] for n in file.definitions if "." in n})
+        self._bound = {name for bindings in self._bindings for name in bindings}
+        self._visible = lru_cache(1024)(self._seen_from)
 
     def symbols(self, index: int) -> Iterator[Symbol]:
         """Every symbol of a file: definitions, imports, references, each by name."""
         file = self._files[index]
         for name, count in file.definitions.items():
             yield Symbol("definition", name, count, "definition")
-        imports = self._imports(index)
+        imports, at_hand = self._imports(index)
         yield from imports
-        imported = {f for symbol in imports for f, weight in symbol.weights.items() if weight == 1}
         merged: dict[str, Symbol] = {}
         for name, count in file.references.items():
-            symbol = self._reference(index, name, imported)
+            symbol = self._reference(index, name, at_hand)
             if symbol.name in merged:
                 merged[symbol.name].count += count
             else:
@@ -107,75 +126,100 @@ class Repository:
 
     # Imports
 
-    def _imports(self, index: int) -> list[Symbol]:
+    def _imports(self, index: int) -> tuple[list[Symbol], set[int]]:
+        """The rows of a file's imports, and the files they name."""
         rows: dict[str, Symbol] = {}
+        at_hand: set[int] = set()
         for item in self._files[index].imports:
             row = rows.setdefault(item.written, Symbol("import", item.written, 0, "external"))
             row.count += item.count
-            weights = self._import_weights(index, item)
+            named, passed = self._imported_files(index, item)
+            if not item.deferred:
+                at_hand.update(named)
+            weights = dict.fromkeys(passed, WEAK)
+            weights.update(dict.fromkeys(named, (WEAK if item.deferred else 1.0) / max(1, len(named))))
             weights.pop(index, None)
             if weights:
                 row.resolution = "internal"
             for file, weight in weights.items():
                 row.weights[file] = max(weight, row.weights.get(file, 0.0))
-        return list(rows.values())
+        return list(rows.values()), at_hand
 
-    def _import_weights(self, index: int, item: Import) -> dict[int, float]:
-        """The files an import depends on, each with the weight of that dependency."""
+    def _imported_files(self, index: int, item: Import) -> tuple[Sequence[int], list[int]]:
+        """The files an import names, and those it passes on the way."""
         place = self._modules.place(item.module, index)
         if place is None:
-            return {}
+            return (), []
         enclosing = set(self._modules.enclosing(index))
-        file = self._modules.file(place)
-        around = [] if file is None else [file]
-        around.extend(self._modules.passed(place))
-        passed = [f for f in around if f not in enclosing]
+        files = self._modules.files(place)
+        passed = [f for f in self._modules.passed(place) if f not in enclosing]
         if item.name is None or item.name == "*":
-            named = tuple(f for f in (file,) if f is not None and f not in enclosing)
-            passed += [f for f in (file,) if f is not None and f in enclosing]
-        else:
-            found = self._from(place, item.name)
-            if found is None:
-                return {}
-            named = found.files
-            passed += found.passed
-        weights = dict.fromkeys(passed, WEAK)
-        weights.update(dict.fromkeys(named, WEAK if item.deferred else 1.0))
-        return weights
+            return [f for f in files if f not in enclosing], [*passed, *(f for f in files if f in enclosing)]
+        found = self._from(place, item.name)
+        if found is None:
+            return (), []
+        if len(files) == 1 and files[0] not in enclosing:
+            passed.append(files[0])
+        return found.files, [*passed, *found.passed]
 
     # What a name means
 
     def _from(self, place: str, name: str, hops: int = 0) -> Found | None:
         """`from place import name`: a name nothing is known of is taken to be made by the file itself."""
         found = self._lookup(place, name, hops)
-        if found is None and (file := self._modules.file(place)) is not None:
-            return Found((file,))
+        if found is None and len(files := self._modules.files(place)) == 1:
+            return Found(tuple(files))
         return found
 
     def _lookup(self, place: str, name: str, hops: int = 0) -> Found | None:
         """The meaning of `name` in the module at `place`."""
+        if name not in self._plain and name not in self._bound:
+            return self._submodule(place, name)
         key = place, name
         if key in self._open or hops > MAX_HOPS:
             return self._submodule(place, name)
         if key not in self._found:
             self._open.add(key)
-            self._found[key] = self._in_file(place, name, hops) or self._submodule(place, name)
+            self._found[key] = self._at_place(place, name, hops) or self._submodule(place, name)
             self._open.discard(key)
         return self._found[key]
 
-    def _in_file(self, place: str, name: str, hops: int) -> Found | None:
-        file = self._modules.file(place)
-        if file is None:
-            return None
-        meanings = [Found((file,))] if name in self._files[file].definitions else []
+    def _at_place(self, place: str, name: str, hops: int) -> Found | None:
+        """What the files at `place` define, or a single one passes on, under `name`."""
+        files = self._modules.files(place)
+        if len(files) == 1:
+            return self._in_file(files[0], name, hops)
+        if place not in self._at:
+            self._at[place] = frozenset(files)
+        here = [f for f in self._plain.get(name, ()) if f in self._at[place]]
+        return Found(self._with_makers(name, here)) if here else None
+
+    def _in_file(self, file: int, name: str, hops: int) -> Found | None:
+        own = self._files[file]
+        meanings = []
+        if name in own.definitions or name in own.declarations:
+            meanings.append(Found(self._with_makers(name, [file])))
+        meanings += self._passed_on(file, name, hops)
+        if not meanings and (found := self._through_stars(file, name, hops)) is not None:
+            meanings.append(Found(found.files, (file, *found.passed), found.place))
+        return _union(meanings)
+
+    def _passed_on(self, file: int, name: str, hops: int) -> Iterator[Found]:
+        """What the imports of `file` that bind `name` mean; the deferred ones if there are no others."""
         bindings = self._bindings[file].get(name, [])
         for item in [i for i in bindings if not i.deferred] or bindings:
             found = self._follow(item, file, hops + 1)
             if found is not None:
-                meanings.append(Found(found.files, (file, *found.passed), found.place))
-        if not meanings and (found := self._through_stars(file, name, hops)) is not None:
-            meanings.append(Found(found.files, (file, *found.passed), found.place))
-        return _union(meanings)
+                yield Found(found.files, (file, *found.passed), found.place)
+
+    def _with_makers(self, name: str, files: Sequence[int]) -> tuple[int, ...]:
+        """`files`, where `name` was found, and those that make it if all of them only announce it."""
+        if not all(name in self._files[f].declarations for f in files):
+            return tuple(files)
+        makers = self._makers.get(name, [])
+        return (
+            (*files, *(f for f in makers if f not in files)) if len(makers) <= MAX_DEFINERS else tuple(files)
+        )
 
     def _follow(self, item: Import, file: int, hops: int = 0) -> Found | None:
         """The meaning of the name that `item` binds in `file`."""
@@ -186,18 +230,38 @@ class Repository:
         return self._from(place, item.name, hops) if item.name else self._module(place)
 
     def _through_stars(self, file: int, name: str, hops: int) -> Found | None:
-        for item in self._stars[file]:
-            place = self._modules.place(item.module, file)
-            if place is None or not self._exported(place, name):
-                continue
-            found = self._lookup(place, name, hops + 1)
-            if found is not None:
-                return found
+        """What the files that `file` sees through star imports define or pass on under `name`."""
+        seen = self._visible(file)
+        if not seen:
+            return None
+        definers = [f for f in self._plain.get(name, ()) if f in seen and self._exported(f, name)]
+        if definers:
+            return Found(self._with_makers(name, definers), seen[definers[0]] if len(definers) == 1 else ())
+        if name not in self._bound:
+            return None
+        for target in seen:
+            if name in self._bindings[target] and self._exported(target, name):
+                for found in self._passed_on(target, name, hops + 1):
+                    return Found(found.files, (*seen[target], *found.passed), found.place)
         return None
 
-    def _exported(self, place: str, name: str) -> bool:
-        file = self._modules.file(place)
-        exports = None if file is None else self._files[file].exports
+    def _seen_from(self, file: int) -> dict[int, tuple[int, ...]]:
+        """The files whose names `file` sees through star imports, nearest first, with the file between."""
+        seen: dict[int, tuple[int, ...]] = {}
+        pending: list[tuple[int, tuple[int, ...]]] = [(file, ())]
+        for source, way in pending:
+            for item in self._stars[source]:
+                place = self._modules.place(item.module, source)
+                files = () if place is None else self._modules.files(place)
+                for target in files:
+                    if target != file and target not in seen and len(seen) < MAX_SEEN:
+                        seen[target] = way
+                        if len(files) == 1:
+                            pending.append((target, (target,)))
+        return seen
+
+    def _exported(self, file: int, name: str) -> bool:
+        exports = self._files[file].exports
         return not name.startswith("_") if exports is None else name in exports
 
     def _submodule(self, place: str, name: str) -> Found | None:
@@ -205,39 +269,67 @@ class Repository:
         return None if below is None else self._module(below)
 
     def _module(self, place: str) -> Found:
-        file = self._modules.file(place)
-        return Found(() if file is None else (file,), (), place)
+        return Found(tuple(self._modules.files(place)), (), place)
 
     # References
 
-    def _reference(self, index: int, name: str, imported: set[int]) -> Symbol:
+    def _reference(self, index: int, name: str, at_hand: Collection[int]) -> Symbol:
         """A reference with the factor of each defining file; the caller knows how often it occurs."""
         if name.startswith("."):
-            return self._member(index, name, imported)
-        root = name.partition(".")[0]
+            return self._member(index, name, at_hand)
+        root, _, rest = name.partition(".")
         if root in self._bindings[index]:
             return self._imported(index, name)
         if root in self._files[index].definitions:
             return Symbol("reference", name, 0, "local")
-        found = self._through_stars(index, root, 0)
+        language = self._languages[index]
+        found = self._among_peers(index, root) or self._through_stars(index, root, 0)
         if found is not None and found.files:
-            return Symbol("reference", name, 0, "internal", dict.fromkeys(found.files, 1.0))
-        if root in self._language.builtins:
-            return Symbol("reference", name, 0, "builtin")
-        return self._without_import(index, root)
+            return Symbol("reference", root, 0, "internal", dict.fromkeys(found.files, 1.0))
+        if rest and language.qualified_names and (place := self._modules.place(root, index)) is not None:
+            parts = name.split(".")
+            found, length = self._walk(self._module(place), parts)
+            if length > 1 and found is not None and found.files:
+                return Symbol(
+                    "reference", ".".join(parts[:length]), 0, "internal", dict.fromkeys(found.files, 1.0)
+                )
+        if root in language.builtins:
+            return Symbol("reference", root, 0, "builtin")
+        if root in self._files[index].declarations or language.shared_names:
+            return self._without_import(index, root)
+        return Symbol("reference", name, 0, "external")
 
-    def _member(self, index: int, name: str, imported: set[int]) -> Symbol:
-        """A member of an object of unknown type: one that an imported file defines, or nobody's."""
+    def _among_peers(self, index: int, name: str) -> Found | None:
+        """The files that define `name` among those that `index` sees without an import."""
+        definers = self._plain.get(name)
+        peers = self._modules.peers(index) if definers else ()
+        here = [f for f in definers or () if f in peers and f != index and name not in self._files[f].private]
+        return Found(self._with_makers(name, here)) if here else None
+
+    def _member(self, index: int, name: str, at_hand: Collection[int]) -> Symbol:
+        """A member of an object of unknown type: one that a file at hand defines, or nobody's."""
         member = name[1:]
         if member in self._own_members[index]:
             return Symbol("reference", name, 0, "local")
-        if member in self._language.builtin_members:
+        if member in self._languages[index].builtin_members:
             return Symbol("reference", name, 0, "builtin")
         definers = self._members.get(member, [])
-        near = [f for f in definers if f in imported]
-        if not near or len(near) > MAX_DEFINERS or len(member) < MIN_NAME:
+        if not definers or len(member) < MIN_NAME:
             return Symbol("reference", name, 0, "ambiguous" if definers else "external")
-        return Symbol("reference", name, 0, "internal", dict.fromkeys(near, 1.0))
+        seen, peers = self._visible(index), self._modules.peers(index)
+        near = [f for f in definers if f in at_hand or f in seen or f in peers]
+        if not near or len(near) > MAX_DEFINERS:
+            return Symbol("reference", name, 0, "ambiguous")
+        return Symbol("reference", name, 0, "internal", dict.fromkeys(self._member_makers(member, near), 1.0))
+
+    def _member_makers(self, member: str, files: Sequence[int]) -> list[int]:
+        """`files` and, of classes of theirs that only announce the member, the files that make it."""
+        found = dict.fromkeys(files)
+        for file in files:
+            for name in self._files[file].declarations:
+                if name.endswith(f".{member}") and len(makers := self._makers.get(name, ())) <= MAX_DEFINERS:
+                    found.update(dict.fromkeys(makers))
+        return list(found)
 
     def _imported(self, index: int, name: str) -> Symbol:
         """A chain of names whose first was imported, cut where it leaves the modules of the repository."""
@@ -260,6 +352,7 @@ class Repository:
         return Symbol("reference", name if whole else parts[0], 0, "local" if local else "external")
 
     def _walk(self, found: Found | None, parts: Sequence[str]) -> tuple[Found | None, int]:
+        """Where a chain that starts at `found` leads, and how many of its parts were followed."""
         length = 1
         while found is not None and found.place is not None and length < len(parts):
             below = self._lookup(found.place, parts[length])
@@ -269,8 +362,8 @@ class Repository:
         return found, length
 
     def _without_import(self, index: int, name: str) -> Symbol:
-        """A name that nothing in the file or its star imports binds, by who defines it."""
-        definers = self._plain.get(name, [])
+        """A name that nothing in the file or the files it sees binds, by who defines it."""
+        definers = self._makers.get(name, [])
         if not definers:
             return Symbol("reference", name, 0, "external")
         if len(definers) > MAX_DEFINERS or len(name) < MIN_NAME:
@@ -288,14 +381,22 @@ class Repository:
 
 def resolve(facts: pa.Table) -> pa.Table:
     """SYMBOLS of one repository from its FACTS, whatever their order."""
-    rows = sorted(facts.to_pylist(), key=lambda row: (row["language"], row["path"], row["doc_id"]))
+    rows = sorted(facts.to_pylist(), key=lambda row: (row["path"], row["language"], row["doc_id"]))
+    manifests = {row["path"]: row["facts"] for row in rows if row["language"] == MANIFEST}
+    families: dict[str, list[int]] = {}
+    for i, row in enumerate(rows):
+        if row["language"] != MANIFEST:
+            families.setdefault(languages()[row["language"]].family, []).append(i)
     documents: list[int] = []
     symbols: list[Symbol] = []
     targets: list[list[str]] = []
-    for name, language in sorted(languages().items()):
-        chosen = [i for i, row in enumerate(rows) if row["language"] == name]
-        paths = [rows[i]["path"] for i in chosen]
-        repository = Repository(language, paths, [FileSymbols.from_json(rows[i]["facts"]) for i in chosen])
+    for _, chosen in sorted(families.items()):
+        repository = Repository(
+            [languages()[rows[i]["language"]] for i in chosen],
+            [rows[i]["path"] for i in chosen],
+            [FileSymbols.from_json(rows[i]["facts"]) for i in chosen],
+            manifests,
+        )
         for position, row_index in enumerate(chosen):
             for symbol in repository.symbols(position):
                 documents.append(row_index)
@@ -326,8 +427,8 @@ def resolve(facts: pa.Table) -> pa.Table:
 def _bindings(imports: Iterable[Import]) -> dict[str, list[Import]]:
     bindings: dict[str, list[Import]] = {}
     for item in imports:
-        if item.name != "*":
-            bindings.setdefault(item.alias or item.module.partition(".")[0], []).append(item)
+        if (name := item.binds) is not None:
+            bindings.setdefault(name, []).append(item)
     return bindings
 
 

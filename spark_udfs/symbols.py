@@ -3,21 +3,24 @@
 A language is one object with two methods (`Language`): `extract` reads one file by itself, `modules` says
 where module names lie among the files of one repository. Everything behind them (`symbol_resolution`,
 `repository_order`) knows no language. The first step runs over documents where they lie, so that text
-never travels; what goes on to the grouping by repository is the small `FACTS` table.
+never travels; what goes on to the grouping by repository is the small `FACTS` table, which also carries
+the text of a repository's manifests (`go.mod`, `tsconfig.json`), as far as a language asks for them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import PurePosixPath
-from typing import Protocol
 
 import pyarrow as pa
 
 MAX_SOURCE_BYTES = 1_000_000  # longer files are data; they keep their place but give no symbols
+MAX_MANIFEST_BYTES = 200_000  # longer ones are not read
+MANIFEST = "manifest"  # the language of a row of FACTS whose facts are a manifest's text
 
 FACTS = pa.schema(
     [
@@ -37,13 +40,14 @@ class Import:
 
     `module` as written, with leading dots where relative; `name` is the symbol taken from it, `*` for all,
     None for the module itself; `alias` is what the file calls it (None: by its first part, as `import a.b`
-    binds `a`). `deferred` imports run later or never: inside functions, or for type checkers only.
+    binds `a`; empty: it binds nothing). `deferred` imports run later or never: inside functions, or for
+    type checkers only.
     """
 
     module: str
     name: str | None
     alias: str | None
-    deferred: bool
+    deferred: bool = False
     count: int = 1
 
     @property
@@ -53,78 +57,137 @@ class Import:
             return self.module
         return f"{self.module}{self.name}" if self.module.endswith(".") else f"{self.module}.{self.name}"
 
+    @property
+    def binds(self) -> str | None:
+        """The name by which the file knows it; None for a star import and one that binds nothing."""
+        if self.name == "*":
+            return None
+        return self.module.partition(".")[0] if self.alias is None else self.alias or None
+
 
 @dataclass(frozen=True)
 class FileSymbols:
     """The symbols of one file, each with how often it occurs.
 
-    A definition's name is plain, or `Class.member`. A reference is a plain name, a dotted chain that starts
-    at an imported name, or `.member` where only the member's name is known. `exports` is what a star import
-    brings out, None where the file does not say.
+    A definition's name is plain, or `Class.member`; what a package clause around it adds is left out and
+    said once by `package` (`a.b`). A reference is a plain name, a dotted chain that starts with a name the
+    file imports or knows without an import (`Class.member`, `package.Class`), or `.member` where only the
+    member's name is known. `exports` is what a star import brings out, None where the file does not say.
+    `declarations` are names, like those of definitions, that the file announces and another file makes
+    (the prototypes of a C header). `private` names, plain ones, are definitions no other file can use
+    unless it includes the text of this one.
     """
 
     definitions: dict[str, int] = field(default_factory=dict)
     imports: tuple[Import, ...] = ()
     references: dict[str, int] = field(default_factory=dict)
     exports: tuple[str, ...] | None = None
+    package: str | None = None
+    declarations: dict[str, int] = field(default_factory=dict)
+    private: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """A text that `from_json` reads back."""
         imports = [(i.module, i.name, i.alias, i.deferred, i.count) for i in self.imports]
-        return json.dumps([self.definitions, imports, self.references, self.exports], separators=(",", ":"))
+        fields = [
+            *(self.definitions, imports, self.references, self.exports),
+            *(self.package, self.declarations, self.private),
+        ]
+        while fields and fields[-1] == _EMPTY[len(fields) - 1]:  # what most files lack stands last
+            fields.pop()
+        return json.dumps(fields, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> FileSymbols:
         """What `to_json` wrote."""
-        definitions, imports, references, exports = json.loads(text)
+        fields = json.loads(text)
+        fields.extend(_EMPTY[len(fields) :])
+        definitions, imports, references, exports, package, declarations, private = fields
         return cls(
             definitions,
-            tuple(Import(*fields) for fields in imports),
+            tuple(Import(*it) for it in imports),
             references,
             None if exports is None else tuple(exports),
+            package,
+            declarations,
+            tuple(private),
         )
 
 
-class Modules(Protocol):
+_EMPTY: tuple[object, ...] = (
+    {},
+    [],
+    {},
+    None,
+    None,
+    {},
+    (),
+)  # the fields of a file without symbols, as written
+
+
+class Modules(ABC):
     """Where module names lie among the files of one repository; files are numbered in order of path.
 
-    A *place* is a name for a module inside the repository, whether or not a file stands there.
+    A *place* is a name for a module inside the repository, whether or not a file stands there: a path
+    without its suffix, the folder of a package, the name of a namespace. All answers are the same objects
+    each time they are asked for the same thing, as far as they are large.
     """
 
+    @abstractmethod
     def place(self, module: str, importer: int) -> str | None:
         """The place `module` means in file `importer`; None outside the repository."""
 
+    @abstractmethod
+    def files(self, place: str) -> Sequence[int]:
+        """The files at `place`, ascending: one for a module, many for a package, none for a mere folder."""
+
     def inside(self, place: str, name: str) -> str | None:
         """The place of submodule `name` below `place`, if there is one."""
-
-    def file(self, place: str) -> int | None:
-        """The file at `place`, None where it is only a folder."""
+        return None
 
     def passed(self, place: str) -> Sequence[int]:
-        """The files run on the way to `place`, outermost first, without the file at `place`."""
+        """The files run on the way to `place`, outermost first, without the files at `place`."""
+        return ()
 
     def enclosing(self, importer: int) -> Sequence[int]:
         """The files that stand for the packages file `importer` lies in."""
+        return ()
+
+    def peers(self, importer: int) -> Collection[int]:
+        """A set of the files whose definitions `importer` sees without an import; it may hold `importer`."""
+        return ()
 
 
-class Language(Protocol):
+class Language(ABC):
     """What depsort must know of a programming language."""
 
     name: str
     suffixes: tuple[str, ...]
-    builtins: frozenset[str]  # plain names every file knows
-    builtin_members: frozenset[str]  # members of the language's own types
+    family: str  # languages of one family see each other's files; they share one `Modules`
+    manifests: tuple[str, ...] = ()  # names of files whose text `modules` wants
+    builtins: frozenset[str] = frozenset()  # plain names every file knows
+    builtin_members: frozenset[str] = frozenset()  # members of the language's own types
+    shared_names: bool = False  # a plain name may be defined in any file of the repository, without an import
+    qualified_names: bool = False  # a chain may start with a module that the file does not import
 
-    def extract(self, source: bytes) -> FileSymbols:
+    @abstractmethod
+    def extract(self, source: bytes, path: str) -> FileSymbols:
         """The symbols of one UTF-8 file; never raises, takes what parses."""
 
-    def modules(self, paths: Sequence[str]) -> Modules:
-        """Where modules lie among the files `paths`, sorted, of one repository."""
+    @abstractmethod
+    def modules(
+        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
+    ) -> Modules:
+        """Where modules lie among the files `paths`, sorted, of one repository.
+
+        `files` are their symbols, `manifests` the texts of the repository's manifests by path, which may be
+        none: they may have been filtered out.
+        """
 
 
 @cache
 def languages() -> dict[str, Language]:
-    """Every known language by its name in column `language`."""
+    """Every known language by its name in column `language`; grammars load when the first file needs them."""
     from spark_udfs.symbols_python import Python  # here, so that a language module can import this one
 
     return {language.name: language for language in (Python(),)}
@@ -133,6 +196,11 @@ def languages() -> dict[str, Language]:
 @cache
 def _by_suffix() -> dict[str, str]:
     return {suffix: language.name for language in languages().values() for suffix in language.suffixes}
+
+
+@cache
+def _manifests() -> frozenset[str]:
+    return frozenset(name for language in languages().values() for name in language.manifests)
 
 
 def language_of(language: str | None, path: str) -> str | None:
@@ -149,12 +217,22 @@ def extract(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         texts = batch.column("text").cast(pa.binary())
         rows = []
         for row, text in zip(columns, texts, strict=True):
-            language = language_of(row["language"], row["path"])
-            if language is None or not text.is_valid:
-                continue
-            source = text.as_py()
-            symbols = (
-                languages()[language].extract(source) if len(source) <= MAX_SOURCE_BYTES else FileSymbols()
-            )
-            rows.append(row | {"language": language, "facts": symbols.to_json()})
+            found = _facts(row["language"], row["path"], text) if text.is_valid else None
+            if found is not None:
+                rows.append(row | {"language": found[0], "facts": found[1]})
         yield pa.RecordBatch.from_pylist(rows, schema=FACTS)
+
+
+def _facts(language: str | None, path: str, text: pa.BinaryScalar) -> tuple[str, str] | None:
+    """Columns `language` and `facts` of one document; None where depsort does not look at it."""
+    if path.rpartition("/")[2] in _manifests():
+        source = text.as_py()
+        if len(source) > MAX_MANIFEST_BYTES:
+            return None
+        return MANIFEST, source.decode("utf-8", "replace")
+    known = language_of(language, path)
+    if known is None:
+        return None
+    source = text.as_py()
+    symbols = languages()[known].extract(source, path) if len(source) <= MAX_SOURCE_BYTES else FileSymbols()
+    return known, symbols.to_json()

@@ -3,10 +3,6 @@
 A name bound in a function (a parameter, a target, a loop variable) hides the imported or module-level name
 of the same spelling there, and is no reference. Names inside strings and comments do not count. Parse
 errors are normal: what parses is taken.
-
-Bounds: the query's time grows with the square of the tree's depth and of the width of an error (measured:
-100,000 open parentheses took 5 s, a chain of 40,000 attributes 12 s), so matches start at most MAX_DEPTH
-levels deep and a file with an error wider than MAX_ERROR_WIDTH gives no symbols.
 """
 
 from __future__ import annotations
@@ -14,18 +10,16 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import tree_sitter_python
-from tree_sitter import Language as Grammar
-from tree_sitter import Node, Parser, Query, QueryCursor
+from tree_sitter import Node
 
 from spark_udfs.modules_python import PythonModules
-from spark_udfs.symbols import FileSymbols, Import, Modules
+from spark_udfs.symbols import FileSymbols, Import, Language, Modules
+from spark_udfs.syntax import Captures, Syntax
 
-MAX_DEPTH = 256
-MAX_ERROR_WIDTH = 4_000
 MAX_CHAIN = 8  # parts of a dotted reference
 
 _QUERY = """
@@ -111,55 +105,35 @@ truncate union update upper values with_traceback writable write writelines zfil
 """
 
 
-class Python:
+class Python(Language):
     """Python 2 and 3, as far as one grammar reads both."""
 
-    name = "python"
-    suffixes: tuple[str, ...] = (".py", ".pyi", ".pyw")
+    name = family = "python"
+    suffixes = (".py", ".pyi", ".pyw")
+    shared_names = True  # scripts that are run in one space of names
     builtins = frozenset(_BUILTINS.split())
     builtin_members = frozenset(_BUILTIN_MEMBERS.split())
 
-    def modules(self, paths: Sequence[str]) -> Modules:
+    def modules(
+        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
+    ) -> Modules:
         """Where modules lie among the files `paths`."""
         return PythonModules(paths)
 
-    def extract(self, source: bytes) -> FileSymbols:
+    def extract(self, source: bytes, path: str) -> FileSymbols:
         """The symbols of one file; empty where its syntax tree is out of bounds."""
-        root = self._parser.parse(source).root_node
-        if root.has_error and _widest_error(root) > MAX_ERROR_WIDTH:
-            return FileSymbols()
-        cursor = QueryCursor(self._query)
-        cursor.set_max_start_depth(MAX_DEPTH)
-        return _File(source, cursor.captures(root)).symbols()
+        captures = self._syntax.captures(source)
+        return FileSymbols() if captures is None else _File(source, captures).symbols()
 
     @cached_property
-    def _grammar(self) -> Grammar:
-        return Grammar(tree_sitter_python.language())
-
-    @cached_property
-    def _parser(self) -> Parser:
-        return Parser(self._grammar)
-
-    @cached_property
-    def _query(self) -> Query:
-        return Query(self._grammar, _QUERY)
-
-
-def _widest_error(root: Node) -> int:
-    """The most children an error node has."""
-    widest, pending = 0, [root]
-    while pending:
-        node = pending.pop()
-        if node.is_error:
-            widest = max(widest, node.child_count)
-        pending.extend(child for child in node.children if child.has_error)
-    return widest
+    def _syntax(self) -> Syntax:
+        return Syntax(tree_sitter_python.language(), _QUERY)
 
 
 class _File:
     """The captures of one file, turned into symbols."""
 
-    def __init__(self, source: bytes, captures: dict[str, list[Node]]) -> None:
+    def __init__(self, source: bytes, captures: Captures) -> None:
         self._source = source
         self._captures = captures
         self._scopes = _Scopes(captures)
@@ -308,7 +282,7 @@ class _File:
 class _Scopes:
     """The functions and classes of a file as nested byte ranges."""
 
-    def __init__(self, captures: dict[str, list[Node]]) -> None:
+    def __init__(self, captures: Captures) -> None:
         scopes: list[tuple[int, int, bool, Node]] = []
         for capture in ("function", "class"):
             for name in captures.get(capture, []):

@@ -16,7 +16,7 @@ PYTHON = Python()
 
 
 def extract(text: str) -> FileSymbols:
-    return PYTHON.extract(text.encode())
+    return PYTHON.extract(text.encode(), "file.py")
 
 
 def imported(text: str) -> list[tuple[str, str | None, str | None, bool]]:
@@ -152,7 +152,7 @@ def test_odd_files_raise_nothing(text: str) -> None:
 )
 def test_a_hostile_file_of_the_largest_size_takes_seconds_at_most(source: bytes) -> None:
     started = time.process_time()
-    PYTHON.extract(source)
+    PYTHON.extract(source, "file.py")
     assert time.process_time() - started < 10  # without bounds the first two take minutes
 
 
@@ -174,7 +174,7 @@ def test_imports_and_definitions_of_a_real_package_are_those_pythons_parser_sees
     assert len(files) > 50
     for path in files:
         source = path.read_bytes()
-        symbols = PYTHON.extract(source)
+        symbols = PYTHON.extract(source, "file.py")
         assert {(i.module, i.name, i.alias) for i in symbols.imports} == ast_imports(source), path
         top = {
             node.name
