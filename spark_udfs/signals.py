@@ -1,27 +1,37 @@
 """The signals of documents: every value the filter rules look at, measured in Spark's Python workers.
 
-Takes batches of (doc_id, text, partition), gives batches of `signals_schema(names)`. Nothing is decided here.
+Takes batches of (doc_id, text, partition) and of columns that are carried over, gives batches of the signals'
+schema. Nothing is decided here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pyarrow as pa
 
 from factory import _native
-from factory.lake.schemas import signals_schema
+from spark_udfs import languages
 
 
-def measure(batches: Iterator[pa.RecordBatch], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The signals `names` of every document, a row a document, in the order they come.
+def measure(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The columns of `schema` for every document, a row a document, in the order they come.
 
-    A document without a text has null values. Raises ValueError for a name the native pass does not know.
+    A column of the batch is carried over, the others are measured. A document without a text has null values.
+    Raises ValueError for a name the native pass does not know.
     """
-    schema = signals_schema(names).columns
     for batch in batches:
-        values = _native.text_signals(batch.column("text"), list(names))
-        columns = [batch.column("doc_id"), *values.columns, batch.column("partition")]
+        columns = {name: batch.column(name) for name in batch.schema.names if name != "text"}
+        columns |= _measured(batch.column("text"), [name for name in schema.names if name not in columns])
         yield pa.RecordBatch.from_arrays(
-            [column.cast(field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
+            [columns[field.name].cast(field.type) for field in schema], schema=schema
         )
+
+
+def _measured(texts: pa.Array, names: list[str]) -> dict[str, pa.Array]:
+    of_language = (languages.LABEL, languages.SCORE)
+    native = [name for name in names if name not in of_language]
+    found = dict(zip(native, _native.text_signals(texts, native).columns, strict=True))
+    if len(native) < len(names):
+        found |= zip(of_language, languages.measure(texts), strict=True)
+    return found

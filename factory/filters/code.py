@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from factory.filters.rule import AtLeast, AtMost, Between, Rule
+from factory.filters.rule import AtLeast, AtMost, Between, TextRule
 from factory.filters.text import Text, is_letter, ratio
 
 OPENCODER, STARCODER = "OpenCoder, 2024", "StarCoder, 2023"
@@ -44,7 +44,7 @@ COMMENT = re.compile(
 )
 
 
-class CodeWords(Rule):
+class CodeWords(TextRule):
     """Identifiers, key words and numbers: runs of letters, numbers and `_`."""
 
     name, unit, paper = "code_words", "words", OPENCODER
@@ -55,7 +55,7 @@ class CodeWords(Rule):
         return float(len(text.identifiers))
 
 
-class CodeChars(Rule):
+class CodeChars(TextRule):
     """Characters."""
 
     name, unit, paper = "code_chars", "characters", OPENCODER
@@ -66,7 +66,7 @@ class CodeChars(Rule):
         return float(len(text))
 
 
-class CodeBytes(Rule):
+class CodeBytes(TextRule):
     """Bytes of the text in UTF-8."""
 
     name, unit, paper = "code_bytes", "bytes", OPENCODER
@@ -77,7 +77,7 @@ class CodeBytes(Rule):
         return float(len(text.text.encode()))
 
 
-class CodeWordLength(Rule):
+class CodeWordLength(TextRule):
     """Mean length of identifiers, key words and numbers."""
 
     name, unit, paper = "code_word_length", "characters", OPENCODER
@@ -88,7 +88,7 @@ class CodeWordLength(Rule):
         return ratio(sum(map(len, text.identifiers)), len(text.identifiers))
 
 
-class CodeLines(Rule):
+class CodeLines(TextRule):
     """Lines, blank ones included."""
 
     name, unit, paper = "code_lines", "lines", OPENCODER
@@ -99,7 +99,7 @@ class CodeLines(Rule):
         return float(len(text.lines))
 
 
-class CodeLongestLine(Rule):
+class CodeLongestLine(TextRule):
     """Characters of the longest line."""
 
     name, unit, paper = "code_longest_line", "characters", OPENCODER
@@ -110,7 +110,7 @@ class CodeLongestLine(Rule):
         return float(max(map(len, text.lines), default=0))
 
 
-class CodeMeanLine(Rule):
+class CodeMeanLine(TextRule):
     """Mean characters of a line, blank lines included."""
 
     name, unit, paper = "code_mean_line", "characters", OPENCODER
@@ -121,7 +121,7 @@ class CodeMeanLine(Rule):
         return ratio(sum(map(len, text.lines)), len(text.lines))
 
 
-class CodeDuplicateLines(Rule):
+class CodeDuplicateLines(TextRule):
     """Share of the lines of which an equal stands before or after.
 
     Blank lines do not count, the spaces around a line are ignored, and lines of one character or `},` are no
@@ -137,7 +137,7 @@ class CodeDuplicateLines(Rule):
         return ratio(sum(count for count in counts.values() if count > 1), len(text.bare_lines))
 
 
-class CodeLetters(Rule):
+class CodeLetters(TextRule):
     """Share of letters among the characters that are no space."""
 
     name, unit, paper = "code_letters", "share", OPENCODER
@@ -148,7 +148,7 @@ class CodeLetters(Rule):
         return ratio(sum(map(is_letter, text.visible)), len(text.visible))
 
 
-class CodeDigits(Rule):
+class CodeDigits(TextRule):
     """Share of the digits 0 to 9 among the characters that are no space."""
 
     name, unit, paper = "code_digits", "share", OPENCODER
@@ -159,7 +159,7 @@ class CodeDigits(Rule):
         return ratio(sum(character in "0123456789" for character in text.visible), len(text.visible))
 
 
-class CodeWhitespace(Rule):
+class CodeWhitespace(TextRule):
     """Share of the characters that are spaces, tabs or newlines."""
 
     name, unit, paper = "code_whitespace", "share", OPENCODER
@@ -170,7 +170,7 @@ class CodeWhitespace(Rule):
         return ratio(len(text) - len(text.visible), len(text))
 
 
-class CodeReplacementChars(Rule):
+class CodeReplacementChars(TextRule):
     """Share of the replacement character U+FFFD, which undecodable bytes leave behind."""
 
     name, unit, paper = "code_replacement_chars", "share", OPENCODER
@@ -181,7 +181,7 @@ class CodeReplacementChars(Rule):
         return ratio(text.text.count("\ufffd"), len(text))
 
 
-class CodeComments(Rule):
+class CodeComments(TextRule):
     """Share of the visible characters in comments, estimated without a lexer.
 
     A comment begins a line: `//`, `--`, `;`, `#` (where no ASCII letter, `[` or `{` follows), `/* */`,
@@ -197,7 +197,7 @@ class CodeComments(Rule):
         return ratio(sum(len(Text(comment).visible) for comment in comments), len(text.visible))
 
 
-class CodeLongestEncodedRun(Rule):
+class CodeLongestEncodedRun(TextRule):
     """Characters of the longest run of A-Z a-z 0-9 + /, as base64 and hexadecimal numbers have them."""
 
     name, unit, paper = "code_longest_encoded_run", "characters", OPENCODER
@@ -208,7 +208,7 @@ class CodeLongestEncodedRun(Rule):
         return float(max(map(len, ENCODED.findall(text.text)), default=0))
 
 
-class CodeEncodedChars(Rule):
+class CodeEncodedChars(TextRule):
     """Share of the characters in runs of 64 or more of A-Z a-z 0-9 + /."""
 
     name, unit, paper = "code_encoded_chars", "share", OPENCODER
@@ -220,7 +220,7 @@ class CodeEncodedChars(Rule):
         return ratio(sum(len(run) for run in runs if len(run) >= ENCODED_RUN), len(text))
 
 
-class CodeGenerated(Rule):
+class CodeGenerated(TextRule):
     """1 if the first five lines say that a program wrote the file, else 0."""
 
     name, unit, paper = "code_generated", "flag", STARCODER
@@ -232,7 +232,7 @@ class CodeGenerated(Rule):
         return float(any(phrase in head for phrase in GENERATED))
 
 
-class CodeXml(Rule):
+class CodeXml(TextRule):
     """1 if an XML declaration stands in the first hundred characters, else 0."""
 
     name, unit, paper = "code_xml", "flag", STARCODER
@@ -243,7 +243,7 @@ class CodeXml(Rule):
         return float("<?xml version=" in text.text[:XML_HEAD])
 
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[TextRule, ...] = (
     CodeWords(),
     CodeChars(),
     CodeBytes(),

@@ -6,7 +6,7 @@ appendix A.1.1; limits as in datatrove. How words are cut differs from tool to t
 
 from __future__ import annotations
 
-from factory.filters.rule import AtLeast, AtMost, Between, Rule
+from factory.filters.rule import AtLeast, AtMost, Between, TextRule
 from factory.filters.text import Text, has_letter, ratio
 
 GOPHER = "Gopher, 2021"
@@ -14,7 +14,7 @@ STOP_WORDS = frozenset({b"the", b"be", b"to", b"of", b"and", b"that", b"have", b
 ELLIPSES = ("...", "…")
 
 
-class WordCount(Rule):
+class WordCount(TextRule):
     """Words with at least one letter or number."""
 
     name, unit, paper = "word_count", "words", GOPHER
@@ -25,7 +25,7 @@ class WordCount(Rule):
         return float(len(text.cores))
 
 
-class MeanWordLength(Rule):
+class MeanWordLength(TextRule):
     """Mean length of the words, punctuation around them left out."""
 
     name, unit, paper = "mean_word_length", "characters", GOPHER
@@ -36,7 +36,7 @@ class MeanWordLength(Rule):
         return ratio(sum(map(len, text.cores)), len(text.cores))
 
 
-class HashToWordRatio(Rule):
+class HashToWordRatio(TextRule):
     """Signs `#` for each word."""
 
     name, unit, paper = "hash_to_word_ratio", "per word", GOPHER
@@ -47,7 +47,7 @@ class HashToWordRatio(Rule):
         return ratio(text.text.count("#"), len(text.words))
 
 
-class EllipsisToWordRatio(Rule):
+class EllipsisToWordRatio(TextRule):
     """Ellipses, `...` or `…`, for each word."""
 
     name, unit, paper = "ellipsis_to_word_ratio", "per word", GOPHER
@@ -58,7 +58,7 @@ class EllipsisToWordRatio(Rule):
         return ratio(sum(map(text.text.count, ELLIPSES)), len(text.words))
 
 
-class BulletLines(Rule):
+class BulletLines(TextRule):
     """Share of the lines that begin with `•` or `-`; blank lines do not count."""
 
     name, unit, paper = "bullet_lines", "share", GOPHER
@@ -69,7 +69,7 @@ class BulletLines(Rule):
         return ratio(sum(line.startswith(("•", "-")) for line in text.bare_lines), len(text.bare_lines))
 
 
-class EllipsisLines(Rule):
+class EllipsisLines(TextRule):
     """Share of the lines that end with an ellipsis; blank lines do not count."""
 
     name, unit, paper = "ellipsis_lines", "share", GOPHER
@@ -80,7 +80,7 @@ class EllipsisLines(Rule):
         return ratio(sum(line.endswith(ELLIPSES) for line in text.bare_lines), len(text.bare_lines))
 
 
-class AlphabeticWords(Rule):
+class AlphabeticWords(TextRule):
     """Share of the words that hold a letter."""
 
     name, unit, paper = "alphabetic_words", "share", GOPHER
@@ -91,7 +91,7 @@ class AlphabeticWords(Rule):
         return ratio(sum(map(has_letter, text.words)), len(text.words))
 
 
-class StopWords(Rule):
+class StopWords(TextRule):
     """Distinct words among the, be, to, of, and, that, have, with; ASCII capitals count as small letters."""
 
     name, unit, paper = "stop_words", "words", GOPHER
@@ -102,7 +102,7 @@ class StopWords(Rule):
         return float(len(STOP_WORDS & {core.encode().lower() for core in text.cores}))
 
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[TextRule, ...] = (
     WordCount(),
     MeanWordLength(),
     HashToWordRatio(),

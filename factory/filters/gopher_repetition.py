@@ -6,13 +6,13 @@ A1; n-grams are counted as datatrove counts them, except that one seen once is n
 
 from __future__ import annotations
 
-from factory.filters.rule import AtMost, Rule
+from factory.filters.rule import AtMost, TextRule
 from factory.filters.text import Text, duplicates, ratio, repeated_ngram_chars, top_ngram_chars
 
 GOPHER = "Gopher, 2021"
 
 
-class DuplicateLines(Rule):
+class DuplicateLines(TextRule):
     """Share of the lines of which an equal stands before; blank lines do not count."""
 
     name, unit, paper = "duplicate_lines", "share", GOPHER
@@ -23,7 +23,7 @@ class DuplicateLines(Rule):
         return ratio(len(duplicates(text.written_lines)), len(text.written_lines))
 
 
-class DuplicateParagraphs(Rule):
+class DuplicateParagraphs(TextRule):
     """Share of the paragraphs of which an equal stands before."""
 
     name, unit, paper = "duplicate_paragraphs", "share", GOPHER
@@ -34,7 +34,7 @@ class DuplicateParagraphs(Rule):
         return ratio(len(duplicates(text.paragraphs)), len(text.paragraphs))
 
 
-class DuplicateLineChars(Rule):
+class DuplicateLineChars(TextRule):
     """Share of the characters that stand in lines of which an equal stands before."""
 
     name, unit, paper = "duplicate_line_chars", "share", GOPHER
@@ -45,7 +45,7 @@ class DuplicateLineChars(Rule):
         return ratio(sum(map(len, duplicates(text.written_lines))), len(text))
 
 
-class DuplicateParagraphChars(Rule):
+class DuplicateParagraphChars(TextRule):
     """Share of the characters that stand in paragraphs of which an equal stands before."""
 
     name, unit, paper = "duplicate_paragraph_chars", "share", GOPHER
@@ -56,7 +56,7 @@ class DuplicateParagraphChars(Rule):
         return ratio(sum(map(len, duplicates(text.paragraphs))), len(text))
 
 
-class TopNgram(Rule):
+class TopNgram(TextRule):
     """Length times occurrences of the most frequent n-gram, over the length of the text.
 
     Occurrences that overlap are all counted, so a text of one word repeated exceeds 1.
@@ -73,7 +73,7 @@ class TopNgram(Rule):
         return ratio(top_ngram_chars(ngrams), len(text)) if ngrams else None
 
 
-class DuplicateNgrams(Rule):
+class DuplicateNgrams(TextRule):
     """Share of the characters in n-grams that occurred before; no character is counted twice."""
 
     unit, paper = "share", GOPHER
@@ -87,7 +87,7 @@ class DuplicateNgrams(Rule):
         return ratio(repeated_ngram_chars(ngrams), len(text)) if ngrams else None
 
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[TextRule, ...] = (
     DuplicateLines(),
     DuplicateParagraphs(),
     DuplicateLineChars(),

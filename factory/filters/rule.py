@@ -1,4 +1,4 @@
-"""Rules and limits: a rule measures one number of a text, its limit says which numbers are allowed.
+"""Rules and limits: a rule measures one number of a document, its limit says which numbers are allowed.
 
 A rule knows no verdict. Measuring and deciding are apart, so that a limit can change without reading a text
 again; the reason for a rejection is the rule's name, and its direction is data.
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Literal, Self
 
 from factory.errors import ConfigurationError
 from factory.filters.text import Text
@@ -66,6 +67,18 @@ class Between:
 
 
 Limit = AtLeast | AtMost | Between
+Kind = Literal["number", "word"]  # of a signal: a double or a string
+
+
+def limit_between(low: float | None, high: float | None) -> Limit:
+    """The limit of one bound or of two; raises ConfigurationError where there is none."""
+    if low is not None and high is not None:
+        return Between(low, high)
+    if low is not None:
+        return AtLeast(low)
+    if high is not None:
+        return AtMost(high)
+    raise ConfigurationError("A limit has no bound. Give `at_least`, `at_most` or both.")
 
 
 def _number(value: float) -> str:
@@ -73,24 +86,19 @@ def _number(value: float) -> str:
 
 
 class Rule(ABC):
-    """One number of a text, with the limit its source gives it.
+    """One number of a document, with the limit that says which values pass.
 
-    `name` is the column of the signals table and the reason of a rejection; `unit` is what the number counts;
-    `paper` is where rule and limit come from; `example` is a text that fails.
+    `name` is the reason of a rejection, `unit` is what the number counts, `limit` which values pass.
     """
 
     name: str
     unit: str
-    paper: str
     limit: Limit
-    example: str
 
-    @abstractmethod
-    def measure(self, text: Text) -> float | None:
-        """The number, or None where the rule does not apply (and passes).
-
-        This is the readable reference; tables are filled by the native signal of the same name.
-        """
+    @property
+    def signals(self) -> Mapping[str, Kind]:
+        """The columns of the signals table that the number is computed from."""
+        return {self.name: "number"}
 
     def with_limit(self, limit: Limit) -> Self:
         """The same rule with another limit."""
@@ -99,4 +107,22 @@ class Rule(ABC):
         return changed
 
     def __repr__(self) -> str:
+        """All that decides: two rules of equal signals and equal repr give equal verdicts."""
         return f"{self.name} {self.limit} {self.unit}"
+
+
+class TextRule(Rule):
+    """A number of the text alone; `name` is its column of the signals table.
+
+    `paper` is where rule and limit come from; `example` is a text that fails.
+    """
+
+    paper: str
+    example: str
+
+    @abstractmethod
+    def measure(self, text: Text) -> float | None:
+        """The number, or None where the rule does not apply (and passes).
+
+        This is the readable reference; tables are filled by the native signal of the same name.
+        """

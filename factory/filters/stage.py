@@ -1,14 +1,14 @@
 """Signals of documents, and verdicts on them: measure once, decide as often as limits change.
 
-`measure` reads texts and gives `signals.<dataset>`: every value of every rule. `decide` reads signals only
-and gives `filtered.<dataset>`: every document with every rule it fails. Invariant: both keep each document
-exactly once. What a rule does not apply to has a null value and passes; a limit of 0 is a limit like any
-other.
+`measure` reads texts, and the columns that predicates name, and gives `signals.<dataset>`: every value of
+every rule. `decide` reads signals only and gives `filtered.<dataset>`: every document with every rule it
+fails. Invariant: both keep each document exactly once. What a rule does not apply to has a null value and
+passes; a limit of 0 is a limit like any other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from pyspark.sql import Column, DataFrame
@@ -16,19 +16,34 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
 
 from factory.errors import ConfigurationError
-from factory.filters.rule import AtLeast, AtMost, Between, Limit, Rule
-from factory.lake.schemas import FILTERED, signals_schema
+from factory.filters.language import LABEL, SCORE, LanguageScore
+from factory.filters.metadata import METADATA, NumberPredicate, WordPredicate, column
+from factory.filters.rule import AtLeast, AtMost, Between, Limit, Rule, TextRule
+from factory.lake import schemas
+from factory.lake.schemas import FILTERED, TableSchema
 from spark_udfs import signals as udf
 
 
-def measure(documents: DataFrame, rules: Sequence[Rule]) -> DataFrame:
-    """The values of all `rules` for every document: `signals_schema` of their names.
+def signals_schema(rules: Iterable[Rule]) -> TableSchema:
+    """The schema of the signals that `rules` are decided from, each once, in the order of the rules."""
+    kinds = {name: kind for rule in rules for name, kind in rule.signals.items()}
+    numbers, words = ([name for name in kinds if kinds[name] == kind] for kind in ("number", "word"))
+    return schemas.signals_schema(numbers, words)
 
-    `documents` has `doc_id` and `text`, and perhaps `partition`; no other column is read.
+
+def measure(documents: DataFrame, rules: Sequence[Rule]) -> DataFrame:
+    """The signals of all `rules` for every document: `signals_schema` of them.
+
+    `documents` has `doc_id`, perhaps `partition`, `text` where a rule looks at it, and the columns that
+    predicates name; no other column is read.
     """
-    names = [rule.name for rule in rules]
-    function = partial(udf.measure, names=names)
-    return _inputs(documents).mapInArrow(function, from_arrow_schema(signals_schema(names).columns))
+    schema = signals_schema(rules).columns
+    carried = [_field(rule).alias(name) for rule in rules for name in rule.signals if not _of_text(rule)]
+    inputs = documents.select("doc_id", _partition(documents), *carried)
+    if not any(map(_of_text, rules)):
+        return inputs.select(*schema.names)
+    inputs = documents.select("doc_id", "text", _partition(documents), *carried)
+    return inputs.mapInArrow(partial(udf.measure, schema=schema), from_arrow_schema(schema))
 
 
 def decide(signals: DataFrame, rules: Sequence[Rule]) -> DataFrame:
@@ -37,7 +52,7 @@ def decide(signals: DataFrame, rules: Sequence[Rule]) -> DataFrame:
     A rejection names the rule, the value and the bound the value lies beyond. Raises ConfigurationError if
     `signals` lacks a rule's values.
     """
-    missing = [rule.name for rule in rules if rule.name not in signals.columns]
+    missing = [rule.name for rule in rules if not rule.signals.keys() <= set(signals.columns)]
     if missing:
         raise ConfigurationError(
             f"The signals have no values of {', '.join(f'`{name}`' for name in missing)}. "
@@ -51,19 +66,50 @@ def decide(signals: DataFrame, rules: Sequence[Rule]) -> DataFrame:
     ).select("doc_id", (F.size("rejections") == 0).alias("kept"), "rejections", "partition")
 
 
-def _inputs(documents: DataFrame) -> DataFrame:
+def _partition(documents: DataFrame) -> Column:
     partition = F.col("partition") if "partition" in documents.columns else F.lit(None).cast("string")
-    return documents.select("doc_id", "text", partition.alias("partition"))
+    return partition.alias("partition")
+
+
+def _of_text(rule: Rule) -> bool:
+    return isinstance(rule, TextRule)
+
+
+def _field(rule: Rule) -> Column:
+    """The column of `raw` that a predicate looks at."""
+    if rule.name.startswith(METADATA):
+        return F.col("metadata")[rule.name.removeprefix(METADATA)]
+    if rule.name == "created_at":
+        return F.unix_micros("created_at") / F.lit(1e6)
+    return F.col(rule.name).cast("double" if isinstance(rule, NumberPredicate) else "string")
 
 
 def _rejection(rule: Rule) -> Column:
     """What `rule` has against a document; null if nothing."""
-    value = F.col(rule.name)
+    value = _value(rule)
     bound = _violated(value, rule.limit)
     return F.when(
         bound.isNotNull(),
         F.struct(F.lit(rule.name).alias("rule"), value.alias("value"), bound.alias("threshold")),
     )
+
+
+def _value(rule: Rule) -> Column:
+    """The number of `rule`, from its signals."""
+    match rule:
+        case LanguageScore(wanted=wanted) if wanted:
+            unwanted = ~F.col(LABEL).isin(*wanted)
+            return F.when(unwanted, F.lit(0.0)).otherwise(F.col(SCORE))
+        case WordPredicate():
+            return _allows(rule, F.col(column(rule.name))).cast("double")
+        case _:
+            return F.col(rule.name)
+
+
+def _allows(rule: WordPredicate, word: Column) -> Column:
+    """Whether `rule` allows `word`: its `allows`, in Spark."""
+    wanted = word.rlike(rule.wanted) if rule.one_of else F.lit(True)
+    return F.when(word.isNull(), F.lit(rule.allows(None))).otherwise(wanted & ~word.rlike(rule.unwanted))
 
 
 def _violated(value: Column, limit: Limit) -> Column:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from factory.filters.rule import Rule
+from factory.filters.rule import TextRule
 from factory.filters.sets import RULE_SETS
 
 HEADER = "| rule | set | unit | limit | source | what is measured |\n|---|---|---|---|---|---|\n"
@@ -15,7 +15,7 @@ def rule_table() -> str:
     return HEADER + "".join(_row(name, rule) for name, chosen in RULE_SETS.items() for rule in chosen)
 
 
-def _row(set_name: str, rule: Rule) -> str:
+def _row(set_name: str, rule: TextRule) -> str:
     summary = (inspect.getdoc(type(rule)) or "").split("\n")[0].replace("|", "\\|")
     cells = (f"`{rule.name}`", f"`{set_name}`", rule.unit, str(rule.limit), rule.paper, summary)
     return f"| {' | '.join(cells)} |\n"

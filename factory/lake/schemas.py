@@ -92,10 +92,14 @@ REJECTED = TableSchema(
 )
 
 
-def signals_schema(rules: Sequence[str]) -> TableSchema:
-    """The schema of `signals.<dataset>`: one nullable double a rule, named after it."""
+def signals_schema(numbers: Sequence[str], words: Sequence[str] = ()) -> TableSchema:
+    """The schema of `signals.<dataset>`: a nullable double for each number, then a string for each word."""
     return TableSchema(
-        columns(_required("doc_id", pa.string()), *(pa.field(rule, pa.float64()) for rule in rules)),
+        columns(
+            _required("doc_id", pa.string()),
+            *(pa.field(name, pa.float64()) for name in numbers),
+            *(pa.field(name, pa.string()) for name in words),
+        ),
         key=("doc_id",),
     )
 

@@ -1,35 +1,36 @@
 """The usual chain of a dataset, from raw documents to packed sequences, declared in one call.
 
-    GROUP = dedup_group("code", ["python_code"], kind="code")
-    assets = [
-        *GROUP.assets,
-        *refine("python_code", group=GROUP, rules=["code"], group_name="code", tokenizer="tokenizer"),
-        tokenizer("tokenizer", ["python_code"]),
-    ]
+    GROUP = dedup_group("web", ["web"], kind="prose")
+    PLAIN = Round(rules=["gopher_quality"])
+    LONG = Round(rules=["gopher_quality"], limits={"word_count": [200, 100_000]})
+    WEB = refine("web", group=GROUP, rounds=[PLAIN], group_name="web", tokenizer="tokenizer")
+    assets = [*GROUP.assets, *WEB, *variant(WEB, "long", rounds=[LONG]), tokenizer("tokenizer", ["web"])]
 
     raw -> signals -> filtered -> [dedup group] -> deduplicated -> [depsort] -> tokenized -> packed
 
-Each asset body is one call of a stage, so whatever this chain does can be declared by hand as well.
+A variant is a dataset of its own from `filtered` on: `filtered.web__long` to `packed.web__long`. Each
+asset body is one call of a stage, so whatever this chain does can be declared by hand as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import dagster as dg
 from pyspark.sql import DataFrame
 
 from factory.dedup.decisions import deduplicated
 from factory.depsort.stage import dependencies, in_order, symbols
-from factory.filters.rule import Limit, Rule
-from factory.filters.sets import rules as rules_of
-from factory.filters.stage import decide, measure
+from factory.errors import ConfigurationError
+from factory.filters.rounds import Round
 from factory.lake import names, schemas
 from factory.lake_spark.documents import of_datasets
 from factory.orchestration import charts
 from factory.orchestration.checks import aggregate, holds
 from factory.orchestration.dedup_group import DedupGroup, Kind, dedup_group
 from factory.orchestration.publication import Tables
+from factory.orchestration.rounds import Measured, filter_assets
 from factory.orchestration.table_asset import table_asset
 from factory.packing.pack import PackConfig, pack, placements, resolve
 from factory.packing.tokenize import tokenize
@@ -47,60 +48,95 @@ A_PLACE_EACH = aggregate(
     "place",
 )
 
-__all__ = ["DedupGroup", "dedup_group", "refine", "tokenizer"]
+__all__ = ["Chain", "DedupGroup", "Round", "dedup_group", "refine", "tokenizer", "variant"]
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What was declared of a dataset, its assets, and what a variant of it can share.
+
+    Iterating gives the assets.
+    """
+
+    dataset: str
+    group: DedupGroup
+    group_name: str
+    tokenizer: str
+    packing: PackConfig
+    measured: tuple[Measured, ...]
+    assets: tuple[dg.AssetsDefinition, ...]
+
+    def __iter__(self) -> Iterator[dg.AssetsDefinition]:
+        return iter(self.assets)
 
 
 def refine(
     dataset: str,
     *,
     group: DedupGroup,
-    rules: Sequence[str],
+    rounds: Sequence[Round],
     group_name: str,
     tokenizer: str,
-    limits: Mapping[str, Limit] | None = None,
     packing: PackConfig | None = None,
-) -> Assets:
+) -> Chain:
     """Every asset of `dataset` after `raw.<dataset>`, but for those of its dedup group.
 
-    `rules` are names of rule sets, `limits` replace thresholds of single rules. A code dataset is sorted
-    by dependency before it is tokenized.
+    Each of `rounds` filters what the ones before have left. A code dataset is sorted by dependency before it
+    is tokenized. Raises ConfigurationError for a rule, a name or a group that does not fit.
     """
-    chosen = rules_of(rules, limits)
-    assets = _filters(dataset, chosen, group_name)
-    assets.append(_deduplicated(dataset, group, group_name))
+    if names.VARIANT in dataset:
+        raise ConfigurationError(
+            f"`{dataset}` is the name of a variant. Declare it with variant(chain, ...), from the chain that "
+            f"refine(`{names.base(dataset)}`, ...) gives."
+        )
+    return _chain(dataset, group, rounds, group_name, tokenizer, packing or PackConfig(), ())
+
+
+def variant(
+    of: Chain,
+    name: str,
+    *,
+    rounds: Sequence[Round],
+    group: DedupGroup | None = None,
+    packing: PackConfig | None = None,
+) -> Chain:
+    """The dataset of `of` filtered otherwise, under the name `<dataset>__<name>`, beside the first.
+
+    It reads the same `raw` table, and the same signals where these have what its rules need: another limit
+    reads no text. It has a dedup group to itself, with the options of the first, unless `group` gives one
+    in which variants of several datasets are compared.
+    """
+    dataset = names.variant(of.dataset, name)
+    own = group or dedup_group(
+        dataset, [dataset], kind=of.group.kind, group_name=of.group_name, config=of.group.config
+    )
+    chain = _chain(dataset, own, rounds, of.group_name, of.tokenizer, packing or of.packing, of.measured)
+    return chain if group else replace(chain, assets=(*own.assets, *chain.assets))
+
+
+def _chain(
+    dataset: str,
+    group: DedupGroup,
+    rounds: Sequence[Round],
+    group_name: str,
+    tokenizer: str,
+    packing: PackConfig,
+    measured: Sequence[Measured],
+) -> Chain:
+    names.dataset(dataset)
+    if dataset not in group.datasets:
+        raise ConfigurationError(
+            f"Dedup group `{group.name}` does not hold `{dataset}`. It holds {', '.join(group.datasets)}: "
+            "name the dataset there, or give another group."
+        )
+    if not rounds:
+        raise ConfigurationError(f"`{dataset}` has no round of filters. Give one, if only Round().")
+    filters = filter_assets(dataset, rounds, group_name, measured)
+    assets = [*filters.assets, _deduplicated(dataset, group, group_name)]
     if group.kind == "code":
         assets += _depsort(dataset, group_name)
-    return assets + _packing(dataset, group.kind, group_name, tokenizer, packing or PackConfig())
-
-
-def _filters(dataset: str, chosen: Sequence[Rule], group_name: str) -> Assets:
-    @table_asset(
-        namespace="signals",
-        name=dataset,
-        group_name=group_name,
-        schema=schemas.signals_schema([rule.name for rule in chosen]),
-        upstream={"documents": names.raw(dataset)},
-        config={"rules": [rule.name for rule in chosen]},
-    )
-    def signals(documents: DataFrame) -> DataFrame:
-        """Every measured value of every document."""
-        return measure(documents, chosen)
-
-    @table_asset(
-        namespace="filtered",
-        name=dataset,
-        group_name=group_name,
-        schema=schemas.FILTERED,
-        upstream={"signals": names.signals(dataset)},
-        config={rule.name: repr(rule.limit) for rule in chosen},
-        checks=[holds("a_verdict_has_its_reasons", "kept = (size(rejections) = 0)", "kept", "rejections")],
-        chart=charts.rejections,
-    )
-    def filtered(signals: DataFrame) -> DataFrame:
-        """Every document with its verdict and every rule it fails."""
-        return decide(signals, chosen)
-
-    return [signals, filtered]
+    assets += _packing(dataset, group.kind, group_name, tokenizer, packing)
+    return Chain(dataset, group, group_name, tokenizer, packing, filters.measured, tuple(assets))
 
 
 def _deduplicated(dataset: str, group: DedupGroup, group_name: str) -> dg.AssetsDefinition:

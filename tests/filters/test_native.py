@@ -11,11 +11,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from factory import _native
-from factory.filters.rule import Rule
+from factory.filters.rule import TextRule
 from factory.filters.sets import RULE_SETS, rules
 from factory.filters.text import Text, is_letter, spaces
 
-EVERYTHING = rules(list(RULE_SETS))
+EVERYTHING = rules([name for name in RULE_SETS if name != "language"])  # a library call of its own
 NAMES = [rule.name for rule in EVERYTHING]
 
 PIECES = [
@@ -77,7 +77,7 @@ def test_the_native_pass_equals_the_reference(text: str) -> None:
 
 
 @pytest.mark.parametrize("rule", EVERYTHING, ids=NAMES)
-def test_the_example_of_a_rule_fails_it_by_both_measures(rule: Rule) -> None:
+def test_the_example_of_a_rule_fails_it_by_both_measures(rule: TextRule) -> None:
     [values] = native([rule.example], [rule.name])
     assert values[rule.name] == rule.measure(Text(rule.example))
     assert rule.limit.violated(values[rule.name]) is not None

@@ -10,14 +10,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.errors import ConfigurationError
-from factory.filters.rule import AtLeast, AtMost, Between, Rule
+from factory.filters.rule import AtLeast, AtMost, Between, TextRule
 from factory.filters.sets import RULE_SETS, rules
-from factory.filters.stage import decide, measure
+from factory.filters.stage import decide, measure, signals_schema
 from factory.filters.text import Text
-from factory.lake.schemas import FILTERED, RAW, signals_schema
+from factory.lake.schemas import FILTERED, RAW
 
 pytestmark = pytest.mark.spark
 
+NATIVE = [name for name in RULE_SETS if name != "language"]
 CHOSEN = rules(
     ["gopher_quality", "duplicate_lines", "code_generated", "code_lines"],
     {"stop_words": AtLeast(1), "hash_to_word_ratio": AtMost(0), "code_lines": Between(1, 3)},
@@ -45,12 +46,12 @@ def documents(spark: SparkSession, texts: dict[str, str | None]) -> DataFrame:
     return spark.createDataFrame(rows, schema)
 
 
-def values(text: str | None, chosen: Sequence[Rule]) -> dict[str, float | None]:
+def values(text: str | None, chosen: Sequence[TextRule]) -> dict[str, float | None]:
     """What the reference measures."""
     return {rule.name: None if text is None else rule.measure(Text(text)) for rule in chosen}
 
 
-def rejections(text: str | None, chosen: Sequence[Rule]) -> list[dict[str, Any]]:
+def rejections(text: str | None, chosen: Sequence[TextRule]) -> list[dict[str, Any]]:
     """What the reference decides."""
     measured = values(text, chosen)
     bounds = ((rule.name, measured[rule.name], rule.limit.violated(measured[rule.name])) for rule in chosen)
@@ -71,14 +72,14 @@ def rows(frame: DataFrame) -> dict[str, dict[str, Any]]:
 @pytest.fixture(scope="module")
 def signals(spark: SparkSession) -> DataFrame:
     """The measured documents as a table of their own, cut off from the texts."""
-    everything = rules(list(RULE_SETS))
+    everything = rules(NATIVE)
     measured = measure(documents(spark, TEXTS).repartition(3), everything)
     return spark.createDataFrame(measured.collect(), measured.schema)
 
 
 def test_every_document_is_measured_once_by_every_rule(signals: DataFrame) -> None:
-    everything = rules(list(RULE_SETS))
-    assert signals.schema == from_arrow_schema(signals_schema([rule.name for rule in everything]).columns)
+    everything = rules(NATIVE)
+    assert signals.schema == from_arrow_schema(signals_schema(everything).columns)
     assert rows(signals) == {
         doc_id: {"doc_id": doc_id, **values(text, everything), "partition": f"p{len(doc_id) % 2}"}
         for doc_id, text in TEXTS.items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from factory.filters.rule import Between, Rule
+from factory.filters.rule import Between, TextRule
 from factory.filters.sets import RULE_SETS, rules
 from factory.filters.text import Text
 
@@ -16,7 +16,7 @@ ENGLISH = (
 JOHN = "I am Frank, you are Jhon. I am Frank. I am Frank you are Jhon"
 
 
-def failing(text: str, chosen: tuple[Rule, ...]) -> list[str]:
+def failing(text: str, chosen: tuple[TextRule, ...]) -> list[str]:
     """The names of the rules `text` fails, by their reference measures."""
     seen = Text(text)
     return [rule.name for rule in chosen if rule.limit.violated(rule.measure(seen)) is not None]

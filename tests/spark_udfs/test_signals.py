@@ -7,6 +7,7 @@ import pyarrow as pa
 from factory.lake.schemas import signals_schema
 from spark_udfs.signals import measure
 
+WORDS = signals_schema(["word_count"]).columns
 INPUT = pa.schema([("doc_id", pa.string()), ("text", pa.string()), ("partition", pa.string())])
 
 
@@ -22,9 +23,9 @@ def test_every_document_gives_one_row_in_its_place() -> None:
         documents(),
         documents(("c", "", None)),
     ]
-    names = ["code_chars", "word_count"]
-    measured = list(measure(iter(batches), names))
-    assert [batch.schema for batch in measured] == [signals_schema(names).columns] * 3
+    schema = signals_schema(["code_chars", "word_count"]).columns
+    measured = list(measure(iter(batches), schema))
+    assert [batch.schema for batch in measured] == [schema] * 3
     assert pa.Table.from_batches(measured).to_pylist() == [
         {"doc_id": "a", "code_chars": 9.0, "word_count": 2.0, "partition": "p1"},
         {"doc_id": "b", "code_chars": None, "word_count": None, "partition": None},
@@ -35,7 +36,7 @@ def test_every_document_gives_one_row_in_its_place() -> None:
 def test_large_strings_are_taken_too() -> None:
     batch = documents(("a", "two words", None))
     large = batch.cast(pa.schema([(name, pa.large_string()) for name in INPUT.names]))
-    assert list(measure(iter([large]), ["word_count"])) == list(measure(iter([batch]), ["word_count"]))
+    assert list(measure(iter([large]), WORDS)) == list(measure(iter([batch]), WORDS))
 
 
 def test_batches_are_measured_one_at_a_time() -> None:
@@ -43,4 +44,4 @@ def test_batches_are_measured_one_at_a_time() -> None:
         while True:
             yield documents(("a", "text", None))
 
-    assert next(measure(endless(), ["word_count"])).num_rows == 1
+    assert next(measure(endless(), WORDS)).num_rows == 1

@@ -1,0 +1,132 @@
+"""One round of filters, declared with plain values: which rules decide, with which limits.
+
+    Round(
+        rules=["gopher_quality", "c4"],
+        limits={"word_count": [20, 50_000], "stop_words": 1},
+        languages=["en", "de"],
+        predicates={"stars": {"at_least": 10}, "licence": ["MIT", "Apache-*"]},
+    ).build()  # the rules that `measure` and `decide` take
+
+These are the values a YAML file holds. What is wrong is answered with the field's place in the declaration
+(pydantic's), the name that is wrong and the nearest right one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ParamSpec, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+
+from factory.errors import ConfigurationError
+from factory.filters.language import SCORE, LanguageScore
+from factory.filters.metadata import predicate
+from factory.filters.nearest import known
+from factory.filters.rule import AtLeast, AtMost, Between, Limit, Rule, limit_between
+from factory.filters.sets import rules
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Round(BaseModel):
+    """The rules of one round, and the limits, languages and predicates that go with them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    rules: tuple[str, ...] = Field(default=(), description="names of rule sets and of single rules")
+    languages: tuple[str, ...] = Field(
+        default=(), description="wanted languages (ISO 639 codes); naming one adds the rule `language_score`"
+    )
+    limits: Mapping[str, Limit] = Field(
+        default={},
+        description="other limits, by rule: a number for its one bound, [low, high], or {at_least, at_most}",
+    )
+    predicates: Mapping[str, Rule] = Field(
+        default={}, description="conditions on columns of the documents, by column"
+    )
+
+    def build(self) -> tuple[Rule, ...]:
+        """The chosen rules with their limits: sets and single rules first, then language, then predicates."""
+        chosen = _chosen(self.rules, self.languages)
+        chosen |= {name: chosen[name].with_limit(limit) for name, limit in self.limits.items()}
+        return (*chosen.values(), *self.predicates.values())
+
+    @field_validator("rules")
+    @classmethod
+    def _rules_exist(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        _sentence(rules, names)
+        return names
+
+    @field_validator("languages")
+    @classmethod
+    def _languages_are_detected(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        _sentence(LanguageScore, names)
+        return names
+
+    @field_validator("limits", mode="before")
+    @classmethod
+    def _limits_belong_to_chosen_rules(cls, limits: Any, info: ValidationInfo) -> Any:
+        if not isinstance(limits, Mapping) or not {"rules", "languages"} <= info.data.keys():
+            return limits  # of a wrong kind, or beside a field that is wrong itself: pydantic says so
+        chosen = _chosen(info.data["rules"], info.data["languages"])
+        return {name: _sentence(_limit, name, value, chosen) for name, value in limits.items()}
+
+    @field_validator("predicates", mode="before")
+    @classmethod
+    def _predicates_are_rules(cls, predicates: Any) -> Any:
+        if not isinstance(predicates, Mapping):
+            return predicates
+        return {
+            field: condition
+            if isinstance(condition, Rule)
+            else _sentence(lambda: predicate(field, condition))
+            for field, condition in predicates.items()
+        }
+
+
+def _chosen(names: Iterable[str], languages: Iterable[str]) -> dict[str, Rule]:
+    chosen: dict[str, Rule] = {rule.name: rule for rule in rules(tuple(names))}
+    if languages:
+        chosen[SCORE] = LanguageScore(languages)
+    return chosen
+
+
+def _limit(name: str, value: object, chosen: Mapping[str, Rule]) -> Limit:
+    """The limit of plain `value` for rule `name`. Raises ConfigurationError with the rule's name."""
+    if name not in chosen:
+        raise ConfigurationError(known("rule that was chosen", name, chosen))
+    match value:
+        case AtLeast() | AtMost() | Between():
+            return value
+        case bool():
+            pass
+        case int() | float():
+            return _one_bound(name, float(value), chosen[name].limit)
+        case [int() | float() as low, int() | float() as high]:
+            return Between(float(low), float(high))
+        case Mapping() if value and value.keys() <= {"at_least", "at_most"}:
+            bounds = [value.get("at_least"), value.get("at_most")]
+            if all(bound is None or type(bound) in (int, float) for bound in bounds):
+                return limit_between(*bounds)
+    raise ConfigurationError(
+        f"The limit of `{name}` is {value!r}. Give a number, a list of the lowest and the highest value, "
+        "or `at_least` and `at_most`."
+    )
+
+
+def _one_bound(name: str, value: float, limit: Limit) -> Limit:
+    if isinstance(limit, Between):
+        raise ConfigurationError(
+            f"The limit of `{name}` is {value:g}, but the rule has two bounds ({limit}). "
+            "Give a list of the lowest and the highest value, or `at_least` or `at_most` alone."
+        )
+    return type(limit)(value)
+
+
+def _sentence(make: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
+    """What `make` gives; a ConfigurationError becomes pydantic's kind, which knows the place of the value."""
+    try:
+        return make(*given, **named)
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from error
