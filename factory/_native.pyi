@@ -30,13 +30,16 @@ def character_boundaries(kind: str) -> list[int]:
     (Alphabetic) or `alphanumeric` (letters and all numbers); raises ValueError for another.
     """
 
-# -- packing (native/src/packing.rs, native/src/packing_runs.rs)
+# -- packing (native/src/packing.rs, packing/, packing_runs.rs)
 
 def best_fit_decreasing(lengths: pa.Int64Array, sequence_length: int) -> pa.UInt32Array:
     """The sequence of each piece by best-fit decreasing, numbered as opened; null for a piece of length zero.
 
     Raises ValueError where a length is null, negative or above `sequence_length` tokens.
     """
+
+def fewest_sequences(lengths: pa.Int64Array, sequence_length: int) -> pa.UInt32Array:
+    """The same as `best_fit_decreasing`, but for exchanges of pieces that save sequences, in any numbering."""
 
 def plan_sequences(
     lengths: pa.Int64Array,

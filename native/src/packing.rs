@@ -1,15 +1,7 @@
 //! The sequence each piece of text goes to, by best-fit decreasing.
 //!
 //! Pieces are placed from the longest to the shortest, each in the open sequence with the least free
-//! space that still holds it (Ding et al., "Fewer Truncations Improve Language Modeling", 2024). Open
-//! sequences lie in linked lists, one for each amount of free space; a hierarchy of bit sets over the
-//! amounts finds the smallest sufficient one in a word operation a level (three levels reach 262,144):
-//!
-//! ```text
-//! level 1   . . 1 . . . . 1      a bit: some bit of that word below is set
-//! level 0   [ 64 amounts ] ...   a bit: some open sequence has exactly this much free space
-//! heads     sequence -> next sequence with the same amount
-//! ```
+//! space that still holds it (Ding et al., "Fewer Truncations Improve Language Modeling", 2024).
 //!
 //! Equal pieces are placed together: after a sequence took one, what is left of it is again the least
 //! sufficient space as long as it holds another. Ties go to the earlier piece.
@@ -22,97 +14,17 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
+use amounts::ByAmount;
+pub use exact_fit::fewest_sequences;
+
+mod amounts;
+mod exact_fit;
+
 /// The sequence of a piece of length zero.
 pub const NOT_PLACED: u32 = u32::MAX;
-const NONE: u32 = u32::MAX;
 
 /// The longest sequence a plan may have, in tokens.
 pub const LONGEST_SEQUENCE: u32 = 1 << 24;
-
-/// The open sequences by free space.
-struct FreeSpace {
-    levels: Vec<Vec<u64>>,
-    heads: Vec<u32>,
-    next: Vec<u32>,
-}
-
-impl FreeSpace {
-    fn new(capacity: u32) -> Self {
-        let amounts = capacity as usize + 1;
-        let mut levels = Vec::new();
-        let mut words = amounts;
-        loop {
-            words = words.div_ceil(64);
-            levels.push(vec![0u64; words]);
-            if words == 1 {
-                break;
-            }
-        }
-        FreeSpace {
-            levels,
-            heads: vec![NONE; amounts],
-            next: Vec::new(),
-        }
-    }
-
-    fn insert(&mut self, sequence: u32, free: u32) {
-        let head = &mut self.heads[free as usize];
-        self.next[sequence as usize] = *head;
-        let was_empty = *head == NONE;
-        *head = sequence;
-        if was_empty {
-            let mut position = free as usize;
-            for level in &mut self.levels {
-                let word = &mut level[position >> 6];
-                let held_some = *word != 0;
-                *word |= 1 << (position & 63);
-                if held_some {
-                    break;
-                }
-                position >>= 6;
-            }
-        }
-    }
-
-    /// Take out the sequence with the least free space of at least `wanted`.
-    fn take(&mut self, wanted: u32) -> Option<(u32, u32)> {
-        let free = self.least(wanted as usize)?;
-        let sequence = self.heads[free];
-        self.heads[free] = self.next[sequence as usize];
-        if self.heads[free] == NONE {
-            let mut position = free;
-            for level in &mut self.levels {
-                let word = &mut level[position >> 6];
-                *word &= !(1 << (position & 63));
-                if *word != 0 {
-                    break;
-                }
-                position >>= 6;
-            }
-        }
-        Some((sequence, free as u32))
-    }
-
-    fn least(&self, wanted: usize) -> Option<usize> {
-        let mut position = wanted;
-        for (height, level) in self.levels.iter().enumerate() {
-            let word = position >> 6;
-            if word >= level.len() {
-                return None;
-            }
-            let at_or_above = level[word] & (!0u64 << (position & 63));
-            if at_or_above != 0 {
-                let mut found = (word << 6) | at_or_above.trailing_zeros() as usize;
-                for below in self.levels[..height].iter().rev() {
-                    found = (found << 6) | below[found].trailing_zeros() as usize;
-                }
-                return Some(found);
-            }
-            position = word + 1;
-        }
-        None
-    }
-}
 
 /// The sequence of every piece (`NOT_PLACED` for length zero) and the number of sequences.
 ///
@@ -136,7 +48,7 @@ pub fn best_fit_decreasing(lengths: &[u32], capacity: u32) -> (Vec<u32>, u32) {
         *position += 1;
     }
     let mut sequences = vec![NOT_PLACED; lengths.len()];
-    let mut open = FreeSpace::new(capacity);
+    let mut open = ByAmount::new(capacity); // sequences by free space
     let mut n_sequences = 0u32;
     let mut first = 0;
     while first < by_length.len() {
@@ -146,8 +58,7 @@ pub fn best_fit_decreasing(lengths: &[u32], capacity: u32) -> (Vec<u32>, u32) {
         }
         let end = ends[length as usize] as usize;
         while first < end {
-            let (sequence, free) = open.take(length).unwrap_or_else(|| {
-                open.next.push(NONE);
+            let (sequence, free) = open.take_least(length).unwrap_or_else(|| {
                 n_sequences += 1;
                 (n_sequences - 1, capacity)
             });
@@ -282,6 +193,26 @@ pub fn batch(pieces: &[Piece]) -> Result<RecordBatch, String> {
     RecordBatch::try_new(Arc::new(Schema::new(fields.to_vec())), columns).map_err(|error| error.to_string())
 }
 
+/// A way to give every piece its sequence: (sequences, number of sequences).
+type Packing = fn(&[u32], u32) -> (Vec<u32>, u32);
+
+fn sequences_of(lengths: ArrayData, sequence_length: i64, packing: Packing) -> Result<ArrayData, String> {
+    let capacity = checked_capacity(sequence_length)?;
+    let lengths = checked_lengths(&int64("lengths", lengths)?, capacity)?;
+    if let Some(longest) = lengths.iter().find(|&&length| length > u64::from(capacity)) {
+        return Err(format!(
+            "A piece of {longest} tokens does not fit in a sequence of {capacity}. Split it first."
+        ));
+    }
+    let lengths: Vec<u32> = lengths.into_iter().map(|length| length as u32).collect();
+    let (sequences, _) = packing(&lengths, capacity);
+    let placed: UInt32Array = sequences
+        .iter()
+        .map(|&s| (s != NOT_PLACED).then_some(s))
+        .collect();
+    Ok(make_array(placed.into_data()).to_data())
+}
+
 #[pyfunction]
 #[pyo3(name = "best_fit_decreasing")]
 fn best_fit_decreasing_py(
@@ -289,27 +220,26 @@ fn best_fit_decreasing_py(
     lengths: PyArrowType<ArrayData>,
     sequence_length: i64,
 ) -> PyResult<PyArrowType<ArrayData>> {
-    py.detach(|| {
-        let capacity = checked_capacity(sequence_length)?;
-        let lengths = checked_lengths(&int64("lengths", lengths.0)?, capacity)?;
-        if let Some(longest) = lengths.iter().find(|&&length| length > u64::from(capacity)) {
-            return Err(format!(
-                "A piece of {longest} tokens does not fit in a sequence of {capacity}. Split it first."
-            ));
-        }
-        let lengths: Vec<u32> = lengths.into_iter().map(|length| length as u32).collect();
-        let (sequences, _) = best_fit_decreasing(&lengths, capacity);
-        let placed: UInt32Array = sequences
-            .iter()
-            .map(|&s| (s != NOT_PLACED).then_some(s))
-            .collect();
-        Ok(PyArrowType(make_array(placed.into_data()).to_data()))
-    })
-    .map_err(PyValueError::new_err)
+    py.detach(|| sequences_of(lengths.0, sequence_length, best_fit_decreasing))
+        .map(PyArrowType)
+        .map_err(PyValueError::new_err)
+}
+
+#[pyfunction]
+#[pyo3(name = "fewest_sequences")]
+fn fewest_sequences_py(
+    py: Python<'_>,
+    lengths: PyArrowType<ArrayData>,
+    sequence_length: i64,
+) -> PyResult<PyArrowType<ArrayData>> {
+    py.detach(|| sequences_of(lengths.0, sequence_length, fewest_sequences))
+        .map(PyArrowType)
+        .map_err(PyValueError::new_err)
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(best_fit_decreasing_py, module)?)?;
+    module.add_function(wrap_pyfunction!(fewest_sequences_py, module)?)?;
     Ok(())
 }
 
@@ -377,18 +307,5 @@ mod tests {
         assert_eq!((full_chunks(9, 8), remainder(9, 8)), (1, 1));
         assert_eq!((full_chunks(16, 8), remainder(16, 8)), (2, 0));
         assert_eq!((full_chunks(0, 8), remainder(0, 8)), (0, 0));
-    }
-
-    #[test]
-    fn the_index_finds_amounts_across_words_and_levels() {
-        let mut open = FreeSpace::new(300_000);
-        open.next = vec![NONE; 3];
-        open.insert(0, 5);
-        open.insert(1, 4_200);
-        open.insert(2, 300_000);
-        assert_eq!(open.take(5), Some((0, 5)));
-        assert_eq!(open.take(5), Some((1, 4_200)));
-        assert_eq!(open.take(4_201), Some((2, 300_000)));
-        assert_eq!(open.take(1), None);
     }
 }

@@ -7,7 +7,7 @@
 //! 1. **Runs**: the order of each repository is cut where the cuts hide the fewest dependencies
 //!    (dynamic programming over the last cut). Next-fit's cuts are one of the choices, so what is visible
 //!    is never less than there.
-//! 2. **Fill**: every run is a piece for best-fit decreasing. As few runs as possible, those with the
+//! 2. **Fill**: every run is a piece for `fewest_sequences`. As few runs as possible, those with the
 //!    fewest visible dependencies a token first, are taken apart into what their visible dependencies
 //!    join (a document that nothing joins is a piece of its own), until there are no more sequences
 //!    than if all runs were taken apart. Nothing visible is lost by this.
@@ -20,7 +20,7 @@
 //! the runs whole.
 
 use crate::packing::{
-    Piece, batch, best_fit_decreasing, checked_capacity, checked_lengths, full_chunks, int64, placements,
+    Piece, batch, checked_capacity, checked_lengths, fewest_sequences, full_chunks, int64, placements,
     remainder,
 };
 use arrow_array::{Array, Int64Array, RecordBatch};
@@ -81,7 +81,7 @@ impl Chunk {
 
     /// The sequences of pieces, a piece being all documents of one label: (sequence by label, how many).
     fn fit(&self, labels: &[u32]) -> (Vec<u32>, u32) {
-        best_fit_decreasing(&self.sizes(labels), self.capacity)
+        fewest_sequences(&self.sizes(labels), self.capacity)
     }
 
     /// Tokens by label.
