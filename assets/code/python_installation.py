@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from factory.lake.schemas import RAW, REJECTED
 from factory.orchestration.publication import Tables
-from factory.orchestration.refine import dedup_group, refine
+from factory.orchestration.refine import Round, dedup_group, refine
 from factory.orchestration.table_asset import table_asset
 from factory.settings import settings
 
@@ -29,5 +29,11 @@ DUPLICATES = dedup_group("code", ["python_code"], kind="code")
 ASSETS = [
     python_code,
     *DUPLICATES.assets,
-    *refine("python_code", group=DUPLICATES, rules=["code"], group_name=GROUP, tokenizer="tokenizer"),
+    *refine(
+        "python_code",
+        group=DUPLICATES,
+        rounds=[Round(rules=["code"])],
+        group_name=GROUP,
+        tokenizer="tokenizer",
+    ),
 ]

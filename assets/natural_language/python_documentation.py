@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from factory.lake.schemas import RAW, REJECTED
 from factory.orchestration.publication import Tables
-from factory.orchestration.refine import dedup_group, refine
+from factory.orchestration.refine import Round, dedup_group, refine
 from factory.orchestration.table_asset import table_asset
 from factory.settings import settings
 
@@ -32,7 +32,7 @@ ASSETS = [
     *refine(
         "python_prose",
         group=DUPLICATES,
-        rules=["gopher_quality", "gopher_repetition"],
+        rounds=[Round(rules=["gopher_quality", "gopher_repetition"])],
         group_name=GROUP,
         tokenizer="tokenizer",
     ),

@@ -21,6 +21,7 @@ from factory.dedup.decisions import decisions
 from factory.dedup.edges import edges
 from factory.dedup.signatures import signatures
 from factory.dedup.vocabulary import vocabulary
+from factory.errors import ConfigurationError
 from factory.lake import names, schemas
 from factory.lake_spark.documents import kept_documents, of_datasets
 from factory.orchestration import charts
@@ -37,6 +38,7 @@ class DedupGroup:
     name: str
     kind: Kind
     datasets: tuple[str, ...]
+    config: DedupConfig
     assets: tuple[dg.AssetsDefinition, ...]
 
 
@@ -50,8 +52,11 @@ def dedup_group(
 ) -> DedupGroup:
     """Declare that `datasets` are deduplicated together, once; `refine` refers to the group.
 
-    The assets stand in the asset group `group_name`, that of the group's own name unless given.
+    The assets stand in the asset group `group_name`, that of the group's own name unless given. Raises
+    ConfigurationError for no datasets, one that is named twice, and two variants of one, whose documents
+    would be copies of each other.
     """
+    _require_apart(name, datasets)
     chosen = config or DedupConfig(kind=kind)
     raw_and_verdicts = {f"raw_{dataset}": names.raw(dataset) for dataset in datasets} | {
         f"filtered_{dataset}": names.filtered(dataset) for dataset in datasets
@@ -141,4 +146,19 @@ def dedup_group(
         group_components,
         group_decisions,
     )
-    return DedupGroup(name, kind, tuple(datasets), assets)
+    return DedupGroup(name, kind, tuple(datasets), chosen, assets)
+
+
+def _require_apart(name: str, datasets: Sequence[str]) -> None:
+    if not datasets:
+        raise ConfigurationError(f"Dedup group `{name}` holds no dataset. Name at least one.")
+    holder: dict[str, str] = {}
+    for dataset in map(names.dataset, datasets):
+        other = holder.setdefault(names.base(dataset), dataset)
+        if other == dataset and datasets.count(dataset) > 1:
+            raise ConfigurationError(f"Dedup group `{name}` names `{dataset}` twice. Name it once.")
+        if other != dataset:
+            raise ConfigurationError(
+                f"Dedup group `{name}` holds `{other}` and `{dataset}`, which have the same documents. "
+                "Give each variant a group of its own."
+            )
