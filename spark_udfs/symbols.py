@@ -76,6 +76,9 @@ class FileSymbols:
     `declarations` are names, like those of definitions, that the file announces and another file makes
     (the prototypes of a C header). `private` names, plain ones, are definitions no other file can use
     unless it includes the text of this one.
+
+    `types` says of which type a definition is (a function: of its result), `bases` what a class is made from,
+    both as chains in the file's own words; languages with `typed_chains` have them (`spark_udfs.typed_chains`).
     """
 
     definitions: dict[str, int] = field(default_factory=dict)
@@ -85,13 +88,15 @@ class FileSymbols:
     package: str | None = None
     declarations: dict[str, int] = field(default_factory=dict)
     private: tuple[str, ...] = ()
+    types: dict[str, str] = field(default_factory=dict)
+    bases: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """A text that `from_json` reads back."""
         imports = [(i.module, i.name, i.alias, i.deferred, i.count) for i in self.imports]
         fields = [
             *(self.definitions, imports, self.references, self.exports),
-            *(self.package, self.declarations, self.private),
+            *(self.package, self.declarations, self.private, self.types, self.bases),
         ]
         while fields and fields[-1] == _EMPTY[len(fields) - 1]:  # what most files lack stands last
             fields.pop()
@@ -102,7 +107,7 @@ class FileSymbols:
         """What `to_json` wrote."""
         fields = json.loads(text)
         fields.extend(_EMPTY[len(fields) :])
-        definitions, imports, references, exports, package, declarations, private = fields
+        definitions, imports, references, exports, package, declarations, private, types, bases = fields
         return cls(
             definitions,
             tuple(Import(*it) for it in imports),
@@ -111,6 +116,8 @@ class FileSymbols:
             package,
             declarations,
             tuple(private),
+            types,
+            {name: tuple(chains) for name, chains in bases.items()},
         )
 
 
@@ -122,6 +129,8 @@ _EMPTY: tuple[object, ...] = (
     None,
     {},
     (),
+    {},
+    {},
 )  # the fields of a file without symbols, as written
 
 
@@ -168,6 +177,7 @@ class Language(ABC):
     builtins: frozenset[str] = frozenset()  # plain names every file knows
     builtin_members: frozenset[str] = frozenset()  # members of the language's own types
     shared_names: bool = False  # a plain name may be defined in any file of the repository, without an import
+    typed_chains: bool = False  # chains are followed through the types that files declare
     qualified_names: bool = False  # a chain may start with a module that the file does not import
 
     @abstractmethod
