@@ -11,21 +11,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
-from urllib.parse import urlparse
-from urllib.request import url2pathname
 
 import obstore
 from obstore.exceptions import AlreadyExistsError
-from obstore.store import LocalStore, ObjectStore, S3Store
+from obstore.store import ObjectStore
 from pydantic import BaseModel, ConfigDict
 
 from blender.config import BlendConfig
 from blender.errors import BlendNotFound
+from factory.lake.store import object_store
 from factory.settings import Settings
-
-if TYPE_CHECKING:
-    from obstore.store import S3Config  # exists for type checkers only
 
 _FOLDER = "blends"
 _PINS = ".pins.json"
@@ -86,23 +81,7 @@ class BlendStore:
 
 def open_store(settings: Settings) -> BlendStore:
     """The blends of the lake's warehouse, on local disk or S3."""
-    address = urlparse(settings.warehouse_uri)
-    if address.scheme == "file":
-        return BlendStore(LocalStore(prefix=url2pathname(address.path), mkdir=True))
-    options: S3Config = {"region": settings.s3_region}
-    if settings.s3_endpoint:
-        options["endpoint"] = settings.s3_endpoint
-    if settings.s3_access_key_id and settings.s3_secret_access_key:
-        options["access_key_id"] = settings.s3_access_key_id
-        options["secret_access_key"] = settings.s3_secret_access_key
-    return BlendStore(
-        S3Store(
-            address.netloc,
-            prefix=address.path.strip("/") or None,
-            client_options={"allow_http": (settings.s3_endpoint or "").startswith("http://")},
-            config=options,
-        )
-    )
+    return BlendStore(object_store(settings))
 
 
 def _config(blend: str) -> str:

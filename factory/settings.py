@@ -7,6 +7,9 @@ here is all it takes to run on servers.
 
 from __future__ import annotations
 
+import difflib
+import os
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -14,38 +17,70 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from factory.errors import ConfigurationError
+
+PREFIX = "FACTORY_"
 CATALOG_NAME = "lake"  # the same in Spark and PyIceberg: it is part of the SQL catalog's primary key
+
+_JVM_SIZE = re.compile(r"[1-9]\d*[kmgt]b?", re.IGNORECASE)
+_NEAR = 0.85  # of 1: one or two letters of a long name
 
 
 class Settings(BaseSettings):
     """Where the lake lies and which engines work on it."""
 
-    model_config = SettingsConfigDict(env_prefix="FACTORY_", frozen=True, extra="forbid")
+    # What a setting was is left out of errors, and of the repr where it may hold a password.
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, frozen=True, extra="forbid", hide_input_in_errors=True
+    )
 
     home: Path = Field(Path(".factory"), description="folder of the lake: tables, Dagster, scratch")
     cache: Path = Field(Path(".cache"), description="downloads that outlive a lake: Spark's jars")
 
+    datasets: Path | None = Field(None, description="file of datasets; unset: this Python installation's")
+
     catalog: Literal["sqlite", "postgres", "rest"] = Field("sqlite", description="kind of Iceberg catalog")
-    catalog_uri: str | None = Field(None, description="URI of a Postgres or REST catalog")
+    catalog_uri: str | None = Field(None, repr=False, description="URI of a Postgres or REST catalog")
     warehouse: str | None = Field(None, description="folder or s3:// of the tables; default HOME/warehouse")
 
     s3_endpoint: str | None = Field(None, description="endpoint of an S3-compatible store")
     s3_region: str = Field("us-east-1", description="region of the S3 store")
     s3_access_key_id: str | None = Field(None, description="key id for the S3 store")
-    s3_secret_access_key: str | None = Field(None, description="secret for the S3 store")
+    s3_secret_access_key: str | None = Field(None, repr=False, description="secret for the S3 store")
+
+    dagster_uri: str | None = Field(
+        None, repr=False, description="postgresql:// URI of Dagster's records; default SQLite below HOME"
+    )
 
     spark_master: str = Field("local[*]", description="Spark master URL")
     spark_driver_memory: str = Field("4g", description="heap of the driver; Python workers live outside it")
+    spark_driver_host: str | None = Field(
+        None, description="name under which executors reach the driver; default Spark's choice"
+    )
+    spark_executor_memory: str = Field("2g", description="heap of an executor on a cluster")
     spark_shuffle_partitions: int = Field(4, ge=1, description="partitions of a shuffle")
 
     installation_share: float = Field(
         0.2, gt=0, le=1, description="share of the installed distributions the demo reads, by hash of name"
     )
 
-    @field_validator("home", "cache")
+    @field_validator("home", "cache", "datasets")
     @classmethod
-    def _absolute(cls, path: Path) -> Path:
-        return path.expanduser().absolute()
+    def _absolute(cls, path: Path | None) -> Path | None:
+        return None if path is None else path.expanduser().absolute()
+
+    @field_validator("spark_driver_memory", "spark_executor_memory")
+    @classmethod
+    def _a_size(cls, size: str) -> str:
+        if not _JVM_SIZE.fullmatch(size):
+            raise ValueError(f"`{size}` is no size of memory; write a number with k, m, g or t, such as 4g")
+        return size.lower()
+
+    @field_validator("catalog_uri", "dagster_uri")
+    @classmethod
+    def _one_scheme(cls, uri: str | None) -> str | None:
+        """SQLAlchemy 2 no longer knows the short name that libpq and many services hand out."""
+        return re.sub(r"^postgres://", "postgresql://", uri) if uri else uri
 
     @model_validator(mode="after")
     def _servers_are_named(self) -> Settings:
@@ -55,6 +90,10 @@ class Settings(BaseSettings):
             raise ValueError(
                 f"FACTORY_CATALOG is `{self.catalog}`: set FACTORY_WAREHOUSE to a folder all share"
             )
+        if self.catalog == "postgres" and not str(self.catalog_uri).startswith("postgresql://"):
+            raise ValueError("FACTORY_CATALOG is `postgres`: begin FACTORY_CATALOG_URI with postgresql://")
+        if self.dagster_uri and not self.dagster_uri.startswith("postgresql://"):
+            raise ValueError("FACTORY_DAGSTER_URI must begin with postgresql://")
         return self
 
     @property
@@ -77,12 +116,44 @@ class Settings(BaseSettings):
         return Path(self.warehouse).expanduser().absolute().as_uri()
 
     @property
+    def on_s3(self) -> bool:
+        """Whether the tables lie in an S3-compatible store."""
+        return self.warehouse_uri.startswith("s3://")
+
+    @property
     def dagster_home(self) -> Path:
         """The folder of the Dagster instance."""
         return self.home / "dagster"
 
+    def environment(self) -> dict[str, str]:
+        """The environment variables under which another process has these settings."""
+        given = self.model_dump(mode="json", exclude_none=True)
+        return {variable(field): str(value) for field, value in given.items()}
+
 
 @lru_cache(maxsize=1)
 def settings() -> Settings:
-    """The settings of this process, read once from its environment."""
+    """The settings of this process, read once from its environment.
+
+    Raises ConfigurationError for a variable whose name is nearly that of a setting.
+    """
+    for name, meant in unknown_variables():
+        if meant:
+            raise ConfigurationError(f"{name} is no setting. Did you mean {meant}? Rename it or unset it.")
     return Settings()
+
+
+def variable(field: str) -> str:
+    """The environment variable of a field of `Settings`."""
+    return PREFIX + field.upper()
+
+
+def unknown_variables() -> list[tuple[str, str | None]]:
+    """The variables of this process that begin like settings and are none, each with the nearest setting."""
+    known = [variable(field) for field in Settings.model_fields]
+    names = sorted(name for name in os.environ if name.upper().startswith(PREFIX))
+    return [
+        (name, next(iter(difflib.get_close_matches(name.upper(), known, 1, _NEAR)), None))
+        for name in names
+        if name.upper() not in known
+    ]

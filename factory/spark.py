@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
+import socket
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyspark
@@ -16,7 +19,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from factory.errors import MachineError
-from factory.lake.catalog import open_catalog, spark_properties
+from factory.lake.catalog import open_catalog, spark_properties, spark_secrets
 from factory.settings import Settings
 
 ICEBERG = "1.11.0"
@@ -28,7 +31,14 @@ ICEBERG_AWS = f"org.apache.iceberg:iceberg-aws-bundle:{ICEBERG}"
 SQLITE_DRIVER = "org.xerial:sqlite-jdbc:3.49.1.0"  # the JDBC drivers are not in the Iceberg jar
 POSTGRES_DRIVER = "org.postgresql:postgresql:42.7.7"
 
+EMBEDDED_JARS = [ICEBERG_RUNTIME, SQLITE_DRIVER]
+ALL_JARS = [*EMBEDDED_JARS, POSTGRES_DRIVER, ICEBERG_AWS]
+
 ROWS_PER_ARROW_BATCH = 500  # the default of 10,000 is too much for documents of a megabyte
+
+_MASTER = re.compile(r"spark://(.+)")
+_CONNECT_S = 5
+_EXECUTOR_WAIT_S = 180  # a cluster that starts machines for us needs minutes
 
 _LOG4J = """rootLogger.level = error
 rootLogger.appenderRef.console.ref = console
@@ -49,21 +59,21 @@ def coordinates(settings: Settings) -> list[str]:
         jars.append(SQLITE_DRIVER)
     if settings.catalog == "postgres":
         jars.append(POSTGRES_DRIVER)
-    if settings.warehouse_uri.startswith("s3://"):
+    if settings.on_s3:
         jars.append(ICEBERG_AWS)
     return jars
 
 
 def spark_conf(settings: Settings) -> dict[str, str]:
-    """The whole Spark configuration for `settings`."""
+    """The Spark configuration for `settings`, but for what is set once Spark runs."""
     scratch = settings.home / "spark"
     return {
         "spark.master": settings.spark_master,
         "spark.app.name": "model-factory",
         **_jars(settings),
         "spark.driver.memory": settings.spark_driver_memory,
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
+        **_addresses(settings),
+        "spark.executor.memory": settings.spark_executor_memory,
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_log_configuration(scratch)}",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
@@ -74,6 +84,8 @@ def spark_conf(settings: Settings) -> dict[str, str]:
         "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
         "spark.python.worker.reuse": "true",
+        # Threads inside a worker would compete with the other workers of the machine.
+        "spark.executorEnv.TOKENIZERS_PARALLELISM": "false",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         **spark_properties(settings),
@@ -83,29 +95,86 @@ def spark_conf(settings: Settings) -> dict[str, str]:
 def build_session(settings: Settings) -> SparkSession:
     """Start Spark on the lake of `settings`, or give the session this process already has.
 
-    Raises MachineError when no JVM is found.
+    Raises MachineError when no JVM is found, or no master or executor of a cluster.
     """
     require_java()
+    require_master(settings)
     # The workers' Python is `python3` by default, which without activation is the system's own.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    # Threads inside a worker would compete with the other workers of the machine.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     open_catalog(settings)
     settings.cache.mkdir(parents=True, exist_ok=True)
     builder = SparkSession.builder
     for key, value in spark_conf(settings).items():
         builder = builder.config(key, value)
-    log = settings.home / "spark" / "spark.log"
+    with _started(settings.home / "spark" / "spark.log"):
+        session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    for key, value in spark_secrets(settings).items():
+        session.conf.set(key, value)
+    if not _local(settings):
+        _await_executor(session, settings)
+    return session
+
+
+def _local(settings: Settings) -> bool:
+    return settings.spark_master.startswith("local")
+
+
+def _addresses(settings: Settings) -> dict[str, str]:
+    """Where the driver listens: on this machine alone where its executors are threads of it."""
+    if _local(settings):
+        return {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    if settings.spark_driver_host:
+        return {"spark.driver.host": settings.spark_driver_host, "spark.driver.bindAddress": "0.0.0.0"}
+    return {}
+
+
+def require_master(settings: Settings) -> None:
+    """Raise MachineError unless a standalone master answers; Spark itself tries for a minute and more."""
+    found = _MASTER.fullmatch(settings.spark_master)
+    if found is None:
+        return
+    said = ""
+    for address in found[1].split(","):  # several masters: one leads, the others stand by
+        host, _, port = address.rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), timeout=_CONNECT_S).close()
+            return
+        except (OSError, ValueError) as error:
+            said = getattr(error, "strerror", None) or str(error)
+    raise MachineError(
+        f"The Spark master {settings.spark_master} does not answer ({said.lower()}). "
+        "Start it, or correct FACTORY_SPARK_MASTER."
+    )
+
+
+def _await_executor(session: SparkSession, settings: Settings) -> None:
+    """Return once the cluster has given an executor; without one, the first query would wait for ever."""
+    status = session.sparkContext._jsc.sc().statusTracker()
+    deadline = time.monotonic() + _EXECUTOR_WAIT_S
+    while len(status.getExecutorInfos()) < 2:  # the driver is one of them
+        if time.monotonic() > deadline:
+            session.stop()
+            raise MachineError(
+                f"The cluster {settings.spark_master} gave no executor of {settings.spark_executor_memory} "
+                f"within {_EXECUTOR_WAIT_S} s. Start a worker with as much memory and a core free, end what "
+                "keeps them busy, or lower FACTORY_SPARK_EXECUTOR_MEMORY."
+            )
+        time.sleep(0.1)
+
+
+@contextlib.contextmanager
+def _started(log: Path) -> Iterator[None]:
+    """Start Spark inside, its words kept in `log`; raises MachineError where it does not start."""
     try:
         with _stderr_to(log):
-            session = builder.getOrCreate()
+            yield
     except (PySparkRuntimeError, Py4JError) as error:
         raise MachineError(
             f"Spark did not start: {_cause(error)}. Its own words are in {log}; "
             "the usual causes are a JVM older than 17, a full disk and jars that could not be fetched."
         ) from error
-    session.sparkContext.setLogLevel("ERROR")
-    return session
 
 
 def _cause(error: Exception) -> str:
@@ -128,12 +197,24 @@ def require_java() -> None:
 
 def _jars(settings: Settings) -> dict[str, str]:
     """Local jar files where an earlier start fetched them, else the coordinates to fetch."""
-    ivy = settings.cache / "ivy"
     names = coordinates(settings)
-    files = [ivy / "jars" / "{}_{}-{}.jar".format(*name.split(":")) for name in names]
+    files = [jar_file(settings, name) for name in names]
     if all(file.exists() for file in files):
         return {"spark.jars": ",".join(str(file) for file in files)}
-    return {"spark.jars.packages": ",".join(names), "spark.jars.ivy": str(ivy)}  # Ivy ignores $HOME
+    return _packages(settings, names)
+
+
+def jar_file(settings: Settings, coordinate: str) -> Path:
+    """Where a fetched jar lies."""
+    return settings.cache / "ivy" / "jars" / "{}_{}-{}.jar".format(*coordinate.split(":"))
+
+
+def _packages(settings: Settings, coordinates: Sequence[str]) -> dict[str, str]:
+    # Ivy ignores $HOME.
+    return {
+        "spark.jars.packages": ",".join(coordinates),
+        "spark.jars.ivy": str(settings.cache / "ivy"),
+    }
 
 
 @contextlib.contextmanager
@@ -168,16 +249,21 @@ def _log_configuration(scratch: Path) -> Path:
     return target
 
 
-def _fetch_jars() -> None:
-    """Let Spark fetch the jars of the embedded lake into the cache, in a lake that is thrown away."""
-    configured = Settings()
-    with tempfile.TemporaryDirectory() as folder:
-        throwaway = configured.model_copy(update={"home": Path(folder)})
-        if "spark.jars" in _jars(throwaway):
-            return
-        sys.stdout.write("Fetching Spark's jars (once) ...\n")
-        build_session(throwaway).stop()
+def fetch_jars(settings: Settings, coordinates: Sequence[str]) -> None:
+    """Let Spark fetch jars into the cache, by starting once without a lake."""
+    if all(jar_file(settings, name).exists() for name in coordinates):
+        return
+    sys.stdout.write("Fetching Spark's jars (once) ...\n")
+    sys.stdout.flush()
+    require_java()
+    settings.cache.mkdir(parents=True, exist_ok=True)
+    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    for key, value in _packages(settings, coordinates).items():
+        builder = builder.config(key, value)
+    log = settings.cache / "fetching.log"
+    with _started(log):
+        builder.getOrCreate().stop()
 
 
 if __name__ == "__main__":
-    _fetch_jars()
+    fetch_jars(Settings(), ALL_JARS if sys.argv[1:] == ["--all"] else coordinates(Settings()))

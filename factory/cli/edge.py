@@ -35,10 +35,11 @@ def translate(error: BaseException) -> FactoryError | None:
         return error
     if isinstance(error, ValidationError):
         first = error.errors()[0]
+        said = first["msg"].removeprefix("Value error, ")
+        if not first["loc"]:  # settings that do not go together; the sentence names them
+            return ConfigurationError(f"{said}.")
         field = "_".join(str(part) for part in first["loc"]).upper()
-        return ConfigurationError(
-            f"Setting FACTORY_{field} is wrong: {first['msg']}. Correct it or unset it."
-        )
+        return ConfigurationError(f"Setting FACTORY_{field} is wrong: {said}. Correct it or unset it.")
     if isinstance(error, PermissionError):
         return MachineError(
             f"{error.filename} cannot be written. Set FACTORY_HOME to a folder you can write."

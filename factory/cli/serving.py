@@ -35,14 +35,14 @@ def open_ui(settings: Settings, port: int) -> None:
     """Replace this process by Dagster's webserver and daemon on the lake."""
     require_free_port(port)
     prepare_home(settings)
-    os.environ |= _environment(settings)
+    os.environ |= settings.environment()
     arguments = ["-m", "jobs.definitions", "-h", "127.0.0.1", "-p", str(port)]
     os.execv(sys.executable, [sys.executable, "-m", "dagster", "dev", *arguments])
 
 
 def serve_blends(settings: Settings, host: str, port: int, *, allow_remote: bool) -> None:
     """Replace this process by a Blender on the lake."""
-    os.environ |= _environment(settings)
+    os.environ |= settings.environment()
     arguments = ["--host", host, "--port", str(port), *(["--allow-remote"] if allow_remote else [])]
     os.execv(sys.executable, [sys.executable, "-m", "blender.server", *arguments])
 
@@ -73,7 +73,7 @@ def blender_process(settings: Settings, wait_s: float = 60) -> Iterator[str]:
             [sys.executable, "-m", "blender.server", "--port", "0", "--address-file", str(address)],
             stdout=subprocess.DEVNULL,
             stderr=output,
-            env=os.environ | _environment(settings),
+            env=os.environ | settings.environment(),
         )
     try:
         deadline = time.monotonic() + wait_s
@@ -86,8 +86,3 @@ def blender_process(settings: Settings, wait_s: float = 60) -> Iterator[str]:
         server.terminate()
         server.wait()
         address.unlink(missing_ok=True)
-
-
-def _environment(settings: Settings) -> dict[str, str]:
-    """The settings of this process for a process it starts."""
-    return {"FACTORY_HOME": str(settings.home), "FACTORY_CACHE": str(settings.cache)}

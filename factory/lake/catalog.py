@@ -1,22 +1,26 @@
 """One catalog for both engines: the same settings rendered for PyIceberg and for Spark.
 
-The embedded catalog is a SQLite file that Spark's JDBC catalog and PyIceberg's SQL catalog share. That
-works only if configured for it: PyIceberg creates the catalog's two tables and Spark is told not to,
-neither caches, both wait for a lock, and both use one catalog name.
+A SQL catalog, in a SQLite file or in Postgres, is shared by Spark's JDBC catalog and PyIceberg's SQL
+catalog. That works only if configured for it: PyIceberg creates the catalog's two tables and Spark is told
+not to, neither caches, both wait for a lock, and both use one catalog name.
 """
 
 from __future__ import annotations
 
-from urllib.parse import urlparse
+from urllib.parse import unquote, urlparse
 
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.catalog.sql import SqlCatalog
-from sqlalchemy.exc import DatabaseError
+from pyiceberg.exceptions import RESTError
+from requests.exceptions import RequestException
+from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError, ProgrammingError
 
 from factory.errors import MachineError
+from factory.lake.servers import CONNECT_S, refused
 from factory.settings import CATALOG_NAME, Settings
 
 _LOCK_WAIT_S = 60
+_TABLES_MADE_MEANWHILE = {"42P07", "23505"}  # Postgres: the table, or its entry in the system tables, exists
 
 
 def pyiceberg_properties(settings: Settings) -> dict[str, str]:
@@ -25,7 +29,11 @@ def pyiceberg_properties(settings: Settings) -> dict[str, str]:
     if settings.catalog == "rest":
         properties |= {"type": "rest", "uri": str(settings.catalog_uri)}
     elif settings.catalog == "postgres":
-        properties |= {"type": "sql", "uri": _sqlalchemy_uri(str(settings.catalog_uri))}
+        properties |= {
+            "type": "sql",
+            "uri": _sqlalchemy_uri(str(settings.catalog_uri)),
+            "pool_pre_ping": "true",  # a Blender outlives its connections
+        }
     else:
         properties |= {"type": "sql", "uri": f"sqlite:///{settings.catalog_database}?timeout={_LOCK_WAIT_S}"}
     optional = {
@@ -34,13 +42,14 @@ def pyiceberg_properties(settings: Settings) -> dict[str, str]:
         "s3.access-key-id": settings.s3_access_key_id,
         "s3.secret-access-key": settings.s3_secret_access_key,
     }
-    if settings.warehouse_uri.startswith("s3://"):
+    if settings.on_s3:
+        properties["py-io-impl"] = "pyiceberg.io.pyarrow.PyArrowFileIO"
         properties |= {key: value for key, value in optional.items() if value}
     return properties
 
 
 def spark_properties(settings: Settings) -> dict[str, str]:
-    """The Spark configuration of the same catalog."""
+    """The Spark configuration of the same catalog, but for `spark_secrets`."""
     prefix = f"spark.sql.catalog.{CATALOG_NAME}"
     properties = {
         prefix: "org.apache.iceberg.spark.SparkCatalog",
@@ -57,32 +66,41 @@ def spark_properties(settings: Settings) -> dict[str, str]:
             f"{prefix}.jdbc.schema-version": "V0",
             f"{prefix}.clients": "1",
         }
-        if settings.catalog == "postgres":
-            address = urlparse(str(settings.catalog_uri))
-            properties |= {
-                f"{prefix}.jdbc.user": address.username or "",
-                f"{prefix}.jdbc.password": address.password or "",
-            }
-    if settings.warehouse_uri.startswith("s3://"):
+    if settings.on_s3:
         properties[f"{prefix}.io-impl"] = "org.apache.iceberg.aws.s3.S3FileIO"
         properties[f"{prefix}.s3.path-style-access"] = "true"
         properties[f"{prefix}.client.region"] = settings.s3_region
-        optional = {
-            "s3.endpoint": settings.s3_endpoint,
-            "s3.access-key-id": settings.s3_access_key_id,
-            "s3.secret-access-key": settings.s3_secret_access_key,
-        }
-        properties |= {f"{prefix}.{key}": value for key, value in optional.items() if value}
+        if settings.s3_endpoint:
+            properties[f"{prefix}.s3.endpoint"] = settings.s3_endpoint
     return properties
 
 
-def open_catalog(settings: Settings) -> Catalog:
-    """Open the lake's catalog, creating the embedded one where it does not exist.
+def spark_secrets(settings: Settings) -> dict[str, str]:
+    """The part of Spark's configuration that is set once Spark runs.
 
-    Raises MachineError when the embedded lake's folder cannot be written.
+    What it starts with stands on its command line, where every user of the machine can read it.
     """
-    if not settings.embedded:
-        return load_catalog(CATALOG_NAME, **pyiceberg_properties(settings))
+    secrets: dict[str, str | None] = {}
+    if settings.catalog == "postgres":
+        address = urlparse(str(settings.catalog_uri))
+        secrets["jdbc.user"] = unquote(address.username or "")
+        secrets["jdbc.password"] = unquote(address.password or "")
+    if settings.on_s3:
+        secrets["s3.access-key-id"] = settings.s3_access_key_id
+        secrets["s3.secret-access-key"] = settings.s3_secret_access_key
+    return {f"spark.sql.catalog.{CATALOG_NAME}.{key}": value for key, value in secrets.items() if value}
+
+
+def open_catalog(settings: Settings) -> Catalog:
+    """Open the lake's catalog, creating what a SQL catalog needs where it does not exist.
+
+    Raises MachineError when the embedded lake's folder cannot be written or a server does not answer, and
+    ConfigurationError when a server refuses the user.
+    """
+    if settings.catalog == "postgres":
+        return _open_postgres(settings)
+    if settings.catalog == "rest":
+        return _open_rest(settings)
     try:
         settings.home.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -99,12 +117,45 @@ def open_catalog(settings: Settings) -> Catalog:
         ) from error
 
 
+def _open_postgres(settings: Settings) -> Catalog:
+    properties = pyiceberg_properties(settings)
+    try:
+        return SqlCatalog(CATALOG_NAME, **properties)
+    except OperationalError as error:
+        raise refused(error, "FACTORY_CATALOG_URI") from error
+    except (IntegrityError, ProgrammingError) as error:
+        if getattr(error.orig, "pgcode", None) not in _TABLES_MADE_MEANWHILE:
+            raise MachineError(
+                f"Postgres cannot hold the catalog ({_first_line(error.orig)}). "
+                "Correct FACTORY_CATALOG_URI, or what its user may do."
+            ) from error
+    return SqlCatalog(CATALOG_NAME, **properties)  # another process has just created the tables
+
+
+def _open_rest(settings: Settings) -> Catalog:
+    try:
+        return load_catalog(CATALOG_NAME, **pyiceberg_properties(settings))
+    except (RequestException, RESTError, OSError) as error:
+        raise MachineError(
+            f"The catalog {settings.catalog_uri} does not answer ({_first_line(error)}). "
+            "Start it, or correct FACTORY_CATALOG_URI."
+        ) from error
+
+
+def _first_line(error: BaseException | None) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
 def _jdbc_uri(settings: Settings) -> str:
     if settings.catalog == "sqlite":
         return f"jdbc:sqlite:{settings.catalog_database}?busy_timeout={_LOCK_WAIT_S * 1000}"
     address = urlparse(str(settings.catalog_uri))
-    return f"jdbc:postgresql://{address.hostname}:{address.port or 5432}{address.path}"
+    host = address.netloc.rpartition("@")[2]
+    options = f"?{address.query}" if address.query else ""
+    return f"jdbc:postgresql://{host}{address.path}{options}"
 
 
 def _sqlalchemy_uri(uri: str) -> str:
-    return uri.replace("postgresql://", "postgresql+psycopg2://", 1)
+    address = urlparse(uri)
+    options = "&".join(part for part in (address.query, f"connect_timeout={CONNECT_S}") if part)
+    return address._replace(scheme="postgresql+psycopg2", query=options).geturl()

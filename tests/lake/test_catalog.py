@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
+from sqlalchemy.engine import make_url
 
 from factory.errors import MachineError
-from factory.lake.catalog import open_catalog, pyiceberg_properties, spark_properties
+from factory.lake.catalog import open_catalog, pyiceberg_properties, spark_properties, spark_secrets
 from factory.lake.tables import Lake
 from factory.settings import Settings
+from factory.spark import spark_conf
 
 S3 = {"s3_endpoint": "http://127.0.0.1:9000", "s3_access_key_id": "k", "s3_secret_access_key": "s"}
 
@@ -43,9 +45,36 @@ def test_both_engines_get_the_same_servers(options: dict[str, str], tmp_path: Pa
     if settings.catalog == "rest":
         assert uri == python["uri"]
     else:
-        assert uri.removeprefix("jdbc:postgresql://").startswith(("h:5433/db", "h:5432/db"))
-        assert spark_value(settings, "jdbc.user") == "u"
+        assert uri.removeprefix("jdbc:") == options["catalog_uri"].replace("u:p@", "")
+        assert spark_secrets(settings)["spark.sql.catalog.lake.jdbc.user"] == "u"
         assert python["uri"].startswith("postgresql+psycopg2://u:p@h")
+
+
+def test_a_password_is_read_from_its_uri_and_options_reach_both_engines(tmp_path: Path) -> None:
+    uri = "postgresql://u%40team:p%2Fw%25@[::1]:5433/db?sslmode=require"
+    settings = Settings(home=tmp_path, catalog="postgres", catalog_uri=uri, warehouse="/w")
+    assert spark_secrets(settings) == {
+        "spark.sql.catalog.lake.jdbc.user": "u@team",
+        "spark.sql.catalog.lake.jdbc.password": "p/w%",
+    }
+    assert spark_value(settings, "uri") == "jdbc:postgresql://[::1]:5433/db?sslmode=require"
+    engine = make_url(pyiceberg_properties(settings)["uri"])
+    assert (engine.username, engine.password, engine.host) == ("u@team", "p/w%", "::1")
+    assert engine.query["sslmode"] == "require"
+
+
+def test_no_secret_is_shown_or_stands_on_a_command_line(tmp_path: Path) -> None:
+    settings = Settings(
+        home=tmp_path,
+        catalog="postgres",
+        catalog_uri="postgresql://u:hush1@h/db",
+        dagster_uri="postgresql://u:hush2@h/db",
+        warehouse="s3://b/w",
+        s3_access_key_id="k",
+        s3_secret_access_key="hush3",
+    )
+    assert "hush" not in f"{settings!r} {settings} {spark_conf(settings)}"
+    assert settings.environment()["FACTORY_S3_SECRET_ACCESS_KEY"] == "hush3"
 
 
 def test_a_server_catalog_without_its_address_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,132 @@
+"""The servers a lake may lie on, asked whether they serve: Postgres, and an S3-compatible store.
+
+Each probe gives a short text of what was found. Where something is missing it raises one sentence that names
+the setting to correct, and no secret: ConfigurationError where the server refuses what it was told,
+MachineError where it does not answer.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from contextlib import closing
+from typing import TYPE_CHECKING
+from urllib.parse import urlparse
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError
+
+from factory.errors import ConfigurationError, FactoryError, MachineError
+from factory.lake.store import object_store
+from factory.settings import Settings
+
+if TYPE_CHECKING:
+    from psycopg2.extensions import connection as Connection
+
+CONNECT_S = 10
+
+_REFUSED = re.compile(r"authentication failed|does not exist|no password supplied|no pg_hba\.conf entry")
+_SYSTEM_SAID = re.compile(r'(?:message|error): "([^"]+)"')
+_S3_CODE = re.compile(r"<Code>(\w+)</Code>")
+_S3_CREDENTIALS = {"InvalidAccessKeyId", "SignatureDoesNotMatch", "AccessDenied", "InvalidToken"}
+
+
+def connect(uri: str, setting: str, application: str) -> Connection:
+    """A connection of its own to the Postgres at `uri`, which `setting` names.
+
+    Keepalives tell both sides within two minutes when the other's machine is gone.
+    """
+    try:
+        import psycopg2
+    except ImportError as error:
+        raise MachineError(
+            f"{setting} names a Postgres, and its driver is not installed. "
+            "Install it: pip install 'model-factory[postgres]'."
+        ) from error
+    try:
+        return psycopg2.connect(
+            uri,
+            connect_timeout=CONNECT_S,
+            application_name=application,
+            keepalives_idle=60,
+            keepalives_interval=15,
+            keepalives_count=4,
+        )
+    except psycopg2.Error as error:
+        raise refused(error, setting) from error
+
+
+def refused(error: Exception, setting: str) -> FactoryError:
+    """What Postgres, or the way to it, said when asked for a connection."""
+    said = str(error).strip().splitlines()[0].removeprefix("(psycopg2.OperationalError) ")
+    if _REFUSED.search(said):
+        return ConfigurationError(f"Postgres refuses the connection ({said}). Correct {setting}.")
+    return MachineError(f"Postgres does not answer ({said}). Start it, or correct {setting}.")
+
+
+def probe_postgres(uri: str, setting: str) -> str:
+    """The version of the Postgres at `uri`; raises where it cannot be used to create tables."""
+    with closing(connect(uri, setting, "model-factory doctor")) as connection, connection.cursor() as cursor:
+        cursor.execute(
+            "select current_setting('server_version'), current_user, current_database(), "
+            "coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)"
+        )
+        version, user, database, may_create = cursor.fetchone() or ("", "", "", False)
+    if not may_create:
+        raise ConfigurationError(
+            f"User {user} may not create tables in database {database}. "
+            f"Grant it CREATE on the schema, or name another user in {setting}."
+        )
+    return f"Postgres {version.split()[0]}, database {database}"
+
+
+def probe_store(settings: Settings) -> str:
+    """That the bucket is there and can be listed; raises where it is not."""
+    bucket = urlparse(settings.warehouse_uri).netloc
+    try:
+        obstore.list_with_delimiter(object_store(settings))
+    except BaseError as error:
+        raise unusable(error, settings) from error
+    return f"bucket {bucket} at {settings.s3_endpoint or 'AWS'}"
+
+
+def probe_conditional_put(settings: Settings) -> str:
+    """That a create-only put refuses what exists; raises for a store that overwrites it."""
+    store, name = object_store(settings), f".probe-{uuid.uuid4().hex}"
+    try:
+        obstore.put(store, name, b"first", mode="create")
+        try:
+            obstore.put(store, name, b"second", mode="create")
+        except AlreadyExistsError:
+            return "create-only puts hold"
+        finally:
+            obstore.delete(store, name)
+    except BaseError as error:
+        raise unusable(error, settings) from error
+    raise MachineError(
+        f"The store at {settings.s3_endpoint or 'AWS'} overwrites what a create-only put must keep, "
+        "so two Blenders could replace each other's blends. Take a store with conditional writes."
+    )
+
+
+def unusable(error: BaseError, settings: Settings) -> FactoryError:
+    """What an object store, or the way to it, said, as one sentence."""
+    said = str(error)
+    found = _S3_CODE.search(said)
+    code = found[1] if found else ""
+    at, bucket = settings.s3_endpoint or "AWS", urlparse(settings.warehouse_uri).netloc
+    if code == "NoSuchBucket":
+        return ConfigurationError(
+            f"The store at {at} has no bucket {bucket}. "
+            "Create it (factory bootstrap does), or correct FACTORY_WAREHOUSE."
+        )
+    if code in _S3_CREDENTIALS:
+        return ConfigurationError(
+            f"The store at {at} refuses the keys ({code}). "
+            "Correct FACTORY_S3_ACCESS_KEY_ID and FACTORY_S3_SECRET_ACCESS_KEY."
+        )
+    system = _SYSTEM_SAID.findall(said)
+    cause = code or (system[-1] if system else said.splitlines()[0].rpartition(" - ")[2])
+    return MachineError(
+        f"The object store at {at} does not serve ({cause}). Start it, or correct FACTORY_S3_ENDPOINT."
+    )

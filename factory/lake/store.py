@@ -1,0 +1,45 @@
+"""The warehouse as an object store: the folder or the S3 bucket in which tables and blends lie.
+
+Tables are read and written by Iceberg's own file systems; what is kept beside them goes through here.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+from urllib.parse import urlparse
+from urllib.request import url2pathname
+
+from obstore.store import LocalStore, ObjectStore, S3Store
+
+from factory.settings import Settings
+
+if TYPE_CHECKING:
+    from obstore.store import S3Config  # exists for type checkers only
+
+_RETRY_S = 20  # a store that restarts is back by then; the default waits three minutes before it says so
+
+
+def object_store(settings: Settings, prefix: str = "") -> ObjectStore:
+    """The warehouse of the lake, or a folder of it."""
+    address = urlparse(settings.warehouse_uri)
+    if address.scheme == "file":
+        return LocalStore(prefix=f"{url2pathname(address.path)}/{prefix}".rstrip("/"), mkdir=True)
+    inside = "/".join(part for part in (address.path.strip("/"), prefix) if part)
+    return S3Store(
+        address.netloc,
+        prefix=inside or None,
+        client_options={"allow_http": (settings.s3_endpoint or "").startswith("http://")},
+        retry_config={"max_retries": 5, "retry_timeout": timedelta(seconds=_RETRY_S)},
+        config=_s3(settings),
+    )
+
+
+def _s3(settings: Settings) -> S3Config:
+    options: S3Config = {"region": settings.s3_region}
+    if settings.s3_endpoint:
+        options["endpoint"] = settings.s3_endpoint
+    if settings.s3_access_key_id and settings.s3_secret_access_key:
+        options["access_key_id"] = settings.s3_access_key_id
+        options["secret_access_key"] = settings.s3_secret_access_key
+    return options
