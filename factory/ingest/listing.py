@@ -57,12 +57,14 @@ def as_table(work: Iterable[Work]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=WORK)
 
 
-def files_below(root: Path, include: Sequence[str], exclude: Sequence[str]) -> Iterator[bytes]:
+def files_below(
+    root: Path, include: Sequence[str], exclude: Sequence[str], *, deep: bool = True
+) -> Iterator[bytes]:
     """The paths below a folder that match a pattern of `include` and none of `exclude`, in a fixed order.
 
-    In a pattern `**/` is any number of folders, `*` and `?` stay within one name. Linked folders, and
-    folders that cannot be listed, are given as names themselves: their reader says what they are.
-    Raises ConfigurationError where `root` is no folder.
+    Without `deep` these are the paths in the folder itself. In a pattern `**/` is any number of folders,
+    `*` and `?` stay within one name. Linked folders, and folders that cannot be listed, are given as names
+    themselves: their reader says what they are. Raises ConfigurationError where `root` is no folder.
     """
     if not root.is_dir():
         raise ConfigurationError(f"`{root}` is no folder. Name a folder whose files are to be read.")
@@ -79,6 +81,8 @@ def files_below(root: Path, include: Sequence[str], exclude: Sequence[str]) -> I
         for name in sorted(files):
             if wanted.fullmatch(prefix + name) and not unwanted.fullmatch(prefix + name):
                 yield prefix + name
+        if not deep:
+            break
     for error in refused:
         yield os.path.relpath(os.fsencode(error.filename), top)
 

@@ -64,7 +64,7 @@ class Ingests:
 
     def files(
         self,
-        root: str | Path,
+        paths: Paths,
         include: Patterns = "**/*",
         exclude: Patterns = UNWANTED,
         *,
@@ -74,16 +74,37 @@ class Ingests:
         licence: str | None = None,
         metadata: Mapping[str, str] | None = None,
     ) -> Ingested:
-        """Each file below `root` as a document, its key the path below `root`.
+        """Each file below the folders `paths` as a document, its key the path below its folder.
 
         `include` and `exclude` are glob patterns of that path (`**/` for any folders). `source` is by
         default the folder's own name. Language and media type go by the extension. Links are rejected,
         not followed; bytes that are not UTF-8 (or the encoding a Python file declares) are rejected.
         """
-        folder = Path(root).resolve()
-        origin = Origin(source or folder.name, repository, revision, licence, dict(metadata or {}))
-        names = files_below(folder, _tuple(include), _tuple(exclude))
-        return self._ingest(in_items("text", origin, folder, names, NAMES_AN_ITEM))
+        origin = Origin(source or "", repository, revision, licence, dict(metadata or {}))
+        trees = [Tree(folder, _named(origin, folder)) for folder in _folders(paths)]
+        return self._ingest(_files_in(trees, include, exclude))
+
+    def repositories(
+        self,
+        paths: Paths,
+        include: Patterns = "**/*",
+        exclude: Patterns = UNWANTED,
+        *,
+        revision: str | None = None,
+        licence: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> Ingested:
+        """Each folder in the folders `paths` as a repository of its name, its files as `files` reads them.
+
+        What lies beside the repositories, files and links, is read as the folder's own, of no repository.
+        """
+        origin = Origin("", None, revision, licence, dict(metadata or {}))
+        trees: list[Tree] = []
+        for holder in _folders(paths):
+            found = [path for path in sorted(holder.iterdir()) if path.is_dir() and not path.is_symlink()]
+            trees += [Tree(path, replace(_named(origin, path), repository=path.name)) for path in found]
+            trees.append(Tree(holder, _named(origin, holder), deep=False))
+        return self._ingest(_files_in(trees, include, exclude))
 
     def jsonl(
         self,
@@ -172,6 +193,45 @@ class Ingests:
         return ingested
 
 
+def _folders(paths: Paths) -> list[Path]:
+    """The folders that are given, each once; raises ConfigurationError for one that is none."""
+    given = [paths] if isinstance(paths, str | Path) else paths
+    found = list(dict.fromkeys(Path(it).resolve() for it in given))
+    for path in found:
+        if not path.is_dir():
+            raise ConfigurationError(f"`{path}` is no folder. Name a folder whose files are to be read.")
+    return found
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A folder whose files are documents of one origin; without `deep` only those that lie in it itself."""
+
+    folder: Path
+    origin: Origin
+    deep: bool = True
+
+
+def _named(origin: Origin, path: Path) -> Origin:
+    """`origin` with a source, by default the name of `path`."""
+    return replace(origin, source=origin.source or path.name)
+
+
+def _files_in(trees: Iterable[Tree], include: Patterns, exclude: Patterns) -> Iterator[Work]:
+    """Items for the files of each tree; raises ConfigurationError for two trees with files of one source."""
+    holder: dict[str, Path] = {}
+    for tree in trees:
+        names = files_below(tree.folder, _tuple(include), _tuple(exclude), deep=tree.deep)
+        for item in in_items("text", tree.origin, tree.folder, names, NAMES_AN_ITEM):
+            other = holder.setdefault(tree.origin.source, tree.folder)
+            if other != tree.folder:
+                raise ConfigurationError(
+                    f"`{other}` and `{tree.folder}` are both read as source `{tree.origin.source}`, which "
+                    "could give two documents one id. Name the folder above both, or rename one."
+                )
+            yield item
+
+
 def _tuple(patterns: Patterns) -> tuple[str, ...]:
     return (patterns,) if isinstance(patterns, str) else tuple(patterns)
 
@@ -186,7 +246,7 @@ def _files_of(format: str, paths: Paths, patterns: Sequence[str], origin: Origin
     for path in dict.fromkeys(Path(it).resolve() for it in given):
         if not path.exists():
             raise ConfigurationError(f"`{path}` does not exist. Name a file, or a folder that holds some.")
-        named = replace(origin, source=origin.source or path.name)
+        named = _named(origin, path)
         root = path if path.is_dir() else path.parent
         names = files_below(root, patterns, UNWANTED) if path.is_dir() else [os.fsencode(path.name)]
         for item in in_items(format, named, root, names, 1):

@@ -218,3 +218,42 @@ def test_the_installation_at_a_small_share(ingests: Ingests) -> None:
     assert repositories <= {row["repository"] for row in rows(prose.documents)}
     topics = [row for row in rows(prose.documents) if row["key"].startswith("pydoc_data/topics.py#")]
     assert len(topics) > 50
+
+
+def test_a_folder_of_repositories_gives_each_its_name_and_what_lies_beside_them_none(
+    ingests: Ingests, tmp_path: Path
+) -> None:
+    for path in (
+        "mine/b/x.py",
+        "mine/a/x.py",
+        "mine/a/sub/y.py",
+        "mine/a/.git/config",
+        "mine/loose.md",
+        "z/w.py",
+    ):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(f"{path}\n")
+    (tmp_path / "mine" / "link").symlink_to(tmp_path / "z")
+    found = ingests.repositories(tmp_path / "mine", licence="MIT")
+    assert {(row["source"], row["key"], row["repository"]) for row in rows(found.documents)} == {
+        ("a", "x.py", "a"),
+        ("a", "sub/y.py", "a"),
+        ("b", "x.py", "b"),
+        ("mine", "loose.md", None),
+    }
+    assert {row["licence"] for row in rows(found.documents)} == {"MIT"}
+    assert [(row["source"], row["key"]) for row in rows(found.rejected)] == [("mine", "link")]
+
+
+def test_several_folders_are_read_as_one_and_two_of_one_name_are_refused(
+    ingests: Ingests, tmp_path: Path
+) -> None:
+    for path in ("a/notes/x.md", "b/notes/x.md", "b/other/x.md"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(f"{path}\n")
+    found = ingests.files([tmp_path / "a" / "notes", tmp_path / "b" / "other"])
+    assert {row["source"] for row in rows(found.documents)} == {"notes", "other"}
+    with pytest.raises(ConfigurationError, match="both read as source `notes`"):
+        ingests.files([tmp_path / "a" / "notes", tmp_path / "b" / "notes"])
+    with pytest.raises(ConfigurationError, match="both read as source `notes`"):
+        ingests.repositories([tmp_path / "a", tmp_path / "b"])
