@@ -1,8 +1,9 @@
-"""How good the packed tables of the lake in FACTORY_HOME are: fill, documents split, dependencies visible.
+"""How few sequences packing needs, how fast it is, and what it keeps together of a repository's order.
 
-The figures are those of `factory.packing.metrics`: the fill against the fewest sequences that any plan
-needs, and the dependencies that stand whole in the dependent's sequence, before it, against next-fit over
-the same documents. Each dataset is packed by itself, so each has its own figures.
+A million lengths are packed beside seqpacker (`bench.packing_lengths`), the repositories of a lake beside
+next-fit and best-fit (`bench.packing_repositories`). The packed tables, planned by chunk, are measured by
+`factory.packing.metrics`: their fill against the fewest sequences that any plan needs, and the dependencies
+that stand whole in the dependent's sequence, before it, against next-fit over the same documents.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
 from bench.harness import Report, Row, at_least, at_most, table
+from bench.packing_lengths import CAVEATS as LENGTH_CAVEATS
+from bench.packing_lengths import add_lengths
+from bench.packing_repositories import add_repositories
 from factory.errors import TableNotFound
 from factory.lake import names
 from factory.lake.names import TableName
@@ -32,13 +36,18 @@ CAVEATS = ["Next-fit leaves sequences unfilled to show dependencies: it is the m
 
 
 def measure(progress: Console) -> Report:
-    """The report on the lake of FACTORY_HOME. Raises TableNotFound where nothing is packed."""
+    """Lengths first, then the lake of FACTORY_HOME. Raises TableNotFound where nothing is packed there."""
     lake = Lake(settings())
     datasets = packed_datasets(lake)
     if not datasets:
         raise TableNotFound(f"The lake in {lake.settings.home} has nothing packed. Run the line: make demo.")
+    report = Report([*LENGTH_CAVEATS, *CAVEATS], f"lengths drawn, and the lake in {lake.settings.home}")
+    add_lengths(report, progress)
+    for dataset in datasets:
+        if lake.exists(names.depsort(dataset, "dependencies")):
+            progress.print(f"planning {dataset}")
+            add_repositories(report, lake, dataset)
     progress.print("starting Spark")
-    report = Report(CAVEATS, f"the lake in {lake.settings.home}")
     add_quality(report, build_session(lake.settings), lake, datasets)
     return report
 
