@@ -79,6 +79,7 @@ class FileSymbols:
 
     `types` says of which type a definition is (a function: of its result), `bases` what a class is made from,
     both as chains in the file's own words; languages with `typed_chains` have them (`spark_udfs.typed_chains`).
+    `expansions` are the names a macro stands for: a file that uses the macro uses them.
     """
 
     definitions: dict[str, int] = field(default_factory=dict)
@@ -90,13 +91,14 @@ class FileSymbols:
     private: tuple[str, ...] = ()
     types: dict[str, str] = field(default_factory=dict)
     bases: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    expansions: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """A text that `from_json` reads back."""
         imports = [(i.module, i.name, i.alias, i.deferred, i.count) for i in self.imports]
         fields = [
             *(self.definitions, imports, self.references, self.exports),
-            *(self.package, self.declarations, self.private, self.types, self.bases),
+            *(self.package, self.declarations, self.private, self.types, self.bases, self.expansions),
         ]
         while fields and fields[-1] == _EMPTY[len(fields) - 1]:  # what most files lack stands last
             fields.pop()
@@ -107,7 +109,8 @@ class FileSymbols:
         """What `to_json` wrote."""
         fields = json.loads(text)
         fields.extend(_EMPTY[len(fields) :])
-        definitions, imports, references, exports, package, declarations, private, types, bases = fields
+        definitions, imports, references, exports, package, declarations, private, *rest = fields
+        types, bases, expansions = rest
         return cls(
             definitions,
             tuple(Import(*it) for it in imports),
@@ -118,6 +121,7 @@ class FileSymbols:
             tuple(private),
             types,
             {name: tuple(chains) for name, chains in bases.items()},
+            {name: tuple(words) for name, words in expansions.items()},
         )
 
 
@@ -129,6 +133,7 @@ _EMPTY: tuple[object, ...] = (
     None,
     {},
     (),
+    {},
     {},
     {},
 )  # the fields of a file without symbols, as written
@@ -198,9 +203,11 @@ class Language(ABC):
 @cache
 def languages() -> dict[str, Language]:
     """Every known language by its name in column `language`; grammars load when the first file needs them."""
-    from spark_udfs.symbols_python import Python  # here, so that a language module can import this one
+    from spark_udfs.symbols_go import Go  # here, so that a language module can import this one
+    from spark_udfs.symbols_javascript import JavaScript, TypeScript
+    from spark_udfs.symbols_python import Python
 
-    return {language.name: language for language in (Python(),)}
+    return {language.name: language for language in (Python(), JavaScript(), TypeScript(), Go())}
 
 
 @cache
