@@ -27,7 +27,8 @@ def character_boundaries(kind: str) -> list[int]:
     """The code points at which membership of a class of characters begins or ends, ascending.
 
     Even positions begin a range, odd ones end it (exclusive). `kind` is `space` (White_Space), `letter`
-    (Alphabetic) or `alphanumeric` (letters and all numbers); raises ValueError for another.
+    (Alphabetic), `alphanumeric` (letters and all numbers), `lowercase` (Lowercase) or `terminal` (marks that
+    end a sentence); raises ValueError for another.
     """
 
 # -- packing (native/src/packing.rs, packing/, packing_runs.rs)

@@ -78,9 +78,7 @@ class Round(BaseModel):
         if not isinstance(predicates, Mapping):
             return predicates
         return {
-            field: condition
-            if isinstance(condition, Rule)
-            else _sentence(lambda: predicate(field, condition))
+            field: condition if isinstance(condition, Rule) else _sentence(predicate, field, condition)
             for field, condition in predicates.items()
         }
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from factory.errors import ConfigurationError
-from factory.filters import code, gopher_quality, gopher_repetition, language
+from factory.filters import c4, code, fineweb, gopher_quality, gopher_repetition, language
 from factory.filters.nearest import known
 from factory.filters.rule import Limit, TextRule
 
 RULE_SETS: dict[str, tuple[TextRule, ...]] = {
     "gopher_quality": gopher_quality.RULES,
     "gopher_repetition": gopher_repetition.RULES,
+    "c4": c4.RULES,
+    "fineweb": fineweb.RULES,
     "code": code.RULES,
     "language": language.RULES,
 }

@@ -9,7 +9,8 @@ This is the readable definition; `native/src/text_signals` computes the same for
 - An *identifier* is a maximal run of letters, numbers and `_`: a word as programs have them.
 - A *line* ends at a newline or at the end of the text; it is *blank* if it holds spaces only.
 - A *paragraph* is a maximal run of lines that are not blank.
-- Space, letter and number are Unicode's White_Space, Alphabetic and N*, from the tables the native pass uses.
+- Space, letter and number are Unicode's White_Space, Alphabetic and N*, small letter is Lowercase, from the
+  tables the native pass uses.
 """
 
 from __future__ import annotations
@@ -118,6 +119,16 @@ def has_letter(word: str) -> bool:
 
 def is_letter(character: str) -> bool:
     return _is("letter", character)
+
+
+def is_lowercase(character: str) -> bool:
+    """Whether `character` is a small letter."""
+    return _is("lowercase", character)
+
+
+def is_terminal(character: str) -> bool:
+    """Whether a sentence ends with `character`."""
+    return _is("terminal", character)
 
 
 def _core(word: str) -> str:

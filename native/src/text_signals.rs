@@ -1,10 +1,11 @@
 //! Every number the filter rules look at, for a batch of texts in one pass.
 //!
 //! A signal is a name, the walks it needs and a function that reads their counts. The walks (words,
-//! n-grams, lines, comments, head) run at most once a text, and only where a signal asks for them. The
+//! n-grams, lines, comments, head, what C4 leaves) run at most once a text, and only where a signal asks for them. The
 //! readable definition of each signal is the `measure` of the Python rule of the same name; a test holds
 //! the two equal, bit for bit.
 
+mod c4;
 mod characters;
 mod comments;
 mod head;
@@ -23,6 +24,7 @@ use arrow_schema::{DataType, Field, Schema};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use c4::C4;
 use lines::Lines;
 use ngrams::Ngrams;
 use table::Table;
@@ -31,6 +33,7 @@ use words::Words;
 const NGRAMS: u8 = 1;
 const LINES: u8 = 2;
 const COMMENTS: u8 = 4;
+const C4_LINES: u8 = 8;
 
 /// The counts of one text, and the buffers that are used again for the next.
 #[derive(Default)]
@@ -39,6 +42,7 @@ struct Measurer {
     words: Words,
     ngrams: Ngrams,
     lines: Lines,
+    c4: C4,
     comments: u64,
     generated: bool,
     xml: bool,
@@ -54,6 +58,9 @@ impl Measurer {
         }
         if needs & LINES != 0 {
             self.lines.scan(text, &mut self.table);
+        }
+        if needs & C4_LINES != 0 {
+            self.c4.scan(text);
         }
         if needs & COMMENTS != 0 {
             self.comments = comments::visible_in_comments(text);
@@ -90,7 +97,7 @@ const fn signal(name: &'static str, needs: u8, value: fn(&Measurer) -> Option<f6
     Signal { name, needs, value }
 }
 
-static SIGNALS: [Signal; 38] = [
+static SIGNALS: [Signal; 45] = [
     signal("word_count", 0, |m| count(m.words.cores)),
     signal("mean_word_length", 0, |m| {
         ratio(m.words.core_characters, m.words.cores)
@@ -133,6 +140,19 @@ static SIGNALS: [Signal; 38] = [
     signal("duplicate_9_grams", NGRAMS, |m| m.of_text(m.ngrams.repeated[9]?)),
     signal("duplicate_10_grams", NGRAMS, |m| {
         m.of_text(m.ngrams.repeated[10]?)
+    }),
+    signal("c4_sentences", C4_LINES, |m| count(m.c4.sentences)),
+    signal("c4_lorem_ipsum", C4_LINES, |m| count(m.c4.lorem_ipsum)),
+    signal("c4_curly_brackets", C4_LINES, |m| count(m.c4.curly_brackets)),
+    signal("line_punctuation", LINES, |m| {
+        ratio(m.lines.terminated, m.lines.written)
+    }),
+    signal("short_lines", LINES, |m| ratio(m.lines.short, m.lines.written)),
+    signal("fineweb_duplicate_chars", LINES, |m| {
+        ratio(m.lines.duplicate_characters, m.lines.characters)
+    }),
+    signal("newline_to_word_ratio", LINES, |m| {
+        ratio(m.words.characters - m.lines.characters, m.words.words)
     }),
     signal("code_words", 0, |m| count(m.words.identifiers)),
     signal("code_chars", 0, |m| count(m.words.characters)),
@@ -237,13 +257,15 @@ fn text_signal_names() -> Vec<&'static str> {
 
 #[pyfunction]
 fn character_boundaries(py: Python<'_>, kind: &str) -> PyResult<Vec<u32>> {
-    let wanted = match kind {
-        "space" => characters::SPACE,
-        "letter" => characters::LETTER,
-        "alphanumeric" => characters::ALPHANUMERIC,
+    let wanted: fn(char) -> bool = match kind {
+        "space" => |it| characters::class(it) & characters::SPACE != 0,
+        "letter" => |it| characters::class(it) & characters::LETTER != 0,
+        "alphanumeric" => |it| characters::class(it) & characters::ALPHANUMERIC != 0,
+        "lowercase" => char::is_lowercase,
+        "terminal" => characters::is_terminal,
         _ => {
             return Err(PyValueError::new_err(format!(
-                "`{kind}` is no kind of character. Use space, letter or alphanumeric."
+                "`{kind}` is no kind of character. Use space, letter, alphanumeric, lowercase or terminal."
             )));
         }
     };

@@ -59,6 +59,46 @@ def test_poor_quality_is_found(text: str, rule: str) -> None:
     assert rule in failing(text, rules(["gopher_quality"], {"word_count": Between(10, 1000)}))
 
 
+C4_LINES = [
+    " This is a sentence that has . and is long enough.",
+    " This is another sentence! That one has an exclamation point.",
+    'Yes we can "quote" things, he said "."',
+    "Should this line be kept? It should.",
+    "And so should this last one, in all likelihood.",
+]
+
+
+@pytest.mark.parametrize(
+    "lines,expected",
+    [
+        (C4_LINES, []),
+        ([*C4_LINES[:4], "This one has lorem ipsum in its middle, sadly."], ["c4_lorem_ipsum"]),
+        ([*C4_LINES, "What { is that in the middle of it?"], ["c4_curly_brackets"]),
+        (C4_LINES[:1], ["c4_sentences"]),
+        (["no mark at its end {", "lorem ipsum", *C4_LINES], []),
+        (["Without javascript {} nothing moves.", *C4_LINES], []),
+        ([f"Javascript: {line}" for line in C4_LINES], ["c4_sentences"]),
+        ([f"{line} {'x' * 1_001}." for line in C4_LINES], ["c4_sentences"]),
+        (["Too short.", "Too short!"] * 5, ["c4_sentences"]),
+    ],
+)
+def test_c4_counts_what_it_would_keep_and_discard(lines: list[str], expected: list[str]) -> None:
+    assert failing("\n".join(lines), rules(["c4"])) == expected
+
+
+@pytest.mark.parametrize(
+    "text,rule",
+    [
+        ("hi\nbye\nok no, it is a longer line than thirty characters\n" * 3, "line_punctuation"),
+        ("hi.\nbye.\nok.\nno.\nyes.", "short_lines"),
+        ("It has been raining since early this morning.\n" * 2, "fineweb_duplicate_chars"),
+        ("fresh_milk_from_the_farm and_brown_eggs.\n" * 3, "newline_to_word_ratio"),
+    ],
+)
+def test_lists_and_menus_are_found(text: str, rule: str) -> None:
+    assert rule in failing(text, rules(["fineweb"]))
+
+
 def test_good_prose_fails_nothing() -> None:
     prose = rules(["gopher_quality", "gopher_repetition"], {"word_count": Between(10, 1000)})
     assert failing(ENGLISH, prose) == []
@@ -105,6 +145,12 @@ def test_an_ngram_seen_once_is_no_repetition() -> None:
         ("#include <a>\n# b\n", "code_comments", 2 / 13),
         ('x = """\n# text\n"""\n', "code_comments", 0.0),
         ("f(x)\n  f(x)\ng\ng\n},\n},\n", "code_duplicate_lines", 1 / 3),
+        ('So it is. Or not? So, i.e. no ("Go!") Yes.', "c4_sentences", 4.0),
+        ("See the list below.[1]\nSee the list. [2]\n", "c4_sentences", 1.0),
+        ("One.\nTwo\n\nThree。 \n", "line_punctuation", 2 / 3),
+        ("a b\nc d e\n\n", "newline_to_word_ratio", 3 / 5),
+        ("abc\nde\nabc\n", "fineweb_duplicate_chars", 3 / 8),
+        (f"{'x' * 30}\n\n{'y' * 31}\n", "short_lines", 0.5),
         ("self._f(x2, 'é') -- _", "code_words", 5.0),
         ("self._f(x2, 'é') -- _", "code_word_length", 2.0),
         ("é1 2\n", "code_letters", 1 / 3),

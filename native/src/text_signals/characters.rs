@@ -52,6 +52,26 @@ pub fn class(character: char) -> u8 {
     }
 }
 
+/// Whether a sentence ends with `character`: Unicode's Sentence_Terminal, as far as scripts in use have it.
+pub fn is_terminal(character: char) -> bool {
+    matches!(
+        character,
+        '!' | '.' | '?' // any alphabet
+            | '\u{589}' // Armenian
+            | '\u{61d}'..='\u{61f}' | '\u{6d4}' // Arabic, Urdu
+            | '\u{700}'..='\u{702}' // Syriac
+            | '\u{7f9}' // N'Ko
+            | '\u{964}' | '\u{965}' // scripts of India
+            | '\u{104a}' | '\u{104b}' // Burmese
+            | '\u{1362}' | '\u{1367}' | '\u{1368}' // Ethiopic
+            | '\u{17d4}' | '\u{17d5}' // Khmer
+            | '\u{1803}' | '\u{1809}' // Mongolian
+            | '\u{2047}'..='\u{2049}' | '\u{2e2e}' // two marks in one, and a mirrored one
+            | '\u{3002}' | '\u{ff01}' | '\u{ff0e}' | '\u{ff1f}' | '\u{ff61}' // Chinese, Japanese
+            | '\u{fe52}' | '\u{fe56}' | '\u{fe57}' // the same, small
+    )
+}
+
 /// The number of characters of `text` that are no space.
 pub fn visible(text: &str) -> usize {
     let bytes = text.as_bytes();
@@ -66,12 +86,12 @@ pub fn visible(text: &str) -> usize {
         .count()
 }
 
-/// The code points at which membership of a class begins or ends, ascending: [begin, end, begin, ...).
-pub fn boundaries(wanted: u8) -> Vec<u32> {
+/// The code points at which what is `wanted` begins or ends, ascending: [begin, end, begin, ...).
+pub fn boundaries(wanted: impl Fn(char) -> bool) -> Vec<u32> {
     let mut inside = false;
     let mut found = Vec::new();
     for point in 0..=char::MAX as u32 + 1 {
-        let member = char::from_u32(point).is_some_and(|character| class(character) & wanted != 0);
+        let member = char::from_u32(point).is_some_and(&wanted);
         if member != inside {
             found.push(point);
             inside = member;
@@ -126,9 +146,10 @@ mod tests {
 
     #[test]
     fn boundaries_alternate_between_in_and_out() {
-        assert_eq!(boundaries(DIGIT), [0x30, 0x3a]);
-        assert_eq!(boundaries(SPACE)[..4], [0x9, 0xe, 0x20, 0x21]);
-        assert_eq!(boundaries(LETTER).len() % 2, 0);
+        assert_eq!(boundaries(|it| it.is_ascii_digit()), [0x30, 0x3a]);
+        assert_eq!(boundaries(char::is_whitespace)[..4], [0x9, 0xe, 0x20, 0x21]);
+        assert_eq!(boundaries(char::is_alphabetic).len() % 2, 0);
+        assert_eq!(boundaries(is_terminal)[..6], [0x21, 0x22, 0x2e, 0x2f, 0x3f, 0x40]);
     }
 
     #[test]

@@ -6,7 +6,10 @@
 use memchr::memchr;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::characters::is_terminal;
 use super::table::Table;
+
+const SHORT: u64 = 30; // characters of a short line, as FineWeb counts it
 
 /// What one text holds; buffers are reused from text to text.
 #[derive(Default)]
@@ -19,6 +22,9 @@ pub struct Lines {
     pub written: u64,
     pub bullets: u64,
     pub ellipses: u64,
+    /// Lines that end in a mark that ends a sentence, and lines of at most 30 characters.
+    pub terminated: u64,
+    pub short: u64,
     /// Lines, and characters in lines, of which an equal stands before.
     pub duplicates: u64,
     pub duplicate_characters: u64,
@@ -51,10 +57,8 @@ impl Lines {
     }
 
     fn split(&mut self, text: &str, spans: &mut Vec<(usize, usize)>, paragraphs: &mut Vec<(usize, usize)>) {
-        let mut start = 0;
         let mut in_paragraph = false;
-        while start < text.len() {
-            let end = memchr(b'\n', &text.as_bytes()[start..]).map_or(text.len(), |length| start + length);
+        for (start, end) in each(text) {
             let line = &text[start..end];
             let length = line.chars().count() as u64;
             self.lines += 1;
@@ -66,6 +70,8 @@ impl Lines {
             } else {
                 self.bullets += u64::from(bare.starts_with(['•', '-']));
                 self.ellipses += u64::from(bare.ends_with("...") || bare.ends_with('…'));
+                self.terminated += u64::from(bare.ends_with(is_terminal));
+                self.short += u64::from(length <= SHORT);
                 spans.push((start, end));
                 match paragraphs.last_mut() {
                     Some(paragraph) if in_paragraph => paragraph.1 = end,
@@ -73,9 +79,20 @@ impl Lines {
                 }
                 in_paragraph = true;
             }
-            start = end + 1;
         }
     }
+}
+
+/// Where every line begins and ends, the newline left out.
+pub fn each(text: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let start = next;
+        let rest = text.as_bytes().get(start..).filter(|rest| !rest.is_empty())?;
+        let end = memchr(b'\n', rest).map_or(text.len(), |length| start + length);
+        next = end + 1;
+        Some((start, end))
+    })
 }
 
 /// The number and the characters of the spans of which an equal stands before.
@@ -151,6 +168,12 @@ mod tests {
     fn every_copy_of_a_line_echoes_except_brackets() {
         let lines = measured("  return x\nreturn x\nreturn x\n}\n}\n},\n},\nother");
         assert_eq!(lines.echoes, 3);
+    }
+
+    #[test]
+    fn short_lines_and_ends_of_sentences_are_counted_in_lines_that_are_not_blank() {
+        let lines = measured(&format!("{}\n\nWhy? \n{}.\n何。", "x".repeat(30), "y".repeat(30)));
+        assert_eq!((lines.written, lines.short, lines.terminated), (4, 3, 3));
     }
 
     #[test]

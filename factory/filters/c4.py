@@ -1,0 +1,110 @@
+"""The rules of C4: is there prose in this text, in whole sentences, and no placeholder or program?
+
+From Raffel et al., "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer"
+(2020), section 2.2, with what its reference code adds (citations, policies, the longest word). C4 cuts lines
+out of a document. A filter here never edits text, so the rules measure what would be left: a document that
+keeps enough sentences stays as it is, lines and all.
+"""
+
+from __future__ import annotations
+
+import re
+
+from factory.filters.rule import AtLeast, AtMost, TextRule
+from factory.filters.text import Text, is_lowercase
+
+C4 = "C4, 2020"
+LONGEST_WORD = 1_000  # characters
+LEAST_WORDS = 3  # a line
+END_MARKS = (".", "?", "!", '"', "'")
+CLOSERS = "\"')]}”’»*"
+CITATION = re.compile(r"\[[0-9]*\]|\[edit\]|\[citation needed\]")
+POLICIES = (
+    b"terms of use",
+    b"privacy policy",
+    b"cookie policy",
+    b"uses cookies",
+    b"use of cookies",
+    b"use cookies",
+)
+
+
+def whole_lines(text: Text) -> list[str]:
+    """The lines that end as a sentence does and have enough words, none too long; citations are cut out."""
+    lines = [(line, CITATION.sub("", line)) for line in text.bare_lines]
+    return [left for line, left in lines if _ends(left) and _has_words(line)]
+
+
+def without_javascript(lines: list[str]) -> list[str]:
+    """The lines that do not say javascript, in any case."""
+    return [line for line in lines if b"javascript" not in _lower(line)]
+
+
+def kept_lines(text: Text) -> list[str]:
+    """The lines that C4 would keep of a document it does not discard."""
+    lines = without_javascript(whole_lines(text))
+    return [line for line in lines if not any(policy in _lower(line) for policy in POLICIES)]
+
+
+def sentences(line: str) -> int:
+    """Words that end in `. ? !` where no small letter begins the next word, and what is left after the last.
+
+    Quotes and brackets behind the mark are ignored.
+    """
+    words = Text(line).words
+    ends = [word.rstrip(CLOSERS).endswith((".", "?", "!")) for word in words[:-1]]
+    begins = [not is_lowercase(word[0]) for word in words[1:]]
+    return sum(end and begin for end, begin in zip(ends, begins, strict=True)) + bool(words)
+
+
+class C4Sentences(TextRule):
+    """Sentences in the lines that C4 would keep.
+
+    It keeps lines that end in `. ? ! " '` but no ellipsis, have three words and none of more than 1,000
+    characters, and speak neither of javascript nor of cookies and policies.
+    """
+
+    name, unit, paper = "c4_sentences", "sentences", C4
+    limit = AtLeast(5)
+    example = "It rains. It pours.\nRead more about the weather\nPlease use JavaScript. Or go. Or not.\n"
+
+    def measure(self, text: Text) -> float | None:
+        return float(sum(map(sentences, kept_lines(text))))
+
+
+class C4LoremIpsum(TextRule):
+    """Lines that say `lorem ipsum`, in any case, among those that are whole sentences."""
+
+    name, unit, paper = "c4_lorem_ipsum", "lines", C4
+    limit = AtMost(0)
+    example = "Lorem ipsum dolor sit amet.\n"
+
+    def measure(self, text: Text) -> float | None:
+        return float(sum(b"lorem ipsum" in _lower(line) for line in whole_lines(text)))
+
+
+class C4CurlyBrackets(TextRule):
+    """Lines with a `{` among those that are whole sentences and do not say javascript."""
+
+    name, unit, paper = "c4_curly_brackets", "lines", C4
+    limit = AtMost(0)
+    example = "Write {name} where the name belongs.\n"
+
+    def measure(self, text: Text) -> float | None:
+        return float(sum("{" in line for line in without_javascript(whole_lines(text))))
+
+
+def _ends(line: str) -> bool:
+    return line.endswith(END_MARKS) and not line.endswith("...")
+
+
+def _has_words(line: str) -> bool:
+    words = Text(line).words
+    return len(words) >= LEAST_WORDS and max(map(len, words)) <= LONGEST_WORD
+
+
+def _lower(line: str) -> bytes:
+    return line.encode().lower()  # of ASCII only
+
+
+RULES: tuple[TextRule, ...] = (C4Sentences(), C4LoremIpsum(), C4CurlyBrackets())

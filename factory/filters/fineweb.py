@@ -1,0 +1,61 @@
+"""The rules of FineWeb: is this text made of lines that somebody wrote, or is it a list, a menu, a table?
+
+From Penedo et al., "The FineWeb Datasets: Decanting the Web for the Finest Text Data at Scale" (2024),
+section 3.6, with the limits of datatrove, which made that data set and applies them after Gopher's and C4's.
+"""
+
+from __future__ import annotations
+
+from factory.filters.rule import AtLeast, AtMost, TextRule
+from factory.filters.text import Text, duplicates, is_terminal, ratio
+
+FINEWEB = "FineWeb, 2024"
+SHORT_LINE = 30  # characters
+
+
+class LinePunctuation(TextRule):
+    """Share of the lines that end in a mark that ends a sentence; blank lines do not count."""
+
+    name, unit, paper = "line_punctuation", "share", FINEWEB
+    limit = AtLeast(0.12)
+    example = "Home\nProducts\nWe sell what is good,\nsend it,\nAbout us\n"
+
+    def measure(self, text: Text) -> float | None:
+        return ratio(sum(is_terminal(line[-1]) for line in text.bare_lines), len(text.bare_lines))
+
+
+class ShortLines(TextRule):
+    """Share of the lines of at most 30 characters; blank lines do not count."""
+
+    name, unit, paper = "short_lines", "share", FINEWEB
+    limit = AtMost(0.67)
+    example = "Home.\nProducts.\nAbout us.\n"
+
+    def measure(self, text: Text) -> float | None:
+        short = sum(len(line) <= SHORT_LINE for line in text.written_lines)
+        return ratio(short, len(text.written_lines))
+
+
+class FinewebDuplicateChars(TextRule):
+    """Share of the characters, newlines left out, in lines of which an equal stands before."""
+
+    name, unit, paper = "fineweb_duplicate_chars", "share", FINEWEB
+    limit = AtMost(0.01)
+    example = "Read more.\nIt rained all day long.\nRead more.\n"
+
+    def measure(self, text: Text) -> float | None:
+        return ratio(sum(map(len, duplicates(text.written_lines))), sum(map(len, text.lines)))
+
+
+class NewlineToWordRatio(TextRule):
+    """Newlines for each word."""
+
+    name, unit, paper = "newline_to_word_ratio", "per word", FINEWEB
+    limit = AtMost(0.3)
+    example = "Fresh milk\nBrown eggs\nRye bread\n"
+
+    def measure(self, text: Text) -> float | None:
+        return ratio(text.text.count("\n"), len(text.words))
+
+
+RULES: tuple[TextRule, ...] = (LinePunctuation(), ShortLines(), FinewebDuplicateChars(), NewlineToWordRatio())

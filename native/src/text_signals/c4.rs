@@ -1,0 +1,205 @@
+//! What the filter of C4 would leave of a text, and what it would discard it for.
+//!
+//! The filter drops lines that hold a word of more than 1,000 characters, end in no terminal mark (or in an
+//! ellipsis), have fewer than three words, or speak of javascript or of cookies and policies; citations like
+//! `[12]` are cut out first. It discards a document for a placeholder or a curly bracket in a line that got
+//! as far, or for too few sentences in the lines that stay. Here nothing is dropped: all three are counted.
+
+use std::sync::LazyLock;
+
+use memchr::{memchr, memmem};
+
+use super::lines::each;
+
+const LONGEST_WORD: usize = 1_000; // characters
+const LEAST_WORDS: usize = 3; // a line
+const END_MARKS: [u8; 5] = [b'.', b'?', b'!', b'"', b'\''];
+const CLOSERS: [char; 9] = ['"', '\'', ')', ']', '}', '”', '’', '»', '*'];
+
+static LOREM_IPSUM: LazyLock<memmem::Finder> = LazyLock::new(|| memmem::Finder::new("lorem ipsum"));
+static JAVASCRIPT: LazyLock<memmem::Finder> = LazyLock::new(|| memmem::Finder::new("javascript"));
+static POLICIES: LazyLock<Vec<memmem::Finder>> = LazyLock::new(|| {
+    [
+        "terms of use",
+        "privacy policy",
+        "cookie policy",
+        "uses cookies",
+        "use of cookies",
+        "use cookies",
+    ]
+    .map(memmem::Finder::new)
+    .into()
+});
+
+/// What one text holds; buffers are reused from text to text.
+#[derive(Default)]
+pub struct C4 {
+    /// Sentences in the lines that stay.
+    pub sentences: u64,
+    /// Lines for which the document would be discarded.
+    pub lorem_ipsum: u64,
+    pub curly_brackets: u64,
+    uncited: String,
+    lower: Vec<u8>,
+}
+
+impl C4 {
+    pub fn scan(&mut self, text: &str) {
+        (self.sentences, self.lorem_ipsum, self.curly_brackets) = (0, 0, 0);
+        let mut uncited = std::mem::take(&mut self.uncited);
+        for (start, end) in each(text) {
+            let line = text[start..end].trim();
+            let bytes = line.as_bytes();
+            let cited = memchr(b'[', bytes).is_some();
+            if cited {
+                cut_citations(line, &mut uncited);
+            }
+            let left = if cited { &uncited } else { line };
+            if ends_a_sentence(left) && has_words(line) {
+                self.line(left);
+            }
+        }
+        self.uncited = uncited;
+    }
+
+    /// Counts a line that has words and an end.
+    fn line(&mut self, line: &str) {
+        self.lower.clear();
+        self.lower
+            .extend(line.bytes().map(|byte| byte.to_ascii_lowercase()));
+        self.lorem_ipsum += u64::from(LOREM_IPSUM.find(&self.lower).is_some());
+        if JAVASCRIPT.find(&self.lower).is_some() {
+            return;
+        }
+        self.curly_brackets += u64::from(memchr(b'{', line.as_bytes()).is_some());
+        if POLICIES.iter().all(|policy| policy.find(&self.lower).is_none()) {
+            self.sentences += sentences(line);
+        }
+    }
+}
+
+fn ends_a_sentence(line: &str) -> bool {
+    let bytes = line.as_bytes();
+    bytes.last().is_some_and(|last| END_MARKS.contains(last)) && !bytes.ends_with(b"...")
+}
+
+/// Whether the line has enough words, none of them too long.
+fn has_words(line: &str) -> bool {
+    if line.len() <= LONGEST_WORD {
+        return line.split_whitespace().nth(LEAST_WORDS - 1).is_some();
+    }
+    let mut words = 0;
+    line.split_whitespace().all(|word| {
+        words += 1;
+        word.len() <= LONGEST_WORD || word.chars().nth(LONGEST_WORD).is_none()
+    }) && words >= LEAST_WORDS
+}
+
+/// Writes `line` without `[12]`, `[]`, `[edit]` and `[citation needed]` to `left`.
+fn cut_citations(line: &str, left: &mut String) {
+    left.clear();
+    let mut rest = line;
+    while let Some(at) = memchr(b'[', rest.as_bytes()) {
+        left.push_str(&rest[..at]);
+        let inside = &rest[at + 1..];
+        let digits = inside.bytes().take_while(u8::is_ascii_digit).count();
+        let length = ["edit", "citation needed"]
+            .into_iter()
+            .find(|words| inside.starts_with(words))
+            .map_or(digits, str::len);
+        rest = match inside[length..].strip_prefix(']') {
+            Some(behind) => behind,
+            None => {
+                left.push('[');
+                inside
+            }
+        };
+    }
+    left.push_str(rest);
+}
+
+/// The number of sentences of a line: words that end in `.`, `?` or `!`, quotes and brackets behind it
+/// aside, where no small letter begins the next word; and what is left after the last of them.
+fn sentences(line: &str) -> u64 {
+    let mut sentences = 0;
+    let mut ended = false;
+    let mut any = false;
+    for word in line.split_whitespace() {
+        let small = word.chars().next().is_some_and(char::is_lowercase);
+        sentences += u64::from(ended && !small);
+        ended = word.trim_end_matches(CLOSERS).ends_with(['.', '?', '!']);
+        any = true;
+    }
+    sentences + u64::from(any)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scanned(text: &str) -> C4 {
+        let mut c4 = C4::default();
+        c4.scan("Some text stood here before, {with} brackets and lorem ipsum. Yes.");
+        c4.scan(text);
+        c4
+    }
+
+    fn kept(text: &str) -> u64 {
+        scanned(text).sentences
+    }
+
+    #[test]
+    fn a_line_stays_that_ends_and_has_three_words() {
+        assert_eq!(kept("One two three.\n  \"Is it so?\" \nHe said 'no'"), 3);
+        assert_eq!(
+            kept("One two.\nOne two three\nOne two three...\nOne two three,"),
+            0
+        );
+    }
+
+    #[test]
+    fn a_line_with_a_word_of_more_than_a_thousand_characters_goes() {
+        assert_eq!(kept(&format!("It is {}.", "é".repeat(999))), 1);
+        assert_eq!(kept(&format!("It is {}.", "é".repeat(1_000))), 0);
+    }
+
+    #[test]
+    fn lines_about_scripts_and_policies_go() {
+        assert_eq!(
+            kept("Please enable JavaScript to go on.\nRead our Privacy Policy here."),
+            0
+        );
+        assert_eq!(
+            kept("This site uses Cookies to work.\nShe uses a cookie cutter."),
+            1
+        );
+    }
+
+    #[test]
+    fn citations_are_cut_before_the_end_is_looked_at() {
+        assert_eq!(
+            kept("It was so.[12][]\nIt was not. [edit]\nHe was it.[citation needed]\nIt was a[1b]."),
+            3
+        );
+        let mut left = String::new();
+        cut_citations("a[1]b[é]c[[2]d[", &mut left);
+        assert_eq!(left, "ab[é]c[d[");
+    }
+
+    #[test]
+    fn what_discards_a_document_counts_in_lines_that_got_as_far() {
+        let found = scanned("lorem ipsum\nSo Lorem Ipsum goes.\nA { b.\nThis javascript is {}.\nNo {");
+        assert_eq!((found.lorem_ipsum, found.curly_brackets), (1, 1));
+        assert_eq!(found.sentences, 2);
+    }
+
+    #[test]
+    fn a_sentence_ends_where_no_small_letter_follows() {
+        assert_eq!(
+            sentences("It came. And went (\"Why?\") 2 times, i.e. twice! Yes"),
+            4
+        );
+        assert_eq!(sentences("\"So it was\" he said"), 1);
+        assert_eq!(sentences(""), 0);
+    }
+}
