@@ -32,10 +32,12 @@ import pyarrow as pa
 
 from factory.lake.schemas import SYMBOLS
 from spark_udfs.symbols import MANIFEST, FileSymbols, Import, Language, languages
+from spark_udfs.typed_chains import TypedChains
 
 MAX_DEFINERS = 5  # a name defined in more files says nothing about which is meant
 MIN_NAME = 3  # characters
 MAX_HOPS = 32  # re-exports followed in one chain
+MAX_EXPANDED = 20_000  # references of a file with those of the macros it uses
 MAX_SEEN = 4_000  # files followed through star imports of star imports
 WEAK = 0.2
 SAME_FOLDER, SAME_TOP_FOLDER, ELSEWHERE = 0.7, 0.5, 0.2  # factors of a use without an import
@@ -98,24 +100,31 @@ class Repository:
             for member in members:
                 self._members.setdefault(member, []).append(index)
             self._own_members.append({n.rpartition(".")[2] for n in file.definitions if "." in n})
+        self._expansions: dict[str, dict[str, None]] = {}  # macro -> the names it stands for
+        for file in files:
+            for name, words in file.expansions.items():
+                self._expansions.setdefault(name, {}).update(dict.fromkeys(words))
         self._bound = {name for bindings in self._bindings for name in bindings}
         self._visible = lru_cache(1024)(self._seen_from)
+        typed = [kind.typed_chains for kind in kinds]
+        self._chains = TypedChains(self._modules, files, [k.builtins for k in kinds]) if all(typed) else None
 
     def symbols(self, index: int) -> Iterator[Symbol]:
         """Every symbol of a file: definitions, imports, references, each by name."""
         file = self._files[index]
         for name, count in file.definitions.items():
             yield Symbol("definition", name, count, "definition")
-        imports, at_hand = self._imports(index)
+        imports, at_hand = self._imports(index) if self._chains is None else (self._typed_imports(index), ())
         yield from imports
         merged: dict[str, Symbol] = {}
-        for name, count in file.references.items():
-            symbol = self._reference(index, name, at_hand)
-            if symbol.name in merged:
-                merged[symbol.name].count += count
-            else:
-                symbol.count = count
-                merged[symbol.name] = symbol
+        for name, count in self._expanded(file).items():
+            found = self._typed(index, name) if self._chains else (self._reference(index, name, at_hand),)
+            for symbol in found:
+                if symbol.name in merged:
+                    merged[symbol.name].count += count
+                else:
+                    symbol.count = count
+                    merged[symbol.name] = symbol
         for symbol in merged.values():
             symbol.weights.pop(index, None)
             share = math.sqrt(symbol.count) / max(1, len(symbol.weights))
@@ -123,6 +132,20 @@ class Repository:
             if symbol.resolution == "internal" and not symbol.weights:
                 symbol.resolution = "local"
             yield symbol
+
+    def _expanded(self, file: FileSymbols) -> Mapping[str, int]:
+        """The references of a file with those that its uses of macros stand for, as far as MAX_EXPANDED."""
+        if not self._expansions:
+            return file.references
+        found = dict(file.references)
+        pending = [name for name in found if name in self._expansions]
+        for name in pending:
+            for word in self._expansions[name]:
+                if word not in found and len(found) < MAX_EXPANDED:
+                    found[word] = found[name]
+                    if word in self._expansions:
+                        pending.append(word)
+        return found
 
     # Imports
 
@@ -161,6 +184,36 @@ class Repository:
         if len(files) == 1 and files[0] not in enclosing:
             passed.append(files[0])
         return found.files, [*passed, *found.passed]
+
+    # Chains of names whose types are declared
+
+    def _typed_imports(self, index: int) -> list[Symbol]:
+        """The rows of a file's imports; one of a whole package says nothing that its uses do not say."""
+        assert self._chains is not None
+        rows: dict[str, Symbol] = {}
+        for item in self._files[index].imports:
+            row = rows.setdefault(item.written, Symbol("import", item.written, 0, "external"))
+            row.count += item.count
+            inside, files = self._chains.imported(index, item)
+            if inside:
+                row.resolution = "internal"
+            row.weights.update({file: 1.0 / len(files) for file in files if file != index})
+        return list(rows.values())
+
+    def _typed(self, index: int, name: str) -> Iterator[Symbol]:
+        """One reference for every step of a chain, and one more where it goes on outside."""
+        assert self._chains is not None
+        if name.startswith("."):
+            definers = self._members.get(name[1:])
+            yield Symbol("reference", name, 0, "ambiguous" if definers else "external")
+            return
+        walk = self._chains.walk(index, name)
+        for step, files in walk.steps:
+            yield Symbol("reference", step, 0, "internal", dict.fromkeys(files, 1.0))
+        if walk.end is not None:
+            last = walk.outside.rpartition(".")[2]
+            somewhere = "ambiguous" if last in self._members or last in self._plain else "external"
+            yield Symbol("reference", walk.outside, 0, somewhere if walk.end == "unknown" else walk.end)
 
     # What a name means
 

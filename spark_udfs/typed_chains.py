@@ -1,0 +1,282 @@
+"""The files that a chain of names passes through, found from the types that files declare.
+
+`Context.engine.pool` starts at a type, a function or a variable that the file can name, and goes on to
+members of whatever type the step before has. What a file says of the types of its own definitions
+(`FileSymbols.types`, `FileSymbols.bases`) are chains again, read in that file; so a call on a value whose
+type is declared in another file leads to the file that defines the method, through embedded types and base
+classes. No expression is checked: collections stand for their elements and functions for their results.
+
+A chain that leaves the repository ends there. One that stops at a value of unknown type leaves the rest to
+be guessed by the names of members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from spark_udfs.symbols import FileSymbols, Import, Modules
+
+MAX_DEPTH = 12  # types of types of types; bases of bases
+MAX_VARIANTS = 8  # files that define one name, as for several systems
+INSIDE = "/"  # between the class a name is written in and the name, where the class may inherit it
+
+
+@dataclass(frozen=True)
+class Entity:
+    """A definition: its name as its files write it, and those files. No name: the module at `place`."""
+
+    name: str
+    files: tuple[int, ...]
+    place: str | None = None
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The steps of a chain, each a dotted prefix with its files, and how it ended.
+
+    `end` is None where every step was found, `external` where it left the repository, `builtin`, or
+    `unknown` where what comes next could be anybody's; `outside` is the chain up to there.
+    """
+
+    steps: tuple[tuple[str, tuple[int, ...]], ...]
+    end: str | None = None
+    outside: str = ""
+
+
+class TypedChains:
+    """Chains of one repository; files are numbered as in `Modules`."""
+
+    def __init__(
+        self, modules: Modules, files: Sequence[FileSymbols], builtins: Sequence[frozenset[str]]
+    ) -> None:
+        self._modules = modules
+        self._files = files
+        self._builtins = builtins  # of each file
+        self._definers: dict[str, list[int]] = {}
+        for index, file in enumerate(files):
+            for name in file.definitions:
+                self._definers.setdefault(name, []).append(index)
+        self._bindings: list[dict[str, list[Import]] | None] = [None] * len(files)
+        self._roots: dict[tuple[int, str], Entity | str | None] = {}
+        self._types: dict[tuple[str, tuple[int, ...]], Entity | str | None] = {}
+        self._bases: dict[tuple[str, tuple[int, ...]], tuple[Entity, ...]] = {}
+        self._members: dict[tuple[str, tuple[int, ...], str], Entity | None] = {}
+
+    def walk(self, index: int, chain: str) -> Walk:
+        """What the chain `chain`, as a reference of file `index` has it, passes through."""
+        steps: list[tuple[str, tuple[int, ...]]] = []
+        written_in, _, chain = chain.rpartition(INSIDE)
+        parts = chain.split(".")
+        found, used = self._start(index, written_in, parts)
+        while isinstance(found, Entity):
+            steps.append((".".join(parts[:used]), found.files))
+            if used == len(parts):
+                return Walk(tuple(steps))
+            found, used = self._step(found, parts[used], index, 0), used + 1
+        return Walk(tuple(steps), found or "unknown", ".".join(parts[:used]))
+
+    def imported(self, index: int, item: Import) -> tuple[bool, tuple[int, ...]]:
+        """Whether an import lies inside the repository, and the files of the definition it names.
+
+        One that names a package has no files but where it binds nothing and so is there for what they do.
+        """
+        found = self._imported(index, item)
+        if found is None:
+            return item.name == "*" and self._modules.place(item.module, index) is not None, ()
+        return True, found.files if found.name or item.alias == "" else ()
+
+    # Where a chain starts
+
+    def _start(self, index: int, written_in: str, parts: Sequence[str]) -> tuple[Entity | str | None, int]:
+        """The first entity of a chain and how many parts name it; else `external`, `builtin` or None."""
+        while written_in:
+            own = self._entity_in(index, written_in)
+            inherited = self._member(own, parts[0], index, 0) if own else None
+            if inherited is not None:
+                return inherited, 1
+            written_in = written_in.rpartition(".")[0]
+        found = self._root(index, parts[0])
+        used = 1
+        if found is None:
+            found, used = self._qualified(index, parts)
+        while isinstance(found, Entity) and not found.name:
+            if used == len(parts):
+                return found, used
+            found = self._in_module(found, parts[used])
+            used += 1
+        return found, used
+
+    def _root(self, index: int, name: str) -> Entity | str | None:
+        key = index, name
+        if key not in self._roots:
+            self._roots[key] = None  # a name that leads to itself leads nowhere
+            self._roots[key] = self._find_root(index, name)
+        return self._roots[key]
+
+    def _find_root(self, index: int, name: str) -> Entity | str | None:
+        own = self._entity_in(index, name)
+        if own is not None:
+            return own
+        bindings = self._bindings_of(index).get(name)
+        if bindings:
+            outside = False
+            for item in bindings:
+                found = self._imported(index, item)
+                if found is not None:
+                    return found
+                outside = True
+            if outside:
+                return "external"
+        among = self._entity_among(name, self._modules.peers(index))
+        if among is not None:
+            return among
+        for item in self._files[index].imports:
+            if item.name == "*" and (place := self._modules.place(item.module, index)) is not None:
+                found = self._starred(place, name)
+                if found is not None:
+                    return found
+        return "builtin" if name in self._builtins[index] else None
+
+    def _imported(self, index: int, item: Import) -> Entity | None:
+        place = self._modules.place(item.module, index)
+        if item.name is None:
+            if place is None:
+                return self._class_at(index, item.module)
+            return Entity("", tuple(self._modules.files(place)), place)
+        if place is None:
+            owner = self._class_at(index, item.module)
+            return self._member(owner, item.name, index, 0) if owner else None
+        return self._in_module(Entity("", tuple(self._modules.files(place)), place), item.name)
+
+    def _starred(self, place: str, name: str) -> Entity | None:
+        return self._entity_among(name, self._modules.files(place))
+
+    def _class_at(self, index: int, dotted: str) -> Entity | None:
+        """The class `a.b.Outer.Inner`, where `a.b` is a module."""
+        found, used = self._qualified(index, dotted.split("."))
+        return found if isinstance(found, Entity) and used == dotted.count(".") + 1 else None
+
+    def _qualified(self, index: int, parts: Sequence[str]) -> tuple[Entity | str | None, int]:
+        for length in range(len(parts) - 1, 0, -1):
+            place = self._modules.place(".".join(parts[:length]), index)
+            if place is None:
+                continue
+            found = self._in_module(Entity("", tuple(self._modules.files(place)), place), parts[length])
+            used = length + 1
+            while found is not None and used < len(parts):
+                below = self._entity_among(f"{found.name}.{parts[used]}", found.files)
+                if below is None:
+                    break
+                found, used = below, used + 1
+            if found is not None:
+                return found, used
+        return None, 1
+
+    def _in_module(self, module: Entity, name: str) -> Entity | None:
+        found = self._entity_among(name, module.files)
+        if found is None and module.place is not None:
+            below = self._modules.inside(module.place, name)
+            if below is not None:
+                return Entity("", tuple(self._modules.files(below)), below)
+        return found
+
+    def _entity_in(self, index: int, name: str) -> Entity | None:
+        return Entity(name, (index,)) if name in self._files[index].definitions else None
+
+    def _entity_among(self, name: str, files: Collection[int]) -> Entity | None:
+        here = tuple(f for f in self._definers.get(name, ()) if f in files)
+        return Entity(name, here) if 0 < len(here) <= MAX_VARIANTS else None
+
+    def _bindings_of(self, index: int) -> dict[str, list[Import]]:
+        bindings = self._bindings[index]
+        if bindings is None:
+            bindings = {}
+            for item in self._files[index].imports:
+                for name in self._names(item, index):
+                    bindings.setdefault(name, []).append(item)
+            self._bindings[index] = bindings
+        return bindings
+
+    def _names(self, item: Import, index: int) -> Iterator[str]:
+        """What an import binds; a package whose clause differs from its folder also binds that name."""
+        bound = item.binds
+        if bound:
+            yield bound
+        if item.name is None and (place := self._modules.place(item.module, index)) is not None:
+            declared = {self._files[f].package for f in self._modules.files(place)[:1]}
+            yield from (name for name in declared if name and name != bound and "." not in name)
+
+    # From one step to the next
+
+    def _step(self, entity: Entity, name: str, index: int, depth: int) -> Entity | str | None:
+        """Member `name` of an entity or of its type; else how the chain ends."""
+        found = self._member(entity, name, index, depth)
+        if found is not None:
+            return found
+        of_type = self._type(entity, depth)
+        return self._member(of_type, name, index, depth) if isinstance(of_type, Entity) else of_type
+
+    def _type(self, entity: Entity, depth: int) -> Entity | str | None:
+        """The type of a value or of a function's result."""
+        key = entity.name, entity.files
+        if key not in self._types:
+            self._types[key] = None  # a type that leads to itself is none
+            for file in entity.files:
+                chain = self._files[file].types.get(entity.name)
+                found = self._reach(file, chain, depth + 1) if chain else None
+                if found is not None:
+                    self._types[key] = found
+                    break
+        return self._types[key]
+
+    def _reach(self, index: int, chain: str, depth: int) -> Entity | str | None:
+        """The type at the end of a chain written in file `index`."""
+        if depth > MAX_DEPTH:
+            return None
+        written_in, _, chain = chain.rpartition(INSIDE)
+        parts = chain.split(".")
+        found, used = self._start(index, written_in, parts)
+        while isinstance(found, Entity) and used < len(parts):
+            found, used = self._step(found, parts[used], index, depth + 1), used + 1
+        if isinstance(found, Entity):
+            further = self._type(found, depth + 1)
+            return found if further is None else further
+        return found
+
+    def _member(self, owner: Entity, name: str, index: int, depth: int) -> Entity | None:
+        """Member `name` of a type, as file `index` sees it, or of what the type is made from."""
+        key = owner.name, owner.files, name
+        if key not in self._members:
+            self._members[key] = None
+            self._members[key] = self._find_member(owner, name, depth)
+        found = self._members[key]
+        if found is None:
+            peers = self._modules.peers(index)
+            if any(file in peers for file in owner.files):  # what tests add to the types they test
+                found = self._entity_among(f"{owner.name}.{name}", peers)
+        return found
+
+    def _find_member(self, owner: Entity, name: str, depth: int) -> Entity | None:
+        member = f"{owner.name}.{name}"
+        found = self._entity_among(member, owner.files)
+        if found is None and owner.files:
+            found = self._entity_among(member, self._modules.peers(owner.files[0]))
+        if found is not None or depth > MAX_DEPTH:
+            return found
+        for base in self._bases_of(owner, depth):
+            found = self._member(base, name, base.files[0], depth + 1)
+            if found is not None:
+                return found
+        return None
+
+    def _bases_of(self, owner: Entity, depth: int) -> tuple[Entity, ...]:
+        key = owner.name, owner.files
+        if key not in self._bases:
+            self._bases[key] = ()
+            chains = [
+                (file, chain) for file in owner.files for chain in self._files[file].bases.get(owner.name, ())
+            ]
+            reached = (self._reach(file, chain, depth + 1) for file, chain in chains)
+            self._bases[key] = tuple(it for it in reached if isinstance(it, Entity) and it.files)
+        return self._bases[key]
