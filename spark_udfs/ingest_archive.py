@@ -1,8 +1,9 @@
 """Documents from the members of zip and tar archives, each read within a limit, nothing unpacked to disk.
 
 A member's key is `archive!/member`, its path the member's own. Folders are no input; links, encrypted
-and odd members are rejected like the odd files of a folder. Where an archive breaks off or expands beyond
-bounds, one more rejected record stands for what was not read. Archives inside archives are not opened.
+and odd members are rejected like the odd files of a folder, and so are archives inside the archive, which
+are not opened. Where an archive breaks off, expands beyond bounds, or holds more members than a table of
+them has room for, one more rejected record stands for what was not read.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator
+from hashlib import blake2b
 from lzma import LZMAError
 from types import SimpleNamespace
 from typing import BinaryIO, NamedTuple
 
-from spark_udfs.ingest_compression import bomb, content, most_bytes
-from spark_udfs.ingest_files import MAX_TEXT_BYTES, Input, decode, opened
+from spark_udfs.ingest_compression import COMPRESSIONS, bomb, content, most_bytes
+from spark_udfs.ingest_files import MAX_TEXT_BYTES, Input, decode, key_of, opened
 from spark_udfs.ingest_languages import kind_of
 from spark_udfs.ingest_rows import BadRecord, Row, document, rejection
 
@@ -34,14 +36,18 @@ _BROKEN = (
     ValueError,
     NotImplementedError,
 )
-_ENCRYPTED = 0x1  # flag of a zip member
+_ENCRYPTED, _UTF8 = 0x1, 0x800  # flags of a zip member
 _TAR_BLOCK = 512  # a tar archive ends with blocks of zeros
+NESTED = (*ZIP_EXTENSIONS, ".tar", ".tgz", ".7z", ".rar", *(f".tar{of}" for of in COMPRESSIONS))
+# A zip's directory is held whole, at about a kilobyte a member, which takes 46 bytes and its name in the file.
+MAX_ZIP_DIRECTORY_BYTES = 64 << 20
+_ZIP_TAIL = (1 << 16) + 1024  # the end record, its comment, and the records of 64 bits before it
 
 
 class Member(NamedTuple):
     """A member that is no folder: its size as the archive says, its data, or why it cannot be a document.
 
-    A member above the limit has neither: it is not read.
+    A byte of the name that is no UTF-8 stands as a surrogate. A member above the limit is not read.
     """
 
     name: str
@@ -53,35 +59,49 @@ class Member(NamedTuple):
 def archive_file(source: Input, max_bytes: int = MAX_TEXT_BYTES) -> Iterator[Row]:
     """One row a member of a zip (told by the name) or tar archive, and one more if the archive breaks."""
     n_bytes = 0
-    seen: Counter[str] = Counter()
+    seen: Counter[bytes] = Counter()
     is_zip = source.key.lower().endswith(ZIP_EXTENSIONS)
     try:
         with opened(source) as file:
             n_bytes = os.fstat(file.fileno()).st_size
             try:
                 members = (
-                    _zip_members(file, max_bytes) if is_zip else _tar_members(file, source.key, max_bytes)
+                    _zip_members(file, max_bytes) if is_zip else _tar_members(file, source.shown, max_bytes)
                 )
                 for member in members:
-                    seen[member.name] += 1
-                    yield _row(source, member, seen[member.name], max_bytes)
+                    name = _digest(member.name)
+                    seen[name] += 1
+                    yield _row(source, member, seen[name], max_bytes)
+                if not seen:
+                    raise BadRecord("empty", "The archive holds no file.")
             except _BROKEN as error:
                 raise _corrupt(error) from None
     except BadRecord as bad:
         yield rejection(source.origin, source.key, bad, n_bytes)
 
 
+def _digest(name: str) -> bytes:
+    """A name in 16 bytes, since an archive may hold many and long ones."""
+    return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _is_unicode(name: str) -> bool:
+    return not any("\ud800" <= letter <= "\udfff" for letter in name)
+
+
 def _row(source: Input, member: Member, occurrence: int, max_bytes: int) -> Row:
-    name = member.name.encode("utf-8", "backslashreplace").decode()
-    key = f"{source.key}!/{name}"
+    name = member.name
+    key = f"{source.key}!/{key_of(name)}"
     trouble = member.trouble
     if occurrence > 1:
         key = f"{key}#{occurrence}"
         trouble = BadRecord("name_taken", "The archive holds an earlier member of this name.")
-    elif name != member.name:
+    elif not _is_unicode(name):
         trouble = BadRecord("name_not_utf8", "The member's name is no UTF-8.")
     elif name.startswith("/") or ".." in name.split("/"):
         trouble = BadRecord("outside", "The member's name leads out of the archive.")
+    elif trouble is None and name.lower().endswith(NESTED):
+        trouble = BadRecord("nested", "The member is an archive, and those inside another are not opened.")
     elif member.n_bytes > max_bytes and trouble is None:
         detail = f"The member is longer than {max_bytes:,} bytes."
         trouble = BadRecord("too_large", detail, f"byte {max_bytes}")
@@ -104,16 +124,17 @@ def _corrupt(error: Exception) -> BadRecord:
 
 def _zip_members(file: BinaryIO, max_bytes: int) -> Iterator[Member]:
     left = most_bytes(os.fstat(file.fileno()).st_size)
+    _refuse_too_many(file)
     with zipfile.ZipFile(file) as archive:
         for info in archive.infolist():
             if info.is_dir():
                 continue
-            trouble, data = None, b""
+            trouble, data, name = None, b"", _zip_name(info)
             if stat.S_ISLNK(info.external_attr >> 16):
                 trouble = BadRecord("link", "The member is a symbolic link, and links are not followed.")
             elif info.flag_bits & _ENCRYPTED:
                 trouble = BadRecord("encrypted", "The member is encrypted.")
-            elif info.file_size <= max_bytes:
+            elif info.file_size <= max_bytes and not name.lower().endswith(NESTED):
                 left -= info.file_size
                 if left < 0:
                     raise bomb()
@@ -121,20 +142,50 @@ def _zip_members(file: BinaryIO, max_bytes: int) -> Iterator[Member]:
                     data = archive.read(info)  # never more than `file_size` bytes
                 except _BROKEN as error:  # the directory still says where the other members are
                     trouble = _corrupt(error)
-            yield Member(info.filename, info.file_size, data, trouble)
+            yield Member(name, info.file_size, data, trouble)
+
+
+def _zip_name(info: zipfile.ZipInfo) -> str:
+    """The member's name; without the flag for UTF-8 its bytes are taken for UTF-8 where they are some.
+
+    The library reads such bytes as code page 437, which fits any; few archives since the 1990s mean it.
+    """
+    if info.flag_bits & _UTF8 or info.filename.isascii():
+        return info.filename
+    return info.filename.encode("cp437").decode("utf-8", "surrogateescape")
+
+
+def _refuse_too_many(file: BinaryIO) -> None:
+    """Raise BadRecord `too_many_members` if the end record of a zip claims more than can be held.
+
+    The size of the directory bounds their number, whatever the record's counts say.
+    """
+    size = os.fstat(file.fileno()).st_size
+    file.seek(max(0, size - _ZIP_TAIL))
+    tail = file.read(_ZIP_TAIL)
+    file.seek(0)
+    short, long = tail.rfind(b"PK\5\6"), tail.rfind(b"PK\6\6")
+    directory = int.from_bytes(tail[short + 12 : short + 16], "little") if short >= 0 else 0
+    if directory == 0xFFFFFFFF and long >= 0:
+        directory = int.from_bytes(tail[long + 40 : long + 48], "little")
+    if min(directory, size) > MAX_ZIP_DIRECTORY_BYTES:
+        detail = f"The list of members has {directory:,} bytes, the limit is {MAX_ZIP_DIRECTORY_BYTES:,}."
+        raise BadRecord("too_many_members", detail)
 
 
 def _tar_members(file: BinaryIO, name: str, max_bytes: int) -> Iterator[Member]:
+    left = most_bytes(os.fstat(file.fileno()).st_size)
     read, tail = content(file, name), b""
 
     def remembering(n_bytes: int) -> bytes:
         nonlocal tail
         data = read(n_bytes)
-        tail = (tail + data)[-_TAR_BLOCK:]
+        tail = (tail + data[-_TAR_BLOCK:])[-_TAR_BLOCK:]
         return data
 
     with tarfile.open(fileobj=SimpleNamespace(read=remembering), mode="r|") as archive:
         for info in archive:
+            archive.members.clear()  # type: ignore[attr-defined] # or it would hold every member's header
             if info.isdir():
                 continue
             trouble, data = None, b""
@@ -142,8 +193,12 @@ def _tar_members(file: BinaryIO, name: str, max_bytes: int) -> Iterator[Member]:
                 trouble = BadRecord("link", "The member is a link, and links are not followed.")
             elif not info.isfile():
                 trouble = BadRecord("not_a_file", "The member is a pipe or a device, not a file.")
-            elif info.size <= max_bytes and (member := archive.extractfile(info)):
-                data = member.read()
+            elif info.size <= max_bytes and not info.name.lower().endswith(NESTED):
+                left -= info.size  # of a sparse member no byte need be in the file
+                if left < 0:
+                    raise bomb()
+                if member := archive.extractfile(info):
+                    data = member.read()
             yield Member(info.name, info.size, data, trouble)
     if any(tail):  # cut off between two members, which `tarfile` takes for the end
         raise BadRecord("corrupt", "The archive does not end as a tar archive does.")

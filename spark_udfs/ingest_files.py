@@ -33,28 +33,60 @@ class Input:
         return self.root + b"/" + self.name
 
     @property
+    def shown(self) -> str:
+        """The path below the root as text; what is no UTF-8 in it stands as a surrogate."""
+        return self.name.decode("utf-8", "surrogateescape")
+
+    @property
     def key(self) -> str:
-        """The path below the root; bytes that are no UTF-8 are escaped, and the file is then rejected."""
-        return self.name.decode("utf-8", "backslashreplace")
+        """The path below the root in the form of `key_of`; a file whose name is no UTF-8 is rejected."""
+        return key_of(self.shown)
+
+
+def key_of(name: str) -> str:
+    """The key of a file's or member's name: the name itself, unless it holds what a key cannot.
+
+    A byte that is no UTF-8 becomes `\\xNN`, any other half surrogate `\\uNNNN`, and so that no two names
+    share a key and `name_of` can undo it, a backslash becomes two.
+    """
+    return _ODD_IN_A_NAME.sub(_escaped, name)
+
+
+def name_of(key: str) -> str:
+    """The name `key_of` made a key of, bytes that are no UTF-8 as `os.fsdecode` has them."""
+    return _ESCAPE.sub(lambda found: chr(int(found[1], 16) + 0xDC00) if found[1] else _plain(found[0]), key)
+
+
+_ODD_IN_A_NAME = re.compile("[\\\\\ud800-\udfff]")
+_ESCAPE = re.compile(r"\\x([0-9a-f]{2})|\\u[0-9a-f]{4}|\\\\")
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code == ord("\\"):
+        return "\\\\"
+    return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"\\u{code:04x}"
+
+
+def _plain(escape: str) -> str:
+    return "\\" if escape == "\\\\" else chr(int(escape[2:], 16))
 
 
 @contextmanager
 def opened(source: Input) -> Iterator[BinaryIO]:
     """The file, open for reading; raises BadRecord `link`, `not_a_file`, `vanished`, `unreadable`,
-    `name_not_utf8`, and `changed` if the file is another one when the reading is over."""
+    `name_not_utf8`, and `changed_while_read` if the file is another one when the reading is over."""
     try:
         source.name.decode()
     except UnicodeDecodeError as error:
         raise BadRecord("name_not_utf8", f"Byte {error.start} of the file's name is no UTF-8.") from None
     try:
-        if stat.S_ISLNK(os.lstat(source.path).st_mode):
-            raise BadRecord("link", "The name is a symbolic link, and links are not followed.")
-        # Without O_NONBLOCK a named pipe would wait for a writer that never comes.
+        _refuse_odd(source.path, os.lstat(source.path).st_mode)
+        # It may have become a named pipe since, which without O_NONBLOCK waits for a writer.
         descriptor = os.open(source.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             before = os.fstat(descriptor)
-            if not stat.S_ISREG(before.st_mode):
-                raise BadRecord("not_a_file", "The name is a folder, a pipe or a device, not a file.")
+            _refuse_odd(source.path, before.st_mode)
             yield os.fdopen(descriptor, "rb", closefd=False)  # pyarrow closes what it is given
             after = os.fstat(descriptor)
         finally:
@@ -62,7 +94,17 @@ def opened(source: Input) -> Iterator[BinaryIO]:
     except OSError as error:
         raise bad_read(error) from None
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
-        raise BadRecord("changed", "The file changed while it was read.")
+        raise BadRecord("changed_while_read", "The file changed while it was read.")
+
+
+def _refuse_odd(path: bytes, mode: int) -> None:
+    if stat.S_ISLNK(mode):
+        raise BadRecord("link", "The name is a symbolic link, and links are not followed.")
+    if stat.S_ISDIR(mode):
+        with os.scandir(path):  # a folder is named as an input where it could not be listed: say why
+            raise BadRecord("not_a_file", "The name is a folder, not a file.")
+    if not stat.S_ISREG(mode):  # opening a device may do something, so it is looked at first
+        raise BadRecord("not_a_file", "The name is a pipe, a socket or a device, not a file.")
 
 
 def bad_read(error: OSError) -> BadRecord:
@@ -138,7 +180,7 @@ def text_file(source: Input, max_bytes: int = MAX_TEXT_BYTES) -> Iterator[Row]:
             text,
             media_type=kind.media_type,
             language=kind.language,
-            path=source.key,
+            path=source.shown,
         )
     except BadRecord as bad:
         yield rejection(source.origin, source.key, bad, n_bytes, data)

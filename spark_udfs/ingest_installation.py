@@ -59,7 +59,7 @@ def description_file(source: Input) -> Iterator[Row]:
             text if text.strip() else "",
             media_type=kind.media_type,
             language=kind.language,
-            path=source.key,
+            path=source.shown,
         )
     except BadRecord as bad:
         yield rejection(source.origin, source.key, bad, n_bytes, data)
@@ -85,7 +85,7 @@ def topics_file(source: Input) -> Iterator[Row]:
                 text,
                 media_type=PLAIN.media_type,
                 language=PLAIN.language,
-                path=source.key,
+                path=source.shown,
             )
         except BadRecord as bad:
             yield rejection(source.origin, key, bad, len(text), text.encode("utf-8", "replace"))

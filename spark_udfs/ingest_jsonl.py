@@ -1,20 +1,22 @@
 """Documents from JSON lines, plain or compressed by gzip or Zstandard, in bounded memory.
 
 Each line is one record and lands exactly once: as a document, or rejected with `line N` (from 1). A
-line that holds nothing but white space is rejected as `empty`. A stream that ends early or cannot be
-decompressed gives one more rejected record, for the file, at the line where it broke.
+line that holds nothing but white space is rejected as `empty`, and so is a file without a line. A stream
+that ends early or cannot be decompressed gives one more rejected record, for the file, at the line where it
+broke.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from spark_udfs.ingest_compression import content
 from spark_udfs.ingest_files import Input, decode_utf8, opened
-from spark_udfs.ingest_records import Fields, record
+from spark_udfs.ingest_records import Fields, as_text, record
 from spark_udfs.ingest_rows import BadRecord, Origin, Row, rejection
 
 CHUNK_BYTES = 1 << 20
@@ -44,13 +46,32 @@ def lines(read: Callable[[int], bytes], max_bytes: int) -> Iterator[Line]:
         yield Line(number, bytes(held), n_bytes)
 
 
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        name = next(name for name, n in Counter(name for name, _ in pairs).items() if n > 1)
+        raise BadRecord("repeated_field", f"Field `{as_text(name)}` stands more than once in one object.")
+    return found
+
+
+def _no_constant(name: str) -> None:
+    raise BadRecord("not_json", f"The line holds `{name}`, which is no JSON value.")
+
+
+# Python's own decoder takes the last of repeated fields, and NaN; neither is what the record says in JSON.
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_repetition, parse_constant=_no_constant)
+
+
 def parsed(data: bytes) -> dict[str, Any]:
-    """The object a line holds; raises BadRecord `empty`, `not_utf8`, `not_json`, `not_an_object`."""
+    """The object a line holds.
+
+    Raises BadRecord `empty`, `not_utf8`, `not_json`, `repeated_field`, `not_an_object`.
+    """
     text = decode_utf8(data)
     if not text.strip():
         raise BadRecord("empty", "The line is empty.")
     try:
-        value = json.loads(text)
+        value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise BadRecord("not_json", f"Character {error.pos} of the line: {error.msg}.") from None
     except (RecursionError, ValueError) as error:  # too deep; an integer of thousands of digits
@@ -79,9 +100,11 @@ def jsonl_file(source: Input, fields: Fields) -> Iterator[Row]:
     try:
         with opened(source) as file:
             n_bytes = os.fstat(file.fileno()).st_size
-            for line in lines(content(file, source.key), fields.max_bytes):
+            for line in lines(content(file, source.shown), fields.max_bytes):
                 number = line.number
                 yield line_row(source.origin, fields, source.key, line)
+        if not number:
+            raise BadRecord("empty", "The file holds no line.")
     except BadRecord as bad:
         place = f"line {number + 1}"
         yield rejection(source.origin, source.key, BadRecord(bad.reason, bad.detail, place), n_bytes)

@@ -55,6 +55,26 @@ _BY_EXTENSION = {
     "yaml": Kind("yaml", "application/yaml"),
     "yml": Kind("yaml", "application/yaml"),
 }
+# Languages whose files are known by name to other files, so that even one without text has a meaning.
+CODE = frozenset(
+    {
+        *(
+            "c",
+            "cpp",
+            "csharp",
+            "cython",
+            "go",
+            "java",
+            "javascript",
+            "kotlin",
+            "php",
+            "python",
+            "ruby",
+            "rust",
+        ),
+        "typescript",
+    }
+)
 _WITHOUT_EXTENSION = {"authors", "copying", "licence", "license", "notice", "readme"}  # prose by custom
 
 

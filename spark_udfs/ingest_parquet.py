@@ -39,6 +39,8 @@ def parquet_file(source: Input, fields: Fields) -> Iterator[Row]:
             for group in range(parquet.num_row_groups):
                 yield from _row_group(source, fields, parquet, group, names, first)
                 first += parquet.metadata.row_group(group).num_rows
+            if not first:
+                raise BadRecord("empty", "The file holds no row.", "row 0")
     except BadRecord as bad:
         yield rejection(source.origin, source.key, bad, n_bytes)
 

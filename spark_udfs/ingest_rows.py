@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from factory.lake.identity import content_hash, doc_id
 from factory.lake.schemas import RAW, REJECTED
+from spark_udfs.ingest_languages import CODE
 
 Row = dict[str, Any]
 
@@ -51,8 +52,10 @@ class BadRecord(Exception):
 
 
 def document(origin: Origin, key: str, text: str, *, media_type: str, **columns: Any) -> Row:
-    """The row of a document; raises BadRecord for a text that is empty or cannot be written as UTF-8.
+    """The row of a document; raises BadRecord for a text that is empty, holds a NUL byte, or cannot be
+    written as UTF-8.
 
+    An empty file of code in a repository is a document all the same: other files import it (`__init__.py`).
     `columns` are further columns of `RAW`; their values win over those of `origin`, and their
     `metadata` is added to its.
     """
@@ -63,8 +66,12 @@ def document(origin: Origin, key: str, text: str, *, media_type: str, **columns:
             "not_unicode",
             f"Character {error.start} is half of a surrogate pair, which no UTF-8 text may hold.",
         ) from None
-    if not data:
+    if not data and not (
+        columns.get("language") in CODE and (columns.get("repository") or origin.repository)
+    ):
         raise BadRecord("empty", "The text is empty.")
+    if (nul := data.find(b"\0")) >= 0:
+        raise BadRecord("nul_byte", f"Byte {nul} is NUL, which data has and text has not.", f"byte {nul}")
     metadata = {**origin.metadata, **columns.pop("metadata", {})}
     return {
         "repository": origin.repository,

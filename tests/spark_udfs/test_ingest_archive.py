@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import os
+import subprocess
 import tarfile
 import zipfile
 from pathlib import Path
@@ -16,9 +17,9 @@ import pytest
 import zstandard
 
 from factory.lake.identity import doc_id
-from spark_udfs import ingest_compression
+from spark_udfs import ingest_archive, ingest_compression
 from spark_udfs.ingest_archive import archive_file
-from spark_udfs.ingest_files import Input
+from spark_udfs.ingest_files import Input, name_of
 from spark_udfs.ingest_rows import Origin
 
 ORIGIN = Origin("box", licence="MIT")
@@ -145,6 +146,77 @@ def test_links_and_encrypted_members_of_a_zip_are_rejected(tmp_path: Path) -> No
         "p.zip!/link": "link",
         "p.zip!/secret.txt": "encrypted",
     }
+
+
+@pytest.mark.parametrize("name, pack", [("p.zip", zipped), ("p.tar", tarred)])
+def test_archives_inside_an_archive_are_named_and_not_opened(tmp_path: Path, name: str, pack: Any) -> None:
+    inner = {"in.zip": zipped({"a.txt": b"a"}), "in.tar.gz": gzip.compress(tarred({})), "in.7z": b"7z"}
+    assert outcome(read(tmp_path, name, pack(inner))) == {f"{name}!/{it}": "nested" for it in inner}
+
+
+@pytest.mark.parametrize("name, pack", [("p.zip", zipped), ("p.tar", tarred)])
+def test_an_archive_without_a_file_is_recorded(tmp_path: Path, name: str, pack: Any) -> None:
+    assert outcome(read(tmp_path, name, pack({}))) == {name: "empty"}
+
+
+def test_names_of_a_tar_that_are_no_utf8_have_keys_of_their_own(tmp_path: Path) -> None:
+    names = [b"caf\xe9.txt", b"caf\xe8.txt"]
+    members = {os.fsdecode(name): b"x" for name in names}
+    members["caf\\xe9.txt"] = b"its name holds a backslash"
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    found = outcome(read(tmp_path, "p.tar", buffer.getvalue()))
+    assert found == {
+        r"p.tar!/caf\xe9.txt": "name_not_utf8",
+        r"p.tar!/caf\xe8.txt": "name_not_utf8",
+        r"p.tar!/caf\\xe9.txt": "its name holds a backslash",
+    }
+    assert os.fsencode(name_of(r"caf\xe9.txt")) == names[0]
+
+
+def test_names_of_a_zip_are_utf8_with_its_flag_and_without(tmp_path: Path) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name in ("é1.txt", "a22.txt", "/root.txt"):
+            archive.writestr(name, name)
+    # As Info-ZIP writes them: bytes of the file system, no flag.
+    content = bytearray(buffer.getvalue().replace(b"a22.txt", b"\xe922.txt"))
+    for signature, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        at = content.index(signature)
+        assert content[at + flags + 1] == 0x08  # the flag for UTF-8, of the only name that is not ASCII
+        content[at + flags + 1] = 0
+    assert outcome(read(tmp_path, "p.zip", bytes(content))) == {
+        "p.zip!/é1.txt": "é1.txt",
+        r"p.zip!/\xe922.txt": "name_not_utf8",
+        "p.zip!//root.txt": "outside",
+    }
+
+
+def test_a_sparse_member_counts_with_the_bytes_it_stands_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest_compression, "FREE_BYTES", 100_000)
+    monkeypatch.setattr(ingest_compression, "MAX_EXPANSION", 2)
+    for name in ("a", "b", "c"):
+        with (tmp_path / name).open("wb") as file:
+            file.truncate(60_000)
+    packed = tmp_path / "made.tar"
+    subprocess.run(["tar", "--sparse", "-cf", packed, "a", "b", "c"], cwd=tmp_path, check=True)
+    found = outcome(read(tmp_path, "p.tar", packed.read_bytes()))
+    assert found == {"p.tar!/a": "nul_byte", "p.tar": "bomb"}
+
+
+def test_a_zip_that_lists_more_members_than_can_be_held_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest_archive, "MAX_ZIP_DIRECTORY_BYTES", 5_000)
+    few, many = ({f"{n}.txt": b"x" for n in range(count)} for count in (50, 500))
+    assert set(outcome(read(tmp_path, "p.zip", zipped(few))).values()) == {"x"}
+    assert outcome(read(tmp_path, "p.zip", zipped(many))) == {"p.zip": "too_many_members"}
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")

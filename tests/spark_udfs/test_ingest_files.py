@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factory.lake.identity import content_hash, doc_id
-from spark_udfs.ingest_files import Input, declared_encoding, decode_python, opened, text_file
+from spark_udfs.ingest_files import Input, declared_encoding, decode_python, name_of, opened, text_file
 from spark_udfs.ingest_languages import kind_of
 from spark_udfs.ingest_rows import BadRecord, Origin
 
@@ -65,6 +66,8 @@ def test_a_bad_byte_is_named_by_its_place(tmp_path: Path) -> None:
         (b"# coding: uft-8\n", "unknown_encoding", "byte 0"),
         (b"# coding: rot13\n", "unknown_encoding", "byte 0"),
         (b"# coding: ascii\n'\xe9'", "wrong_encoding", "byte 17"),
+        (b"a = 'b'\n\0", "nul_byte", "byte 8"),
+        ("x".encode("utf-16-le"), "nul_byte", "byte 1"),
         (b"# coding: unicode_escape\n\\ud800", "not_unicode", "byte 0"),
         (b"x" * 101, "too_large", "byte 100"),
     ],
@@ -73,7 +76,7 @@ def test_content_that_is_no_text_is_rejected_with_its_reason(
     tmp_path: Path, content: bytes, reason: str, place: str
 ) -> None:
     (tmp_path / "m.py").write_bytes(content)
-    row = read(tmp_path, "m.py", max_bytes=100)
+    [row] = text_file(Input(Origin("shelf"), os.fsencode(tmp_path), b"m.py"), max_bytes=100)
     assert (row["reason"], row["place"], row["n_bytes"]) == (reason, place, len(content))
     assert row["sample"] == content
 
@@ -103,6 +106,67 @@ def test_what_is_no_regular_file_is_rejected_without_waiting(tmp_path: Path) -> 
     }
 
 
+def test_a_socket_and_a_device_are_looked_at_and_not_opened(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "s.txt"))
+        assert read(tmp_path, "s.txt")["reason"] == "not_a_file"
+    assert read(Path("/dev"), "null")["reason"] == "not_a_file"
+
+
+def test_a_file_whose_reading_fails_is_rejected_with_the_cause() -> None:
+    row = read(Path("/proc/self"), "mem")  # a regular file, and no byte of it can be read from its start
+    assert (row["reason"], row["detail"]) == (
+        "unreadable",
+        "The file cannot be read: Input/output error.",
+    )
+
+
+@pytest.mark.parametrize("name", ["mine.txt", "folder"])
+def test_what_nobody_may_read_is_rejected(tmp_path: Path, name: str) -> None:
+    (tmp_path / "mine.txt").write_text("x")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / name).chmod(0)
+    root = os.geteuid() == 0  # whom no permission stops, so the test reads as somebody else
+    folder = os.open(tmp_path, os.O_RDONLY)
+    try:
+        if root:
+            os.seteuid(65534)
+        row = read(Path(f"/proc/self/fd/{folder}"), name)
+    finally:
+        if root:
+            os.seteuid(0)
+        os.close(folder)
+    assert (row["reason"], row["detail"]) == ("unreadable", "The file cannot be read: Permission denied.")
+
+
+def test_an_empty_file_of_code_in_a_repository_is_a_document(tmp_path: Path) -> None:
+    for name in ("__init__.py", "mod.rs", "empty.md", "py.typed"):
+        (tmp_path / name).write_text("")
+    package = read(tmp_path, "__init__.py")
+    assert (package["text"], package["n_bytes"], package["content_hash"]) == ("", 0, content_hash(""))
+    assert read(tmp_path, "mod.rs")["n_bytes"] == 0
+    assert read(tmp_path, "empty.md")["reason"] == "empty"
+    assert read(tmp_path, "py.typed")["reason"] == "empty"
+
+
+@given(st.binary(min_size=1, max_size=12) | st.text("\\xu0fd\udcff", min_size=1).map(os.fsencode))
+def test_a_key_gives_back_the_name_whatever_its_bytes(name: bytes) -> None:
+    key = Input(ORIGIN, b"/", name).key
+    assert os.fsencode(name_of(key.encode().decode())) == name  # a key can be written as UTF-8
+
+
+def test_no_two_names_share_a_key() -> None:
+    names = [b"\xff.txt", rb"\xff.txt", rb"\\xff.txt", b"\\\xff.txt", "\u00ff.txt".encode(), b"a.txt"]
+    assert len({Input(ORIGIN, b"/", name).key for name in names}) == len(names)
+    assert Input(ORIGIN, b"/", "sub/é.txt".encode()).key == "sub/é.txt"
+
+
+def test_a_name_with_a_backslash_is_a_path_like_any(tmp_path: Path) -> None:
+    (tmp_path / "a\\b.txt").write_text("x")
+    row = read(tmp_path, "a\\b.txt")
+    assert (row["key"], row["path"]) == ("a\\\\b.txt", "a\\b.txt")
+
+
 def test_no_rejection_names_the_folder_of_the_machine(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / ("x" * 200)).symlink_to("gone")
@@ -124,7 +188,7 @@ def test_a_file_that_changes_while_it_is_read_is_noticed(tmp_path: Path) -> None
     with pytest.raises(BadRecord) as bad, opened(source) as file:  # noqa: PT012 - it raises on leaving
         file.read(1)
         (tmp_path / "log.txt").write_text("one and two")
-    assert bad.value.reason == "changed"
+    assert bad.value.reason == "changed_while_read"
 
 
 @pytest.mark.parametrize(

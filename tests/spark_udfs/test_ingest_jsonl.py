@@ -42,6 +42,13 @@ def written(folder: Path, content: bytes, name: str = "part.jsonl") -> Path:
         (b'{"text": "a"} trailing', "not_json"),
         (b"[" * 100_000, "not_json"),
         (b'{"text": "a", "n": ' + b"9" * 5000 + b"}", "not_json"),
+        (b'{"a":' * 100_000, "not_json"),
+        (b'{"text": "a", "text": "b"}', "repeated_field"),
+        (b'{"text": "a", "about": [{"x": 1, "x": 1}]}', "repeated_field"),
+        (b'{"text": NaN}', "not_json"),
+        (b'{"text": "a", "score": -Infinity}', "not_json"),
+        (b'{"text": "a\\u0000b"}', "nul_byte"),
+        (b'{"text": "a\0b"}', "not_json"),
         (b'["text"]', "not_an_object"),
         (b"null", "not_an_object"),
         (b"{}", "no_text"),
@@ -157,8 +164,12 @@ def test_a_missing_file_is_one_rejected_record(tmp_path: Path) -> None:
     assert (bad["reason"], bad["key"]) == ("vanished", "gone.jsonl")
 
 
-def test_an_empty_file_holds_no_record(tmp_path: Path) -> None:
-    assert read(written(tmp_path, b"")) == []
+@pytest.mark.parametrize(
+    "name, content", [("a.jsonl", b""), ("a.jsonl.gz", gzip.compress(b"")), ("a.jsonl.gz", b"")]
+)
+def test_a_file_without_a_line_is_recorded(tmp_path: Path, name: str, content: bytes) -> None:
+    [bad] = read(written(tmp_path, content, name))
+    assert (bad["reason"], bad["key"], bad["place"]) == ("empty", name, "line 1")
 
 
 def test_of_a_long_line_only_its_beginning_is_held() -> None:
@@ -194,7 +205,7 @@ JSON_LINES = st.builds(
 ANY_LINES = JSON_LINES | st.binary(max_size=30).map(lambda data: data.replace(b"\n", b""))
 
 
-@given(st.lists(ANY_LINES, max_size=20), st.sampled_from([None, "id"]))
+@given(st.lists(ANY_LINES, min_size=1, max_size=20), st.sampled_from([None, "id"]))
 def test_each_line_lands_exactly_once(content: list[bytes], key: str | None) -> None:
     fields = Fields(key=key, columns={"stars": "stars", "licence": "url"}, metadata=("url",))
     with tempfile.TemporaryDirectory() as folder:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -151,6 +152,27 @@ def test_a_row_group_that_breaks_is_recorded_and_the_next_ones_are_read(tmp_path
     [bad] = [row for row in rows if "reason" in row]
     assert (bad["reason"], bad["place"], bad["key"]) == ("corrupt", "row 10", "p.parquet:10")
     assert bad["detail"].startswith("Rows 10 to 19: ")
+
+
+def test_a_file_without_a_row_is_recorded(tmp_path: Path) -> None:
+    [bad] = read(written(tmp_path, pa.table({"text": pa.array([], pa.string())})))
+    assert (bad["reason"], bad["key"], bad["place"]) == ("empty", "p.parquet", "row 0")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_file_with_any_bytes_changed_gives_rows_and_never_an_error(tmp_path: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    texts = [f"{n}: {draw.randbytes(10).hex()}" for n in range(90)]
+    path = written(tmp_path, pa.table({"text": texts, "id": range(90)}), row_group_size=30)
+    whole = path.read_bytes()
+    for _ in range(50):
+        content = bytearray(whole)
+        for _ in range(draw.choice([1, 3, 20])):
+            content[draw.randrange(len(content))] ^= draw.randrange(1, 256)
+        path.write_bytes(content)
+        rows = read(path, Fields(metadata=("id",)))
+        assert rows
+        assert all(("reason" in row) != ("text" in row) for row in rows)
 
 
 def test_a_text_beyond_the_limit_is_rejected(tmp_path: Path) -> None:
