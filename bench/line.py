@@ -72,9 +72,9 @@ def measure(console: Console) -> Report:
 
 
 def _measured(own: Settings, console: Console) -> Report:
-    from jobs.definitions import ASSETS  # read the settings as they are when a bench runs
+    from jobs.definitions import CORPUS  # read the settings as they are when a bench runs
 
-    defined = definitions(ASSETS, own)
+    defined = definitions(CORPUS.assets, own)
     keys = sorted(defined.resolve_asset_graph().get_all_asset_keys())
     console.print(f"the line on {own.installation_share:.0%} of this Python installation, in {own.home}")
     meter = run(defined, own, keys, console)

@@ -1,4 +1,4 @@
-"""`factory demo`: the line on this installation, a blend of it served, two documents followed."""
+"""`factory demo`: the line on the corpus, a blend of it served, two documents followed."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import hashlib
 import json
 import random
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
@@ -21,14 +23,13 @@ from factory.cli.runs import RunReport, execute, select
 from factory.cli.serving import blender_process
 from factory.cli.summary import LineSummary, show_line, summarize
 from factory.cli.trace import OpenBlend, document_tree
+from factory.errors import NotFound
 from factory.lake import names
 from factory.lake.tables import Lake
+from factory.orchestration.corpus import Corpus
 from factory.settings import Settings
 from factory.trace import DocumentTrace, trace_documents
 
-CODE, PROSE = "python_code", "python_prose"
-WEIGHTS = {CODE: 6, PROSE: 2}
-SEED = 7
 CHECKED_OFFSETS = 5  # steps fetched again, and again from a restarted server
 
 
@@ -54,16 +55,15 @@ def run(settings: Settings, steps: int, console: Console) -> None:
     Writes the same figures to FACTORY_HOME/summary.json. Raises RunFailed when an asset or check fails and
     BlenderFailure when a step fetched again is not the same.
     """
-    from jobs.definitions import defs
+    from jobs.definitions import CORPUS, defs
 
     began = time.monotonic()
-    share = settings.installation_share
-    console.print(f"[bold]The line[/] on {share:.0%} of this Python installation, in {settings.home}")
+    console.print(f"[bold]The line[/] on {escape(CORPUS.title)}, in {settings.home}")
     report = execute(defs, settings, select(defs, "*"), console, reuse=True)
-    fetched = _fetch(settings, steps, console)
     lake = Lake(settings)
-    line = summarize(lake)
-    followed = _two_documents(settings, lake, fetched.blend)
+    fetched = _fetch(settings, _weights(lake, CORPUS, console), CORPUS.seed, steps, console)
+    line = summarize(lake, CORPUS.datasets, CORPUS.groups)
+    followed = _two_documents(settings, lake, CORPUS.datasets, fetched.blend)
     seconds = time.monotonic() - began
     _show(console, line, fetched, followed)
     path = settings.home / "summary.json"
@@ -79,17 +79,32 @@ def digest(batch: Batch) -> str:
     return state.hexdigest()
 
 
-def _fetch(settings: Settings, steps: int, console: Console) -> Fetched:
+def _weights(lake: Lake, corpus: Corpus, console: Console) -> dict[str, int]:
+    """The weights of the datasets that have a sequence; raises NotFound where none has."""
+    found = {of: weight for of, weight in corpus.weights.items() if lake.published(names.packed(of)).rows}
+    for empty in [of for of in corpus.weights if of not in found]:
+        console.print(f"No document of {empty} is left to pack, so the blend goes without it.")
+    if not found:
+        raise NotFound(
+            f"No document of {', '.join(corpus.weights)} is left to serve. See what removed them: "
+            f"factory sample {names.filtered(next(iter(corpus.weights)))}."
+        )
+    return found
+
+
+def _fetch(
+    settings: Settings, weights: Mapping[str, int], seed: int, steps: int, console: Console
+) -> Fetched:
     """Define the blend, fetch its first steps, then a few of them again, also from a restarted server."""
     sources = [
-        Source(str(names.packed(of)), weight=n, oversample=True, shuffle="row") for of, n in WEIGHTS.items()
+        Source(str(names.packed(of)), weight=n, oversample=True, shuffle="row") for of, n in weights.items()
     ]
-    offsets = sorted(random.Random(SEED).sample(range(steps), min(CHECKED_OFFSETS, steps)))
+    offsets = sorted(random.Random(seed).sample(range(steps), min(CHECKED_OFFSETS, steps)))
     digests: dict[int, str] = {}
     epochs: dict[int, int] = {}
     rows = tokens = 0
     with blender_process(settings) as address, BlenderClient(address) as blender:
-        blend = blender.create(sources, seed=SEED)
+        blend = blender.create(sources, seed=seed)
         console.print(f"[bold]Blender[/] at {address} serves blend {blend.id}")
         began = time.monotonic()
         for batch in blender.fetch(blend.id, offset=0, steps=steps):
@@ -125,7 +140,9 @@ def _digests(blender: BlenderClient, blend: str, offsets: list[int]) -> dict[int
     }
 
 
-def _two_documents(settings: Settings, lake: Lake, blend: str) -> list[DocumentTrace]:
+def _two_documents(
+    settings: Settings, lake: Lake, datasets: Sequence[str], blend: str
+) -> list[DocumentTrace]:
     """A document that a step serves and, where a rule rejected any, one that a rule rejected."""
 
     def rejected_by_a_rule(dataset: str) -> list[str]:
@@ -134,7 +151,8 @@ def _two_documents(settings: Settings, lake: Lake, blend: str) -> list[DocumentT
 
     opened = open_blends(settings).open(blend)
     served = next(segment.doc_id for row in opened.explain(0) for segment in row.segments)
-    rejected = rejected_by_a_rule(PROSE) or rejected_by_a_rule(CODE)
+    # The last dataset first: prose is the shorter read.
+    rejected = next(filter(None, map(rejected_by_a_rule, reversed(datasets))), [])
     return trace_documents(lake, [served, *rejected[:1]], [OpenBlend(opened)])
 
 

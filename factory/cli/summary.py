@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -75,19 +76,14 @@ class LineSummary:
         return asdict(self)
 
 
-def summarize(lake: Lake) -> LineSummary:
-    """The figures of every dataset of the lake that has been packed."""
+def summarize(lake: Lake, datasets: Sequence[str], groups: Sequence[str]) -> LineSummary:
+    """The figures of `datasets`, which have been packed, and of dedup `groups`."""
     tables = lake.names()
-    datasets = [it.name for it in tables if it.namespace == "filtered" and names.packed(it.name) in tables]
-    groups = [
-        it.name.removesuffix("_decisions")
-        for it in tables
-        if it.namespace == "dedup" and it.name.endswith("_decisions")
-    ]
     found = LineSummary()
     for dataset in datasets:
         found.stages += _stages(lake, set(tables), dataset)
-        found.bad_records[dataset] = count_by(lake.read(names.rejected(dataset), ["reason"]), "reason")
+        if dataset == names.base(dataset):
+            found.bad_records[dataset] = count_by(lake.read(names.rejected(dataset), ["reason"]), "reason")
         found.rejections[dataset] = _by_rule(lake, dataset)
         if names.depsort(dataset, "dependencies") in tables:
             found.order[dataset] = _order(lake, dataset)

@@ -44,11 +44,15 @@ __all__ = ["Fields", "Ingested", "Ingests"]
 
 @dataclass(frozen=True)
 class Ingested:
-    """The documents of an input (`RAW`) and its rejected records (`REJECTED`), from one persisted `scan`."""
+    """The documents of an input (`RAW`) and its rejected records (`REJECTED`), from one persisted `scan`.
+
+    `empty` says that there was no file to read.
+    """
 
     documents: DataFrame
     rejected: DataFrame
     scan: DataFrame
+    empty: bool = False
 
     def release(self) -> None:
         """Let go of what was read; using the DataFrames afterwards reads the input again."""
@@ -188,6 +192,7 @@ class Ingests:
             documents=scan.where(F.col("reason").isNull()).select(RAW.names),
             rejected=scan.where(F.col("reason").isNotNull()).select(REJECTED.names),
             scan=scan,
+            empty=listed.num_rows == 0,
         )
         self._read.append(ingested)
         return ingested

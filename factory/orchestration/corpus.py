@@ -1,0 +1,24 @@
+"""A corpus: the datasets that are run together, and the blend that the demo serves of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import dagster as dg
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Assets, and by name the datasets (with variants) and dedup groups that they make.
+
+    `title` says what it is, to stand behind "the line on". `weights` are the rows a step of the demo's blend
+    has of each dataset, `seed` decides their order.
+    """
+
+    title: str
+    assets: tuple[dg.AssetsDefinition, ...]
+    datasets: tuple[str, ...]
+    groups: tuple[str, ...]
+    weights: Mapping[str, int]
+    seed: int = 7

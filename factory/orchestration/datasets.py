@@ -1,0 +1,211 @@
+"""The corpus that a file of datasets declares: the same assets as `@table_asset` and `refine` declare.
+
+`corpus(path)` reads the file (`datasets_file` has its fields), checks what no single entry knows, such as
+names given twice or a group of two kinds, and answers whatever is wrong with file, line and field.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from factory.dedup.config import DedupConfig
+from factory.errors import ConfigurationError
+from factory.filters.nearest import known
+from factory.lake import names
+from factory.lake.schemas import RAW, REJECTED
+from factory.orchestration.corpus import Corpus
+from factory.orchestration.datasets_file import Dataset, DatasetsFile, Tokenizer
+from factory.orchestration.dedup_group import DedupGroup, Kind, dedup_group
+from factory.orchestration.located_yaml import LocatedYaml, Place, Wrong
+from factory.orchestration.publication import Tables
+from factory.orchestration.refine import Chain, refine, tokenizer, variant
+from factory.orchestration.table_asset import table_asset
+from factory.packing.pack import PackConfig
+
+ASSET_GROUPS: Mapping[Kind, str] = {"prose": "natural_language", "code": "code"}
+
+
+def corpus(path: Path) -> Corpus:
+    """The corpus of a file; raises ConfigurationError with a sentence for what is wrong."""
+    located = LocatedYaml.read(path)
+    file = located.build(DatasetsFile)
+    try:
+        _check(file)
+        return _corpus(located, file)
+    except Wrong as wrong:
+        raise ConfigurationError(located.sentence(wrong.place, wrong.said)) from wrong
+
+
+def _check(file: DatasetsFile) -> None:
+    """Raise Wrong for names that stand twice, name nothing, or bring together what does not fit."""
+    line_of: dict[str, int] = {}
+    kinds: dict[str, Dataset] = {}
+    for number, entry in enumerate(file.datasets):
+        other = line_of.setdefault(entry.name, number)
+        if other != number:
+            raise Wrong(
+                ("datasets", number, "name"),
+                f"`{entry.name}` is the name of datasets[{other}] already. Give each dataset its own.",
+            )
+        like = kinds.setdefault(_group(entry), entry)
+        if like.kind != entry.kind:
+            raise Wrong(
+                ("datasets", number, "group"),
+                f"`{_group(entry)}` holds `{like.name}`, which is {like.kind}, and `{entry.name}` is "
+                f"{entry.kind}. Give it another group.",
+            )
+    groups = set(kinds) | {_group(it, of) for it in file.datasets for of in it.variants}
+    for name, options in file.groups.items():
+        if name not in groups:
+            raise Wrong(("groups", name), known("group of a dataset", name, sorted(groups)))
+        if "kind" in options:
+            raise Wrong(("groups", name, "kind"), "A group has the kind of its datasets. Leave it out.")
+    tokenizers = {it.tokenizer for it in file.datasets}
+    for name in file.tokenizers:
+        if name not in tokenizers:
+            raise Wrong(("tokenizers", name), known("tokenizer of a dataset", name, sorted(tokenizers)))
+    _check_blend(file)
+
+
+def _check_blend(file: DatasetsFile) -> None:
+    tokenizer_of = {name: it.tokenizer for it in file.datasets for name in _with_variants(it)}
+    first = next(iter(file.blend.weights), None)
+    for name in file.blend.weights:
+        place = ("blend", "weights", name)
+        if name not in tokenizer_of:
+            raise Wrong(place, known("dataset or variant", name, tokenizer_of))
+        if first is not None and tokenizer_of[name] != tokenizer_of[first]:
+            raise Wrong(
+                place,
+                f"`{name}` has tokenizer `{tokenizer_of[name]}` and `{first}` has `{tokenizer_of[first]}`. "
+                "A blend needs one: give both datasets the same.",
+            )
+    if not file.blend.weights and len(set(tokenizer_of.values())) > 1:
+        raise Wrong(("blend",), "The datasets have several tokenizers. Name those of one blend in `weights`.")
+
+
+def _corpus(located: LocatedYaml, file: DatasetsFile) -> Corpus:
+    groups = _groups(located, file)
+    assets: list[dg.AssetsDefinition] = [it for group in groups.values() for it in group.assets]
+    trained: dict[str, list[str]] = defaultdict(list)
+    for number, entry in enumerate(file.datasets):
+        trained[entry.tokenizer].append(entry.name)
+        assets.append(_source(located, number, entry))
+        for chain in _chains(located, number, entry, groups):
+            assets += chain
+    for name, datasets in trained.items():
+        options = file.tokenizers.get(name, Tokenizer())
+        assets.append(tokenizer(name, datasets, vocabulary=options.vocabulary))
+    return Corpus(
+        title=f"the datasets of {located.path.name} ({', '.join(it.name for it in file.datasets)})",
+        assets=tuple(assets),
+        datasets=tuple(name for it in file.datasets for name in _with_variants(it)),
+        groups=tuple(groups),
+        weights=file.blend.weights or {it.name: 1 for it in file.datasets},
+        seed=file.blend.seed,
+    )
+
+
+def _with_variants(entry: Dataset) -> list[str]:
+    return [entry.name, *(names.variant(entry.name, it) for it in entry.variants)]
+
+
+def _group(entry: Dataset, variant: str | None = None) -> str:
+    """The dedup group of a dataset, or of a variant: that of all datasets' variants of its name."""
+    group = entry.group or entry.kind
+    return group if variant is None else names.variant(group, variant)
+
+
+def _groups(located: LocatedYaml, file: DatasetsFile) -> dict[str, DedupGroup]:
+    """Every dedup group, by name; those of variants have the options of the first unless they have some."""
+    members: dict[str, list[str]] = defaultdict(list)
+    kinds: dict[str, Kind] = {}
+    for entry in file.datasets:
+        for of, dataset in zip((None, *entry.variants), _with_variants(entry), strict=True):
+            members[_group(entry, of)].append(dataset)
+            kinds[_group(entry, of)] = entry.kind
+    found = {}
+    for name, datasets in sorted(members.items()):
+        options_of = name if name in file.groups else names.base(name)
+        config = located.part(
+            ("groups", options_of), DedupConfig, {**file.groups.get(options_of, {}), "kind": kinds[name]}
+        )
+        found[name] = dedup_group(
+            name, datasets, kind=kinds[name], group_name=ASSET_GROUPS[kinds[name]], config=config
+        )
+    return found
+
+
+def _source(located: LocatedYaml, number: int, entry: Dataset) -> dg.AssetsDefinition:
+    """The asset that reads a dataset."""
+    place: Place = ("datasets", number, "paths")
+    paths = list(_paths(located, place, entry))
+
+    @table_asset(
+        namespace="raw",
+        name=entry.name,
+        group_name=ASSET_GROUPS[entry.kind],
+        schema=RAW,
+        beside={"rejected": REJECTED},
+        config=entry.reading(),
+        description=f"{(type(entry).__doc__ or '').strip('.')}, read as {located.path.name} says.",
+    )
+    def documents(context, ingests) -> Tables:  # type: ignore[no-untyped-def]  # noqa: ARG001
+        found = entry.read(ingests, paths)
+        if found.empty:
+            raise ConfigurationError(
+                located.sentence(
+                    place, f"there is no file to read as {entry.format} there. Name another path."
+                )
+            )
+        return Tables(found.documents, {"rejected": found.rejected}, release=found.release)
+
+    return documents
+
+
+def _paths(located: LocatedYaml, place: Place, entry: Dataset) -> Iterator[Path]:
+    """The absolute paths of a dataset; raises Wrong for one that is missing."""
+    for number, given in enumerate(entry.paths):
+        path = located.path.parent / Path(given).expanduser()
+        if not path.exists():
+            raise Wrong(
+                (*place, number),
+                f"`{given}` does not exist. Paths are relative to the folder of this file, "
+                f"{located.path.parent}.",
+            )
+        yield path
+
+
+def _chains(
+    located: LocatedYaml, number: int, entry: Dataset, groups: Mapping[str, DedupGroup]
+) -> Iterator[Chain]:
+    """What follows `raw`, of the dataset and of its variants."""
+    place: Place = ("datasets", number)
+
+    def packing(below: Place, given: Mapping[str, Any]) -> PackConfig | None:
+        if "token_bytes" in given:
+            raise Wrong((*below, "token_bytes"), "It follows from the tokenizer. Leave it out.")
+        return located.part(below, PackConfig, given) if given else None
+
+    first = refine(
+        entry.name,
+        group=groups[_group(entry)],
+        rounds=entry.in_rounds(),
+        group_name=ASSET_GROUPS[entry.kind],
+        tokenizer=entry.tokenizer,
+        packing=packing((*place, "packing"), entry.packing),
+    )
+    yield first
+    for name, given in entry.variants.items():
+        yield variant(
+            first,
+            name,
+            rounds=given.in_rounds(),
+            group=groups[_group(entry, name)],
+            packing=packing((*place, "variants", name, "packing"), given.packing),
+        )
