@@ -16,7 +16,7 @@ from requests.exceptions import RequestException
 from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError, ProgrammingError
 
 from factory.errors import MachineError
-from factory.lake.servers import CONNECT_S, refused
+from factory.lake.servers import refused, sqlalchemy_uri
 from factory.settings import CATALOG_NAME, Settings
 
 _LOCK_WAIT_S = 60
@@ -31,7 +31,7 @@ def pyiceberg_properties(settings: Settings) -> dict[str, str]:
     elif settings.catalog == "postgres":
         properties |= {
             "type": "sql",
-            "uri": _sqlalchemy_uri(str(settings.catalog_uri)),
+            "uri": sqlalchemy_uri(str(settings.catalog_uri)),
             "pool_pre_ping": "true",  # a Blender outlives its connections
         }
     else:
@@ -153,9 +153,3 @@ def _jdbc_uri(settings: Settings) -> str:
     host = address.netloc.rpartition("@")[2]
     options = f"?{address.query}" if address.query else ""
     return f"jdbc:postgresql://{host}{address.path}{options}"
-
-
-def _sqlalchemy_uri(uri: str) -> str:
-    address = urlparse(uri)
-    options = "&".join(part for part in (address.query, f"connect_timeout={CONNECT_S}") if part)
-    return address._replace(scheme="postgresql+psycopg2", query=options).geturl()

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 from filelock import FileLock, Timeout
 
 from factory.errors import LakeLocked, MachineError
@@ -21,10 +22,11 @@ from factory.settings import Settings
 
 
 @contextlib.contextmanager
-def writing(settings: Settings, what: str) -> Iterator[None]:
+def writing(settings: Settings, what: str, token: str = "") -> Iterator[None]:
     """Hold the lake's lock; raises LakeLocked, naming the holder, when another run has it.
 
-    A lake on servers has no such lock: Dagster's queue orders its runs.
+    `token` is what others know the run by. A lake on servers has no such lock, because its runs may write
+    different tables at once: there `factory.lake.presence` says who is alive.
     """
     if not settings.embedded:
         yield
@@ -46,11 +48,21 @@ def writing(settings: Settings, what: str) -> Iterator[None]:
             "Set FACTORY_HOME to a folder you can write."
         ) from error
     try:
-        holder.write_text(json.dumps({"pid": os.getpid(), "what": what, "since": time.strftime("%H:%M:%S")}))
+        since = time.strftime("%H:%M:%S")
+        holder.write_text(json.dumps({"pid": os.getpid(), "what": what, "since": since, "token": token}))
         yield
     finally:
         holder.unlink(missing_ok=True)
         lock.release()
+
+
+def holds(settings: Settings, token: str) -> bool:
+    """Whether the run known by `token` holds the embedded lake's lock, its process alive."""
+    try:
+        says = json.loads((settings.home / "writing.json").read_text())
+        return bool(says["token"] == token and psutil.pid_exists(says["pid"]))
+    except (OSError, ValueError, TypeError, KeyError):  # nobody holds it, or could not sign
+        return False
 
 
 def _describe(holder: Path) -> str:

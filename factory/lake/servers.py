@@ -56,6 +56,13 @@ def connect(uri: str, setting: str, application: str) -> Connection:
         raise refused(error, setting) from error
 
 
+def sqlalchemy_uri(uri: str) -> str:
+    """A Postgres URI with the driver named, and a limit to how long it tries to connect."""
+    address = urlparse(uri)
+    options = "&".join(part for part in (address.query, f"connect_timeout={CONNECT_S}") if part)
+    return address._replace(scheme="postgresql+psycopg2", query=options).geturl()
+
+
 def refused(error: Exception, setting: str) -> FactoryError:
     """What Postgres, or the way to it, said when asked for a connection."""
     said = str(error).strip().splitlines()[0].removeprefix("(psycopg2.OperationalError) ")

@@ -1,39 +1,102 @@
-"""The Dagster instance of a lake, configured once below FACTORY_HOME."""
+"""The Dagster instance of a lake, configured once below FACTORY_HOME.
+
+The file `dagster.yaml` follows the settings until somebody edits it; from then on it is theirs. It holds no
+secret: where Dagster's records lie is read from the environment.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
+from pathlib import Path
 
 import dagster as dg
+from dagster_shared.error import DagsterError
 
-from factory.errors import MachineError
-from factory.settings import Settings
+from factory.errors import ConfigurationError, MachineError
+from factory.lake.servers import probe_postgres
+from factory.settings import Settings, variable
 
-_DAGSTER_YAML = """# Written by the Model Factory where this file is missing; edit it freely.
-telemetry:
+_URI = variable("dagster_uri")
+
+_HEADER = "# Written by the Model Factory ({digest}). Edit it freely: an edited file stays as it is.\n"
+_WRITTEN = re.compile(r"# Written by the Model Factory \((\w+)\)\..*\n")
+_COMMON = """telemetry:
   enabled: false
 run_queue:
-  max_concurrent_runs: 1  # an embedded lake has one writer; a pool would be held by the ghost of a killed run
+  max_concurrent_runs: 1  # raise it on servers, where runs may write different tables at once
+run_launcher:
+  module: factory.orchestration.launcher
+  class: LakeRunLauncher
+run_monitoring:  # a killed run is marked as failed and gives its place in the queue back
+  enabled: true
+  poll_interval_seconds: 30
+"""
+_POSTGRES = f"""storage:
+  custom:
+    module: factory.orchestration.storage
+    class: LakeStorage
+    config:
+      postgres_url:
+        env: {_URI}
 """
 
 
 def prepare_home(settings: Settings) -> None:
-    """Create DAGSTER_HOME with its dagster.yaml and point this process at it."""
+    """Create DAGSTER_HOME with its dagster.yaml and point this process at it.
+
+    Raises ConfigurationError when an edited dagster.yaml lacks the storage that the settings name.
+    """
     home = settings.dagster_home
     try:
         home.mkdir(parents=True, exist_ok=True)
-        config = home / "dagster.yaml"
-        if not config.exists():
-            config.write_text(_DAGSTER_YAML)
+        _configure(home / "dagster.yaml", settings)
     except OSError as error:
         raise MachineError(
             f"The folder {home} cannot be written ({error.strerror}). "
             "Set FACTORY_HOME to a folder you can write."
         ) from error
     os.environ["DAGSTER_HOME"] = str(home)
+    if settings.dagster_uri:
+        os.environ[_URI] = settings.dagster_uri
 
 
 def open_instance(settings: Settings) -> dg.DagsterInstance:
-    """The Dagster instance of the lake."""
+    """The Dagster instance of the lake.
+
+    Raises MachineError or ConfigurationError when its Postgres does not answer or refuses the user.
+    """
     prepare_home(settings)
-    return dg.DagsterInstance.get()
+    if settings.dagster_uri:
+        probe_postgres(settings.dagster_uri, _URI)
+    try:
+        return dg.DagsterInstance.get()
+    except DagsterError as error:
+        raise ConfigurationError(
+            f"Dagster does not start with {settings.dagster_home / 'dagster.yaml'} "
+            f"({str(error).strip().splitlines()[0]}). Correct the file, or delete it to have it written anew."
+        ) from error
+
+
+def _configure(file: Path, settings: Settings) -> None:
+    body = _COMMON + (_POSTGRES if settings.dagster_uri else "")
+    if file.exists():
+        found = file.read_text()
+        header = _WRITTEN.match(found)
+        if header is None or header[1] != _digest(found[header.end() :]):
+            if settings.dagster_uri and _URI not in found:
+                raise ConfigurationError(
+                    f"{_URI} is set, and {file}, which was edited, does not name it. "
+                    "Delete the file to have it written anew, or name the storage in it."
+                )
+            return
+        if found[header.end() :] == body:
+            return
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    beside.write_text(_HEADER.format(digest=_digest(body)) + body)
+    beside.replace(file)
+
+
+def _digest(body: str) -> str:
+    return hashlib.blake2b(body.encode(), digest_size=6).hexdigest()

@@ -1,31 +1,81 @@
 """Clear away what a killed run left: its record, its slots and its audit branches.
 
-Only the holder of the lake's lock may reap, because the lock is what says that no other run is alive.
+A run says on itself when it enters the lake and when it leaves it, and holds a lock in between
+(`factory.lake.presence`). One that says it is in the lake and holds no lock was killed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import dagster as dg
 
+from factory.lake.lock import writing
 from factory.lake.names import TableName
-from factory.lake.publish import AUDIT, drop_branches
+from factory.lake.presence import dead, present
+from factory.lake.publish import AUDIT, branch_name, drop_branches
 from factory.lake.tables import Lake
+from factory.settings import Settings
+
+LAKE_TAG = "factory/lake"  # on a run: whether it is in the lake
+_IN, _LEFT = "in", "left"
 
 _ALIVE = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.CANCELING]
+_KILLED = "The process of this run was killed."
+
+
+@contextmanager
+def entered(lake: Lake, instance: dg.DagsterInstance | None, run_id: str) -> Iterator[None]:
+    """Be in the lake as run `run_id`, after clearing away what killed runs left.
+
+    Raises LakeLocked when another run writes an embedded lake.
+    """
+    settings, token = lake.settings, branch_name(run_id)
+    with writing(settings, f"run {run_id}", token), present(settings, token):
+        if instance is None:
+            yield
+            return
+        _say(instance, run_id, _IN)
+        try:
+            reap(instance, lake, run_id)
+            yield
+        finally:
+            _say(instance, run_id, _LEFT)  # before its lock goes, so that nobody takes it for dead
 
 
 def reap(instance: dg.DagsterInstance, lake: Lake, run_id: str) -> list[str]:
-    """Mark every other run that still claims to be running as failed and drop its audit branches.
+    """Mark every killed run as failed and drop its audit branches; give the ids of those runs.
 
-    Gives the ids of the reaped runs.
+    The caller is in the lake as `run_id`.
     """
-    dead = [run for run in instance.get_runs(filters=dg.RunsFilter(statuses=_ALIVE)) if run.run_id != run_id]
-    for run in dead:
-        instance.report_run_failed(run, "The process of this run was killed; the next run reaped it.")
+    settings = lake.settings
+    branches = leftovers(lake, AUDIT)
+    runs = [
+        run
+        for run in instance.get_runs(filters=dg.RunsFilter(statuses=_ALIVE))
+        if run.run_id != run_id and (settings.embedded or run.tags.get(LAKE_TAG) == _IN)
+    ]
+    tokens = {branch_name(run.run_id) for run in runs}.union(*branches.values())
+    gone = set(dead(settings, sorted(tokens)))
+    killed = [run for run in runs if branch_name(run.run_id) in gone]
+    for run in killed:
+        instance.report_run_failed(run, f"{_KILLED} Run {run_id} found it.")
         instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
-    for name in lake.names():
-        drop_branches(lake, name, AUDIT)
-    return [run.run_id for run in dead]
+    for name, found in branches.items():
+        for branch in gone.intersection(found):
+            drop_branches(lake, name, branch)
+    return [run.run_id for run in killed]
+
+
+def killed(settings: Settings, run: dg.DagsterRun) -> bool:
+    """Whether `run` said that it is in the lake and lives no more."""
+    return run.tags.get(LAKE_TAG) == _IN and bool(dead(settings, [branch_name(run.run_id)]))
+
+
+def _say(instance: dg.DagsterInstance, run_id: str, where: str) -> None:
+    if instance.has_run(run_id):
+        instance.add_run_tags(run_id, {LAKE_TAG: where})
 
 
 def leftovers(lake: Lake, prefix: str) -> dict[TableName, list[str]]:

@@ -1,7 +1,7 @@
 """The resources every asset gets: the lake, Spark, and the readers of raw material.
 
-The lake is a resource with a lifetime: a run holds the embedded lake's lock from its first asset to its
-last, and begins by reaping what a killed run left behind.
+The lake is a resource with a lifetime: a run is in the lake from its first asset to its last, and begins by
+clearing away what killed runs left behind.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from dagster_pyspark import LazyPySparkResource
 from pydantic import PrivateAttr
 
 from factory.ingest.readers import Ingests
-from factory.lake.lock import writing
 from factory.lake.names import TableName
 from factory.lake.tables import Lake, Published
-from factory.orchestration.reap import reap
+from factory.orchestration.reap import entered
 from factory.settings import Settings
 from factory.spark import build_session
 
@@ -70,9 +69,7 @@ def resources(settings: Settings) -> Mapping[str, Any]:
     def lake(init: dg.InitResourceContext) -> Iterator[LakeRun]:
         opened = Lake(settings)
         run_id = init.run.run_id if init.run is not None else "no-run"
-        with writing(settings, f"run {run_id}"):
-            if settings.embedded and init.instance is not None:
-                reap(init.instance, opened, run_id)
+        with entered(opened, init.instance, run_id):
             reuse = init.run is not None and init.run.tags.get(REUSE_TAG) == "true"
             yield LakeRun(opened, run_id, reuse)
 

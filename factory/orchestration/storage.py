@@ -1,0 +1,20 @@
+"""Dagster's records in Postgres, under the address that everything else takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dagster._serdes import ConfigurableClassData
+from dagster_postgres import DagsterPostgresStorage
+from dagster_postgres.utils import pg_url_from_config
+
+from factory.lake.servers import sqlalchemy_uri
+
+
+class LakeStorage(DagsterPostgresStorage):
+    """Dagster's Postgres storage; plain `postgresql://` means a driver to SQLAlchemy that Dagster lacks."""
+
+    @classmethod
+    def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Any) -> LakeStorage:
+        """The storage as `dagster.yaml` configures it."""
+        return cls(sqlalchemy_uri(pg_url_from_config(config_value)), inst_data=inst_data)

@@ -1,0 +1,33 @@
+"""The servers the engines' tests work on: one of each a test process, each test with a database or bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.engines.processes import ObjectStore, Postgres, SparkCluster
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A Postgres."""
+    server = Postgres()
+    yield server
+    server.remove()
+
+
+@pytest.fixture(scope="session")
+def object_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    """An S3-compatible store."""
+    server = ObjectStore(tmp_path_factory.mktemp("store"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    """A Spark cluster."""
+    server = SparkCluster(tmp_path_factory.mktemp("cluster"))
+    yield server
+    server.stop()

@@ -1,0 +1,142 @@
+"""The same line on other engines, by settings alone: the same fingerprints as embedded, the same batches.
+
+Every line runs in a process of its own that knows nothing but its environment, as a person would start it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from blender.client import BlenderClient, Source
+from factory.cli.demo import digest
+from factory.cli.serving import blender_process
+from factory.lake.names import packed
+from factory.lake.publish import AUDIT
+from factory.lake.tables import Lake
+from factory.orchestration.instance import open_instance
+from factory.orchestration.reap import leftovers
+from factory.settings import Settings
+from tests.engines.processes import QUOTED, ObjectStore, Postgres, SparkCluster
+from tests.small_line import CODE, write_corpus
+
+pytestmark = [pytest.mark.long, pytest.mark.process, pytest.mark.timeout(600)]
+
+STEPS = 6
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One small corpus for all lines."""
+    return write_corpus(tmp_path_factory.mktemp("corpus"), ("json",), prose=False)
+
+
+@pytest.fixture(scope="module")
+def embedded(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """The embedded lake that the others must equal."""
+    settings = Settings(home=tmp_path_factory.mktemp("embedded"), spark_master="local[2]")
+    run(corpus, settings)
+    return settings
+
+
+def on_cluster(home: Path, cluster: SparkCluster, **others: str) -> Settings:
+    """The settings of a lake whose work a cluster of this machine does."""
+    return Settings(
+        home=home,
+        spark_master=cluster.url,
+        spark_driver_host="127.0.0.1",
+        spark_executor_memory="1g",
+        **others,  # type: ignore[arg-type]
+    )
+
+
+def run(corpus: Path, settings: Settings) -> list[list[str]]:
+    """Run the line in a process of its own; gives the command lines of that process and its children."""
+    given = settings.model_copy(update={"spark_driver_memory": "1g"}).environment()
+    process = subprocess.Popen(
+        ["timeout", "-k", "5", "300", sys.executable, "-m", "tests.small_line", str(corpus)],
+        env=os.environ | given,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    seen: dict[int, list[str]] = {}
+    while process.poll() is None:
+        for child in psutil.Process(process.pid).children(recursive=True):
+            try:
+                seen[child.pid] = child.cmdline()
+            except psutil.Error:
+                continue  # it has just ended
+        try:
+            process.wait(0.5)
+        except subprocess.TimeoutExpired:
+            continue
+    assert process.stdout is not None
+    assert process.returncode == 0, process.stdout.read()[-4000:]
+    return list(seen.values())
+
+
+def contents(settings: Settings) -> dict[str, str]:
+    """The fingerprint of every table."""
+    lake = Lake(settings)
+    return {str(name): lake.published(name).lineage.content for name in lake.names()}
+
+
+def batches(settings: Settings) -> tuple[str, list[str]]:
+    """The id of a blend of the lake and the digests of its first steps, from a Blender of its own."""
+    with blender_process(settings) as address, BlenderClient(address) as blender:
+        source = Source(str(packed(CODE)), weight=2, shuffle="row", oversample=True)
+        blend = blender.create([source], seed=3)
+        return blend.id, [digest(batch) for batch in blender.fetch(blend.id, offset=0, steps=STEPS)]
+
+
+def test_a_cluster_of_two_workers_gives_the_same_tables(
+    corpus: Path, embedded: Settings, cluster: SparkCluster, tmp_path: Path
+) -> None:
+    settings = on_cluster(tmp_path, cluster)
+    run(corpus, settings)
+    assert contents(settings) == contents(embedded)
+    (application,) = cluster.applications()
+    assert application["memoryperexecutor"] == 1024
+    assert cluster.executors(application) == 2
+
+
+def test_all_engines_together_give_the_same_tables_and_batches(
+    corpus: Path,
+    embedded: Settings,
+    postgres: Postgres,
+    object_store: ObjectStore,
+    cluster: SparkCluster,
+    tmp_path: Path,
+) -> None:
+    uri = postgres.database("together")
+    settings = on_cluster(
+        tmp_path,
+        cluster,
+        catalog="postgres",
+        catalog_uri=uri,
+        dagster_uri=uri,
+        warehouse=f"{object_store.bucket('together')}/warehouse",
+        s3_endpoint=object_store.endpoint,
+        s3_access_key_id=object_store.key_id,
+        s3_secret_access_key=object_store.secret,
+    )
+    command_lines = run(corpus, settings)
+    assert contents(settings) == contents(embedded)
+    assert batches(settings) == batches(embedded)
+    assert leftovers(Lake(settings), AUDIT) == {}
+    with open_instance(settings) as instance:
+        (recorded,) = instance.get_runs()
+        assert recorded.is_success
+    assert not (tmp_path / "warehouse").exists()
+    assert not (tmp_path / "catalog.db").exists()
+
+    words = [word for line in command_lines for word in line]
+    assert any("spark.sql.catalog.lake.s3.endpoint" in word for word in words)  # the JVM was among them
+    for secret in (QUOTED, object_store.secret):
+        assert not any(secret in word for word in words)
