@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pyspark
 from py4j.protocol import Py4JError
+from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -115,6 +116,14 @@ def build_session(settings: Settings) -> SparkSession:
     if not _local(settings):
         _await_executor(session, settings)
     return session
+
+
+def kill_jvm() -> None:
+    """Kill the JVM of this process, where it has one; when this returns, nothing writes any more."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is not None:
+        process.kill()
+        process.wait()
 
 
 def _local(settings: Settings) -> bool:

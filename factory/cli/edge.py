@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from rich.console import Console
 from factory.errors import ConfigurationError, FactoryError, MachineError
 
 errors = Console(stderr=True, soft_wrap=True, highlight=False)
+
+INTERRUPTED = 130  # what a shell gives for an interrupted command
 
 _JVM_DEAD = ("Py4JNetworkError", "Answer from Java side is empty", "[Errno 111] Connection refused")
 _DISK_FULL = ("No space left on device", "disk is full")  # the system's words, and SQLite's
@@ -53,8 +56,10 @@ def sentences() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        errors.print("Interrupted; published tables are as they were.")
-        raise typer.Exit(130) from None
+        errors.print(
+            "Interrupted: published tables are as they were, and the next run clears away what this one left."
+        )
+        raise typer.Exit(INTERRUPTED) from None
     except Exception as error:
         known = translate(error)
         if known is None:
@@ -67,6 +72,12 @@ def run(app: Callable[[], None]) -> None:
     """Run the command line; an error nobody foresaw is told with its trace kept in a file."""
     try:
         app()
+    except SystemExit as ended:
+        if ended.code == INTERRUPTED:
+            # The thread of the run is still there, and closing the interpreter would wait for what it holds.
+            sys.stdout.flush()
+            os._exit(INTERRUPTED)
+        raise
     except Exception as error:
         import tempfile
         import traceback

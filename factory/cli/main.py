@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from factory.cli import edge
+from factory.errors import ConfigurationError
 from factory.settings import Settings, settings
 
 app = typer.Typer(
@@ -44,13 +45,25 @@ def materialize(
     changed: Annotated[
         bool, typer.Option("--changed", help="Keep tables whose code and upstream content are unchanged.")
     ] = False,
+    partition: Annotated[
+        str | None, typer.Option(help="Of partitioned tables, make this partition only.")
+    ] = None,
+    partitions: Annotated[
+        str | None, typer.Option(help="Of partitioned tables, make this range only: FIRST...LAST.")
+    ] = None,
 ) -> None:
     """Materialize assets; exit code 0 only if every asset and check passed."""
     with edge.sentences():
         from factory.cli.runs import execute, select
+        from factory.orchestration.partitions import span_of
         from jobs.definitions import defs
 
-        report = execute(defs, _settings(), select(defs, selection), console, reuse=changed)
+        if partition is not None and partitions is not None:
+            raise ConfigurationError("--partition and --partitions both say what to make. Give one of them.")
+        span = (partition, partition) if partition is not None else partitions and span_of(partitions)
+        report = execute(
+            defs, _settings(), select(defs, selection), console, reuse=changed, span=span or None
+        )
         made = len(report.rows) - len(report.reused)
         console.print(f"{made} tables made, {len(report.reused)} kept as they were.")
 

@@ -1,11 +1,18 @@
-"""Run assets through Dagster in this process, with progress for a person."""
+"""Run assets through Dagster in this process, with progress for a person.
+
+A run has a thread of its own, because Dagster and pyspark both take over the main thread's interrupts:
+pyspark's handler calls the JVM in the middle of another call, and nobody can say what follows. The main
+thread waits, and ends an interrupted run as a kill would: the JVM first, so that nothing more is written.
+What is half done is on audit branches, which the next run drops.
+"""
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -25,8 +32,10 @@ from factory.errors import CheckFailed, ConfigurationError, FactoryError
 from factory.lake.lock import writing
 from factory.orchestration import progress
 from factory.orchestration.instance import open_instance
+from factory.orchestration.partitions import Batch, Span, batches
 from factory.orchestration.resources import REUSE_TAG
 from factory.settings import Settings
+from factory.spark import kill_jvm
 
 _OURS = ("factory.errors.", "blender.errors.")  # how the message of a serialized error begins
 
@@ -42,9 +51,9 @@ class RunFailed(FactoryError):
 
 @dataclass
 class RunReport:
-    """What a run did: seconds and rows by asset, and which assets it reused."""
+    """What the runs of a selection did: seconds and rows by asset, and which assets they reused."""
 
-    run_id: str = ""
+    run_ids: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
     reused: list[str] = field(default_factory=list)
@@ -82,10 +91,12 @@ def execute(
     console: Console,
     *,
     reuse: bool,
+    span: Span | None = None,
 ) -> RunReport:
     """Materialize `keys`; with `reuse`, tables whose code and upstream content are unchanged stay.
 
-    Raises RunFailed naming every asset that failed, LakeLocked when another run writes the lake.
+    Of partitioned tables the partitions of `span` are made, or all. Raises RunFailed naming every asset that
+    failed, LakeLocked when another run writes the lake, ConfigurationError for a partition that is none.
     """
     with writing(settings, "a run that is just starting"):
         pass  # say who holds the lake before anything starts; the run itself takes the lock
@@ -93,20 +104,48 @@ def execute(
     _silence_logs()
     job = definitions.resolve_implicit_global_asset_job_def()
     report = RunReport()
-    with _drawn(console, _steps(definitions, keys), report):
-        result = job.execute_in_process(
+
+    def run(batch: Batch) -> dg.ExecuteInProcessResult:
+        return job.execute_in_process(
             instance=instance,
-            asset_selection=list(keys),
-            tags={REUSE_TAG: "true"} if reuse else {},
+            asset_selection=list(batch.keys),
+            tags={**batch.tags, **({REUSE_TAG: "true"} if reuse else {})},
             run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
             raise_on_error=False,
         )
-    report.run_id = result.run_id
-    if not result.success:
-        skipped = _steps(definitions, keys) - len(report.rows) - report.failed
-        behind = f"\n{skipped} assets behind what failed were not run." if skipped > 0 else ""
-        raise RunFailed(_failures(result) + behind)
+
+    with _drawn(console, _steps(definitions, keys), report):
+        for batch in batches(definitions, keys, instance, span):
+            result = _interruptible(lambda batch=batch: run(batch))  # type: ignore[misc]
+            report.run_ids.append(result.run_id)
+            if not result.success:
+                skipped = _steps(definitions, keys) - len(report.rows) - report.failed
+                behind = f"\n{skipped} assets behind what failed were not run." if skipped > 0 else ""
+                raise RunFailed(_failures(result) + behind)
     return report
+
+
+def _interruptible(work: Callable[[], dg.ExecuteInProcessResult]) -> dg.ExecuteInProcessResult:
+    """What `work` gives, done in a thread; an interrupt kills the JVM and ends the wait."""
+    given: list[dg.ExecuteInProcessResult] = []
+    raised: list[BaseException] = []
+
+    def body() -> None:
+        try:
+            given.append(work())
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=body, name="run", daemon=True)
+    thread.start()
+    try:
+        thread.join()
+    except KeyboardInterrupt:
+        kill_jvm()
+        raise
+    if raised:
+        raise raised[0]
+    return given[0]
 
 
 def _steps(definitions: dg.Definitions, keys: Sequence[dg.AssetKey]) -> int:

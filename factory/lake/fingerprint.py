@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from factory import _native
 
@@ -27,6 +28,9 @@ class Fingerprint:
 
     def __add__(self, other: Fingerprint) -> Fingerprint:
         return Fingerprint((self.total + other.total) % _MODULUS, self.rows + other.rows)
+
+    def __sub__(self, other: Fingerprint) -> Fingerprint:
+        return Fingerprint((self.total - other.total) % _MODULUS, self.rows - other.rows)
 
     def __str__(self) -> str:
         return f"{self.total:032x}-{self.rows}"
@@ -51,6 +55,21 @@ def fingerprint(batches: Iterable[pa.RecordBatch], columns: Sequence[str]) -> Fi
         (Fingerprint.of_sum(_native.fingerprint(batch, names), batch.num_rows) for batch in rebuilt),
         Fingerprint(),
     )
+
+
+def fingerprints(
+    batches: Iterable[pa.RecordBatch], columns: Sequence[str], by: str
+) -> dict[str | None, Fingerprint]:
+    """The fingerprint of the rows of `batches` over `columns`, for each value of the string column `by`."""
+    found: dict[str | None, Fingerprint] = {}
+    for batch in map(_rebuilt, batches):
+        column = batch.column(by)
+        keys = column.unique().to_pylist()
+        for key in keys:
+            alike = pc.is_null(column) if key is None else pc.equal(column, key)
+            of_key = batch.filter(alike) if len(keys) > 1 else batch
+            found[key] = found.get(key, Fingerprint()) + fingerprint([of_key], columns)
+    return found
 
 
 def _rebuilt(batch: pa.RecordBatch) -> pa.RecordBatch:

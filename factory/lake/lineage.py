@@ -14,16 +14,18 @@ class Lineage:
     """What a published snapshot says of itself.
 
     `upstream` maps `namespace.table` to the snapshot id that was read; `content` is the table's content
-    fingerprint; `config` is the hash of the configuration the asset ran with.
+    fingerprint; `config` is the hash of the configuration the asset ran with. `partitions` maps the key of
+    every partition the snapshot replaced to the fingerprint of its rows, and is empty where the whole table
+    was replaced or rows were appended.
     """
 
     asset: str
     run_id: str
     code_version: str
     config: str = ""
-    partition: str = ""
     upstream: dict[str, int] = field(default_factory=dict)
     content: str = ""
+    partitions: dict[str, str] = field(default_factory=dict)
 
     def to_properties(self) -> dict[str, str]:
         """The snapshot properties, `factory.asset` and so on."""
@@ -32,14 +34,14 @@ class Lineage:
             f"{_PREFIX}run-id": self.run_id,
             f"{_PREFIX}code-version": self.code_version,
             f"{_PREFIX}config": self.config,
-            f"{_PREFIX}partition": self.partition,
+            f"{_PREFIX}partition": json.dumps(self.partitions, sort_keys=True) if self.partitions else "",
             f"{_PREFIX}upstream": json.dumps(self.upstream, sort_keys=True),
             f"{_PREFIX}content": self.content,
         }
 
-    def with_content(self, content: str) -> Lineage:
-        """The same lineage of a table with this content fingerprint."""
-        return replace(self, content=content)
+    def with_content(self, content: str, partitions: Mapping[str, str] | None = None) -> Lineage:
+        """The same lineage of a table with this content, and its replaced partitions with theirs."""
+        return replace(self, content=content, partitions=dict(partitions or {}))
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> Lineage:
@@ -53,7 +55,7 @@ class Lineage:
             run_id=value("run-id"),
             code_version=value("code-version"),
             config=value("config"),
-            partition=value("partition"),
             upstream=json.loads(value("upstream") or "{}"),
             content=value("content"),
+            partitions=json.loads(value("partition") or "{}"),
         )

@@ -5,8 +5,8 @@ Reading always names a snapshot. `Lake` is cheap to make and holds no state but 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ from pyiceberg.transforms import IdentityTransform
 
 from factory.errors import ConfigurationError, TableNotFound
 from factory.lake.catalog import open_catalog
+from factory.lake.fingerprint import Fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import STAGE_OF_NAMESPACE, TableName
 from factory.lake.schemas import TableSchema
@@ -42,6 +43,24 @@ class Published:
     size_bytes: int
     timestamp_ms: int
     lineage: Lineage
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """What a table's snapshots say of its partitions: the lineage each was last replaced with, by key.
+
+    `complete` tells that there are no other rows; it is False where a snapshot has expired or another
+    writer's stands between.
+    """
+
+    lineage: dict[str, Lineage] = field(default_factory=dict)
+    complete: bool = True
+
+    def content(self, key: str) -> Fingerprint | None:
+        """The fingerprint of a partition's rows, None where it cannot be told."""
+        if key in self.lineage:
+            return Fingerprint.parse(self.lineage[key].partitions[key])
+        return Fingerprint() if self.complete else None
 
 
 class Lake:
@@ -82,22 +101,27 @@ class Lake:
     def create(self, name: TableName, schema: TableSchema) -> Table:
         """The table with `schema`, created where missing, widened where columns were added.
 
-        Raises ConfigurationError when the existing columns do not fit the declared ones.
+        Raises ConfigurationError when the existing columns or partitioning do not fit the declared ones.
         """
         self.catalog.create_namespace_if_not_exists(name.namespace)
         if not self.exists(name):
             return self._create(name, schema)
         table = self.table(name)
-        existing, declared = table.schema().as_arrow(), schema.columns
-        missing = [column for column in existing.names if column not in declared.names]
-        if missing:
+        existing, declared = pa.struct(list(table.schema().as_arrow())), pa.struct(list(schema.columns))
+        for difference in _differences(existing, declared):
             raise ConfigurationError(
-                f"Table {name} has column `{missing[0]}`, which its declared schema lacks. "
-                "A schema change must be additive: declare the column again or write a new table."
+                f"Table {name} {difference}. A schema change must be additive: "
+                "declare it as the table has it, or write a new table."
             )
-        if set(declared.names) - set(existing.names):
+        partitioned_by = tuple(of.name for of in table.spec().fields)
+        if partitioned_by != schema.partition_by:
+            raise ConfigurationError(
+                f"Table {name} is partitioned by {_listed(partitioned_by)}, its declaration by "
+                f"{_listed(schema.partition_by)}. Declare it as the table is, or write a new table."
+            )
+        if _plain(existing) != _plain(declared):
             with table.update_schema() as update:
-                update.union_by_name(declared)
+                update.union_by_name(schema.columns)
         return table
 
     def _create(self, name: TableName, schema: TableSchema) -> Table:
@@ -137,6 +161,24 @@ class Lake:
         found = [_published(name, snapshot) for snapshot in self.table(name).snapshots()]
         return next((it for it in found if it.lineage.run_id == run_id and it.lineage.content), None)
 
+    def partitions(self, name: TableName, at: int | None = None) -> Partitions:
+        """What the snapshots up to `at`, by default main's, say of the partitions of a table."""
+        table = self.table(name)
+        snapshot = table.current_snapshot() if at is None else table.snapshot_by_id(at)
+        found: dict[str, Lineage] = {}
+        while snapshot is not None:
+            state = _published(name, snapshot)
+            lineage = state.lineage
+            for key in lineage.partitions:
+                found.setdefault(key, lineage)
+            whole = bool(lineage.content) and not lineage.partitions  # replaced as a whole, or appended to
+            if whole or not lineage.run_id:
+                return Partitions(found, complete=state.rows == 0)
+            if snapshot.parent_snapshot_id is None:
+                return Partitions(found)
+            snapshot = table.snapshot_by_id(snapshot.parent_snapshot_id)
+        return Partitions(found, complete=at is None and table.current_snapshot() is None)
+
     def read(
         self,
         name: TableName,
@@ -163,3 +205,42 @@ def _published(name: TableName, snapshot: Snapshot) -> Published:
         timestamp_ms=snapshot.timestamp_ms,
         lineage=Lineage.from_properties(summary),
     )
+
+
+def _differences(existing: pa.DataType, declared: pa.DataType, at: str = "") -> Iterator[str]:
+    """Where struct `declared` is not `existing` with nullable fields added, each as the end of a sentence."""
+    columns = {of.name: of for of in declared}
+    for before in existing:
+        column, now = f"{at}{before.name}", columns.pop(before.name, None)
+        if now is None:
+            yield f"has column `{column}`, which its declared schema lacks"
+        elif before.nullable and not now.nullable:
+            yield f"may have nulls in column `{column}`, which is declared as having none"
+        elif pa.types.is_struct(before.type) and pa.types.is_struct(now.type):
+            yield from _differences(before.type, now.type, f"{column}.")
+        elif pa.types.is_list(_plain(before.type)) and pa.types.is_list(now.type):
+            was, declared_as = (pa.struct([of.type.value_field.with_name("element")]) for of in (before, now))
+            yield from _differences(was, declared_as, f"{column}.")
+        elif _plain(before.type) != _plain(now.type):
+            yield f"has column `{column}` as {_plain(before.type)}, which is declared as {_plain(now.type)}"
+    for added in columns.values():
+        if not added.nullable:
+            yield f"has no column `{at}{added.name}`, which is declared as having no nulls"
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """The type without what differs between engines: wide offsets, names of elements, metadata."""
+    if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
+        return pa.string() if pa.types.is_large_string(kind) else pa.binary()
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        element = kind.value_field
+        return pa.list_(pa.field("element", _plain(element.type), element.nullable))
+    if pa.types.is_map(kind):
+        return pa.map_(_plain(kind.key_type), _plain(kind.item_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(of.name, _plain(of.type), of.nullable) for of in kind])
+    return kind
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) or "no column"

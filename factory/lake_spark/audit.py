@@ -5,6 +5,7 @@ The commit that publishes is in `factory.lake.publish` and needs no Spark.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from factory.lake.fingerprint import Fingerprint, fingerprint
+from factory.lake.fingerprint import Fingerprint, fingerprints
 from factory.lake.names import TableName
 from factory.lake.publish import Audit, branch_name, drop_branches, head
 from factory.lake.schemas import TableSchema
@@ -36,8 +37,14 @@ def begin(spark: SparkSession, lake: Lake, table: TableName, schema: TableSchema
     return Audit(table=table, branch=branch, began_at=began_at)
 
 
-def replace_rows(frame: DataFrame, audit: Audit, schema: TableSchema, run_id: str) -> None:
-    """Replace all rows of the branch by those of `frame`."""
+def replace_rows(
+    frame: DataFrame,
+    audit: Audit,
+    schema: TableSchema,
+    run_id: str,
+    partitions: Sequence[str] | None = None,
+) -> None:
+    """Replace the rows of the branch, all or those of `partitions`, by the rows of `frame`."""
     rows = conform(frame, schema)
     if schema.sort_by:
         rows = rows.sortWithinPartitions(*schema.sort_by)
@@ -46,7 +53,7 @@ def replace_rows(frame: DataFrame, audit: Audit, schema: TableSchema, run_id: st
     # Spark infers nullable columns; the writer itself refuses nulls.
     writer = writer.option("check-nullability", "false")
     # `overwritePartitions` would keep old rows where the frame is empty.
-    writer.overwrite(F.lit(True))
+    writer.overwrite(F.lit(True) if partitions is None else F.col("partition").isin(list(partitions)))
 
 
 def read_branch(spark: SparkSession, lake: Lake, audit: Audit) -> DataFrame:
@@ -58,9 +65,18 @@ def read_branch(spark: SparkSession, lake: Lake, audit: Audit) -> DataFrame:
 
 def content(frame: DataFrame, schema: TableSchema) -> Fingerprint:
     """The content fingerprint of the rows of `frame`, summed where they are."""
+    return sum(contents(frame, schema).values(), Fingerprint())
+
+
+def contents(frame: DataFrame, schema: TableSchema) -> dict[str | None, Fingerprint]:
+    """The content fingerprint of the rows of `frame` by their column `partition`."""
     columns = schema.fingerprinted
-    sums = frame.select(columns).mapInArrow(_fingerprints(columns), "total binary, rows long").collect()
-    return sum((Fingerprint.of_sum(bytes(row.total), row.rows) for row in sums), Fingerprint())
+    read = frame.select(*columns, "partition")
+    sums = read.mapInArrow(_fingerprints(columns), "partition string, total binary, rows long").collect()
+    found: dict[str | None, Fingerprint] = defaultdict(Fingerprint)
+    for row in sums:
+        found[row.partition] += Fingerprint.of_sum(bytes(row.total), row.rows)
+    return dict(found)
 
 
 def spark_schema(schema: TableSchema) -> StructType:
@@ -85,10 +101,14 @@ def _fingerprints(
     columns: Sequence[str],
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def per_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        found = fingerprint(batches, columns)
+        found = fingerprints(batches, columns, by="partition")
         yield pa.RecordBatch.from_pydict(
-            {"total": [found.total.to_bytes(16, "little")], "rows": [found.rows]},
-            schema=pa.schema([("total", pa.binary()), ("rows", pa.int64())]),
+            {
+                "partition": list(found),
+                "total": [of.total.to_bytes(16, "little") for of in found.values()],
+                "rows": [of.rows for of in found.values()],
+            },
+            schema=pa.schema([("partition", pa.string()), ("total", pa.binary()), ("rows", pa.int64())]),
         )
 
     return per_partition

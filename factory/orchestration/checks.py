@@ -16,12 +16,16 @@ from factory.lake.schemas import TableSchema
 
 @dataclass(frozen=True)
 class Check:
-    """A named aggregate over `columns` that counts violations."""
+    """A named aggregate over `columns` that counts violations.
+
+    It runs over the rows a run made; a check of the `whole` table also sees the partitions that stay.
+    """
 
     name: str
     violations: str
     columns: tuple[str, ...]
     description: str
+    whole: bool = False
 
 
 def unique(*columns: str) -> Check:
@@ -32,6 +36,7 @@ def unique(*columns: str) -> Check:
         violations=f"count(1) - count(DISTINCT {key})",
         columns=columns,
         description=f"No two rows agree on ({key}).",
+        whole=True,
     )
 
 
@@ -59,6 +64,8 @@ def repeated(rows: DataFrame, schema: TableSchema, n: int = 3) -> list[str]:
 
 def violations(rows: DataFrame, checks: Sequence[Check]) -> dict[str, int]:
     """How many violations each check finds in `rows`."""
+    if not checks:
+        return {}
     found = rows.agg(*[F.expr(check.violations).alias(check.name) for check in checks]).first()
     assert found is not None
     return {check.name: int(found[check.name] or 0) for check in checks}

@@ -1,26 +1,31 @@
 """One asset's run: write its tables to audit branches, check them there, publish, then tell Dagster.
 
 1. A table whose code, configuration and upstream content are unchanged is left as it is, when the run
-   asks for that.
+   asks for that; of a partitioned table, every such partition.
 2. Every output is written to its audit branch.
 3. The checks of every output run on its branch; one failure keeps the branches for inspection, leaves
    every main as it was and ends the asset.
 4. Every branch is sealed with its lineage and content fingerprint, then published, the main table last.
+
+The function of a partitioned asset is called for each partition of the run by itself, so a range of
+partitions holds what they hold one by one. All are written, checked and published together; the table's
+other partitions stay as they are.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import dagster as dg
 from py4j.protocol import Py4JError
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from factory.errors import TableNotFound
+from factory.lake.fingerprint import Fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.publish import Audit, drop_branches, publish, seal, set_aside
@@ -29,92 +34,113 @@ from factory.lake.tables import Published
 from factory.lake_spark import audit as spark_audit
 from factory.lake_spark.read import read_at
 from factory.orchestration.checks import Check, repeated, unique, violations
+from factory.orchestration.declaration import Declaration, Derived, Output, Parts, Tables
 from factory.orchestration.progress import tell
 from factory.orchestration.resources import LakeRun
+from factory.orchestration.reuse import outdated
 
-Derived = Callable[[DataFrame], DataFrame]
-
-
-@dataclass(frozen=True)
-class Tables:
-    """What an asset with several tables, table properties or scratch to release returns.
-
-    `beside` gives the further tables by suffix, each a DataFrame or a function of the main table's rows
-    as they were written. `release` is called when everything is written.
-    """
-
-    rows: DataFrame
-    beside: dict[str, DataFrame | Derived] = field(default_factory=dict)
-    properties: dict[str, str] = field(default_factory=dict)
-    release: Callable[[], object] = lambda: None
-
-
-@dataclass(frozen=True)
-class Output:
-    """One table an asset writes."""
-
-    table: TableName
-    schema: TableSchema
-    checks: Sequence[Check]
-
-
-@dataclass(frozen=True)
-class Declaration:
-    """What `table_asset` knows of an asset; `outputs` ends with the main table."""
-
-    table: TableName
-    outputs: tuple[Output, ...]
-    upstream: dict[str, TableName]
-    code_version: str
-    config: str
-    chart: Callable[[DataFrame], str] | None = None
+__all__ = ["Tables", "materialize"]
 
 
 def materialize(
-    context: dg.AssetExecutionContext, declared: Declaration, function: Callable[[], DataFrame | Tables]
+    context: dg.AssetExecutionContext,
+    declared: Declaration,
+    function: Callable[[str | None], DataFrame | Tables],
+    parts: Parts,
 ) -> Iterator[Any]:
-    """Run the steps above; yields check results, then materializations."""
+    """Run the steps above; yields check results, then materializations.
+
+    `function` gives the rows of the partition of a key, or those of the table for None.
+    """
     run: LakeRun = context.resources.lake
     spark: SparkSession = context.resources.pyspark.spark_session
     began = time.monotonic()
     tell(str(declared.table), "started")
     upstream = {str(table): run.pin(table) for table in declared.upstream.values()}
-    current = _unchanged(run, declared, upstream) if run.reuse else None
-    if current is not None:
+    made = outdated(run.lake, declared, upstream, parts) if run.reuse else parts
+    if not made.keys:
+        current = [run.lake.published(output.table) for output in declared.outputs]
         tell(str(declared.table), "reused", current[-1].rows)
         yield from (_check_passed(output, check) for output in declared.outputs for check in output.checks)
-        yield from (_result(published, {"reused": True}) for published in current)
+        yield from _results(context, current, parts, {"reused": True})
         return
     try:
-        made = function()
-        tables = made if isinstance(made, Tables) else Tables(made)
-        published = yield from _write_audit_publish(spark, run, declared, tables, upstream)
+        tables = _call(function, made, declared)
+        published = yield from _write_audit_publish(spark, run, declared, made, tables, upstream)
     except BaseException:
         tell(str(declared.table), "failed")
         raise
     tell(str(declared.table), "published", published[-1].rows)
     seconds = time.monotonic() - began
-    for result in published:
-        extra: dict[str, Any] = {"seconds": seconds, "rows per second": result.rows / seconds}
-        if declared.chart is not None and result.table == declared.table:
-            rows = read_at(spark, result.table, result.snapshot_id)
-            extra["chart"] = dg.MetadataValue.md(declared.chart(rows))
-        yield _result(result, extra)
+    shown = {}
+    if declared.chart is not None:
+        rows = read_at(spark, declared.table, published[-1].snapshot_id)
+        shown["chart"] = dg.MetadataValue.md(declared.chart(rows))
+    yield from _results(context, published, parts, {"seconds": seconds}, shown)
+
+
+def _call(
+    function: Callable[[str | None], DataFrame | Tables], parts: Parts, declared: Declaration
+) -> Tables:
+    """What `function` gives for each of `parts`, under each other; the column `partition` says which."""
+    made: dict[str | None, Tables] = {}
+
+    def release() -> None:
+        for tables in made.values():
+            tables.release()
+
+    try:
+        for key in parts.keys:
+            given = function(key)
+            made[key] = given if isinstance(given, Tables) else Tables(given)
+    except BaseException:
+        release()
+        raise
+    if parts.partitions is None:
+        return made[None]
+    schemas = {output.table: output.schema for output in declared.outputs}
+
+    def under_each_other(frames: Iterable[tuple[str | None, DataFrame]], schema: TableSchema) -> DataFrame:
+        marked = [spark_audit.conform(of.withColumn("partition", F.lit(key)), schema) for key, of in frames]
+        return reduce(DataFrame.unionAll, marked)
+
+    def beside(suffix: str) -> Derived:
+        def derive(written: DataFrame) -> DataFrame:
+            frames = []
+            for key, tables in made.items():
+                of = tables.beside[suffix]
+                frames.append((key, of if isinstance(of, DataFrame) else of(written.where(_is(key)))))
+            return under_each_other(frames, schemas[declared.table.suffixed(suffix)])
+
+        return derive
+
+    suffixes = next(iter(made.values())).beside
+    return Tables(
+        under_each_other(((key, of.rows) for key, of in made.items()), schemas[declared.table]),
+        {suffix: beside(suffix) for suffix in suffixes},
+        {name: value for of in made.values() for name, value in of.properties.items()},
+        release,
+    )
+
+
+def _is(*keys: str | None) -> Column:
+    return F.col("partition").isin(list(keys))
 
 
 def _write_audit_publish(
     spark: SparkSession,
     run: LakeRun,
     declared: Declaration,
+    parts: Parts,
     tables: Tables,
     upstream: dict[str, Published],
 ) -> Generator[dg.AssetCheckResult, None, list[Published]]:
     """Steps 2 to 4; an error drops the branches that were begun, but for those a failed check keeps."""
     audits: dict[TableName, Audit] = {}
     try:
-        _write(spark, run, declared, tables, audits)
+        _write(spark, run, declared, parts, tables, audits)
         tell(str(declared.table), "written")
-        yield from _check(spark, run, declared, audits)
+        yield from _check(spark, run, declared, parts, audits)
         tell(str(declared.table), "checked")
         lineage = Lineage(
             asset=str(declared.table),
@@ -123,7 +149,7 @@ def _write_audit_publish(
             config=declared.config,
             upstream={table: published.snapshot_id for table, published in upstream.items()},
         )
-        published = _publish(spark, run, declared, audits, lineage, tables.properties)
+        published = _publish(spark, run, declared, parts, audits, lineage, tables.properties)
         tables.release()
         return published
     except BaseException:
@@ -135,37 +161,11 @@ def _write_audit_publish(
         raise
 
 
-def _unchanged(run: LakeRun, declared: Declaration, upstream: dict[str, Published]) -> list[Published] | None:
-    """The published outputs where making them again would change nothing; a source is always read again."""
-    if not upstream:
-        return None
-    try:
-        outputs = [run.lake.published(output.table) for output in declared.outputs]
-        for output in outputs:
-            lineage = output.lineage
-            if (lineage.code_version, lineage.config) != (declared.code_version, declared.config):
-                return None
-            if set(lineage.upstream) != set(upstream):
-                return None
-            for table, snapshot_id in lineage.upstream.items():
-                before = run.lake.published_at(TableName.parse(table), snapshot_id)
-                if not _same_content(before, upstream[table]):
-                    return None
-    except TableNotFound:
-        return None
-    return outputs
-
-
-def _same_content(before: Published, now: Published) -> bool:
-    """Whether two states of a table hold the same rows; another writer leaves no fingerprint to compare."""
-    same = before.lineage.content == now.lineage.content
-    return before.snapshot_id == now.snapshot_id or (same and bool(now.lineage.content))
-
-
 def _write(
     spark: SparkSession,
     run: LakeRun,
     declared: Declaration,
+    parts: Parts,
     tables: Tables,
     audits: dict[TableName, Audit],
 ) -> None:
@@ -186,16 +186,21 @@ def _write(
                 if isinstance(beside, DataFrame)
                 else beside(spark_audit.read_branch(spark, run.lake, main))
             )
-        spark_audit.replace_rows(rows, audit, output.schema, run.run_id)
+        spark_audit.replace_rows(rows, audit, output.schema, run.run_id, parts.partitions)
 
 
 def _check(
-    spark: SparkSession, run: LakeRun, declared: Declaration, audits: dict[TableName, Audit]
+    spark: SparkSession, run: LakeRun, declared: Declaration, parts: Parts, audits: dict[TableName, Audit]
 ) -> Iterator[dg.AssetCheckResult]:
     failed: list[str] = []
     for output in declared.outputs:
         rows = spark_audit.read_branch(spark, run.lake, audits[output.table])
-        found = violations(rows, output.checks)
+        if parts.partitions is None:
+            found = violations(rows, output.checks)
+        else:
+            found = violations(rows, [check for check in output.checks if check.whole])
+            made = rows.where(_is(*parts.keys))
+            found |= violations(made, [check for check in output.checks if not check.whole])
         for check in output.checks:
             count = found[check.name]
             if count:
@@ -221,14 +226,19 @@ def _publish(
     spark: SparkSession,
     run: LakeRun,
     declared: Declaration,
+    parts: Parts,
     audits: dict[TableName, Audit],
     lineage: Lineage,
     properties: dict[str, str],
 ) -> list[Published]:
     for output in declared.outputs:
         audit = audits[output.table]
-        content = spark_audit.content(spark_audit.read_branch(spark, run.lake, audit), output.schema)
-        seal(run.lake, audit, lineage.with_content(str(content)), properties)
+        rows = spark_audit.read_branch(spark, run.lake, audit)
+        if parts.partitions is None:
+            sealed = lineage.with_content(str(spark_audit.content(rows, output.schema)))
+        else:
+            sealed = _of_partitions(run, rows, output, parts.partitions, lineage)
+        seal(run.lake, audit, sealed, properties)
     tell(str(declared.table), "sealed")
     published = []
     for output in declared.outputs:
@@ -236,6 +246,27 @@ def _publish(
         if output.table != declared.table:
             tell(str(declared.table), "publishing")
     return published
+
+
+def _of_partitions(
+    run: LakeRun, rows: DataFrame, output: Output, keys: Sequence[str], lineage: Lineage
+) -> Lineage:
+    """The lineage with the content of the replaced partitions, and the table's: main's, with these changed.
+
+    Main's rows are read only where its snapshots do not say what the partitions held before.
+    """
+    found = spark_audit.contents(rows.where(_is(*keys)), output.schema)
+    replaced = {key: found.get(key, Fingerprint()) for key in keys}
+    before = run.lake.partitions(output.table)
+    held = [before.content(key) for key in keys]
+    main = run.lake.table(output.table).current_snapshot()
+    recorded = run.lake.published(output.table).lineage.content if main is not None else str(Fingerprint())
+    if recorded and None not in held:
+        kept = Fingerprint.parse(recorded) - sum((of for of in held if of is not None), Fingerprint())
+        content = sum(replaced.values(), kept)
+    else:
+        content = spark_audit.content(rows, output.schema)
+    return lineage.with_content(str(content), {key: str(of) for key, of in replaced.items()})
 
 
 def _check_passed(output: Output, check: Check) -> dg.AssetCheckResult:
@@ -248,16 +279,34 @@ def _check_passed(output: Output, check: Check) -> dg.AssetCheckResult:
     )
 
 
-def _result(published: Published, extra: dict[str, Any]) -> dg.MaterializeResult:
-    return dg.MaterializeResult(
-        asset_key=dg.AssetKey(published.table.identifier),
-        data_version=dg.DataVersion(published.lineage.content),
-        metadata={
-            "dagster/row_count": published.rows,
-            "bytes": published.size_bytes,
-            "snapshot": str(published.snapshot_id),
-            "content": published.lineage.content,
-            "upstream snapshots": dg.MetadataValue.json(published.lineage.upstream),
-            **extra,
-        },
-    )
+def _results(
+    context: dg.AssetExecutionContext,
+    published: Sequence[Published],
+    parts: Parts,
+    of_all: Mapping[str, Any],
+    of_main: Mapping[str, Any] | None = None,
+) -> Iterator[dg.MaterializeResult]:
+    """A materialization of every output; each partition says how many rows it has and what it holds."""
+    run: LakeRun = context.resources.lake
+    for of in published:
+        key = dg.AssetKey(of.table.identifier)
+        version = of.lineage.content
+        if parts.partitions is not None:
+            contents = run.lake.partitions(of.table)
+            for partition in parts.partitions:
+                version = contents.lineage[partition].partitions[partition]
+                said = {"dagster/partition_row_count": Fingerprint.parse(version).rows, "content": version}
+                context.add_asset_metadata(said, asset_key=key, partition_key=partition)
+        yield dg.MaterializeResult(
+            asset_key=key,
+            data_version=dg.DataVersion(version if len(parts.keys) == 1 else of.lineage.content),
+            metadata={
+                "dagster/row_count": of.rows,
+                "bytes": of.size_bytes,
+                "snapshot": str(of.snapshot_id),
+                "content": of.lineage.content,
+                "upstream snapshots": dg.MetadataValue.json(of.lineage.upstream),
+                **of_all,
+                **(of_main or {} if of is published[-1] else {}),
+            },
+        )

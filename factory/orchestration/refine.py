@@ -65,6 +65,7 @@ class Chain:
     packing: PackConfig
     measured: tuple[Measured, ...]
     assets: tuple[dg.AssetsDefinition, ...]
+    partitions_def: dg.PartitionsDefinition[str] | None = None
 
     def __iter__(self) -> Iterator[dg.AssetsDefinition]:
         return iter(self.assets)
@@ -78,18 +79,22 @@ def refine(
     group_name: str,
     tokenizer: str,
     packing: PackConfig | None = None,
+    partitions_def: dg.PartitionsDefinition[str] | None = None,
 ) -> Chain:
     """Every asset of `dataset` after `raw.<dataset>`, but for those of its dedup group.
 
     Each of `rounds` filters what the ones before have left. A code dataset is sorted by dependency before it
-    is tokenized. Raises ConfigurationError for a rule, a name or a group that does not fit.
+    is tokenized. With the `partitions_def` of `raw.<dataset>` what is known of a document by itself, signals
+    and verdicts, is made partition by partition; documents are compared as a whole, so the rest is not.
+    Raises ConfigurationError for a rule, a name or a group that does not fit.
     """
     if names.VARIANT in dataset:
         raise ConfigurationError(
             f"`{dataset}` is the name of a variant. Declare it with variant(chain, ...), from the chain that "
             f"refine(`{names.base(dataset)}`, ...) gives."
         )
-    return _chain(dataset, group, rounds, group_name, tokenizer, packing or PackConfig(), ())
+    chosen = packing or PackConfig()
+    return _chain(dataset, group, rounds, group_name, tokenizer, chosen, (), partitions_def)
 
 
 def variant(
@@ -110,7 +115,8 @@ def variant(
     own = group or dedup_group(
         dataset, [dataset], kind=of.group.kind, group_name=of.group_name, config=of.group.config
     )
-    chain = _chain(dataset, own, rounds, of.group_name, of.tokenizer, packing or of.packing, of.measured)
+    chosen = packing or of.packing
+    chain = _chain(dataset, own, rounds, of.group_name, of.tokenizer, chosen, of.measured, of.partitions_def)
     return chain if group else replace(chain, assets=(*own.assets, *chain.assets))
 
 
@@ -122,6 +128,7 @@ def _chain(
     tokenizer: str,
     packing: PackConfig,
     measured: Sequence[Measured],
+    partitions_def: dg.PartitionsDefinition[str] | None,
 ) -> Chain:
     names.dataset(dataset)
     if dataset not in group.datasets:
@@ -131,12 +138,14 @@ def _chain(
         )
     if not rounds:
         raise ConfigurationError(f"`{dataset}` has no round of filters. Give one, if only Round().")
-    filters = filter_assets(dataset, rounds, group_name, measured)
+    filters = filter_assets(dataset, rounds, group_name, measured, partitions_def)
     assets = [*filters.assets, _deduplicated(dataset, group, group_name)]
     if group.kind == "code":
         assets += _depsort(dataset, group_name)
     assets += _packing(dataset, group.kind, group_name, tokenizer, packing)
-    return Chain(dataset, group, group_name, tokenizer, packing, filters.measured, tuple(assets))
+    return Chain(
+        dataset, group, group_name, tokenizer, packing, filters.measured, tuple(assets), partitions_def
+    )
 
 
 def _deduplicated(dataset: str, group: DedupGroup, group_name: str) -> dg.AssetsDefinition:

@@ -61,11 +61,16 @@ class FilterAssets:
 
 
 def filter_assets(
-    dataset: str, rounds: Sequence[Round], group_name: str, measured: Sequence[Measured] = ()
+    dataset: str,
+    rounds: Sequence[Round],
+    group_name: str,
+    measured: Sequence[Measured] = (),
+    partitions_def: dg.PartitionsDefinition[str] | None = None,
 ) -> FilterAssets:
     """The assets `signals` and `filtered` of every round of `dataset`.
 
-    `measured` are signals that exist already, those of the dataset that this one is a variant of. Raises
+    `measured` are signals that exist already, those of the dataset that this one is a variant of. The assets
+    have the partitions of the raw table, because each of their rows is of one document. Raises
     ConfigurationError for a rule that does not exist.
     """
     assets: list[dg.AssetsDefinition] = []
@@ -79,8 +84,8 @@ def filter_assets(
         if source is None:
             source = Measured(names.signals(name), signals_of(rules), passed)
             found.append(source)
-            assets.append(_signals(name, rules, group_name, before))
-        assets.append(_filtered(name, rules, group_name, source.table, before))
+            assets.append(_signals(name, rules, group_name, before, partitions_def))
+        assets.append(_filtered(name, rules, group_name, source.table, before, partitions_def))
         passed, before = (*passed, *rules), names.filtered(name)
     return FilterAssets(tuple(assets), tuple(found))
 
@@ -109,7 +114,11 @@ def _bounds(limit: Limit) -> tuple[float, float]:
 
 
 def _signals(
-    name: str, rules: Sequence[Rule], group_name: str, before: TableName | None
+    name: str,
+    rules: Sequence[Rule],
+    group_name: str,
+    before: TableName | None,
+    partitions_def: dg.PartitionsDefinition[str] | None,
 ) -> dg.AssetsDefinition:
     @table_asset(
         namespace="signals",
@@ -118,6 +127,7 @@ def _signals(
         schema=signals_schema(rules),
         upstream={"documents": names.raw(name), **({"before": before} if before else {})},
         config={"signals": signals_of(rules)},
+        partitions_def=partitions_def,
     )
     def signals(documents: DataFrame, **upstream: DataFrame) -> DataFrame:
         """Every measured value of every document, or of those that passed the rounds before."""
@@ -128,7 +138,12 @@ def _signals(
 
 
 def _filtered(
-    name: str, rules: Sequence[Rule], group_name: str, source: TableName, before: TableName | None
+    name: str,
+    rules: Sequence[Rule],
+    group_name: str,
+    source: TableName,
+    before: TableName | None,
+    partitions_def: dg.PartitionsDefinition[str] | None,
 ) -> dg.AssetsDefinition:
     @table_asset(
         namespace="filtered",
@@ -137,6 +152,7 @@ def _filtered(
         schema=schemas.FILTERED,
         upstream={"signals": source, **({"before": before} if before else {})},
         config={"rules": [repr(rule) for rule in rules]},
+        partitions_def=partitions_def,
         checks=[A_VERDICT_HAS_ITS_REASONS],
         chart=charts.rejections,
     )

@@ -10,8 +10,10 @@
         return Tables(found.documents, {"rejected": found.rejected})
 
 `context`, `pyspark` and `ingests` are given where they are named; every other argument is an upstream
-table, `signals_web` meaning `signals.web`, and arrives as a lazy DataFrame pinned to its snapshot. What
-the function returns is written to an audit branch, checked there and published; only then does Dagster
+table, `signals_web` meaning `signals.web`, and arrives as a lazy DataFrame pinned to its snapshot. With
+`partitions_def` the function makes one partition, whose key the argument `partition` gives; an upstream
+table with the same partitions arrives as its rows of that partition, any other as a whole. What the
+function returns is written to an audit branch, checked there and published; only then does Dagster
 hear of a materialization (`factory.orchestration.publication`). The undecorated function stays reachable
 through `source_function`.
 """
@@ -22,21 +24,24 @@ import hashlib
 import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import dagster as dg
 from pydantic import BaseModel
 from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from factory.errors import ConfigurationError, FactoryError
 from factory.lake.names import TableName
 from factory.lake.schemas import TableSchema
 from factory.orchestration.checks import Check, checks_of
 from factory.orchestration.code_version import code_version
-from factory.orchestration.publication import Declaration, Output, Tables, materialize
+from factory.orchestration.declaration import Declaration, Output, Parts, Tables
+from factory.orchestration.publication import materialize
 
-GIVEN = ("context", "pyspark", "ingests")
+GIVEN = ("context", "pyspark", "ingests", "partition")
 _FUNCTIONS: dict[dg.AssetKey, Callable[..., DataFrame | Tables]] = {}
 
 
@@ -55,21 +60,29 @@ def table_asset(
     owners: Sequence[str] = (),
     tags: Mapping[str, str] | None = None,
     retry_policy: dg.RetryPolicy | None = None,
+    partitions_def: dg.PartitionsDefinition[str] | None = None,
+    backfill_policy: dg.BackfillPolicy | None = None,
 ) -> Callable[[Callable[..., DataFrame | Tables]], dg.AssetsDefinition]:
     """Declare the decorated function as the asset of a table.
 
     `name` is the function's unless given; `beside` declares further tables written with it, by suffix;
     `upstream` names the table of each argument whose own name does not; `checks` are added to the
     uniqueness of the key; `config` is whatever decides the rows besides code and upstream tables; `chart`
-    draws a picture of the published rows (a Markdown image) for the Dagster UI.
+    draws a picture of the published rows (a Markdown image) for the Dagster UI. With `partitions_def` a run
+    replaces partitions of the table, all of a backfill's in one run unless `backfill_policy` says otherwise.
 
-    Raises ConfigurationError at decoration for a wrong table name or a check on an undeclared column.
+    Raises ConfigurationError at decoration for a wrong table name, a check on an undeclared column, or an
+    argument `partition` of an asset without partitions.
     """
 
     def declare(function: Callable[..., DataFrame | Tables]) -> dg.AssetsDefinition:
         table = TableName(namespace, name or function.__name__)
-        outputs = [Output(table.suffixed(suffix), of, checks_of(of)) for suffix, of in (beside or {}).items()]
-        outputs.append(Output(table, schema, checks_of(schema, checks)))
+        _require_partitions(function, partitions_def)
+        outputs = [
+            Output(table.suffixed(suffix), _laid_out(of, partitions_def), checks_of(of))
+            for suffix, of in (beside or {}).items()
+        ]
+        outputs.append(Output(table, _laid_out(schema, partitions_def), checks_of(schema, checks)))
         for output in outputs:
             _require_columns(output)
         declaration = Declaration(
@@ -88,6 +101,9 @@ def table_asset(
             owners=owners,
             tags={"stage": table.stage, **(tags or {})},
             retry_policy=retry_policy or dg.RetryPolicy(max_retries=1),
+            partitions_def=partitions_def,
+            # One run of many partitions publishes once; a run for each would start Spark for each.
+            backfill_policy=(backfill_policy or dg.BackfillPolicy.single_run()) if partitions_def else None,
         )
         _FUNCTIONS[dg.AssetKey(table.identifier)] = function
         return asset
@@ -109,6 +125,8 @@ def _multi_asset(
     owners: Sequence[str],
     tags: Mapping[str, str],
     retry_policy: dg.RetryPolicy,
+    partitions_def: dg.PartitionsDefinition[str] | None,
+    backfill_policy: dg.BackfillPolicy | None,
 ) -> dg.AssetsDefinition:
     given = [argument for argument in inspect.signature(function).parameters if argument in GIVEN]
 
@@ -118,9 +136,17 @@ def _multi_asset(
             "pyspark": context.resources.pyspark,
             "ingests": getattr(context.resources, "ingests", None),
         }
-        arguments = {argument: offered[argument] for argument in given} | upstream
+        parts = _parts(context, declaration)
+
+        def rows(key: str | None) -> DataFrame | Tables:
+            arguments = {argument: (offered | {"partition": key})[argument] for argument in given}
+            for argument, frame in upstream.items():
+                alike = key is not None and declaration.upstream[argument] in parts.alike
+                arguments[argument] = frame.where(F.col("partition") == key) if alike else frame
+            return function(**arguments)
+
         try:
-            yield from materialize(context, declaration, lambda: function(**arguments))
+            yield from materialize(context, declaration, rows, parts)
         except FactoryError as error:
             raise dg.Failure(description=str(error), allow_retries=False) from error
         except CapturedException as error:  # Spark has tried again already; another try would fail alike
@@ -171,7 +197,23 @@ def _multi_asset(
         ],
         required_resource_keys={"lake", "pyspark", *({"ingests"} & set(given))},
         retry_policy=retry_policy,
+        partitions_def=partitions_def,
+        backfill_policy=backfill_policy,
     )(compute)
+
+
+def _parts(context: dg.AssetExecutionContext, declaration: Declaration) -> Parts:
+    """The partitions this run makes of the asset, and the upstream tables partitioned as it is."""
+    own = context.assets_def.partitions_def
+    if own is None:
+        return Parts()
+    graph = context.job_def.asset_layer
+    alike = (
+        table
+        for table in declaration.upstream.values()
+        if graph.get(dg.AssetKey(table.identifier)).partitions_def == own
+    )
+    return Parts(tuple(context.partition_keys), frozenset(alike))
 
 
 def _spark_sentence(error: CapturedException) -> str:
@@ -198,6 +240,23 @@ def _upstream(function: Callable[..., Any], named: Mapping[str, TableName]) -> d
     return {
         argument: named.get(argument) or TableName.from_argument(argument) for argument in (*plain, *extra)
     }
+
+
+def _laid_out(schema: TableSchema, partitions_def: dg.PartitionsDefinition[str] | None) -> TableSchema:
+    """The schema with a folder for each partition, so that replacing one touches no other's files."""
+    if partitions_def is None:
+        return schema
+    return replace(schema, partition_by=("partition", *schema.partition_by))
+
+
+def _require_partitions(
+    function: Callable[..., Any], partitions_def: dg.PartitionsDefinition[str] | None
+) -> None:
+    if partitions_def is None and "partition" in inspect.signature(function).parameters:
+        raise ConfigurationError(
+            f"{function.__name__} takes a `partition` and is declared without partitions. "
+            "Give `partitions_def`, or drop the argument."
+        )
 
 
 def _require_columns(output: Output) -> None:

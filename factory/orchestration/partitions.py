@@ -1,0 +1,114 @@
+"""The runs that make a selection of assets: one for each set of partitions, upstream first.
+
+Dagster makes partitions of one definition a run. A selection that mixes tables with different partitions,
+or with none, is therefore cut into batches, each of which needs nothing but the batches before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import dagster as dg
+
+from factory.errors import ConfigurationError
+
+RANGE_FIRST, RANGE_LAST = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
+_SHOWN = 3  # partitions an error names as examples
+
+Span = tuple[str, str]  # the first and the last partition of a range, in the order of their definition
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The assets of one run, and the range of partitions it makes, None where they have none."""
+
+    keys: tuple[dg.AssetKey, ...]
+    span: Span | None = None
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        """The tags that tell Dagster the run's range of partitions."""
+        return {} if self.span is None else dict(zip((RANGE_FIRST, RANGE_LAST), self.span, strict=True))
+
+
+def span_of(text: str) -> Span:
+    """`2026-01-01...2026-01-31` as a range; raises ConfigurationError for anything else."""
+    first, dots, last = text.partition("...")
+    if not (first and dots and last):
+        raise ConfigurationError(
+            f"`{text}` is no range of partitions. Write FIRST...LAST, for example 2026-01-01...2026-01-31."
+        )
+    return first, last
+
+
+def batches(
+    definitions: dg.Definitions,
+    keys: Iterable[dg.AssetKey],
+    instance: dg.DagsterInstance,
+    span: Span | None = None,
+) -> list[Batch]:
+    """The runs that make `keys`: of a partitioned table the partitions of `span`, or all it has.
+
+    Raises ConfigurationError where `span` names what is no partition of a table, where no table has
+    partitions at all, and where a table to be made has none yet.
+    """
+    graph = definitions.resolve_asset_graph()
+    waiting = {key: graph.get(key) for key in sorted(keys)}
+    if span is not None and not any(node.partitions_def for node in waiting.values()):
+        raise ConfigurationError(
+            f"None of {_named(waiting)} has partitions. Leave out --partition and --partitions."
+        )
+    spans = {
+        node.partitions_def: _span(node.key, node.partitions_def, instance, span)
+        for node in waiting.values()
+        if node.partitions_def is not None
+    }
+    found = []
+    while waiting:
+        # Tables without partitions wait as long as they can, so that they are made in one run.
+        for of in (*spans, None):
+            ready: list[dg.AssetKey] = []
+            for key in graph.toposorted_asset_keys:
+                behind = (key in waiting) and (waiting.keys() - set(ready)) & graph.get(key).parent_keys
+                if key in waiting and not behind and waiting[key].partitions_def == of:
+                    ready.append(key)
+            if ready:
+                found.append(Batch(tuple(ready), spans.get(of) if of is not None else None))
+                waiting = {key: node for key, node in waiting.items() if key not in ready}
+                break
+    return found
+
+
+def _span(
+    key: dg.AssetKey,
+    of: dg.PartitionsDefinition[str],
+    instance: dg.DagsterInstance,
+    asked: Span | None,
+) -> Span:
+    """The first and last partition to make of a table, checked against those it has."""
+    has = list(of.get_partition_keys(dynamic_partitions_store=instance))
+    table = key.to_user_string()
+    if asked is None and not has:
+        raise ConfigurationError(
+            f"{table} has no partition yet. Name one with --partition, or let the sensor find them."
+        )
+    first, last = asked or (has[0], has[-1])
+    if isinstance(of, dg.DynamicPartitionsDefinition) and of.name and first == last and first not in has:
+        instance.add_dynamic_partitions(of.name, [first])
+        has.append(first)
+    for name in (first, last):
+        if name not in has:
+            shown = ", ".join(has if len(has) <= 2 * _SHOWN else [*has[:_SHOWN], "...", *has[-_SHOWN:]])
+            raise ConfigurationError(
+                f"`{name}` is no partition of {table}. It has {len(has)}: {shown or 'none yet'}."
+            )
+    if has.index(first) > has.index(last):
+        raise ConfigurationError(
+            f"Partition `{first}` of {table} comes after `{last}`. Turn the range round: {last}...{first}."
+        )
+    return first, last
+
+
+def _named(keys: Iterable[dg.AssetKey]) -> str:
+    return ", ".join(key.to_user_string() for key in keys)
