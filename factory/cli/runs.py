@@ -115,7 +115,7 @@ def execute(
         )
 
     with _drawn(console, _steps(definitions, keys), report):
-        for batch in batches(definitions, keys, instance, span):
+        for batch in batches(definitions.resolve_asset_graph().assets_defs, keys, instance, span):
             result = _interruptible(lambda batch=batch: run(batch))  # type: ignore[misc]
             report.run_ids.append(result.run_id)
             if not result.success:

@@ -36,8 +36,13 @@ def open_ui(settings: Settings, port: int) -> None:
     require_free_port(port)
     prepare_home(settings)
     os.environ |= settings.environment()
-    arguments = ["-m", "jobs.definitions", "-h", "127.0.0.1", "-p", str(port)]
-    os.execv(sys.executable, [sys.executable, "-m", "dagster", "dev", *arguments])
+    os.execv(sys.executable, ui_command(port))
+
+
+def ui_command(port: int, module: str = "jobs.definitions") -> list[str]:
+    """What starts Dagster's webserver and the daemon of its backfills, schedules, sensors and queue."""
+    arguments = ["-m", module, "-h", "127.0.0.1", "-p", str(port)]
+    return [sys.executable, "-m", "dagster", "dev", *arguments]
 
 
 def serve_blends(settings: Settings, host: str, port: int, *, allow_remote: bool) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import dagster as dg
 
@@ -13,7 +14,8 @@ class Corpus:
     """Assets, and by name the datasets (with variants) and dedup groups that they make.
 
     `title` says what it is, to stand behind "the line on". `weights` are the rows a step of the demo's blend
-    has of each dataset, `seed` decides their order.
+    has of each dataset, `seed` decides their order. `paths` are the files and folders that datasets are read
+    from, where they are read from any.
     """
 
     title: str
@@ -22,3 +24,4 @@ class Corpus:
     groups: tuple[str, ...]
     weights: Mapping[str, int]
     seed: int = 7
+    paths: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)

@@ -108,6 +108,10 @@ def _corpus(located: LocatedYaml, file: DatasetsFile) -> Corpus:
         groups=tuple(groups),
         weights=file.blend.weights or {it.name: 1 for it in file.datasets},
         seed=file.blend.seed,
+        paths={
+            entry.name: tuple(_paths(located, ("datasets", number, "paths"), entry))
+            for number, entry in enumerate(file.datasets)
+        },
     )
 
 

@@ -15,6 +15,8 @@ def definitions(
     assets: Sequence[dg.AssetsDefinition],
     settings: Settings,
     jobs: Sequence[dg.JobDefinition | object] = (),
+    schedules: Sequence[dg.ScheduleDefinition] = (),
+    sensors: Sequence[dg.SensorDefinition] = (),
 ) -> dg.Definitions:
     """The Dagster definitions of `assets` on the lake of `settings`.
 
@@ -24,6 +26,8 @@ def definitions(
     return dg.Definitions(
         assets=list(assets),
         jobs=list(jobs),  # type: ignore[arg-type]
+        schedules=list(schedules),
+        sensors=list(sensors),
         resources=resources(settings),
         executor=dg.in_process_executor,  # another executor starts a process, so a JVM, for every step
     )

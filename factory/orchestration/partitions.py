@@ -6,7 +6,7 @@ or with none, is therefore cut into batches, each of which needs nothing but the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import dagster as dg
@@ -43,41 +43,59 @@ def span_of(text: str) -> Span:
 
 
 def batches(
-    definitions: dg.Definitions,
+    assets: Iterable[dg.AssetsDefinition],
     keys: Iterable[dg.AssetKey],
     instance: dg.DagsterInstance,
     span: Span | None = None,
 ) -> list[Batch]:
-    """The runs that make `keys`: of a partitioned table the partitions of `span`, or all it has.
+    """The runs that make `keys`, tables of `assets`: of a partitioned one the partitions of `span`, or all.
 
-    Raises ConfigurationError where `span` names what is no partition of a table, where no table has
-    partitions at all, and where a table to be made has none yet.
+    A partition of dynamic ones that `span` alone names comes into being. Raises ConfigurationError where
+    `span` names what is no partition of a table, where no table has partitions at all, and where a
+    partitioned table has none yet.
     """
-    graph = definitions.resolve_asset_graph()
-    waiting = {key: graph.get(key) for key in sorted(keys)}
-    if span is not None and not any(node.partitions_def for node in waiting.values()):
+    chosen = set(keys)
+    nodes = {key: asset for asset in assets for key in sorted(asset.keys & chosen)}
+    if span is not None and not any(asset.partitions_def for asset in nodes.values()):
         raise ConfigurationError(
-            f"None of {_named(waiting)} has partitions. Leave out --partition and --partitions."
+            f"None of {_named(sorted(nodes))} has partitions. Leave out --partition and --partitions."
         )
     spans = {
-        node.partitions_def: _span(node.key, node.partitions_def, instance, span)
-        for node in waiting.values()
-        if node.partitions_def is not None
+        asset.partitions_def: _span(key, asset.partitions_def, instance, span)
+        for key, asset in sorted(nodes.items())
+        if asset.partitions_def is not None
     }
     found = []
+    waiting = sorted(nodes)
     while waiting:
         # Tables without partitions wait as long as they can, so that they are made in one run.
         for of in (*spans, None):
-            ready: list[dg.AssetKey] = []
-            for key in graph.toposorted_asset_keys:
-                behind = (key in waiting) and (waiting.keys() - set(ready)) & graph.get(key).parent_keys
-                if key in waiting and not behind and waiting[key].partitions_def == of:
-                    ready.append(key)
+            ready = _ready(waiting, nodes, of)
             if ready:
                 found.append(Batch(tuple(ready), spans.get(of) if of is not None else None))
-                waiting = {key: node for key, node in waiting.items() if key not in ready}
+                waiting = [key for key in waiting if key not in ready]
                 break
     return found
+
+
+def _ready(
+    waiting: Sequence[dg.AssetKey],
+    nodes: Mapping[dg.AssetKey, dg.AssetsDefinition],
+    of: dg.PartitionsDefinition[str] | None,
+) -> list[dg.AssetKey]:
+    """Those of `waiting` with the partitions `of` that need none of the others, upstream first."""
+    ready: list[dg.AssetKey] = []
+    rest = set(waiting)
+    while True:
+        more = [
+            key
+            for key in waiting
+            if key in rest and nodes[key].partitions_def == of and not nodes[key].asset_deps[key] & rest
+        ]
+        if not more:
+            return ready
+        ready += more
+        rest -= set(more)
 
 
 def _span(

@@ -36,12 +36,14 @@ from pyspark.sql import functions as F
 from factory.errors import ConfigurationError, FactoryError
 from factory.lake.names import TableName
 from factory.lake.schemas import TableSchema
+from factory.orchestration.charts import Chart, chart_of
 from factory.orchestration.checks import Check, checks_of
 from factory.orchestration.code_version import code_version
 from factory.orchestration.declaration import Declaration, Output, Parts, Tables
 from factory.orchestration.publication import materialize
 
 GIVEN = ("context", "pyspark", "ingests", "partition")
+PRIORITY_TAG = "dagster/priority"  # of a step in its run, and of a run in the queue; the higher the sooner
 _FUNCTIONS: dict[dg.AssetKey, Callable[..., DataFrame | Tables]] = {}
 
 
@@ -55,21 +57,24 @@ def table_asset(
     upstream: Mapping[str, TableName] | None = None,
     checks: Sequence[Check] = (),
     config: BaseModel | Mapping[str, Any] | None = None,
-    chart: Callable[[DataFrame], str] | None = None,
+    chart: Chart | None = None,
     description: str | None = None,
     owners: Sequence[str] = (),
     tags: Mapping[str, str] | None = None,
     retry_policy: dg.RetryPolicy | None = None,
     partitions_def: dg.PartitionsDefinition[str] | None = None,
     backfill_policy: dg.BackfillPolicy | None = None,
+    priority: int = 0,
 ) -> Callable[[Callable[..., DataFrame | Tables]], dg.AssetsDefinition]:
     """Declare the decorated function as the asset of a table.
 
     `name` is the function's unless given; `beside` declares further tables written with it, by suffix;
     `upstream` names the table of each argument whose own name does not; `checks` are added to the
     uniqueness of the key; `config` is whatever decides the rows besides code and upstream tables; `chart`
-    draws a picture of the published rows (a Markdown image) for the Dagster UI. With `partitions_def` a run
+    draws a picture of the published rows (a Markdown image) for the Dagster UI, in place of `chart_of`'s.
+    With `partitions_def` a run
     replaces partitions of the table, all of a backfill's in one run unless `backfill_policy` says otherwise.
+    Of the assets of a run that could come next, the one of the highest `priority` does.
 
     Raises ConfigurationError at decoration for a wrong table name, a check on an undeclared column, or an
     argument `partition` of an asset without partitions.
@@ -79,10 +84,11 @@ def table_asset(
         table = TableName(namespace, name or function.__name__)
         _require_partitions(function, partitions_def)
         outputs = [
-            Output(table.suffixed(suffix), _laid_out(of, partitions_def), checks_of(of))
+            Output(table.suffixed(suffix), _laid_out(of, partitions_def), checks_of(of), chart_of(of))
             for suffix, of in (beside or {}).items()
         ]
-        outputs.append(Output(table, _laid_out(schema, partitions_def), checks_of(schema, checks)))
+        drawn = chart or chart_of(schema)
+        outputs.append(Output(table, _laid_out(schema, partitions_def), checks_of(schema, checks), drawn))
         for output in outputs:
             _require_columns(output)
         declaration = Declaration(
@@ -91,7 +97,6 @@ def table_asset(
             upstream=_upstream(function, upstream or {}),
             code_version=code_version(function, table.stage, [output.schema for output in outputs]),
             config=_config_hash(config),
-            chart=chart,
         )
         asset = _multi_asset(
             function,
@@ -104,6 +109,7 @@ def table_asset(
             partitions_def=partitions_def,
             # One run of many partitions publishes once; a run for each would start Spark for each.
             backfill_policy=(backfill_policy or dg.BackfillPolicy.single_run()) if partitions_def else None,
+            priority=priority,
         )
         _FUNCTIONS[dg.AssetKey(table.identifier)] = function
         return asset
@@ -127,6 +133,7 @@ def _multi_asset(
     retry_policy: dg.RetryPolicy,
     partitions_def: dg.PartitionsDefinition[str] | None,
     backfill_policy: dg.BackfillPolicy | None,
+    priority: int,
 ) -> dg.AssetsDefinition:
     given = [argument for argument in inspect.signature(function).parameters if argument in GIVEN]
 
@@ -199,6 +206,7 @@ def _multi_asset(
         retry_policy=retry_policy,
         partitions_def=partitions_def,
         backfill_policy=backfill_policy,
+        op_tags={PRIORITY_TAG: str(priority)} if priority else None,
     )(compute)
 
 

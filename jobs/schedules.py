@@ -1,0 +1,42 @@
+"""The schedule `nightly`: what has changed is made again, in as few runs as its partitions allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import dagster as dg
+
+from factory.orchestration.partitions import batches
+from factory.orchestration.resources import REUSE_TAG
+from factory.orchestration.table_asset import PRIORITY_TAG
+
+ASSET_JOB = "__ASSET_JOB"  # Dagster's own job of all assets, the one whose runs may have any partitions
+
+
+def nightly(assets: Sequence[dg.AssetsDefinition], cron: str = "0 3 * * *") -> dg.ScheduleDefinition:
+    """A schedule that reads every source again and makes what follows from a change.
+
+    Tables whose code, configuration and upstream content are unchanged stay as they are. It is off until
+    somebody starts it.
+    """
+
+    @dg.schedule(name="nightly", cron_schedule=cron, job_name=ASSET_JOB)
+    def schedule(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
+        """Make again what has changed."""
+        keys = [
+            key
+            for asset in assets
+            if asset.partitions_def is None
+            or asset.partitions_def.get_partition_keys(dynamic_partitions_store=context.instance)
+            for key in asset.keys
+        ]
+        runs = batches(assets, keys, context.instance)
+        for number, batch in enumerate(runs):
+            yield dg.RunRequest(
+                run_key=f"{context.scheduled_execution_time:%Y-%m-%dT%H:%M}/{number}",
+                asset_selection=list(batch.keys),
+                # What comes later reads what comes first, so it waits longer in the queue.
+                tags={**batch.tags, REUSE_TAG: "true", PRIORITY_TAG: str(len(runs) - number)},
+            )
+
+    return schedule

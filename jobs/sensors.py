@@ -1,0 +1,155 @@
+"""The sensor `new_input`: it looks at the files datasets are read from and asks for runs where they changed.
+
+The state of an input is a hash of the names, sizes and times of its files. A state asks for a run once it
+has been seen twice, so that a file that is still being written is waited for, and it asks only once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+import dagster as dg
+
+from factory.lake import names
+from factory.orchestration.resources import REUSE_TAG
+from factory.orchestration.table_asset import PRIORITY_TAG
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A dataset and the files and folders its raw table is read from.
+
+    With dynamic `partitions` each folder directly below the paths is a partition, which comes into being when
+    the sensor first sees it.
+    """
+
+    dataset: str
+    paths: tuple[Path, ...]
+    partitions: dg.DynamicPartitionsDefinition | None = None
+
+    def inputs(self) -> dict[str, list[Path]]:
+        """What is watched as one: all paths, under the name "", or those of each partition, by key."""
+        if self.partitions is None:
+            return {"": list(self.paths)}
+        found: dict[str, list[Path]] = {}
+        for path in self.paths:
+            for folder in sorted(path.iterdir()) if path.is_dir() else ():
+                if folder.is_dir():
+                    found.setdefault(folder.name, []).append(folder)
+        return found
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is remembered of an input: its state at the last tick, the state asked for, and how often."""
+
+    state: str = ""
+    asked: str = ""
+    times: int = 0
+
+    def now(self, state: str) -> Seen:
+        """After a tick that finds `state`: it is asked for when it is new and has stood for a tick."""
+        if state == self.state and state != self.asked:
+            return Seen(state, state, self.times + 1)
+        return Seen(state, self.asked, self.times)
+
+
+def new_input(
+    assets: Sequence[dg.AssetsDefinition], watched: Sequence[Watched], *, every_s: int = 60
+) -> dg.SensorDefinition:
+    """A sensor that looks every `every_s` seconds and asks for what follows from a change of watched files.
+
+    It is off until somebody starts it.
+    """
+
+    @dg.sensor(name="new_input", asset_selection=dg.AssetSelection.all(), minimum_interval_seconds=every_s)
+    def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        """Notice files that were added, changed or removed."""
+        if not watched:
+            return dg.SkipReason("No dataset of this corpus is read from files that can be watched.")
+        remembered = json.loads(context.cursor or "{}")
+        cursor: dict[str, dict[str, tuple[object, ...]]] = {}
+        requests: list[dg.RunRequest] = []
+        added: list[dg.AddDynamicPartitionsRequest] = []
+        for of in watched:
+            before = {name: Seen(*it) for name, it in remembered.get(of.dataset, {}).items()}
+            after = {name: before.get(name, Seen()).now(state(paths)) for name, paths in of.inputs().items()}
+            asked = {name: it for name, it in after.items() if it.times > before.get(name, Seen()).times}
+            requests += _requests(assets, of, asked)
+            if of.partitions is not None and asked:
+                added.append(of.partitions.build_add_request(sorted(asked)))
+            # A folder that is gone is remembered: its rows stay, and it may come back.
+            cursor[of.dataset] = {name: astuple(it) for name, it in (before | after).items()}
+        return dg.SensorResult(
+            run_requests=requests, dynamic_partitions_requests=added, cursor=json.dumps(cursor)
+        )
+
+    return sensor
+
+
+def state(paths: Iterable[Path]) -> str:
+    """A hash of the names, sizes and times of all files at and below `paths`; links are not followed."""
+    digest = hashlib.blake2b(digest_size=8)
+    for name, size, changed_ns in sorted(line for path in paths for line in _files(os.fsencode(path))):
+        digest.update(b"%s\0%d\0%d\0" % (name, size, changed_ns))
+    return digest.hexdigest()
+
+
+def _files(path: bytes) -> Iterator[tuple[bytes, int, int]]:
+    try:
+        found = os.lstat(path)
+        below = [entry.path for entry in os.scandir(path)] if stat.S_ISDIR(found.st_mode) else []
+    except OSError:  # gone between listing and looking, or closed to us: the run will say so
+        yield path, -1, 0
+        return
+    if not stat.S_ISDIR(found.st_mode):
+        yield path, found.st_size, found.st_mtime_ns
+    for name in below:
+        yield from _files(name)
+
+
+def _requests(
+    assets: Sequence[dg.AssetsDefinition], of: Watched, asked: Mapping[str, Seen]
+) -> Iterator[dg.RunRequest]:
+    """A run for each partition that changed, then one of all that is made from them."""
+    if not asked:
+        return
+    behind = downstream(assets, dg.AssetKey(names.raw(of.dataset).identifier))
+    partitioned = sorted(key for asset in assets if asset.partitions_def for key in asset.keys & behind)
+    whole = sorted(behind - set(partitioned))
+    state_of_all = "/".join(f"{name}:{it.times}:{it.state}" for name, it in sorted(asked.items()))
+    if of.partitions is not None:
+        for name, it in sorted(asked.items()):
+            yield dg.RunRequest(
+                run_key=f"{of.dataset}/{name}/{it.times}/{it.state}",
+                asset_selection=partitioned,
+                partition_key=name,
+                tags={REUSE_TAG: "true", PRIORITY_TAG: "1"},
+            )
+    if whole:
+        yield dg.RunRequest(
+            run_key=hashlib.blake2b(f"{of.dataset}/{state_of_all}".encode(), digest_size=16).hexdigest(),
+            asset_selection=whole,
+            tags={REUSE_TAG: "true"},
+        )
+
+
+def downstream(assets: Sequence[dg.AssetsDefinition], source: dg.AssetKey) -> set[dg.AssetKey]:
+    """The tables written with `source` and all that are made from them."""
+    found = next(set(asset.keys) for asset in assets if source in asset.keys)
+    while True:
+        more = {
+            key
+            for asset in assets
+            for key in asset.keys
+            if key not in found and any(asset.asset_deps[of] & found for of in asset.keys)
+        }
+        if not more:
+            return found
+        found |= more

@@ -1,0 +1,48 @@
+"""Assets without rows, for tests of what runs when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import dagster as dg
+from pyspark.sql import DataFrame
+
+from factory.lake.names import TableName
+from factory.lake.schemas import COMPONENTS
+from factory.orchestration.line import definitions
+from factory.orchestration.table_asset import table_asset
+from factory.settings import Settings
+
+
+def table(
+    name: str,
+    upstream: Sequence[str] = (),
+    partitions_def: dg.PartitionsDefinition[str] | None = None,
+    beside: Sequence[str] = (),
+) -> dg.AssetsDefinition:
+    """The declaration of table `name`, `namespace.table`, made from `upstream`."""
+    of = TableName.parse(name)
+
+    @table_asset(
+        namespace=of.namespace,
+        name=of.name,
+        group_name="test",
+        schema=COMPONENTS,
+        beside=dict.fromkeys(beside, COMPONENTS),
+        upstream={it.replace(".", "_"): TableName.parse(it) for it in upstream},
+        partitions_def=partitions_def,
+    )
+    def made(**upstream: DataFrame) -> DataFrame:
+        raise AssertionError(name)
+
+    return made
+
+
+def repository(assets: Sequence[dg.AssetsDefinition], **when: Sequence[object]) -> dg.RepositoryDefinition:
+    """The code location of `assets` with its `sensors` and `schedules`."""
+    return definitions(assets, Settings(), **when).get_repository_def()  # type: ignore[arg-type]
+
+
+def keys(assets: Sequence[dg.AssetsDefinition]) -> list[dg.AssetKey]:
+    """Every table of `assets`."""
+    return [key for asset in assets for key in asset.keys]

@@ -1,0 +1,44 @@
+"""The nightly schedule."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import dagster as dg
+
+from factory.orchestration.partitions import RANGE_FIRST, RANGE_LAST
+from factory.orchestration.resources import REUSE_TAG
+from jobs.schedules import nightly
+from tests.jobs.chain import repository, table
+
+
+def test_a_night_asks_for_what_changed_partitions_first(tmp_path: Path) -> None:
+    days = dg.DailyPartitionsDefinition("2026-01-01", end_date="2026-01-04")
+    none_yet = dg.DynamicPartitionsDefinition(name="folders")
+    assets = [
+        table("raw.web", partitions_def=days),
+        table("dedup.web", ["raw.web"]),
+        table("raw.new", partitions_def=none_yet),
+    ]
+    schedule = nightly(assets)
+    context = dg.build_schedule_context(
+        instance=dg.DagsterInstance.local_temp(str(tmp_path)),
+        repository_def=repository(assets, schedules=[schedule]),
+        scheduled_execution_time=datetime(2026, 1, 5, 3, tzinfo=UTC),
+    )
+    partitioned, whole = schedule.evaluate_tick(context).run_requests or ()
+    assert partitioned.asset_selection == [dg.AssetKey(["raw", "web"])]
+    assert (partitioned.tags[RANGE_FIRST], partitioned.tags[RANGE_LAST]) == ("2026-01-01", "2026-01-03")
+    assert whole.asset_selection == [dg.AssetKey(["dedup", "web"])]
+    assert {of.tags[REUSE_TAG] for of in (partitioned, whole)} == {"true"}
+    assert int(partitioned.tags["dagster/priority"]) > int(whole.tags["dagster/priority"])
+    assert partitioned.run_key == "2026-01-05T03:00/0"
+
+
+def test_the_code_location_has_the_schedule_and_the_sensor() -> None:
+    from jobs.definitions import defs
+
+    location = defs.get_repository_def()
+    assert [of.name for of in location.schedule_defs] == ["nightly"]
+    assert [of.name for of in location.sensor_defs] == ["new_input"]
