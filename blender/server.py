@@ -28,6 +28,7 @@ from blender.blends import DEFAULT_MEMORY_BYTES, Blends, open_blends
 from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
 from blender.service import CONFIGS, DATA, BlendConfigs, BlendData
 from factory.errors import ConfigurationError, FactoryError, MachineError
+from factory.lake.servers import require_servers
 from factory.settings import settings
 
 MAX_REQUEST_BYTES = 4 << 20
@@ -110,6 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: asked_to_stop.set())
     try:
+        require_servers(settings())
         server = BlenderServer(
             open_blends(settings(), options.memory_mib << 20),
             host=options.host,

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from factory.errors import ConfigurationError
@@ -22,7 +22,7 @@ from factory.errors import ConfigurationError
 PREFIX = "FACTORY_"
 CATALOG_NAME = "lake"  # the same in Spark and PyIceberg: it is part of the SQL catalog's primary key
 
-_JVM_SIZE = re.compile(r"[1-9]\d*[kmgt]b?", re.IGNORECASE)
+_JVM_SIZE = re.compile(r"([1-9]\d*)([kmgt])b?", re.IGNORECASE)
 _NEAR = 0.85  # of 1: one or two letters of a long name
 
 
@@ -135,17 +135,37 @@ class Settings(BaseSettings):
 def settings() -> Settings:
     """The settings of this process, read once from its environment.
 
-    Raises ConfigurationError for a variable whose name is nearly that of a setting.
+    Raises ConfigurationError for a wrong value, and for a variable whose name is nearly that of a setting.
     """
     for name, meant in unknown_variables():
         if meant:
             raise ConfigurationError(f"{name} is no setting. Did you mean {meant}? Rename it or unset it.")
-    return Settings()
+    try:
+        return Settings()
+    except ValidationError as error:
+        raise refusal(error) from error
+
+
+def refusal(error: ValidationError) -> ConfigurationError:
+    """What is wrong with settings, without their values."""
+    first = error.errors()[0]
+    said = first["msg"].removeprefix("Value error, ")
+    if not first["loc"]:  # settings that do not go together; the sentence names them
+        return ConfigurationError(f"{said}.")
+    name = variable("_".join(str(part) for part in first["loc"]))
+    return ConfigurationError(f"Setting {name} is wrong: {said}. Correct it or unset it.")
 
 
 def variable(field: str) -> str:
     """The environment variable of a field of `Settings`."""
     return PREFIX + field.upper()
+
+
+def size_bytes(size: str) -> int:
+    """The bytes of a size of memory as the JVM writes it."""
+    found = _JVM_SIZE.fullmatch(size)
+    assert found is not None, size
+    return int(found[1]) << 10 * ("kmgt".index(found[2].lower()) + 1)
 
 
 def unknown_variables() -> list[tuple[str, str | None]]:

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,14 @@ from rich.console import Console
 from rich.table import Table
 
 from factory.errors import FactoryError, MachineError
-from factory.settings import Settings
+from factory.lake.servers import (
+    CATALOG_URI,
+    DAGSTER_URI,
+    probe_conditional_put,
+    probe_postgres,
+    probe_store,
+)
+from factory.settings import Settings, size_bytes, unknown_variables
 
 GIB = 1 << 30
 
@@ -36,16 +43,19 @@ class Finding:
 
 
 def examine(settings: Settings) -> list[Finding]:
-    """Look at everything the embedded line needs."""
+    """Look at everything the line needs, and at each server that the settings name."""
     looks: list[Callable[[Settings], Finding]] = [
         _python,
         _java,
         _rust,
         _native,
+        _names,
         _memory,
+        _driver_memory,
         _disk,
         _home,
         _jars,
+        *_servers(settings),
         _lake,
     ]
     return [look(settings) for look in looks]
@@ -108,6 +118,24 @@ def _memory(_settings: Settings) -> Finding:
     )
 
 
+def _names(_settings: Settings) -> Finding:
+    unknown = [name for name, _ in unknown_variables()]
+    remedy = "README.md lists the settings; unset what is none." if unknown else ""
+    return Finding("settings", f"unknown: {', '.join(unknown)}" if unknown else "all known", remedy)
+
+
+def _driver_memory(settings: Settings) -> Finding:
+    heap, total = size_bytes(settings.spark_driver_memory), psutil.virtual_memory().total
+    # Where executors are threads of the driver, their Python workers need as much again beside it.
+    share = 2 if settings.spark_master.startswith("local") else 1
+    remedy = (
+        f"Set FACTORY_SPARK_DRIVER_MEMORY to at most {total // share // GIB}g."
+        if heap * share > total
+        else ""
+    )
+    return Finding("driver's memory", f"{heap / GIB:.1f} of {total / GIB:.1f} GiB", remedy)
+
+
 def _disk(settings: Settings) -> Finding:
     folder = settings.home
     while not folder.exists():
@@ -129,12 +157,56 @@ def _home(settings: Settings) -> Finding:
 
 
 def _jars(settings: Settings) -> Finding:
-    from factory.spark import coordinates
+    from factory.spark import coordinates, jar_file
 
-    jars = settings.cache / "ivy" / "jars"
-    found = len(list(jars.glob("*.jar"))) if jars.exists() else 0
-    wanted = len(coordinates(settings))
-    return Finding("Spark's jars", f"{found} in {jars}", "" if found >= wanted else "Fetch them: make setup.")
+    wanted = coordinates(settings)
+    missing = [name for name in wanted if not jar_file(settings, name).exists()]
+    found = f"{len(wanted) - len(missing)} of {len(wanted)} in {settings.cache}"
+    return Finding("Spark's jars", found, "Fetch them: make setup." if missing else "")
+
+
+def _servers(settings: Settings) -> Iterator[Callable[[Settings], Finding]]:
+    """A look at each server the settings name."""
+    if settings.catalog == "postgres":
+        uri = str(settings.catalog_uri)
+        yield _asked("Iceberg catalog", lambda _: probe_postgres(uri, CATALOG_URI))
+    if settings.catalog == "rest":
+        yield _asked("Iceberg catalog", _rest)
+    if settings.on_s3:
+        yield _asked("object store", probe_store)
+        yield _asked("conditional puts", probe_conditional_put)
+    if settings.dagster_uri:
+        records = settings.dagster_uri
+        yield _asked("Dagster's records", lambda _: probe_postgres(records, DAGSTER_URI))
+    if settings.spark_master.startswith("spark://"):
+        yield _asked("Spark cluster", _cluster)
+
+
+def _asked(name: str, probe: Callable[[Settings], str]) -> Callable[[Settings], Finding]:
+    """A look that gives what `probe` found, or the two sentences of its error."""
+
+    def look(settings: Settings) -> Finding:
+        try:
+            return Finding(name, probe(settings))
+        except FactoryError as error:
+            fact, _, remedy = str(error).rpartition(". ")
+            return Finding(name, fact, remedy)
+
+    return look
+
+
+def _rest(settings: Settings) -> str:
+    from factory.lake.catalog import open_catalog
+
+    open_catalog(settings)
+    return str(settings.catalog_uri)
+
+
+def _cluster(settings: Settings) -> str:
+    from factory.spark import require_master
+
+    require_master(settings)
+    return f"{settings.spark_master}, executors of {settings.spark_executor_memory}"
 
 
 def _lake(settings: Settings) -> Finding:

@@ -12,7 +12,8 @@ import typer
 from pydantic import ValidationError
 from rich.console import Console
 
-from factory.errors import ConfigurationError, FactoryError, MachineError
+from factory.errors import FactoryError, MachineError
+from factory.settings import refusal
 
 errors = Console(stderr=True, soft_wrap=True, highlight=False)
 
@@ -37,12 +38,7 @@ def translate(error: BaseException) -> FactoryError | None:
     if isinstance(error, FactoryError):
         return error
     if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        said = first["msg"].removeprefix("Value error, ")
-        if not first["loc"]:  # settings that do not go together; the sentence names them
-            return ConfigurationError(f"{said}.")
-        field = "_".join(str(part) for part in first["loc"]).upper()
-        return ConfigurationError(f"Setting FACTORY_{field} is wrong: {said}. Correct it or unset it.")
+        return refusal(error)
     if isinstance(error, PermissionError):
         return MachineError(
             f"{error.filename} cannot be written. Set FACTORY_HOME to a folder you can write."

@@ -180,6 +180,15 @@ def doctor() -> None:
 
 
 @app.command()
+def bootstrap() -> None:
+    """Make ready what the engines of the settings need: bucket, catalog and Dagster's tables."""
+    with edge.sentences():
+        from factory.cli.bootstrap import bootstrap as make_ready
+
+        make_ready(_settings(), console)
+
+
+@app.command()
 def clean() -> None:
     """Drop what failed and killed runs left behind: their branches and Spark's scratch."""
     with edge.sentences():

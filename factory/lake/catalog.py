@@ -16,7 +16,7 @@ from requests.exceptions import RequestException
 from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError, ProgrammingError
 
 from factory.errors import MachineError
-from factory.lake.servers import refused, sqlalchemy_uri
+from factory.lake.servers import CATALOG_URI, refused, sqlalchemy_uri
 from factory.settings import CATALOG_NAME, Settings
 
 _LOCK_WAIT_S = 60
@@ -122,7 +122,7 @@ def _open_postgres(settings: Settings) -> Catalog:
     try:
         return SqlCatalog(CATALOG_NAME, **properties)
     except OperationalError as error:
-        raise refused(error, "FACTORY_CATALOG_URI") from error
+        raise refused(error, CATALOG_URI) from error
     except (IntegrityError, ProgrammingError) as error:
         if getattr(error.orig, "pgcode", None) not in _TABLES_MADE_MEANWHILE:
             raise MachineError(

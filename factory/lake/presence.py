@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from factory.lake.lock import holds
-from factory.lake.servers import connect
+from factory.lake.servers import CATALOG_URI, DAGSTER_URI, connect
 from factory.settings import Settings
 
 _SPACE = b"model-factory run"
@@ -55,9 +55,9 @@ def dead(settings: Settings, tokens: list[str]) -> list[str]:
 def _postgres(settings: Settings) -> tuple[str, str] | None:
     """The Postgres that keeps the locks, and the setting that names it: the catalog's, else Dagster's."""
     if settings.catalog == "postgres":
-        return str(settings.catalog_uri), "FACTORY_CATALOG_URI"
+        return str(settings.catalog_uri), CATALOG_URI
     if settings.catalog == "rest" and settings.dagster_uri:
-        return settings.dagster_uri, "FACTORY_DAGSTER_URI"
+        return settings.dagster_uri, DAGSTER_URI
     return None
 
 

@@ -18,17 +18,22 @@ from obstore.exceptions import AlreadyExistsError, BaseError
 
 from factory.errors import ConfigurationError, FactoryError, MachineError
 from factory.lake.store import object_store
-from factory.settings import Settings
+from factory.settings import Settings, variable
 
 if TYPE_CHECKING:
     from psycopg2.extensions import connection as Connection
 
 CONNECT_S = 10
+CATALOG_URI, DAGSTER_URI = variable("catalog_uri"), variable("dagster_uri")
 
 _REFUSED = re.compile(r"authentication failed|does not exist|no password supplied|no pg_hba\.conf entry")
 _SYSTEM_SAID = re.compile(r'(?:message|error): "([^"]+)"')
 _S3_CODE = re.compile(r"<Code>(\w+)</Code>")
 _S3_CREDENTIALS = {"InvalidAccessKeyId", "SignatureDoesNotMatch", "AccessDenied", "InvalidToken"}
+
+
+class BucketMissing(ConfigurationError):
+    """The store serves and has no such bucket."""
 
 
 def connect(uri: str, setting: str, application: str) -> Connection:
@@ -71,6 +76,14 @@ def refused(error: Exception, setting: str) -> FactoryError:
     return MachineError(f"Postgres does not answer ({said}). Start it, or correct {setting}.")
 
 
+def require_servers(settings: Settings) -> None:
+    """Raise one sentence where a server the lake lies on does not serve; quick where all do."""
+    if settings.catalog == "postgres":
+        connect(str(settings.catalog_uri), CATALOG_URI, "model-factory").close()
+    if settings.on_s3:
+        probe_store(settings)
+
+
 def probe_postgres(uri: str, setting: str) -> str:
     """The version of the Postgres at `uri`; raises where it cannot be used to create tables."""
     with closing(connect(uri, setting, "model-factory doctor")) as connection, connection.cursor() as cursor:
@@ -95,6 +108,32 @@ def probe_store(settings: Settings) -> str:
     except BaseError as error:
         raise unusable(error, settings) from error
     return f"bucket {bucket} at {settings.s3_endpoint or 'AWS'}"
+
+
+def create_bucket(settings: Settings) -> bool:
+    """Create the bucket of the warehouse; gives whether it was missing."""
+    try:
+        probe_store(settings)
+        return False
+    except BucketMissing:
+        pass
+    from pyarrow.fs import S3FileSystem  # obstore creates no buckets
+
+    try:
+        S3FileSystem(
+            endpoint_override=settings.s3_endpoint,
+            access_key=settings.s3_access_key_id,
+            secret_key=settings.s3_secret_access_key,
+            region=settings.s3_region,
+            allow_bucket_creation=True,
+        ).create_dir(urlparse(settings.warehouse_uri).netloc, recursive=False)
+    except OSError as error:
+        raise MachineError(
+            f"The store at {settings.s3_endpoint or 'AWS'} does not create the bucket ({error}). "
+            "Create it by its own tools, or give the keys the right to."
+        ) from error
+    probe_store(settings)
+    return True
 
 
 def probe_conditional_put(settings: Settings) -> str:
@@ -123,7 +162,7 @@ def unusable(error: BaseError, settings: Settings) -> FactoryError:
     code = found[1] if found else ""
     at, bucket = settings.s3_endpoint or "AWS", urlparse(settings.warehouse_uri).netloc
     if code == "NoSuchBucket":
-        return ConfigurationError(
+        return BucketMissing(
             f"The store at {at} has no bucket {bucket}. "
             "Create it (factory bootstrap does), or correct FACTORY_WAREHOUSE."
         )

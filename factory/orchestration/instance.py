@@ -15,10 +15,8 @@ import dagster as dg
 from dagster_shared.error import DagsterError
 
 from factory.errors import ConfigurationError, MachineError
-from factory.lake.servers import probe_postgres
-from factory.settings import Settings, variable
-
-_URI = variable("dagster_uri")
+from factory.lake.servers import DAGSTER_URI, connect
+from factory.settings import Settings
 
 _HEADER = "# Written by the Model Factory ({digest}). Edit it freely: an edited file stays as it is.\n"
 _WRITTEN = re.compile(r"# Written by the Model Factory \((\w+)\)\..*\n")
@@ -39,7 +37,7 @@ _POSTGRES = f"""storage:
     class: LakeStorage
     config:
       postgres_url:
-        env: {_URI}
+        env: {DAGSTER_URI}
 """
 
 
@@ -59,7 +57,7 @@ def prepare_home(settings: Settings) -> None:
         ) from error
     os.environ["DAGSTER_HOME"] = str(home)
     if settings.dagster_uri:
-        os.environ[_URI] = settings.dagster_uri
+        os.environ[DAGSTER_URI] = settings.dagster_uri
 
 
 def open_instance(settings: Settings) -> dg.DagsterInstance:
@@ -69,7 +67,7 @@ def open_instance(settings: Settings) -> dg.DagsterInstance:
     """
     prepare_home(settings)
     if settings.dagster_uri:
-        probe_postgres(settings.dagster_uri, _URI)
+        connect(settings.dagster_uri, DAGSTER_URI, "model-factory").close()  # Dagster would try for long
     try:
         return dg.DagsterInstance.get()
     except DagsterError as error:
@@ -85,9 +83,9 @@ def _configure(file: Path, settings: Settings) -> None:
         found = file.read_text()
         header = _WRITTEN.match(found)
         if header is None or header[1] != _digest(found[header.end() :]):
-            if settings.dagster_uri and _URI not in found:
+            if settings.dagster_uri and DAGSTER_URI not in found:
                 raise ConfigurationError(
-                    f"{_URI} is set, and {file}, which was edited, does not name it. "
+                    f"{DAGSTER_URI} is set, and {file}, which was edited, does not name it. "
                     "Delete the file to have it written anew, or name the storage in it."
                 )
             return

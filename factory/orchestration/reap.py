@@ -15,8 +15,10 @@ from factory.lake.lock import writing
 from factory.lake.names import TableName
 from factory.lake.presence import dead, present
 from factory.lake.publish import AUDIT, branch_name, drop_branches
+from factory.lake.servers import require_servers
 from factory.lake.tables import Lake
 from factory.settings import Settings
+from factory.spark import require_master
 
 LAKE_TAG = "factory/lake"  # on a run: whether it is in the lake
 _IN, _LEFT = "in", "left"
@@ -29,9 +31,12 @@ _KILLED = "The process of this run was killed."
 def entered(lake: Lake, instance: dg.DagsterInstance | None, run_id: str) -> Iterator[None]:
     """Be in the lake as run `run_id`, after clearing away what killed runs left.
 
-    Raises LakeLocked when another run writes an embedded lake.
+    Raises LakeLocked when another run writes an embedded lake, MachineError or ConfigurationError when a
+    server does not serve.
     """
     settings, token = lake.settings, branch_name(run_id)
+    require_servers(settings)
+    require_master(settings)
     with writing(settings, f"run {run_id}", token), present(settings, token):
         if instance is None:
             yield

@@ -61,6 +61,7 @@ class Process:
         deadline = time.monotonic() + wait_s
         while not ready():
             if self.popen.poll() is not None or time.monotonic() > deadline:
+                self.stop(signal.SIGKILL)
                 raise RuntimeError(f"{self.popen.args} is not ready:\n{self.log.read_text()[-2000:]}")
             time.sleep(0.1)
 
@@ -247,7 +248,7 @@ class SparkCluster:
         self.url = f"spark://127.0.0.1:{port}"
         ports = ["--host", "127.0.0.1", "--port", port, "--webui-port", self._web]
         self._processes = [self._start("master.Master", "master", ports)]
-        self._processes[0].wait_for(lambda: listens(port) and listens(self._web))
+        self._processes[0].wait_for(lambda: listens(port) and self.state() != {})
         for number in (1, 2):
             options = [
                 "--host",
@@ -263,12 +264,15 @@ class SparkCluster:
             ]
             options += ["--work-dir", folder / "work", self.url]
             self._processes.append(self._start("worker.Worker", f"worker{number}", options))
-        self._processes[-1].wait_for(lambda: self.state()["aliveworkers"] == 2)
+        self._processes[-1].wait_for(lambda: self.state().get("aliveworkers") == 2)
 
     def state(self) -> dict[str, Any]:
-        """What the master says of itself."""
-        with urlopen(f"http://127.0.0.1:{self._web}/json/") as answer:
-            return dict(json.load(answer))
+        """What the master says of itself, nothing before its page is up."""
+        try:
+            with urlopen(f"http://127.0.0.1:{self._web}/json/") as answer:
+                return dict(json.load(answer))
+        except URLError:
+            return {}
 
     def applications(self) -> list[dict[str, Any]]:
         """What ran on it and has ended, the newest first."""

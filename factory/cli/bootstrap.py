@@ -1,0 +1,31 @@
+"""Make ready what the engines of the settings need before the first run; doing it again changes nothing.
+
+A bucket where the warehouse is one and it is missing, the catalog's tables, Dagster's folder and tables,
+those of an older Dagster brought up to date.
+"""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from factory.lake.catalog import open_catalog
+from factory.lake.servers import create_bucket, probe_conditional_put
+from factory.orchestration.instance import open_instance
+from factory.settings import Settings
+
+
+def bootstrap(settings: Settings, console: Console) -> None:
+    """Make the engines ready and say what each is; raises where one does not serve."""
+    if settings.on_s3:
+        made = "made" if create_bucket(settings) else "there"
+        console.print(
+            f"warehouse  {settings.warehouse_uri}: bucket {made}, {probe_conditional_put(settings)}"
+        )
+    else:
+        console.print(f"warehouse  {settings.warehouse_uri}")
+    namespaces = open_catalog(settings).list_namespaces()
+    console.print(f"catalog    {settings.catalog}, {len(namespaces)} namespaces")
+    with open_instance(settings) as instance:
+        instance.upgrade()
+        records = "Postgres" if settings.dagster_uri else "SQLite"
+        console.print(f"Dagster    {records}, {instance.get_runs_count()} runs, {settings.dagster_home}")
