@@ -1,71 +1,87 @@
-"""Pictures of a table for the Dagster UI, as Markdown images drawn by matplotlib.
+"""A picture of a table for the Dagster UI: `chart_of(schema)` says which, by what the table's columns are.
 
 Each chart takes a table's published rows, reduces them in Spark to a handful of numbers and draws those.
 """
 
 from __future__ import annotations
 
-import base64
-import io
-from collections.abc import Sequence
+import json
+from collections import Counter
+from collections.abc import Callable
 
-from pyspark.sql import DataFrame
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-_INK, _PAPER = "#3b5b92", "#ffffff"
+from factory.lake.schemas import TableSchema
+from factory.orchestration.drawing import bars, curves
+
+Chart = Callable[[DataFrame], str]
+
+QUANTILES = 20  # steps of a curve from the least value to the greatest
 
 
-def lengths(rows: DataFrame, column: str = "n_bytes") -> str:
-    """How many documents have which length, in powers of two."""
-    power = F.floor(F.log2(F.greatest(F.col(column), F.lit(1))))
-    counted = rows.groupBy(power.alias("power")).count().orderBy("power").collect()
-    labels = [_power_of_two(int(row.power)) for row in counted]
-    return _bars(labels, [row["count"] for row in counted], f"documents by {column}")
+def chart_of(schema: TableSchema) -> Chart:
+    """The first chart in `_BY_COLUMNS` whose columns the table has; else that of its numbers, of its rows."""
+    for columns, chart in _BY_COLUMNS:
+        if set(columns) <= set(schema.names):
+            return chart
+    numbers = [field.name for field in schema.columns if pa.types.is_float64(field.type)]
+    return quantiles(*numbers) if numbers else counts("partition", "rows by partition")
+
+
+def counts(column: str, title: str) -> Chart:
+    """How many rows have which value of a column."""
+
+    def chart(rows: DataFrame) -> str:
+        return _counted(rows, F.coalesce(F.col(column).cast("string"), F.lit("none")), title)
+
+    return chart
+
+
+def powers_of_two(column: str, title: str) -> Chart:
+    """How many rows have which value of a column of counts, from one power of two up to the next."""
+
+    def chart(rows: DataFrame) -> str:
+        power = F.floor(F.log2(F.greatest(F.col(column), F.lit(1)))).cast("int")
+        counted = rows.groupBy(power.alias("power")).count().orderBy("power").collect()
+        return bars([_power_of_two(row.power) for row in counted], [row["count"] for row in counted], title)
+
+    return chart
+
+
+def sizes(*columns: str, title: str) -> Chart:
+    """How many groups of rows that share the columns have which size, in powers of two."""
+
+    def chart(rows: DataFrame) -> str:
+        return powers_of_two("size", title)(rows.groupBy(*columns).agg(F.count(F.lit(1)).alias("size")))
+
+    return chart
+
+
+def quantiles(*columns: str) -> Chart:
+    """Every number's distribution: a curve from its least value to its greatest."""
+
+    def chart(rows: DataFrame) -> str:
+        steps = F.lit([step / QUANTILES for step in range(QUANTILES + 1)])
+        found = rows.agg(*(F.percentile_approx(name, steps).alias(name) for name in columns)).first()
+        assert found is not None
+        measured = {name: found[name] for name in columns if found[name]}
+        return curves(measured, "each measured value, by share of the documents")
+
+    return chart
 
 
 def rejections(rows: DataFrame) -> str:
     """How many documents each rule rejects; a document can fall to several."""
-    by_rule = (
-        rows.select(F.explode("rejections.rule").alias("rule"))
-        .groupBy("rule")
-        .count()
-        .orderBy("rule")
-        .collect()
-    )
-    kept = rows.where("kept").count()
-    return _bars(
-        ["kept", *[row.rule for row in by_rule]], [kept, *[row["count"] for row in by_rule]], "documents"
-    )
-
-
-def reasons(rows: DataFrame) -> str:
-    """How many documents were kept or removed for each reason."""
-    counted = rows.groupBy("reason").count().orderBy("reason").collect()
-    return _bars([row.reason for row in counted], [row["count"] for row in counted], "documents")
-
-
-def component_sizes(rows: DataFrame) -> str:
-    """How many components have which number of documents."""
-    sizes = (
-        rows.groupBy("component").count().groupBy("count").agg(F.count(F.lit(1)).alias("n")).orderBy("count")
-    )
-    counted = sizes.collect()
-    return _bars([str(row["count"]) for row in counted], [row.n for row in counted], "components by size")
+    reasons = F.when(F.col("kept"), F.array(F.lit(" kept"))).otherwise(F.col("rejections.rule"))
+    return _counted(rows.select(F.explode(reasons).alias("rule")), F.col("rule"), "documents by rule")
 
 
 def similarities(rows: DataFrame) -> str:
     """How many edges have which exact similarity, in steps of .02."""
-    step = F.round(F.floor(F.col("similarity") * 50) / 50, 2)
-    counted = rows.groupBy(step.alias("from_")).count().orderBy("from_").collect()
-    return _bars(
-        [f"{row.from_:.2f}" for row in counted], [row["count"] for row in counted], "edges by similarity"
-    )
-
-
-def satisfied(rows: DataFrame) -> str:
-    """How many dependencies the order satisfies and how many it breaks."""
-    counted = {row.satisfied: row["count"] for row in rows.groupBy("satisfied").count().collect()}
-    return _bars(["satisfied", "broken"], [counted.get(True, 0), counted.get(False, 0)], "dependencies")
+    step = F.format_number(F.floor(F.col("similarity") * 50) / 50, 2)
+    return _counted(rows, step, "edges by similarity")
 
 
 def fill(rows: DataFrame) -> str:
@@ -74,9 +90,23 @@ def fill(rows: DataFrame) -> str:
     assert fullest is not None
     share = F.round(F.col("n_tokens") / (fullest[0] or 1), 1)
     counted = rows.groupBy(share.alias("share")).count().orderBy("share").collect()
-    return _bars(
+    return bars(
         [f"{row.share:.0%}" for row in counted], [row["count"] for row in counted], "sequences by fill"
     )
+
+
+def token_lengths(rows: DataFrame) -> str:
+    """How many tokens of the tokenizer have which number of characters."""
+    trained = rows.first()
+    lengths = Counter(map(len, json.loads(trained.tokenizer)["model"]["vocab"])) if trained else Counter()
+    ordered = sorted(lengths)
+    return bars([str(n) for n in ordered], [lengths[n] for n in ordered], "tokens by characters")
+
+
+def _counted(rows: DataFrame, value: Column, title: str) -> str:
+    """Rows by value, in the order of the values as text."""
+    counted = rows.groupBy(value.alias("value")).count().orderBy("value").collect()
+    return bars([row.value.strip() for row in counted], [row["count"] for row in counted], title)
 
 
 def _power_of_two(power: int) -> str:
@@ -85,19 +115,20 @@ def _power_of_two(power: int) -> str:
     return f"{1 << (power - 10)}K" if power < 20 else f"{1 << (power - 20)}M"
 
 
-def _bars(labels: Sequence[str], values: Sequence[int], title: str) -> str:
-    """A horizontal bar chart as a Markdown image."""
-    from matplotlib.figure import Figure  # half a second to import, and only a finished run draws
-
-    figure = Figure(figsize=(7, 0.8 + 0.28 * max(len(labels), 1)), facecolor=_PAPER, layout="constrained")
-    axes = figure.subplots()
-    drawn = axes.barh(range(len(labels)), values, color=_INK)
-    axes.set_yticks(range(len(labels)), labels)
-    axes.invert_yaxis()
-    axes.bar_label(drawn, [f" {value:,}" for value in values])
-    axes.set_xlim(right=max([*values, 1]) * 1.15)
-    axes.set_title(title, loc="left")
-    axes.spines[["top", "right"]].set_visible(False)
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=90)
-    return f"![{title}](data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()})"
+_BY_COLUMNS: tuple[tuple[tuple[str, ...], Chart], ...] = (
+    (("rejections",), rejections),
+    (("resolution",), counts("resolution", "symbols by what they resolve to")),
+    (("satisfied",), counts("satisfied", "dependencies by whether the order satisfies them")),
+    (("left", "right", "similarity"), similarities),
+    (("reason",), counts("reason", "documents by reason")),
+    (("component",), sizes("component", title="components by size")),
+    (("band", "bucket"), sizes("band", "bucket", title="buckets by size")),
+    (("document_frequency",), powers_of_two("document_frequency", "tokens by document frequency")),
+    (("signature",), powers_of_two("n_distinct", "documents by distinct tokens")),
+    (("segments", "n_tokens"), fill),
+    (("ordinal", "doc_offset"), sizes("doc_id", title="documents by pieces")),
+    (("tokenizer",), token_lengths),
+    (("cycle_size",), powers_of_two("cycle_size", "files by the size of their cycle")),
+    (("n_tokens",), powers_of_two("n_tokens", "documents by tokens")),
+    (("n_bytes",), powers_of_two("n_bytes", "documents by bytes")),
+)

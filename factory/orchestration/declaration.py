@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from pyspark.sql import DataFrame
 
+from factory.ingest.readers import Ingested, Registered
 from factory.lake.names import TableName
 from factory.lake.schemas import TableSchema
+from factory.orchestration.charts import Chart
 from factory.orchestration.checks import Check
 
 Derived = Callable[[DataFrame], DataFrame]
+Made: TypeAlias = "DataFrame | Tables | Ingested"  # what the function of an asset may return
+
+_MOST_SHOWN = 20  # files, of which more say no more
 
 
 @dataclass(frozen=True)
@@ -19,13 +25,41 @@ class Tables:
     """What an asset with several tables, table properties or scratch to release returns.
 
     `beside` gives the further tables by suffix, each a DataFrame or a function of the main table's rows
-    as they were written. `release` is called when everything is written.
+    as they were written. `release` is called when everything is written. `registered` is what is written
+    instead of `rows`, which it equals to every reader, and the files that hold its texts. `facts` are shown
+    with the materialization.
     """
 
     rows: DataFrame
     beside: dict[str, DataFrame | Derived] = field(default_factory=dict)
     properties: dict[str, str] = field(default_factory=dict)
     release: Callable[[], object] = lambda: None
+    registered: Registered | None = None
+    facts: Mapping[str, str | int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, made: Made) -> Tables:
+        """What an asset returned: tables, the rows of its only one, or what a reader gave as it is."""
+        if isinstance(made, Ingested):
+            return cls._read(made)
+        return made if isinstance(made, Tables) else cls(made)
+
+    @classmethod
+    def _read(cls, found: Ingested) -> Tables:
+        facts: dict[str, str | int] = {}
+        if found.registered is not None:
+            facts["registered files"] = len(found.registered.files)
+        if found.rewritten:
+            shown = list(found.rewritten.items())[:_MOST_SHOWN]
+            facts["rewritten files"] = len(found.rewritten)
+            facts["why rewritten"] = "; ".join(f"{name}: {reason}" for name, reason in shown)
+        return cls(
+            found.documents,
+            {"rejected": found.rejected},
+            release=found.release,
+            registered=found.registered,
+            facts=facts,
+        )
 
 
 @dataclass(frozen=True)
@@ -35,6 +69,7 @@ class Output:
     table: TableName
     schema: TableSchema
     checks: Sequence[Check]
+    chart: Chart
 
 
 @dataclass(frozen=True)
@@ -46,7 +81,6 @@ class Declaration:
     upstream: dict[str, TableName]
     code_version: str
     config: str
-    chart: Callable[[DataFrame], str] | None = None
 
 
 @dataclass(frozen=True)

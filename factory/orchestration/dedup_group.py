@@ -24,7 +24,6 @@ from factory.dedup.vocabulary import vocabulary
 from factory.errors import ConfigurationError
 from factory.lake import names, schemas
 from factory.lake_spark.documents import kept_documents, of_datasets
-from factory.orchestration import charts
 from factory.orchestration.checks import holds
 from factory.orchestration.table_asset import table_asset
 
@@ -104,7 +103,6 @@ def dedup_group(
         "signatures",
         "vocabulary",
         text=True,
-        chart=charts.similarities,
         checks=[holds("every_edge_is_similar", f"similarity >= {chosen.threshold}", "similarity")],
     )
     def group_edges(
@@ -113,7 +111,7 @@ def dedup_group(
         """The pairs of documents whose exact similarity reaches the threshold."""
         return edges(buckets, signatures, documents(upstream), vocabulary, chosen)
 
-    @declare("components", schemas.COMPONENTS, "edges", "signatures", chart=charts.component_sizes)
+    @declare("components", schemas.COMPONENTS, "edges", "signatures")
     def group_components(edges: DataFrame, signatures: DataFrame) -> DataFrame:
         """The connected component of every document."""
         return components(edges, signatures, chosen)
@@ -125,7 +123,6 @@ def dedup_group(
         "edges",
         "components",
         text=True,
-        chart=charts.reasons,
         checks=[
             holds(
                 "a_removed_document_names_a_kept_one", "kept = (duplicate_of IS NULL)", "kept", "duplicate_of"

@@ -27,14 +27,15 @@ from pyspark.sql import functions as F
 
 from factory.lake.fingerprint import Fingerprint
 from factory.lake.lineage import Lineage
-from factory.lake.names import TableName
+from factory.lake.names import TableName, raw, registered
 from factory.lake.publish import Audit, drop_branches, publish, seal, set_aside
-from factory.lake.schemas import TableSchema
-from factory.lake.tables import Published
+from factory.lake.registration import forget, register
+from factory.lake.schemas import TEXT_AT, TableSchema, thin
+from factory.lake.tables import Lake, Published
 from factory.lake_spark import audit as spark_audit
 from factory.lake_spark.read import read_at
 from factory.orchestration.checks import Check, repeated, unique, violations
-from factory.orchestration.declaration import Declaration, Derived, Output, Parts, Tables
+from factory.orchestration.declaration import Declaration, Derived, Made, Output, Parts, Tables
 from factory.orchestration.progress import tell
 from factory.orchestration.resources import LakeRun
 from factory.orchestration.reuse import outdated
@@ -45,7 +46,7 @@ __all__ = ["Tables", "materialize"]
 def materialize(
     context: dg.AssetExecutionContext,
     declared: Declaration,
-    function: Callable[[str | None], DataFrame | Tables],
+    function: Callable[[str | None], Made],
     parts: Parts,
 ) -> Iterator[Any]:
     """Run the steps above; yields check results, then materializations.
@@ -72,16 +73,14 @@ def materialize(
         raise
     tell(str(declared.table), "published", published[-1].rows)
     seconds = time.monotonic() - began
-    shown = {}
-    if declared.chart is not None:
-        rows = read_at(spark, declared.table, published[-1].snapshot_id)
-        shown["chart"] = dg.MetadataValue.md(declared.chart(rows))
-    yield from _results(context, published, parts, {"seconds": seconds}, shown)
+    charts = [
+        output.chart(read_at(spark, output.table, of.snapshot_id))
+        for output, of in zip(declared.outputs, published, strict=True)
+    ]
+    yield from _results(context, published, parts, {"seconds": seconds, **tables.facts}, charts)
 
 
-def _call(
-    function: Callable[[str | None], DataFrame | Tables], parts: Parts, declared: Declaration
-) -> Tables:
+def _call(function: Callable[[str | None], Made], parts: Parts, declared: Declaration) -> Tables:
     """What `function` gives for each of `parts`, under each other; the column `partition` says which."""
     made: dict[str | None, Tables] = {}
 
@@ -91,8 +90,7 @@ def _call(
 
     try:
         for key in parts.keys:
-            given = function(key)
-            made[key] = given if isinstance(given, Tables) else Tables(given)
+            made[key] = Tables.of(function(key))
     except BaseException:
         release()
         raise
@@ -149,7 +147,7 @@ def _write_audit_publish(
             config=declared.config,
             upstream={table: published.snapshot_id for table, published in upstream.items()},
         )
-        published = _publish(spark, run, declared, parts, audits, lineage, tables.properties)
+        published = _publish(spark, run, declared, parts, audits, lineage, tables)
         tables.release()
         return published
     except BaseException:
@@ -174,10 +172,11 @@ def _write(
     A branch is noted in `audits` as soon as it is begun.
     """
     for output in reversed(declared.outputs):
-        audit = spark_audit.begin(spark, run.lake, output.table, output.schema, run.run_id)
+        schema = _stored(run.lake, output, tables) if output.table == declared.table else output.schema
+        audit = spark_audit.begin(spark, run.lake, output.table, schema, run.run_id)
         audits[output.table] = audit
         if output.table == declared.table:
-            rows = tables.rows
+            rows = tables.registered.rows if tables.registered else tables.rows
         else:
             beside = tables.beside[output.table.name.removeprefix(f"{declared.table.name}_")]
             main = audits[declared.table]
@@ -186,7 +185,13 @@ def _write(
                 if isinstance(beside, DataFrame)
                 else beside(spark_audit.read_branch(spark, run.lake, main))
             )
-        spark_audit.replace_rows(rows, audit, output.schema, run.run_id, parts.partitions)
+        spark_audit.replace_rows(rows, audit, schema, run.run_id, parts.partitions)
+
+
+def _stored(lake: Lake, output: Output, tables: Tables) -> TableSchema:
+    """The columns the main table has: those declared, and where any of its texts is or was registered."""
+    before = lake.table(output.table).schema().column_names if lake.exists(output.table) else ()
+    return thin(output.schema) if tables.registered or TEXT_AT.name in before else output.schema
 
 
 def _check(
@@ -229,7 +234,7 @@ def _publish(
     parts: Parts,
     audits: dict[TableName, Audit],
     lineage: Lineage,
-    properties: dict[str, str],
+    tables: Tables,
 ) -> list[Published]:
     for output in declared.outputs:
         audit = audits[output.table]
@@ -238,13 +243,18 @@ def _publish(
             sealed = lineage.with_content(str(spark_audit.content(rows, output.schema)))
         else:
             sealed = _of_partitions(run, rows, output, parts.partitions, lineage)
-        seal(run.lake, audit, sealed, properties)
+        seal(run.lake, audit, sealed, tables.properties)
     tell(str(declared.table), "sealed")
+    files = registered(declared.table.name)
+    if tables.registered:
+        register(run.lake, files, tables.registered.files, tables.registered.columns, lineage)
     published = []
     for output in declared.outputs:
-        published.append(publish(run.lake, audits[output.table], properties))
+        published.append(publish(run.lake, audits[output.table], tables.properties))
         if output.table != declared.table:
             tell(str(declared.table), "publishing")
+    if declared.table == raw(declared.table.name) and not tables.registered:
+        forget(run.lake, files)
     return published
 
 
@@ -284,11 +294,11 @@ def _results(
     published: Sequence[Published],
     parts: Parts,
     of_all: Mapping[str, Any],
-    of_main: Mapping[str, Any] | None = None,
+    charts: Sequence[str] = (),
 ) -> Iterator[dg.MaterializeResult]:
     """A materialization of every output; each partition says how many rows it has and what it holds."""
     run: LakeRun = context.resources.lake
-    for of in published:
+    for number, of in enumerate(published):
         key = dg.AssetKey(of.table.identifier)
         version = of.lineage.content
         if parts.partitions is not None:
@@ -307,6 +317,6 @@ def _results(
                 "content": of.lineage.content,
                 "upstream snapshots": dg.MetadataValue.json(of.lineage.upstream),
                 **of_all,
-                **(of_main or {} if of is published[-1] else {}),
+                **({"chart": dg.MetadataValue.md(charts[number])} if charts else {}),
             },
         )

@@ -26,7 +26,6 @@ from factory.errors import ConfigurationError
 from factory.filters.rounds import Round
 from factory.lake import names, schemas
 from factory.lake_spark.documents import of_datasets
-from factory.orchestration import charts
 from factory.orchestration.checks import aggregate, holds
 from factory.orchestration.dedup_group import DedupGroup, Kind, dedup_group
 from factory.orchestration.publication import Tables
@@ -155,7 +154,6 @@ def _deduplicated(dataset: str, group: DedupGroup, group_name: str) -> dg.Assets
         group_name=group_name,
         schema=schemas.DEDUPLICATED,
         upstream={"documents": names.raw(dataset), "decisions": names.dedup(group.name, "decisions")},
-        chart=charts.lengths,
     )
     def kept(documents: DataFrame, decisions: DataFrame) -> DataFrame:
         """The documents that passed the filters and were kept among their duplicates."""
@@ -184,7 +182,6 @@ def _depsort(dataset: str, group_name: str) -> Assets:
         group_name=group_name,
         schema=schemas.DEPENDENCIES,
         upstream={"documents": documents_of, "symbols": names.depsort(dataset, "symbols")},
-        chart=charts.satisfied,
     )
     def file_dependencies(documents: DataFrame, symbols: DataFrame) -> DataFrame:
         """Which file depends on which, and whether the order satisfies it."""
@@ -271,7 +268,6 @@ def _packing(dataset: str, kind: Kind, group_name: str, tokenizer: str, config: 
                 "segments",
             ),
         ],
-        chart=charts.fill,
     )
     def sequences(tokenized: DataFrame, tokenizer: DataFrame, **upstream: DataFrame) -> Tables:
         """Training sequences: the documents packed best-fit, runs of a repository's order kept together."""

@@ -28,7 +28,6 @@ from factory.filters.stage import decide, measure, signals_schema
 from factory.lake import names, schemas
 from factory.lake.names import TableName
 from factory.lake_spark.documents import kept_documents
-from factory.orchestration import charts
 from factory.orchestration.checks import holds
 from factory.orchestration.table_asset import table_asset
 
@@ -154,7 +153,6 @@ def _filtered(
         config={"rules": [repr(rule) for rule in rules]},
         partitions_def=partitions_def,
         checks=[A_VERDICT_HAS_ITS_REASONS],
-        chart=charts.rejections,
     )
     def filtered(signals: DataFrame, **upstream: DataFrame) -> DataFrame:
         """Every document with its verdict and every rule it fails."""

@@ -5,9 +5,8 @@
         return decide(signals_web, RULES)
 
     @table_asset(namespace="raw", group_name="code", schema=RAW, beside={"rejected": REJECTED})
-    def sources(context, ingests) -> Tables:
-        found = ingests.files("checkouts", include="**/*.py")
-        return Tables(found.documents, {"rejected": found.rejected})
+    def sources(context, ingests) -> Ingested:
+        return ingests.files("checkouts", include="**/*.py")
 
 `context`, `pyspark` and `ingests` are given where they are named; every other argument is an upstream
 table, `signals_web` meaning `signals.web`, and arrives as a lazy DataFrame pinned to its snapshot. With
@@ -39,12 +38,12 @@ from factory.lake.schemas import TableSchema
 from factory.orchestration.charts import Chart, chart_of
 from factory.orchestration.checks import Check, checks_of
 from factory.orchestration.code_version import code_version
-from factory.orchestration.declaration import Declaration, Output, Parts, Tables
+from factory.orchestration.declaration import Declaration, Made, Output, Parts
 from factory.orchestration.publication import materialize
 
 GIVEN = ("context", "pyspark", "ingests", "partition")
 PRIORITY_TAG = "dagster/priority"  # of a step in its run, and of a run in the queue; the higher the sooner
-_FUNCTIONS: dict[dg.AssetKey, Callable[..., DataFrame | Tables]] = {}
+_FUNCTIONS: dict[dg.AssetKey, Callable[..., Made]] = {}
 
 
 def table_asset(
@@ -65,7 +64,7 @@ def table_asset(
     partitions_def: dg.PartitionsDefinition[str] | None = None,
     backfill_policy: dg.BackfillPolicy | None = None,
     priority: int = 0,
-) -> Callable[[Callable[..., DataFrame | Tables]], dg.AssetsDefinition]:
+) -> Callable[[Callable[..., Made]], dg.AssetsDefinition]:
     """Declare the decorated function as the asset of a table.
 
     `name` is the function's unless given; `beside` declares further tables written with it, by suffix;
@@ -80,7 +79,7 @@ def table_asset(
     argument `partition` of an asset without partitions.
     """
 
-    def declare(function: Callable[..., DataFrame | Tables]) -> dg.AssetsDefinition:
+    def declare(function: Callable[..., Made]) -> dg.AssetsDefinition:
         table = TableName(namespace, name or function.__name__)
         _require_partitions(function, partitions_def)
         outputs = [
@@ -117,13 +116,13 @@ def table_asset(
     return declare
 
 
-def source_function(asset: dg.AssetsDefinition) -> Callable[..., DataFrame | Tables]:
+def source_function(asset: dg.AssetsDefinition) -> Callable[..., Made]:
     """The function an asset was declared with, for tests that give it plain DataFrames."""
     return next(_FUNCTIONS[key] for key in asset.keys if key in _FUNCTIONS)
 
 
 def _multi_asset(
-    function: Callable[..., DataFrame | Tables],
+    function: Callable[..., Made],
     declaration: Declaration,
     *,
     group_name: str,
@@ -145,7 +144,7 @@ def _multi_asset(
         }
         parts = _parts(context, declaration)
 
-        def rows(key: str | None) -> DataFrame | Tables:
+        def rows(key: str | None) -> Made:
             arguments = {argument: (offered | {"partition": key})[argument] for argument in given}
             for argument, frame in upstream.items():
                 alike = key is not None and declaration.upstream[argument] in parts.alike
@@ -227,8 +226,9 @@ def _parts(context: dg.AssetExecutionContext, declaration: Declaration) -> Parts
 def _spark_sentence(error: CapturedException) -> str:
     """What Spark says went wrong: the last line of a worker's traceback, else the first of its own."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    ours = [line.partition(": ")[2] for line in lines if line.startswith("factory.errors.")]
     worker = [line for line in lines if line.split(":")[0].endswith(("Error", "Exception", "Invalid"))]
-    return worker[-1] if worker else lines[0]
+    return (ours or worker)[-1] if ours or worker else lines[0]
 
 
 def _upstream(function: Callable[..., Any], named: Mapping[str, TableName]) -> dict[str, TableName]:

@@ -1,0 +1,63 @@
+"""Charts as Markdown images, drawn by matplotlib from a handful of numbers."""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_INK, _PAPER = "#3b5b92", "#ffffff"
+_COLUMNS = 4  # panels side by side
+
+
+def bars(labels: Sequence[str], values: Sequence[int], title: str) -> str:
+    """A horizontal bar a label, each with its value written out."""
+    figure = _figure(7, 0.8 + 0.28 * max(len(labels), 1))
+    axes = figure.subplots()
+    drawn = axes.barh(range(len(labels)), values, color=_INK)
+    axes.set_yticks(range(len(labels)), labels)
+    axes.invert_yaxis()
+    axes.bar_label(drawn, [f" {value:,}" for value in values])
+    axes.set_xlim(right=max([*values, 1]) * 1.15)
+    axes.set_title(title, loc="left")
+    _bare(axes)
+    return _image(figure, title)
+
+
+def curves(panels: Mapping[str, Sequence[float]], title: str) -> str:
+    """A small panel a name: its values, ascending, over their shares of the whole from 0 to 100 %."""
+    rows = max(1, math.ceil(len(panels) / _COLUMNS))
+    figure = _figure(9, 0.6 + 1.1 * rows)
+    grid = figure.subplots(rows, _COLUMNS, squeeze=False).flat
+    for axes, (name, values) in zip(grid, panels.items(), strict=False):
+        shares = [100 * step / max(1, len(values) - 1) for step in range(len(values))]
+        axes.plot(shares, values, color=_INK, linewidth=1.2)
+        axes.set_title(name, loc="left", fontsize=7)
+        axes.tick_params(labelsize=6)
+        _bare(axes)
+    for axes in list(grid)[len(panels) :]:
+        axes.set_visible(False)
+    figure.suptitle(title, x=0.01, ha="left", fontsize=10)
+    return _image(figure, title)
+
+
+def _figure(width: float, height: float) -> Figure:
+    from matplotlib.figure import Figure  # half a second to import, and only a finished run draws
+
+    return Figure(figsize=(width, height), facecolor=_PAPER, layout="constrained")
+
+
+def _bare(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _image(figure: Figure, title: str) -> str:
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=90)
+    return f"![{title}](data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()})"

@@ -1,0 +1,88 @@
+"""Every table has a chart, and what a chart shows is what the table holds."""
+
+from __future__ import annotations
+
+import base64
+import struct
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from factory.lake import schemas
+from factory.lake.schemas import TableSchema, columns, signals_schema
+from factory.orchestration import charts
+from factory.orchestration.charts import chart_of
+
+SCHEMAS = {name: schema for name, schema in vars(schemas).items() if isinstance(schema, TableSchema)} | {
+    "SIGNALS": signals_schema(["line_punctuation", "words"]),
+    "ONE_OF_SOMEBODYS_OWN": TableSchema(columns(pa.field("name", pa.string())), key=("name",)),
+}
+
+
+def value(kind: pa.DataType, row: int) -> Any:
+    if pa.types.is_string(kind):
+        return '{"model": {"vocab": {"a": 0, "bc": 1}}}'
+    if pa.types.is_binary(kind):
+        return b"bytes"
+    if pa.types.is_boolean(kind):
+        return row == 0
+    if pa.types.is_timestamp(kind):
+        return datetime(2026, 1, 1, tzinfo=UTC)
+    if pa.types.is_map(kind):
+        return {}
+    if pa.types.is_list(kind):
+        return []
+    return row + 1 if pa.types.is_integer(kind) else row / 2
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", sorted(SCHEMAS))
+def test_every_table_has_a_picture(spark: SparkSession, name: str) -> None:
+    schema = SCHEMAS[name]
+    rows = [tuple(value(field.type, row) for field in schema.columns) for row in range(2)]
+    frame = spark.createDataFrame(rows, from_arrow_schema(schema.columns))
+    for given in (frame, frame.limit(0)):
+        title, _, image = chart_of(schema)(given).removesuffix(")").partition("](data:image/png;base64,")
+        assert title.removeprefix("![")
+        width, height = struct.unpack(">II", base64.b64decode(image)[16:24])
+        assert width > 300
+        assert height > 50
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """What the last chart of bars showed."""
+    last: dict[str, int] = {}
+
+    def bars(labels: list[str], values: list[int], title: str) -> str:
+        last.update(zip(labels, values, strict=True))
+        return title
+
+    monkeypatch.setattr(charts, "bars", bars)
+    return last
+
+
+@pytest.mark.spark
+def test_a_document_counts_for_every_rule_it_fails(spark: SparkSession, shown: dict[str, int]) -> None:
+    fails = [("words", 1.0, 50.0), ("stop_words", 0.0, 2.0)]
+    rows = [("a", False, fails, None), ("b", False, fails[:1], None), ("c", True, [], None)]
+    charts.rejections(spark.createDataFrame(rows, from_arrow_schema(schemas.FILTERED.columns)))
+    assert shown == {"kept": 1, "words": 2, "stop_words": 1}
+
+
+@pytest.mark.spark
+def test_counts_fall_between_powers_of_two(spark: SparkSession, shown: dict[str, int]) -> None:
+    frame = spark.createDataFrame([(0,), (1,), (2,), (3,), (1023,), (1024,)], "n long")
+    charts.powers_of_two("n", "title")(frame)
+    assert shown == {"1": 2, "2": 2, "512": 1, "1K": 1}
+
+
+@pytest.mark.spark
+def test_groups_are_counted_by_size(spark: SparkSession, shown: dict[str, int]) -> None:
+    frame = spark.createDataFrame([("x",), ("x",), ("y",), ("z",)], "component string")
+    charts.sizes("component", title="title")(frame)
+    assert shown == {"1": 2, "2": 1}
