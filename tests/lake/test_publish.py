@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -187,6 +188,64 @@ def test_a_column_may_be_added_and_none_may_go(lake: Lake, table: TableName) -> 
     assert "size" in lake.create(table, wider).schema().column_names
     with pytest.raises(ConfigurationError, match="`size`"):
         lake.create(table, COMPONENTS)
+
+
+REJECTIONS = pa.list_(pa.field("element", pa.struct([pa.field("rule", pa.string())])))
+BASE = TableSchema(
+    columns(
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("size", pa.int64()),
+        pa.field("rejections", REJECTIONS),
+    ),
+    key=("id",),
+)
+
+
+def changed(**fields: pa.DataType | pa.Field) -> TableSchema:
+    """`BASE` with fields of these types, added where they are new."""
+    declared = {field.name: field for field in BASE.columns}
+    for name, given in fields.items():
+        declared[name] = given if isinstance(given, pa.Field) else pa.field(name, given)
+    return TableSchema(pa.schema(list(declared.values())), key=("id",))
+
+
+WIDER = pa.list_(
+    pa.field("element", pa.struct([pa.field("rule", pa.string()), pa.field("value", pa.float64())]))
+)
+
+
+@pytest.mark.parametrize("wider", [changed(more=pa.int64()), changed(rejections=WIDER)])
+def test_nullable_fields_may_be_added_at_any_depth(lake: Lake, table: TableName, wider: TableSchema) -> None:
+    lake.create(table, BASE)
+    made = lake.create(table, wider)
+    assert lake.create(table, wider).schema() == made.schema()
+    with pytest.raises(ConfigurationError, match="which its declared schema lacks"):
+        lake.create(table, BASE)
+
+
+@pytest.mark.parametrize(
+    "other, words",
+    [
+        (changed(size=pa.string()), "`size` as int64, which is declared as string"),
+        (changed(size=pa.field("size", pa.int64(), nullable=False)), "may have nulls in column `size`"),
+        (changed(more=pa.field("more", pa.int64(), nullable=False)), "has no column `more`"),
+        (
+            changed(rejections=pa.list_(pa.struct([pa.field("rule", pa.int64())]))),
+            "`rejections.element.rule` as string",
+        ),
+        (
+            replace(BASE, partition_by=("partition",)),
+            "by no column, its declaration by partition",
+        ),
+    ],
+)
+def test_a_declaration_that_differs_from_its_table_is_refused(
+    lake: Lake, table: TableName, other: TableSchema, words: str
+) -> None:
+    before = lake.create(table, BASE).metadata_location
+    with pytest.raises(ConfigurationError, match=words):
+        lake.create(table, other)
+    assert lake.table(table).metadata_location == before
 
 
 def test_an_absent_table_says_how_to_make_it(lake: Lake) -> None:
