@@ -22,6 +22,8 @@ _HEADER = "# Written by the Model Factory ({digest}). Edit it freely: an edited 
 _WRITTEN = re.compile(r"# Written by the Model Factory \((\w+)\)\..*\n")
 _COMMON = """telemetry:
   enabled: false
+nux:  # the invitation to Dagster's newsletter over a new lake's first page
+  enabled: false
 run_queue:
   max_concurrent_runs: 1  # raise it on servers, where runs may write different tables at once
 run_launcher:
