@@ -52,3 +52,9 @@ class NotFound(FactoryError):
     """A document, blend, step or other named thing does not exist."""
 
     exit_code = 8
+
+
+class SourceChanged(FactoryError):
+    """A registered file, whose rows a table reads where they lie, changed or vanished since; it is named."""
+
+    exit_code = 10

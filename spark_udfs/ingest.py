@@ -28,6 +28,7 @@ WORK = pa.schema(
         ("repository", pa.string()),
         ("revision", pa.string()),
         ("licence", pa.string()),
+        ("language", pa.string()),
         ("metadata", pa.map_(pa.string(), pa.string())),
         ("root", pa.binary()),
         ("names", pa.list_(pa.binary())),
@@ -47,6 +48,7 @@ def _rows(work: Iterable[pa.RecordBatch], fields: Fields) -> Iterator[Row]:
         "topics": topics_file,
         "jsonl": partial(jsonl_file, fields=fields),
         "parquet": partial(parquet_file, fields=fields),
+        "registered": partial(parquet_file, fields=fields, registered=True),
         "archive": archive_file,
     }
     for batch in work:
@@ -56,6 +58,7 @@ def _rows(work: Iterable[pa.RecordBatch], fields: Fields) -> Iterator[Row]:
                 repository=item["repository"],
                 revision=item["revision"],
                 licence=item["licence"],
+                language=item["language"],
                 metadata=dict(item["metadata"] or ()),
             )
             read = readers[item["format"]]

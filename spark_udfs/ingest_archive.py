@@ -39,7 +39,7 @@ _BROKEN = (
 _ENCRYPTED, _UTF8 = 0x1, 0x800  # flags of a zip member
 _TAR_BLOCK = 512  # a tar archive ends with blocks of zeros
 NESTED = (*ZIP_EXTENSIONS, ".tar", ".tgz", ".7z", ".rar", *(f".tar{of}" for of in COMPRESSIONS))
-# A zip's directory is held whole, at about a kilobyte a member, which takes 46 bytes and its name in the file.
+# A zip's directory is held whole, at about a kilobyte a member; in the file that is 46 bytes and its name.
 MAX_ZIP_DIRECTORY_BYTES = 64 << 20
 _ZIP_TAIL = (1 << 16) + 1024  # the end record, its comment, and the records of 64 bits before it
 

@@ -89,7 +89,8 @@ def line_row(origin: Origin, fields: Fields, path: str, line: Line) -> Row:
             raise BadRecord(
                 "too_long", f"The line has {line.n_bytes:,} bytes, the limit is {fields.max_bytes:,}."
             )
-        return record(origin, fields, key, parsed(line.data), place)
+        made = record(origin, fields, key, parsed(line.data), place)
+        return {**made, "file": path, "row": line.number, "place": place}
     except BadRecord as bad:
         return rejection(origin, key, BadRecord(bad.reason, bad.detail, place), line.n_bytes, line.data)
 

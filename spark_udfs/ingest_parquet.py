@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factory.lake.registered import Place, location
 from spark_udfs.ingest_files import Input, bad_read, decode_utf8, opened
 from spark_udfs.ingest_records import Fields, record
 from spark_udfs.ingest_rows import BATCH_BYTES, BATCH_ROWS, BadRecord, Origin, Row, rejection
@@ -22,12 +23,19 @@ BUFFER_BYTES = 1 << 20  # of a column chunk held at a time
 _UNREADABLE = (OSError, pa.ArrowException, ValueError)  # what pyarrow raises for bytes that are no Parquet
 
 
-def parquet_file(source: Input, fields: Fields) -> Iterator[Row]:
-    """One row a row of the file, and one more for the file or for each row group that breaks."""
+def parquet_file(source: Input, fields: Fields, *, registered: bool = False) -> Iterator[Row]:
+    """One row a row of the file, and one more for the file or for each row group that breaks.
+
+    Documents of a `registered` file say where their text lies.
+    """
     n_bytes = 0
     try:
         with opened(source) as file:
-            n_bytes = os.fstat(file.fileno()).st_size
+            facts = os.fstat(file.fileno())
+            n_bytes = facts.st_size
+            text_at = None
+            if registered:
+                text_at = Place(location(source.path), fields.text, -1, n_bytes, facts.st_mtime_ns)
             try:
                 parquet = pq.ParquetFile(
                     file, buffer_size=BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True
@@ -37,7 +45,10 @@ def parquet_file(source: Input, fields: Fields) -> Iterator[Row]:
             names = _columns(parquet.schema_arrow, fields)
             first = 0
             for group in range(parquet.num_row_groups):
-                yield from _row_group(source, fields, parquet, group, names, first)
+                for row, made in _row_group(source, fields, parquet, group, names, first):
+                    if text_at is not None and "reason" not in made:
+                        made["text_at"] = text_at._replace(row=row)._asdict()
+                    yield made
                 first += parquet.metadata.row_group(group).num_rows
             if not first:
                 raise BadRecord("empty", "The file holds no row.", "row 0")
@@ -71,7 +82,7 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 def _row_group(
     source: Input, fields: Fields, parquet: pq.ParquetFile, group: int, names: list[str], first: int
-) -> Iterator[Row]:
+) -> Iterator[tuple[int, Row]]:
     facts = parquet.metadata.row_group(group)
     end = first + facts.num_rows
     row_bytes = max(1, facts.total_byte_size // max(1, facts.num_rows))
@@ -80,16 +91,19 @@ def _row_group(
     try:
         for batch in parquet.iter_batches(batch_rows, row_groups=[group], columns=names, use_threads=False):
             for values in _values(batch):
-                yield _row(source.origin, fields, source.key, row, values)
+                yield row, _row(source.origin, fields, source.key, row, values)
                 row += 1
     except _UNREADABLE as error:
         broken = _broken(error)
         detail = f"Rows {row} to {end - 1}: {broken.detail}"
-        yield rejection(
-            source.origin,
-            f"{source.key}:{row}",
-            BadRecord(broken.reason, detail, f"row {row}"),
-            facts.total_byte_size,
+        yield (
+            row,
+            rejection(
+                source.origin,
+                f"{source.key}:{row}",
+                BadRecord(broken.reason, detail, f"row {row}"),
+                facts.total_byte_size,
+            ),
         )
 
 
@@ -112,7 +126,7 @@ def _row(origin: Origin, fields: Fields, path: str, row: int, scalars: dict[str,
     text = scalars[fields.text].as_py() or b""
     try:
         values = {name: _value(name, scalar) for name, scalar in scalars.items()}
-        return record(origin, fields, key, values, place)
+        return {**record(origin, fields, key, values, place), "file": path, "row": row, "place": place}
     except BadRecord as bad:
         return rejection(origin, key, BadRecord(bad.reason, bad.detail, place), len(text), text)
 

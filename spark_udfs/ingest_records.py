@@ -116,7 +116,7 @@ def record(origin: Origin, fields: Fields, key: str, values: Mapping[str, Any], 
         raise BadRecord(
             "text_not_a_string", f"Field `{fields.text}` holds {type(text).__name__}, not text.", place
         )
-    columns: dict[str, Any] = {"language": fields.language}
+    columns: dict[str, Any] = {"language": fields.language or origin.language}
     metadata: dict[str, str] = {}
     for name in fields.metadata:
         if values.get(name) is not None:

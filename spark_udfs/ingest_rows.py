@@ -7,23 +7,28 @@ raised where it is found and turned into a row where the record ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
 from factory.lake.identity import content_hash, doc_id
-from factory.lake.schemas import RAW, REJECTED
+from factory.lake.schemas import RAW, REJECTED, TEXT_AT
 from spark_udfs.ingest_languages import CODE
 
 Row = dict[str, Any]
 
-# Columns of either table; all may be null, for a row belongs to one of the two.
+# Columns of either table; all may be null, for a row belongs to one of the two. Beside them, for records
+# that stand in a file of many: the file's path below its root, the line (from 1) or row (from 0), and where
+# the text lies if the file is registered.
 SCAN = pa.schema(
     [
         *(f.with_nullable(True) for f in RAW.columns),
         *(f.with_nullable(True) for f in REJECTED.columns if f.name not in RAW.columns.names),
+        pa.field("file", pa.string()),
+        pa.field("row", pa.int64()),
+        TEXT_AT,
     ]
 )
 
@@ -41,6 +46,7 @@ class Origin:
     revision: str | None = None
     licence: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
+    language: str | None = None  # of records that name none
 
 
 class BadRecord(Exception):
@@ -101,6 +107,29 @@ def rejection(origin: Origin, key: str, bad: BadRecord, n_bytes: int, data: byte
         "n_bytes": n_bytes,
         "sample": data[:SAMPLE_BYTES],
     }
+
+
+def key_taken(repeated: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rejected records for documents whose key an earlier record has; `first` says where that one stands.
+
+    Each is named as a record without a key is, since its own key names the earlier one.
+    """
+    for batch in repeated:
+        rows = [
+            rejection(
+                Origin(row["source"]),
+                f"{row['file']}:{row['row']}",
+                BadRecord(
+                    "key_taken",
+                    f"The key `{row['key']}` is that of {row['first']['place']} of `{row['first']['file']}`.",
+                    row["place"],
+                ),
+                row["n_bytes"],
+                (row["text"] or "")[:SAMPLE_BYTES].encode(),
+            )
+            for row in batch.to_pylist()
+        ]
+        yield pa.RecordBatch.from_pylist(rows, schema=REJECTED.columns)
 
 
 def in_batches(rows: Iterator[Row]) -> Iterator[pa.RecordBatch]:

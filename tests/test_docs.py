@@ -169,7 +169,7 @@ def test_every_exit_code_is_listed_with_its_class() -> None:
     listed = section(ROOT / "ARCHITECTURE.md", "Errors and exit codes")
     base = errors.FactoryError
     found = [it for it in vars(errors).values() if isinstance(it, type) and issubclass(it, base)]
-    classes: list[type[errors.FactoryError]] = [*found, EndOfData]
+    classes: list[type[errors.FactoryError]] = sorted([*found, EndOfData], key=lambda it: it.exit_code)
     expected = [f"| {it.exit_code} | `{it.__name__}` |" for it in classes]
     assert re.findall(r"^(\| \d+ \| `\w+` \|)", listed, re.MULTILINE) == expected
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from factory.ingest.readers import Ingested
 from factory.lake.schemas import RAW, REJECTED
-from factory.orchestration.publication import Tables
 from factory.orchestration.refine import Round, dedup_group, refine
 from factory.orchestration.table_asset import table_asset
 from factory.settings import settings
@@ -18,10 +18,9 @@ GROUP = "code"
     beside={"rejected": REJECTED},
     config={"share": settings().installation_share},
 )
-def python_code(context, ingests) -> Tables:  # type: ignore[no-untyped-def]
+def python_code(context, ingests) -> Ingested:  # type: ignore[no-untyped-def]
     """Every Python file of the installation, each distribution a repository with version and licence."""
-    found = ingests.installation_code(settings().installation_share)
-    return Tables(found.documents, {"rejected": found.rejected}, release=found.release)
+    return ingests.installation_code(settings().installation_share)
 
 
 DUPLICATES = dedup_group("code", ["python_code"], kind="code")

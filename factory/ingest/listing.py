@@ -20,7 +20,7 @@ from spark_udfs.ingest import WORK
 from spark_udfs.ingest_rows import Origin
 
 NAMES_AN_ITEM = 64  # text files; a file of many records is an item of its own
-UNWANTED = ("**/.git/**", "**/__pycache__/**")
+UNWANTED = ("**/.git/**", "**/.git", "**/__pycache__/**")
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,11 @@ def files_below(
             break
     for error in refused:
         yield os.path.relpath(os.fsencode(error.filename), top)
+
+
+def matches(path: str, glob: str) -> bool:
+    """Whether a path matches one pattern of the kind `files_below` takes."""
+    return _pattern([glob]).fullmatch(os.fsencode(path)) is not None
 
 
 _WILDCARDS = re.compile(r"\*\*/|\*\*|\*|\?")

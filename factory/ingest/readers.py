@@ -6,28 +6,38 @@ every file; `Ingested.release`, or `Ingests.release` for all of a run, lets it g
 
 Invariant: every input (a file, a line, a row, a topic) is in exactly one of the two, and neither holds
 an absolute path.
+
+Parquet files that are fit for it are registered (`factory.lake.registration`): `Ingested.registered` has
+the documents without text, each with the place of its text, for an asset that takes what was read as it is.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.errors import ConfigurationError
+from factory.ingest.hugging_face import card_of, numbered_split
 from factory.ingest.installation import PROSE_REACH, code_work, prose_work, repositories
+from factory.ingest.licences import licence_of
 from factory.ingest.listing import NAMES_AN_ITEM, UNWANTED, Work, as_table, files_below, in_items
-from factory.lake.schemas import RAW, REJECTED
+from factory.lake.registered import SCHEME
+from factory.lake.registration import Candidates
+from factory.lake.schemas import RAW, REJECTED, TEXT_AT
+from factory.settings import CATALOG_NAME
 from spark_udfs.ingest import WORK, read_work
+from spark_udfs.ingest_files import key_of
 from spark_udfs.ingest_records import Fields
-from spark_udfs.ingest_rows import SCAN, Origin
+from spark_udfs.ingest_rows import SCAN, Origin, key_taken
 
 TASKS_A_CORE = 4  # more tasks than cores: items differ in size
 JSONL_FILES = ("**/*.jsonl", "**/*.jsonl.gz", "**/*.jsonl.zst")
@@ -43,16 +53,31 @@ __all__ = ["Fields", "Ingested", "Ingests"]
 
 
 @dataclass(frozen=True)
+class Registered:
+    """Documents whose text stays in Parquet `files`, which have `columns`.
+
+    `rows` have no text; they say where it lies.
+    """
+
+    rows: DataFrame
+    files: Sequence[str]
+    columns: pa.Schema
+
+
+@dataclass(frozen=True)
 class Ingested:
     """The documents of an input (`RAW`) and its rejected records (`REJECTED`), from one persisted `scan`.
 
-    `empty` says that there was no file to read.
+    `empty` says that there was no file to read. `registered` is what to write instead of `documents` where
+    files can stay as they lie, `rewritten` says of each Parquet file that cannot why.
     """
 
     documents: DataFrame
     rejected: DataFrame
     scan: DataFrame
     empty: bool = False
+    registered: Registered | None = None
+    rewritten: Mapping[str, str] = field(default_factory=dict)
 
     def release(self) -> None:
         """Let go of what was read; using the DataFrames afterwards reads the input again."""
@@ -64,6 +89,7 @@ class Ingests:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
+        self._warehouse = spark.conf.get(f"spark.sql.catalog.{CATALOG_NAME}.warehouse", "")
         self._read: list[Ingested] = []
 
     def files(
@@ -100,13 +126,16 @@ class Ingests:
     ) -> Ingested:
         """Each folder in the folders `paths` as a repository of its name, its files as `files` reads them.
 
-        What lies beside the repositories, files and links, is read as the folder's own, of no repository.
+        Without `licence` each has the one it declares, or that its licence files are recognised as. What
+        lies beside the repositories, files and links, is read as the folder's own, of no repository.
         """
         origin = Origin("", None, revision, licence, dict(metadata or {}))
         trees: list[Tree] = []
         for holder in _folders(paths):
             found = [path for path in sorted(holder.iterdir()) if path.is_dir() and not path.is_symlink()]
-            trees += [Tree(path, replace(_named(origin, path), repository=path.name)) for path in found]
+            for path in found:
+                licensed = replace(_named(origin, path), licence=licence or licence_of(path))
+                trees.append(Tree(path, replace(licensed, repository=path.name)))
             trees.append(Tree(holder, _named(origin, holder), deep=False))
         return self._ingest(_files_in(trees, include, exclude))
 
@@ -121,8 +150,10 @@ class Ingests:
         """Each line of `.jsonl`, `.jsonl.gz` and `.jsonl.zst` files as a document.
 
         `paths` are files, or folders that are searched; `fields` says which field of a record is what. A
-        record without a key of its own is `file:line`. `source` is by default the name of the path given.
-        A line that is too long is rejected without being held.
+        record without a key of its own is `file:line`; of several with one key the first is the document.
+        `source` is by default the name of the path given. A folder with the card of a Hugging Face dataset
+        takes name, licence and language from it where they are not given. A line that is too long is
+        rejected without being held.
         """
         origin = Origin(source or "", licence=licence)
         return self._ingest(_files_of("jsonl", paths, JSONL_FILES, origin), fields)
@@ -137,10 +168,13 @@ class Ingests:
     ) -> Ingested:
         """Each row of Parquet files as a document; the arguments are those of `jsonl`, a key is `file:row`.
 
-        A file that cannot be read is one rejected record, a row group that breaks likewise.
+        A file that cannot be read is one rejected record, a row group that breaks likewise. Files that
+        Iceberg can take as they lie are registered and not rewritten.
         """
         origin = Origin(source or "", licence=licence)
-        return self._ingest(_files_of("parquet", paths, PARQUET_FILES, origin), fields)
+        candidates = Candidates((fields or Fields()).text)
+        work = _files_of("parquet", paths, PARQUET_FILES, origin)
+        return self._ingest(list(self._registering(work, candidates)), fields, candidates)
 
     def archive(
         self,
@@ -179,7 +213,22 @@ class Ingests:
             ingested.release()
         self._read.clear()
 
-    def _ingest(self, work: Iterable[Work], fields: Fields | None = None) -> Ingested:
+    def _registering(self, work: Iterable[Work], candidates: Candidates) -> Iterator[Work]:
+        """The items with the format `registered` where the file is fit."""
+        reachable = self._warehouse.startswith(SCHEME)
+        for item in work:
+            [name] = item.names
+            if not reachable:
+                candidates.refused[key_of(os.fsdecode(name))] = (
+                    f"the warehouse {self._warehouse} is on other storage than this file"
+                )
+            elif candidates.offer(item.root + b"/" + name, key_of(os.fsdecode(name))):
+                item = replace(item, format="registered")
+            yield item
+
+    def _ingest(
+        self, work: Iterable[Work], fields: Fields | None = None, candidates: Candidates | None = None
+    ) -> Ingested:
         listed = as_table(work)
         tasks = max(1, min(listed.num_rows, TASKS_A_CORE * self._spark.sparkContext.defaultParallelism))
         scan = (
@@ -188,14 +237,41 @@ class Ingests:
             .mapInArrow(partial(read_work, fields=fields or Fields()), from_arrow_schema(SCAN))
             .persist(StorageLevel.MEMORY_AND_DISK)
         )
+        documents = scan.where(F.col("reason").isNull())
+        rejected = scan.where(F.col("reason").isNotNull()).select(REJECTED.names)
+        if fields is not None and fields.key is not None:
+            documents, taken = _first_of_each_key(documents)
+            rejected = rejected.unionByName(taken)
+        registered = None
+        if candidates is not None and candidates.files:
+            text = F.when(F.col(TEXT_AT.name).isNull(), F.col("text"))
+            rows = documents.withColumn("text", text).select(*RAW.names, TEXT_AT.name)
+            registered = Registered(rows, candidates.files, candidates.columns)
         ingested = Ingested(
-            documents=scan.where(F.col("reason").isNull()).select(RAW.names),
-            rejected=scan.where(F.col("reason").isNotNull()).select(REJECTED.names),
+            documents=documents.select(RAW.names),
+            rejected=rejected,
             scan=scan,
             empty=listed.num_rows == 0,
+            registered=registered,
+            rewritten=candidates.refused if candidates is not None else {},
         )
         self._read.append(ingested)
         return ingested
+
+
+def _first_of_each_key(documents: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """The first documents of each key, by file, then place, and the others as rejected records."""
+    at = F.struct("file", "row", "place")
+    repeated = (
+        documents.groupBy("doc_id").agg(F.min(at).alias("first"), F.count("*").alias("n")).where("n > 1")
+    )
+    # Broadcast, so that documents stay in the order of their files; only repeated keys travel.
+    marked = documents.join(F.broadcast(repeated.select("doc_id", "first")), "doc_id", "left")
+    is_first = F.col("first").isNull() | (F.col("first") == at)
+    later = marked.where(~is_first).select(
+        "source", "key", "text", "n_bytes", "file", "row", "place", "first"
+    )
+    return marked.where(is_first), later.mapInArrow(key_taken, from_arrow_schema(REJECTED.columns))
 
 
 def _folders(paths: Paths) -> list[Path]:
@@ -251,10 +327,22 @@ def _files_of(format: str, paths: Paths, patterns: Sequence[str], origin: Origin
     for path in dict.fromkeys(Path(it).resolve() for it in given):
         if not path.exists():
             raise ConfigurationError(f"`{path}` does not exist. Name a file, or a folder that holds some.")
-        named = _named(origin, path)
         root = path if path.is_dir() else path.parent
+        card = card_of(path) if path.is_dir() and format != "archive" else None
+        named = _named(origin, path)
+        if card is not None:
+            named = replace(
+                named,
+                source=origin.source or card.name or named.source,
+                licence=origin.licence or card.licence,
+                language=card.language,
+            )
         names = files_below(root, patterns, UNWANTED) if path.is_dir() else [os.fsencode(path.name)]
         for item in in_items(format, named, root, names, 1):
+            shown = os.fsdecode(item.names[0])
+            split = card.split_of(shown) if card is not None else numbered_split(shown)
+            if split:
+                item = replace(item, origin=replace(named, metadata={**named.metadata, "split": split}))
             other = holder.setdefault((named.source, item.names[0]), path)
             if other != path:
                 shared = os.fsdecode(item.names[0])

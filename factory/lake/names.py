@@ -128,7 +128,7 @@ def variant(of: str, name: str) -> str:
 
 def variants(tables: Iterable[TableName], of: str) -> list[str]:
     """The variants of dataset `of` whose verdicts are among `tables`, sorted."""
-    found = (it.name for it in tables if it.namespace == "filtered" and not _ROUND.search(it.name))
+    found = (it.name for it in tables if it.namespace == "filtered" and not is_in_round(it.name))
     return sorted(name for name in found if name.startswith(f"{of}{VARIANT}"))
 
 
@@ -142,6 +142,11 @@ def in_round(dataset: str, number: int, of: int) -> str:
     return dataset if number == of else f"{dataset}_r{number}"
 
 
+def is_in_round(name: str) -> bool:
+    """Whether a table of this name belongs to a round before the last."""
+    return _ROUND.search(name) is not None
+
+
 def raw(dataset: str) -> TableName:
     """The documents of a dataset; a variant has those of the dataset it is of."""
     return TableName("raw", base(dataset))
@@ -150,6 +155,10 @@ def raw(dataset: str) -> TableName:
 def rejected(dataset: str) -> TableName:
     """The bad records of a dataset; a variant has those of the dataset it is of."""
     return TableName("raw", f"{base(dataset)}_rejected")
+
+
+def registered(dataset: str) -> TableName:
+    return TableName("registered", dataset)
 
 
 def signals(dataset: str) -> TableName:

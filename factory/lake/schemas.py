@@ -8,7 +8,7 @@ Iceberg schema is not branched.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -74,6 +74,26 @@ _DOCUMENT = (
 )
 
 RAW = TableSchema(columns(*_DOCUMENT), key=("doc_id",))
+
+# A further column of a raw table some of whose texts lie in somebody's own Parquet files; readers fill in
+# the text and leave the column out, so that such a table is to them what it would be if rewritten.
+TEXT_AT = pa.field(
+    "text_at",
+    pa.struct(
+        [
+            pa.field("file", pa.string()),  # as the registered table names it
+            pa.field("column", pa.string()),
+            pa.field("row", pa.int64()),  # from 0
+            pa.field("file_bytes", pa.int64()),  # size and time of the file when it was registered
+            pa.field("modified_ns", pa.int64()),
+        ]
+    ),
+)
+
+
+def thin(schema: TableSchema) -> TableSchema:
+    """`schema` of documents with the column `text_at`."""
+    return replace(schema, columns=schema.columns.append(TEXT_AT))
 
 REJECTED = TableSchema(
     columns(

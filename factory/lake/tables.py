@@ -23,7 +23,8 @@ from factory.lake.catalog import open_catalog
 from factory.lake.fingerprint import Fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import STAGE_OF_NAMESPACE, TableName
-from factory.lake.schemas import TableSchema
+from factory.lake.registered import filled
+from factory.lake.schemas import TEXT_AT, TableSchema
 from factory.settings import Settings
 
 _PROPERTIES = {
@@ -189,10 +190,11 @@ class Lake:
     ) -> pa.Table:
         """Rows of a published snapshot (the newest by default) as an Arrow table."""
         at = self.published(name).snapshot_id if snapshot_id is None else snapshot_id
-        scan = self.table(name).scan(
-            row_filter=where, selected_fields=tuple(columns), snapshot_id=at, limit=limit
-        )
-        return scan.to_arrow()
+        selected = tuple(columns)
+        if "text" in selected and TEXT_AT.name in self.table(name).schema().column_names:
+            selected += (TEXT_AT.name,)
+        scan = self.table(name).scan(row_filter=where, selected_fields=selected, snapshot_id=at, limit=limit)
+        return filled(scan.to_arrow())
 
 
 def _published(name: TableName, snapshot: Snapshot) -> Published:

@@ -167,7 +167,7 @@ def _source(located: LocatedYaml, number: int, entry: Dataset) -> dg.AssetsDefin
                     place, f"there is no file to read as {entry.format} there. Name another path."
                 )
             )
-        return Tables(found.documents, {"rejected": found.rejected}, release=found.release)
+        return Tables.of(found)
 
     return documents
 

@@ -72,6 +72,7 @@ def test_every_name_is_in_exactly_one_item() -> None:
         "repository": None,
         "revision": None,
         "licence": None,
+        "language": None,
         "metadata": [("a", "b")],
         "root": b"/x",
         "names": [b"6"],

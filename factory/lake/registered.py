@@ -1,0 +1,175 @@
+"""Texts that stay in somebody's own Parquet files: registered as an Iceberg table, read where they lie.
+
+    registered.<dataset>      every column of the files, as they are     (files added, nothing copied)
+    raw.<dataset>             ids and hashes; instead of a text its place, `text_at`
+        text_at               file, column, row ----------------------> the text
+
+A place also holds the size and the time of the file as they were when it was registered, so that a file
+that changed since is told and never read for what it was. Readers of raw tables (`Lake.read`,
+`factory.lake_spark.read`) fill in the text and leave the place out. `factory.lake.registration` makes the
+registered table.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from factory.errors import SourceChanged
+from factory.lake.schemas import TEXT_AT
+
+SCHEME = "file://"
+_BATCH_ROWS, _BATCH_BYTES = 1024, 8 << 20  # of a column read at once
+_PIECE_BYTES = 64 << 20  # of texts handed over at once
+_MARK = "\ufeff".encode()  # a byte order mark is no text
+
+
+class Place(NamedTuple):
+    """Where a text lies: the fields of `TEXT_AT`."""
+
+    file: str
+    column: str
+    row: int
+    file_bytes: int
+    modified_ns: int
+
+
+def location(path: str | bytes) -> str:
+    """The location of a file as tables name it."""
+    return SCHEME + os.fsdecode(path)
+
+
+def filled(rows: pa.Table) -> pa.Table:
+    """Rows of a raw table with their texts filled in and without the column `text_at`."""
+    if TEXT_AT.name not in rows.column_names:
+        return rows
+    if "text" in rows.column_names:
+        read = pa.chunked_array(
+            list(Texts().read(rows[TEXT_AT.name].combine_chunks().to_pylist())), pa.string()
+        )
+        text = pc.coalesce(rows["text"], read.cast(rows["text"].type))
+        rows = rows.set_column(rows.column_names.index("text"), rows.schema.field("text"), text)
+    return rows.drop_columns([TEXT_AT.name])
+
+
+class Texts:
+    """Reads texts by their places. Places in the order of files and rows cost one pass over the column."""
+
+    def __init__(self) -> None:
+        self._open: _Column | None = None
+
+    def read(self, places: Sequence[Mapping[str, Any] | None]) -> Iterator[pa.Array]:
+        """The texts at `places`, null where there is none, as arrays of bounded size one after the other.
+
+        Raises SourceChanged for a file that is not as it was when it was registered.
+        """
+        by_file: dict[tuple[str, str, int, int], list[tuple[int, int]]] = defaultdict(list)
+        for index, place in enumerate(places):
+            if place is not None:
+                at = Place(**place)
+                by_file[(at.file, at.column, at.file_bytes, at.modified_ns)].append((at.row, index))
+        taken: list[pa.Array] = []
+        order: list[int | None] = [None] * len(places)
+        read = 0
+        for key in sorted(by_file):
+            wanted = sorted(by_file[key])
+            if self._open is None or self._open.key != key:
+                self._open = _Column(key)
+            taken += self._open.take([row for row, _ in wanted])
+            for _, index in wanted:
+                order[index], read = read, read + 1
+        texts = pa.concat_arrays(taken) if taken else pa.array([], pa.large_binary())
+        yield from _pieces(texts.take(pa.array(order, pa.int64())))
+
+
+def _pieces(texts: pa.Array) -> Iterator[pa.Array]:
+    if texts.nbytes > _PIECE_BYTES and len(texts) > 1:
+        yield from _pieces(texts[: len(texts) // 2])
+        yield from _pieces(texts[len(texts) // 2 :])
+    else:
+        marked = pc.starts_with(texts, _MARK)
+        plain = (
+            pc.if_else(marked, pc.binary_slice(texts, len(_MARK)), texts) if pc.any(marked).as_py() else texts
+        )
+        yield plain.cast(pa.binary()).cast(pa.string())
+
+
+class _Column:
+    """One column of a file, read forwards from wherever it is; a row before that starts its group again."""
+
+    def __init__(self, key: tuple[str, str, int, int]) -> None:
+        self.key = key
+        self._file, self._name, *_ = key
+        self._require_unchanged()
+        try:
+            self._parquet = pq.ParquetFile(self._file.removeprefix(SCHEME), pre_buffer=False)
+        except (OSError, pa.ArrowException) as error:
+            raise self._unreadable(error) from None
+        facts = self._parquet.metadata
+        groups = [facts.row_group(number) for number in range(facts.num_row_groups)]
+        self._ends = list(accumulate(group.num_rows for group in groups))
+        self._group, self._first, self._held = -1, 0, pa.array([], pa.large_binary())
+        self._batches: Iterator[pa.RecordBatch] = iter(())
+
+    def take(self, rows: Sequence[int]) -> list[pa.Array]:
+        """The values of ascending `rows`, as arrays one after the other."""
+        found: list[pa.Array] = []
+        at = 0
+        try:
+            while at < len(rows):
+                self._advance(rows[at])
+                end = self._first + len(self._held)
+                upto = next((n for n in range(at, len(rows)) if rows[n] >= end), len(rows))
+                found.append(self._held.take(pa.array([row - self._first for row in rows[at:upto]])))
+                at = upto
+        except (OSError, pa.ArrowException) as error:
+            raise self._unreadable(error) from None
+        self._require_unchanged()
+        return found
+
+    def _advance(self, row: int) -> None:
+        """Hold the batch that has `row`."""
+        group = bisect_right(self._ends, row)
+        if group != self._group or row < self._first:
+            facts = self._parquet.metadata.row_group(group)
+            row_bytes = max(1, facts.total_byte_size // max(1, facts.num_rows))
+            size = max(1, min(_BATCH_ROWS, _BATCH_BYTES // row_bytes))
+            self._batches = self._parquet.iter_batches(
+                size, row_groups=[group], columns=[self._name], use_threads=False
+            )
+            self._group, self._first = group, self._ends[group] - facts.num_rows
+            self._held = pa.array([], pa.large_binary())
+        while row >= self._first + len(self._held):
+            self._first += len(self._held)
+            self._held = next(self._batches).column(0).cast(pa.large_binary())
+
+    def _require_unchanged(self) -> None:
+        file, _, n_bytes, modified_ns = self.key
+        try:
+            now = Path(file.removeprefix(SCHEME)).lstat()
+        except OSError as error:
+            raise self._unreadable(error) from None
+        if (now.st_size, now.st_mtime_ns) != (n_bytes, modified_ns):
+            raise SourceChanged(
+                f"The file {file.removeprefix(SCHEME)} changed since its rows were registered "
+                f"(it had {n_bytes:,} bytes and has {now.st_size:,}, or was written again). {_REMEDY}"
+            )
+
+    def _unreadable(self, error: Exception) -> SourceChanged:
+        cause = getattr(error, "strerror", None) or " ".join(str(error).split())
+        return SourceChanged(
+            f"The file {self._file.removeprefix(SCHEME)}, whose rows are registered, "
+            f"cannot be read ({cause}). {_REMEDY}"
+        )
+
+
+_REMEDY = "Put it back as it was, or materialize the raw table that reads it again."

@@ -1,0 +1,88 @@
+"""A dataset's card gives defaults, its files' names their split."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from factory.errors import ConfigurationError
+from factory.ingest.hugging_face import Card, card_of, numbered_split
+
+CARD = """---
+license: other
+license_name: llama-community
+language:
+  - en
+  - de
+pretty_name: " Small Talk "
+configs:
+- config_name: default
+  data_files:
+  - split: train
+    path: "data/part-*.parquet"
+  - split: held_out
+    path: ["other/*.parquet", "more/**"]
+- config_name: odd
+  data_files: "x.parquet"
+---
+# Read me
+license: mit
+"""
+
+
+def test_a_card_says_name_licence_language_and_splits(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text(CARD)
+    card = card_of(tmp_path)
+    assert card == Card(
+        name="Small Talk",
+        licence="llama-community",
+        language=None,  # of two, no document says which is its own
+        splits=(("train", "data/part-*.parquet"), ("held_out", "other/*.parquet"), ("held_out", "more/**")),
+    )
+    assert card.split_of("data/part-7.parquet") == "train"
+    assert card.split_of("more/deep/x.parquet") == "held_out"
+    assert card.split_of("x.parquet") is None
+
+
+@pytest.mark.parametrize(
+    "path, split",
+    [
+        ("data/train-00000-of-00012.parquet", "train"),
+        ("data/train_sft-00000-of-00001-9f3a61.parquet", "train_sft"),
+        ("validation/0000.parquet", "validation"),
+        ("x-dev.jsonl", "validation"),
+        ("eval.jsonl.gz", "test"),
+        ("latest.jsonl", None),
+        ("trained.parquet", None),
+    ],
+)
+def test_a_files_name_says_its_split(path: str, split: str | None) -> None:
+    assert Card().split_of(path) == split
+
+
+def test_without_a_card_only_a_numbered_name_says_a_split() -> None:
+    assert numbered_split("a/train-00000-of-00012.parquet") == "train"
+    assert numbered_split("a/train.parquet") is None
+
+
+@pytest.mark.parametrize(
+    "text", [None, "# No YAML\n", "---\nA line above a rule.\n", "---\n- a list\n---\n", ""]
+)
+def test_a_readme_that_is_no_card_says_nothing(tmp_path: Path, text: str | None) -> None:
+    if text is not None:
+        (tmp_path / "README.md").write_text(text)
+    assert card_of(tmp_path) is None
+
+
+def test_values_of_another_shape_say_nothing(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text(
+        "---\nlicense: [mit, apache-2.0]\nlanguage: 7\nconfigs: {a: b}\n---\n"
+    )
+    assert card_of(tmp_path) == Card()
+
+
+def test_a_card_that_is_no_yaml_is_told_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("---\nlicense: mit\nlanguage: [en\n---\n")
+    with pytest.raises(ConfigurationError, match=r"README\.md, line 4 is no YAML: .*\. Mend what stands"):
+        card_of(tmp_path)

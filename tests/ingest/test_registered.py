@@ -1,0 +1,250 @@
+"""Parquet files that stay where they lie: the same table to every reader, and never touched."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors.exceptions.captured import CapturedException
+from pyspark.sql import DataFrame, SparkSession
+
+from factory.cli.clean import clean
+from factory.cli.tables import sample
+from factory.errors import SourceChanged
+from factory.ingest.readers import Fields, Ingested
+from factory.lake.names import raw, registered
+from factory.lake.schemas import RAW, REJECTED
+from factory.lake.tables import Lake
+from factory.lake_spark.read import read_at
+from factory.orchestration.publication import Tables
+from factory.orchestration.resources import resources
+from factory.orchestration.table_asset import table_asset
+from factory.settings import Settings
+
+pytestmark = pytest.mark.spark
+
+CARD = """---
+license: cc-by-4.0
+language: [en]
+pretty_name: Small Talk
+---
+# A card
+"""
+
+
+def hashes(row: int) -> str:
+    """A text that does not compress, the same for the same row."""
+    return random.Random(row).randbytes(400).hex()
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Path:
+    """A dataset in the layout of the Hugging Face Hub: a card, two files of train, one of test."""
+    (tmp_path / "hub" / "data").mkdir(parents=True)
+    (tmp_path / "hub" / "README.md").write_text(CARD)
+    for name, first, n in (
+        ("train-00000-of-00002", 0, 50),
+        ("train-00001-of-00002", 50, 30),
+        ("test-00000-of-00001", 80, 10),
+    ):
+        rows = range(first, first + n)
+        table = pa.table(
+            {
+                "id": [f"id{row % 85}" for row in rows],  # the last five repeat the first five
+                "text": [
+                    None if row == 7 else "" if row == 8 else f"\ufeffText {row}, é. {hashes(row)}"
+                    for row in rows
+                ],
+                "about": [{"words": row} for row in rows],
+            }
+        )
+        pq.write_table(table, tmp_path / "hub" / "data" / f"{name}.parquet", row_group_size=16)
+    return tmp_path / "hub"
+
+
+def materialize(
+    settings: Settings, name: str, read: Callable[[Any], Ingested | Tables]
+) -> dg.ExecuteInProcessResult:
+    @table_asset(namespace="raw", name=name, group_name="test", schema=RAW, beside={"rejected": REJECTED})
+    def documents(context, ingests) -> Ingested:  # type: ignore[no-untyped-def]
+        return read(ingests)  # type: ignore[return-value]
+
+    return dg.materialize(
+        [documents],
+        resources=resources(settings),
+        raise_on_error=False,
+        run_config={"loggers": {"console": {"config": {"log_level": "ERROR"}}}},
+    )
+
+
+def state(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """What the files below a folder hold and when they were written."""
+    return {
+        str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def content(settings: Settings, name: str) -> str:
+    return Lake(settings).published(raw(name)).lineage.content
+
+
+def texts(frame: DataFrame) -> dict[str, str]:
+    return {row.key: row.text for row in frame.select("key", "text").collect()}
+
+
+FIELDS = Fields(key="id", metadata=("about",))
+
+
+def test_a_registered_dataset_is_to_every_reader_what_a_rewritten_one_is(
+    spark: SparkSession, lake_settings: Settings, unique: str, hub: Path
+) -> None:
+    before = state(hub)
+    lake, rewritten = Lake(lake_settings), f"{unique}_rewritten"
+    assert materialize(lake_settings, unique, lambda ingests: ingests.parquet(hub, FIELDS)).success
+
+    def rewriting(ingests: Any) -> Tables:
+        found = ingests.parquet(hub, FIELDS)
+        return Tables(found.documents, {"rejected": found.rejected}, release=found.release)
+
+    assert materialize(lake_settings, rewritten, rewriting).success
+    assert content(lake_settings, unique) == content(lake_settings, rewritten)
+    assert lake.published(raw(unique)).size_bytes < lake.published(raw(rewritten)).size_bytes
+
+    # Spark, PyIceberg, the sample: all see the texts, and only the columns that are declared.
+    snapshots = {name: lake.published(raw(name)).snapshot_id for name in (unique, rewritten)}
+    frames = {name: read_at(spark, raw(name), at) for name, at in snapshots.items()}
+    assert frames[unique].columns == frames[rewritten].columns == RAW.names
+    expected = texts(frames[rewritten])
+    assert texts(frames[unique]) == expected
+    assert len(expected) == 83
+    assert expected["id9"] == f"Text 9, é. {hashes(9)}"
+    read = lake.read(raw(unique))
+    assert sorted(read.column_names) == sorted(RAW.names)
+    assert dict(zip(read["key"].to_pylist(), read["text"].to_pylist(), strict=True)) == expected
+    assert lake.read(raw(unique), ["key"], "key = 'id9'").to_pylist() == [{"key": "id9"}]
+    assert lake.read(raw(unique), ["text"], "key = 'id9'").to_pylist() == [{"text": expected["id9"]}]
+    assert {row["key"]: row["text"] for row in sample(lake, raw(unique), 5, 1)}.items() <= expected.items()
+
+    # The card and the names of the files.
+    facts = frames[unique].select("source", "licence", "language", "metadata.split").distinct().collect()
+    assert sorted(map(tuple, facts)) == [
+        ("Small Talk", "cc-by-4.0", "en", split) for split in ("test", "train")
+    ]
+
+    # Every input is accounted for.
+    reasons = frames[unique].sparkSession.table(f"lake.{raw(unique)}_rejected").collect()
+    assert sorted((row.reason, row.place) for row in reasons) == [
+        ("empty", "row 8"),
+        ("key_taken", "row 0"),
+        ("key_taken", "row 1"),
+        ("key_taken", "row 2"),
+        ("key_taken", "row 3"),
+        ("key_taken", "row 4"),
+        ("no_text", "row 7"),
+    ]
+    assert len(expected) + len(reasons) == 90
+
+    # The registered table has the files as they are, and says where each text lies.
+    table = lake.table(registered(unique))
+    assert table.properties["gc.enabled"] == "false"
+    assert sorted(table.inspect.files()["file_path"].to_pylist()) == sorted(
+        f"file://{path}" for path in hub.rglob("*.parquet")
+    )
+    places = spark.sql(
+        f"SELECT r.key, f.text FROM lake.{raw(unique)} r JOIN (SELECT *, _file, _pos FROM "
+        f"lake.{registered(unique)}) f ON r.text_at.file = f._file AND r.text_at.row = f._pos"
+    )
+    assert {row.key: row.text.removeprefix("\ufeff") for row in places.collect()} == expected
+    assert state(hub) == before
+
+
+def test_nobodys_files_are_deleted_whatever_happens_to_the_tables(
+    spark: SparkSession, lake_settings: Settings, unique: str, hub: Path
+) -> None:
+    before = state(hub)
+    for _ in range(2):
+        assert materialize(lake_settings, unique, lambda ingests: ingests.parquet(hub, FIELDS)).success
+    clean(lake_settings)
+    assert Lake(lake_settings).table(registered(unique)).scan().to_arrow().num_rows == 90
+    with pytest.raises(CapturedException, match="GC is disabled"):
+        spark.sql(f"DROP TABLE lake.{registered(unique)} PURGE")
+    spark.sql(f"DROP TABLE lake.{raw(unique)} PURGE")
+    assert state(hub) == before
+
+    # Other columns: the registered table is made anew. No fit file: it goes.
+    shutil.rmtree(hub / "data")
+    pq.write_table(pa.table({"text": ["one"], "id": [1]}), hub / "a.parquet")
+    again = state(hub)
+    assert materialize(lake_settings, unique, lambda ingests: ingests.parquet(hub, FIELDS)).success
+    assert Lake(lake_settings).table(registered(unique)).schema().column_names == ["text", "id"]
+    (hub / "a.parquet").rename(hub / "a#b.parquet")
+    assert materialize(lake_settings, unique, lambda ingests: ingests.parquet(hub, FIELDS)).success
+    assert not Lake(lake_settings).exists(registered(unique))
+    assert Lake(lake_settings).read(raw(unique), ["text"]).to_pylist() == [{"text": "one"}]
+    assert {name.replace("#b", ""): of for name, of in state(hub).items()} == again
+
+
+@pytest.mark.parametrize("what", ["changed", "vanished"])
+def test_a_registered_file_that_is_not_what_it_was_is_told_in_one_sentence(
+    spark: SparkSession, lake_settings: Settings, unique: str, hub: Path, what: str
+) -> None:
+    assert materialize(lake_settings, unique, lambda ingests: ingests.parquet(hub, FIELDS)).success
+    path = hub / "data" / "test-00000-of-00001.parquet"
+    kept = path.read_bytes()
+    if what == "changed":
+        os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
+    else:
+        path.unlink()
+    said = f"The file {path}.*{'changed since' if what == 'changed' else 'No such file'}.*Put it back"
+    lake = Lake(lake_settings)
+    with pytest.raises(SourceChanged, match=said):
+        lake.read(raw(unique))
+    assert lake.read(raw(unique), ["key"]).num_rows == 83  # who asks for no text needs no file
+
+    at = lake.published(raw(unique)).snapshot_id
+    with pytest.raises(CapturedException, match="factory.errors.SourceChanged: " + said):
+        read_at(spark, raw(unique), at).selectExpr("length(text)").collect()
+    path.write_bytes(kept)
+    assert materialize(lake_settings, unique, lambda ingests: ingests.parquet(hub, FIELDS)).success
+    assert len(texts(read_at(spark, raw(unique), lake.published(raw(unique)).snapshot_id))) == 83
+
+
+def test_files_that_cannot_be_registered_are_rewritten_and_the_reason_is_told(
+    spark: SparkSession, lake_settings: Settings, unique: str, tmp_path: Path
+) -> None:
+    good = pa.table({"text": ["one", "two"]})
+    pq.write_table(good, tmp_path / "a.parquet")
+    pq.write_table(good.append_column("more", pa.array([1, 2])), tmp_path / "b.parquet")
+    pq.write_table(good, tmp_path / "c%20d.parquet")
+    (tmp_path / "e.parquet").write_bytes((tmp_path / "a.parquet").read_bytes()[:-4])
+    result = materialize(lake_settings, unique, lambda ingests: ingests.parquet(tmp_path))
+    assert result.success
+    made = [
+        event.step_materialization_data.materialization for event in result.get_asset_materialization_events()
+    ]
+    [said] = [it.metadata for it in made if it.asset_key.path[-1] == unique]
+    assert (said["registered files"].value, said["rewritten files"].value) == (1, 3)
+    why = str(said["why rewritten"].value)
+    assert "b.parquet: its columns are not those of the first file" in why
+    assert "c%20d.parquet: its path holds one of `#?%`" in why
+    assert "e.parquet: Iceberg cannot take it as it is" in why
+    lake = Lake(lake_settings)
+    rows = lake.read(raw(unique), ["key", "text"]).to_pylist()
+    assert sorted((row["key"], row["text"]) for row in rows) == [
+        (f"{name}.parquet:{row}", text)
+        for name in ("a", "b", "c%20d")
+        for row, text in enumerate(("one", "two"))
+    ]
+    assert lake.read(raw(f"{unique}_rejected"), ["key", "reason"]).to_pylist() == [
+        {"key": "e.parquet", "reason": "corrupt"}
+    ]
