@@ -147,7 +147,7 @@ def probe_conditional_put(settings: Settings) -> str:
             return "create-only puts hold"
         finally:
             obstore.delete(store, name)
-    except BaseError as error:
+    except (BaseError, FileNotFoundError) as error:  # the second where the bucket is missing
         raise unusable(error, settings) from error
     raise MachineError(
         f"The store at {settings.s3_endpoint or 'AWS'} overwrites what a create-only put must keep, "
@@ -155,7 +155,7 @@ def probe_conditional_put(settings: Settings) -> str:
     )
 
 
-def unusable(error: BaseError, settings: Settings) -> FactoryError:
+def unusable(error: Exception, settings: Settings) -> FactoryError:
     """What an object store, or the way to it, said, as one sentence."""
     said = str(error)
     found = _S3_CODE.search(said)
