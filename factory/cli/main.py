@@ -98,6 +98,26 @@ def sample(
         show_sample(chosen(Lake(_settings()), name, n, seed, rejected_by), name, console)
 
 
+@app.command()
+def diff(
+    left: Annotated[
+        str, typer.Argument(help="A table, or a state of it: filtered.web@before, filtered.web@<snapshot>.")
+    ],
+    right: Annotated[
+        str | None, typer.Argument(help="What to compare it with; by default what LEFT was before.")
+    ] = None,
+    n: Annotated[int, typer.Option("-n", min=0, help="How many examples of each cause.")] = 3,
+    as_json: Json = False,
+) -> None:
+    """Show which documents enter and leave between two tables, by rule, with examples."""
+    with edge.sentences():
+        from factory.cli.diff import diff as compared
+        from factory.cli.diff import show
+        from factory.lake.tables import Lake
+
+        show(compared(Lake(_settings()), left, right, n), console, as_json=as_json)
+
+
 @trace_app.command("document")
 def trace_document(
     document: Annotated[

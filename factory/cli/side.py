@@ -1,0 +1,176 @@
+"""A table at a snapshot, as `factory diff` compares it: its documents, and why others are not among them.
+
+A table's documents are its ids; of a table of verdicts, those that are kept. Why a document is missing is
+read from what the table was made of, at the snapshots its lineage names: the rules the document fails, the
+copy that was kept instead of it, or that it was never there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from factory.errors import ConfigurationError, NotFound, TableNotFound
+from factory.lake import names
+from factory.lake.names import TableName
+from factory.lake.tables import Lake
+
+BEFORE = "before"  # `filtered.web@before` is what was published before the newest
+ABSENT = "absent"  # the cause where nothing that the table was made of holds the document
+
+CAUSES = pa.schema(
+    [
+        ("doc_id", pa.string()),
+        ("cause", pa.string()),
+        ("value", pa.float64()),
+        ("threshold", pa.float64()),
+        ("duplicate_of", pa.string()),
+    ]
+)
+ABOUT = pa.schema(
+    [("doc_id", pa.string()), ("source", pa.string()), ("key", pa.string()), ("n_bytes", pa.int64())]
+)
+
+
+@dataclass(frozen=True)
+class Side:
+    """A table at a snapshot, and the snapshots of all that it was made of."""
+
+    lake: Lake
+    table: TableName
+    snapshot_id: int
+    made_of: dict[TableName, int]
+
+    @classmethod
+    def of(cls, lake: Lake, text: str) -> Side:
+        """The side that `text` names: `namespace.name`, perhaps with `@before` or `@<snapshot>` behind.
+
+        Raises ConfigurationError for another text, TableNotFound for a table or snapshot that is not there,
+        NotFound where nothing was published before.
+        """
+        name, at, version = text.partition("@")
+        table = TableName.parse(name)
+        snapshot_id = lake.published(table).snapshot_id
+        if version == BEFORE:
+            snapshot_id = _before(lake, table, snapshot_id)
+        elif at:
+            if not version.isdigit():
+                raise ConfigurationError(
+                    f"`{version}` is no snapshot. Write {name}@{BEFORE} for what was published before, or a "
+                    "number that factory tables --json shows."
+                )
+            snapshot_id = lake.published_at(table, int(version)).snapshot_id
+        return cls(lake, table, snapshot_id, dict(_made_of(lake, table, snapshot_id)))
+
+    def documents(self) -> pa.Array:
+        """The ids of its documents, sorted, each once. Raises ConfigurationError where it has none."""
+        columns = self.lake.table(self.table).schema().column_names
+        if "segments" in columns:
+            segments = self._read(self.table, ["segments"])["segments"].combine_chunks()
+            ids = pc.struct_field(pc.list_flatten(segments), "doc_id")
+        elif "doc_id" in columns:
+            where = "kept = true" if "kept" in columns else None
+            ids = self._read(self.table, ["doc_id"], where)["doc_id"].combine_chunks()
+        else:
+            raise ConfigurationError(
+                f"{self.table} has no documents to compare, its columns are {', '.join(columns)}. "
+                "Compare tables such as filtered, deduplicated or packed."
+            )
+        ids = ids.unique()
+        return ids.take(pc.sort_indices(ids))
+
+    def causes(self, ids: pa.Array) -> pa.Table:
+        """Why each of `ids` is not among its documents: one row of `CAUSES` or more for each."""
+        found = [self._rejections(table, ids) for table in self._sources("filtered")]
+        found += [self._duplicates(table, ids) for table in self._sources("dedup", "_decisions")]
+        known = pa.concat_tables([CAUSES.empty_table(), *found]).combine_chunks()
+        rest = ids.filter(pc.invert(pc.is_in(ids, known["doc_id"])))
+        return pa.concat_tables([known, _causes(doc_id=rest, cause=pa.array([ABSENT] * len(rest)))])
+
+    def about(self, ids: pa.Array) -> pa.Table:
+        """Source, key and size of those of `ids` that its raw tables hold: rows of `ABOUT`."""
+        raw = [it for it in self._sources("raw") if not it.name.endswith("_rejected")]
+        rows = [self._read(table, ABOUT.names).select(ABOUT.names).cast(ABOUT) for table in raw]
+        found = pa.concat_tables([ABOUT.empty_table(), *rows])
+        return found.filter(pc.is_in(found["doc_id"], ids))
+
+    def _sources(self, namespace: str, ending: str = "") -> list[TableName]:
+        """The tables of a namespace that it was made of, or it itself; of rounds only the last."""
+        found = sorted(it for it in {self.table, *self.made_of} if it.namespace == namespace)
+        return [
+            it
+            for it in found
+            if it.name.endswith(ending) and (it == self.table or not names.is_in_round(it.name))
+        ]
+
+    def _read(self, table: TableName, columns: list[str], where: str | None = None) -> pa.Table:
+        at = self.snapshot_id if table == self.table else self.made_of[table]
+        if where is None:
+            return self.lake.read(table, columns, snapshot_id=at)
+        return self.lake.read(table, columns, where, at)
+
+    def _rejections(self, table: TableName, ids: pa.Array) -> pa.Table:
+        rows = self._read(table, ["doc_id", "rejections", "kept"], "kept = false")
+        rows = rows.filter(pc.is_in(rows["doc_id"], ids)).combine_chunks()
+        lists = rows["rejections"].combine_chunks()
+        failed = pc.list_flatten(lists)
+        return _causes(
+            doc_id=rows["doc_id"].combine_chunks().take(pc.list_parent_indices(lists)),
+            cause=pc.struct_field(failed, "rule"),
+            value=pc.struct_field(failed, "value"),
+            threshold=pc.struct_field(failed, "threshold"),
+        )
+
+    def _duplicates(self, table: TableName, ids: pa.Array) -> pa.Table:
+        columns = ["doc_id", "reason", "similarity", "duplicate_of", "kept"]
+        rows = self._read(table, columns, "kept = false")
+        rows = rows.filter(pc.is_in(rows["doc_id"], ids))
+        return _causes(
+            doc_id=rows["doc_id"],
+            cause=rows["reason"],
+            value=rows["similarity"],
+            duplicate_of=rows["duplicate_of"],
+        )
+
+
+def _causes(**columns: pa.Array) -> pa.Table:
+    """Rows of `CAUSES`; a column that is not given is null."""
+    n = len(columns["doc_id"])
+    return pa.table({it.name: columns.get(it.name, pa.nulls(n, it.type)) for it in CAUSES}, schema=CAUSES)
+
+
+def _made_of(lake: Lake, table: TableName, snapshot_id: int) -> Iterator[tuple[TableName, int]]:
+    """Every table upstream of a snapshot with the snapshot that was read; what expired ends its branch."""
+    waiting, seen = [(table, snapshot_id)], {table}
+    while waiting:
+        of, at = waiting.pop()
+        try:
+            upstream = lake.published_at(of, at).lineage.upstream
+        except TableNotFound:
+            continue
+        for name, read_at in sorted(upstream.items()):
+            found = TableName.parse(name)
+            if found not in seen and _is_there(lake, found, read_at):
+                seen.add(found)
+                waiting.append((found, read_at))
+                yield found, read_at
+
+
+def _is_there(lake: Lake, table: TableName, snapshot_id: int) -> bool:
+    return lake.exists(table) and lake.table(table).snapshot_by_id(snapshot_id) is not None
+
+
+def _before(lake: Lake, table: TableName, snapshot_id: int) -> int:
+    """The snapshot that was published before `snapshot_id`."""
+    of = lake.table(table)
+    parent = of.snapshot_by_id(snapshot_id).parent_snapshot_id
+    while parent is not None and (snapshot := of.snapshot_by_id(parent)) is not None:
+        if lake.published_at(table, parent).lineage.content:
+            return int(parent)
+        parent = snapshot.parent_snapshot_id
+    raise NotFound(
+        f"Nothing was published of {table} before its snapshot {snapshot_id}. Name a second table to compare."
+    )

@@ -1,0 +1,262 @@
+"""`factory diff`: which documents enter and leave between two tables, and what each side has against them."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner, Result
+
+from factory.cli import main
+from factory.cli.diff import diff
+from factory.lake import names
+from factory.lake.lineage import Lineage
+from factory.lake.names import TableName
+from factory.lake.schemas import DECISIONS, FILTERED, PACKED, RAW, TOKENIZER, TableSchema
+from factory.lake.tables import Lake
+from factory.settings import Settings
+
+Rows = list[dict[str, Any]]
+STRICT = names.variant("web", "strict")
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    """A lake with the documents a to f, of 1 to 6 bytes."""
+    lake = Lake(Settings(home=tmp_path))
+    monkeypatch.setattr(main, "_settings", lambda: lake.settings)
+    publish(lake, names.raw("web"), RAW, [document(letter) for letter in "abcdef"])
+    return lake
+
+
+def document(letter: str) -> dict[str, Any]:
+    return {
+        **dict.fromkeys(("doc_id", "content_hash", "text"), letter),
+        "source": "web",
+        "key": f"page {letter}",
+        "n_bytes": ord(letter) - ord("a") + 1,
+        "media_type": "text/plain",
+    }
+
+
+def publish(
+    lake: Lake, name: TableName, schema: TableSchema, rows: Rows, *upstream: TableName, content: str = "c-1"
+) -> int:
+    """What a run of an asset leaves: its rows, and what they were made of."""
+    table = lake.create(name, schema)
+    if table.current_snapshot() is not None:
+        table.delete()
+    lineage = Lineage(
+        asset=str(name),
+        run_id="run",
+        code_version="1",
+        upstream={str(of): lake.published(of).snapshot_id for of in upstream},
+        content=content,
+    )
+    arrow = pa.Table.from_pylist(rows, schema=schema.columns)
+    table.append(arrow, snapshot_properties=lineage.to_properties())
+    return lake.published(name).snapshot_id
+
+
+def verdicts(lake: Lake, dataset: str, failing: dict[str, dict[str, float]], letters: str = "abcdef") -> int:
+    """Publish filtered.<dataset>: `failing` has the values of the rules a document fails, all of limit 9."""
+    rows = [
+        {
+            "doc_id": letter,
+            "kept": letter not in failing,
+            "rejections": [
+                {"rule": rule, "value": value, "threshold": 9.0}
+                for rule, value in failing.get(letter, {}).items()
+            ],
+        }
+        for letter in letters
+    ]
+    return publish(lake, names.filtered(dataset), FILTERED, rows, names.raw(dataset))
+
+
+def factory(*arguments: str) -> Result:
+    return CliRunner().invoke(main.app, list(arguments))
+
+
+def plain(*arguments: str) -> dict[str, Any]:
+    done = factory("diff", *arguments, "--json")
+    assert done.exit_code == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_a_variant_loses_documents_by_rule_and_wins_those_it_no_longer_rejects(lake: Lake) -> None:
+    verdicts(lake, "web", {"a": {"stop_words": 1.0}})
+    verdicts(lake, STRICT, {"b": {"words": 2.0}, "c": {"words": 3.0, "lines": 4.0}})
+    found = plain("filtered.web", "filtered.web__strict")
+    assert (found["left"]["documents"], found["right"]["documents"], found["stay"]) == (5, 4, 3)
+    leave, enter = found["leave"], found["enter"]
+    assert (leave["documents"], leave["share"], leave["n_bytes"]) == (2, 2 / 5, 2 + 3)
+    assert [
+        (it["cause"], it["documents"], it["alone"], it["share"], it["n_bytes"]) for it in leave["causes"]
+    ] == [("words", 2, 1, 2 / 5, 5), ("lines", 1, 0, 1 / 5, 3)]
+    assert leave["causes"][0]["examples"][0] == {
+        "doc_id": "b",
+        "source": "web",
+        "key": "page b",
+        "n_bytes": 2,
+        "value": 2.0,
+        "threshold": 9.0,
+        "duplicate_of": None,
+    }
+    assert (enter["documents"], enter["share"]) == (1, 1 / 4)
+    assert [it["cause"] for it in enter["causes"]] == ["stop_words"]
+
+
+def test_the_tables_for_people_show_counts_and_examples(lake: Lake) -> None:
+    verdicts(lake, "web", {})
+    verdicts(lake, STRICT, {"b": {"words": 2.0}})
+    shown = " ".join(factory("diff", "filtered.web", "filtered.web__strict").stdout.split())
+    assert "5 documents are in both." in shown
+    assert "1 leave" in shown
+    assert "0 enter" in shown
+    assert "words 1 16.7% 1 0.00 web / page b: 2 (limit 9)" in shown
+    none = factory("diff", "filtered.web", "filtered.web__strict", "-n", "0").stdout
+    assert "page b" not in none
+
+
+def test_a_table_is_compared_with_what_it_was_before(lake: Lake) -> None:
+    first = verdicts(lake, "web", {"a": {"words": 1.0}})
+    verdicts(lake, "web", {"b": {"words": 2.0}})
+    for arguments in (
+        ("filtered.web",),
+        ("filtered.web@before",),
+        (f"filtered.web@{first}",),
+        ("filtered.web@before", "filtered.web"),
+    ):
+        found = plain(*arguments)
+        assert found["left"]["snapshot"] == first
+        assert [it["examples"][0]["doc_id"] for it in found["leave"]["causes"]] == ["b"]
+        assert [it["examples"][0]["doc_id"] for it in found["enter"]["causes"]] == ["a"]
+
+
+def test_a_document_that_the_other_table_never_had_is_absent(lake: Lake) -> None:
+    verdicts(lake, "web", {})
+    publish(lake, names.raw("books"), RAW, [])
+    verdicts(lake, "books", {}, letters="")
+    found = plain("filtered.web", "filtered.books")
+    assert found["stay"] == 0
+    assert [(it["cause"], it["documents"]) for it in found["leave"]["causes"]] == [("absent", 6)]
+
+
+def deduplicated(lake: Lake, dataset: str, copies: dict[str, str], letters: str) -> None:
+    """Publish the decisions on the documents that passed, and what they keep of a dataset."""
+    decisions = names.dedup(dataset, "decisions")
+    rows = [
+        {
+            "doc_id": letter,
+            "dataset": dataset,
+            "kept": letter not in copies,
+            "reason": "similar" if letter in copies else "kept",
+            "duplicate_of": copies.get(letter),
+            "similarity": 0.9 if letter in copies else None,
+        }
+        for letter in letters
+    ]
+    publish(lake, decisions, DECISIONS, rows, names.filtered(dataset))
+    kept = [document(letter) for letter in letters if letter not in copies]
+    publish(lake, names.deduplicated(dataset), RAW, kept, decisions, names.raw(dataset))
+
+
+def test_what_dedup_removed_names_the_document_that_was_kept(lake: Lake) -> None:
+    verdicts(lake, "web", {})
+    deduplicated(lake, "web", {}, "abcdef")
+    verdicts(lake, STRICT, {"a": {"words": 1.0}})
+    deduplicated(lake, STRICT, {"c": "d"}, "bcdef")
+    for table in ("deduplicated.{}", "dedup.{}_decisions"):
+        found = plain(table.format("web"), table.format(STRICT))
+        causes = {it["cause"]: it["examples"][0] for it in found["leave"]["causes"]}
+        assert causes["words"]["doc_id"] == "a"
+        assert (causes["similar"]["doc_id"], causes["similar"]["duplicate_of"]) == ("c", "d")
+        assert causes["similar"]["value"] == 0.9
+        assert found["enter"]["documents"] == 0
+
+
+def test_packed_documents_are_those_of_the_segments(lake: Lake) -> None:
+    def pack(dataset: str, *rows: str) -> None:
+        packed = [
+            {
+                **dict.fromkeys(("append", "bucket", "chunk"), 0),
+                "ordinal": ordinal,
+                "tokens": b"",
+                "n_tokens": 0,
+                "segments": [{"doc_id": letter, "doc_offset": 0, "length": 0} for letter in letters],
+            }
+            for ordinal, letters in enumerate(rows)
+        ]
+        publish(lake, names.packed(dataset), PACKED, packed, names.deduplicated(dataset))
+
+    verdicts(lake, "web", {})
+    deduplicated(lake, "web", {}, "abcdef")
+    pack("web", "ab", "bc", "def")
+    verdicts(lake, STRICT, {"a": {"words": 1.0}})
+    deduplicated(lake, STRICT, {}, "bcdef")
+    pack(STRICT, "bcdef")
+    found = plain("packed.web", "packed.web__strict")
+    assert (found["left"]["documents"], found["stay"]) == (6, 5)
+    assert [(it["cause"], it["documents"]) for it in found["leave"]["causes"]] == [("words", 1)]
+
+
+def test_causes_are_read_as_they_were_when_the_table_was_made(lake: Lake) -> None:
+    verdicts(lake, "web", {})
+    deduplicated(lake, "web", {}, "abcdef")
+    verdicts(lake, STRICT, {"a": {"words": 1.0}})
+    deduplicated(lake, STRICT, {}, "bcdef")
+    verdicts(lake, STRICT, {"a": {"lines": 1.0}})  # newer than what the deduplicated table was made of
+    found = plain("deduplicated.web", "deduplicated.web__strict")
+    assert [it["cause"] for it in found["leave"]["causes"]] == ["words"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_counts_are_those_of_sets(lake: Lake, seed: int) -> None:
+    drawn = random.Random(seed)
+    rules = ["words", "lines", "chars"]
+
+    def some() -> dict[str, dict[str, float]]:
+        failing = {letter: {rule: 1.0 for rule in rules if drawn.random() < 0.3} for letter in "abcdef"}
+        return {letter: failed for letter, failed in failing.items() if failed}
+
+    first, second = some(), some()
+    verdicts(lake, "web", first)
+    verdicts(lake, STRICT, second)
+    found = diff(lake, "filtered.web", "filtered.web__strict", 0)
+    gone, new = set(second) - set(first), set(first) - set(second)
+    assert (found.leave.documents, found.enter.documents) == (len(gone), len(new))
+    assert found.stay == 6 - len(set(first) | set(second))
+    for moved, ids, failing in ((found.leave, gone, second), (found.enter, new, first)):
+        by_rule = Counter(rule for letter in ids for rule in failing[letter])
+        alone = Counter(rule for letter in ids for rule in failing[letter] if len(failing[letter]) == 1)
+        assert {it.cause: it.documents for it in moved.causes} == by_rule
+        assert {it.cause: it.alone for it in moved.causes if it.alone} == alone
+        assert moved.n_bytes == sum(ord(letter) - ord("a") + 1 for letter in ids)
+
+
+@pytest.mark.parametrize(
+    "arguments, code, words",
+    [
+        (("filtered.web", "filtered.nothing"), 5, "factory materialize filtered/nothing"),
+        (("filtered.web", "strict"), 2, "namespace.name"),
+        (("filtered.web",), 8, "Nothing was published of filtered.web before"),
+        (("filtered.web@yesterday",), 2, "Write filtered.web@before"),
+        (("filtered.web@7",), 5, "has no snapshot 7"),
+        (("models.t", "models.t"), 2, "has no documents to compare"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_sentence(
+    lake: Lake, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    verdicts(lake, "web", {})
+    publish(lake, names.model("t"), TOKENIZER, [])
+    done = factory("diff", *arguments)
+    assert (done.exit_code, done.stdout) == (code, "")
+    assert words in done.stderr
