@@ -25,21 +25,10 @@ from typing import Any
 
 from spark_udfs.symbols import FileSymbols, Modules
 
-MODULE, GLOBAL = "module", "global"  # packages of a file: it shares no names, or `declare global` ones
+MODULE, GLOBAL = "module", "global"  # a file's `package`: it shares no names, or global ones
 
-_SUFFIXES = (
-    ".ts",
-    ".tsx",
-    ".mts",
-    ".cts",
-    ".d.ts",
-    ".d.mts",
-    ".d.cts",
-    ".js",
-    ".jsx",
-    ".mjs",
-    ".cjs",
-    ".es6",
+_SUFFIXES = tuple(
+    [".ts", ".tsx", ".mts", ".cts", ".d.ts", ".d.mts", ".d.cts", ".js", ".jsx", ".mjs", ".cjs", ".es6"]
 )
 _WRITTEN_IN = {".js": ".ts .tsx .d.ts .jsx", ".jsx": ".tsx", ".mjs": ".mts .d.mts", ".cjs": ".cts .d.cts"}
 _SUFFIX = re.compile(r"(?:\.d)?\.(?:[cm]?[jt]s|[jt]sx|es6)$")
@@ -51,52 +40,12 @@ _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _LAST_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
 _MAX_EXTENDS = 8
 
-_PLATFORM = frozenset(
-    [
-        "assert",
-        "async_hooks",
-        "buffer",
-        "child_process",
-        "cluster",
-        "console",
-        "constants",
-        "crypto",
-        "dgram",
-        "diagnostics_channel",
-        "dns",
-        "domain",
-        "events",
-        "fs",
-        "http",
-        "http2",
-        "https",
-        "inspector",
-        "module",
-        "net",
-        "os",
-        "path",
-        "perf_hooks",
-        "process",
-        "punycode",
-        "querystring",
-        "readline",
-        "repl",
-        "stream",
-        "string_decoder",
-        "sys",
-        "timers",
-        "tls",
-        "trace_events",
-        "tty",
-        "url",
-        "util",
-        "v8",
-        "vm",
-        "wasi",
-        "worker_threads",
-        "zlib",
-    ]
-)
+_NODE = """
+assert async_hooks buffer child_process cluster console constants crypto dgram diagnostics_channel dns domain
+events fs http http2 https inspector module net os path perf_hooks process punycode querystring readline repl
+stream string_decoder sys timers tls trace_events tty url util v8 vm wasi worker_threads zlib
+"""
+_PLATFORM = frozenset(_NODE.split())  # modules of Node, which no file of a repository hides
 
 
 @dataclass(frozen=True)
@@ -326,7 +275,7 @@ def _read(text: str) -> dict[str, Any]:
 
 
 def _matches(patterns: object, name: str) -> Iterator[str]:
-    """The targets of `name` in a map from names, with one `*` at most, to targets; the longest match first."""
+    """The targets of `name` in a map from names, with a `*` at most, to targets; the longest match first."""
     if not isinstance(patterns, dict):
         return
     found = []

@@ -15,10 +15,10 @@
 6. What is left is the language's own (`builtin`), lies outside the repository (`external`), or is defined
    in it by too many files, or none at hand, to say which is meant (`ambiguous`).
 
-An import weighs 1 on the file it names, spread where it names a package of many files, and WEAK on files it
-only passes on the way, or where it runs late: inside a function or for type checkers. The packages a file
-lies in are no dependency of it unless they are named: they are run before it anyway, and an edge to each
-would make a cycle of every package.
+An import weighs 1 on the file it names, spread where it names a package of many files, DEFERRED where it
+runs late (inside a function, or for type checkers), and WEAK on files it only passes on the way. The
+packages a file lies in weigh AROUND where an import passes them: enough to stand first if nothing speaks
+against it, too little to count in the cycle that such edges make of a package.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ MIN_NAME = 3  # characters
 MAX_HOPS = 32  # re-exports followed in one chain
 MAX_EXPANDED = 20_000  # references of a file with those of the macros it uses
 MAX_SEEN = 4_000  # files followed through star imports of star imports
-WEAK = 0.2
+DEFERRED = 0.6  # of what runs late: as true as any other, but where a cycle must break, rather there
+WEAK, AROUND = 0.2, 0.02  # weights of what an import passes: any other package, one around the importer
 SAME_FOLDER, SAME_TOP_FOLDER, ELSEWHERE = 0.7, 0.5, 0.2  # factors of a use without an import
 PRIVATE = 0.1  # factor of a use without an import of a name that starts with an underscore
 
@@ -156,11 +157,11 @@ class Repository:
         for item in self._files[index].imports:
             row = rows.setdefault(item.written, Symbol("import", item.written, 0, "external"))
             row.count += item.count
-            named, passed = self._imported_files(index, item)
+            named, passed, around = self._imported_files(index, item)
             if not item.deferred:
                 at_hand.update(named)
-            weights = dict.fromkeys(passed, WEAK)
-            weights.update(dict.fromkeys(named, (WEAK if item.deferred else 1.0) / max(1, len(named))))
+            weights = dict.fromkeys(around, AROUND) | dict.fromkeys(passed, WEAK)
+            weights.update(dict.fromkeys(named, (DEFERRED if item.deferred else 1.0) / max(1, len(named))))
             weights.pop(index, None)
             if weights:
                 row.resolution = "internal"
@@ -168,22 +169,25 @@ class Repository:
                 row.weights[file] = max(weight, row.weights.get(file, 0.0))
         return list(rows.values()), at_hand
 
-    def _imported_files(self, index: int, item: Import) -> tuple[Sequence[int], list[int]]:
-        """The files an import names, and those it passes on the way."""
+    def _imported_files(self, index: int, item: Import) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+        """The files an import names, those it passes on the way, and of these the importer's own packages."""
         place = self._modules.place(item.module, index)
         if place is None:
-            return (), []
+            return (), (), ()
         enclosing = set(self._modules.enclosing(index))
         files = self._modules.files(place)
-        passed = [f for f in self._modules.passed(place) if f not in enclosing]
+        on_the_way = self._modules.passed(place)
+        passed = [f for f in on_the_way if f not in enclosing]
+        around = [f for f in on_the_way if f in enclosing]
         if item.name is None or item.name == "*":
-            return [f for f in files if f not in enclosing], [*passed, *(f for f in files if f in enclosing)]
+            passed += [f for f in files if f in enclosing]
+            return [f for f in files if f not in enclosing], passed, around
         found = self._from(place, item.name)
         if found is None:
-            return (), []
-        if len(files) == 1 and files[0] not in enclosing:
-            passed.append(files[0])
-        return found.files, [*passed, *found.passed]
+            return (), (), ()
+        if len(files) == 1:
+            (around if files[0] in enclosing else passed).append(files[0])
+        return found.files, [*passed, *found.passed], around
 
     # Chains of names whose types are declared
 
@@ -395,7 +399,7 @@ class Repository:
             found, length = self._walk(self._follow(item, index), parts)
             for file in found.files if found else ():
                 module_around = found is not None and found.place is not None and file in enclosing
-                factor = WEAK if item.deferred or module_around else 1.0
+                factor = WEAK if module_around else DEFERRED if item.deferred else 1.0
                 factors[file] = max(factor, factors.get(file, 0.0))
                 used = max(used, length)
         if factors:

@@ -117,39 +117,42 @@ _TYPESCRIPT = """
 _CHAIN = re.compile(rb"[\w$\x80-\xff]+(?:\s*\??\.\s*[\w$\x80-\xff]+)*")
 _NAME = re.compile(rb"[\w$\x80-\xff]+")
 _REFERENCE = re.compile(rb"""^///\s*<reference\s+path\s*=\s*["']([^"'\n]+)["']""", re.MULTILINE)
+_TYPES = re.compile(rb"""^[ \t]*(?:/\*)?\*[^\n]*?\bimport\(\s*["']([^"'\n]+)["']\s*\)""", re.MULTILINE)
 _EXPORTS = re.compile(rb"^(?:module\s*\.\s*)?exports(?:\s*\.\s*([\w$]+))?$")
 _PROTOTYPE = re.compile(rb"^([\w$]+)\s*\.\s*(?:prototype\s*\.\s*)?([\w$]+)$")
 _ON_GLOBAL = re.compile(rb"^(?:window|globalThis|global|self)\s*\.\s*([\w$]+)$")
 
 _BUILTINS = """
-AbortController AbortSignal AggregateError Array ArrayBuffer Atomics BigInt BigInt64Array BigUint64Array Blob
-Boolean Buffer CustomEvent DOMException DataView Date Document Element Error EvalError Event EventTarget File
-FinalizationRegistry Float32Array Float64Array FormData Function Headers HTMLElement Infinity Int16Array
-Int32Array Int8Array Intl Iterator JSON Map Math MessageChannel MutationObserver NaN Node Number Object Promise
-Proxy RangeError ReadableStream ReferenceError Reflect RegExp Request Response Set SharedArrayBuffer String
-Symbol SyntaxError TextDecoder TextEncoder TypeError URIError URL URLSearchParams Uint16Array Uint32Array
-Uint8Array Uint8ClampedArray WeakMap WeakRef WeakSet WebAssembly WebSocket Window Worker XMLHttpRequest
-__dirname __filename alert any arguments as async atob await boolean btoa cancelAnimationFrame clearImmediate
-clearInterval clearTimeout confirm console crypto customElements decodeURI decodeURIComponent define document
-encodeURI encodeURIComponent escape eval exports fetch global globalThis history isFinite isNaN keyof
-localStorage location module navigator never null number object parseFloat parseInt performance process prompt
-queueMicrotask requestAnimationFrame require self sessionStorage setImmediate setInterval setTimeout string
-structuredClone super symbol this undefined unescape unknown void window
-Awaited Capitalize ConstructorParameters Exclude Extract InstanceType Iterable IterableIterator NonNullable
-Omit OmitThisParameter Parameters Partial Pick PromiseLike Readonly ReadonlyArray ReadonlyMap ReadonlySet
-Record Required ReturnType ThisParameterType ThisType Uncapitalize Uppercase Lowercase
+AbortController AbortSignal AggregateError Array ArrayBuffer Atomics BigInt BigInt64Array BigUint64Array
+Blob Boolean Buffer CustomEvent DOMException DataView Date Document Element Error EvalError Event
+EventTarget File FinalizationRegistry Float32Array Float64Array FormData Function Headers HTMLElement
+Infinity Int16Array Int32Array Int8Array Intl Iterator JSON Map Math MessageChannel MutationObserver NaN
+Node Number Object Promise Proxy RangeError ReadableStream ReferenceError Reflect RegExp Request Response
+Set SharedArrayBuffer String Symbol SyntaxError TextDecoder TextEncoder TypeError URIError URL
+URLSearchParams Uint16Array Uint32Array Uint8Array Uint8ClampedArray WeakMap WeakRef WeakSet WebAssembly
+WebSocket Window Worker XMLHttpRequest __dirname __filename alert any arguments as async atob await boolean
+btoa cancelAnimationFrame clearImmediate clearInterval clearTimeout confirm console crypto customElements
+decodeURI decodeURIComponent define document encodeURI encodeURIComponent escape eval exports fetch global
+globalThis history isFinite isNaN keyof localStorage location module navigator never null number object
+parseFloat parseInt performance process prompt queueMicrotask requestAnimationFrame require self
+sessionStorage setImmediate setInterval setTimeout string structuredClone super symbol this undefined
+unescape unknown void window Awaited Capitalize ConstructorParameters Exclude Extract InstanceType Iterable
+IterableIterator NonNullable Omit OmitThisParameter Parameters Partial Pick PromiseLike Readonly
+ReadonlyArray ReadonlyMap ReadonlySet Record Required ReturnType ThisParameterType ThisType Uncapitalize
+Uppercase Lowercase
 """
 
 _BUILTIN_MEMBERS = """
 add addEventListener all allSettled any append appendChild apply assign at bind call catch charAt charCodeAt
 clear close codePointAt concat createElement defineProperty delete describe done emit endsWith entries every
-exec fill filter finally find findIndex findLast flat flatMap forEach freeze from fromEntries get getAttribute
-getElementById getOwnPropertyNames getPrototypeOf has hasOwnProperty includes indexOf is isArray isInteger
-isPrototypeOf join keys lastIndexOf length localeCompare log map match matchAll max min next now of on once
-padEnd padStart parse pop preventDefault push querySelector querySelectorAll race raw reduce reduceRight reject
-remove removeEventListener repeat replace replaceAll resolve reverse search set setAttribute shift slice some
-sort splice split startsWith stopPropagation stringify substr substring test then toFixed toISOString
-toLocaleString toLowerCase toString toUpperCase trim trimEnd trimStart unshift valueOf values warn write
+exec fill filter finally find findIndex findLast flat flatMap forEach freeze from fromEntries get
+getAttribute getElementById getOwnPropertyNames getPrototypeOf has hasOwnProperty includes indexOf is
+isArray isInteger isPrototypeOf join keys lastIndexOf length localeCompare log map match matchAll max min
+next now of on once padEnd padStart parse pop preventDefault push querySelector querySelectorAll race raw
+reduce reduceRight reject remove removeEventListener repeat replace replaceAll resolve reverse search set
+setAttribute shift slice some sort splice split startsWith stopPropagation stringify substr substring test
+then toFixed toISOString toLocaleString toLowerCase toString toUpperCase trim trimEnd trimStart unshift
+valueOf values warn write
 """
 
 
@@ -286,6 +289,11 @@ class _File:
         for path in _REFERENCE.findall(self._source):
             text = _decoded(path)
             self._imports[Import(text if text.startswith(".") else f"./{text}", "*", None)] += 1
+
+        if b"import(" in self._source:
+            self._imports.update(
+                Import(_decoded(path), None, "", True) for path in _TYPES.findall(self._source)
+            )
 
     def _clause(self, module: str, clause: Node) -> Iterator[Import]:
         for child in clause.named_children:

@@ -9,10 +9,11 @@ import sys
 import networkx
 import pytest
 
-from spark_udfs.symbol_resolution import WEAK
+from spark_udfs.symbol_resolution import AROUND, DEFERRED, WEAK
 from tests.depsort.repositories import Sorted, installed
 
 NAMED = 1.0  # the weight of an import on the file it names
+OWN = {"p/__init__.py": AROUND, "p/q/__init__.py": AROUND}  # the packages around `p/q/user.py`
 
 
 @pytest.mark.parametrize(
@@ -26,8 +27,8 @@ NAMED = 1.0  # the weight of an import on the file it names
         ("from a.b import run as go", {"a/__init__.py": WEAK, "a/b.py": NAMED}),
         ("from a.b import *", {"a/__init__.py": WEAK, "a/b.py": NAMED}),
         ("from a.b import made_at_run_time", {"a/__init__.py": WEAK, "a/b.py": NAMED}),
-        ("def f():\n    from a.b import run", {"a/__init__.py": WEAK, "a/b.py": WEAK}),
-        ("if TYPE_CHECKING:\n    from a.b import run", {"a/__init__.py": WEAK, "a/b.py": WEAK}),
+        ("def f():\n    from a.b import run", {"a/__init__.py": WEAK, "a/b.py": DEFERRED}),
+        ("if TYPE_CHECKING:\n    from a.b import run", {"a/__init__.py": WEAK, "a/b.py": DEFERRED}),
         ("import a.b\ndef f():\n    import a.b", {"a/__init__.py": WEAK, "a/b.py": NAMED}),
         ("import os, a.missing", {}),
     ],
@@ -42,13 +43,16 @@ def test_an_import_depends_on_what_it_names_and_a_little_on_what_it_passes(
 @pytest.mark.parametrize(
     "statement, expected",
     [
-        ("from .near import x", {"p/q/near.py": NAMED}),
-        ("from . import near", {"p/q/near.py": NAMED}),
-        ("from . import here", {"p/q/__init__.py": NAMED}),
-        ("from ..far import x", {"p/far.py": NAMED}),
-        ("from .. import far", {"p/far.py": NAMED}),
-        ("from ..other.deep import x", {"p/other/__init__.py": WEAK, "p/other/deep.py": NAMED}),
-        ("from p.q.near import x", {"p/q/near.py": NAMED}),
+        ("from .near import x", {**OWN, "p/q/near.py": NAMED}),
+        ("from . import near", {**OWN, "p/q/near.py": NAMED}),
+        ("from . import here", {**OWN, "p/q/__init__.py": NAMED}),
+        ("from ..far import x", {"p/__init__.py": AROUND, "p/far.py": NAMED}),
+        ("from .. import far", {"p/__init__.py": AROUND, "p/far.py": NAMED}),
+        (
+            "from ..other.deep import x",
+            {"p/__init__.py": AROUND, "p/other/__init__.py": WEAK, "p/other/deep.py": NAMED},
+        ),
+        ("from p.q.near import x", {**OWN, "p/q/near.py": NAMED}),
         ("import p", {"p/__init__.py": WEAK}),
         ("from ....beyond import x", {}),
     ],
@@ -135,7 +139,8 @@ def test_a_long_chain_of_re_exports_ends() -> None:
         ({"space/of/mod.py": "", "use.py": "import space.of.mod"}, "use.py", {"space/of/mod.py": NAMED}),
         ({"m.pyi": "", "m.py": "", "use.py": "import m"}, "use.py", {"m.py": NAMED}),
         ({"m.py": "", "m/__init__.py": "", "use.py": "import m"}, "use.py", {"m/__init__.py": NAMED}),
-        ({"__init__.py": "", "node.py": "", "use.py": "from .node import x"}, "use.py", {"node.py": NAMED}),
+        ({"__init__.py": "", "node.py": "", "use.py": "from .node import x"}, "use.py",
+         {"__init__.py": AROUND, "node.py": NAMED}),
     ],
     ids=["src layout", "two distributions", "scripts", "no package as root", "no stranger as root",
          "namespace", "stub", "package before module", "repository as package"],
