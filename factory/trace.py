@@ -46,7 +46,7 @@ class DocumentTrace:
     """The way of one document through the line, as far as it went.
 
     `tables` are the tables that hold it, with their snapshots, in the order of the line. `reason` is one
-    sentence on how it ended.
+    sentence on how it ended. `variants` has its way through each variant of its dataset, by name.
     """
 
     doc_id: str
@@ -64,6 +64,14 @@ class DocumentTrace:
     place: int | None = None
     placements: list[tuple[int, int, int]] = field(default_factory=list)  # (ordinal, doc_offset, length)
     servings: list[Serving] = field(default_factory=list)
+    variants: dict[str, DocumentTrace] = field(default_factory=dict)
+
+    def in_variant(self, name: str) -> DocumentTrace:
+        """A trace that begins as this one did, in `variants`."""
+        self.variants[name] = DocumentTrace(
+            self.doc_id, name, self.source, self.key, self.about, tables=dict(self.tables)
+        )
+        return self.variants[name]
 
 
 class Servings(Protocol):
@@ -106,12 +114,13 @@ def trace_documents(
         if trace.outcome != "bad_record":
             by_dataset[trace.dataset].append(trace)
     for dataset, members in by_dataset.items():
-        _follow_filters(lake, tables, dataset, members)
-        _follow_dedup(lake, tables, dataset, [it for it in members if it.outcome == "under_way"])
-        alive = [it for it in members if it.outcome == "under_way"]
-        _follow_packing(lake, tables, dataset, alive)
-        for blend in blends:
-            _follow_blend(lake, blend, dataset, members, first)
+        ways = {name: [it.in_variant(name) for it in members] for name in names.variants(tables, dataset)}
+        for name, traced in {dataset: members, **ways}.items():
+            _follow_filters(lake, tables, name, traced)
+            _follow_dedup(lake, tables, name, [it for it in traced if it.outcome == "under_way"])
+            _follow_packing(lake, tables, name, [it for it in traced if it.outcome == "under_way"])
+            for blend in blends:
+                _follow_blend(lake, blend, name, traced, first)
     return [traces[of] for of in ids]
 
 

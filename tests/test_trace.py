@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from rich.console import Console
 
 from blender.blends import open_blends
 from blender.config import blend_source
-from factory.cli.trace import served_by
+from factory.cli.trace import document_tree, served_by
 from factory.lake import names
 from factory.lake.fingerprint import fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
-from factory.lake.schemas import PACKED, PLACEMENTS, RAW, SEQUENCE_LENGTH, TOKEN_BYTES, TableSchema
+from factory.lake.schemas import FILTERED, PACKED, PLACEMENTS, RAW, SEQUENCE_LENGTH, TOKEN_BYTES, TableSchema
 from factory.lake.tables import Lake
 from factory.settings import Settings
 from factory.trace import trace_documents
@@ -32,7 +33,7 @@ def replace(lake: Lake, name: TableName, schema: TableSchema, rows: list[dict], 
     table.append(arrow, snapshot_properties=lineage.to_properties())
 
 
-def pack(lake: Lake, doc_ids: list[str], run_id: str) -> None:
+def pack(lake: Lake, doc_ids: list[str], run_id: str, dataset: str = "code") -> None:
     """A sequence for each document, in the order given."""
     placed: list[dict[str, Any]] = [
         {"doc_id": doc_id, "ordinal": ordinal, "doc_offset": 0, "length": 4}
@@ -48,9 +49,9 @@ def pack(lake: Lake, doc_ids: list[str], run_id: str) -> None:
         }
         for row in placed
     ]
-    replace(lake, names.placements("code"), PLACEMENTS, placed, run_id)
-    replace(lake, names.packed("code"), PACKED, packed, run_id)
-    with lake.table(names.packed("code")).transaction() as transaction:
+    replace(lake, names.placements(dataset), PLACEMENTS, placed, run_id)
+    replace(lake, names.packed(dataset), PACKED, packed, run_id)
+    with lake.table(names.packed(dataset)).transaction() as transaction:
         transaction.set_properties({TOKEN_BYTES: "2", SEQUENCE_LENGTH: "4"})
 
 
@@ -84,3 +85,33 @@ def test_a_document_is_traced_to_the_steps_of_a_blend_made_before_its_table_was_
         assert [step.offset for step in served[doc_id].servings] == [offset]
     assert [served[doc_id].outcome for doc_id in "abc"] == ["served", "served", "under_way"]
     assert "serves it first at step 2" in served["c"].reason
+
+
+def test_a_document_has_a_way_through_each_variant_of_its_dataset(tmp_path: Path) -> None:
+    lake = Lake(Settings(home=tmp_path, cache=tmp_path / "cache"))
+    strict = names.variant("code", "strict")
+    failing = {"rule": "code_lines", "value": 3.0, "threshold": 10.0}
+    replace(lake, names.raw("code"), RAW, [raw(doc_id) for doc_id in "ab"], "one")
+    for dataset, rejected in (("code", ""), (strict, "a")):
+        verdicts: list[dict[str, Any]] = [
+            {"doc_id": it, "kept": it not in rejected, "rejections": [failing] if it in rejected else []}
+            for it in "ab"
+        ]
+        replace(lake, names.filtered(dataset), FILTERED, verdicts, "one")
+        pack(lake, [it for it in "ab" if it not in rejected], "one", dataset)
+    blends = open_blends(lake.settings)
+    sources = [blend_source(table=str(names.packed(of)), weight=1) for of in ("code", strict)]
+    made = [blends.create([source]).id for source in sources]
+    first, second = trace_documents(lake, ["a", "b"], served_by(lake.settings)[0])
+    assert (first.outcome, first.variants[strict].outcome) == ("served", "filtered")
+    assert first.variants[strict].reason == "rejected by 1 rule(s): code_lines is 3 (limit 10)"
+    assert [{step.blend for step in it.servings} for it in (second, second.variants[strict])] == [
+        {blend} for blend in made
+    ]
+    console = Console(width=200)
+    with console.capture() as captured:
+        console.print(document_tree(first))
+    shown = captured.get()
+    assert f"variant {strict}" in shown
+    assert shown.count("raw.code at snapshot") == 1  # shared, so it stands once
+    assert f"filtered.{strict} at snapshot" in shown

@@ -142,7 +142,7 @@ def _digests(blender: BlenderClient, blend: str, offsets: list[int]) -> dict[int
 
 def _two_documents(
     settings: Settings, lake: Lake, datasets: Sequence[str], blend: str
-) -> list[DocumentTrace]:
+) -> dict[str, DocumentTrace]:
     """A document that a step serves and, where a rule rejected any, one that a rule rejected."""
 
     def rejected_by_a_rule(dataset: str) -> list[str]:
@@ -151,12 +151,14 @@ def _two_documents(
 
     opened = open_blends(settings).open(blend)
     served = next(segment.doc_id for row in opened.explain(0) for segment in row.segments)
-    # The last dataset first: prose is the shorter read.
-    rejected = next(filter(None, map(rejected_by_a_rule, reversed(datasets))), [])
-    return trace_documents(lake, [served, *rejected[:1]], [OpenBlend(opened)])
+    # The last dataset first: of the installation's, prose is the shorter read.
+    plain = [it for it in reversed(datasets) if it == names.base(it)]
+    rejected = next(filter(None, map(rejected_by_a_rule, plain)), [])
+    traces = trace_documents(lake, [served, *rejected[:1]], [OpenBlend(opened)])
+    return dict(zip(("served", "filtered"), traces, strict=False))
 
 
-def _show(console: Console, line: LineSummary, fetched: Fetched, followed: list[DocumentTrace]) -> None:
+def _show(console: Console, line: LineSummary, fetched: Fetched, followed: dict[str, DocumentTrace]) -> None:
     console.print()
     show_line(line, console)
     table = Table("", "", title="Blend", title_justify="left", box=None, show_header=False)
@@ -166,8 +168,8 @@ def _show(console: Console, line: LineSummary, fetched: Fetched, followed: list[
     offsets = ", ".join(map(str, fetched.checked_offsets))
     table.add_row("same bytes again", f"steps {offsets}: fetched again, and from a restarted server")
     console.print(table)
-    for trace in followed:
-        title = f"A document that is {trace.outcome}"
+    for outcome, trace in followed.items():
+        title = f"A document that is {outcome}"
         console.print(Panel(document_tree(trace), title=title, title_align="left"))
 
 
@@ -175,13 +177,13 @@ def _plain(
     line: LineSummary,
     fetched: Fetched,
     report: RunReport,
-    followed: list[DocumentTrace],
+    followed: dict[str, DocumentTrace],
     seconds: float,
 ) -> dict[str, Any]:
     return {
         **line.plain(),
         "blend": asdict(fetched),
         "run": asdict(report),
-        "traced": {trace.outcome: asdict(trace) for trace in followed},
+        "traced": {outcome: asdict(trace) for outcome, trace in followed.items()},
         "seconds": seconds,
     }

@@ -21,6 +21,7 @@ from factory.lake.names import TableName
 from factory.lake.tables import Lake, Published
 
 _LONGEST = 1_200  # characters of a text shown in a sample
+_ABOUT = ("source", "key", "path", "text")  # what is shown of a document, whatever table it is in
 
 
 def published_tables(lake: Lake) -> list[Published]:
@@ -72,7 +73,7 @@ def show_tables(lake: Lake, console: Console, *, as_json: bool) -> None:
 def sample(
     lake: Lake, table: TableName, n: int, seed: int, rejected_by: str | None = None
 ) -> list[dict[str, Any]]:
-    """`n` rows of a table chosen by a hash of their id and `seed`, with the text of their documents.
+    """`n` rows of a table chosen by a hash of their id and `seed`, with key and text of their documents.
 
     Raises NotFound when `rejected_by` names a rule that rejected nothing, ConfigurationError when the
     table records no rejections.
@@ -92,11 +93,10 @@ def sample(
         ids = _rejected_by(ids, rejected_by, table)
     chosen = sorted(set(ids[key].to_pylist()), key=lambda value: _rank(value, seed))[:n]
     rows = lake.read(table, ["*"], In(key, chosen), published.snapshot_id).to_pylist()
-    texts = _texts(lake, table, chosen) if key == "doc_id" and "text" not in schema.column_names else {}
+    lacking = [name for name in _ABOUT if name not in schema.column_names]
+    about = _about(lake, table, chosen, lacking) if key == "doc_id" and lacking else {}
     order = {value: place for place, value in enumerate(chosen)}
-    for row in rows:
-        if row[key] in texts:
-            row["text"] = texts[row[key]]
+    rows = [{key: row[key], **about.get(row[key], {}), **row} for row in rows]
     return sorted(rows, key=lambda row: order[row[key]])
 
 
@@ -126,20 +126,15 @@ def _rejected_by(rows: pa.Table, rule: str, table: TableName) -> pa.Table:
     return rows.filter(pa.array(fails))
 
 
-def _texts(lake: Lake, table: TableName, ids: list[str]) -> dict[str, str]:
-    """The texts of documents, from whichever raw table holds them."""
-    dataset_table = names.raw(table.name)
-    sources = (
-        [dataset_table]
-        if lake.exists(dataset_table)
-        else [it for it in lake.names() if it.namespace == "raw"]
-    )
-    texts: dict[str, str] = {}
-    for source in sources:
-        if "text" in lake.table(source).schema().column_names:
-            found = lake.read(source, ["doc_id", "text"], In("doc_id", ids))
-            texts |= dict(zip(found["doc_id"].to_pylist(), found["text"].to_pylist(), strict=True))
-    return texts
+def _about(lake: Lake, table: TableName, ids: list[str], columns: list[str]) -> dict[str, dict[str, Any]]:
+    """What `table` does not say of its documents, by id, from whichever raw tables hold them."""
+    own = names.raw(table.name)
+    every = [it for it in lake.names() if it.namespace == "raw" and not it.name.endswith("_rejected")]
+    found: dict[str, dict[str, Any]] = {}
+    for source in [own] if own in every else every:
+        for row in lake.read(source, ["doc_id", *columns], In("doc_id", ids)).to_pylist():
+            found[row.pop("doc_id")] = row
+    return found
 
 
 def _rank(value: object, seed: int) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -122,11 +122,19 @@ def document_tree(trace: DocumentTrace) -> Tree:
     tree = Tree(f"[bold]{trace.source} / {trace.key}[/]  ({trace.doc_id})")
     about = {name: value for name, value in trace.about.items() if name not in ("place", "reason", "detail")}
     tree.add("source: " + ", ".join(f"{name} {value}" for name, value in about.items()))
+    _add_way(tree, trace, trace.tables)
+    for name, variant in trace.variants.items():
+        _add_way(tree.add(f"variant [bold]{name}[/]"), variant, variant.tables.keys() - trace.tables.keys())
+    return tree
+
+
+def _add_way(tree: Tree, trace: DocumentTrace, shown: Collection[str]) -> None:
+    """The tables of a way that are to be shown, and how it ended."""
     for table, snapshot in trace.tables.items():
-        tree.add(f"{table} [dim]at snapshot {snapshot}[/]{_at(trace, table)}")
+        if table in shown:
+            tree.add(f"{table} [dim]at snapshot {snapshot}[/]{_at(trace, table)}")
     colour = {"served": "green", "packed": "green", "under_way": "yellow"}.get(trace.outcome, "red")
     tree.add(f"[{colour}]{trace.reason or 'no later table holds it yet'}[/]")
-    return tree
 
 
 def _at(trace: DocumentTrace, table: str) -> str:

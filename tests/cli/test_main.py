@@ -100,6 +100,7 @@ def test_a_sample_of_rejected_documents_shows_their_text_and_reason(lake: Lake) 
     shown = factory("sample", "filtered.book", "--rejected-by", "word_count").stdout
     assert shown.count("word_count = 3 (limit 50)") == 4
     assert shown.count("text of page") == 4
+    assert shown.count("key page ") == shown.count("source book") == 4
 
 
 def test_a_rule_that_rejected_nothing_is_named_with_those_that_did(lake: Lake) -> None:
@@ -207,6 +208,23 @@ def test_a_selection_that_does_not_parse_shows_the_syntax(tmp_path: Path) -> Non
     assert done.returncode == ConfigurationError.exit_code
     assert "raw/web*" in done.stderr
     assert "This should not happen" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (("--partition", "de"), "None of raw/python_code, raw/python_code_rejected has partitions"),
+        (("--partitions", "de"), "Write FIRST...LAST"),
+        (("--partition", "de", "--partitions", "de...en"), "Give one of them"),
+    ],
+)
+def test_partitions_that_cannot_be_made_are_one_sentence(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], words: str
+) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", "")  # the command sets it
+    result = factory("materialize", "raw/python_code", *options)
+    assert result.exit_code == ConfigurationError.exit_code
+    assert words in result.stderr
 
 
 @pytest.mark.process
