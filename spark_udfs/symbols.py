@@ -77,8 +77,8 @@ class FileSymbols:
     (the prototypes of a C header). `private` names, plain ones, are definitions no other file can use
     unless it includes the text of this one.
 
-    `types` says of which type a definition is (a function: of its result), `bases` what a class is made from,
-    both as chains in the file's own words; languages with `typed_chains` have them (`spark_udfs.typed_chains`).
+    `types` says of which type a definition is (a function: of its result), `bases` what a class is made
+    from, both as chains in the file's own words: see `spark_udfs.typed_chains`.
     `expansions` are the names a macro stands for: a file that uses the macro uses them.
     """
 
@@ -203,11 +203,17 @@ class Language(ABC):
 @cache
 def languages() -> dict[str, Language]:
     """Every known language by its name in column `language`; grammars load when the first file needs them."""
-    from spark_udfs.symbols_go import Go  # here, so that a language module can import this one
+    from spark_udfs.symbols_c import C  # here, so that a language module can import this one
+    from spark_udfs.symbols_cpp import Cpp
+    from spark_udfs.symbols_go import Go
+    from spark_udfs.symbols_java import Java
     from spark_udfs.symbols_javascript import JavaScript, TypeScript
     from spark_udfs.symbols_python import Python
 
-    return {language.name: language for language in (Python(), JavaScript(), TypeScript(), Go())}
+    return {
+        language.name: language
+        for language in (Python(), JavaScript(), TypeScript(), Go(), Java(), C(), Cpp())
+    }
 
 
 @cache
