@@ -297,11 +297,11 @@ def test_a_backfill_goes_through_the_queue_to_success_with_all_records_in_postgr
             daemon.terminate()
             daemon.wait()
         assert keys == ["a", "b", "c"]
-        assert {run.status for run in instance.get_runs()} == {dg.DagsterRunStatus.SUCCESS}
-    found = postgres.execute(
-        "select count(*) from event_logs where dagster_event_type = 'RUN_ENQUEUED'", unique
-    )
-    assert found == [(3,)]
+        runs = instance.get_runs()
+        assert [run.status for run in runs] == [dg.DagsterRunStatus.SUCCESS] * 3
+        for run in runs:
+            assert len(instance.all_logs(run.run_id, of_type=dg.DagsterEventType.RUN_ENQUEUED)) == 1
+    assert postgres.execute("select count(*) from runs", unique) == [(3,)]
     assert not list(lake.settings.dagster_home.rglob("*.db"))
 
 
