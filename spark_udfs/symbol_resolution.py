@@ -108,7 +108,9 @@ class Repository:
         self._bound = {name for bindings in self._bindings for name in bindings}
         self._visible = lru_cache(1024)(self._seen_from)
         typed = [kind.typed_chains for kind in kinds]
-        self._chains = TypedChains(self._modules, files, [k.builtins for k in kinds]) if all(typed) else None
+        self._chains = (
+            TypedChains(self._modules, paths, files, [k.builtins for k in kinds]) if all(typed) else None
+        )
 
     def symbols(self, index: int) -> Iterator[Symbol]:
         """Every symbol of a file: definitions, imports, references, each by name."""

@@ -203,17 +203,12 @@ class Language(ABC):
 @cache
 def languages() -> dict[str, Language]:
     """Every known language by its name in column `language`; grammars load when the first file needs them."""
-    from spark_udfs.symbols_c import C  # here, so that a language module can import this one
-    from spark_udfs.symbols_cpp import Cpp
-    from spark_udfs.symbols_go import Go
+    from spark_udfs.symbols_go import Go  # here, so that a language module can import this one
     from spark_udfs.symbols_java import Java
     from spark_udfs.symbols_javascript import JavaScript, TypeScript
     from spark_udfs.symbols_python import Python
 
-    return {
-        language.name: language
-        for language in (Python(), JavaScript(), TypeScript(), Go(), Java(), C(), Cpp())
-    }
+    return {language.name: language for language in (Python(), JavaScript(), TypeScript(), Go(), Java())}
 
 
 @cache

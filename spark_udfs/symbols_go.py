@@ -10,7 +10,6 @@ No chain is followed further than MAX_CHAIN members; `spark_udfs.syntax` bounds 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -18,8 +17,9 @@ import tree_sitter_go
 from tree_sitter import Node
 
 from spark_udfs.modules_go import GoModules
+from spark_udfs.scoped_names import Names, ScopedNames
 from spark_udfs.symbols import FileSymbols, Import, Language, Modules
-from spark_udfs.syntax import Captures, Syntax
+from spark_udfs.syntax import Syntax
 
 MAX_CHAIN = 8
 MAX_NESTING = 32  # nodes looked into for the type of an expression
@@ -81,84 +81,39 @@ class Go(Language):
     def extract(self, source: bytes, path: str) -> FileSymbols:
         """The symbols of one file; empty where its syntax tree is out of bounds."""
         captures = self._syntax.captures(source)
-        return FileSymbols() if captures is None else _File(source).symbols(captures)
+        if captures is None:
+            return FileSymbols()
+        file = _File(source)
+        file.read(captures)
+        return file.symbols()
 
     @cached_property
     def _syntax(self) -> Syntax:
         return Syntax(tree_sitter_go.language(), _QUERY)
 
 
-class _File:
-    """The matches of one file, in order of place, turned into symbols."""
+class _File(ScopedNames):
+    """The matches of one Go file, turned into symbols."""
+
+    kinds = (
+        *(
+            "package",
+            "import",
+            "function",
+            "block",
+            "type_spec",
+            "type_parameter",
+            "parameter",
+            "short",
+            "spec",
+        ),
+        *("range", "receive", "key", "selector", "qualified", "name"),
+    )
 
     def __init__(self, source: bytes) -> None:
-        self._source = source
-        self._package: str | None = None
-        self._imports: Counter[Import] = Counter()
-        self._definitions: Counter[str] = Counter()
-        self._references: Counter[str] = Counter()
-        self._types: dict[str, str] = {}
-        self._bases: dict[str, list[str]] = {}
-        self._scopes: list[
-            tuple[int, dict[str, str | None]]
-        ] = []  # end, names with what their type is read from
-        self._pending: list[tuple[int, dict[str, str | None]]] = []  # bound from this byte on
-        self._taken: set[int] = set()  # start of names that are no references
+        super().__init__(source)
         self._chained = 0  # end of the chain read last
         self._switched: list[tuple[int, str]] = []  # type switches around: end, the name they bind
-
-    def symbols(self, captures: Captures) -> FileSymbols:
-        """Everything the file defines, imports and uses."""
-        handlers = [getattr(self, f"_on_{kind}") for kind in _KINDS[:-1]]
-        events = [
-            (node.start_byte, -node.end_byte, order, number, node)
-            for order, kind in enumerate(_KINDS)
-            for number, node in enumerate(captures.get(kind, ()))
-        ]
-        events.sort()  # outer nodes first; the numbers keep it from comparing nodes
-        scopes, pending, taken = self._scopes, self._pending, self._taken
-        for start, _, order, _, node in events:
-            while pending and pending[0][0] <= start:
-                self._bind(*pending.pop(0))
-            while scopes and scopes[-1][0] <= start:
-                scopes.pop()
-            if order < len(handlers):
-                handlers[order](node)
-            elif start not in taken:
-                self._on_name(node)
-        return FileSymbols(
-            dict(sorted(self._definitions.items())),
-            tuple(
-                Import(i.module, i.name, i.alias, False, n)
-                for i, n in sorted(self._imports.items(), key=lambda it: (it[0].module, it[0].alias or ""))
-            ),
-            dict(sorted(self._references.items())),
-            package=self._package,
-            types=dict(sorted(self._types.items())),
-            bases={name: tuple(chains) for name, chains in sorted(self._bases.items())},
-        )
-
-    def _text(self, node: Node) -> str:
-        return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
-
-    # Names in scope
-
-    def _bind(self, position: int, names: dict[str, str | None]) -> None:
-        while self._scopes and self._scopes[-1][0] <= position:
-            self._scopes.pop()
-        if self._scopes:
-            self._scopes[-1][1].update(names)
-
-    def _bind_after(self, node: Node, names: dict[str, str | None]) -> None:
-        """Binds from the end of `node` on, as `x := x.y` means the outer x on its right."""
-        self._pending.append((node.end_byte, names))
-        self._pending.sort(key=lambda it: it[0])
-
-    def _local(self, name: str) -> tuple[bool, str | None]:
-        for _, names in reversed(self._scopes):
-            if name in names:
-                return True, names[name]
-        return False, None
 
     # Chains
 
@@ -169,11 +124,11 @@ class _File:
                 return None
             kind = node.type
             if kind == "type_identifier":
-                name = self._text(node)
-                bound, chain = self._local(name)
+                name = self.text(node)
+                bound, chain = self.local(name)
                 return chain if bound else name
             if kind == "qualified_type":
-                return self._text(node)
+                return self.text(node)
             if kind == "function_type":
                 node = self._first_result(node.child_by_field_name("result"))
             elif kind in _SEEN_THROUGH:
@@ -202,8 +157,8 @@ class _File:
             kind = node.type
             start: str | None = None
             if kind == "identifier":
-                name = self._text(node)
-                bound, start = self._local(name)
+                name = self.text(node)
+                bound, start = self.local(name)
                 if not bound:
                     start = name
                 return None if start is None else ".".join([start, *reversed(members)])
@@ -211,14 +166,14 @@ class _File:
                 field = node.child_by_field_name("field")
                 if field is None or len(members) >= MAX_CHAIN:
                     return None
-                members.append(self._text(field))
+                members.append(self.text(field))
                 node = node.child_by_field_name("operand")
             elif kind == "call_expression":
                 function = node.child_by_field_name("function")
                 if (
                     function is not None
                     and function.type == "identifier"
-                    and self._text(function) in ("new", "make", "append")
+                    and self.text(function) in ("new", "make", "append")
                 ):
                     arguments = node.child_by_field_name("arguments")
                     first = (
@@ -226,7 +181,7 @@ class _File:
                         if arguments is not None and arguments.named_child_count
                         else None
                     )
-                    if self._text(function) != "append":
+                    if self.text(function) != "append":
                         start = self._type_chain(first)
                         return None if start is None else ".".join([start, *reversed(members)])
                     node = first
@@ -251,44 +206,42 @@ class _File:
 
     # Matches
 
-    def _on_package(self, node: Node) -> None:
-        self._package = self._text(node)
+    def on_package(self, node: Node) -> None:
+        self.package = self.text(node)
 
-    def _on_import(self, node: Node) -> None:
+    def on_import(self, node: Node) -> None:
         path, name = node.child_by_field_name("path"), node.child_by_field_name("name")
         if path is None:
             return
-        module = self._text(path).strip('"`')
+        module = self.text(path).strip('"`')
         if not module or module == "C":
             return
-        alias = None if name is None else self._text(name)
+        alias = None if name is None else self.text(name)
         if alias == ".":
-            self._imports[Import(module, "*", None)] += 1
+            self.imports[Import(module, "*", None)] += 1
         else:
-            self._imports[Import(module, None, "" if alias == "_" else alias or _package_name(module))] += 1
+            self.imports[Import(module, None, "" if alias == "_" else alias or _package_name(module))] += 1
 
-    def _on_function(self, node: Node) -> None:
+    def on_function(self, node: Node) -> None:
         name = node.child_by_field_name("name")
-        scope: dict[str, str | None] = {}
+        scope: Names = {}
         if node.type == "method_declaration":
             owner = self._receiver(node, scope)
-            if owner and name is not None and not self._scopes:
-                self._define(f"{owner}.{self._text(name)}", node.child_by_field_name("result"))
+            if owner and name is not None and not self.scopes:
+                self._define(f"{owner}.{self.text(name)}", node.child_by_field_name("result"))
         elif name is not None:
-            self._taken.add(name.start_byte)
-            if not self._scopes and (text := self._text(name)) not in ("init", "_"):
-                self._scopes.append((node.end_byte, scope))
-                self._scopes.pop()
+            self.taken.add(name.start_byte)
+            if not self.scopes and (text := self.text(name)) not in ("init", "_"):
                 self._define(text, node.child_by_field_name("result"))
-        self._scopes.append((node.end_byte, scope))
+        self.enter(node, scope)
 
     def _define(self, name: str, result: Node | None) -> None:
-        self._definitions[name] += 1
+        self.definitions[name] += 1
         chain = self._type_chain(self._first_result(result))
         if chain:
-            self._types.setdefault(name, chain)
+            self.types.setdefault(name, chain)
 
-    def _receiver(self, node: Node, scope: dict[str, str | None]) -> str | None:
+    def _receiver(self, node: Node, scope: Names) -> str | None:
         """The type a method belongs to; its type parameters are bound in the method."""
         receiver = node.child_by_field_name("receiver")
         parameter = (
@@ -300,41 +253,41 @@ class _File:
         if of_type is not None and of_type.type == "generic_type":
             arguments = of_type.child_by_field_name("type_arguments")
             for argument in arguments.named_children if arguments is not None else ():
-                scope[self._text(argument)] = None
+                scope[self.text(argument)] = None
             of_type = of_type.child_by_field_name("type")
-        return self._text(of_type) if of_type is not None and of_type.type == "type_identifier" else None
+        return self.text(of_type) if of_type is not None and of_type.type == "type_identifier" else None
 
-    def _on_block(self, node: Node) -> None:
-        scope: dict[str, str | None] = {}
+    def on_block(self, node: Node) -> None:
+        scope: Names = {}
         if node.type == "type_switch_statement":
             alias = node.child_by_field_name("alias")
             if alias is not None and alias.named_child_count:
-                self._taken.add(alias.named_children[0].start_byte)
-                self._switched.append((node.end_byte, self._text(alias)))
+                self.taken.add(alias.named_children[0].start_byte)
+                self._switched.append((node.end_byte, self.text(alias)))
         elif node.type in ("type_case", "default_case"):
             while self._switched and self._switched[-1][0] <= node.start_byte:
                 self._switched.pop()
             if self._switched:
                 types = node.children_by_field_name("type")
                 scope[self._switched[-1][1]] = self._type_chain(types[0]) if len(types) == 1 else None
-        self._scopes.append((node.end_byte, scope))
+        self.enter(node, scope)
 
-    def _on_type_spec(self, node: Node) -> None:
+    def on_type_spec(self, node: Node) -> None:
         name, of = node.child_by_field_name("name"), node.child_by_field_name("type")
         if name is None or of is None:
             return
-        self._taken.add(name.start_byte)
-        text = self._text(name)
-        if self._scopes:
-            self._scopes[-1][1][text] = None
-            self._scopes.append((node.end_byte, {}))
+        self.taken.add(name.start_byte)
+        text = self.text(name)
+        if self.scopes:
+            self.scopes[-1][1][text] = None
+            self.enter(node, {})
             return
-        self._scopes.append((node.end_byte, {}))
+        self.enter(node, {})
         parameters = node.child_by_field_name("type_parameters")
         for parameter in parameters.named_children if parameters is not None else ():
-            self._on_type_parameter(parameter)
-        self._definitions[text] += 1
-        bases = self._bases.setdefault(text, [])
+            self.on_type_parameter(parameter)
+        self.definitions[text] += 1
+        bases = self.bases.setdefault(text, [])
         if of.type == "struct_type":
             self._fields(text, of, bases)
         elif of.type == "interface_type":
@@ -342,7 +295,7 @@ class _File:
         elif (chain := self._type_chain(of)) is not None:
             bases.append(chain)
         if not bases:
-            del self._bases[text]
+            del self.bases[text]
 
     def _fields(self, owner: str, node: Node, bases: list[str]) -> None:
         for fields in node.named_children:
@@ -350,101 +303,98 @@ class _File:
                 if field.type != "field_declaration":
                     continue
                 chain = self._type_chain(field.child_by_field_name("type"))
-                names = [self._text(name) for name in field.children_by_field_name("name")]
+                names = [self.text(name) for name in field.children_by_field_name("name")]
                 if not names and chain:
                     bases.append(chain)
                     names = [chain.rpartition(".")[2]]
                 for name in names:
-                    self._definitions[f"{owner}.{name}"] += 1
+                    self.definitions[f"{owner}.{name}"] += 1
                     if chain:
-                        self._types.setdefault(f"{owner}.{name}", chain)
+                        self.types.setdefault(f"{owner}.{name}", chain)
 
     def _methods(self, owner: str, node: Node, bases: list[str]) -> None:
         for element in node.named_children:
             name = element.child_by_field_name("name")
             if element.type == "method_elem" and name is not None:
-                self._define(f"{owner}.{self._text(name)}", element.child_by_field_name("result"))
+                self._define(f"{owner}.{self.text(name)}", element.child_by_field_name("result"))
             elif element.type == "type_elem" and element.named_child_count == 1:
                 chain = self._type_chain(element)
                 if chain:
                     bases.append(chain)
 
-    def _on_type_parameter(self, node: Node) -> None:
-        if not self._scopes:
+    def on_type_parameter(self, node: Node) -> None:
+        if not self.scopes:
             return
         chain = self._type_chain(node.child_by_field_name("type"))
         for name in node.children_by_field_name("name"):
-            self._taken.add(name.start_byte)
-            self._scopes[-1][1][self._text(name)] = chain
+            self.bind(name, chain)
 
-    def _on_parameter(self, node: Node) -> None:
+    def on_parameter(self, node: Node) -> None:
         names = node.children_by_field_name("name")
         chain = self._type_chain(node.child_by_field_name("type")) if names else None
         for name in names:
-            self._taken.add(name.start_byte)
-            if self._scopes:
-                self._scopes[-1][1][self._text(name)] = chain
+            self.bind(name, chain)
 
-    def _on_short(self, node: Node) -> None:
+    def on_short(self, node: Node) -> None:
         self._bind_values(node, node.child_by_field_name("left"), node.child_by_field_name("right"))
 
     def _bind_values(self, node: Node, left: Node | None, right: Node | None) -> None:
         names = [] if left is None else left.named_children
         values = [] if right is None else right.named_children
-        bound: dict[str, str | None] = {}
+        bound: Names = {}
         for position, name in enumerate(names):
             if name.type != "identifier":
                 continue
-            self._taken.add(name.start_byte)
+            self.taken.add(name.start_byte)
             value = (
                 values[position]
                 if position < len(values) and (position == 0 or len(values) == len(names))
                 else None
             )
-            bound[self._text(name)] = self._value_chain(value)
-        self._bind_after(node, bound)
+            bound[self.text(name)] = self._value_chain(value)
+        self.bind_after(node, bound)
 
-    def _on_spec(self, node: Node) -> None:
+    def on_spec(self, node: Node) -> None:
         names = node.children_by_field_name("name")
         of_type, value = node.child_by_field_name("type"), node.child_by_field_name("value")
         values = [] if value is None else value.named_children
-        bound: dict[str, str | None] = {}
+        bound: Names = {}
         for position, name in enumerate(names):
             if name.type != "identifier":
                 continue  # the commas have the same field
-            self._taken.add(name.start_byte)
+            self.taken.add(name.start_byte)
             if of_type is not None:
                 chain = self._type_chain(of_type)
             else:
                 same = position == 0 or len(values) == len(names)
                 chain = self._value_chain(values[position]) if position < len(values) and same else None
-            text = self._text(name)
-            if self._scopes:
+            text = self.text(name)
+            if self.scopes:
                 bound[text] = chain
             elif text != "_":
-                self._definitions[text] += 1
+                self.definitions[text] += 1
                 if chain:
-                    self._types.setdefault(text, chain)
+                    self.types.setdefault(text, chain)
         if bound:
-            self._bind_after(node, bound)
+            self.bind_after(node, bound)
 
-    def _on_range(self, node: Node) -> None:
+    def on_range(self, node: Node) -> None:
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         if left is None or not any(child.type == ":=" for child in node.children):
             return
         names = left.named_children
         chain = self._value_chain(right)
-        bound: dict[str, str | None] = {}
+        bound: Names = {}
         for position, name in enumerate(names):
-            self._taken.add(name.start_byte)
-            bound[self._text(name)] = chain if position == 1 else None
-        self._bind_after(node, bound)
+            self.taken.add(name.start_byte)
+            bound[self.text(name)] = chain if position == 1 else None
+        self.bind_after(node, bound)
 
-    def _on_receive(self, node: Node) -> None:
+    def on_receive(self, node: Node) -> None:
         if any(child.type == ":=" for child in node.children):
             self._bind_values(node, node.child_by_field_name("left"), None)
 
-    def _on_key(self, node: Node) -> None:
+    def on_key(self, node: Node) -> None:
         """A key of a composite literal is a field of its type, as far as can be told here."""
         above = node.parent
         for _ in range(MAX_NESTING):
@@ -461,20 +411,20 @@ class _File:
         if of_type is not None and of_type.type == "map_type":
             return
         chain = self._type_chain(of_type)
-        name = self._text(node)
-        self._taken.add(node.start_byte)
+        name = self.text(node)
+        self.taken.add(node.start_byte)
         if chain:
-            self._references[f"{chain}.{name}"] += 1
+            self.references[f"{chain}.{name}"] += 1
 
-    def _on_selector(self, node: Node) -> None:
+    def on_selector(self, node: Node) -> None:
         field = node.child_by_field_name("field")
         if field is None or field.end_byte <= self._chained:
             return
         chain = self._value_chain(node)
         if chain is None:
-            self._references[f".{self._text(field)}"] += 1
+            self.references[f".{self.text(field)}"] += 1
             return
-        self._references[chain] += 1
+        self.references[chain] += 1
         operand = node
         while operand is not None and operand.type == "selector_expression":
             below = operand.child_by_field_name("operand")
@@ -482,25 +432,19 @@ class _File:
                 break
             operand = below
         if operand is not None and operand.type == "identifier":
-            self._taken.add(operand.start_byte)
+            self.taken.add(operand.start_byte)
             self._chained = field.end_byte
 
-    def _on_qualified(self, node: Node) -> None:
-        self._references[self._text(node)] += 1
+    def on_qualified(self, node: Node) -> None:
+        self.references[self.text(node)] += 1
         name = node.child_by_field_name("name")
         if name is not None:
-            self._taken.add(name.start_byte)
+            self.taken.add(name.start_byte)
 
-    def _on_name(self, node: Node) -> None:
-        name = self._text(node)
-        if name != "_" and not any(name in names for _, names in self._scopes):
-            self._references[name] += 1
-
-
-_KINDS = (  # of one place the earlier is looked at first
-    *("package", "import", "function", "block", "type_spec", "type_parameter", "parameter", "short", "spec"),
-    *("range", "receive", "key", "selector", "qualified", "name"),
-)
+    def on_name(self, node: Node) -> None:
+        name = self.text(node)
+        if name != "_":
+            self.refer(name)
 
 
 def _package_name(module: str) -> str:

@@ -13,22 +13,27 @@ be guessed by the names of members.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spark_udfs.symbols import FileSymbols, Import, Modules
 
 MAX_DEPTH = 12  # types of types of types; bases of bases
 MAX_VARIANTS = 8  # files that define one name, as for several systems
+HOLDS = "~"  # before a chain: a container of such values, whose own members lead to them
 INSIDE = "/"  # between the class a name is written in and the name, where the class may inherit it
 
 
 @dataclass(frozen=True)
 class Entity:
-    """A definition: its name as its files write it, and those files. No name: the module at `place`."""
+    """A definition: its name as its files write it, and those files. No name: the module at `place`.
+
+    `holds` marks a container of such values: what is no member of theirs is one of its own.
+    """
 
     name: str
     files: tuple[int, ...]
     place: str | None = None
+    holds: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,10 +53,15 @@ class TypedChains:
     """Chains of one repository; files are numbered as in `Modules`."""
 
     def __init__(
-        self, modules: Modules, files: Sequence[FileSymbols], builtins: Sequence[frozenset[str]]
+        self,
+        modules: Modules,
+        paths: Sequence[str],
+        files: Sequence[FileSymbols],
+        builtins: Sequence[frozenset[str]],
     ) -> None:
         self._modules = modules
         self._files = files
+        self._folders = [path.split("/")[:-1] for path in paths]
         self._builtins = builtins  # of each file
         self._definers: dict[str, list[int]] = {}
         for index, file in enumerate(files):
@@ -66,11 +76,10 @@ class TypedChains:
     def walk(self, index: int, chain: str) -> Walk:
         """What the chain `chain`, as a reference of file `index` has it, passes through."""
         steps: list[tuple[str, tuple[int, ...]]] = []
-        written_in, _, chain = chain.rpartition(INSIDE)
-        parts = chain.split(".")
-        found, used = self._start(index, written_in, parts)
+        found, used, parts = self._first(index, chain)
         while isinstance(found, Entity):
-            steps.append((".".join(parts[:used]), found.files))
+            if not found.holds or not steps:
+                steps.append((".".join(parts[:used]), found.files))
             if used == len(parts):
                 return Walk(tuple(steps))
             found, used = self._step(found, parts[used], index, 0), used + 1
@@ -88,11 +97,18 @@ class TypedChains:
 
     # Where a chain starts
 
+    def _first(self, index: int, chain: str) -> tuple[Entity | str | None, int, list[str]]:
+        """The first entity of a chain, how many parts name it, and the parts."""
+        held = chain.startswith(HOLDS)
+        written_in, _, chain = chain.lstrip(HOLDS).rpartition(INSIDE)
+        parts = chain.split(".")
+        found, used = self._start(index, written_in, parts)
+        return (replace(found, holds=True) if held and isinstance(found, Entity) else found), used, parts
+
     def _start(self, index: int, written_in: str, parts: Sequence[str]) -> tuple[Entity | str | None, int]:
         """The first entity of a chain and how many parts name it; else `external`, `builtin` or None."""
         while written_in:
-            own = self._entity_in(index, written_in)
-            inherited = self._member(own, parts[0], index, 0) if own else None
+            inherited = self._member(Entity(written_in, (index,)), parts[0], index, 0)
             if inherited is not None:
                 return inherited, 1
             written_in = written_in.rpartition(".")[0]
@@ -122,18 +138,18 @@ class TypedChains:
         if bindings:
             outside = False
             for item in bindings:
-                found = self._imported(index, item)
+                found = self._nearest(index, self._imported(index, item))
                 if found is not None:
                     return found
                 outside = True
             if outside:
                 return "external"
-        among = self._entity_among(name, self._modules.peers(index))
+        among = self._nearest(index, self._entity_among(name, self._modules.peers(index)))
         if among is not None:
             return among
         for item in self._files[index].imports:
             if item.name == "*" and (place := self._modules.place(item.module, index)) is not None:
-                found = self._starred(place, name)
+                found = self._nearest(index, self._entity_among(name, self._modules.files(place)))
                 if found is not None:
                     return found
         return "builtin" if name in self._builtins[index] else None
@@ -149,8 +165,14 @@ class TypedChains:
             return self._member(owner, item.name, index, 0) if owner else None
         return self._in_module(Entity("", tuple(self._modules.files(place)), place), item.name)
 
-    def _starred(self, place: str, name: str) -> Entity | None:
-        return self._entity_among(name, self._modules.files(place))
+    def _nearest(self, index: int, entity: Entity | None) -> Entity | None:
+        """The definition in the files nearest in the tree of folders: a copy of a class is not meant."""
+        if entity is None or not entity.name or len(entity.files) == 1:
+            return entity
+        here = self._folders[index]
+        shared = [_n_shared(here, self._folders[file]) for file in entity.files]
+        most = max(shared)
+        return replace(entity, files=tuple(f for f, n in zip(entity.files, shared, strict=True) if n == most))
 
     def _class_at(self, index: int, dotted: str) -> Entity | None:
         """The class `a.b.Outer.Inner`, where `a.b` is a module."""
@@ -215,7 +237,9 @@ class TypedChains:
         if found is not None:
             return found
         of_type = self._type(entity, depth)
-        return self._member(of_type, name, index, depth) if isinstance(of_type, Entity) else of_type
+        if isinstance(of_type, Entity):
+            return self._member(of_type, name, index, depth) or (of_type if of_type.holds else None)
+        return entity if entity.holds else of_type
 
     def _type(self, entity: Entity, depth: int) -> Entity | str | None:
         """The type of a value or of a function's result."""
@@ -234,9 +258,7 @@ class TypedChains:
         """The type at the end of a chain written in file `index`."""
         if depth > MAX_DEPTH:
             return None
-        written_in, _, chain = chain.rpartition(INSIDE)
-        parts = chain.split(".")
-        found, used = self._start(index, written_in, parts)
+        found, used, parts = self._first(index, chain)
         while isinstance(found, Entity) and used < len(parts):
             found, used = self._step(found, parts[used], index, depth + 1), used + 1
         if isinstance(found, Entity):
@@ -280,3 +302,11 @@ class TypedChains:
             reached = (self._reach(file, chain, depth + 1) for file, chain in chains)
             self._bases[key] = tuple(it for it in reached if isinstance(it, Entity) and it.files)
         return self._bases[key]
+
+
+def _n_shared(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many folders two files have in common, from the top."""
+    for number, (left, right) in enumerate(zip(one, other, strict=False)):
+        if left != right:
+            return number
+    return min(len(one), len(other))
