@@ -18,6 +18,7 @@ from factory.orchestration.checks import holds
 from factory.orchestration.partitions import RANGE_FIRST, RANGE_LAST
 from factory.orchestration.publication import Tables
 from factory.orchestration.reap import leftovers
+from factory.orchestration.refine import Round, dedup_group, refine, variant
 from factory.orchestration.resources import REUSE_TAG, resources
 from factory.orchestration.table_asset import table_asset
 from factory.settings import Settings
@@ -242,6 +243,25 @@ def test_the_content_is_right_after_another_writer(line: Line, spark: SparkSessi
     assert line.run("de").success
     assert line.held() == {"de": ["a"], "en": ["b", "x"]}
     assert line.lake.published(line.table()).lineage.content == line.content()
+
+
+def test_refine_makes_by_partition_what_is_known_of_a_document_by_itself() -> None:
+    group = dedup_group("web", ["web"], kind="prose")
+    rounds = [Round(rules=["gopher_quality"]), Round(rules=["gopher_repetition"])]
+    chain = refine(
+        "web", group=group, rounds=rounds, group_name="web", tokenizer="tokenizer", partitions_def=DAYS
+    )
+    beside = variant(chain, "strict", rounds=[Round(rules=["c4"])])
+    partitioned = {
+        key.path[0]: asset.partitions_def
+        for asset in (*group.assets, *chain, *beside)
+        for key in asset.keys
+        if asset.partitions_def is not None
+    }
+    assert partitioned == {"signals": DAYS, "filtered": DAYS}
+    for asset in (*chain, *beside):
+        (namespace,) = {key.path[0] for key in asset.keys}
+        assert (asset.partitions_def is not None) == (namespace in partitioned)
 
 
 def test_an_argument_partition_needs_partitions(unique: str) -> None:
