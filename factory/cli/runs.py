@@ -9,12 +9,14 @@ What is half done is on audit branches, which the next run drops.
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 import dagster as dg
 from dagster_shared.error import SerializableErrorInfo
@@ -73,15 +75,34 @@ def select(definitions: dg.Definitions, selection: str) -> list[dg.AssetKey]:
         chosen = dg.AssetSelection.from_string(selection).resolve(graph, allow_missing=True)
     except dg.DagsterError as error:
         raise ConfigurationError(
-            f"The selection `{selection}` is not in Dagster's syntax. "
-            "Write raw/web, 'raw/web*' with all downstream, "
-            'or for several \'key:"raw/web"+ or key:"raw/books"+\'.'
+            f"The selection `{selection}` is not in Dagster's syntax, which has raw/web and 'raw/web*' (with "
+            f"all downstream) for one asset only. Write '{_of_several(selection)}'."
         ) from error
     together = {key for asset in graph.assets_defs if set(asset.keys) & chosen for key in asset.keys}
     if not together:
-        known = ", ".join(sorted(key.to_user_string() for key in graph.get_all_asset_keys()))
-        raise ConfigurationError(f"The selection `{selection}` names no asset. The assets are {known}.")
+        known = sorted(key.to_user_string() for key in graph.get_all_asset_keys())
+        near = get_close_matches(selection.replace(".", "/").strip("*+"), known, n=1, cutoff=0.75)
+        remedy = f"Did you mean {near[0]}?" if near else f"The assets are {', '.join(known)}."
+        raise ConfigurationError(f"The selection `{selection}` names no asset. {remedy}")
     return sorted(together)
+
+
+def _of_several(selection: str) -> str:
+    """What `selection` means, in the syntax that takes several assets; an example where that is not clear."""
+
+    def written(found: re.Match[str]) -> str:
+        before, key, after = found.groups()
+        layers = {"*": "+", "+": "1+"}.get(before, before), {"*": "+", "+": "+1"}.get(after, after)
+        return f'{layers[0]}key:"{key.replace(".", "/")}"{layers[1]}'
+
+    words = re.sub(r"\s*,\s*", " or ", selection.strip())
+    meant = re.sub(r"(?<![\w\":])([*+]?)([a-z]\w*[/.]\w+)([*+]?)", written, words)
+    meant = re.sub(r"(\"[\d+]*) +(?=[\d+]*key:)", r"\1 or ", meant)
+    try:
+        dg.AssetSelection.from_string(meant)
+    except dg.DagsterError:
+        return 'key:"raw/web"+ or key:"raw/books"+'
+    return meant
 
 
 def execute(

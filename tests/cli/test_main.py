@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import dagster as dg
 import pyarrow as pa
 import pytest
 from typer.testing import CliRunner, Result
@@ -16,6 +17,7 @@ from typer.testing import CliRunner, Result
 from blender.blends import open_blends
 from blender.config import blend_source
 from factory.cli import edge, main
+from factory.cli.runs import select
 from factory.errors import ConfigurationError, LakeLocked, MachineError
 from factory.lake.lineage import Lineage
 from factory.lake.lock import writing
@@ -202,29 +204,28 @@ def test_a_selection_of_nothing_lists_the_assets(tmp_path: Path) -> None:
     assert "raw/python_code" in done.stderr
 
 
-@pytest.mark.process
-def test_a_selection_that_does_not_parse_shows_the_syntax(tmp_path: Path) -> None:
-    done = process(tmp_path, "materialize", "raw/web* or raw/books*")
-    assert done.returncode == ConfigurationError.exit_code
-    assert "raw/web*" in done.stderr
-    assert "This should not happen" not in done.stderr
-
-
 @pytest.mark.parametrize(
-    "options, words",
+    "given, meant",
     [
-        (("--partition", "de"), "None of raw/python_code, raw/python_code_rejected has partitions"),
-        (("--partitions", "de"), "Write FIRST...LAST"),
-        (("--partition", "de", "--partitions", "de...en"), "Give one of them"),
+        ("raw/web* or raw/books*", 'key:"raw/web"+ or key:"raw/books"+'),
+        ("*raw/web and packed/web", '+key:"raw/web" and key:"packed/web"'),
+        ("raw/web, raw/books", 'key:"raw/web" or key:"raw/books"'),
+        ("raw/web* raw.books+", 'key:"raw/web"+ or key:"raw/books"+1'),
+        ("((", 'key:"raw/web"+ or key:"raw/books"+'),
     ],
 )
-def test_partitions_that_cannot_be_made_are_one_sentence(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], words: str
-) -> None:
-    monkeypatch.setenv("DAGSTER_HOME", "")  # the command sets it
-    result = factory("materialize", "raw/python_code", *options)
-    assert result.exit_code == ConfigurationError.exit_code
-    assert words in result.stderr
+def test_a_selection_that_does_not_parse_is_told_what_to_write(given: str, meant: str) -> None:
+    assert dg.AssetSelection.from_string(meant)
+    with pytest.raises(ConfigurationError) as caught:
+        select(dg.Definitions(), given)
+    assert str(caught.value).endswith(f"Write '{meant}'.")
+
+
+def test_a_selection_that_names_no_asset_is_told_the_nearest() -> None:
+    defined = dg.Definitions(assets=[dg.AssetSpec(dg.AssetKey(("raw", "web")))])
+    for given in ("raw.web", "raw/wep", "raw/webs*"):
+        with pytest.raises(ConfigurationError, match="Did you mean raw/web"):
+            select(defined, given)
 
 
 @pytest.mark.process
