@@ -146,6 +146,74 @@ def test_json_lines_of_several_files_and_compressions(ingests: Ingests, tmp_path
     assert [row["language"] for row in rows(found.documents) if row["key"] == "a.jsonl:3"] == ["en"]
 
 
+def test_of_several_records_with_one_key_the_first_by_file_and_place_is_the_document(
+    ingests: Ingests, tmp_path: Path
+) -> None:
+    lines = {
+        "b.jsonl": [("k", "third"), ("l", "other")],
+        "a.jsonl": [("k", "first"), ("k", "second")],
+    }
+    for name, records in lines.items():
+        content = "".join(json.dumps({"id": key, "text": text}) + "\n" for key, text in records)
+        (tmp_path / name).write_text(content)
+    found = ingests.jsonl(tmp_path, Fields(key="id"), source="s")
+    assert {row["key"]: row["text"] for row in rows(found.documents)} == {"k": "first", "l": "other"}
+    rejected = {row["key"]: row for row in rows(found.rejected)}
+    assert {key: (row["reason"], row["place"], row["sample"]) for key, row in rejected.items()} == {
+        "a.jsonl:2": ("key_taken", "line 2", b"second"),
+        "b.jsonl:1": ("key_taken", "line 1", b"third"),
+    }
+    assert {row["detail"] for row in rejected.values()} == {"The key `k` is that of line 1 of `a.jsonl`."}
+
+
+def test_every_input_of_a_tree_of_trouble_is_a_document_or_a_rejected_record(
+    ingests: Ingests, tmp_path: Path
+) -> None:
+    """Three readers over one tree: as many inputs are counted by other means as rows come out."""
+    tree = tmp_path / "tree"
+    (tree / "x.jsonl").mkdir(parents=True)  # a folder with the name of a file
+    (tree / "up").symlink_to(tmp_path)
+    os.mkfifo(tree / "pipe.jsonl")
+    (tree / "empty.jsonl").write_text("")
+    (tree / "x.jsonl" / "a.jsonl").write_bytes(
+        b'{"text": "a"}\n{"text": "a", "text": "b"}\n\n{"text": 1}\n{"text": NaN}\n[[[\n{"text": "last"}'
+    )
+    pq.write_table(pa.table({"text": ["one", None, "a\0b", "four"]}), tree / "p.parquet", row_group_size=2)
+    (tree / "cut.parquet").write_bytes((tree / "p.parquet").read_bytes()[:-20])
+    with zipfile.ZipFile(tree / "z.zip", "w") as archive:
+        for name, data in {"a.txt": b"a", "../b.txt": b"b", "c.zip": b"c", "d.txt": b"\xff"}.items():
+            archive.writestr(name, data)
+    links = 1
+    counted = {
+        "jsonl": links + len(["pipe.jsonl", "empty.jsonl"]) + 7,
+        "parquet": links + 4 + len(["cut.parquet"]),
+        "archive": links + 4,
+        "files": sum(len(files) for _, _, files in os.walk(tree)) + links,
+    }
+    read = {
+        "jsonl": ingests.jsonl(tree),
+        "parquet": ingests.parquet(tree),
+        "archive": ingests.archive(tree),
+        "files": ingests.files(tree),
+    }
+    found = {name: outcome(it) for name, it in read.items()}
+    assert {name: len(it) for name, it in found.items()} == counted
+    assert found["jsonl"] == {
+        "up": "link at line 1",
+        "pipe.jsonl": "not_a_file at line 1",
+        "empty.jsonl": "empty at line 1",
+        "x.jsonl/a.jsonl:1": "a",
+        "x.jsonl/a.jsonl:2": "repeated_field at line 2",
+        "x.jsonl/a.jsonl:3": "empty at line 3",
+        "x.jsonl/a.jsonl:4": "text_not_a_string at line 4",
+        "x.jsonl/a.jsonl:5": "not_json at line 5",
+        "x.jsonl/a.jsonl:6": "not_json at line 6",
+        "x.jsonl/a.jsonl:7": "last",
+    }
+    assert found["parquet"]["p.parquet:2"] == "nul_byte at row 2"
+    assert found["archive"]["z.zip!/c.zip"] == "nested at byte 0"
+
+
 def test_parquet_rows_and_a_broken_file_beside_them(ingests: Ingests, tmp_path: Path) -> None:
     pq.write_table(
         pa.table({"text": ["one", None, "three"], "id": ["a", "b", "c"]}), tmp_path / "good.parquet"
@@ -228,20 +296,26 @@ def test_a_folder_of_repositories_gives_each_its_name_and_what_lies_beside_them_
         "mine/a/x.py",
         "mine/a/sub/y.py",
         "mine/a/.git/config",
+        "mine/b/package.json",
+        "mine/sub/.git",
         "mine/loose.md",
         "z/w.py",
     ):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(f"{path}\n")
+        (tmp_path / path).write_text('{"license": "ISC"}' if path.endswith(".json") else f"{path}\n")
     (tmp_path / "mine" / "link").symlink_to(tmp_path / "z")
-    found = ingests.repositories(tmp_path / "mine", licence="MIT")
+    found = ingests.repositories(tmp_path / "mine")
     assert {(row["source"], row["key"], row["repository"]) for row in rows(found.documents)} == {
         ("a", "x.py", "a"),
         ("a", "sub/y.py", "a"),
         ("b", "x.py", "b"),
+        ("b", "package.json", "b"),
         ("mine", "loose.md", None),
     }
-    assert {row["licence"] for row in rows(found.documents)} == {"MIT"}
+    licences = {(row["repository"], row["licence"]) for row in rows(found.documents)}
+    assert licences == {("a", None), ("b", "ISC"), (None, None)}
+    given = ingests.repositories(tmp_path / "mine", licence="MIT")
+    assert {row["licence"] for row in rows(given.documents)} == {"MIT"}
     assert [(row["source"], row["key"]) for row in rows(found.rejected)] == [("mine", "link")]
 
 

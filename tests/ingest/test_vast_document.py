@@ -1,0 +1,50 @@
+"""A document of a million different tokens is read, measured, counted, signed and kept like any other."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from factory import _native
+from factory.dedup.config import MAX_DISTINCT, DedupConfig
+from spark_udfs.bags import count_tokens, merge_idf
+from spark_udfs.ingest_files import Input
+from spark_udfs.ingest_jsonl import jsonl_file
+from spark_udfs.ingest_records import Fields
+from spark_udfs.ingest_rows import Origin
+from spark_udfs.symbols import MAX_SOURCE_BYTES, FileSymbols, extract
+
+N = 1_000_000
+
+
+def test_a_document_of_a_million_different_tokens_goes_through_every_stage(tmp_path: Path) -> None:
+    text = "\n".join(f"w{number:x} = v{number:x}" for number in range(N // 2))
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": text}) + "\n")
+    [document] = jsonl_file(Input(Origin("s"), os.fsencode(tmp_path), b"a.jsonl"), Fields())
+    assert document["text"] == text
+    texts = pa.RecordBatch.from_pydict({"text": [document["text"]]})
+
+    measured = _native.text_signals(texts.column("text"), ["code_lines", "word_count"])
+    assert [measured.column(name)[0].as_py() for name in ("code_lines", "word_count")] == [N // 2, N]
+
+    counted = pa.Table.from_batches(count_tokens([texts], "code", 64))
+    assert counted.num_rows == N
+    tokens, frequencies = (counted[name].combine_chunks() for name in ("token", "document_frequency"))
+    part = _native.idf_table(tokens, frequencies, 1)
+    idf = merge_idf([np.frombuffer(part, np.uint8)], unseen=1).tobytes()
+    config = DedupConfig(kind="code")
+    signed = _native.sign_texts(
+        texts.column("text"), idf, "code", config.values, config.seed, MAX_DISTINCT
+    ).to_pylist()
+    assert [(row["n_tokens"], row["n_distinct"]) for row in signed] == [(N, N)]
+
+    # As source code it is longer than what symbols are read from; it keeps its place and gives none.
+    assert len(text) > MAX_SOURCE_BYTES
+    row = {"doc_id": "d", "repository": "r", "path": "a.py", "language": "python", "text": text}
+    fields = [(name, pa.string()) for name in (*row, "partition")]
+    [facts] = extract(iter([pa.RecordBatch.from_pylist([row], schema=pa.schema(fields))]))
+    assert [FileSymbols.from_json(it) for it in facts["facts"].to_pylist()] == [FileSymbols()]
