@@ -1,0 +1,88 @@
+"""`factory materialize` interrupted from the keyboard: a sentence, exit code 130, and a lake as it was."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import dagster as dg
+import psutil
+import pytest
+
+from factory.lake.names import TableName
+from factory.lake.publish import AUDIT
+from factory.lake.tables import Lake
+from factory.orchestration.reap import leftovers
+from factory.settings import Settings
+
+RAW = TableName("raw", "letters")
+WITHIN_S = 30  # the machine may be busy; alone it takes less than one
+
+
+def process(home: Path, datasets: Path) -> subprocess.Popen[str]:
+    environment = os.environ | {
+        "FACTORY_HOME": str(home),
+        "FACTORY_DATASETS": str(datasets),
+        "FACTORY_SPARK_MASTER": "local[2]",
+        "FACTORY_SPARK_DRIVER_MEMORY": "1g",
+    }
+    return subprocess.Popen(
+        [sys.executable, "-m", "factory.cli.main", "materialize", "raw/letters"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def interrupt_when(run: subprocess.Popen[str], holds: Callable[[], object]) -> tuple[str, str]:
+    """Interrupt `run` as a keyboard does once `holds` gives something true; what it said."""
+    deadline = time.monotonic() + 200
+    while not holds():
+        assert run.poll() is None, run.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    family = psutil.Process(run.pid).children(recursive=True)
+    run.send_signal(signal.SIGINT)
+    said = run.communicate(timeout=WITHIN_S)
+    _, alive = psutil.wait_procs(family, timeout=WITHIN_S)
+    assert alive == []  # neither the JVM nor its workers
+    return said
+
+
+@pytest.mark.process
+@pytest.mark.timeout(600)
+def test_an_interrupted_run_says_one_sentence_and_the_next_clears_it_away(tmp_path: Path) -> None:
+    (tmp_path / "letters").mkdir()
+    for number in range(200):
+        (tmp_path / "letters" / f"{number}.txt").write_text(f"letter {number} " * 50)
+    datasets = tmp_path / "datasets.yaml"
+    datasets.write_text("datasets: [{name: letters, kind: prose, format: files, paths: letters}]\n")
+    home = tmp_path / "lake"
+    lake = Lake(Settings(home=home))
+
+    def writes() -> bool:
+        return lake.exists(RAW) and bool(leftovers(lake, AUDIT))
+
+    for holds in (lambda: (home / "writing.json").exists(), writes):
+        run = process(home, datasets)
+        out, err = interrupt_when(run, holds)
+        assert run.returncode == 130, err
+        assert err.splitlines() == [
+            "Interrupted: published tables are as they were, and the next run clears away what this one left."
+        ]
+        assert "Traceback" not in out
+    assert lake.table(RAW).current_snapshot() is None
+
+    finished = process(home, datasets)
+    out, err = finished.communicate(timeout=300)
+    assert finished.returncode == 0, err
+    assert lake.published(RAW).rows == 200
+    assert leftovers(lake, AUDIT) == {}
+    instance = dg.DagsterInstance.from_config(str(home / "dagster"))
+    assert sorted(run.status.value for run in instance.get_runs()) == ["FAILURE", "FAILURE", "SUCCESS"]
