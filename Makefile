@@ -4,6 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 NATIVE_SOURCES := $(shell find native -name '*.rs' -not -path '*/target/*') native/Cargo.toml
 WORKERS ?= 2
+AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 SHARE ?=
 NAME ?= line
 
@@ -12,7 +13,7 @@ export CARGO_TERM_QUIET ?= true
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup demo ui serve test test-native lint format proto bench clean
+.PHONY: help prerequisites setup demo ui serve test test-native lint format proto bench system-packages clean
 
 ##@ Use
 help: ## Show this help
@@ -30,7 +31,7 @@ serve: setup ## Serve the lake's blends over gRPC (PORT=50051)
 ##@ Develop
 setup: $(VENV)/.installed $(VENV)/.native $(VENV)/.jars ## Create the environment: packages, native module, Spark's jars
 
-test: setup ## Run all tests
+test: setup system-packages $(VENV)/.all-jars ## Run all tests
 	@cd native && cargo test --release
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
@@ -48,6 +49,15 @@ proto: setup ## Generate the gRPC code from the .proto files
 
 bench: setup ## Measure (NAME=line)
 	@$(BIN)/python -m bench $(NAME)
+
+system-packages: ## Install the servers that the tests start, where they are missing (Debian: as root, or with sudo)
+	@missing=; \
+	command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
+	[ -z "$$missing" ] || { \
+		command -v apt-get >/dev/null || { echo "The tests need$$missing, and there is no apt-get. Install them by your system's tools." >&2; exit 1; }; \
+		echo "Installing$$missing ..."; \
+		$(AS_ROOT) apt-get update -qq && $(AS_ROOT) env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $$missing >/dev/null; \
+	}
 
 clean: ## Remove the default lake and the native build (not the environment, not the cache)
 	rm -rf .factory native/target
@@ -73,4 +83,8 @@ $(VENV)/.native: $(NATIVE_SOURCES) | $(VENV)/.installed
 
 $(VENV)/.jars: factory/spark.py | $(VENV)/.installed $(VENV)/.native
 	@$(BIN)/python -m factory.spark
+	@touch $@
+
+$(VENV)/.all-jars: $(VENV)/.jars
+	@$(BIN)/python -m factory.spark --all
 	@touch $@

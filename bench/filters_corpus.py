@@ -1,0 +1,121 @@
+"""300 MB of prose from the Python installation, the same on every machine with the same packages.
+
+A document is a long description, a text file (`.rst`, `.md`, `.txt`) or the docstrings of a module, one
+after the other. That makes some 45 MB. The rest are copies of all of it in which words are renamed: each copy
+maps the words of four small letters and more to others of their length, one to one, so that a copy has other
+words but its original's lines, lengths and repetitions. Filters look at one document at a time, so a copy
+costs what its original costs.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import random
+import re
+import sysconfig
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator
+from hashlib import blake2b
+from importlib.metadata import distributions
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich.console import Console
+
+from factory.settings import settings
+from spark_udfs.ingest_installation import long_description
+
+LEAST_BYTES = 300_000_000
+LEAST_CHARACTERS, MOST_CHARACTERS = 200, 1_000_000  # of a document
+RENAMED = re.compile(r"\b[a-z]{4,}\b")
+UNTOUCHED = frozenset({"that", "have", "with", "lorem", "ipsum", "javascript", "terms", "privacy", "policy"})
+SCHEMA = pa.schema([("doc_id", pa.string()), ("text", pa.string())])
+ROWS_A_GROUP = 1_000
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def corpus(console: Console) -> Path:
+    """The folder of Parquet files (doc_id, text), one a copy; made where it is not there yet."""
+    installed = sorted(f"{it.name}=={it.version}" for it in distributions())
+    key = blake2b(json.dumps([installed, LEAST_BYTES]).encode(), digest_size=6).hexdigest()
+    folder = settings().cache / "bench" / f"prose-{key}"
+    if not (folder / "_SUCCESS").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        console.print(f"gathering {LEAST_BYTES / 1e6:.0f} MB of prose in {folder} (once, a few minutes)")
+        _make(folder)
+        (folder / "_SUCCESS").touch()
+    return folder
+
+
+def originals(folder: Path) -> pa.Table:
+    """The documents that are no copies."""
+    return pq.read_table(folder / "copy-000.parquet")
+
+
+def _make(folder: Path) -> None:
+    texts = {blake2b(text.encode(), digest_size=16).hexdigest(): text for text in _texts()}
+    in_order = sorted(texts.items())  # by hash: long and short, prose and lists in one mixture
+    size = sum(len(text.encode()) for _, text in in_order)
+    words = sorted({word for _, text in in_order for word in RENAMED.findall(text)} - UNTOUCHED)
+    for copy in range(-(-LEAST_BYTES // size)):
+        names = _renaming(words, copy)
+        rows = [{"doc_id": f"{copy:03}-{doc_id}", "text": _renamed(text, names)} for doc_id, text in in_order]
+        table = pa.Table.from_pylist(rows, schema=SCHEMA)
+        pq.write_table(
+            table, folder / f"copy-{copy:03}.parquet", compression="zstd", row_group_size=ROWS_A_GROUP
+        )
+
+
+def _renamed(text: str, names: dict[str, str]) -> str:
+    return RENAMED.sub(lambda word: names.get(word[0], word[0]), text) if names else text
+
+
+def _renaming(words: list[str], copy: int) -> dict[str, str]:
+    """A permutation of the words of every length; none for copy 0, the originals."""
+    if copy == 0:
+        return {}
+    by_length: dict[int, list[str]] = defaultdict(list)
+    for word in words:
+        by_length[len(word)].append(word)
+    names: dict[str, str] = {}
+    for length, group in by_length.items():
+        shuffled = random.Random(f"{copy} {length}").sample(group, len(group))
+        names |= zip(group, shuffled, strict=True)
+    return names
+
+
+def _texts() -> Iterator[str]:
+    for path in _files():
+        try:
+            content = path.read_text(encoding="utf-8")
+        except (UnicodeDecodeError, OSError):
+            continue  # what cannot be read is no prose to measure with
+        if path.name == "METADATA":
+            content = long_description(content)[0]
+        elif path.suffix == ".py":
+            content = _docstrings(content)
+        if LEAST_CHARACTERS <= len(content) <= MOST_CHARACTERS:
+            yield content
+
+
+def _files() -> Iterator[Path]:
+    packages, library = (Path(sysconfig.get_path(name)) for name in ("purelib", "stdlib"))
+    for root in (packages, library):
+        for path in sorted(root.rglob("*")):
+            inside = path.relative_to(root).parts
+            prose = path.suffix in (".rst", ".md", ".txt", ".py") or path.name == "METADATA"
+            if prose and "site-packages" not in inside and path.is_file():
+                yield path
+
+
+def _docstrings(source: str) -> str:
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return ""
+    found = (ast.get_docstring(node) for node in ast.walk(tree) if isinstance(node, _DOCUMENTED))
+    return "\n\n".join(doc for doc in found if doc)

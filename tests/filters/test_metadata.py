@@ -1,0 +1,126 @@
+"""Predicates on columns: their values in Spark are their values in Python, and no text is read."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from factory.filters.metadata import WordPredicate, column, predicate
+from factory.filters.stage import decide, measure, signals_schema
+from factory.lake.schemas import RAW
+
+WORDS = ["MIT", "mit", "Apache-2.0", "GPL-3.0", "", "MIT\n", "a.b", "aXb", None]
+PATHS = ["a.py", "src/a.py", "src/tests/a.py", "tests/a.py", "mytests/a.py", "a/b/c.py", "a\nb/x.py", None]
+PREDICATES = [
+    predicate("licence", ["MIT", "Apache-*"]),
+    predicate("fork_of", ["MIT", None]),
+    predicate("source", {"none_of": ["MIT", "a.b"]}),
+    predicate("revision", {"one_of": ["*"], "none_of": [None, "a?b"]}),
+    predicate("metadata.kind", {"one_of": ["M*"]}),
+    predicate("path", {"one_of": ["**/*.py"], "none_of": ["**/tests/**", "a/*/c.py"]}),
+    predicate("stars", {"at_least": 10}),
+    predicate("n_bytes", {"at_most": 3}),
+    predicate("created_at", {"at_least": dt.date(2015, 1, 1)}),
+]
+
+
+@pytest.mark.parametrize(
+    "glob,word,matches",
+    [
+        ("MIT", "MIT", True),
+        ("MIT", "MIT-0", False),
+        ("*.py", "a.py", True),
+        ("*.py", "a/b.py", False),
+        ("**.py", "a/b.py", True),
+        ("**/*.py", "b.py", True),
+        ("**/tests/**", "tests/a", True),
+        ("**/tests/**", "x/tests/y/a", True),
+        ("**/tests/**", "mytests/a", False),
+        ("a?c", "abc", True),
+        ("a?c", "a/c", False),
+        ("[x]", "x", False),
+        ("[x]", "[x]", True),
+        ("x", "x\n", False),
+        ("*", "a\nb", True),
+    ],
+)
+def test_a_glob_matches_the_whole_word(glob: str, word: str, matches: bool) -> None:
+    assert WordPredicate("path", [glob], []).allows(word) is matches
+    assert WordPredicate("path", [], [glob]).allows(word) is not matches
+
+
+def test_licences_and_languages_are_compared_in_any_case_and_paths_are_not() -> None:
+    assert WordPredicate("licence", ["mit"], []).allows("MIT")
+    assert not WordPredicate("path", ["mit"], []).allows("MIT")
+
+
+def test_a_missing_word_stands_in_no_list_unless_null_does() -> None:
+    assert not WordPredicate("licence", ["MIT"], []).allows(None)
+    assert WordPredicate("licence", ["MIT", None], []).allows(None)
+    assert WordPredicate("licence", [], ["MIT"]).allows(None)
+    assert not WordPredicate("licence", [], ["MIT", None]).allows(None)
+
+
+def test_keys_of_metadata_have_columns_of_their_own() -> None:
+    assert column("metadata.kind") == "metadata_kind"
+    assert len({column(f"metadata.{key}") for key in ("a-b", "a.b", "a b", "a_b", "aé")}) == 5
+
+
+def documents(spark: SparkSession) -> DataFrame:
+    start = dt.datetime(2015, 1, 1, tzinfo=dt.UTC)
+    times = [None, *(start + dt.timedelta(seconds=seconds) for seconds in range(-3, 4))]
+    stars = [0, 9, 10, 11, None, 10**12, 1, 2, 3]
+    rows = [
+        dict.fromkeys(RAW.names)
+        | dict.fromkeys(["licence", "fork_of", "revision"], word)
+        | dict.fromkeys(["key", "content_hash", "media_type"], "k")
+        | {"doc_id": f"{word!r} {path!r}", "source": word or "s", "path": path}
+        | {"n_bytes": len(word or ""), "stars": stars[n], "created_at": created}
+        | {"metadata": {"kind": word} if word != "a.b" else None}
+        for n, word in enumerate(WORDS)
+        for path, created in zip(PATHS, times, strict=True)
+    ]
+    return spark.createDataFrame(rows, from_arrow_schema(RAW.columns))
+
+
+def expected(row: Row) -> list[dict[str, Any]]:
+    """What the predicates have against a document, by their definitions in Python."""
+    created = None if row.created_at is None else row.created_at.replace(tzinfo=dt.UTC).timestamp()
+    found = {"stars": row.stars, "n_bytes": row.n_bytes, "created_at": created}
+    kind = (row.metadata or {}).get("kind")
+    values = [
+        float(rule.allows(kind if rule.name == "metadata.kind" else row[rule.name]))
+        if isinstance(rule, WordPredicate)
+        else found[rule.name]
+        for rule in PREDICATES
+    ]
+    return [
+        {"rule": rule.name, "value": float(value), "threshold": float(bound)}
+        for rule, value in zip(PREDICATES, values, strict=True)
+        if value is not None and (bound := rule.limit.violated(value)) is not None
+    ]
+
+
+@pytest.mark.spark
+def test_predicates_are_recorded_as_other_rules_are_and_read_no_text(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    documents(spark).write.parquet(str(tmp_path / "raw"))
+    raw = spark.read.parquet(str(tmp_path / "raw"))
+    signals = measure(raw, PREDICATES)
+    assert [(field.name, field.dataType) for field in signals.schema] == [
+        (field.name, field.dataType) for field in from_arrow_schema(signals_schema(PREDICATES).columns)
+    ]
+    [scanned] = re.findall(r"ReadSchema: struct<(.*)>", signals._jdf.queryExecution().toString())
+    assert "doc_id:string" in scanned
+    assert "text:string" not in scanned
+    verdicts = {row.doc_id: row.asDict(recursive=True) for row in decide(signals, PREDICATES).collect()}
+    wanted = {row.doc_id: expected(row) for row in raw.collect()}
+    assert {doc_id: verdict["rejections"] for doc_id, verdict in verdicts.items()} == wanted
+    assert {len(found) for found in wanted.values()} >= {0, 1, 2, 3}
