@@ -148,7 +148,7 @@ class ScopedNames:
         """The chain from the member it starts at, if this file says which; None for a hidden one's."""
         owner, inside, chain_after = (chain or "").rpartition(INSIDE)
         if not inside:
-            return chain
+            return self._of_unnamed(chain) if chain else chain
         if owner.startswith(HOLDS):
             held = self._placed(f"{owner.lstrip(HOLDS)}{INSIDE}{chain_after}")
             return None if held is None else HOLDS + held
@@ -163,3 +163,12 @@ class ScopedNames:
             inherits = inherits or around in self.bases
             around = around.rpartition(".")[0]
         return chain if inherits else chain_after
+
+    def _of_unnamed(self, chain: str) -> str | None:
+        """A chain that starts at a class without a name that others could say is one inside that class."""
+        parts = chain.lstrip(HOLDS).split(".")
+        last = max((number for number, part in enumerate(parts) if part.isdigit()), default=-1)
+        if last < 0:
+            return chain
+        inside = ".".join(parts[last + 1 :])
+        return self._placed(f"{'.'.join(parts[: last + 1])}{INSIDE}{inside}") if inside else None

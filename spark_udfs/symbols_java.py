@@ -30,7 +30,7 @@ _QUERY = """
 (import_declaration) @import
 [(class_declaration) (interface_declaration) (enum_declaration) (record_declaration)
  (annotation_type_declaration)] @class
-(object_creation_expression (class_body) @anonymous)
+[(class_body) (interface_body) (enum_body) (annotation_type_body)] @body
 (enum_constant) @constant
 [(method_declaration) (constructor_declaration) (compact_constructor_declaration)
  (annotation_type_element_declaration)] @method
@@ -118,8 +118,8 @@ class _File(ScopedNames):
             "package",
             "import",
             "class",
-            "anonymous",
             "constant",
+            "body",
             "method",
             "lambda",
             "block",
@@ -143,6 +143,7 @@ class _File(ScopedNames):
     def __init__(self, source: bytes) -> None:
         super().__init__(source)
         self._n_unnamed = 0
+        self._bodies: dict[int, str] = {}  # where the body of a class starts: its dotted name
         self._chained = -1  # end of the chain read last
         self._chain_start = -1
 
@@ -266,14 +267,16 @@ class _File(ScopedNames):
             return
         self.taken.add(name.start_byte)
         text, owner = self.text(name), self.owner
-        in_code = bool(self.scopes) and not self._in_class_body()
-        if in_code:
+        if node.parent is not None and node.parent.type == "block":
             dotted = self._unnamed()
             self.scopes[-1][1][text] = dotted
         else:
             dotted = f"{owner}.{text}" if owner else text
         self.define(dotted, None)
-        self.enter(node, {}, dotted)
+        self.enter(node, {})
+        body = node.child_by_field_name("body")
+        if body is not None:
+            self._bodies[body.start_byte] = dotted
         bases = []
         for child in node.named_children:
             if child.type == "superclass":
@@ -283,7 +286,7 @@ class _File(ScopedNames):
         parameters = node.child_by_field_name("type_parameters")
         for parameter in parameters.named_children if parameters is not None else ():
             self.on_type_parameter(parameter)
-        chains = [chain for base in bases if (chain := self._outside(base, owner))]
+        chains = [chain.lstrip(HOLDS) for base in bases if (chain := self._type_chain(base))]
         if chains:
             self.bases[dotted] = chains
         components = node.child_by_field_name("parameters")
@@ -294,45 +297,26 @@ class _File(ScopedNames):
                     f"{dotted}.{self.text(of)}", self._type_chain(component.child_by_field_name("type"))
                 )
 
-    def _outside(self, node: Node, owner: str) -> str | None:
-        """The chain of a base class, read around the class and not in it."""
-        chain = self._type_chain(node)
-        if chain is None:
-            return None
-        _, inside, rest = chain.lstrip(HOLDS).rpartition(INSIDE)
-        if not inside:
-            return rest
-        return f"{owner}{INSIDE}{rest}" if owner else rest
-
-    def _in_class_body(self) -> bool:
-        """Whether the scope around is a class and no code in it."""
-        return len(self.scopes) > 0 and self.scopes[-1][2] != (
-            self.scopes[-2][2] if len(self.scopes) > 1 else ""
-        )
-
     def _unnamed(self) -> str:
         self._n_unnamed += 1
         return f"{self.owner}.{self._n_unnamed}" if self.owner else str(self._n_unnamed)
 
-    def on_anonymous(self, node: Node) -> None:
-        above = node.parent
-        chain = None if above is None else self._type_chain(above.child_by_field_name("type"))
-        dotted = self._unnamed()
-        if chain:
-            self.bases[dotted] = [chain.lstrip(HOLDS)]
+    def on_body(self, node: Node) -> None:
+        """The members of a class, or of an object or constant that makes a class of its own."""
+        dotted = self._bodies.get(node.start_byte)
+        if dotted is None:
+            dotted, above = self._unnamed(), node.parent
+            if above is not None and above.type == "enum_constant":
+                self.bases[dotted] = [self.owner]
+            elif above is not None and (chain := self._type_chain(above.child_by_field_name("type"))):
+                self.bases[dotted] = [chain.lstrip(HOLDS)]
         self.enter(node, {}, dotted)
 
     def on_constant(self, node: Node) -> None:
         name, owner = node.child_by_field_name("name"), self.owner
-        if name is None:
-            return
-        self.taken.add(name.start_byte)
-        self.define(f"{owner}.{self.text(name)}", owner)
-        body = node.child_by_field_name("body")
-        if body is not None:
-            dotted = self._unnamed()
-            self.bases[dotted] = [owner]
-            self.enter(node, {}, dotted)
+        if name is not None:
+            self.taken.add(name.start_byte)
+            self.define(f"{owner}.{self.text(name)}", owner)
 
     def on_method(self, node: Node) -> None:
         name, owner = node.child_by_field_name("name"), self.owner

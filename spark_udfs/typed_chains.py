@@ -90,9 +90,13 @@ class TypedChains:
 
         One that names a package has no files but where it binds nothing and so is there for what they do.
         """
-        found = self._imported(index, item)
+        if item.name == "*":
+            owner = self._class_at(index, item.module)
+            inside = owner is not None or self._modules.place(item.module, index) is not None
+            return inside, owner.files if owner else ()
+        found = self._nearest(index, self._imported(index, item))
         if found is None:
-            return item.name == "*" and self._modules.place(item.module, index) is not None, ()
+            return False, ()
         return True, found.files if found.name or item.alias == "" else ()
 
     # Where a chain starts
@@ -148,10 +152,9 @@ class TypedChains:
         if among is not None:
             return among
         for item in self._files[index].imports:
-            if item.name == "*" and (place := self._modules.place(item.module, index)) is not None:
-                found = self._nearest(index, self._entity_among(name, self._modules.files(place)))
-                if found is not None:
-                    return found
+            found = self._nearest(index, self._starred(index, item, name)) if item.name == "*" else None
+            if found is not None:
+                return found
         return "builtin" if name in self._builtins[index] else None
 
     def _imported(self, index: int, item: Import) -> Entity | None:
@@ -165,6 +168,14 @@ class TypedChains:
             return self._member(owner, item.name, index, 0) if owner else None
         return self._in_module(Entity("", tuple(self._modules.files(place)), place), item.name)
 
+    def _starred(self, index: int, item: Import, name: str) -> Entity | None:
+        """What `import a.b.*` means by `name`, where `a.b` is a module or a class."""
+        place = self._modules.place(item.module, index)
+        if place is not None:
+            return self._entity_among(name, self._modules.files(place))
+        owner = self._class_at(index, item.module)
+        return self._member(owner, name, index, 0) if owner else None
+
     def _nearest(self, index: int, entity: Entity | None) -> Entity | None:
         """The definition in the files nearest in the tree of folders: a copy of a class is not meant."""
         if entity is None or not entity.name or len(entity.files) == 1:
@@ -177,9 +188,10 @@ class TypedChains:
     def _class_at(self, index: int, dotted: str) -> Entity | None:
         """The class `a.b.Outer.Inner`, where `a.b` is a module."""
         found, used = self._qualified(index, dotted.split("."))
-        return found if isinstance(found, Entity) and used == dotted.count(".") + 1 else None
+        whole = isinstance(found, Entity) and found.name and used == dotted.count(".") + 1
+        return found if whole else None
 
-    def _qualified(self, index: int, parts: Sequence[str]) -> tuple[Entity | str | None, int]:
+    def _qualified(self, index: int, parts: Sequence[str]) -> tuple[Entity | None, int]:
         for length in range(len(parts) - 1, 0, -1):
             place = self._modules.place(".".join(parts[:length]), index)
             if place is None:
