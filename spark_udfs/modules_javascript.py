@@ -27,8 +27,9 @@ from spark_udfs.symbols import FileSymbols, Modules
 
 MODULE, GLOBAL = "module", "global"  # a file's `package`: it shares no names, or global ones
 
-_SUFFIXES = tuple(
-    [".ts", ".tsx", ".mts", ".cts", ".d.ts", ".d.mts", ".d.cts", ".js", ".jsx", ".mjs", ".cjs", ".es6"]
+_SUFFIXES = (
+    *(".ts", ".tsx", ".mts", ".cts", ".d.ts", ".d.mts", ".d.cts"),  # types before what they describe
+    *(".js", ".jsx", ".mjs", ".cjs", ".es6"),
 )
 _WRITTEN_IN = {".js": ".ts .tsx .d.ts .jsx", ".jsx": ".tsx", ".mjs": ".mts .d.mts", ".cjs": ".cts .d.cts"}
 _SUFFIX = re.compile(r"(?:\.d)?\.(?:[cm]?[jt]s|[jt]sx|es6)$")

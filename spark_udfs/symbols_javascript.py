@@ -403,7 +403,7 @@ class _File:
             elif _NAME.fullmatch(self._text(node)):
                 yield node
 
-    def _read_exports(self, bound: Mapping[str | None, Import]) -> None:
+    def _read_exports(self, bound: Mapping[str, Import]) -> None:
         for node in self._nodes("export"):
             source = node.child_by_field_name("source")
             module = None if source is None else self._string(source)
@@ -426,7 +426,7 @@ class _File:
                 name = b"" if value is None or value.type != "identifier" else self._text(value)
                 self._export(name, b"default", bound)
 
-    def _export(self, name: bytes, alias: bytes, bound: Mapping[str | None, Import]) -> None:
+    def _export(self, name: bytes, alias: bytes, bound: Mapping[str, Import]) -> None:
         """The local `name` is seen as `alias` from outside."""
         item = bound.get(_decoded(name))
         if item is not None:
@@ -440,7 +440,7 @@ class _File:
         self._imports[item] += 1
         self._exports[alias] = None
 
-    def _read_assignments(self, bound: Mapping[str | None, Import]) -> None:
+    def _read_assignments(self, bound: Mapping[str, Import]) -> None:
         """`exports.a = ...`, `module.exports = {a, b: c}`, `A.prototype.b = ...`, `window.a = ...`."""
         for node in self._nodes("assigned"):
             text = self._text(node)
