@@ -203,12 +203,23 @@ class Language(ABC):
 @cache
 def languages() -> dict[str, Language]:
     """Every known language by its name in column `language`; grammars load when the first file needs them."""
-    from spark_udfs.symbols_go import Go  # here, so that a language module can import this one
+    from spark_udfs.symbols_c import C  # here, so that a language module can import this one
+    from spark_udfs.symbols_cpp import Cpp
+    from spark_udfs.symbols_go import Go
     from spark_udfs.symbols_java import Java
     from spark_udfs.symbols_javascript import JavaScript, TypeScript
+    from spark_udfs.symbols_php import Php
     from spark_udfs.symbols_python import Python
+    from spark_udfs.symbols_ruby import Ruby
+    from spark_udfs.symbols_rust import Rust
 
-    return {language.name: language for language in (Python(), JavaScript(), TypeScript(), Go(), Java())}
+    return {
+        language.name: language
+        for language in (
+            *(Python(), JavaScript(), TypeScript(), Go(), Java(), C(), Cpp()),
+            *(Rust(), Ruby(), Php()),
+        )
+    }
 
 
 @cache
@@ -217,7 +228,7 @@ def _by_suffix() -> dict[str, str]:
 
 
 @cache
-def _manifests() -> frozenset[str]:
+def manifests() -> frozenset[str]:
     return frozenset(name for language in languages().values() for name in language.manifests)
 
 
@@ -243,7 +254,7 @@ def extract(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _facts(language: str | None, path: str, text: pa.BinaryScalar) -> tuple[str, str] | None:
     """Columns `language` and `facts` of one document; None where depsort does not look at it."""
-    if path.rpartition("/")[2] in _manifests():
+    if path.rpartition("/")[2] in manifests():
         source = text.as_py()
         if len(source) > MAX_MANIFEST_BYTES:
             return None
