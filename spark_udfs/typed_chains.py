@@ -225,21 +225,23 @@ class TypedChains:
     def _bindings_of(self, index: int) -> dict[str, list[Import]]:
         bindings = self._bindings[index]
         if bindings is None:
-            bindings = {}
+            bindings = self._bindings[index] = {}
             for item in self._files[index].imports:
-                for name in self._names(item, index):
+                if name := item.binds:
                     bindings.setdefault(name, []).append(item)
-            self._bindings[index] = bindings
+            for name, item in self._declared_names(index):
+                if name not in bindings:
+                    bindings[name] = [item]
         return bindings
 
-    def _names(self, item: Import, index: int) -> Iterator[str]:
-        """What an import binds; a package whose clause differs from its folder also binds that name."""
-        bound = item.binds
-        if bound:
-            yield bound
-        if item.name is None and (place := self._modules.place(item.module, index)) is not None:
-            declared = {self._files[f].package for f in self._modules.files(place)[:1]}
-            yield from (name for name in declared if name and name != bound and "." not in name)
+    def _declared_names(self, index: int) -> Iterator[tuple[str, Import]]:
+        """What packages call themselves, as far as it is not what the import was taken to bind."""
+        for item in self._files[index].imports:
+            if item.name is None and (place := self._modules.place(item.module, index)) is not None:
+                for file in self._modules.files(place)[:1]:
+                    package = self._files[file].package
+                    if package and package != item.binds and "." not in package:
+                        yield package, item
 
     # From one step to the next
 
