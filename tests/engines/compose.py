@@ -1,15 +1,174 @@
 """A compose file's services as processes of this machine, in the order and under the conditions it names.
 
-What a container gives is replaced by what one machine has: each service's ports become free ones, its name
-becomes 127.0.0.1, and the volume of the platform becomes a folder. Images that are not ours are stood in for
-by the same servers from their packages. Commands, environments, health checks and conditions are the file's.
+What a container gives is replaced by what one machine has: a service's ports become free ones, its name
+becomes 127.0.0.1, and the volumes' folders become folders of the test. Images that are not ours are stood in
+for by the same servers from their packages. Commands, environments, health checks and conditions are the
+file's own.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import yaml
+
+from tests.engines.processes import QUOTED, Postgres, Process, free_ports
+
+_BIN = Path(sys.executable).parent
+_HOSTS = re.compile(r"(?<=[/@=])(postgres|object-store|spark-master|code-server)(?=:\d|$)")
+_PORTS = re.compile(r"(?<![\w.])(5432|8333|7077|8080|8081|4000|3000|50051)(?![\w.])")
+_HEALTHY_S, _DONE_S = 150, 120
 
 
 def interpolated(text: str, given: dict[str, str]) -> str:
     """The text of a compose file with `${NAME:-default}` replaced."""
     return re.sub(r"\$\{(\w+):-([^}]*)\}", lambda found: given.get(found[1], found[2]), text)
+
+
+class Platform:
+    """The services of a compose file; `environment` overrides variables where this machine is smaller."""
+
+    def __init__(self, file: Path, folder: Path, environment: dict[str, str]) -> None:
+        text = interpolated(file.read_text(), {"POSTGRES_PASSWORD": QUOTED})
+        self.services: dict[str, dict[str, Any]] = yaml.safe_load(text)["services"]
+        self.started: list[str] = []
+        self.said: dict[str, str] = {}  # by the services that end
+        self._file, self._folder, self._environment = file, folder, environment
+        self._running: list[Process] = []
+        self._postgres = Postgres()
+        self._ports = {"5432": str(self._postgres.port)}
+
+    def up(self) -> None:
+        """Start every service once what it waits for is healthy or done."""
+        for name in ("home", "objects"):
+            (self._folder / name).mkdir()
+        workspace = self._file.parent / "docker" / "workspace.yaml"
+        (self._folder / "workspace.yaml").write_text(
+            self._here(workspace.read_text().replace("host: code-server", "host: 127.0.0.1"))
+        )
+        waiting = list(self.services)
+        while waiting:
+            ready = [it for it in waiting if set(self.services[it].get("depends_on", {})) <= {*self.started}]
+            assert ready, f"{waiting} wait for each other"
+            for name in ready:
+                for _ in range(self.services[name].get("deploy", {}).get("replicas", 1)):
+                    self._start(name)
+                self.started.append(name)
+                waiting.remove(name)
+
+    def down(self) -> None:
+        """End every service, the last first."""
+        for process in reversed(self._running):
+            process.stop()
+        self._postgres.remove()
+
+    def port(self, inside: int) -> int:
+        """Where this machine has a port of the file."""
+        if str(inside) not in self._ports:
+            (free,) = free_ports(1)
+            self._ports[str(inside)] = str(free)
+        return int(self._ports[str(inside)])
+
+    def environment(self, name: str) -> dict[str, str]:
+        """The variables a service has here."""
+        given = {key: self._here(value) for key, value in self.services[name]["environment"].items()}
+        if "FACTORY_SPARK_DRIVER_HOST" in given:
+            given["FACTORY_SPARK_DRIVER_HOST"] = "127.0.0.1"
+        return {**given, **{key: value for key, value in self._environment.items() if key in given}}
+
+    def _start(self, name: str) -> None:
+        """Start a process of a service and wait until it is healthy, or done."""
+        service = self.services[name]
+        if name == "spark-worker":  # each in a container of its own, they share a number
+            self._ports.pop("8081", None)
+        check = self._words(service.get("healthcheck", {}).get("test", [None])[1:])
+        if name == "postgres":
+            self._postgres.process.wait_for(lambda: self._healthy(name, check), _HEALTHY_S)
+            return
+        command = self._words(service["command"])
+        if name == "object-store":
+            command = ["weed", *command, *_apart()]
+        command = [str(_BIN / command[0]), *command[1:]]
+        log = self._folder / f"{name}.log"
+        if check:
+            environment = self._surroundings(name)
+            self._running.append(Process(command, log, environment=environment, folder=self._folder))
+            self._running[-1].wait_for(lambda: self._healthy(name, check), _HEALTHY_S)
+            return
+        ended = self._run(name, command, _DONE_S)
+        self.said[name] = ended.stdout + ended.stderr
+        assert ended.returncode == 0, self.said[name]
+
+    def _healthy(self, name: str, check: list[str]) -> bool:
+        program, *arguments = check
+        if program == "wget":
+            try:
+                return bool(urlopen(arguments[-1], timeout=5).status == 200)
+            except URLError:
+                return False
+        folder = self._postgres.programs if name == "postgres" else _BIN
+        return self._run(name, [str(folder / program), *arguments], 60).returncode == 0
+
+    def _run(self, name: str, command: Sequence[str], wait_s: int) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command,
+            env=os.environ | self._surroundings(name),
+            cwd=self._folder,
+            capture_output=True,
+            text=True,
+            timeout=wait_s,
+            check=False,
+        )
+
+    def _surroundings(self, name: str) -> dict[str, str]:
+        """The variables of a service beside those of the machine."""
+        path = f"{_BIN}:{os.environ['PATH']}"
+        return {"PATH": path, "SPARK_LOCAL_IP": "127.0.0.1", **self.environment(name)}
+
+    def _words(self, words: Sequence[str]) -> list[str]:
+        """The words of a command here."""
+        hosts = [False, *(word == "--host" for word in words)]
+        return [
+            "127.0.0.1" if host and word in self.services else self._here(word)
+            for word, host in zip(words, hosts, strict=False)
+        ]
+
+    def _here(self, text: str) -> str:
+        for inside, outside in (
+            ("/var/lib/factory", "home"),
+            ("/opt/factory/cache", ""),
+            ("/opt/factory/workspace.yaml", "workspace.yaml"),
+            ("/tmp/spark-work", "work"),
+            ("=/data", "objects"),
+        ):
+            sign = "=" if inside.startswith("=") else ""
+            text = text.replace(inside, f"{sign}{self._folder / outside}")
+        return _PORTS.sub(lambda found: str(self.port(int(found[1]))), _HOSTS.sub("127.0.0.1", text))
+
+
+def _apart() -> list[str]:
+    """Options that keep the object store's other ports out of the way of another one's."""
+    names = ("master.port", "volume.port", "filer.port")
+    names = (*names, *(f"{name}.grpc" for name in names), "s3.port.grpc")
+    free = [f"-{name}={port}" for name, port in zip(names, free_ports(len(names)), strict=True)]
+    return [*free, "-master.volumeSizeLimitMB=64"]
+
+
+@contextmanager
+def platform(file: Path, folder: Path, environment: dict[str, str]) -> Iterator[Platform]:
+    """The services of a compose file, up; ended with the block."""
+    made = Platform(file, folder, environment)
+    try:
+        made.up()
+        yield made
+    finally:
+        made.down()

@@ -102,7 +102,7 @@ class Postgres:
             iter(sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin/initdb")), reverse=True)), None
         )
         assert found, "Postgres is not installed: make system-packages installs it"
-        self._bin = Path(found).resolve().parent
+        self.programs = Path(found).resolve().parent
         # Postgres refuses to run as root, and cannot enter root's private folders.
         self._user = "postgres" if os.getuid() == 0 else None
         self.folder = Path(tempfile.mkdtemp(prefix="factory-postgres-"))
@@ -115,7 +115,7 @@ class Postgres:
         (self.port,) = free_ports(1)
         options = ["-A", "scram-sha-256", "-U", self.user, f"--pwfile={secret}", "-E", "UTF8", "--no-locale"]
         initialised = subprocess.run(
-            [self._bin / "initdb", "-D", self.folder / "data", "-N", *options],
+            [self.programs / "initdb", "-D", self.folder / "data", "-N", *options],
             user=self._user,
             group=self._user,
             extra_groups=[] if self._user else None,
@@ -130,7 +130,7 @@ class Postgres:
     def start(self) -> None:
         """Start on the data that is there."""
         data = self.folder / "data"
-        command = [self._bin / "postgres", "-D", data, "-p", str(self.port), "-h", "127.0.0.1"]
+        command = [self.programs / "postgres", "-D", data, "-p", str(self.port), "-h", "127.0.0.1"]
         command += ["-k", self.folder, "-c", "fsync=off"]
         self.process = Process(command, self.folder.with_suffix(".log"), user=self._user, folder=self.folder)
         self.process.wait_for(self._answers)

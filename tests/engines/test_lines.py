@@ -6,6 +6,7 @@ Every line runs in a process of its own that knows nothing but its environment, 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,7 @@ from tests.small_line import CODE, write_corpus
 
 pytestmark = [pytest.mark.long, pytest.mark.process, pytest.mark.timeout(600)]
 
+PAGE = Path(__file__).parents[2] / "docs" / "engines.md"
 STEPS = 6
 
 
@@ -42,17 +44,6 @@ def embedded(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Settings
     settings = Settings(home=tmp_path_factory.mktemp("embedded"), spark_master="local[2]")
     run(corpus, settings)
     return settings
-
-
-def on_cluster(home: Path, cluster: SparkCluster, **others: str) -> Settings:
-    """The settings of a lake whose work a cluster of this machine does."""
-    return Settings(
-        home=home,
-        spark_master=cluster.url,
-        spark_driver_host="127.0.0.1",
-        spark_executor_memory="1g",
-        **others,  # type: ignore[arg-type]
-    )
 
 
 def run(corpus: Path, settings: Settings) -> list[list[str]]:
@@ -98,7 +89,9 @@ def batches(settings: Settings) -> tuple[str, list[str]]:
 def test_a_cluster_of_two_workers_gives_the_same_tables(
     corpus: Path, embedded: Settings, cluster: SparkCluster, tmp_path: Path
 ) -> None:
-    settings = on_cluster(tmp_path, cluster)
+    settings = Settings(
+        home=tmp_path, spark_master=cluster.url, spark_driver_host="127.0.0.1", spark_executor_memory="1g"
+    )
     run(corpus, settings)
     assert contents(settings) == contents(embedded)
     (application,) = cluster.applications()
@@ -113,22 +106,25 @@ def test_all_engines_together_give_the_same_tables_and_batches(
     object_store: ObjectStore,
     cluster: SparkCluster,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    uri = postgres.database("together")
-    settings = on_cluster(
-        tmp_path,
-        cluster,
-        catalog="postgres",
-        catalog_uri=uri,
-        dagster_uri=uri,
-        warehouse=f"{object_store.bucket('together')}/warehouse",
-        s3_endpoint=object_store.endpoint,
-        s3_access_key_id=object_store.key_id,
-        s3_secret_access_key=object_store.secret,
-    )
+    """The variables are those of the page for people, with the addresses of this test's servers."""
+    expected = contents(embedded), batches(embedded)
+    here = {
+        "postgresql://factory:secret@127.0.0.1:5432/factory": postgres.database("together"),
+        "s3://lake/warehouse": f"{object_store.bucket('together')}/warehouse",
+        "http://127.0.0.1:8333": object_store.endpoint,
+        "factory": object_store.key_id,
+        "secret": object_store.secret,
+        "spark://127.0.0.1:7077": cluster.url,
+    }
+    documented = re.findall(r"^export (FACTORY_\w+)=(\S+)$", PAGE.read_text(), re.MULTILINE)
+    assert set(here) <= {value for _, value in documented}
+    for name, value in documented:
+        monkeypatch.setenv(name, here.get(value, value))
+    settings = Settings(home=tmp_path)
     command_lines = run(corpus, settings)
-    assert contents(settings) == contents(embedded)
-    assert batches(settings) == batches(embedded)
+    assert (contents(settings), batches(settings)) == expected
     assert leftovers(Lake(settings), AUDIT) == {}
     with open_instance(settings) as instance:
         (recorded,) = instance.get_runs()
