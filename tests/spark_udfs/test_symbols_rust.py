@@ -1,0 +1,104 @@
+"""What is read off one Rust file, and which files of a workspace its names lead to."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from spark_udfs.symbols import MAX_SOURCE_BYTES, FileSymbols
+from spark_udfs.symbols_rust import Rust
+from tests.depsort.repositories import Sorted
+
+LANGUAGE = Rust()
+
+
+def extract(text: str) -> FileSymbols:
+    return LANGUAGE.extract(text.encode(), "src/a.rs")
+
+
+def edges(texts: dict[str, str]) -> set[tuple[str, str]]:
+    return {(row["doc_id"], row["depends_on"]) for row in Sorted(texts).edges}
+
+
+def test_items_and_methods_are_definitions_and_functions_in_functions_are_not() -> None:
+    symbols = extract(
+        "pub struct Box<T>(T);\nenum Colour { Red }\ntrait Draw { fn draw(&self); }\nconst LIMIT: u8 = 1;\n"
+        "static NAME: &str = \"\";\ntype Pair = (u8, u8);\nmacro_rules! shout { () => {} }\n"
+        "impl<T> Draw for Box<T> { fn draw(&self) { fn inner() {} } }\nfn run() {}\n"
+    )  # fmt: skip
+    names = ("Box", "Colour", "Draw", "LIMIT", "NAME", "Pair", "shout", "run", "Draw.draw", "Box.draw")
+    assert symbols.definitions == dict.fromkeys(names, 1)
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("mod a;", {("self.a", None, "a")}),
+        ("mod a { }", set()),
+        ("use a;", {("a", None, "a")}),
+        ("use crate::a::b;", {("crate.a", "b", "b")}),
+        ("use crate::a::{b, c as d, e::f, self};",
+         {("crate.a", "b", "b"), ("crate.a", "c", "d"), ("crate.a.e", "f", "f"), ("crate", "a", "a")}),
+        ("pub use super::super::a::*;", {("super.super.a", "*", None)}),
+        ("use a::T as _;", {("a", "T", "")}),
+        ("mod tests { use super::*; use super::super::x; }", {("self", "*", None), ("super", "x", "x")}),
+    ],
+)  # fmt: skip
+def test_uses_are_read_as_written(text: str, expected: set[tuple[str, str | None, str | None]]) -> None:
+    assert {(i.module, i.name, i.alias) for i in extract(text).imports} == expected
+
+
+def test_types_calls_macros_paths_and_methods_are_references_and_variables_are_not() -> None:
+    references = extract(
+        "fn f<T: Bound>(a: &Kind, b: T) -> Out { let c = run(a); c.go(); m::new(b); "
+        "say!(x, Deep::make(), c) }"
+    ).references
+    assert references.keys() == {"Bound", "Kind", "Out", "run", ".go", "m.new", "say", "Deep.make"}
+
+
+WORKSPACE = {
+    "core/Cargo.toml": '[package]\nname = "my-core"\n',
+    "core/src/lib.rs": "pub mod shape;\nmod util;\npub use shape::Shape;\n",
+    "core/src/shape/mod.rs": "mod round;\npub use self::round::Circle;\npub struct Shape;\n",
+    "core/src/shape/round.rs": "use super::Shape;\nuse crate::util::area;\npub struct Circle(Shape);\n",
+    "core/src/util.rs": "pub fn area() {}\n",
+    "app/Cargo.toml": '[package]\nname = "app"\n',
+    "app/src/main.rs": "use my_core::{shape::Circle, Shape};\nmod helper;\nfn main() { let s: Shape; }\n",
+    "app/src/helper.rs": "pub fn go() { my_core::shape::Circle::new(); }\n",
+    "app/tests/all.rs": "mod common;\nuse std::shape::Circle;\n",
+    "app/tests/common/mod.rs": "",
+}
+
+
+def test_names_are_followed_through_modules_crates_and_re_exports() -> None:
+    found = edges(WORKSPACE)
+    named = {(a.removeprefix("core/src/"), b.removeprefix("core/src/")) for a, b in found}
+    assert {
+        ("lib.rs", "shape/mod.rs"),
+        ("lib.rs", "util.rs"),
+        ("shape/mod.rs", "shape/round.rs"),
+        ("shape/round.rs", "shape/mod.rs"),
+        ("shape/round.rs", "util.rs"),
+        ("app/src/main.rs", "shape/round.rs"),
+        ("app/src/main.rs", "shape/mod.rs"),
+        ("app/src/main.rs", "app/src/helper.rs"),
+        ("app/src/helper.rs", "shape/round.rs"),
+        ("app/tests/all.rs", "app/tests/common/mod.rs"),
+    } <= named
+    assert not {b for a, b in found if a == "app/tests/all.rs"} - {"app/tests/common/mod.rs"}
+    assert ("core/src/shape/round.rs", "core/src/lib.rs") not in found
+
+
+@pytest.mark.parametrize("text", ["", "\0", "use", "use ::;", "mod", "impl", "fn f(", "r#", "use {{{"])
+def test_odd_files_raise_nothing(text: str) -> None:
+    assert isinstance(extract(text), FileSymbols)
+
+
+@pytest.mark.parametrize(
+    "piece", [b"(", b"a::", b"use {", b"fn f() {", b"a<", b"x!(A::b);", b"mod a { use b; "]
+)
+def test_a_hostile_file_of_the_largest_size_takes_seconds_at_most(piece: bytes) -> None:
+    started = time.process_time()
+    LANGUAGE.extract(piece * (MAX_SOURCE_BYTES // len(piece)), "a.rs")
+    assert time.process_time() - started < 20
