@@ -147,13 +147,16 @@ def require_master(settings: Settings) -> None:
     said = ""
     for address in found[1].split(","):  # several masters: one leads, the others stand by
         host, _, port = address.rpartition(":")
+        if not port.isdigit():
+            said = f"`{address}` has no port"
+            continue
         try:
             socket.create_connection((host, int(port)), timeout=_CONNECT_S).close()
             return
-        except (OSError, ValueError) as error:
-            said = getattr(error, "strerror", None) or str(error)
+        except OSError as error:
+            said = (error.strerror or str(error)).lower()
     raise MachineError(
-        f"The Spark master {settings.spark_master} does not answer ({said.lower()}). "
+        f"The Spark master {settings.spark_master} does not answer ({said}). "
         "Start it, or correct FACTORY_SPARK_MASTER."
     )
 

@@ -16,17 +16,20 @@ import pytest
 
 from blender.client import BlenderClient, Source
 from factory.cli.demo import digest
+from factory.cli.doctor import examine
 from factory.cli.serving import blender_process
+from factory.errors import MachineError
 from factory.lake.names import packed
 from factory.lake.publish import AUDIT
 from factory.lake.tables import Lake
 from factory.orchestration.instance import open_instance
 from factory.orchestration.reap import leftovers
 from factory.settings import Settings
-from tests.engines.processes import QUOTED, ObjectStore, Postgres, SparkCluster
+from factory.spark import require_master
+from tests.engines.processes import QUOTED, ObjectStore, Postgres, SparkCluster, free_ports
 from tests.small_line import CODE, write_corpus
 
-pytestmark = [pytest.mark.long, pytest.mark.process, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.long, pytest.mark.process, pytest.mark.timeout(900)]
 
 PAGE = Path(__file__).parents[2] / "docs" / "engines.md"
 STEPS = 6
@@ -50,7 +53,7 @@ def run(corpus: Path, settings: Settings) -> list[list[str]]:
     """Run the line in a process of its own; gives the command lines of that process and its children."""
     given = settings.model_copy(update={"spark_driver_memory": "1g"}).environment()
     process = subprocess.Popen(
-        ["timeout", "-k", "5", "300", sys.executable, "-m", "tests.small_line", str(corpus)],
+        ["timeout", "-k", "5", "400", sys.executable, "-m", "tests.small_line", str(corpus)],
         env=os.environ | given,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -94,9 +97,51 @@ def test_a_cluster_of_two_workers_gives_the_same_tables(
     )
     run(corpus, settings)
     assert contents(settings) == contents(embedded)
-    (application,) = cluster.applications()
+    application = cluster.applications()[0]
     assert application["memoryperexecutor"] == 1024
     assert cluster.executors(application) == 2
+
+
+STARVED = """
+import factory.spark
+from factory.errors import MachineError
+from factory.settings import settings
+
+factory.spark._EXECUTOR_WAIT_S = 4
+try:
+    factory.spark.build_session(settings())
+except MachineError as error:
+    print(error)
+"""
+
+
+def test_a_cluster_without_room_for_an_executor_is_told_instead_of_waiting_for_ever(
+    cluster: SparkCluster, tmp_path: Path
+) -> None:
+    settings = Settings(
+        home=tmp_path, spark_master=cluster.url, spark_driver_host="127.0.0.1", spark_executor_memory="100g"
+    )
+    said = subprocess.run(
+        ["timeout", "-k", "5", "120", sys.executable, "-c", STARVED],
+        env=os.environ | settings.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
+    assert f"The cluster {cluster.url} gave no executor of 100g within 4 s." in said
+    assert "FACTORY_SPARK_EXECUTOR_MEMORY" in said
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:PORT", "nowhere.invalid:7077", "127.0.0.1"])
+def test_a_master_that_is_away_is_one_sentence_before_anything_starts(address: str, tmp_path: Path) -> None:
+    master = f"spark://{address.replace('PORT', str(free_ports(1)[0]))}"
+    settings = Settings(home=tmp_path, spark_master=master)
+    with pytest.raises(
+        MachineError, match=rf"The Spark master {master} does not answer \(.+\)\. Start it, or"
+    ):
+        require_master(settings)
+    finding = next(it for it in examine(settings) if it.name == "Spark cluster")
+    assert finding.remedy == "Start it, or correct FACTORY_SPARK_MASTER."
 
 
 def test_all_engines_together_give_the_same_tables_and_batches(

@@ -1,0 +1,67 @@
+"""What `factory doctor` says of a machine and of settings that do not fit it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+import pytest
+
+from factory.cli.doctor import GIB, Finding, examine
+from factory.settings import Settings
+
+
+def finding(settings: Settings, name: str) -> Finding:
+    (found,) = (it for it in examine(settings) if it.name == name)
+    return found
+
+
+def test_an_embedded_lake_is_asked_about_no_server(tmp_path: Path) -> None:
+    names = [it.name for it in examine(Settings(home=tmp_path))]
+    assert names[-2:] == ["Spark's jars", "lake"]
+
+
+def test_a_heap_the_machine_cannot_give_is_told_with_the_one_it_can(tmp_path: Path) -> None:
+    total = psutil.virtual_memory().total // GIB
+    too_much = finding(Settings(home=tmp_path, spark_driver_memory=f"{total}g"), "driver's memory")
+    assert too_much.remedy == f"Set FACTORY_SPARK_DRIVER_MEMORY to at most {total // 2}g."
+    assert finding(Settings(home=tmp_path, spark_driver_memory="512m"), "driver's memory").good
+
+
+def test_an_unknown_variable_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert finding(Settings(home=tmp_path), "settings").good
+    monkeypatch.setenv("FACTORY_FLOOR", "2")
+    found = finding(Settings(home=tmp_path), "settings")
+    assert (found.good, found.found) == (False, "unknown: FACTORY_FLOOR")
+
+
+def test_jars_that_were_not_fetched_are_counted_for_the_engines_named(tmp_path: Path) -> None:
+    settings = Settings(
+        home=tmp_path,
+        cache=tmp_path,
+        catalog="postgres",
+        catalog_uri="postgresql://u:p@127.0.0.1:1/d",
+        warehouse="s3://b/w",
+        s3_endpoint="http://127.0.0.1:1",
+    )
+    found = finding(settings, "Spark's jars")
+    assert (found.good, found.found) == (False, f"0 of 3 in {tmp_path}")
+
+
+@pytest.mark.parametrize("name", ["Iceberg catalog", "Dagster's records", "object store", "conditional puts"])
+def test_a_server_that_is_away_is_a_finding_with_its_remedy(tmp_path: Path, name: str) -> None:
+    uri = "postgresql://u:hush@127.0.0.1:1/d"
+    settings = Settings(
+        home=tmp_path,
+        catalog="postgres",
+        catalog_uri=uri,
+        dagster_uri=uri,
+        warehouse="s3://b/w",
+        s3_endpoint="http://127.0.0.1:1",
+        s3_access_key_id="k",
+        s3_secret_access_key="hush",
+    )
+    found = finding(settings, name)
+    assert "Connection refused" in found.found
+    assert found.remedy.startswith("Start it, or correct FACTORY_")
+    assert "hush" not in f"{found}"
