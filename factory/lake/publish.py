@@ -62,9 +62,14 @@ def seal(lake: Lake, audit: Audit, lineage: Lineage, properties: dict[str, str] 
     """Add an empty snapshot with `lineage` to the branch and give its id.
 
     `properties` are those of the table that `publish` sets. The snapshot keeps them too, because the table's
-    are of the newest rows alone.
+    are of the newest rows alone. Raises PublishConflict when another run has dropped the branch.
     """
     table = lake.table(audit.table)
+    if head(table, audit.branch) is None:  # an append would begin the branch anew, without the rows
+        raise PublishConflict(
+            f"Branch {audit.branch} of {audit.table} is gone: another run took this one for dead, because its "
+            "connection to Postgres was lost. Nothing was published; run the asset again."
+        )
     empty = table.schema().as_arrow().empty_table()
     said = lineage.to_properties() | (properties or {})
     table.append(empty, snapshot_properties=said, branch=audit.branch)

@@ -45,6 +45,7 @@ class Platform:
         self._file, self._folder, self._environment = file, folder, environment
         self._running: list[Process] = []
         self._postgres = Postgres()
+        self._postgres.database(self.services["postgres"]["environment"]["POSTGRES_DB"])
         self._ports = {"5432": str(self._postgres.port)}
 
     def up(self) -> None:

@@ -21,7 +21,7 @@ from factory.lake.catalog import open_catalog
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.presence import dead, present
-from factory.lake.publish import AUDIT, Audit, append, branch_name, head, publish, seal
+from factory.lake.publish import AUDIT, Audit, append, branch_name, drop_branches, head, publish, seal
 from factory.lake.schemas import COMPONENTS
 from factory.lake.servers import probe_postgres
 from factory.lake.tables import Lake
@@ -233,6 +233,14 @@ def test_a_run_drops_the_branches_of_dead_runs_and_of_no_other(lake: Lake) -> No
         left = instance.get_run_by_id(mine.run_id)
         assert left is not None
         assert left.tags[LAKE_TAG] == "left"
+
+
+def test_a_run_whose_branch_was_dropped_publishes_nothing(lake: Lake) -> None:
+    audit = audited(lake, "one", "a")
+    drop_branches(lake, TABLE, audit.branch)
+    with pytest.raises(PublishConflict, match="another run took this one for dead"):
+        seal(lake, audit, LINEAGE.with_content("0-0"))
+    assert lake.read(TABLE, ["doc_id"])["doc_id"].to_pylist() == ["x"]
 
 
 def test_dagsters_monitor_learns_which_runs_were_killed(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
