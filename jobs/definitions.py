@@ -14,8 +14,11 @@ CORPUS = corpus(settings())
 
 WATCHED = [Watched(dataset, paths) for dataset, paths in CORPUS.paths.items()]
 
+# A job has partitions of one definition at most, so those are left to backfills and the command line.
 line = dg.define_asset_job(
-    "line", selection=dg.AssetSelection.all(), description="The whole line, source to sequence."
+    "line",
+    selection=dg.AssetSelection.assets(*(it for it in CORPUS.assets if it.partitions_def is None)),
+    description="The whole line, source to sequence, but for tables with partitions.",
 )
 
 defs = definitions(
