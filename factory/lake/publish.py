@@ -67,8 +67,8 @@ def seal(lake: Lake, audit: Audit, lineage: Lineage, properties: dict[str, str] 
     table = lake.table(audit.table)
     if head(table, audit.branch) is None:  # an append would begin the branch anew, without the rows
         raise PublishConflict(
-            f"Branch {audit.branch} of {audit.table} is gone: another run took this one for dead, because its "
-            "connection to Postgres was lost. Nothing was published; run the asset again."
+            f"Branch {audit.branch} of {audit.table} is gone: another run took this one for dead, because "
+            "its connection to Postgres was lost. Nothing was published; run the asset again."
         )
     empty = table.schema().as_arrow().empty_table()
     said = lineage.to_properties() | (properties or {})
