@@ -210,8 +210,11 @@ class Repository:
         """One reference for every step of a chain, and one more where it goes on outside."""
         assert self._chains is not None
         if name.startswith("."):
-            definers = self._members.get(name[1:])
-            yield Symbol("reference", name, 0, "ambiguous" if definers else "external")
+            added = self._chains.extension(index, name[1:])
+            if added is not None:
+                yield Symbol("reference", name, 0, "internal", dict.fromkeys(added.files, 1.0))
+            else:
+                yield Symbol("reference", name, 0, "ambiguous" if name[1:] in self._members else "external")
             return
         walk = self._chains.walk(index, name)
         for step, files in walk.steps:
@@ -275,10 +278,16 @@ class Repository:
         """`files`, where `name` was found, and those that make it if all of them only announce it."""
         if not all(name in self._files[f].declarations for f in files):
             return tuple(files)
-        makers = self._makers.get(name, [])
-        return (
-            (*files, *(f for f in makers if f not in files)) if len(makers) <= MAX_DEFINERS else tuple(files)
-        )
+        return (*files, *(f for f in self._makers_for(name, files) if f not in files))
+
+    def _makers_for(self, name: str, files: Sequence[int]) -> Sequence[int]:
+        """The files that make what `files` announce: of several, one for each program, the nearest."""
+        makers = self._makers.get(name, ())
+        if len(makers) > 1:
+            shared = {f: max(self._folders_shared(f, other) for other in files) for f in makers}
+            most = max(shared.values())
+            makers = [f for f in makers if shared[f] == most]
+        return makers if len(makers) <= MAX_DEFINERS else ()
 
     def _follow(self, item: Import, file: int, hops: int = 0) -> Found | None:
         """The meaning of the name that `item` binds in `file`."""
@@ -386,8 +395,8 @@ class Repository:
         found = dict.fromkeys(files)
         for file in files:
             for name in self._files[file].declarations:
-                if name.endswith(f".{member}") and len(makers := self._makers.get(name, ())) <= MAX_DEFINERS:
-                    found.update(dict.fromkeys(makers))
+                if name.endswith(f".{member}"):
+                    found.update(dict.fromkeys(self._makers_for(name, [file])))
         return list(found)
 
     def _imported(self, index: int, name: str) -> Symbol:
@@ -430,6 +439,13 @@ class Repository:
         private = PRIVATE if name.startswith("_") else 1.0
         factors = {f: private * self._nearness(index, f) for f in definers}
         return Symbol("reference", name, 0, "internal", factors)
+
+    def _folders_shared(self, one: int, other: int) -> int:
+        left, right = self._paths[one].split("/")[:-1], self._paths[other].split("/")[:-1]
+        return next(
+            (n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b),
+            min(len(left), len(right)),
+        )
 
     def _nearness(self, one: int, other: int) -> float:
         left, right = self._paths[one].split("/"), self._paths[other].split("/")

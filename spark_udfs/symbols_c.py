@@ -72,9 +72,7 @@ class C(Language):
         """The symbols of one file, those of declarations only where its outline's tree is in bounds."""
         text = c_text.without_comments(source)
         if path.endswith(".h") and _CPP_HEADER.search(text):
-            from spark_udfs.symbols_cpp import Cpp  # here, because that module builds on this one
-
-            return Cpp().read(text, path)
+            return self._cpp.read(text, path)
         return self.read(text, path)
 
     def read(self, text: bytes, path: str) -> FileSymbols:
@@ -91,6 +89,12 @@ class C(Language):
             del found.declarations[name]
         found.definitions.update(macros)
         return symbols_of(text, found.definitions, found.declarations, found.private, expansions, _KEYWORDS)
+
+    @cached_property
+    def _cpp(self) -> C:
+        from spark_udfs.symbols_cpp import Cpp  # here, because that module builds on this one
+
+        return Cpp()
 
     @cached_property
     def _syntax(self) -> Syntax:
