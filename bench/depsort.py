@@ -34,8 +34,8 @@ LEAST_SPEED = 500  # files a CPU second, from text to order
 SEEDS = ("1", "2")
 CLANG = Peer("libclang", ("libclang==18.1.1",))
 CAVEATS = [
-    "True edges are those of javac, go/types, Clang and the TypeScript compiler, uses of members among them; for "
-    "Python those of `ast` and the rules of import, where the types of objects are not inferred.",
+    "True edges are those of javac, go/types, Clang and the TypeScript compiler, uses of members among them; "
+    "for Python those of `ast` and the rules of import, where the types of objects are not inferred.",
     "What a compiler cannot resolve without a build (missing headers, generated code) is in no truth.",
     "Weights and rules were tuned on other repositories than these, but some of the same kind.",
     "Published sources lack most tests, which a repository has and which are easy to place.",

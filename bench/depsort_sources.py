@@ -32,7 +32,7 @@ class SourceNotFetched(CheckFailed):
 
 @dataclass(frozen=True)
 class Source:
-    """One distribution: `requirement` as its tool writes it, `folders` those of its own sources (`.`: all)."""
+    """One distribution: `requirement` as its tool has it, `folders` those of its own sources (`.`, all)."""
 
     language: str
     name: str
