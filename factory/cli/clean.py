@@ -1,12 +1,14 @@
-"""Drop what failed and killed runs left: audit branches, failed branches, Spark's scratch."""
+"""Drop what failed and dead runs left: audit branches, failed branches, Spark's scratch."""
 
 from __future__ import annotations
 
 import shutil
 
 from factory.lake.lock import writing
+from factory.lake.presence import dead
 from factory.lake.publish import AUDIT, FAILED, drop_branches
 from factory.lake.tables import Lake
+from factory.orchestration.reap import leftovers
 from factory.settings import Settings
 
 
@@ -14,14 +16,16 @@ def clean(settings: Settings) -> dict[str, list[str]]:
     """Drop leftovers and give the dropped branches by table; raises LakeLocked while a run writes."""
     lake = Lake(settings)
     with writing(settings, "factory clean"):
-        # A lake on servers has no lock, so an audit branch may belong to a run that is writing it.
-        prefixes = (AUDIT, FAILED) if settings.embedded else (FAILED,)
-        dropped = {
-            str(name): [branch for prefix in prefixes for branch in drop_branches(lake, name, prefix)]
-            for name in lake.names()
-        }
-        scratch = settings.home / "spark"
-        for folder in scratch.glob("*"):
+        audits = leftovers(lake, AUDIT)
+        gone = set(dead(settings, sorted({branch for found in audits.values() for branch in found})))
+        dropped: dict[str, list[str]] = {}
+        for name in lake.names():
+            of_dead = [branch for branch in audits.get(name, []) if branch in gone]
+            for prefix in (*of_dead, FAILED):
+                dropped.setdefault(str(name), []).extend(drop_branches(lake, name, prefix))
+        # On servers a run of this machine may be using its scratch.
+        scratch = (settings.home / "spark").glob("*") if settings.embedded else []
+        for folder in scratch:
             if folder.is_dir():
                 shutil.rmtree(folder)
     return {name: branches for name, branches in dropped.items() if branches}

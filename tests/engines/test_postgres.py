@@ -16,6 +16,7 @@ import dagster as dg
 import pyarrow as pa
 import pytest
 
+from factory.cli.clean import clean
 from factory.errors import ConfigurationError, FactoryError, MachineError, PublishConflict
 from factory.lake.catalog import open_catalog
 from factory.lake.lineage import Lineage
@@ -233,6 +234,13 @@ def test_a_run_drops_the_branches_of_dead_runs_and_of_no_other(lake: Lake) -> No
         left = instance.get_run_by_id(mine.run_id)
         assert left is not None
         assert left.tags[LAKE_TAG] == "left"
+
+
+def test_clean_drops_the_branches_of_dead_runs_and_of_no_other(lake: Lake) -> None:
+    alive, killed = audited(lake, "alive", "a"), audited(lake, "killed", "k")
+    with elsewhere(lake.settings, alive.branch):
+        assert clean(lake.settings) == {str(TABLE): [killed.branch]}
+    assert clean(lake.settings) == {str(TABLE): [alive.branch]}
 
 
 def test_a_run_whose_branch_was_dropped_publishes_nothing(lake: Lake) -> None:
