@@ -17,7 +17,7 @@ export PATH := $(abspath $(BIN)):$(PATH)
 
 ##@ Use
 help: ## Show this help
-	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: setup ## Run the whole line on this Python installation (SHARE=0.1 takes less of it, SHARE=1 all)
 	@$(if $(SHARE),FACTORY_INSTALLATION_SHARE=$(SHARE)) $(BIN)/factory demo
