@@ -52,7 +52,9 @@ _CPP_HEADER = re.compile(
 _BOUND = re.compile(
     rb"(?:\b[A-Za-z_]\w*[ \t]+\**|\b[A-Za-z_]\w*\*+[ \t]+)([A-Za-z_]\w*)[ \t]*(?:[=;,\[)])(?!=)"
 )
-_NO_TYPE = re.compile(rb"^(?:return|goto|case|else|sizeof|struct|union|enum|typedef)\b")
+_NO_TYPE = re.compile(
+    rb"^(?:return|goto|case|else|sizeof|struct|union|enum|class|namespace|using|typename|typedef|new|delete|throw)\b"
+)
 
 
 class C(Language):
