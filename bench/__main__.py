@@ -17,7 +17,12 @@ from rich.console import Console
 from factory.cli import edge
 from factory.errors import ConfigurationError
 
-BENCHES = {"depsort": "bench.depsort", "line": "bench.line", "packing": "bench.packing"}
+BENCHES = {
+    "depsort": "bench.depsort",
+    "filters": "bench.filters",
+    "line": "bench.line",
+    "packing": "bench.packing",
+}
 _WIDTH = 140  # columns of a table where the output is no terminal
 
 

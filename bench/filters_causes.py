@@ -1,8 +1,8 @@
 """The four rule sets under our definitions, under datatrove's, and under any mixture of the two.
 
-A switch replaces one of our definitions (what a word is, a line, an end mark) by datatrove's. With no switch on
-a filter is ours, with all on it must be datatrove's; the smallest set of switches that turns our verdict on a
-document into datatrove's is the cause of the disagreement.
+A switch replaces one of our definitions (what a word is, a line, an end mark) by datatrove's. With no switch
+on a filter is ours, with all on it must be datatrove's; the smallest set of switches that turns our verdict
+on a document into datatrove's is the cause of the disagreement.
 
 Each filter is written out here once, over definitions that are looked up, so that nothing but the switched
 definition differs. It runs in datatrove's environment, on the texts that both judged.
@@ -211,12 +211,13 @@ def _fineweb(text: str, on: Switches, theirs: Theirs) -> Values:
     repeated = sum(map(len, duplicates(written)))
     words = theirs.words(text) if WORDS in on else seen.words
     values: Values = [("empty", 1.0)] if EMPTY in on and not written else []
-    return values + [
+    values += [
         ("line_punctuation", ratio(terminated, len(written))),
         ("short_lines", ratio(short, len(written))),
         ("fineweb_duplicate_chars", ratio(repeated, len(text.replace("\n", "")))),
         ("newline_to_word_ratio", ratio(text.count("\n"), len(words))),
     ]
+    return values
 
 
 FILTERS: dict[str, Filter] = {

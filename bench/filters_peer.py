@@ -1,9 +1,9 @@
 """What datatrove needs for its four heuristic filters, and why its verdicts differ; run in its environment.
 
-Arguments: `shipped` or `apart`, and a Parquet file (doc_id, text). `shipped` runs the four as a pipeline, each
-on what the one before it left. `apart` runs each on every text as it came, then takes a third argument, a JSON
-file of our failing rules by document and filter, and finds the cause of each disagreement. Both print one JSON
-line, with the CPU seconds after a first document, which loads spaCy.
+Arguments: `shipped` or `apart`, and a Parquet file (doc_id, text). `shipped` runs the four as a pipeline,
+each on what the one before it left. `apart` runs each on every text as it came; a third argument, a JSON
+file, has our failing rules by document and filter, and the cause of each disagreement is found. Both print
+one JSON line, with the CPU seconds after a first document, which loads spaCy.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from datatrove.data import Document  # noqa: E402
-from datatrove.pipeline.filters import (  # noqa: E402
+from datatrove.data import Document
+from datatrove.pipeline.filters import (
     C4QualityFilter,
     FineWebQualityFilter,
     GopherQualityFilter,
     GopherRepetitionFilter,
 )
-from datatrove.pipeline.readers import ParquetReader  # noqa: E402
-from datatrove.utils.text import (  # noqa: E402
+from datatrove.pipeline.readers import ParquetReader
+from datatrove.utils.text import (
     PUNCTUATION_SET,
     TERMINAL_PUNCTUATION,
     split_into_sentences,
     split_into_words,
 )
 
-from bench.filters_causes import FILTERS, NONE, REASONS, Theirs  # noqa: E402
+from bench.filters_causes import FILTERS, NONE, REASONS, Theirs
 
 STEPS = {
     "gopher_repetition": GopherRepetitionFilter,

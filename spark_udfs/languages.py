@@ -41,7 +41,9 @@ def detect(text: str) -> tuple[str | None, float | None]:
 @cache
 def languages() -> frozenset[str]:
     """The languages the model tells apart."""
-    return frozenset(str(found["lang"]) for found in _detector().detect("language", model=MODEL, k=-1))
+    return frozenset(
+        str(found["lang"]) for found in _detector().detect("language", model=MODEL, k=-1, threshold=-1.0)
+    )
 
 
 @cache

@@ -6,23 +6,32 @@ schema. Nothing is decided here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from factory import _native
 from spark_udfs import languages
+from spark_udfs.small_files import small_files
 
 
-def measure(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def measure(
+    batches: Iterator[pa.RecordBatch], schema: pa.Schema, of_bulk: Sequence[str] = ()
+) -> Iterator[pa.RecordBatch]:
     """The columns of `schema` for every document, a row a document, in the order they come.
 
-    A column of the batch is carried over, the others are measured. A document without a text has null values.
-    Raises ValueError for a name the native pass does not know.
+    A column of the batch is carried over, the others are measured. A document without a text has null
+    values, and a small file of a repository has null values of the signals `of_bulk`, where the batch has
+    `repository` and `path`. Raises ValueError for a name the native pass does not know.
     """
     for batch in batches:
         columns = {name: batch.column(name) for name in batch.schema.names if name != "text"}
-        columns |= _measured(batch.column("text"), [name for name in schema.names if name not in columns])
+        texts = batch.column("text")
+        columns |= _measured(texts, [name for name in schema.names if name not in columns])
+        if of_bulk and {"repository", "path"} <= columns.keys():
+            small = small_files(texts, columns["repository"], columns["path"])
+            columns |= {name: pc.if_else(small, None, columns[name]) for name in of_bulk}
         yield pa.RecordBatch.from_arrays(
             [columns[field.name].cast(field.type) for field in schema], schema=schema
         )

@@ -3,7 +3,8 @@
 The general code rules of OpenCoder (Huang et al., "OpenCoder: The Open Cookbook for Top-Tier Code Large
 Language Models", 2024; limits of its group `others`), which carry on those of StarCoder (Li et al., 2023)
 that NeMo Curator ships as well. OpenCoder's rules that need a lexer for each language (string literals,
-assertions) are left out; comments are estimated from the text alone.
+assertions) are left out; comments are estimated from the text alone. Rules `of_bulk` do not apply to small
+files of a repository (`spark_udfs/small_files.py`), because the files beside them need them.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ class CodeWords(TextRule):
     """Identifiers, key words and numbers: runs of letters, numbers and `_`."""
 
     name, unit, paper = "code_words", "words", OPENCODER
+    of_bulk = True
     limit = AtLeast(30)
     example = "from .core import *\n"
 
@@ -59,6 +61,7 @@ class CodeChars(TextRule):
     """Characters."""
 
     name, unit, paper = "code_chars", "characters", OPENCODER
+    of_bulk = True
     limit = AtLeast(50)
     example = "import this\n"
 
@@ -81,6 +84,7 @@ class CodeWordLength(TextRule):
     """Mean length of identifiers, key words and numbers."""
 
     name, unit, paper = "code_word_length", "characters", OPENCODER
+    of_bulk = True
     limit = Between(2, 10)
     example = "a b c = 1 2 3\n" * 10
 
@@ -92,6 +96,7 @@ class CodeLines(TextRule):
     """Lines, blank ones included."""
 
     name, unit, paper = "code_lines", "lines", OPENCODER
+    of_bulk = True
     limit = Between(10, 100_000)
     example = '#!/bin/sh\nexec python3 -m factory "$@"\n'
 
@@ -114,6 +119,7 @@ class CodeMeanLine(TextRule):
     """Mean characters of a line, blank lines included."""
 
     name, unit, paper = "code_mean_line", "characters", OPENCODER
+    of_bulk = True
     limit = Between(5, 100)
     example = "0\n1\n1\n2\n3\n5\n8\n"
 
@@ -129,6 +135,7 @@ class CodeDuplicateLines(TextRule):
     """
 
     name, unit, paper = "code_duplicate_lines", "share", OPENCODER
+    of_bulk = True
     limit = AtMost(0.7)
     example = "x += 1\n" * 8 + "return x\n"
 
@@ -141,6 +148,7 @@ class CodeLetters(TextRule):
     """Share of letters among the characters that are no space."""
 
     name, unit, paper = "code_letters", "share", OPENCODER
+    of_bulk = True
     limit = AtLeast(0.5)
     example = "table = [(0, 17), (3, 29), (4, 71)]\n"
 
@@ -152,6 +160,7 @@ class CodeDigits(TextRule):
     """Share of the digits 0 to 9 among the characters that are no space."""
 
     name, unit, paper = "code_digits", "share", OPENCODER
+    of_bulk = True
     limit = AtMost(0.2)
     example = "table = [(0, 17), (3, 29), (4, 71)]\n"
 
@@ -163,6 +172,7 @@ class CodeWhitespace(TextRule):
     """Share of the characters that are spaces, tabs or newlines."""
 
     name, unit, paper = "code_whitespace", "share", OPENCODER
+    of_bulk = True
     limit = AtMost(0.5)
     example = "if x:\n" + " " * 40 + "return y\n"
 
@@ -189,6 +199,7 @@ class CodeComments(TextRule):
     """
 
     name, unit, paper = "code_comments", "share", OPENCODER
+    of_bulk = True
     limit = AtMost(0.8)
     example = "# This module was moved.\n# Import it from its new place.\npass\n"
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from factory.errors import ConfigurationError
-from factory.filters.nearest import known
+from factory.filters.nearest import quoted
 from factory.filters.rule import AtLeast, Kind, TextRule
 from factory.filters.text import Text
 from spark_udfs import languages as detector
@@ -30,8 +30,10 @@ class LanguageScore(TextRule):
         self.wanted = tuple(wanted)
         for language in self.wanted:
             if language not in detector.languages():
+                alike = sorted(code for code in detector.languages() if code[:1] == language[:1].lower())
                 raise ConfigurationError(
-                    known("language that is detected", language, sorted(detector.languages()))
+                    f"`{language}` is no language that is detected. Use its code, such as "
+                    f"{quoted(alike or ['en', 'de', 'zh'])}."
                 )
 
     @property

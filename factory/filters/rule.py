@@ -114,11 +114,13 @@ class Rule(ABC):
 class TextRule(Rule):
     """A number of the text alone; `name` is its column of the signals table.
 
-    `paper` is where rule and limit come from; `example` is a text that fails.
+    `paper` is where rule and limit come from; `example` is a text that fails; `of_bulk` says that the number
+    means nothing for a small file of a repository, which has none then.
     """
 
     paper: str
     example: str
+    of_bulk = False
 
     @abstractmethod
     def measure(self, text: Text) -> float | None:

@@ -34,16 +34,21 @@ def signals_schema(rules: Iterable[Rule]) -> TableSchema:
 def measure(documents: DataFrame, rules: Sequence[Rule]) -> DataFrame:
     """The signals of all `rules` for every document: `signals_schema` of them.
 
-    `documents` has `doc_id`, perhaps `partition`, `text` where a rule looks at it, and the columns that
-    predicates name; no other column is read.
+    `documents` has `doc_id`, perhaps `partition`, `text` where a rule looks at it, `repository` and `path`
+    where small files are to be told, and the columns that predicates name; no other column is read.
     """
     schema = signals_schema(rules).columns
-    carried = [_field(rule).alias(name) for rule in rules for name in rule.signals if not _of_text(rule)]
-    inputs = documents.select("doc_id", _partition(documents), *carried)
-    if not any(map(_of_text, rules)):
-        return inputs.select(*schema.names)
-    inputs = documents.select("doc_id", "text", _partition(documents), *carried)
-    return inputs.mapInArrow(partial(udf.measure, schema=schema), from_arrow_schema(schema))
+    of_text = [rule for rule in rules if isinstance(rule, TextRule)]
+    of_bulk = [rule.name for rule in of_text if rule.of_bulk]
+    carried = {"doc_id": F.col("doc_id"), "partition": _partition(documents)}
+    carried |= {name: _field(rule) for rule in rules if rule not in of_text for name in rule.signals}
+    if not of_text:
+        return documents.select(*(carried[name].alias(name) for name in schema.names))
+    if of_bulk and {"repository", "path"} <= set(documents.columns):
+        carried |= {"repository": F.col("repository"), "path": F.col("path")}
+    inputs = documents.select("text", *(column.alias(name) for name, column in carried.items()))
+    function = partial(udf.measure, schema=schema, of_bulk=of_bulk)
+    return inputs.mapInArrow(function, from_arrow_schema(schema))
 
 
 def decide(signals: DataFrame, rules: Sequence[Rule]) -> DataFrame:
@@ -69,10 +74,6 @@ def decide(signals: DataFrame, rules: Sequence[Rule]) -> DataFrame:
 def _partition(documents: DataFrame) -> Column:
     partition = F.col("partition") if "partition" in documents.columns else F.lit(None).cast("string")
     return partition.alias("partition")
-
-
-def _of_text(rule: Rule) -> bool:
-    return isinstance(rule, TextRule)
 
 
 def _field(rule: Rule) -> Column:

@@ -117,9 +117,10 @@ def test_predicates_are_recorded_as_other_rules_are_and_read_no_text(
     assert [(field.name, field.dataType) for field in signals.schema] == [
         (field.name, field.dataType) for field in from_arrow_schema(signals_schema(PREDICATES).columns)
     ]
-    [scanned] = re.findall(r"ReadSchema: struct<(.*)>", signals._jdf.queryExecution().toString())
-    assert "doc_id:string" in scanned
-    assert "text:string" not in scanned
+    plan = signals._jdf.queryExecution().executedPlan().toString()
+    [scanned] = re.findall(r"FileScan parquet \[(.*?)\]", plan)
+    assert "doc_id#" in scanned
+    assert "text#" not in scanned
     verdicts = {row.doc_id: row.asDict(recursive=True) for row in decide(signals, PREDICATES).collect()}
     wanted = {row.doc_id: expected(row) for row in raw.collect()}
     assert {doc_id: verdict["rejections"] for doc_id, verdict in verdicts.items()} == wanted

@@ -1,0 +1,205 @@
+"""What the heuristic filters cost beside datatrove's, and where and why their verdicts differ.
+
+All rules of Gopher (quality and repetition), C4 and FineWeb are measured through Spark on 300 MB of prose
+(`bench/filters_corpus.py`) and decided; datatrove runs its four filters on a sample, in an environment of its
+own: as shipped, where a document's first failing rule ends the matter, and each on every document. Verdicts
+are compared on the sample, and every disagreement is traced to the definitions that make it
+(`bench/filters_causes.py`), by computation.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from bench.filters_corpus import corpus, originals
+from bench.harness import Report, Row, at_least, at_most, table
+from bench.peers import Peer
+from bench.processes import Meter, Span
+from factory import _native
+from factory.filters.sets import RULE_SETS, rules
+from factory.filters.stage import decide
+from factory.filters.stage import measure as measured
+from factory.settings import Settings, settings
+from factory.spark import build_session
+
+SETS = ("gopher_quality", "gopher_repetition", "c4", "fineweb")
+SAMPLE = 4_000  # documents that both judge
+TIMES_DATATROVE = 50
+MB = 1e6
+PEER = Peer(
+    "datatrove", ("datatrove[processing]==0.10.1", "spacy==3.8.18", "numpy==2.4.6", "pyarrow==26.0.1")
+)
+PROGRAM = Path(__file__).with_name("filters_peer.py")
+CAVEATS = [
+    "The prose is documentation; of 300 MB, 40 MB are as they were found, the rest has its words renamed.",
+    "Ours: the CPU of all processes (driver, JVM, workers), reading Parquet and writing signals and verdicts "
+    "included; the start of the JVM and of the workers is a row of its own.",
+    "datatrove: one process, reading Parquet included, writing nothing; loading spaCy left out.",
+]
+
+
+def measure(progress: Console) -> Report:
+    """The report. Raises WrongAnswer where a document is lost or a disagreement has no cause."""
+    folder = corpus(progress)
+    documents = originals(folder).slice(0, SAMPLE)
+    n_bytes = _bytes(pq.read_table(folder, columns=["text"]))
+    report = Report(
+        CAVEATS, f"{n_bytes / MB:,.0f} MB of prose; {SAMPLE:,} documents, {_bytes(documents) / MB:,.1f} MB"
+    )
+    with tempfile.TemporaryDirectory(prefix="bench-filters-") as scratch:
+        progress.print(f"measuring {n_bytes / MB:,.0f} MB through Spark")
+        spans = _ours(folder, Path(scratch), report)
+        sample = Path(scratch) / "sample.parquet"
+        pq.write_table(documents, sample)
+        failing = Path(scratch) / "failing.json"
+        failing.write_text(json.dumps(failing_rules(documents)))
+        progress.print(f"datatrove on {SAMPLE:,} documents, as shipped")
+        shipped = PEER.answer(PROGRAM, ["shipped", str(sample)], progress)
+        progress.print("datatrove, every filter on every document, and the causes of disagreements")
+        apart = PEER.answer(PROGRAM, ["apart", str(sample), str(failing)], progress)
+    add_costs(report, spans, n_bytes, {"as shipped": shipped, "run to the end": apart}, _bytes(documents))
+    add_disagreements(report, apart)
+    return report
+
+
+def failing_rules(documents: pa.Table) -> dict[str, dict[str, list[str]]]:
+    """The rules that each document fails, by document and set."""
+    texts = documents["text"].combine_chunks()
+    found: dict[str, dict[str, list[str]]] = {doc_id: {} for doc_id in documents["doc_id"].to_pylist()}
+    for name in SETS:
+        chosen = RULE_SETS[name]
+        values = _native.text_signals(texts, [rule.name for rule in chosen]).to_pylist()
+        for doc_id, row in zip(found, values, strict=True):
+            found[doc_id][name] = [
+                rule.name for rule in chosen if rule.limit.violated(row[rule.name]) is not None
+            ]
+    return found
+
+
+def _bytes(documents: pa.Table) -> int:
+    return sum(len(text.encode()) for text in documents["text"].to_pylist())
+
+
+def _ours(folder: Path, scratch: Path, report: Report) -> dict[str, Span]:
+    """The costs of starting, measuring and deciding, in a session of its own."""
+    own = settings().model_copy(
+        update={"home": scratch, "catalog": "sqlite", "catalog_uri": None, "warehouse": None}
+    )
+    signals, verdicts = str(scratch / "signals"), str(scratch / "filtered")
+    chosen = rules(SETS)
+    with Meter() as meter:
+        spark = _started(own)
+        meter.begin("measure")
+        measured(spark.read.parquet(str(folder)), chosen).write.parquet(signals)
+        meter.begin("decide")
+        decide(spark.read.parquet(signals), chosen).write.parquet(verdicts)
+        meter.begin("check")
+        ids = pq.read_table(verdicts, columns=["doc_id"])["doc_id"].to_pylist()
+        expected = pq.read_table(folder, columns=["doc_id"])["doc_id"].to_pylist()
+        report.check(
+            f"each of {len(expected):,} documents has one verdict, by {len(chosen)} rules",
+            sorted(ids) == sorted(expected),
+        )
+        meter.begin("stop")
+        spark.stop()
+    return {span.name: span for span in meter.spans}
+
+
+def _started(own: Settings) -> SparkSession:
+    """A session whose workers have measured a document."""
+    spark = build_session(own)
+    measured(
+        spark.createDataFrame([("first", "One two three.")], "doc_id string, text string"), rules(SETS)
+    ).collect()
+    return spark
+
+
+def add_costs(
+    report: Report,
+    spans: Mapping[str, Span],
+    n_bytes: int,
+    peers: Mapping[str, Mapping[str, Any]],
+    sample_bytes: int,
+) -> None:
+    """Add what both cost, and our speed against that of datatrove as shipped."""
+    costs = table("Costs", "", "MB", "wall s", "CPU s", "driver", "JVM", "workers", "MB/CPU s")
+    both = Span("measure and decide")
+    for name in ("measure", "decide"):
+        both.add(spans[name])
+    for span, size in (
+        (spans["start"], 0),
+        (spans["measure"], n_bytes),
+        (spans["decide"], 0),
+        (both, n_bytes),
+    ):
+        cpu = span.cpu_s
+        cells = [f"{it:,.1f}" for it in (span.wall_s, cpu.total, cpu.driver, cpu.jvm, cpu.workers)]
+        speed = f"{size / MB / cpu.total:,.1f}" if size else ""
+        costs.add_row(span.name, f"{size / MB:,.0f}" if size else "", *cells, speed)
+        report.rows += [
+            Row(f"filters.{span.name.replace(' ', '_')}.wall", round(span.wall_s, 2), "s"),
+            Row(f"filters.{span.name.replace(' ', '_')}.cpu", round(cpu.total, 2), "s"),
+        ]
+    ours = n_bytes / MB / both.cpu_s.total
+    report.rows.append(Row("filters.speed", round(ours, 2), "MB/CPU s"))
+    for name, found in peers.items():
+        seconds = float(found["cpu_s"])
+        theirs = sample_bytes / MB / seconds
+        costs.add_row(
+            f"datatrove, {name}",
+            f"{sample_bytes / MB:,.0f}",
+            "",
+            f"{seconds:,.1f}",
+            "",
+            "",
+            "",
+            f"{theirs:.2f}",
+        )
+        report.rows.append(Row(f"filters.datatrove.{name.replace(' ', '_')}", round(theirs, 4), "MB/CPU s"))
+        times = f"filters.times_datatrove.{name.replace(' ', '_')}"
+        if name == "as shipped":
+            report.rows.append(at_least(times, round(ours / theirs, 1), "times", TIMES_DATATROVE))
+        else:
+            report.rows.append(Row(times, round(ours / theirs, 1), "times"))
+    report.tables.append(costs)
+
+
+def add_disagreements(report: Report, found: Mapping[str, Any]) -> None:
+    """Add the causes of all disagreements, and write each of them to a file."""
+    report.check(
+        f"on {found['documents']:,} documents each filter written out for the comparison gives our failing "
+        "rules without a switch, and datatrove's first failing rule with all of them",
+        not found["wrong"],
+    )
+    disagreements: Sequence[Mapping[str, Any]] = found["disagreements"]
+    listed = settings().cache / "bench" / "filters-disagreements.jsonl"
+    listed.write_text("".join(json.dumps(it) + "\n" for it in disagreements))
+    unexplained = [it for it in disagreements if it["cause"] is None]
+    made = table(f"Disagreements (each in {listed})", "filter", "rule", "who rejects", "cause", "documents")
+    counts = Counter(
+        (
+            it["filter"],
+            it["datatrove"] or ", ".join(it["ours"]),
+            "datatrove" if it["datatrove"] else "ours",
+            *it["cause"],
+        )
+        for it in disagreements
+        if it["cause"] is not None
+    )
+    for (name, rule, who, *causes), number in sorted(counts.items()):
+        made.add_row(name, rule, who, "; ".join(causes), f"{number:,}")
+    report.tables.append(made)
+    for name in SETS:
+        number = sum(it["filter"] == name for it in disagreements)
+        report.rows.append(Row(f"filters.disagreements.{name}", number, "documents"))
+    report.rows.append(at_most("filters.unexplained", len(unexplained), "verdicts", 0))
