@@ -46,6 +46,10 @@ def replace_rows(
 ) -> None:
     """Replace the rows of the branch, all or those of `partitions`, by the rows of `frame`."""
     rows = conform(frame, schema)
+    if schema.may_shrink:
+        held = frame.sparkSession.table(f"{CATALOG_NAME}.{audit.table}").schema
+        left = [field for field in held if field.name not in schema.names]
+        rows = rows.select("*", *(F.lit(None).cast(it.dataType).alias(it.name) for it in left))
     if schema.sort_by:
         rows = rows.sortWithinPartitions(*schema.sort_by)
     writer = rows.writeTo(f"{CATALOG_NAME}.{audit.table}.branch_{audit.branch}")
@@ -58,9 +62,14 @@ def replace_rows(
 
 def read_branch(spark: SparkSession, lake: Lake, audit: Audit) -> DataFrame:
     """The rows of the branch as it is now."""
+    return read_at(spark, audit.table, head_of(lake, audit))
+
+
+def head_of(lake: Lake, audit: Audit) -> int:
+    """The snapshot a branch that was begun stands at."""
     at = head(lake.table(audit.table), audit.branch)
     assert at is not None
-    return read_at(spark, audit.table, at)
+    return at
 
 
 def content(frame: DataFrame, schema: TableSchema) -> Fingerprint:

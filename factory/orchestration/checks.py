@@ -18,7 +18,8 @@ from factory.lake.schemas import TableSchema
 class Check:
     """A named aggregate over `columns` that counts violations.
 
-    It runs over the rows a run made; a check of the `whole` table also sees the partitions that stay.
+    It runs over the rows a run made; a check of the `whole` table also sees the partitions that stay. A
+    `distinct` one asks that no two rows agree on `columns`, and nothing else.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Check:
     columns: tuple[str, ...]
     description: str
     whole: bool = False
+    distinct: bool = False
 
 
 def unique(*columns: str) -> Check:
@@ -37,6 +39,7 @@ def unique(*columns: str) -> Check:
         columns=columns,
         description=f"No two rows agree on ({key}).",
         whole=True,
+        distinct=True,
     )
 
 

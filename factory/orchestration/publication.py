@@ -34,7 +34,8 @@ from factory.lake.schemas import TEXT_AT, TableSchema, thin
 from factory.lake.tables import Lake, Published
 from factory.lake_spark import audit as spark_audit
 from factory.lake_spark.read import read_at
-from factory.orchestration.checks import Check, repeated, unique, violations
+from factory.orchestration.branch import Branch
+from factory.orchestration.checks import Check, unique
 from factory.orchestration.declaration import Declaration, Derived, Made, Output, Parts, Tables
 from factory.orchestration.progress import tell
 from factory.orchestration.resources import LakeRun
@@ -138,7 +139,11 @@ def _write_audit_publish(
     try:
         _write(spark, run, declared, parts, tables, audits)
         tell(str(declared.table), "written")
-        yield from _check(spark, run, declared, parts, audits)
+        branches = [
+            Branch(spark, run.lake, audits[output.table], output, parts.partitions)
+            for output in declared.outputs
+        ]
+        yield from _check(run, branches)
         tell(str(declared.table), "checked")
         lineage = Lineage(
             asset=str(declared.table),
@@ -147,7 +152,7 @@ def _write_audit_publish(
             config=declared.config,
             upstream={table: published.snapshot_id for table, published in upstream.items()},
         )
-        published = _publish(spark, run, declared, parts, audits, lineage, tables)
+        published = _publish(run, declared, branches, lineage, tables)
         tables.release()
         return published
     except BaseException:
@@ -194,22 +199,14 @@ def _stored(lake: Lake, output: Output, tables: Tables) -> TableSchema:
     return thin(output.schema) if tables.registered or TEXT_AT.name in before else output.schema
 
 
-def _check(
-    spark: SparkSession, run: LakeRun, declared: Declaration, parts: Parts, audits: dict[TableName, Audit]
-) -> Iterator[dg.AssetCheckResult]:
+def _check(run: LakeRun, branches: Sequence[Branch]) -> Iterator[dg.AssetCheckResult]:
     failed: list[str] = []
-    for output in declared.outputs:
-        rows = spark_audit.read_branch(spark, run.lake, audits[output.table])
-        if parts.partitions is None:
-            found = violations(rows, output.checks)
-        else:
-            found = violations(rows, [check for check in output.checks if check.whole])
-            made = rows.where(_is(*parts.keys))
-            found |= violations(made, [check for check in output.checks if not check.whole])
+    for branch in branches:
+        output, found = branch.output, branch.violations()
         for check in output.checks:
             count = found[check.name]
             if count:
-                keys = repeated(rows, output.schema) if check == unique(*output.schema.key) else []
+                keys = branch.repeated() if check == unique(*output.schema.key) else []
                 shown = f", for example {'; '.join(keys)}: give every row a key of its own" if keys else ""
                 failed.append(f"{output.table}: {check.name} ({count} violations{shown})")
             yield dg.AssetCheckResult(
@@ -219,63 +216,52 @@ def _check(
                 metadata={"violations": count},
             )
     if failed:
-        kept = {audit.table: set_aside(run.lake, audit) for audit in audits.values()}
-        branches = ", ".join(f"{table}.branch_{branch}" for table, branch in kept.items())
+        kept = [f"{of.audit.table}.branch_{set_aside(run.lake, of.audit)}" for of in reversed(branches)]
         raise dg.Failure(
-            description=f"Checks failed: {'; '.join(failed)}. Main is as it was; the rows are in {branches}.",
+            description=f"Checks failed: {'; '.join(failed)}. "
+            f"Main is as it was; the rows are in {', '.join(kept)}.",
             allow_retries=False,
         )
 
 
 def _publish(
-    spark: SparkSession,
-    run: LakeRun,
-    declared: Declaration,
-    parts: Parts,
-    audits: dict[TableName, Audit],
-    lineage: Lineage,
-    tables: Tables,
+    run: LakeRun, declared: Declaration, branches: Sequence[Branch], lineage: Lineage, tables: Tables
 ) -> list[Published]:
-    for output in declared.outputs:
-        audit = audits[output.table]
-        rows = spark_audit.read_branch(spark, run.lake, audit)
-        if parts.partitions is None:
-            sealed = lineage.with_content(str(spark_audit.content(rows, output.schema)))
+    for branch in branches:
+        if branch.keys is None:
+            sealed = lineage.with_content(str(branch.content()))
         else:
-            sealed = _of_partitions(run, rows, output, parts.partitions, lineage)
-        seal(run.lake, audit, sealed, tables.properties)
+            sealed = _of_partitions(run, branch, lineage)
+        seal(run.lake, branch.audit, sealed, tables.properties)
     tell(str(declared.table), "sealed")
     files = registered(declared.table.name)
     if tables.registered:
         register(run.lake, files, tables.registered.files, tables.registered.columns, lineage)
     published = []
-    for output in declared.outputs:
-        published.append(publish(run.lake, audits[output.table], tables.properties))
-        if output.table != declared.table:
+    for branch in branches:
+        published.append(publish(run.lake, branch.audit, tables.properties))
+        if branch.audit.table != declared.table:
             tell(str(declared.table), "publishing")
     if declared.table == raw(declared.table.name) and not tables.registered:
         forget(run.lake, files)
     return published
 
 
-def _of_partitions(
-    run: LakeRun, rows: DataFrame, output: Output, keys: Sequence[str], lineage: Lineage
-) -> Lineage:
+def _of_partitions(run: LakeRun, branch: Branch, lineage: Lineage) -> Lineage:
     """The lineage with the content of the replaced partitions, and the table's: main's, with these changed.
 
     Main's rows are read only where its snapshots do not say what the partitions held before.
     """
-    found = spark_audit.contents(rows.where(_is(*keys)), output.schema)
-    replaced = {key: found.get(key, Fingerprint()) for key in keys}
-    before = run.lake.partitions(output.table)
-    held = [before.content(key) for key in keys]
-    main = run.lake.table(output.table).current_snapshot()
-    recorded = run.lake.published(output.table).lineage.content if main is not None else str(Fingerprint())
+    table, replaced = branch.audit.table, branch.replaced()
+    before = run.lake.partitions(table)
+    held = [before.content(key) for key in replaced]
+    main = run.lake.table(table).current_snapshot()
+    recorded = run.lake.published(table).lineage.content if main is not None else str(Fingerprint())
     if recorded and None not in held:
         kept = Fingerprint.parse(recorded) - sum((of for of in held if of is not None), Fingerprint())
         content = sum(replaced.values(), kept)
     else:
-        content = spark_audit.content(rows, output.schema)
+        content = branch.content()
     return lineage.with_content(str(content), {key: str(of) for key, of in replaced.items()})
 
 
