@@ -10,8 +10,8 @@
 4. A member of an object resolves only to files at hand: imported, seen or peers. (Against the types mypy
    finds in rich and hypothesis, 80 % of such guesses are right, and 4 % of those on files that are not
    imported.)
-5. A name that is only announced where it was found (a prototype in a header) also means the file that makes
-   it.
+5. A name that is only announced where it was found (a prototype in a header) means the file that makes it;
+   of several the nearest to where it is announced.
 6. What is left is the language's own (`builtin`), lies outside the repository (`external`), or is defined
    in it by too many files, or none at hand, to say which is meant (`ambiguous`).
 
@@ -275,10 +275,9 @@ class Repository:
                 yield Found(found.files, (file, *found.passed), found.place)
 
     def _with_makers(self, name: str, files: Sequence[int]) -> tuple[int, ...]:
-        """`files`, where `name` was found, and those that make it if all of them only announce it."""
-        if not all(name in self._files[f].declarations for f in files):
-            return tuple(files)
-        return (*files, *(f for f in self._makers_for(name, files) if f not in files))
+        """Those of `files`, where `name` was found, that make it; if all only announce it, those that do."""
+        made = tuple(f for f in files if name in self._files[f].definitions)
+        return made or tuple(self._makers_for(name, files)) or tuple(files)
 
     def _makers_for(self, name: str, files: Sequence[int]) -> Sequence[int]:
         """The files that make what `files` announce: of several, one for each program, the nearest."""
