@@ -59,7 +59,7 @@ def test_what_is_not_in_the_repository_is_external(name: str) -> None:
 
 def test_paths_of_the_nearest_tsconfig_are_followed_with_what_it_extends() -> None:
     mapped = '{"baseUrl": ".", "paths": {"#lib/*": ["libs/*/src"],},}'
-    base = '{\n  // shared by all\n  "compilerOptions": %s,\n}' % mapped
+    base = '{\n  // shared by all\n  "compilerOptions": ' + mapped + ",\n}"
     files = {
         "tsconfig.base.json": base,
         "apps/web/tsconfig.json": json.dumps({"extends": "../../tsconfig.base.json"}),
