@@ -16,7 +16,9 @@ from spark_udfs.repository_order import break_cycles, strongly_connected
 _SCRIPT = re.compile(r"""(?:\bfrom|\bimport|\brequire\s*\(|\bimport\s*\()\s*["']([^"'\n]+)["']""")
 _INCLUDE = re.compile(r"""^\s*#\s*include\s*["<]([^">\n]+)[">]""", re.MULTILINE)
 _IMPORTS = {
-    "python": re.compile(r"^\s*(?:from\s+(\S+)\s+import|import\s+(\S+))", re.MULTILINE),
+    "python": re.compile(
+        r"^[ \t]*(?:from[ \t]+(\S+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+([^\n]+))", re.MULTILINE
+    ),
     "javascript": _SCRIPT,
     "typescript": _SCRIPT,
     "java": re.compile(r"^\s*import\s+(?:static\s+)?([\w.]+)", re.MULTILINE),
@@ -44,15 +46,31 @@ def by_regex(language: str, texts: Mapping[str, str]) -> list[str]:
     for path in paths:
         found: dict[int, float] = {}
         for match in _IMPORTS[language].finditer(texts[path]):
-            for target in _targets(language, next(it for it in match.groups() if it), path, ends):
-                if target != path:
-                    found[number[target]] = 1.0
+            for name in _written(language, match):
+                for target in _targets(language, name, path, ends):
+                    if target != path:
+                        found[number[target]] = 1.0
         dependencies.append(found)
     return [
         paths[file]
         for component in strongly_connected(dependencies)
         for file in break_cycles(component, dependencies)
     ]
+
+
+def _written(language: str, match: re.Match[str]) -> Iterator[str]:
+    """The modules that an import line names, or may name."""
+    if language != "python":
+        yield match[1]
+        return
+    above, names, modules = match.groups()
+    for name in re.findall(r"([\w.]+)(?:\s+as\s+\w+)?", names or modules):
+        if above:
+            yield f"{above}{name}" if above.endswith(".") else f"{above}.{name}"
+        else:
+            yield name
+    if above:
+        yield above
 
 
 def _names(language: str, path: str) -> Iterator[str]:
@@ -76,6 +94,7 @@ def _targets(language: str, name: str, path: str, ends: Mapping[str, Sequence[st
         name = posixpath.join(folder if relative else "", below.replace(".", "/"))
     elif language == "java":
         name = name.replace(".", "/")
+        name = name if name in ends else posixpath.dirname(name)  # a static import names a member
     elif name.startswith("."):
         name = posixpath.normpath(posixpath.join(folder, name))
     elif language == "go":
