@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
@@ -156,6 +156,8 @@ def _top(words: Sequence[str], n: int, characters: int, once: bool) -> float | N
 
 
 def _repeated(words: Sequence[str], n: int, characters: int, joined: bool) -> float | None:
+    if len(words) < n:
+        return None
     found: set[object] = set()
     at = repeated = 0
     while at + n <= len(words):
@@ -228,15 +230,3 @@ FILTERS: dict[str, Filter] = {
     "c4": Filter(c4.RULES, (LINES, SENTENCES, CASES), _c4),
     "fineweb": Filter(fineweb.RULES, (WORDS, MARKS, ENDS, BLANKS, EMPTY), _fineweb),
 }
-
-
-def unlike(texts: Iterable[tuple[str, str]], theirs: Theirs) -> list[str]:
-    """Documents (id, text) on which some filter without a switch differs from the rules' own measures."""
-    found = []
-    for doc_id, text in texts:
-        seen = Text(text)
-        for it in FILTERS.values():
-            measured = {rule.name: rule.measure(seen) for rule in it.rules}
-            if dict(it.values(text, NONE, theirs)) != measured:
-                found.append(doc_id)
-    return found

@@ -1,0 +1,163 @@
+"""The comparison of filters: the same rules written out over definitions, causes found by switching them."""
+
+from __future__ import annotations
+
+import json
+import re
+from io import StringIO
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from bench import filters, filters_corpus
+from bench.filters_causes import CASE, FILTERS, LINES, NONE, ONCE, REASONS, SENTENCES, WORDS, Theirs
+from bench.harness import Report, WrongAnswer
+from factory.filters.sets import RULE_SETS, rules
+from factory.filters.text import Text
+
+THEIRS = Theirs(
+    words=re.compile(r"\w+|[^\w\s]").findall,  # as spaCy does in the main: punctuation marks are words
+    n_sentences=lambda line: line.count("."),
+    punctuation=frozenset("!#.,…-"),
+    end_marks=(".", "!"),
+)
+PROSE = "The rain went on and on, and nobody in the house had thought to close a window. "
+PIECES = [
+    "The ",
+    "of ",
+    "word ",
+    "12 ",
+    "# ",
+    "...",
+    "• ",
+    "-",
+    ".\n",
+    "!\n",
+    "\n",
+    "\n\n",
+    " \n",
+    "it is so. ",
+    "{",
+    "é",
+]
+texts = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
+
+
+def cause(name: str, text: str) -> tuple[str, ...] | None:
+    """Why the verdict of a filter with every switch on differs from the one without."""
+    it = FILTERS[name]
+    return it.causes(text, not it.failing(text, frozenset(it.switches), THEIRS), THEIRS)
+
+
+@settings(deadline=None)
+@given(text=texts)
+def test_without_a_switch_a_filter_has_the_values_of_the_rules(text: str) -> None:
+    for name, it in FILTERS.items():
+        measured = {rule.name: rule.measure(Text(text)) for rule in RULE_SETS[name]}
+        assert dict(it.values(text, NONE, THEIRS)) == measured
+
+
+@settings(deadline=None)
+@given(text=texts)
+def test_the_cause_turns_our_verdict_into_theirs_and_no_part_of_it_does(text: str) -> None:
+    for name, it in FILTERS.items():
+        theirs = not it.failing(text, frozenset(it.switches), THEIRS)
+        found = cause(name, text)
+        assert found is not None
+        assert (not it.failing(text, frozenset(found), THEIRS)) == theirs
+        for left_out in found:
+            fewer = frozenset(found) - {left_out}
+            assert (not it.failing(text, fewer, THEIRS)) != theirs
+
+
+@pytest.mark.parametrize(
+    "name,text,expected",
+    [
+        ("gopher_quality", PROSE * 5, ()),
+        ("gopher_quality", "call(of, the, and x), a.b(c) + d[e] " * 20, (WORDS,)),
+        (
+            "gopher_quality",
+            "This And That rain The House Window door closed again " * 6 + "Of it",
+            (CASE,),
+        ),
+        ("gopher_quality", "- item of the shop to have\n\n" * 20 + PROSE, (LINES,)),
+        ("gopher_repetition", "Hello world", (ONCE,)),
+        ("c4", "\n".join([PROSE] * 5) + "\nMr. Smith?", ()),
+        ("c4", "So is it? And why? Not at all! Yes it is! No. Or not?\n", (SENTENCES,)),
+        (
+            "fineweb",
+            "fresh(milk)and(eggs) and(more)like(this)too.\nbrown(rye)or(white) but(not)both(of)them.\n",
+            (WORDS,),
+        ),
+    ],
+)
+def test_a_definition_is_named_as_the_cause(name: str, text: str, expected: tuple[str, ...]) -> None:
+    assert cause(name, text) == expected
+
+
+def test_every_reason_of_datatrove_is_a_rule_of_ours_or_an_empty_text() -> None:
+    assert set(REASONS.values()) == {rule.name for rule in rules(filters.SETS)} | {"empty"}
+    assert sorted(FILTERS) == sorted(filters.SETS)
+    for name, it in FILTERS.items():
+        assert it.rules == RULE_SETS[name]
+
+
+def test_failing_rules_are_those_of_the_reference() -> None:
+    documents = pa.table({"doc_id": ["a", "b"], "text": [PROSE * 9, "# one\n" * 4]})
+    for doc_id, text in zip("ab", documents["text"].to_pylist(), strict=True):
+        for name, failing in filters.failing_rules(documents)[doc_id].items():
+            assert failing == [
+                rule.name
+                for rule in RULE_SETS[name]
+                if rule.limit.violated(rule.measure(Text(text))) is not None
+            ]
+
+
+def test_a_copy_of_the_corpus_has_other_words_and_the_same_values() -> None:
+    text = PROSE * 3 + "\n\n" + "Nobody closed that window, with the rain outside.\n" * 3
+    words = sorted(set(filters_corpus.RENAMED.findall(text)) - filters_corpus.UNTOUCHED | {"door", "cats"})
+    names = filters_corpus._renaming(words, 1)
+    assert sorted(names) == sorted(names.values()) == words
+    assert filters_corpus._renaming(words, 0) == {}
+    copy = filters_corpus._renamed(text, names)
+    assert copy != text
+    for rule in rules(filters.SETS):
+        assert rule.measure(Text(copy)) == rule.measure(Text(text)), rule
+
+
+def test_docstrings_are_the_prose_of_a_module() -> None:
+    source = (
+        '"""One."""\n\nclass A:\n    """Two."""\n    x = """no"""\n\n    def f(self):\n        """Three."""\n'
+    )
+    assert filters_corpus._docstrings(source) == "One.\n\nTwo.\n\nThree."
+    assert filters_corpus._docstrings("def") == ""
+
+
+def test_disagreements_are_counted_by_cause_and_listed_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filters, "settings", lambda: filters.Settings(cache=tmp_path))
+    (tmp_path / "bench").mkdir()
+    rejected = {"filter": "c4", "ours": ["c4_sentences"], "datatrove": None, "cause": [SENTENCES]}
+    kept = {"filter": "fineweb", "ours": [], "datatrove": "newline_to_word_ratio", "cause": None}
+    found = {
+        "documents": 3,
+        "wrong": [],
+        "disagreements": [rejected | {"doc_id": "a"}, kept | {"doc_id": "b"}],
+    }
+    report = Report([], "")
+    filters.add_disagreements(report, found)
+    by_name = {row.name: row for row in report.rows}
+    assert by_name["filters.disagreements.c4"].value == by_name["filters.disagreements.fineweb"].value == 1
+    assert (by_name["filters.unexplained"].value, by_name["filters.unexplained"].met) == (1, False)
+    listed = (tmp_path / "bench" / "filters-disagreements.jsonl").read_text().splitlines()
+    assert [json.loads(line)["doc_id"] for line in listed] == ["a", "b"]
+    console = Console(record=True, width=200, file=StringIO())
+    console.print(report.tables[0])
+    assert SENTENCES in console.export_text()
+    with pytest.raises(WrongAnswer, match="gives our failing rules without a switch"):
+        filters.add_disagreements(Report([], ""), found | {"wrong": [["a", "c4", "ours"]]})
