@@ -208,6 +208,7 @@ def languages() -> dict[str, Language]:
     from spark_udfs.symbols_go import Go
     from spark_udfs.symbols_java import Java
     from spark_udfs.symbols_javascript import JavaScript, TypeScript
+    from spark_udfs.symbols_kotlin import Kotlin
     from spark_udfs.symbols_php import Php
     from spark_udfs.symbols_python import Python
     from spark_udfs.symbols_ruby import Ruby
@@ -217,7 +218,7 @@ def languages() -> dict[str, Language]:
         language.name: language
         for language in (
             *(Python(), JavaScript(), TypeScript(), Go(), Java(), C(), Cpp()),
-            *(Rust(), Ruby(), Php()),
+            *(Rust(), Ruby(), Php(), Kotlin()),
         )
     }
 

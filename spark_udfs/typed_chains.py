@@ -20,6 +20,7 @@ from spark_udfs.symbols import FileSymbols, Import, Modules
 MAX_DEPTH = 12  # types of types of types; bases of bases
 MAX_VARIANTS = 8  # files that define one name, as for several systems
 HOLDS = "~"  # before a chain: a container of such values, whose own members lead to them
+EXTENSION = "this"  # the owner of definitions that any value may be asked for
 INSIDE = "/"  # between the class a name is written in and the name, where the class may inherit it
 
 
@@ -67,6 +68,7 @@ class TypedChains:
         for index, file in enumerate(files):
             for name in file.definitions:
                 self._definers.setdefault(name, []).append(index)
+        self._has_extensions = any(name.startswith(f"{EXTENSION}.") for name in self._definers)
         self._bindings: list[dict[str, list[Import]] | None] = [None] * len(files)
         self._roots: dict[tuple[int, str], Entity | str | None] = {}
         self._types: dict[tuple[str, tuple[int, ...]], Entity | str | None] = {}
@@ -83,7 +85,18 @@ class TypedChains:
             if used == len(parts):
                 return Walk(tuple(steps))
             found, used = self._step(found, parts[used], index, 0), used + 1
+        for name in parts[max(used - 1, 1) :] if self._has_extensions else ():
+            added = self.extension(index, name)
+            if added is not None:
+                steps.append((name, added.files))
         return Walk(tuple(steps), found or "unknown", ".".join(parts[:used]))
+
+    def extension(self, index: int, name: str) -> Entity | None:
+        """What file `index` sees that adds a member `name` to the values of other types."""
+        if not self._has_extensions or f"{EXTENSION}.{name}" not in self._definers:
+            return None
+        found = self._root(index, name if name in self._bindings_of(index) else f"{EXTENSION}.{name}")
+        return found if isinstance(found, Entity) else None
 
     def imported(self, index: int, item: Import) -> tuple[bool, tuple[int, ...]]:
         """Whether an import lies inside the repository, and the files of the definition it names.
@@ -252,8 +265,12 @@ class TypedChains:
             return found
         of_type = self._type(entity, depth)
         if isinstance(of_type, Entity):
-            return self._member(of_type, name, index, depth) or (of_type if of_type.holds else None)
-        return entity if entity.holds else of_type
+            found = self._member(of_type, name, index, depth)
+        if found is None:
+            found = self.extension(index, name)
+        if found is None and isinstance(of_type, Entity):
+            return of_type if of_type.holds else None
+        return found or (entity if entity.holds else of_type)
 
     def _type(self, entity: Entity, depth: int) -> Entity | str | None:
         """The type of a value or of a function's result."""
