@@ -33,7 +33,10 @@ def require_free_port(port: int, option: str = "--port") -> None:
 
 def open_ui(settings: Settings, port: int) -> None:
     """Replace this process by Dagster's webserver and daemon on the lake."""
+    from assets.corpus import corpus  # brings Spark, which serving blends does without
+
     require_free_port(port)
+    corpus(settings)  # what is wrong with a file of datasets is told here, not by a web page
     prepare_home(settings)
     os.environ |= settings.environment()
     os.execv(sys.executable, ui_command(port))

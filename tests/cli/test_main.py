@@ -229,6 +229,18 @@ def test_a_selection_that_names_no_asset_is_told_the_nearest() -> None:
 
 
 @pytest.mark.process
+@pytest.mark.parametrize("command", [("ui", "--port", "0"), ("demo",), ("materialize", "*")])
+def test_a_wrong_file_of_datasets_is_told_with_its_line(tmp_path: Path, command: tuple[str, ...]) -> None:
+    (tmp_path / "my.yaml").write_text("datasets:\n- {name: a, kind: prose, format: files, pahts: .}\n")
+    done = process(tmp_path, *command, FACTORY_DATASETS=str(tmp_path / "my.yaml"))
+    assert (done.returncode, done.stdout) == (ConfigurationError.exit_code, "")
+    assert done.stderr.splitlines() == [
+        "my.yaml, line 2, datasets[0].pahts: `pahts` is no field here. Did you mean `paths`?",
+        "my.yaml, line 2, datasets[0].paths: `paths` is missing. Add it.",
+    ]
+
+
+@pytest.mark.process
 def test_a_wrong_setting_is_named(tmp_path: Path) -> None:
     done = process(tmp_path, "tables", FACTORY_INSTALLATION_SHARE="7")
     assert done.returncode == ConfigurationError.exit_code
