@@ -1,9 +1,10 @@
 """The symbols of a C file: what its outline declares, by one tree-sitter query, and the words of its text.
 
 A definition is a function with a body, a variable, a type with its members, a `typedef`, an enumerator or a
-macro; static functions and variables of a `.c` file are its own. A prototype and an `extern` variable are
-declarations: the name is made elsewhere. Every other word is a reference, but for keywords and for names
-that the file only binds as parameters, members and variables of functions.
+macro; types, macros and static functions and variables of a `.c` file are its own. A prototype, an `extern`
+variable and `struct x` without its members are declarations: the name is made elsewhere. Every other word
+is a reference, but for keywords and for names that the file only binds as parameters, members and variables
+of functions.
 
 A header may be of C++ and says so by its text; then `symbols_cpp` reads it.
 """
@@ -52,6 +53,7 @@ _CPP_HEADER = re.compile(
 _BOUND = re.compile(
     rb"(?:\b[A-Za-z_]\w*[ \t]+\**|\b[A-Za-z_]\w*\*+[ \t]+)([A-Za-z_]\w*)[ \t]*(?:[=;,\[)])(?!=)"
 )
+_TAG = re.compile(rb"\b(?:struct|union|enum)\s++([A-Za-z_]\w*+)")
 _NO_TYPE = re.compile(
     rb"^(?:return|goto|case|else|sizeof|struct|union|enum|class|namespace|using|typename|typedef|new|delete|throw)\b"
 )
@@ -86,7 +88,7 @@ class C(Language):
         found.definitions.update(made)
         found.declarations.update(announced)
         if found.own:
-            found.private |= static
+            found.private |= static | macros.keys()
         for name in found.private:
             del found.declarations[name]
         found.definitions.update(macros)
@@ -114,6 +116,8 @@ class _Declared:
     def read(self, captures: dict[str, list[Node]]) -> None:
         for node in captures.get("type", ()):
             self.definitions[self._text(node)] += 1
+        if self.own:
+            self.private |= self.definitions.keys()
         for node in captures.get("typedef", ()):
             for declarator in node.children_by_field_name("declarator"):
                 if (name := _named(declarator)[0]) is not None:
@@ -179,6 +183,8 @@ def symbols_of(
     """
     words = c_text.words(text)
     words.subtract(declarations)
+    named = set(_TAG.findall(text)) - definitions.keys() - declarations.keys()
+    declarations.update(dict.fromkeys(named, 1))
     bound = _bound(text) - definitions.keys()
     for name in [w for w, n in words.items() if n < 1 or w in keywords or w in bound]:
         del words[name]

@@ -114,6 +114,29 @@ def test_who_uses_a_macro_uses_what_it_stands_for_and_its_header_does_not() -> N
     assert found == {("use.c", "lib.h"), ("use.c", "lib.c")}
 
 
+def test_a_struct_that_a_header_only_names_leads_to_the_header_that_has_its_members() -> None:
+    found = edges(
+        {
+            "use.h": "struct box;\nint use(struct box *b, struct stat *s);\n",
+            "box.h": "struct box { int size; };\n",
+            "alone.c": "struct stat { int size; };\n#define box 1\n",
+        }
+    )
+    assert found == {("use.h", "box.h")}
+
+
+def test_of_several_that_make_a_name_the_nearest_to_its_announcement_is_meant() -> None:
+    found = edges(
+        {
+            "one/lib.h": "int run(void);\n",
+            "one/lib.c": "int run(void)\n{\n    return 1;\n}\n",
+            "two/stub.c": "int run(void)\n{\n    return 2;\n}\n",
+            "use.c": '#include "one/lib.h"\nint main(void) { return run(); }\n',
+        }
+    )
+    assert found == {("use.c", "one/lib.h"), ("use.c", "one/lib.c")}
+
+
 @pytest.mark.parametrize(
     "files, include, expected",
     [
