@@ -32,6 +32,7 @@ _SUFFIXES = (
     *(".js", ".jsx", ".mjs", ".cjs", ".es6"),
 )
 _WRITTEN_IN = {".js": ".ts .tsx .d.ts .jsx", ".jsx": ".tsx", ".mjs": ".mts .d.mts", ".cjs": ".cts .d.cts"}
+_DECLARED_BY = {".js": ".d.ts", ".jsx": ".d.ts", ".mjs": ".d.mts", ".cjs": ".d.cts"}
 _SUFFIX = re.compile(r"(?:\.d)?\.(?:[cm]?[jt]s|[jt]sx|es6)$")
 _BUILT = re.compile(
     r"^(?:\./)?(?:dist|build|out|lib|es|esm|cjs|types|umd|dist-[^/]*)(?:/(?:cjs|esm?|types|src|umd))?/"
@@ -99,6 +100,12 @@ class JavaScriptModules(Modules):
     def files(self, place: str) -> Sequence[int]:
         """The file at `place`."""
         return (self._files[place],)
+
+    def passed(self, place: str) -> Sequence[int]:
+        """The declarations written beside a file of JavaScript: who imports it reads them as well."""
+        stem, suffix = posixpath.splitext(place)
+        declared = f"{stem}{_DECLARED_BY[suffix]}" if suffix in _DECLARED_BY else place
+        return (self._files[declared],) if declared != place and declared in self._files else ()
 
     def peers(self, importer: int) -> Collection[int]:
         """The scripts, whose names are global, and the files that declare global names."""

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from spark_udfs.symbol_resolution import WEAK
 from tests.depsort.repositories import Sorted
 
 TARGET = "export function target() {}\n"
@@ -154,3 +155,8 @@ def test_scripts_see_each_others_names_and_no_modules() -> None:
     }
     assert uses(files, "page.js") == {"shared": ["lib.js"]}
     assert uses(files, "use.ts") == {"flag": ["types.d.ts"]}
+
+
+def test_declarations_beside_a_file_of_javascript_are_a_small_dependency() -> None:
+    files = {"m.js": TARGET, "m.d.ts": "", "use.js": "import './m.js'\n"}
+    assert Sorted(files).weights_of("use.js") == {"m.js": 1.0, "m.d.ts": WEAK}
