@@ -281,13 +281,13 @@ class _File(ScopedNames):
             if child.type == "type_parameters":
                 for parameter in child.named_children:
                     self.on_type_parameter(parameter)
+        chain = self._type_chain(types[0]) if types else None
         if receiver is not None and (of := self._type_chain(receiver)):
             inside = self._unnamed()  # the body is read as that of a class made from the receiver's
             self.bases[inside] = [of.lstrip(HOLDS)]
             self.scopes[-1] = (node.end_byte, scope, inside)
         if name is None:
             return
-        chain = self._type_chain(types[0]) if types else None
         body = node.named_children[-1] if node.named_child_count else None
         if not types and body is not None and body.type == "function_body" and body.named_child_count == 1:
             chain = self._value_chain(body.named_children[0])
