@@ -205,6 +205,7 @@ def languages() -> dict[str, Language]:
     """Every known language by its name in column `language`; grammars load when the first file needs them."""
     from spark_udfs.symbols_c import C  # here, so that a language module can import this one
     from spark_udfs.symbols_cpp import Cpp
+    from spark_udfs.symbols_csharp import CSharp
     from spark_udfs.symbols_go import Go
     from spark_udfs.symbols_java import Java
     from spark_udfs.symbols_javascript import JavaScript, TypeScript
@@ -218,7 +219,7 @@ def languages() -> dict[str, Language]:
         language.name: language
         for language in (
             *(Python(), JavaScript(), TypeScript(), Go(), Java(), C(), Cpp()),
-            *(Rust(), Ruby(), Php(), Kotlin()),
+            *(Rust(), Ruby(), Php(), Kotlin(), CSharp()),
         )
     }
 

@@ -43,7 +43,7 @@ def test_classes_members_and_what_a_package_holds_are_definitions_with_their_typ
     )
     assert symbols.bases == {"Box": ("Base", "Open"), "Store": ("Shop",), "Case": ("Box",), "1": ("Lid",)}
     assert symbols.types["top"] == symbols.types["close"] == "Box"
-    assert symbols.types["Box.items"] == "~Item"
+    assert symbols.types["Box.items"] == "~Box/Item"
 
 
 @pytest.mark.parametrize(
