@@ -31,7 +31,8 @@ def test_classes_and_their_members_are_definitions_with_their_types() -> None:
         "namespace N.M; public partial class Box<T> : Base<T>, IOpen where T : Lid {\n"
         "  int n, m; public Item First { get; set; } List<Item> all; Box(int n) {} T Any() => null;\n"
         "  Item Get(int local) { var x = 1; return null; } enum Kind { Big, Small } event Done Ended;\n"
-        "  struct Pair { } interface IOpen { Box Open(); } record Row(Item Left);\n  delegate Item Make(int i);\n"
+        "  struct Pair { } interface IOpen { Box Open(); } record Row(Item Left);\n"
+        "  delegate Item Make(int i);\n"
         "  public static Item Ext(this Box b) { return null; } }"
     )
     assert symbols.package == "N.M"
