@@ -98,7 +98,9 @@ def test_a_wrong_answer_ends_the_bench() -> None:
 def test_an_unknown_bench_is_answered_by_one_sentence_that_lists_those_there_are() -> None:
     done = command("nothing")
     assert done.returncode == 2
-    assert done.stderr.splitlines() == ["There is no bench `nothing`. Those there are: line, packing."]
+    assert done.stderr.splitlines() == [
+        f"There is no bench `nothing`. Those there are: {', '.join(BENCHES)}."
+    ]
     assert done.stdout == ""
 
 
