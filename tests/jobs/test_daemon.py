@@ -1,0 +1,195 @@
+"""A real Dagster webserver and daemon: new input noticed, a backfill from the UI, priorities kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import psutil
+import pytest
+
+from factory.cli.serving import ui_command
+from factory.lake.names import TableName
+from factory.lake.tables import Lake
+from factory.orchestration.instance import prepare_home
+from factory.settings import Settings
+
+MODULE = "tests.jobs.watched_line"
+WHERE = {"repositoryLocationName": MODULE, "repositoryName": "__repository__"}
+RAW = TableName("raw", "letters")
+WAIT_S = 240
+REPOSITORIES = "{ repositoriesOrError { ... on RepositoryConnection { nodes { name } } } }"
+
+
+class Ui:
+    """The webserver as a browser uses it: GraphQL over HTTP; records are read from its instance."""
+
+    def __init__(self, settings: Settings, port: int) -> None:
+        self.lake, self.port = Lake(settings), port
+        self.instance = dg.DagsterInstance.from_config(str(settings.dagster_home))
+
+    def ask(self, query: str, **variables: Any) -> dict[str, Any]:
+        body = json.dumps({"query": query, "variables": variables}).encode()
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}/graphql", body, {"Content-Type": "application/json"}
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                said = json.load(answer)
+        except urllib.error.HTTPError as error:
+            raise AssertionError(error.read().decode()) from error
+        assert "errors" not in said, said["errors"]
+        (found,) = said["data"].values()
+        assert "message" not in found, found["message"]
+        return dict(found)
+
+    def runs(self, **tags: str) -> list[dg.DagsterRun]:
+        """The runs with these tags, the first asked for first."""
+        return list(self.instance.get_runs(dg.RunsFilter(tags=tags), ascending=True))
+
+    def documents(self) -> dict[str, list[str]]:
+        """The texts of the raw table by partition."""
+        found: dict[str, list[str]] = {}
+        for row in self.lake.read(RAW, ["text", "partition"]).to_pylist():
+            found.setdefault(row["partition"], []).append(row["text"])
+        return {key: sorted(found[key]) for key in sorted(found)}
+
+
+def until(what: str, holds: Callable[[], object]) -> None:
+    """Wait until `holds` gives something true."""
+    deadline = time.monotonic() + WAIT_S
+    while not holds():
+        assert time.monotonic() < deadline, f"waited {WAIT_S} s for {what}"
+        time.sleep(0.5)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of folders, with one of them."""
+    (tmp_path / "letters" / "de").mkdir(parents=True)
+    (tmp_path / "letters" / "de" / "a.txt").write_text("Liebe Anna")
+    return tmp_path / "letters"
+
+
+@pytest.fixture
+def ui(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ui]:
+    settings = Settings(home=tmp_path / "lake")
+    monkeypatch.setenv("DAGSTER_HOME", "")
+    prepare_home(settings)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    log = tmp_path / "dagster.log"
+    environment = os.environ | {
+        "FACTORY_HOME": str(settings.home),
+        "FACTORY_SPARK_MASTER": "local[2]",
+        "FACTORY_SPARK_DRIVER_MEMORY": "1g",
+        "WATCHED_FOLDER": str(folder),
+    }
+    with log.open("wb") as output:
+        process = subprocess.Popen(ui_command(port, MODULE), env=environment, stdout=output, stderr=output)
+    family = psutil.Process(process.pid)
+    try:
+        opened = Ui(settings, port)
+
+        def answers() -> bool:
+            assert process.poll() is None, f"ended with {process.returncode}: {log.read_text()}"
+            try:
+                return bool(opened.ask(REPOSITORIES))
+            except (OSError, AssertionError):
+                return False
+
+        until("the webserver", answers)
+        yield opened
+    finally:
+        everyone = [*family.children(recursive=True), family] if process.poll() is None else []
+        process.terminate()
+        _, alive = psutil.wait_procs(everyone, timeout=15)
+        for it in alive:
+            it.kill()
+        psutil.wait_procs(alive, timeout=15)
+
+
+@pytest.mark.long
+@pytest.mark.process
+@pytest.mark.timeout(900)
+def test_a_daemon_notices_input_runs_a_backfill_and_keeps_priorities(ui: Ui, folder: Path) -> None:
+    # New input: a folder is a partition, and the run of it is followed by one of what is made from it.
+    ui.ask(
+        "mutation ($s: SensorSelector!) { startSensor(sensorSelector: $s) "
+        "{ ... on Sensor { name } ... on PythonError { message } } }",
+        s={**WHERE, "sensorName": "new_input"},
+    )
+    asked = {"dagster/sensor_name": "new_input"}
+    until("the runs of the sensor", lambda: [of.is_success for of in ui.runs(**asked)] == [True, True])
+    assert ui.documents() == {"de": ["Liebe Anna"]}
+    assert ui.lake.published(TableName("dedup", "sizes")).rows == 1
+
+    # A backfill of two partitions, one of them new, from the UI: one run, each partition with its rows.
+    state = ui.ask(
+        "query ($s: SensorSelector!) { sensorOrError(sensorSelector: $s) "
+        "{ ... on Sensor { sensorState { id } } ... on PythonError { message } } }",
+        s={**WHERE, "sensorName": "new_input"},
+    )
+    ui.ask(
+        "mutation ($id: String) { stopSensor(id: $id) "
+        "{ ... on StopSensorMutationResult { instigationState { id } } ... on PythonError { message } } }",
+        id=state["sensorState"]["id"],
+    )
+    (folder / "de" / "a.txt").write_text("Lieber Anton")
+    (folder / "en").mkdir()
+    (folder / "en" / "b.txt").write_text("Dear Bob")
+    ui.instance.add_dynamic_partitions("folders", ["en"])
+    launched = ui.ask(
+        "mutation ($p: LaunchBackfillParams!) { launchPartitionBackfill(backfillParams: $p) "
+        "{ ... on LaunchBackfillSuccess { backfillId } ... on PythonError { message } } }",
+        p={
+            "assetSelection": [{"path": list(of.identifier)} for of in (RAW, RAW.suffixed("rejected"))],
+            "partitionNames": ["de", "en"],
+        },
+    )
+    tag = {"dagster/backfill": launched["backfillId"]}
+    until(
+        "the run of the backfill",
+        lambda: [of.status for of in ui.runs(**tag)] == [dg.DagsterRunStatus.STARTED],
+    )
+
+    # Runs that wait in the queue behind it start by priority, not by age.
+    for priority in ("-1", "0", "5"):
+        ui.ask(
+            "mutation ($p: ExecutionParams!) { launchRun(executionParams: $p) "
+            "{ ... on LaunchRunSuccess { run { id } } ... on PythonError { message } } }",
+            p={
+                "selector": {**WHERE, "jobName": "wait_in_line"},
+                "runConfigData": {},
+                "executionMetadata": {"tags": [{"key": "dagster/priority", "value": priority}]},
+            },
+        )
+
+    def status() -> str:
+        found = ui.ask(
+            "query ($id: String!) { partitionBackfillOrError(backfillId: $id) "
+            "{ ... on PartitionBackfill { status } ... on PythonError { message } } }",
+            id=launched["backfillId"],
+        )
+        return str(found["status"])
+
+    until("the backfill", lambda: status() == "COMPLETED_SUCCESS")
+    assert ui.documents() == {"de": ["Lieber Anton"], "en": ["Dear Bob"]}
+    assert len(ui.runs(**tag)) == 1
+
+    def waiting() -> list[dg.RunRecord]:
+        return ui.instance.get_run_records(dg.RunsFilter(job_name="wait_in_line"))
+
+    until("the queue", lambda: all(of.dagster_run.is_success for of in waiting()))
+    in_order = sorted(waiting(), key=lambda of: of.start_time or 0)
+    assert [of.dagster_run.tags["dagster/priority"] for of in in_order] == ["5", "0", "-1"]

@@ -1,0 +1,55 @@
+"""A code location for a real daemon: a dataset partitioned by folder, and assets without tables.
+
+WATCHED_FOLDER=... python -m dagster dev -m tests.jobs.watched_line
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import dagster as dg
+from pyspark.sql import DataFrame
+
+from factory.lake.schemas import COMPONENTS, RAW, REJECTED
+from factory.orchestration.line import definitions
+from factory.orchestration.publication import Tables
+from factory.orchestration.table_asset import table_asset
+from factory.settings import settings
+from jobs.sensors import Watched, new_input
+
+FOLDER = Path(os.environ["WATCHED_FOLDER"])
+FOLDERS = dg.DynamicPartitionsDefinition(name="folders")
+
+
+@table_asset(
+    namespace="raw",
+    group_name="test",
+    schema=RAW,
+    beside={"rejected": REJECTED},
+    partitions_def=FOLDERS,
+)
+def letters(context, ingests, partition: str) -> Tables:  # type: ignore[no-untyped-def]
+    """The files of a folder."""
+    found = ingests.files(FOLDER / partition)
+    return Tables(found.documents, {"rejected": found.rejected}, release=found.release)
+
+
+@table_asset(namespace="dedup", group_name="test", schema=COMPONENTS)
+def sizes(raw_letters: DataFrame) -> DataFrame:
+    """Of each document its number of bytes."""
+    return raw_letters.selectExpr("doc_id", "string(n_bytes) component")
+
+
+@dg.asset
+def step() -> None:
+    """Nothing, in a run of its own."""
+
+
+defs = definitions(
+    [letters, sizes],
+    settings(),
+    jobs=[dg.define_asset_job("wait_in_line", selection=[step])],
+    sensors=[new_input([letters, sizes], [Watched("letters", (FOLDER,), FOLDERS)], every_s=1)],
+)
+defs = dg.Definitions.merge(defs, dg.Definitions(assets=[step]))
