@@ -31,7 +31,7 @@ class ScopedNames:
     kinds: Sequence[str]
 
     def __init__(self, source: bytes) -> None:
-        self.source = source
+        self._source: bytes | str = source.decode("ascii") if source.isascii() else source
         self.package: str | None = None
         self.imports: Counter[Import] = Counter()
         self.definitions: Counter[str] = Counter()
@@ -86,7 +86,8 @@ class ScopedNames:
 
     def text(self, node: Node) -> str:
         """The text of a node."""
-        return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+        part = self._source[node.start_byte : node.end_byte]
+        return part if isinstance(part, str) else part.decode("utf-8", "replace")
 
     # Scopes
 
@@ -127,9 +128,11 @@ class ScopedNames:
 
     def refer(self, name: str) -> None:
         """Counts a plain name, if no scope around binds it."""
-        if not any(name in names for _, names, _ in self.scopes):
-            owner = self.owner
-            self.references[f"{owner}{INSIDE}{name}" if owner else name] += 1
+        for _, names, _ in self.scopes:
+            if name in names:
+                return
+        owner = self.owner
+        self.references[f"{owner}{INSIDE}{name}" if owner else name] += 1
 
     def define(self, name: str, chain: str | None) -> None:
         """A definition and the chain of its type, or of its result's."""
