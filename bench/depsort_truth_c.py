@@ -94,21 +94,27 @@ class _Units:
                     found.update((file, target) for target in _nearest(file, targets))
         return {(a, b) for a, b in found if a != b}
 
-    def _include_folders(self) -> list[str]:
-        """The folders under which some include of the repository finds one of its files."""
+    def _include_folders(self) -> dict[str, str]:
+        """The folders under which some include of the repository finds one of its files, with the option.
+
+        What is only ever found in quotes is no place for `<...>`: a repository's own `assert.h` is not the
+        system's.
+        """
         by_name: dict[str, list[str]] = defaultdict(list)
         for file in self._files:
             by_name[file.rpartition("/")[2]].append(file)
-        folders: dict[str, int] = defaultdict(int)
+        folders: dict[str, str] = {}
         for file in self._files:
             for match in _INCLUDE.finditer((self._root / file).read_bytes()):
                 written = os.path.normpath(match[1].decode("utf-8", "replace"))
-                if match[0].rstrip().endswith(b">") and _is_system(written):
+                in_brackets = match[0].rstrip().endswith(b">")
+                if in_brackets and _is_system(written):
                     continue
                 for header in by_name.get(written.rpartition("/")[2], ()):
                     if header == written or header.endswith(f"/{written}"):
-                        folders[header[: -len(written)].rstrip("/")] += 1
-        return sorted(folders)
+                        folder = header[: -len(written)].rstrip("/")
+                        folders[folder] = "-I" if in_brackets else folders.get(folder, "-iquote")
+        return folders
 
     def _parse(self, index: cindex.Index, file: str, language: str) -> None:
         here = file.rpartition("/")[0]
@@ -116,7 +122,7 @@ class _Units:
         arguments = ["-x", language, "-w", "-ferror-limit=0", *_system_folders(language)]
         arguments.append("-std=gnu11" if language == "c" else "-std=gnu++17")
         for folder in nearest[:MAX_FOLDERS]:
-            arguments += ["-I", str(self._root / folder)]
+            arguments += [self._folders[folder], str(self._root / folder)]
         options = cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD | _KEEP_GOING
         try:
             unit = index.parse(str(self._root / file), arguments, options=options)
