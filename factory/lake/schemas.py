@@ -20,7 +20,8 @@ class TableSchema:
     """The columns of a table and how they are laid out.
 
     `key` identifies a row; `partition_by` are identity partition columns; `sort_by` is the order in which
-    files and rows are written; `properties` are Iceberg table properties set at creation.
+    files and rows are written; `properties` are Iceberg table properties set at creation. With `may_shrink`
+    a nullable column that is no longer declared stays in the table, null in what is written from then on.
     """
 
     columns: pa.Schema
@@ -28,6 +29,7 @@ class TableSchema:
     partition_by: tuple[str, ...] = ()
     sort_by: tuple[str, ...] = ()
     properties: dict[str, str] = field(default_factory=dict)
+    may_shrink: bool = False
 
     def __post_init__(self) -> None:
         for name in (*self.key, *self.partition_by, *self.sort_by):
@@ -121,6 +123,7 @@ def signals_schema(numbers: Sequence[str], words: Sequence[str] = ()) -> TableSc
             *(pa.field(name, pa.string()) for name in words),
         ),
         key=("doc_id",),
+        may_shrink=True,  # rules come and go
     )
 
 

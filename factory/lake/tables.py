@@ -109,6 +109,9 @@ class Lake:
             return self._create(name, schema)
         table = self.table(name)
         existing, declared = pa.struct(list(table.schema().as_arrow())), pa.struct(list(schema.columns))
+        if schema.may_shrink:
+            left = [of for of in existing if of.nullable and of.name not in schema.names]
+            declared = pa.struct([*schema.columns, *left])
         for difference in _differences(existing, declared):
             raise ConfigurationError(
                 f"Table {name} {difference}. A schema change must be additive: "

@@ -15,7 +15,7 @@ from factory.lake.fingerprint import fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.publish import AUDIT, Audit, append, drop_branches, publish, seal, set_aside
-from factory.lake.schemas import COMPONENTS, TableSchema, columns
+from factory.lake.schemas import COMPONENTS, TableSchema, columns, signals_schema
 from factory.lake.tables import Lake
 from factory.lake_spark import audit as spark_audit
 from factory.settings import Settings
@@ -246,6 +246,25 @@ def test_a_declaration_that_differs_from_its_table_is_refused(
     with pytest.raises(ConfigurationError, match=words):
         lake.create(table, other)
     assert lake.table(table).metadata_location == before
+
+
+@pytest.mark.spark
+def test_a_signal_that_is_no_longer_measured_stays_as_a_column_of_nulls(
+    spark: SparkSession, lake: Lake, unique: str
+) -> None:
+    table = TableName("signals", unique)
+    contents = []
+    for run_id, names in (("aaaa", ["x", "y"]), ("bbbb", ["y"]), ("cccc", ["x", "y"])):
+        schema = signals_schema(names)
+        given = pa.Table.from_pylist([{"doc_id": "d", **dict.fromkeys(names, 1.0)}], schema=schema.columns)
+        audit = spark_audit.begin(spark, lake, table, schema, run_id)
+        spark_audit.replace_rows(spark.createDataFrame(given), audit, schema, run_id)
+        contents.append(str(spark_audit.content(spark_audit.read_branch(spark, lake, audit), schema)))
+        seal(lake, audit, LINEAGE.with_content(contents[-1]))
+        publish(lake, audit)
+        (row,) = lake.read(table).to_pylist()
+        assert (row["x"], row["y"]) == (1.0 if "x" in names else None, 1.0)
+    assert contents[0] == contents[2] != contents[1]
 
 
 def test_an_absent_table_says_how_to_make_it(lake: Lake) -> None:
