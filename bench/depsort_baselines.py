@@ -96,7 +96,7 @@ def _targets(language: str, name: str, path: str, ends: Mapping[str, Sequence[st
         name = name.replace(".", "/")
         name = name if name in ends else posixpath.dirname(name)  # a static import names a member
     elif name.startswith("."):
-        name = posixpath.normpath(posixpath.join(folder, name))
+        name = re.sub(r"\.[cm]?[jt]sx?$", "", posixpath.normpath(posixpath.join(folder, name)))
     elif language == "go":
         parts = name.split("/")
         return next((f for n in range(len(parts)) if (f := ends.get("/".join(parts[n:])))), ())

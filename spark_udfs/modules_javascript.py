@@ -145,7 +145,7 @@ class JavaScriptModules(Modules):
             if found:
                 yield stem + min(found, key=_SUFFIXES.index)
         manifest = self._manifests.get(_join(path, "package.json"))
-        if manifest is not None and path:
+        if manifest is not None:
             yield from self._entry(path, manifest)
 
     # Configured names

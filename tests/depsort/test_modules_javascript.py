@@ -104,6 +104,17 @@ def test_a_package_of_the_repository_is_found_by_its_name(
     assert uses(files, "packages/two/use.ts") == {"target": [file]}
 
 
+def test_the_repository_itself_is_a_package_that_its_tests_require() -> None:
+    files = {
+        "package.json": json.dumps({"name": "app", "main": "app.js"}),
+        "app.js": "module.exports = function start() {}\n",
+        "test/a.js": "const app = require('..')\n",
+        "test/b.js": "const app = require('app')\n",
+    }
+    for path in ("test/a.js", "test/b.js"):
+        assert Sorted(files).weights_of(path) == {"app.js": 1.0}
+
+
 def test_private_imports_are_those_of_the_nearest_package() -> None:
     files = {
         "package.json": json.dumps({"name": "app", "imports": {"#m": "./wrong.js", "#x/*": "./inner/*.js"}}),
