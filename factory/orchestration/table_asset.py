@@ -173,7 +173,7 @@ def _multi_asset(
             description=description
             if output.table == declaration.table
             else f"Written with {declaration.table}.",
-            kinds={"spark", "iceberg"},
+            kinds={"spark", "iceberg", output.table.stage},  # a node of the graph shows no namespace
             code_version=declaration.code_version,
             owners=list(owners),
             tags=dict(tags),
