@@ -13,7 +13,7 @@ export CARGO_TERM_QUIET ?= true
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup demo ui serve test test-native lint format proto bench system-packages clean
+.PHONY: help prerequisites setup demo ui serve test test-crash pictures lint format proto bench system-packages clean
 
 ##@ Use
 help: ## Show this help
@@ -35,6 +35,12 @@ test: setup system-packages $(VENV)/.all-jars ## Run all tests
 	@cd native && cargo test --release
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
+test-crash: setup ## Kill runs at random instants (POINTS=20 SEED=7)
+	@$(BIN)/pytest -n 0 -s tests/test_crash.py -k random $(if $(POINTS),--kill-points $(POINTS)) $(if $(SEED),--kill-seed $(SEED))
+
+pictures: setup system-packages ## Take the pictures of docs/img from the running UI
+	@$(BIN)/pytest -n 0 tests/ui --pictures docs/img
+
 lint: setup ## Check style, types, layers and the native crate
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@$(BIN)/mypy
@@ -50,9 +56,10 @@ proto: setup ## Generate the gRPC code from the .proto files
 bench: setup ## Measure (NAME=line)
 	@$(BIN)/python -m bench $(NAME)
 
-system-packages: ## Install the servers that the tests start, where they are missing (Debian: as root, or with sudo)
+system-packages: ## Install the servers and the browser that the tests start, where they are missing (Debian: as root, or with sudo)
 	@missing=; \
 	command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
+	command -v chromium >/dev/null || missing="$$missing chromium fonts-dejavu-core"; \
 	[ -z "$$missing" ] || { \
 		command -v apt-get >/dev/null || { echo "The tests need$$missing, and there is no apt-get. Install them by your system's tools." >&2; exit 1; }; \
 		echo "Installing$$missing ..."; \

@@ -17,9 +17,35 @@ from factory.spark import build_session
 ROOT = Path(__file__).parents[1]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Where and how often the crash test kills a run; where the test of the UI puts its pictures."""
+    parser.addoption("--kill-points", type=int, default=4, help="instants at which a run is killed")
+    parser.addoption("--kill-seed", type=int, default=20, help="seed of those instants")
+    parser.addoption("--pictures", type=Path, help="folder for pictures of the UI")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start the tests that take minutes first, so that no worker is left alone with one at the end."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+@pytest.fixture(scope="session")
+def kill_points(request: pytest.FixtureRequest) -> int:
+    """How many instants the crash test draws."""
+    return int(request.config.getoption("--kill-points"))
+
+
+@pytest.fixture(scope="session")
+def kill_seed(request: pytest.FixtureRequest) -> int:
+    """The seed it draws them with."""
+    return int(request.config.getoption("--kill-seed"))
+
+
+@pytest.fixture
+def pictures(request: pytest.FixtureRequest) -> Path | None:
+    """Where pictures of the UI go; None where nobody asked for them."""
+    folder: Path | None = request.config.getoption("--pictures")
+    return folder
 
 
 @pytest.fixture(scope="session")
