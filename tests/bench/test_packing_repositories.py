@@ -11,7 +11,7 @@ from bench.packing_repositories import Repositories, best_fit, next_fit, ours
 
 @pytest.fixture
 def repositories() -> Repositories:
-    """Two repositories; `a1` needs `a0`, `a2` needs both, `b1` needs `b0`, which is longer than a sequence."""
+    """Two repositories: `a1` needs `a0`, `a2` needs both; `b1` needs `b0`, longer than a sequence."""
     documents = pa.table(
         {
             "doc_id": ["a0", "a1", "a2", "b0", "b1"],
