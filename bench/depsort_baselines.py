@@ -96,7 +96,8 @@ def _targets(language: str, name: str, path: str, ends: Mapping[str, Sequence[st
         name = name.replace(".", "/")
         name = name if name in ends else posixpath.dirname(name)  # a static import names a member
     elif name.startswith("."):
-        name = re.sub(r"\.[cm]?[jt]sx?$", "", posixpath.normpath(posixpath.join(folder, name)))
+        name = posixpath.normpath(posixpath.join(folder, name))
+        name = name if name in ends else re.sub(r"\.[cm]?jsx?$", "", name)  # `./x.js` is written in `x.ts`
     elif language == "go":
         parts = name.split("/")
         return next((f for n in range(len(parts)) if (f := ends.get("/".join(parts[n:])))), ())

@@ -13,16 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from spark_udfs.dependencies import CONTRIBUTIONS, FILES, edges, places
+from spark_udfs.dependencies import FILES, edges, places
 from spark_udfs.symbol_resolution import resolve
 from spark_udfs.symbols import FACTS, MANIFEST, extract, language_of, languages, manifests
 
 DOCUMENTS = pa.schema(
     [(name, pa.string()) for name in ("doc_id", "repository", "path", "language", "text", "partition")]
-)
-_CONTRIBUTION = pa.schema(
-    [(name, pa.float64() if name == "weight" else pa.string()) for name in CONTRIBUTIONS]
 )
 _ROWS = 500  # a batch, as in Spark
 
@@ -55,16 +53,15 @@ def order(documents: pa.Table) -> dict[str, Any]:
 
 
 def _contributions(symbols: pa.Table) -> pa.Table:
-    columns = ("repository", "doc_id", "kind", "resolved_to", "weights")
-    rows = [
-        (repository, doc_id, kind, *pair)
-        for repository, doc_id, kind, files, weights in zip(
-            *(symbols[name].to_pylist() for name in columns), strict=True
-        )
-        for pair in zip(files or (), weights or (), strict=True)
-    ]
-    return pa.Table.from_pylist(
-        [dict(zip(CONTRIBUTIONS, row, strict=True)) for row in rows], schema=_CONTRIBUTION
+    """CONTRIBUTIONS of SYMBOLS: what Spark does by exploding two columns, done by Arrow."""
+    chosen = symbols.filter(pc.is_valid(symbols["resolved_to"]))
+    row = pc.list_parent_indices(chosen["resolved_to"])
+    return pa.table(
+        {
+            **{name: chosen[name].take(row) for name in ("repository", "doc_id", "kind")},
+            "depends_on": pc.list_flatten(chosen["resolved_to"]),
+            "weight": pc.list_flatten(chosen["weights"]),
+        }
     )
 
 

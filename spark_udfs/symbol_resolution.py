@@ -31,6 +31,7 @@ from functools import lru_cache
 import pyarrow as pa
 
 from factory.lake.schemas import SYMBOLS
+from spark_udfs.collector import paused
 from spark_udfs.symbols import MANIFEST, FileSymbols, Import, Language, languages
 from spark_udfs.typed_chains import TypedChains
 
@@ -455,6 +456,11 @@ class Repository:
 
 def resolve(facts: pa.Table) -> pa.Table:
     """SYMBOLS of one repository from its FACTS, whatever their order."""
+    with paused():
+        return _resolved(facts)
+
+
+def _resolved(facts: pa.Table) -> pa.Table:
     rows = sorted(facts.to_pylist(), key=lambda row: (row["path"], row["language"], row["doc_id"]))
     manifests = {row["path"]: row["facts"] for row in rows if row["language"] == MANIFEST}
     families: dict[str, list[int]] = {}

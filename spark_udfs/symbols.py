@@ -18,6 +18,8 @@ from pathlib import PurePosixPath
 
 import pyarrow as pa
 
+from spark_udfs.collector import paused
+
 MAX_SOURCE_BYTES = 1_000_000  # longer files are data; they keep their place but give no symbols
 MAX_MANIFEST_BYTES = 200_000  # longer ones are not read
 MANIFEST = "manifest"  # the language of a row of FACTS whose facts are a manifest's text
@@ -244,14 +246,18 @@ def language_of(language: str | None, path: str) -> str | None:
 def extract(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """FACTS of the documents in a known language, from FACTS without `facts` and with `text`."""
     for batch in batches:
-        columns = batch.select(["doc_id", "repository", "path", "language", "partition"]).to_pylist()
-        texts = batch.column("text").cast(pa.binary())
-        rows = []
-        for row, text in zip(columns, texts, strict=True):
-            found = _facts(row["language"], row["path"], text) if text.is_valid else None
-            if found is not None:
-                rows.append(row | {"language": found[0], "facts": found[1]})
-        yield pa.RecordBatch.from_pylist(rows, schema=FACTS)
+        with paused():
+            facts = pa.RecordBatch.from_pylist(list(_rows(batch)), schema=FACTS)
+        yield facts
+
+
+def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, str | None]]:
+    columns = batch.select(["doc_id", "repository", "path", "language", "partition"]).to_pylist()
+    texts = batch.column("text").cast(pa.binary())
+    for row, text in zip(columns, texts, strict=True):
+        found = _facts(row["language"], row["path"], text) if text.is_valid else None
+        if found is not None:
+            yield row | {"language": found[0], "facts": found[1]}
 
 
 def _facts(language: str | None, path: str, text: pa.BinaryScalar) -> tuple[str, str] | None:
