@@ -71,19 +71,30 @@ def hub(tmp_path: Path) -> Path:
     return tmp_path / "hub"
 
 
-def materialize(
-    settings: Settings, name: str, read: Callable[[Any], Ingested | Tables]
-) -> dg.ExecuteInProcessResult:
+def dataset(name: str, read: Callable[[Any], Ingested | Tables]) -> dg.AssetsDefinition:
     @table_asset(namespace="raw", name=name, group_name="test", schema=RAW, beside={"rejected": REJECTED})
     def documents(context, ingests) -> Ingested:  # type: ignore[no-untyped-def]
         return read(ingests)  # type: ignore[return-value]
 
+    return documents
+
+
+def run(
+    settings: Settings, *assets: dg.AssetsDefinition, selection: list[dg.AssetsDefinition] | None = None
+) -> dg.ExecuteInProcessResult:
     return dg.materialize(
-        [documents],
+        list(assets),
+        selection=selection,
         resources=resources(settings),
         raise_on_error=False,
-        run_config={"loggers": {"console": {"config": {"log_level": "ERROR"}}}},
+        run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
     )
+
+
+def materialize(
+    settings: Settings, name: str, read: Callable[[Any], Ingested | Tables]
+) -> dg.ExecuteInProcessResult:
+    return run(settings, dataset(name, read))
 
 
 def beside_spark(settings: Settings, folder: Path) -> Settings:
@@ -205,7 +216,8 @@ def test_nobodys_files_are_deleted_whatever_happens_to_the_tables(
 def test_a_registered_file_that_is_not_what_it_was_is_told_in_one_sentence(
     lake_settings: Settings, unique: str, hub: Path
 ) -> None:
-    assert materialize(lake_settings, unique, lambda ingests: ingests.parquet(hub, FIELDS)).success
+    documents = dataset(unique, lambda ingests: ingests.parquet(hub, FIELDS))
+    assert run(lake_settings, documents).success
     path = hub / "data" / "test-00000-of-00001.parquet"
     modified_ns = path.stat().st_mtime_ns
     os.utime(path, ns=(0, modified_ns + 1))
@@ -227,15 +239,11 @@ def test_a_registered_file_that_is_not_what_it_was_is_told_in_one_sentence(
     def kept(documents: DataFrame) -> DataFrame:
         return documents
 
-    def run() -> dg.ExecuteInProcessResult:
-        run_config = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-        given = resources(lake_settings)
-        return dg.materialize([kept], resources=given, raise_on_error=False, run_config=run_config)
-
-    [failure] = [event for event in run().all_events if event.is_step_failure]
+    failed = run(lake_settings, documents, kept, selection=[kept])
+    [failure] = [event for event in failed.all_events if event.is_step_failure]
     assert re.match(said, str(failure.step_failure_data.user_failure_data.description))  # type: ignore[union-attr]
     os.utime(path, ns=(0, modified_ns))
-    assert run().success
+    assert run(lake_settings, documents, kept, selection=[kept]).success
     path.unlink()
     assert lake.read(deduplicated(unique), ["text"]).num_rows == 83  # it has texts of its own
 
