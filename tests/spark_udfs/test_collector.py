@@ -9,14 +9,20 @@ import pytest
 from spark_udfs.collector import paused
 
 
+def fail_in_a_pause(seen: list[bool]) -> None:
+    with paused():
+        seen.append(gc.isenabled())
+        raise KeyError
+
+
 @pytest.mark.parametrize("enabled", [True, False])
 def test_a_pause_ends_as_it_began_even_after_an_error(enabled: bool) -> None:
     before = gc.isenabled()
+    seen: list[bool] = []
     try:
         (gc.enable if enabled else gc.disable)()
-        with pytest.raises(KeyError), paused():
-            assert not gc.isenabled()
-            raise KeyError
-        assert gc.isenabled() is enabled
+        with pytest.raises(KeyError):
+            fail_in_a_pause(seen)
+        assert (seen, gc.isenabled()) == ([False], enabled)
     finally:
         (gc.enable if before else gc.disable)()
