@@ -78,7 +78,7 @@ class TypedChains:
     def walk(self, index: int, chain: str) -> Walk:
         """What the chain `chain`, as a reference of file `index` has it, passes through."""
         steps: list[tuple[str, tuple[int, ...]]] = []
-        found, used, parts = self._first(index, chain)
+        found, used, parts = self._first(index, chain, 0)
         while isinstance(found, Entity):
             if not found.holds or not steps:
                 steps.append((".".join(parts[:used]), found.files))
@@ -91,11 +91,12 @@ class TypedChains:
                 steps.append((name, added.files))
         return Walk(tuple(steps), found or "unknown", ".".join(parts[:used]))
 
-    def extension(self, index: int, name: str) -> Entity | None:
+    def extension(self, index: int, name: str, depth: int = 0) -> Entity | None:
         """What file `index` sees that adds a member `name` to the values of other types."""
         if not self._has_extensions or f"{EXTENSION}.{name}" not in self._definers:
             return None
-        found = self._root(index, name if name in self._bindings_of(index) else f"{EXTENSION}.{name}")
+        bound = name if name in self._bindings_of(index) else f"{EXTENSION}.{name}"
+        found = self._root(index, bound, depth)
         return found if isinstance(found, Entity) else None
 
     def imported(self, index: int, item: Import) -> tuple[bool, tuple[int, ...]]:
@@ -107,29 +108,31 @@ class TypedChains:
             owner = self._class_at(index, item.module)
             inside = owner is not None or self._modules.place(item.module, index) is not None
             return inside, owner.files if owner else ()
-        found = self._nearest(index, self._imported(index, item))
+        found = self._nearest(index, self._imported(index, item, 0))
         if found is None:
             return False, ()
         return True, found.files if found.name or item.alias == "" else ()
 
     # Where a chain starts
 
-    def _first(self, index: int, chain: str) -> tuple[Entity | str | None, int, list[str]]:
+    def _first(self, index: int, chain: str, depth: int) -> tuple[Entity | str | None, int, list[str]]:
         """The first entity of a chain, how many parts name it, and the parts."""
         held = chain.startswith(HOLDS)
         written_in, _, chain = chain.lstrip(HOLDS).rpartition(INSIDE)
         parts = chain.split(".")
-        found, used = self._start(index, written_in, parts)
+        found, used = self._start(index, written_in, parts, depth)
         return (replace(found, holds=True) if held and isinstance(found, Entity) else found), used, parts
 
-    def _start(self, index: int, written_in: str, parts: Sequence[str]) -> tuple[Entity | str | None, int]:
+    def _start(
+        self, index: int, written_in: str, parts: Sequence[str], depth: int
+    ) -> tuple[Entity | str | None, int]:
         """The first entity of a chain and how many parts name it; else `external`, `builtin` or None."""
         while written_in:
-            inherited = self._member(Entity(written_in, (index,)), parts[0], index, 0)
+            inherited = self._member(Entity(written_in, (index,)), parts[0], index, depth)
             if inherited is not None:
                 return inherited, 1
             written_in = written_in.rpartition(".")[0]
-        found = self._root(index, parts[0])
+        found = self._root(index, parts[0], depth)
         used = 1
         if found is None:
             found, used = self._qualified(index, parts)
@@ -140,14 +143,14 @@ class TypedChains:
             used += 1
         return found, used
 
-    def _root(self, index: int, name: str) -> Entity | str | None:
+    def _root(self, index: int, name: str, depth: int) -> Entity | str | None:
         key = index, name
         if key not in self._roots:
             self._roots[key] = None  # a name that leads to itself leads nowhere
-            self._roots[key] = self._find_root(index, name)
+            self._roots[key] = self._find_root(index, name, depth)
         return self._roots[key]
 
-    def _find_root(self, index: int, name: str) -> Entity | str | None:
+    def _find_root(self, index: int, name: str, depth: int) -> Entity | str | None:
         own = self._entity_in(index, name)
         if own is not None:
             return own
@@ -155,7 +158,7 @@ class TypedChains:
         if bindings:
             outside = False
             for item in bindings:
-                found = self._nearest(index, self._imported(index, item))
+                found = self._nearest(index, self._imported(index, item, depth))
                 if found is not None:
                     return found
                 outside = True
@@ -165,12 +168,12 @@ class TypedChains:
         if among is not None:
             return among
         for item in self._files[index].imports:
-            found = self._nearest(index, self._starred(index, item, name)) if item.name == "*" else None
+            found = self._starred(index, item, name, depth) if item.name == "*" else None
             if found is not None:
-                return found
+                return self._nearest(index, found)
         return "builtin" if name in self._builtins[index] else None
 
-    def _imported(self, index: int, item: Import) -> Entity | None:
+    def _imported(self, index: int, item: Import, depth: int) -> Entity | None:
         place = self._modules.place(item.module, index)
         if item.name is None:
             if place is None:
@@ -178,16 +181,16 @@ class TypedChains:
             return Entity("", tuple(self._modules.files(place)), place)
         if place is None:
             owner = self._class_at(index, item.module)
-            return self._member(owner, item.name, index, 0) if owner else None
+            return self._member(owner, item.name, index, depth) if owner else None
         return self._in_module(Entity("", tuple(self._modules.files(place)), place), item.name)
 
-    def _starred(self, index: int, item: Import, name: str) -> Entity | None:
+    def _starred(self, index: int, item: Import, name: str, depth: int) -> Entity | None:
         """What `import a.b.*` means by `name`, where `a.b` is a module or a class."""
         place = self._modules.place(item.module, index)
         if place is not None:
             return self._entity_among(name, self._modules.files(place))
         owner = self._class_at(index, item.module)
-        return self._member(owner, name, index, 0) if owner else None
+        return self._member(owner, name, index, depth) if owner else None
 
     def _nearest(self, index: int, entity: Entity | None) -> Entity | None:
         """The definition in the files nearest in the tree of folders: a copy of a class is not meant."""
@@ -267,7 +270,7 @@ class TypedChains:
         if isinstance(of_type, Entity):
             found = self._member(of_type, name, index, depth)
         if found is None:
-            found = self.extension(index, name)
+            found = self.extension(index, name, depth)
         if found is None and isinstance(of_type, Entity):
             return of_type if of_type.holds else None
         return found or (entity if entity.holds else of_type)
@@ -289,7 +292,7 @@ class TypedChains:
         """The type at the end of a chain written in file `index`."""
         if depth > MAX_DEPTH:
             return None
-        found, used, parts = self._first(index, chain)
+        found, used, parts = self._first(index, chain, depth)
         while isinstance(found, Entity) and used < len(parts):
             found, used = self._step(found, parts[used], index, depth + 1), used + 1
         if isinstance(found, Entity):
