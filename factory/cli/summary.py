@@ -99,13 +99,10 @@ def _stages(lake: Lake, tables: set[TableName], dataset: str) -> list[StageRows]
 
     kept = lake.read(names.filtered(dataset), ["kept"])["kept"]
     n_kept = int(pc.sum(kept).as_py() or 0)
+    read = rows(names.raw(dataset))
     steps: list[tuple[TableName, int | None, int]] = [
-        (
-            names.raw(dataset),
-            rows(names.raw(dataset)) + rows(names.rejected(dataset)),
-            rows(names.raw(dataset)),
-        ),
-        (names.filtered(dataset), rows(names.raw(dataset)), n_kept),
+        (names.raw(dataset), read + rows(names.rejected(dataset)), read),
+        (names.filtered(dataset), read, n_kept),
         (names.deduplicated(dataset), n_kept, rows(names.deduplicated(dataset))),
     ]
     before = names.deduplicated(dataset)
@@ -113,9 +110,11 @@ def _stages(lake: Lake, tables: set[TableName], dataset: str) -> list[StageRows]
         if name in tables:
             steps.append((name, rows(before), rows(name)))
             before = name
+    # A variant reads what its dataset read, which is listed there.
+    own = steps if dataset == names.base(dataset) else steps[1:]
     return [
         StageRows(name.stage, str(name), rows_in, rows_out, lake.published(name).size_bytes / 1e6)
-        for name, rows_in, rows_out in steps
+        for name, rows_in, rows_out in own
     ]
 
 
