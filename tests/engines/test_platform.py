@@ -32,6 +32,7 @@ ENDED = {DagsterRunStatus.SUCCESS, DagsterRunStatus.FAILURE, DagsterRunStatus.CA
 @pytest.mark.long
 @pytest.mark.process
 @pytest.mark.timeout(600)
+@pytest.mark.filterwarnings("ignore:Using variable_values:DeprecationWarning")  # Dagster's own client does
 def test_the_services_come_up_in_order_and_a_run_goes_from_the_ui_to_the_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
