@@ -31,7 +31,11 @@ class Settings(BaseSettings):
 
     # What a setting was is left out of errors, and of the repr where it may hold a password.
     model_config = SettingsConfigDict(
-        env_prefix=PREFIX, frozen=True, extra="forbid", hide_input_in_errors=True
+        env_prefix=PREFIX,
+        env_ignore_empty=True,
+        frozen=True,
+        extra="forbid",
+        hide_input_in_errors=True,
     )
 
     home: Path = Field(Path(".factory"), description="folder of the lake: tables, Dagster, scratch")

@@ -51,6 +51,12 @@ def test_a_wrong_setting_is_refused_without_showing_the_others() -> None:
     assert "hush" not in str(refused.value)
 
 
+def test_an_empty_variable_is_as_good_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FACTORY_S3_ENDPOINT", "")
+    monkeypatch.setenv("FACTORY_SPARK_DRIVER_MEMORY", "")
+    assert Settings() == Settings(s3_endpoint=None, spark_driver_memory="4g")
+
+
 def test_another_process_gets_the_same_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = Settings(
         home=tmp_path,
