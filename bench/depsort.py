@@ -200,9 +200,8 @@ def _rows(found: Sequence[Measured]) -> list[Row]:
             rows.append(Row(f"depsort.{language}.{name}", value, "share"))
         speed = sum(it.n_files for it in chosen) / sum(it.cpu_s for it in chosen)
         rows.append(Row(f"depsort.{language}.speed", speed, "files/CPU s"))
-    rows += [
-        Row(f"depsort.{name}", mean(getattr(it, name) for it in found), "share") for name in ("path", "regex")
-    ]
+    for name in ("path", "regex", "bound"):
+        rows.append(Row(f"depsort.{name}", mean(getattr(it, name) for it in found), "share"))
     rows.append(at_least("depsort.ours", mean(it.ours for it in found), "share", LEAST_SATISFIED))
     speed = sum(it.n_files for it in found) / sum(it.cpu_s for it in found)
     rows.append(at_least("depsort.speed", speed, "files/CPU s", LEAST_SPEED))

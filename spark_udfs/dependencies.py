@@ -14,7 +14,9 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from factory.lake.schemas import DEPENDENCIES
-from spark_udfs.repository_order import Order, order_repository
+from spark_udfs.repository_order import Order, order_repository, strongly_connected
+
+FAINT = 0.1  # edges that weigh less may not make a cycle
 
 FILES = ("repository", "doc_id", "path", "partition")  # columns of a document that give it a place
 CONTRIBUTIONS = ("repository", "doc_id", "kind", "depends_on", "weight")  # one symbol's share in an edge
@@ -45,6 +47,7 @@ def edges(files: pa.Table, contributions: pa.Table) -> pa.Table:
         key: imports.get(key, 0.0) + math.fsum(references.get(key, ()))
         for key in sorted(imports.keys() | references.keys())
     }
+    weights = _without_faint_cycles(weights)
     documents, order = _ordered(files, ((*key, weight) for key, weight in weights.items()))
     number = {document["doc_id"]: index for index, document in enumerate(documents)}
     place = {file: place for place, file in enumerate(order.files)}
@@ -82,6 +85,37 @@ def places(files: pa.Table, weighted: pa.Table) -> pa.Table:
         for place, file in enumerate(order.files)
     ]
     return pa.Table.from_pylist(rows, schema=PLACES)
+
+
+def _without_faint_cycles(weights: dict[tuple[str, str], float]) -> dict[tuple[str, str], float]:
+    """The edges without those, weighing less than FAINT, that alone make a cycle of what is none.
+
+    A package around an importer is such an edge. With all of them every package were one cycle.
+    """
+    doc_ids = sorted({doc_id for edge in weights for doc_id in edge})
+    number = {doc_id: index for index, doc_id in enumerate(doc_ids)}
+
+    def components(least: float) -> list[int]:
+        graph: list[dict[int, float]] = [{} for _ in doc_ids]
+        for (source, target), weight in weights.items():
+            if weight >= least:
+                graph[number[source]][number[target]] = weight
+        of = [0] * len(doc_ids)
+        for component, members in enumerate(strongly_connected(graph)):
+            for member in members:
+                of[member] = component
+        return of
+
+    if all(weight >= FAINT for weight in weights.values()):
+        return weights
+    together, really = components(0.0), components(FAINT)
+    return {
+        (source, target): weight
+        for (source, target), weight in weights.items()
+        if weight >= FAINT
+        or together[number[source]] != together[number[target]]
+        or really[number[source]] == really[number[target]]
+    }
 
 
 def _ordered(

@@ -90,3 +90,18 @@ def test_a_real_package_keeps_far_more_weight_in_order_than_by_path(package: str
     print(f"{package}: {n_files} files, {n_edges} edges, {by_path:.3f} satisfied by path, {ours:.3f} sorted")
     assert ours > 0.9
     assert ours > by_path + 0.2
+
+
+def test_a_faint_edge_makes_no_cycle_of_what_is_none() -> None:
+    files = {
+        "p/__init__.py": "from .b import g\n",
+        "p/a.py": "from . import c\n",
+        "p/b.py": "from . import c\ndef g(): pass\n",
+        "p/c.py": "",
+    }
+    found = Sorted(files)
+    edges = {(edge["doc_id"], edge["depends_on"]): edge["weight"] for edge in found.edges}
+    assert edges["p/a.py", "p/__init__.py"] == AROUND
+    assert ("p/b.py", "p/__init__.py") not in edges
+    assert {place["cycle_size"] for place in found.places} == {1}
+    assert found.order == ["p/c.py", "p/b.py", "p/__init__.py", "p/a.py"]
