@@ -159,7 +159,7 @@ def _table(moved: Moved) -> Table:
     table.add_column("for example", overflow="fold")
     for it in moved.causes:
         counts = (f"{it.documents:,}", f"{it.share:.1%}", f"{it.alone:,}", _megabytes(it.n_bytes))
-        table.add_row(it.cause, *counts, Text("\n".join(map(_said, it.examples))))
+        table.add_row(Text(it.cause), *counts, Text("\n".join(map(_said, it.examples))))
     return table
 
 

@@ -57,7 +57,7 @@ class Side:
         if version == BEFORE:
             snapshot_id = _before(lake, table, snapshot_id)
         elif at:
-            if not version.isdigit():
+            if not version.isdecimal():
                 raise ConfigurationError(
                     f"`{version}` is no snapshot. Write {name}@{BEFORE} for what was published before, or a "
                     "number that factory tables --json shows."
@@ -143,7 +143,10 @@ def _causes(**columns: pa.Array) -> pa.Table:
 
 
 def _made_of(lake: Lake, table: TableName, snapshot_id: int) -> Iterator[tuple[TableName, int]]:
-    """Every table upstream of a snapshot with the snapshot that was read; what expired ends its branch."""
+    """Every table upstream of a snapshot with the snapshot that was read; what expired ends its branch.
+
+    So does a model: the documents it learned from, a variant's siblings among them, are not the table's.
+    """
     waiting, seen = [(table, snapshot_id)], {table}
     while waiting:
         of, at = waiting.pop()
@@ -153,7 +156,7 @@ def _made_of(lake: Lake, table: TableName, snapshot_id: int) -> Iterator[tuple[T
             continue
         for name, read_at in sorted(upstream.items()):
             found = TableName.parse(name)
-            if found not in seen and _is_there(lake, found, read_at):
+            if found.namespace != "models" and found not in seen and _is_there(lake, found, read_at):
                 seen.add(found)
                 waiting.append((found, read_at))
                 yield found, read_at

@@ -17,7 +17,7 @@ from factory.cli.diff import diff
 from factory.lake import names
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
-from factory.lake.schemas import DECISIONS, FILTERED, PACKED, RAW, TOKENIZER, TableSchema
+from factory.lake.schemas import DECISIONS, FILTERED, PACKED, RAW, TOKENIZED, TOKENIZER, TableSchema
 from factory.lake.tables import Lake
 from factory.settings import Settings
 
@@ -205,6 +205,24 @@ def test_packed_documents_are_those_of_the_segments(lake: Lake) -> None:
     found = plain("packed.web", "packed.web__strict")
     assert (found["left"]["documents"], found["stay"]) == (6, 5)
     assert [(it["cause"], it["documents"]) for it in found["leave"]["causes"]] == [("words", 1)]
+
+
+def test_a_variants_documents_do_not_fall_to_the_rules_of_what_its_tokenizer_learned_from(lake: Lake) -> None:
+    verdicts(lake, "web", {"a": {"lines": 1.0}})
+    deduplicated(lake, "web", {}, "bcdef")
+    publish(lake, names.model("t"), TOKENIZER, [], names.deduplicated("web"))
+    for failing in ({}, {"a": {"words": 1.0}}):
+        verdicts(lake, STRICT, failing)
+        deduplicated(lake, STRICT, {}, "".join(it for it in "abcdef" if it not in failing))
+        tokens = [
+            {**dict.fromkeys(("doc_id", "repository"), it), "place": 0, "tokens": b"", "n_tokens": 0}
+            for it in "abcdef"
+            if it not in failing
+        ]
+        made_of = names.deduplicated(STRICT), names.model("t")
+        publish(lake, names.tokenized(STRICT), TOKENIZED, tokens, *made_of)
+    leave = plain(f"tokenized.{STRICT}")["leave"]
+    assert [(it["cause"], it["alone"]) for it in leave["causes"]] == [("words", 1)]
 
 
 def test_causes_are_read_as_they_were_when_the_table_was_made(lake: Lake) -> None:
