@@ -128,7 +128,7 @@ def find_ids(lake: Lake, text: str, limit: int = 20) -> list[str]:
     """The doc_ids that `text` names: a doc_id itself, or the documents whose key is `text`."""
     found: list[str] = []
     for table in lake.names():
-        if table.namespace == "raw":
+        if table.namespace == "raw" and lake.table(table).current_snapshot() is not None:
             where: BooleanExpression = Or(In("doc_id", [text]), In("key", [text]))
             found += lake.read(table, ["doc_id"], where, limit=limit)["doc_id"].to_pylist()
     if not found:

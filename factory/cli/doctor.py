@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from factory.errors import FactoryError, MachineError
@@ -66,9 +67,8 @@ def report(settings: Settings, console: Console) -> None:
     findings = examine(settings)
     table = Table("", "what", "found", "how to mend it", box=None)
     for finding in findings:
-        table.add_row(
-            "[green]ok[/]" if finding.good else "[red]no[/]", finding.name, finding.found, finding.remedy
-        )
+        verdict = "[green]ok[/]" if finding.good else "[red]no[/]"
+        table.add_row(verdict, finding.name, escape(finding.found), escape(finding.remedy))
     console.print(table)
     bad = [finding.name for finding in findings if not finding.good]
     if bad:

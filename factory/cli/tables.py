@@ -132,6 +132,8 @@ def _about(lake: Lake, table: TableName, ids: list[str], columns: list[str]) -> 
     every = [it for it in lake.names() if it.namespace == "raw" and not it.name.endswith("_rejected")]
     found: dict[str, dict[str, Any]] = {}
     for source in [own] if own in every else every:
+        if lake.table(source).current_snapshot() is None:
+            continue
         for row in lake.read(source, ["doc_id", *columns], In("doc_id", ids)).to_pylist():
             found[row.pop("doc_id")] = row
     return found

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.tree import Tree
 
 from blender.blend import Blend
@@ -112,16 +113,16 @@ def show_step(step: StepTrace, console: Console, *, as_json: bool) -> None:
             licence = trace.about.get("licence") or "licence unknown"
             branch.add(
                 f"tokens {segment.doc_offset:,} to {segment.doc_offset + segment.length:,} of "
-                f"{trace.source} / [bold]{trace.key}[/] ({licence})"
+                f"{escape(trace.source)} / [bold]{escape(trace.key)}[/] ({escape(licence)})"
             )
     console.print(tree)
 
 
 def document_tree(trace: DocumentTrace) -> Tree:
     """A document's way, from its source to what became of it."""
-    tree = Tree(f"[bold]{trace.source} / {trace.key}[/]  ({trace.doc_id})")
+    tree = Tree(f"[bold]{escape(trace.source)} / {escape(trace.key)}[/]  ({trace.doc_id})")
     about = {name: value for name, value in trace.about.items() if name not in ("place", "reason", "detail")}
-    tree.add("source: " + ", ".join(f"{name} {value}" for name, value in about.items()))
+    tree.add(escape("source: " + ", ".join(f"{name} {value}" for name, value in about.items())))
     _add_way(tree, trace, trace.tables)
     for name, variant in trace.variants.items():
         _add_way(tree.add(f"variant [bold]{name}[/]"), variant, variant.tables.keys() - trace.tables.keys())
@@ -134,7 +135,7 @@ def _add_way(tree: Tree, trace: DocumentTrace, shown: Collection[str]) -> None:
         if table in shown:
             tree.add(f"{table} [dim]at snapshot {snapshot}[/]{_at(trace, table)}")
     colour = {"served": "green", "packed": "green", "under_way": "yellow"}.get(trace.outcome, "red")
-    tree.add(f"[{colour}]{trace.reason or 'no later table holds it yet'}[/]")
+    tree.add(f"[{colour}]{escape(trace.reason or 'no later table holds it yet')}[/]")
 
 
 def _at(trace: DocumentTrace, table: str) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import psutil
 import pytest
+from rich.console import Console
 
-from factory.cli.doctor import GIB, Finding, examine
+from factory.cli.doctor import GIB, Finding, examine, report
+from factory.errors import MachineError
 from factory.settings import Settings
 
 
@@ -65,3 +68,12 @@ def test_a_server_that_is_away_is_a_finding_with_its_remedy(tmp_path: Path, name
     assert "Connection refused" in found.found
     assert found.remedy.startswith("Start it, or correct FACTORY_")
     assert "hush" not in f"{found}"
+
+
+def test_what_is_found_is_shown_to_the_letter(tmp_path: Path) -> None:
+    said = io.StringIO()
+    with pytest.raises(MachineError):
+        report(Settings(home=tmp_path / "a[b]", cache=tmp_path / "c[/d]"), Console(file=said, width=1_000))
+    shown = said.getvalue()
+    assert str(tmp_path / "a[b]") in shown
+    assert str(tmp_path / "c[/d]") in shown

@@ -39,7 +39,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
         {
             "doc_id": f"{number:032x}",
             "source": "book",
-            "key": f"page {number}",
+            "key": f"page {number}" if number else "page [id].tsx [/]",
             "text": f"text of page {number}",
             "content_hash": f"{number}",
             "n_bytes": 14,
@@ -136,6 +136,21 @@ def test_trace_follows_a_rejected_document_to_its_reason(lake: Lake) -> None:
     assert "rejected by 1 rule(s): word_count is 3 (limit 50)" in " ".join(shown.split())
     (plain,) = json.loads(factory("trace", "document", "page 2", "--json").stdout)
     assert plain["outcome"] == "filtered"
+
+
+def test_trace_shows_a_key_as_it_is_and_looks_past_a_table_that_was_never_published(lake: Lake) -> None:
+    lake.create(raw("half"), RAW)
+    result = factory("trace", "document", "page [id].tsx [/]")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "book / page [id].tsx [/]" in result.stdout
+
+
+def test_a_sample_of_a_table_without_raw_documents_looks_past_what_was_never_published(lake: Lake) -> None:
+    lake.create(raw("half"), RAW)
+    verdict = {"doc_id": f"{1:032x}", "kept": True, "rejections": []}
+    lake.create(filtered("other"), FILTERED)
+    append(lake, filtered("other"), FILTERED, pa.Table.from_pylist([verdict], FILTERED.columns), LINEAGE)
+    assert "text of page 1" in factory("sample", "filtered.other").stdout
 
 
 def test_clean_drops_what_failed_runs_left(lake: Lake) -> None:
