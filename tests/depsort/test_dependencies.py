@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from spark_udfs.symbol_resolution import AROUND
 from tests.depsort.repositories import Sorted, installed
 
 NAMES = ["alpha", "beta", "gamma", "delta", "omega"]
