@@ -37,8 +37,8 @@ CAVEATS = [
     "True edges are those of javac, go/types, Clang and the TypeScript compiler, uses of members among them; "
     "for Python those of `ast` and the rules of import, where the types of objects are not inferred.",
     "What a compiler cannot resolve without a build (missing headers, generated code) is in no truth.",
-    "Weights and rules were tuned on other repositories. One fault that a first run on these showed was mended: "
-    "a package required by its own tests as `..`.",
+    "Weights and rules were tuned on other repositories. One fault that a first run on these showed was "
+    "mended: a package required by its own tests as `..`.",
     "Published sources lack most tests, which a repository has and which are easy to place.",
 ]
 
