@@ -22,7 +22,8 @@ from factory.errors import ConfigurationError
 PREFIX = "FACTORY_"
 CATALOG_NAME = "lake"  # the same in Spark and PyIceberg: it is part of the SQL catalog's primary key
 
-_JVM_SIZE = re.compile(r"([1-9]\d*)([kmgt])b?", re.IGNORECASE)
+_JVM_SIZE = re.compile(r"([1-9]\d*)([kmgt])", re.IGNORECASE)  # the JVM knows no `gb`
+_UNQUOTED = re.compile(r"[/?#@\[\]\s]|%(?![0-9a-fA-F]{2})")
 _NEAR = 0.85  # of 1: one or two letters of a long name
 
 
@@ -85,6 +86,17 @@ class Settings(BaseSettings):
     def _one_scheme(cls, uri: str | None) -> str | None:
         """SQLAlchemy 2 no longer knows the short name that libpq and many services hand out."""
         return re.sub(r"^postgres://", "postgresql://", uri) if uri else uri
+
+    @field_validator("catalog_uri", "dagster_uri")
+    @classmethod
+    def _a_quoted_password(cls, uri: str | None) -> str | None:
+        """Postgres cuts another one where it should not, and shows the pieces in its errors."""
+        if uri and _UNQUOTED.search(uri.partition("://")[2].rpartition("@")[0]):
+            raise ValueError(
+                "the user or password before its last @ holds one of / ? # @ [ ] %; "
+                "write these as %2F %3F %23 %40 %5B %5D %25"
+            )
+        return uri
 
     @model_validator(mode="after")
     def _servers_are_named(self) -> Settings:

@@ -38,7 +38,7 @@ def test_a_size_of_memory_is_one_the_jvm_knows(size: str) -> None:
     assert Settings(spark_driver_memory=size).spark_driver_memory == size.lower()
 
 
-@pytest.mark.parametrize("size", ["4 gigs", "0g", "4.5g", "4", "", "-1g"])
+@pytest.mark.parametrize("size", ["4 gigs", "0g", "4.5g", "4", "", "-1g", "4gb"])
 def test_another_size_is_refused(size: str) -> None:
     with pytest.raises(ValidationError, match="no size of memory"):
         Settings(spark_executor_memory=size)
@@ -55,6 +55,14 @@ def test_an_empty_variable_is_as_good_as_none(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("FACTORY_S3_ENDPOINT", "")
     monkeypatch.setenv("FACTORY_SPARK_DRIVER_MEMORY", "")
     assert Settings() == Settings(s3_endpoint=None, spark_driver_memory="4g")
+
+
+@pytest.mark.parametrize("password", ["hu%sh", "hu@sh", "hu/sh", "hu?sh", "hu#sh"])
+@pytest.mark.parametrize("setting", ["catalog_uri", "dagster_uri"])
+def test_a_password_that_postgres_would_cut_and_show_is_refused(setting: str, password: str) -> None:
+    with pytest.raises(ValidationError, match="holds one of") as refused:
+        Settings.model_validate({setting: f"postgresql://u:{password}@h/db"})
+    assert "sh@h" not in str(refused.value)
 
 
 def test_another_process_gets_the_same_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
