@@ -196,10 +196,10 @@ def _asked(name: str, probe: Callable[[Settings], str]) -> Callable[[Settings], 
 
 
 def _rest(settings: Settings) -> str:
-    from factory.lake.catalog import open_catalog
+    from factory.lake.catalog import open_catalog, shown_address
 
     open_catalog(settings)
-    return str(settings.catalog_uri)
+    return shown_address(settings)
 
 
 def _cluster(settings: Settings) -> str:

@@ -7,6 +7,7 @@ not to, neither caches, both wait for a lock, and both use one catalog name.
 
 from __future__ import annotations
 
+import re
 from urllib.parse import unquote, urlparse
 
 from pyiceberg.catalog import Catalog, load_catalog
@@ -20,6 +21,7 @@ from factory.lake.servers import CATALOG_URI, refused, sqlalchemy_uri
 from factory.settings import CATALOG_NAME, Settings
 
 _LOCK_WAIT_S = 60
+_SYSTEM_SAID = re.compile(r"\[Errno -?\d+\] ([^'\")]+)")
 _TABLES_MADE_MEANWHILE = {"42P07", "23505"}  # Postgres: the table, or its entry in the system tables, exists
 
 
@@ -137,9 +139,21 @@ def _open_rest(settings: Settings) -> Catalog:
         return load_catalog(CATALOG_NAME, **pyiceberg_properties(settings))
     except (RequestException, RESTError, OSError) as error:
         raise MachineError(
-            f"The catalog {settings.catalog_uri} does not answer ({_first_line(error)}). "
+            f"The catalog {shown_address(settings)} does not answer ({_refusal(error)}). "
             "Start it, or correct FACTORY_CATALOG_URI."
         ) from error
+
+
+def shown_address(settings: Settings) -> str:
+    """The URI of a server catalog without the user and password that may be in it."""
+    uri = urlparse(str(settings.catalog_uri))
+    return uri._replace(netloc=uri.netloc.rpartition("@")[2]).geturl()
+
+
+def _refusal(error: BaseException) -> str:
+    """What the system said, where a connection failed for its reason, else the error's first line."""
+    system = _SYSTEM_SAID.findall(str(error))
+    return system[-1].lower() if system else _first_line(error)
 
 
 def _first_line(error: BaseException | None) -> str:

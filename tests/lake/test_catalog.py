@@ -8,6 +8,7 @@ import pytest
 from pydantic import ValidationError
 from sqlalchemy.engine import make_url
 
+from factory.cli.edge import translate
 from factory.errors import MachineError
 from factory.lake.catalog import open_catalog, pyiceberg_properties, spark_properties, spark_secrets
 from factory.lake.tables import Lake
@@ -80,6 +81,17 @@ def test_no_secret_is_shown_or_stands_on_a_command_line(tmp_path: Path) -> None:
 def test_a_server_catalog_without_its_address_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValidationError, match="FACTORY_CATALOG_URI"):
         Settings(home=tmp_path, catalog="rest", warehouse="s3://b/w")
+
+
+def test_a_rest_catalog_that_is_away_is_told_without_its_password(tmp_path: Path) -> None:
+    uri = "http://me:hush@127.0.0.1:1/lake"
+    settings = Settings(home=tmp_path, catalog="rest", catalog_uri=uri, warehouse="/w")
+    with pytest.raises(MachineError) as raised:
+        open_catalog(settings)
+    assert str(raised.value).startswith(
+        "The catalog http://127.0.0.1:1/lake does not answer (connection refused). Start it"
+    )
+    assert translate(raised.value) is raised.value  # and not taken for a JVM that died
 
 
 def test_a_misspelt_setting_is_refused(tmp_path: Path) -> None:
