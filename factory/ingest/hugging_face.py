@@ -73,7 +73,7 @@ def card_of(folder: Path) -> Card | None:
         return None
     try:
         said = yaml.safe_load(found[1])
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that does not exist, deep lists
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 2}" if mark else ""  # the first line is dashes
         raise ConfigurationError(
