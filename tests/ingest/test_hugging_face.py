@@ -84,9 +84,7 @@ def test_values_of_another_shape_say_nothing(tmp_path: Path) -> None:
 
 def test_a_card_with_a_date_that_does_not_exist_is_told(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("---\nreleased: 2024-13-45\n---\n")
-    with pytest.raises(
-        ConfigurationError, match=r"README\.md is no YAML: month must be"
-    ):
+    with pytest.raises(ConfigurationError, match=r"README\.md is no YAML: month must be"):
         card_of(tmp_path)
 
 
