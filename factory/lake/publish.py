@@ -27,11 +27,12 @@ from pyiceberg.table.update import (
     TableUpdate,
 )
 
-from factory.errors import PublishConflict
+from factory.errors import ConfigurationError, PublishConflict
 from factory.lake.fingerprint import Fingerprint, fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.schemas import TableSchema
+from factory.lake.stored import stored
 from factory.lake.tables import Lake, Published
 
 AUDIT, FAILED = "audit_", "failed_"
@@ -123,8 +124,10 @@ def append(lake: Lake, name: TableName, schema: TableSchema, rows: pa.Table, lin
     """Append `rows` to main through PyIceberg, adding their fingerprint to the table's.
 
     One commit holds the rows and the new fingerprint, so an append that meets another is made again on the
-    newest main; raises PublishConflict when main kept moving.
+    newest main; raises PublishConflict when main kept moving, and ConfigurationError for rows that PyIceberg
+    would change.
     """
+    _require_lists(rows)
     added = fingerprint(rows.to_batches(), schema.fingerprinted)
     for _ in range(_APPEND_ATTEMPTS):
         table = lake.table(name)
@@ -149,7 +152,24 @@ def _content(lake: Lake, name: TableName, schema: TableSchema) -> Fingerprint:
     recorded = lake.published(name).lineage.content
     if recorded:
         return Fingerprint.parse(recorded)
-    return fingerprint(lake.read(name).to_batches(), schema.fingerprinted)
+    table = lake.table(name)
+    at = lake.published(name).snapshot_id
+    columns = pa.schema([schema.columns.field(column) for column in schema.fingerprinted])
+    rows = stored(table, at, columns)
+    return fingerprint((lake.read(name) if rows is None else rows).to_batches(), schema.fingerprinted)
+
+
+def _require_lists(rows: pa.Table) -> None:
+    """Raise ConfigurationError for a null list of structs, which PyIceberg would write as an empty one."""
+    for column in rows.schema:
+        kind = column.type
+        of_structs = isinstance(kind, pa.ListType | pa.LargeListType) and pa.types.is_struct(kind.value_type)
+        nulls = rows[column.name].null_count
+        if of_structs and nulls:
+            raise ConfigurationError(
+                f"Column `{column.name}` is null in {nulls:,} of {rows.num_rows:,} rows, and an append would "
+                "make these empty lists. Give empty lists, or write the table through Spark."
+            )
 
 
 def _commit(lake: Lake, audit: Audit, *updates: TableUpdate) -> None:

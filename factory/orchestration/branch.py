@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
-import pyarrow.parquet as pq
-from pyiceberg.table import Table
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from factory.lake.fingerprint import Fingerprint, fingerprints
 from factory.lake.publish import Audit
-from factory.lake.schemas import TEXT_AT
+from factory.lake.stored import stored
 from factory.lake.tables import Lake
 from factory.lake_spark.audit import contents, head_of
 from factory.lake_spark.read import read_at
@@ -87,30 +85,14 @@ class Branch:
         """All rows, where they are few; the size of registered texts is not known here."""
         table = self.lake.table(self.audit.table)
         small = self.lake.published_at(self.audit.table, self._head).size_bytes <= SMALL_BYTES
-        if not small or TEXT_AT.name in table.schema().column_names:
+        if not small:
             return None
         columns = self.output.schema.columns
         names = [*self.output.schema.fingerprinted, "partition"]
-        return _stored(table, self._head, pa.schema([columns.field(name) for name in names]))
-
-
-def _stored(table: Table, snapshot_id: int, schema: pa.Schema) -> pa.Table | None:
-    """The rows as their files have them, None where rows of files are deleted.
-
-    PyIceberg's own reader gives empty lists for null ones, which would change the content.
-    """
-    found = [schema.empty_table()]
-    for task in table.scan(snapshot_id=snapshot_id).plan_files():
-        if task.delete_files:
-            return None
-        with table.io.new_input(task.file.file_path).open() as file:
-            parquet = pq.ParquetFile(file)
-            present = [name for name in schema.names if name in parquet.schema_arrow.names]
-            found.append(parquet.read(present).replace_schema_metadata(None))
-    return pa.concat_tables(found, promote_options="permissive")
+        return stored(table, self._head, pa.schema([columns.field(name) for name in names]))
 
 
 def _repeats(rows: pa.Table, columns: Sequence[str]) -> int:
-    """How many rows would have to go for no two to agree on `columns`."""
-    distinct: int = rows.group_by(list(columns)).aggregate([]).num_rows
+    """How many rows would have to go for no two to agree on `columns`; one with a null agrees, as in SQL."""
+    distinct: int = rows.select(columns).drop_null().group_by(list(columns)).aggregate([]).num_rows
     return rows.num_rows - distinct

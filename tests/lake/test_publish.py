@@ -15,7 +15,7 @@ from factory.lake.fingerprint import fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.publish import AUDIT, Audit, append, drop_branches, publish, seal, set_aside
-from factory.lake.schemas import COMPONENTS, TableSchema, columns, signals_schema
+from factory.lake.schemas import COMPONENTS, FILTERED, TableSchema, columns, signals_schema
 from factory.lake.tables import Lake
 from factory.lake_spark import audit as spark_audit
 from factory.settings import Settings
@@ -171,6 +171,30 @@ def test_an_append_adds_to_the_fingerprint_whoever_wrote_before(
     published = append(lake, table, COMPONENTS, rows("c"), LINEAGE)
     whole = fingerprint(rows("c", "a", "b").to_batches(), COMPONENTS.fingerprinted)
     assert published.lineage.content == str(whole)
+
+
+@pytest.mark.spark
+def test_an_append_reads_null_lists_of_another_writer_as_null(
+    spark: SparkSession, lake: Lake, table: TableName
+) -> None:
+    def verdicts(doc_id: str, rejections: list[object] | None) -> pa.Table:
+        row = {"doc_id": doc_id, "kept": True, "rejections": rejections}
+        return pa.Table.from_pylist([row], schema=FILTERED.columns)
+
+    lake.create(table, FILTERED)
+    theirs, ours = verdicts("a", None), verdicts("b", [])
+    spark.createDataFrame(theirs).writeTo(f"lake.{table}").append()
+    published = append(lake, table, FILTERED, ours, LINEAGE)
+    both = [*theirs.to_batches(), *ours.to_batches()]
+    assert published.lineage.content == str(fingerprint(both, FILTERED.fingerprinted))
+
+
+def test_an_append_refuses_null_lists_that_it_would_make_empty(lake: Lake, table: TableName) -> None:
+    lake.create(table, FILTERED)
+    row = {"doc_id": "a", "kept": True, "rejections": None}
+    with pytest.raises(ConfigurationError, match="Column `rejections` is null in 1 of 1 rows"):
+        append(lake, table, FILTERED, pa.Table.from_pylist([row], schema=FILTERED.columns), LINEAGE)
+    assert lake.table(table).current_snapshot() is None
 
 
 @pytest.mark.spark

@@ -18,6 +18,7 @@ from factory.lake_spark import audit as spark_audit
 from factory.orchestration import branch as module
 from factory.orchestration.branch import Branch
 from factory.orchestration.checks import checks_of, holds
+from factory.orchestration.checks import unique as alone
 from factory.orchestration.declaration import Output
 from factory.settings import Settings
 
@@ -74,7 +75,8 @@ def test_few_rows_are_told_here_as_spark_tells_them(
     given = pa.Table.from_pylist(rows, schema=schema.columns)
     spark_audit.replace_rows(spark.createDataFrame(given), audit, schema, "run")
     never = holds("never", "partition = 'p'", "partition")
-    output = Output(table, schema, checks_of(schema, [never]), chart=lambda rows: "")
+    one_each = alone("partition")
+    output = Output(table, schema, checks_of(schema, [never, one_each]), chart=lambda rows: "")
 
     def branch() -> Branch:
         return Branch(spark, lake, audit, output, None)
@@ -83,6 +85,7 @@ def test_few_rows_are_told_here_as_spark_tells_them(
     assert here.violations() == {
         checks_of(schema)[0].name: len(rows) - len({tuple(row[of] for of in schema.key) for row in rows}),
         "never": sum(row.get("partition") != "p" for row in rows),
+        "unique_partition": len(rows) - len({row.get("partition") for row in rows} - {None}),
     }
     assert here.content() == fingerprint(given.to_batches(), schema.fingerprinted)
     monkeypatch.setattr(module, "SMALL_BYTES", -1)
