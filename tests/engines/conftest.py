@@ -9,6 +9,13 @@ import pytest
 from tests.engines.processes import ObjectStore, Postgres, SparkCluster
 
 
+@pytest.fixture(autouse=True)
+def _environment_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Restore what opening a Dagster instance sets for the processes to come."""
+    for name in ("DAGSTER_HOME", "FACTORY_DAGSTER_URI"):
+        monkeypatch.setenv(name, "")
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     """A Postgres."""
