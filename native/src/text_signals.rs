@@ -34,6 +34,8 @@ const NGRAMS: u8 = 1;
 const LINES: u8 = 2;
 const COMMENTS: u8 = 4;
 const C4_LINES: u8 = 8;
+const CODE: u8 = 16; // characters and identifiers, as rules for code count them
+const ECHOES: u8 = 32 | LINES;
 
 /// The counts of one text, and the buffers that are used again for the next.
 #[derive(Default)]
@@ -52,12 +54,15 @@ struct Measurer {
 impl Measurer {
     fn scan(&mut self, text: &str, needs: u8) {
         self.bytes = text.len() as u64;
-        self.words.scan(text, needs & NGRAMS != 0);
+        self.words.scan(text, needs & NGRAMS != 0, needs & CODE != 0);
         if needs & NGRAMS != 0 {
             self.ngrams.scan(&self.words, &mut self.table);
         }
         if needs & LINES != 0 {
             self.lines.scan(text, &mut self.table);
+        }
+        if needs & ECHOES == ECHOES {
+            self.lines.count_echoes(text, &mut self.table);
         }
         if needs & C4_LINES != 0 {
             self.c4.scan(text);
@@ -154,10 +159,10 @@ static SIGNALS: [Signal; 45] = [
     signal("newline_to_word_ratio", LINES, |m| {
         ratio(m.words.characters - m.lines.characters, m.words.words)
     }),
-    signal("code_words", 0, |m| count(m.words.identifiers)),
+    signal("code_words", CODE, |m| count(m.words.identifiers)),
     signal("code_chars", 0, |m| count(m.words.characters)),
     signal("code_bytes", 0, |m| count(m.bytes)),
-    signal("code_word_length", 0, |m| {
+    signal("code_word_length", CODE, |m| {
         ratio(m.words.identifier_characters, m.words.identifiers)
     }),
     signal("code_lines", LINES, |m| count(m.lines.lines)),
@@ -165,16 +170,20 @@ static SIGNALS: [Signal; 45] = [
     signal("code_mean_line", LINES, |m| {
         ratio(m.lines.characters, m.lines.lines)
     }),
-    signal("code_duplicate_lines", LINES, |m| {
+    signal("code_duplicate_lines", ECHOES, |m| {
         ratio(m.lines.echoes, m.lines.written)
     }),
-    signal("code_letters", 0, |m| ratio(m.words.letters, m.visible())),
-    signal("code_digits", 0, |m| ratio(m.words.digits, m.visible())),
+    signal("code_letters", CODE, |m| ratio(m.words.letters, m.visible())),
+    signal("code_digits", CODE, |m| ratio(m.words.digits, m.visible())),
     signal("code_whitespace", 0, |m| m.of_text(m.words.spaces)),
-    signal("code_replacement_chars", 0, |m| m.of_text(m.words.replacements)),
+    signal("code_replacement_chars", CODE, |m| {
+        m.of_text(m.words.replacements)
+    }),
     signal("code_comments", COMMENTS, |m| ratio(m.comments, m.visible())),
-    signal("code_longest_encoded_run", 0, |m| count(m.words.longest_encoded)),
-    signal("code_encoded_chars", 0, |m| m.of_text(m.words.encoded)),
+    signal("code_longest_encoded_run", CODE, |m| {
+        count(m.words.longest_encoded)
+    }),
+    signal("code_encoded_chars", CODE, |m| m.of_text(m.words.encoded)),
     signal("code_generated", COMMENTS, |m| count(u64::from(m.generated))),
     signal("code_xml", COMMENTS, |m| count(u64::from(m.xml))),
 ];

@@ -7,18 +7,19 @@
 
 use std::sync::LazyLock;
 
-use memchr::{memchr, memmem};
+use memchr::{memchr, memchr3_iter, memmem};
 
 use super::lines::each;
 
 const LONGEST_WORD: usize = 1_000; // characters
 const LEAST_WORDS: usize = 3; // a line
 const END_MARKS: [u8; 5] = [b'.', b'?', b'!', b'"', b'\''];
+const MAY_END: [u8; 6] = [b'.', b'?', b'!', b'"', b'\'', b']']; // with a citation behind the mark
 const CLOSERS: [char; 9] = ['"', '\'', ')', ']', '}', '”', '’', '»', '*'];
 
 static LOREM_IPSUM: LazyLock<memmem::Finder> = LazyLock::new(|| memmem::Finder::new("lorem ipsum"));
 static JAVASCRIPT: LazyLock<memmem::Finder> = LazyLock::new(|| memmem::Finder::new("javascript"));
-static POLICIES: LazyLock<Vec<memmem::Finder>> = LazyLock::new(|| {
+static POLICIES: LazyLock<[memmem::Finder; 6]> = LazyLock::new(|| {
     [
         "terms of use",
         "privacy policy",
@@ -28,7 +29,17 @@ static POLICIES: LazyLock<Vec<memmem::Finder>> = LazyLock::new(|| {
         "use cookies",
     ]
     .map(memmem::Finder::new)
-    .into()
+});
+/// What a text holds that holds any of the phrases above; few do.
+static HINTS: LazyLock<[memmem::Finder; 5]> = LazyLock::new(|| {
+    [
+        "lorem ipsum",
+        "javascript",
+        "terms of use",
+        "privacy policy",
+        "cookie",
+    ]
+    .map(memmem::Finder::new)
 });
 
 /// What one text holds; buffers are reused from text to text.
@@ -46,36 +57,44 @@ pub struct C4 {
 impl C4 {
     pub fn scan(&mut self, text: &str) {
         (self.sentences, self.lorem_ipsum, self.curly_brackets) = (0, 0, 0);
-        let mut uncited = std::mem::take(&mut self.uncited);
+        let (mut uncited, mut lower) = (std::mem::take(&mut self.uncited), std::mem::take(&mut self.lower));
+        lower_to(text, &mut lower);
+        let hinted = HINTS.iter().any(|hint| hint.find(&lower).is_some());
         for (start, end) in each(text) {
             let line = text[start..end].trim();
-            let bytes = line.as_bytes();
-            let cited = memchr(b'[', bytes).is_some();
+            if !line.as_bytes().last().is_some_and(|last| MAY_END.contains(last)) {
+                continue;
+            }
+            let cited = memchr(b'[', line.as_bytes()).is_some();
             if cited {
                 cut_citations(line, &mut uncited);
             }
             let left = if cited { &uncited } else { line };
-            if ends_a_sentence(left) && has_words(line) {
-                self.line(left);
+            let phrases = hinted || cited; // a citation may stand inside a phrase
+            if ends_a_sentence(left) && has_words(line) && (!phrases || self.phrases(left, &mut lower)) {
+                self.curly_brackets += u64::from(!phrases && memchr(b'{', left.as_bytes()).is_some());
+                self.sentences += sentences(left);
             }
         }
-        self.uncited = uncited;
+        (self.uncited, self.lower) = (uncited, lower);
     }
 
-    /// Counts a line that has words and an end.
-    fn line(&mut self, line: &str) {
-        self.lower.clear();
-        self.lower
-            .extend(line.bytes().map(|byte| byte.to_ascii_lowercase()));
-        self.lorem_ipsum += u64::from(LOREM_IPSUM.find(&self.lower).is_some());
-        if JAVASCRIPT.find(&self.lower).is_some() {
-            return;
+    /// Counts what discards a document in a line that has words and an end; returns whether the line stays.
+    fn phrases(&mut self, line: &str, lower: &mut Vec<u8>) -> bool {
+        lower_to(line, lower);
+        self.lorem_ipsum += u64::from(LOREM_IPSUM.find(lower).is_some());
+        if JAVASCRIPT.find(lower).is_some() {
+            return false;
         }
         self.curly_brackets += u64::from(memchr(b'{', line.as_bytes()).is_some());
-        if POLICIES.iter().all(|policy| policy.find(&self.lower).is_none()) {
-            self.sentences += sentences(line);
-        }
+        POLICIES.iter().all(|policy| policy.find(lower).is_none())
     }
+}
+
+fn lower_to(text: &str, lower: &mut Vec<u8>) {
+    lower.clear();
+    lower.extend_from_slice(text.as_bytes());
+    lower.make_ascii_lowercase();
 }
 
 fn ends_a_sentence(line: &str) -> bool {
@@ -121,16 +140,17 @@ fn cut_citations(line: &str, left: &mut String) {
 /// The number of sentences of a line: words that end in `.`, `?` or `!`, quotes and brackets behind it
 /// aside, where no small letter begins the next word; and what is left after the last of them.
 fn sentences(line: &str) -> u64 {
-    let mut sentences = 0;
-    let mut ended = false;
-    let mut any = false;
-    for word in line.split_whitespace() {
-        let small = word.chars().next().is_some_and(char::is_lowercase);
-        sentences += u64::from(ended && !small);
-        ended = word.trim_end_matches(CLOSERS).ends_with(['.', '?', '!']);
-        any = true;
-    }
-    sentences + u64::from(any)
+    let line = line.trim_end();
+    let ends = memchr3_iter(b'.', b'?', b'!', line.as_bytes());
+    let within = ends
+        .filter(|mark| {
+            let behind = line[mark + 1..].trim_start_matches(CLOSERS);
+            let next = behind.trim_start();
+            // A space ends the word, and another word follows.
+            next.len() < behind.len() && next.chars().next().is_some_and(|first| !first.is_lowercase())
+        })
+        .count() as u64;
+    within + u64::from(!line.trim_start().is_empty())
 }
 
 #[cfg(test)]

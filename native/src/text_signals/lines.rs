@@ -38,6 +38,7 @@ pub struct Lines {
 }
 
 impl Lines {
+    /// Counts everything but `echoes`.
     pub fn scan(&mut self, text: &str, table: &mut Table) {
         let (mut spans, mut paragraphs) = (
             std::mem::take(&mut self.spans),
@@ -52,8 +53,12 @@ impl Lines {
         (self.duplicates, self.duplicate_characters) = duplicates(text, &spans, table);
         (self.duplicate_paragraphs, self.duplicate_paragraph_characters) =
             duplicates(text, &paragraphs, table);
-        self.echoes = echoes(text, &spans, table);
         (self.spans, self.paragraph_spans) = (spans, paragraphs);
+    }
+
+    /// Counts the echoes of the text that was scanned last.
+    pub fn count_echoes(&mut self, text: &str, table: &mut Table) {
+        self.echoes = echoes(text, &self.spans, table);
     }
 
     fn split(&mut self, text: &str, spans: &mut Vec<(usize, usize)>, paragraphs: &mut Vec<(usize, usize)>) {
@@ -138,6 +143,7 @@ mod tests {
         let mut table = Table::default();
         lines.scan("some\ntext\n\nbefore", &mut table);
         lines.scan(text, &mut table);
+        lines.count_echoes(text, &mut table);
         lines
     }
 

@@ -41,65 +41,50 @@ impl Ngrams {
                 slot: 0,
             }));
         for n in 2..=LONGEST.min(words.hashes.len()) {
-            self.lengthen(words, n);
-            self.count(table);
-            self.top[n] = Some(self.top_characters(words, n, table));
-            self.repeated[n] = Some(self.repeated_characters(words, n, table));
-            self.positions
-                .retain(|position| table.slot(position.slot as usize).count > 1);
+            self.repeated[n] = Some(self.lengthen(words, n, table));
+            self.top[n] = Some(self.keep_repeated(words, n, table));
         }
     }
 
-    /// Makes n-grams of the (n-1)-grams; those at the end of the text have no next token.
-    fn lengthen(&mut self, words: &Words, n: usize) {
+    /// Makes n-grams of the (n-1)-grams and counts them; returns the characters in repeated ones.
+    fn lengthen(&mut self, words: &Words, n: usize, table: &mut Table) -> u64 {
         let last = words.hashes.len() - n;
         while self
             .positions
             .last()
             .is_some_and(|position| position.token as usize > last)
         {
-            self.positions.pop();
+            self.positions.pop(); // at the end of the text there is no next token
         }
-        for position in &mut self.positions {
-            let next = words.hashes[position.token as usize + n - 1];
-            position.hash = position.hash.wrapping_mul(BASE).wrapping_add(next);
-        }
-    }
-
-    fn count(&mut self, table: &mut Table) {
         table.reset(self.positions.len());
+        let (mut characters, mut next) = (0, 0);
         for position in &mut self.positions {
+            let added = words.hashes[position.token as usize + n - 1];
+            position.hash = position.hash.wrapping_mul(BASE).wrapping_add(added);
             position.slot = table.add(position.hash) as u32;
-        }
-    }
-
-    fn top_characters(&self, words: &Words, n: usize, table: &mut Table) -> u64 {
-        let mut most = 1;
-        let mut characters = 0;
-        for position in &self.positions {
-            let count = table.slot(position.slot as usize).count;
-            if count > most {
-                most = count;
-                characters = u64::from(count) * (length(words, position.token, n) + n as u64 - 1);
+            if position.token >= next {
+                let slot = table.slot(position.slot as usize);
+                if slot.seen {
+                    characters += length(words, position.token, n);
+                    next = position.token + n as u32;
+                }
+                slot.seen = true;
             }
         }
         characters
     }
 
-    fn repeated_characters(&self, words: &Words, n: usize, table: &mut Table) -> u64 {
-        let mut characters = 0;
-        let mut next = 0;
-        for position in &self.positions {
-            if position.token < next {
-                continue;
+    /// Forgets what occurs once; returns the characters in the most frequent n-gram.
+    fn keep_repeated(&mut self, words: &Words, n: usize, table: &mut Table) -> u64 {
+        let (mut most, mut characters) = (1, 0);
+        self.positions.retain(|position| {
+            let count = table.slot(position.slot as usize).count;
+            if count > most {
+                most = count;
+                characters = u64::from(count) * (length(words, position.token, n) + n as u64 - 1);
             }
-            let slot = table.slot(position.slot as usize);
-            if slot.seen {
-                characters += length(words, position.token, n);
-                next = position.token + n as u32;
-            }
-            slot.seen = true;
-        }
+            count > 1
+        });
         characters
     }
 }
@@ -119,7 +104,7 @@ mod tests {
 
     fn measured(text: &str) -> Ngrams {
         let mut words = Words::default();
-        words.scan(text, true);
+        words.scan(text, true, false);
         let mut ngrams = Ngrams::default();
         ngrams.scan(&words, &mut Table::default());
         ngrams

@@ -22,25 +22,36 @@ pub struct Words {
     pub cores: u64,
     pub core_characters: u64,
     pub words_with_letter: u64,
-    /// Maximal runs of letters, numbers and `_`, and the characters in them.
-    pub identifiers: u64,
-    pub identifier_characters: u64,
     /// One bit for each stop word that occurs.
     pub stop_words: u8,
     pub characters: u64,
     pub spaces: u64,
-    pub letters: u64,
-    pub digits: u64,
     pub hash_signs: u64,
     pub ellipses: u64,
+    /// From here on 0 unless asked for. Maximal runs of letters, numbers and `_`, and the characters in them.
+    pub identifiers: u64,
+    pub identifier_characters: u64,
+    pub letters: u64,
+    pub digits: u64,
     pub replacements: u64,
     pub longest_encoded: u64,
     /// Characters in encoded runs of at least 64.
     pub encoded: u64,
 }
 
+/// A word while it is counted: its bytes, its characters, and where its core lies.
+struct Word<'a> {
+    bytes: &'a [u8],
+    /// The classes of all its characters together.
+    any: u8,
+    length: u64,
+    /// First and last byte (exclusive) of the core, and its characters.
+    core: Option<(usize, usize, u64)>,
+}
+
 impl Words {
-    pub fn scan(&mut self, text: &str, keep: bool) {
+    /// Counts words; with `keep` also hashes of tokens, with `code` also what only rules for code ask for.
+    pub fn scan(&mut self, text: &str, keep: bool, code: bool) {
         let (mut hashes, mut ends) = (std::mem::take(&mut self.hashes), std::mem::take(&mut self.ends));
         hashes.clear();
         ends.clear();
@@ -52,80 +63,100 @@ impl Words {
         if keep {
             self.ends.push(0);
         }
-        let bytes = text.as_bytes();
         let mut at = 0;
-        while at < bytes.len() {
+        while at < text.len() {
             let (class, width) = class_at(text, at);
             if class & SPACE != 0 {
                 self.spaces += 1;
                 at += width;
                 continue;
             }
-            at = self.word(text, at, keep);
+            let word = ascii_word(&text.as_bytes()[at..]).unwrap_or_else(|| self.any_word(text, at));
+            if code {
+                self.count_characters(&text[at..at + word.bytes.len()]);
+            }
+            at += word.bytes.len();
+            self.count(&word, keep);
         }
         self.characters += self.spaces;
     }
 
-    /// Counts the word that starts at byte `start`; returns where it ends.
-    fn word(&mut self, text: &str, start: usize, keep: bool) -> usize {
+    /// The word that begins at byte `start`, of any characters.
+    fn any_word<'a>(&mut self, text: &'a str, start: usize) -> Word<'a> {
         let bytes = text.as_bytes();
-        let mut any = 0;
-        let mut previous = 0;
-        let mut length = 0;
-        let mut core: Option<(usize, u64)> = None; // its first byte and character
-        let (mut core_end, mut core_last) = (0, 0);
-        let mut at = start;
+        let (mut any, mut length, mut at) = (0, 0, start);
+        let mut first: Option<(usize, u64)> = None; // byte and character
+        let mut last = (0, 0);
         while at < bytes.len() {
             let (class, width) = class_at(text, at);
             if class & SPACE != 0 {
                 break;
             }
             any |= class;
-            if class & IDENTIFIER != 0 {
-                self.identifiers += u64::from(previous & IDENTIFIER == 0);
-                self.identifier_characters += 1;
-            }
-            previous = class;
             if class & ALPHANUMERIC != 0 {
-                core.get_or_insert((at, length));
-                core_end = at + width;
-                core_last = length;
-                self.letters += u64::from(class & LETTER != 0);
-                self.digits += u64::from(class & DIGIT != 0);
-            } else if class & HASH != 0 {
-                self.hash_signs += 1;
+                first.get_or_insert((at - start, length));
+                last = (at - start + width, length + 1);
             } else if width == 3 {
                 self.ellipses += u64::from(&bytes[at..at + 3] == "…".as_bytes());
-                self.replacements += u64::from(&bytes[at..at + 3] == "\u{fffd}".as_bytes());
             }
             length += 1;
             at += width;
         }
+        Word {
+            bytes: &bytes[start..at],
+            any,
+            length,
+            core: first.map(|first| (first.0, last.0, last.1 - first.1)),
+        }
+    }
+
+    fn count(&mut self, word: &Word, keep: bool) {
         self.words += 1;
-        self.characters += length;
-        self.words_with_letter += u64::from(any & LETTER != 0);
-        let word = &bytes[start..at];
-        let (token, token_length) = match core {
-            Some((core_start, core_first)) => {
-                let (core, core_length) = (&bytes[core_start..core_end], core_last - core_first + 1);
+        self.characters += word.length;
+        self.words_with_letter += u64::from(word.any & LETTER != 0);
+        let (token, token_length) = match word.core {
+            Some((first, end, length)) => {
+                let core = &word.bytes[first..end];
                 self.cores += 1;
-                self.core_characters += core_length;
+                self.core_characters += length;
                 self.stop_words |= stop_word(core);
-                (core, core_length)
+                (core, length)
             }
-            None => (word, length),
+            None => (word.bytes, word.length),
         };
         if keep {
             self.hashes.push(xxh3_64(token));
             self.ends.push(self.ends[self.ends.len() - 1] + token_length);
         }
-        if any & DOT != 0 {
-            self.ellipses += ellipses(word);
+        if word.any & HASH != 0 {
+            self.hash_signs += word.bytes.iter().filter(|byte| **byte == b'#').count() as u64;
+        }
+        if word.any & DOT != 0 {
+            self.ellipses += ellipses(word.bytes);
+        }
+    }
+
+    /// Counts identifiers, letters, digits, replacements and encoded runs of a word.
+    fn count_characters(&mut self, word: &str) {
+        let (mut previous, mut at, mut any) = (0, 0, 0);
+        while at < word.len() {
+            let (class, width) = class_at(word, at);
+            any |= class;
+            if class & IDENTIFIER != 0 {
+                self.identifiers += u64::from(previous & IDENTIFIER == 0);
+                self.identifier_characters += 1;
+            }
+            self.letters += u64::from(class & LETTER != 0);
+            self.digits += u64::from(class & DIGIT != 0);
+            if width == 3 {
+                self.replacements += u64::from(&word.as_bytes()[at..at + 3] == "\u{fffd}".as_bytes());
+            }
+            previous = class;
+            at += width;
         }
         if any & ENCODED != 0 && word.len() > self.longest_encoded.min(ENCODED_RUN as u64 - 1) as usize {
-            self.encoded_runs(word);
+            self.encoded_runs(word.as_bytes());
         }
-        at
     }
 
     fn encoded_runs(&mut self, word: &[u8]) {
@@ -136,6 +167,37 @@ impl Words {
             }
         }
     }
+}
+
+/// The word that `bytes` begin with, if it is all ASCII.
+#[inline]
+fn ascii_word(bytes: &[u8]) -> Option<Word<'_>> {
+    let mut any = 0;
+    let mut length = bytes.len();
+    for (at, &byte) in bytes.iter().enumerate() {
+        let class = ASCII[byte as usize];
+        if class & SPACE != 0 {
+            length = at;
+            break;
+        }
+        if byte >= 128 {
+            return None;
+        }
+        any |= class;
+    }
+    let bytes = &bytes[..length];
+    let alphanumeric = |byte: &u8| ASCII[*byte as usize] & ALPHANUMERIC != 0;
+    let core = (any & ALPHANUMERIC != 0).then(|| {
+        let first = bytes.iter().position(alphanumeric).unwrap_or_default();
+        let end = bytes.iter().rposition(alphanumeric).map_or(0, |last| last + 1);
+        (first, end, (end - first) as u64)
+    });
+    Some(Word {
+        bytes,
+        any,
+        length: length as u64,
+        core,
+    })
 }
 
 /// The classes and the width in bytes of the character at byte `at`, which begins one.
@@ -184,8 +246,8 @@ mod tests {
 
     fn scanned(text: &str) -> Words {
         let mut words = Words::default();
-        words.scan("what was here before", true);
-        words.scan(text, true);
+        words.scan("what was here before", true, true);
+        words.scan(text, true, true);
         words
     }
 
