@@ -8,9 +8,7 @@ pub const SPACE: u8 = 1;
 pub const LETTER: u8 = 2;
 pub const ALPHANUMERIC: u8 = 4;
 pub const DIGIT: u8 = 8; // 0 to 9 only
-pub const HASH: u8 = 16;
-pub const DOT: u8 = 32;
-pub const UNDERSCORE: u8 = 128;
+pub const UNDERSCORE: u8 = 16;
 pub const ENCODED: u8 = 64; // A-Z a-z 0-9 + /: the alphabet of base64, which contains that of hex
 
 /// The classes of the ASCII bytes; a byte of a longer character has none.
@@ -26,8 +24,6 @@ const fn ascii() -> [u8; 256] {
             b'a'..=b'z' | b'A'..=b'Z' => LETTER | ALPHANUMERIC | ENCODED,
             b'0'..=b'9' => DIGIT | ALPHANUMERIC | ENCODED,
             b'+' | b'/' => ENCODED,
-            b'#' => HASH,
-            b'.' => DOT,
             b'_' => UNDERSCORE,
             _ => 0,
         };

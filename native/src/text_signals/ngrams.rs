@@ -20,6 +20,8 @@ pub struct Ngrams {
     /// Of the n-grams that occurred before, from left to right, none overlapping another; without spaces.
     pub repeated: [Option<u64>; LONGEST + 1],
     positions: Vec<Position>,
+    once: Vec<u64>,
+    again: Vec<u64>,
 }
 
 #[derive(Clone, Copy)]
@@ -41,13 +43,17 @@ impl Ngrams {
                 slot: 0,
             }));
         for n in 2..=LONGEST.min(words.hashes.len()) {
-            self.repeated[n] = Some(self.lengthen(words, n, table));
+            self.lengthen(words, n);
+            if n == 2 {
+                self.drop_new();
+            }
+            self.repeated[n] = Some(self.count(words, n, table));
             self.top[n] = Some(self.keep_repeated(words, n, table));
         }
     }
 
-    /// Makes n-grams of the (n-1)-grams and counts them; returns the characters in repeated ones.
-    fn lengthen(&mut self, words: &Words, n: usize, table: &mut Table) -> u64 {
+    /// Makes n-grams of the (n-1)-grams.
+    fn lengthen(&mut self, words: &Words, n: usize) {
         let last = words.hashes.len() - n;
         while self
             .positions
@@ -56,11 +62,37 @@ impl Ngrams {
         {
             self.positions.pop(); // at the end of the text there is no next token
         }
-        table.reset(self.positions.len());
-        let (mut characters, mut next) = (0, 0);
         for position in &mut self.positions {
             let added = words.hashes[position.token as usize + n - 1];
             position.hash = position.hash.wrapping_mul(BASE).wrapping_add(added);
+        }
+    }
+
+    /// Forgets most of what occurs once, by a bit for each hash: the table is for the others.
+    fn drop_new(&mut self) {
+        let bits = (8 * self.positions.len()).next_power_of_two().max(64);
+        let place = |hash: u64| ((hash >> 6) as usize & (bits / 64 - 1), 1 << (hash & 63));
+        for seen in [&mut self.once, &mut self.again] {
+            seen.clear();
+            seen.resize(bits / 64, 0u64);
+        }
+        for position in &self.positions {
+            let (word, bit) = place(position.hash);
+            self.again[word] |= self.once[word] & bit;
+            self.once[word] |= bit;
+        }
+        let again = &self.again;
+        self.positions.retain(|position| {
+            let (word, bit) = place(position.hash);
+            again[word] & bit != 0
+        });
+    }
+
+    /// Counts the n-grams; returns the characters in repeated ones.
+    fn count(&mut self, words: &Words, n: usize, table: &mut Table) -> u64 {
+        table.reset(self.positions.len());
+        let (mut characters, mut next) = (0, 0);
+        for position in &mut self.positions {
             position.slot = table.add(position.hash) as u32;
             if position.token >= next {
                 let slot = table.slot(position.slot as usize);

@@ -4,12 +4,19 @@
 //! between its first and its last letter or number. Cores give the number of words, their lengths and the
 //! stop words. n-grams are made of tokens: the core of a word, or the whole word where it has none.
 
+use std::sync::LazyLock;
+
+use memchr::{memchr_iter, memmem};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::characters::{self, ALPHANUMERIC, ASCII, DIGIT, DOT, ENCODED, HASH, LETTER, SPACE, UNDERSCORE};
+use super::characters::{self, ALPHANUMERIC, ASCII, DIGIT, ENCODED, LETTER, SPACE, UNDERSCORE};
 
 const IDENTIFIER: u8 = ALPHANUMERIC | UNDERSCORE;
+const EACH_HIGH_BIT: u64 = 0x8080_8080_8080_8080;
+const EACH_FIRST_VISIBLE: u64 = 0x2121_2121_2121_2121;
 const ENCODED_RUN: usize = 64; // OpenCoder: characters from which a run counts as encoded data
+
+static ELLIPSES: LazyLock<[memmem::Finder; 2]> = LazyLock::new(|| ["...", "…"].map(memmem::Finder::new));
 
 /// What one text holds; buffers are reused from text to text.
 #[derive(Default)]
@@ -42,8 +49,7 @@ pub struct Words {
 /// A word while it is counted: its bytes, its characters, and where its core lies.
 struct Word<'a> {
     bytes: &'a [u8],
-    /// The classes of all its characters together.
-    any: u8,
+    lettered: bool,
     length: u64,
     /// First and last byte (exclusive) of the core, and its characters.
     core: Option<(usize, usize, u64)>,
@@ -79,12 +85,17 @@ impl Words {
             self.count(&word, keep);
         }
         self.characters += self.spaces;
+        self.hash_signs = memchr_iter(b'#', text.as_bytes()).count() as u64;
+        self.ellipses = ELLIPSES
+            .iter()
+            .map(|it| it.find_iter(text.as_bytes()).count() as u64)
+            .sum();
     }
 
     /// The word that begins at byte `start`, of any characters.
     fn any_word<'a>(&mut self, text: &'a str, start: usize) -> Word<'a> {
         let bytes = text.as_bytes();
-        let (mut any, mut length, mut at) = (0, 0, start);
+        let (mut lettered, mut length, mut at) = (false, 0, start);
         let mut first: Option<(usize, u64)> = None; // byte and character
         let mut last = (0, 0);
         while at < bytes.len() {
@@ -92,19 +103,17 @@ impl Words {
             if class & SPACE != 0 {
                 break;
             }
-            any |= class;
+            lettered |= class & LETTER != 0;
             if class & ALPHANUMERIC != 0 {
                 first.get_or_insert((at - start, length));
                 last = (at - start + width, length + 1);
-            } else if width == 3 {
-                self.ellipses += u64::from(&bytes[at..at + 3] == "…".as_bytes());
             }
             length += 1;
             at += width;
         }
         Word {
             bytes: &bytes[start..at],
-            any,
+            lettered,
             length,
             core: first.map(|first| (first.0, last.0, last.1 - first.1)),
         }
@@ -113,7 +122,7 @@ impl Words {
     fn count(&mut self, word: &Word, keep: bool) {
         self.words += 1;
         self.characters += word.length;
-        self.words_with_letter += u64::from(word.any & LETTER != 0);
+        self.words_with_letter += u64::from(word.lettered);
         let (token, token_length) = match word.core {
             Some((first, end, length)) => {
                 let core = &word.bytes[first..end];
@@ -127,12 +136,6 @@ impl Words {
         if keep {
             self.hashes.push(xxh3_64(token));
             self.ends.push(self.ends[self.ends.len() - 1] + token_length);
-        }
-        if word.any & HASH != 0 {
-            self.hash_signs += word.bytes.iter().filter(|byte| **byte == b'#').count() as u64;
-        }
-        if word.any & DOT != 0 {
-            self.ellipses += ellipses(word.bytes);
         }
     }
 
@@ -172,32 +175,51 @@ impl Words {
 /// The word that `bytes` begin with, if it is all ASCII.
 #[inline]
 fn ascii_word(bytes: &[u8]) -> Option<Word<'_>> {
-    let mut any = 0;
-    let mut length = bytes.len();
-    for (at, &byte) in bytes.iter().enumerate() {
-        let class = ASCII[byte as usize];
-        if class & SPACE != 0 {
-            length = at;
+    let length = ascii_end(bytes)?;
+    let bytes = &bytes[..length];
+    let class = |at: usize| ASCII[bytes[at] as usize];
+    let core = (0..length)
+        .find(|at| class(*at) & ALPHANUMERIC != 0)
+        .map(|first| {
+            let last = (first..length).rfind(|at| class(*at) & ALPHANUMERIC != 0);
+            let end = last.map_or(first, |last| last + 1);
+            (first, end, (end - first) as u64)
+        });
+    // Most words begin with a letter, and then the rest need not be looked at.
+    let lettered = core.is_some_and(|(first, end, _)| (first..end).any(|at| class(at) & LETTER != 0));
+    Some(Word {
+        bytes,
+        lettered,
+        length: length as u64,
+        core,
+    })
+}
+
+/// Where the word ends that `bytes` begin with; none where it holds a byte beyond ASCII.
+#[inline]
+fn ascii_end(bytes: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    // Eight bytes at a time: none is beyond ASCII, and none below `!`, as spaces are.
+    while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let eight = u64::from_le_bytes(*eight);
+        let high = eight & EACH_HIGH_BIT;
+        let low = eight.wrapping_sub(EACH_FIRST_VISIBLE) & !eight & EACH_HIGH_BIT;
+        if high | low != 0 {
+            at += ((high | low).trailing_zeros() / 8) as usize;
             break;
+        }
+        at += 8;
+    }
+    while let Some(&byte) = bytes.get(at) {
+        if ASCII[byte as usize] & SPACE != 0 {
+            return Some(at);
         }
         if byte >= 128 {
             return None;
         }
-        any |= class;
+        at += 1;
     }
-    let bytes = &bytes[..length];
-    let alphanumeric = |byte: &u8| ASCII[*byte as usize] & ALPHANUMERIC != 0;
-    let core = (any & ALPHANUMERIC != 0).then(|| {
-        let first = bytes.iter().position(alphanumeric).unwrap_or_default();
-        let end = bytes.iter().rposition(alphanumeric).map_or(0, |last| last + 1);
-        (first, end, (end - first) as u64)
-    });
-    Some(Word {
-        bytes,
-        any,
-        length: length as u64,
-        core,
-    })
+    Some(at)
 }
 
 /// The classes and the width in bytes of the character at byte `at`, which begins one.
@@ -209,13 +231,6 @@ fn class_at(text: &str, at: usize) -> (u8, usize) {
     }
     let character = text[at..].chars().next().unwrap_or_default();
     (characters::class(character), character.len_utf8())
-}
-
-/// The number of `...` in `word`, not overlapping.
-fn ellipses(word: &[u8]) -> u64 {
-    word.split(|byte| *byte != b'.')
-        .map(|dots| dots.len() as u64 / 3)
-        .sum()
 }
 
 /// The bit of a stop word of the Gopher paper, 0 for any other word; the case of ASCII is ignored.
