@@ -8,6 +8,7 @@ levels deep and a file with an error wider than MAX_ERROR_WIDTH has no captures.
 from __future__ import annotations
 
 from functools import cached_property
+from operator import attrgetter
 
 from tree_sitter import Language as Grammar
 from tree_sitter import Node, Parser, Query, QueryCursor
@@ -16,6 +17,8 @@ MAX_DEPTH = 256
 MAX_ERROR_WIDTH = 4_000
 
 Captures = dict[str, list[Node]]
+
+_RANGE = attrgetter("byte_range")
 
 
 class Syntax:
@@ -29,13 +32,20 @@ class Syntax:
         self._source = query
 
     def captures(self, source: bytes) -> Captures | None:
-        """The nodes of each capture, in order of the text; None where the syntax tree is out of bounds."""
+        """The nodes of each capture, by (start, end); None where the syntax tree is out of bounds.
+
+        They are sorted here: tree-sitter's Python binding keeps them in a set of addresses, so that their
+        order differs from process to process (tree-sitter/py-tree-sitter#450).
+        """
         root = self._parser.parse(source).root_node
         if root.has_error and _widest_error(root) > MAX_ERROR_WIDTH:
             return None
         cursor = QueryCursor(self._query)
         cursor.set_max_start_depth(MAX_DEPTH)
-        return cursor.captures(root)
+        captures = cursor.captures(root)
+        for nodes in captures.values():
+            nodes.sort(key=_RANGE)
+        return captures
 
     @cached_property
     def _grammar(self) -> Grammar:
