@@ -1,0 +1,128 @@
+"""The real Dagster UI in a real browser: the graph opens, an asset is materialized, its check and chart show.
+
+`make pictures` runs this test and keeps what it saw as the README's picture.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+
+SEED_TEXT = (
+    "The town library keeps a record of every book that readers have borrowed since it opened. "
+    "On page {n} of volume {n} the clerk wrote that the roof leaked and that the shelves were moved. "
+    "Nobody knows who moved them back, but the ledger of the following spring has them in their old place. "
+)
+WAIT_MS = 120_000  # a run starts a JVM first
+BROWSER_FLAGS = [
+    "--no-sandbox",  # the tests may run as root
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    """A Dagster UI on a lake of one dataset, `notes`."""
+    rows = [{"id": f"n{n}", "text": SEED_TEXT.format(n=n) * (1 + n % 24)} for n in range(60)]
+    (tmp_path / "notes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + "no json\n")
+    (tmp_path / "datasets.yaml").write_text(
+        "datasets:\n  - {name: notes, kind: prose, format: jsonl, key: id, paths: notes.jsonl}\n"
+    )
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    log = (tmp_path / "ui.log").open("wb")
+    settings = {
+        "FACTORY_HOME": str(tmp_path / "lake"),
+        "FACTORY_DATASETS": str(tmp_path / "datasets.yaml"),
+        "FACTORY_SPARK_DRIVER_MEMORY": "1g",
+    }
+    server = subprocess.Popen(
+        [sys.executable, "-m", "factory.cli.main", "ui", "--port", str(port)],
+        env=os.environ | settings,
+        stdout=log,
+        stderr=log,
+        start_new_session=True,
+    )
+    try:
+        _wait_for(f"http://127.0.0.1:{port}/server_info", server, tmp_path / "ui.log")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait(60)
+
+
+def _wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + WAIT_MS / 1000
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=5):
+                return
+        except OSError:
+            assert server.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.5)
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Iterator[Page]:
+    """A page of the system's Chromium, headless."""
+    chromium = shutil.which("chromium")
+    assert chromium, "There is no Chromium. Install it: make system-packages."
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=BROWSER_FLAGS)
+        page = browser.new_page(viewport={"width": 1600, "height": 900})
+        page.set_default_timeout(WAIT_MS)
+        expect.set_options(timeout=WAIT_MS)
+        yield page
+        browser.close()
+
+
+@pytest.mark.long
+@pytest.mark.process
+@pytest.mark.timeout(900)
+def test_a_person_materializes_an_asset_and_sees_its_check_and_its_chart(
+    address: str, page: Page, pictures: Path | None
+) -> None:
+    page.goto(f"{address}/asset-groups")
+    page.locator("[data-tooltip=natural_language]").dblclick()  # the node of the graph, not of the list
+    for name in ("notes_rejected", "prose_decisions"):
+        expect(page.get_by_text(name).first).to_be_visible()
+
+    page.goto(f"{address}/assets/raw/notes")
+    expect(page.get_by_text("Never materialized").first).to_be_visible()
+    page.get_by_text("Materialize", exact=True).first.click()
+    page.get_by_role("button", name="Confirm").click()  # its table of bad records is made with it
+    expect(page.get_by_role("img", name="run_success").first).to_be_visible()
+
+    page.get_by_role("tab", name="Checks").click()
+    expect(page.get_by_text("unique_doc_id").first).to_be_visible()
+    expect(page.get_by_text("Passed").first).to_be_visible()
+
+    page.goto(f"{address}/assets/raw/notes")
+    page.get_by_text("[Show Markdown]").first.click()
+    chart = page.locator("img[alt='documents by bytes']")
+    expect(chart).to_be_visible()
+    assert chart.evaluate("image => image.naturalWidth") > 300
+    if pictures:
+        page.screenshot(path=pictures / "ui-chart.png")
+        page.goto(f"{address}/asset-groups")  # the browser remembers that the group is open
+        expect(page.get_by_text("prose_decisions").first).to_be_visible()
+        page.wait_for_timeout(3_000)  # the graph glides into place
+        page.screenshot(path=pictures / "ui-graph.png")
