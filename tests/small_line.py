@@ -2,22 +2,25 @@
 
 Run as a program it materializes the line in a process of its own, which tests then kill:
 
-    python -m tests.small_line CORPUS [ASSET:PHASE:DELAY_S]
+    python -m tests.small_line CORPUS [--kill ASSET:PHASE:DELAY_S] [--events FILE]
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import random
 import re
 import shutil
 import signal
-import sys
 import sysconfig
 import threading
+import time
+from contextlib import ExitStack
 from functools import reduce
 from pathlib import Path
+from typing import TextIO
 
 import dagster as dg
 from pyspark.sql import DataFrame
@@ -138,14 +141,28 @@ def kill_at(asset: str, phase: str, delay_s: float) -> progress.Listener:
     return listener
 
 
+def noting(events: TextIO) -> progress.Listener:
+    """A listener that writes every event with its time: `seconds asset phase`."""
+
+    def listener(event: progress.Progress) -> None:
+        print(time.monotonic(), event.asset, event.phase, file=events, flush=True)
+
+    return listener
+
+
 def main() -> None:
-    corpus = Path(sys.argv[1])
-    if len(sys.argv) > 2:
-        asset, phase, delay_s = sys.argv[2].split(":")
-        with progress.listening(kill_at(asset, phase, float(delay_s))):
-            materialize(corpus, settings())
-    else:
-        materialize(corpus, settings())
+    parser = argparse.ArgumentParser()
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--kill", metavar="ASSET:PHASE:DELAY_S")
+    parser.add_argument("--events", type=argparse.FileType("w"))
+    given = parser.parse_args()
+    with ExitStack() as listeners:
+        if given.kill:
+            asset, phase, delay_s = given.kill.split(":")
+            listeners.enter_context(progress.listening(kill_at(asset, phase, float(delay_s))))
+        if given.events:
+            listeners.enter_context(progress.listening(noting(given.events)))
+        materialize(given.corpus, settings())
 
 
 def seeded_delays(seed: int, n: int) -> list[float]:

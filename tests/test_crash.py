@@ -1,16 +1,22 @@
-"""Runs killed by SIGKILL: tables stay at their last published snapshot, the next run finishes the job."""
+"""Runs killed by SIGKILL: tables stay at their last published snapshot, the next run finishes the job.
+
+`make test-crash POINTS=20 SEED=7` kills at as many random instants as one likes.
+"""
 
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import subprocess
 import sys
+from bisect import bisect_right
 from pathlib import Path
 
 import psutil
 import pytest
 
+from factory.lake.fingerprint import fingerprint
 from factory.lake.publish import AUDIT
 from factory.lake.tables import Lake
 from factory.orchestration.reap import leftovers
@@ -88,7 +94,9 @@ def test_a_killed_run_publishes_nothing_half_and_the_next_finishes(tmp_path: Pat
     for asset, phase, delay_s in POINTS:
         _change(corpus, asset)
         before = contents(home)
-        assert run(home, corpus, f"{asset}:{phase}:{delay_s}") != 0, f"seed {SEED}: {asset} was not killed"
+        assert run(home, corpus, "--kill", f"{asset}:{phase}:{delay_s}") != 0, (
+            f"seed {SEED}: {asset} was not killed"
+        )
         after = contents(home)
         unpublished = ORDER[ORDER.index(asset) :]
         changed = [table for table in unpublished if after[table] != before[table]]
@@ -99,6 +107,49 @@ def test_a_killed_run_publishes_nothing_half_and_the_next_finishes(tmp_path: Pat
     undisturbed = tmp_path / "undisturbed"
     assert run(undisturbed, corpus) == 0
     assert contents(home) == contents(undisturbed)
+
+
+@pytest.mark.long
+@pytest.mark.process
+@pytest.mark.timeout(3_600)
+def test_a_run_killed_at_random_instants_leaves_only_published_rows(
+    tmp_path: Path, kill_points: int, kill_seed: int
+) -> None:
+    corpus = write_corpus(tmp_path / "corpus", ("json",), prose=False)
+    home, undisturbed, events = (tmp_path / name for name in ("lake", "undisturbed", "events"))
+    assert run(home, corpus, "--events", str(events)) == 0
+    for point, kill in enumerate(random_instants(events, kill_points, kill_seed)):
+        print(f"seed {kill_seed}, point {point}: {kill}")
+        _change(corpus, f"point{point}")
+        run(home, corpus, "--kill", kill)  # where this run is faster than the first, it may end before
+        assert_only_published_rows(home)
+    assert run(home, corpus) == 0
+    assert leftovers(Lake(Settings(home=home)), AUDIT) == {}
+    assert run(undisturbed, corpus) == 0
+    assert contents(home) == contents(undisturbed)
+
+
+def random_instants(events: Path, n: int, seed: int) -> list[str]:
+    """Instants spread evenly over a run, each as ASSET:PHASE:DELAY_S after the event before it."""
+    chance = random.Random(seed)
+    told = [line.split() for line in events.read_text().splitlines()]
+    times = [float(seconds) for seconds, _, _ in told]
+    instants = []
+    for _ in range(n):
+        at = chance.uniform(times[0], times[-1])
+        seconds, asset, phase = told[bisect_right(times, at) - 1]
+        instants.append(f"{asset}:{phase}:{at - float(seconds):.3f}")
+    return instants
+
+
+def assert_only_published_rows(home: Path) -> None:
+    """Main of every table holds the rows whose fingerprint was sealed before it was published, no others."""
+    lake = Lake(Settings(home=home))
+    for name in lake.names():
+        if lake.table(name).current_snapshot() is not None:
+            rows = lake.read(name)
+            columns = [column for column in rows.column_names if column != "partition"]
+            assert str(fingerprint(rows.to_batches(), columns)) == lake.published(name).lineage.content, name
 
 
 def _change(corpus: Path, tag: str) -> None:
