@@ -12,15 +12,15 @@ of types alone is an import: the file cannot be understood without it. Names in 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import tree_sitter_javascript
 import tree_sitter_typescript
 from tree_sitter import Node
 
+from spark_udfs.byte_ranges import Ranges
 from spark_udfs.modules_javascript import GLOBAL, MODULE, JavaScriptModules
 from spark_udfs.symbols import FileSymbols, Import, Language, Modules
 from spark_udfs.syntax import Captures, Syntax
@@ -154,6 +154,9 @@ setAttribute shift slice some sort splice split startsWith stopPropagation strin
 then toFixed toISOString toLocaleString toLowerCase toString toUpperCase trim trimEnd trimStart unshift
 valueOf values warn write
 """
+
+
+_FUNCTIONS = {"function_declaration", "function_expression", "arrow_function", "method_definition"}
 
 
 class _EcmaScript(Language):
@@ -466,7 +469,7 @@ class _File:
 
     def _read_members(self) -> None:
         """The methods of named classes and interfaces that stand at the top."""
-        classes = _Scopes(self._nodes("class"))
+        classes = Ranges(self._nodes("class"))
         for node in self._nodes("method"):
             around = classes.innermost(node.start_byte)
             owner = None if around < 0 else classes.nodes[around].child_by_field_name("name")
@@ -493,7 +496,7 @@ class _File:
                 continue
             name = self._source[start : node.end_byte]
             if name in roots:
-                if name in hiding and self._scopes.within(start, hiding[name]):
+                if name in hiding and not hiding[name].isdisjoint(self._scopes.around(start)):
                     continue
                 chain = _CHAIN.match(self._source, start)
                 if chain and chain.end() > node.end_byte:
@@ -509,50 +512,11 @@ class _File:
         return found
 
     def _in_function(self, position: int) -> bool:
-        return self._scopes.in_function(position)
+        return any(self._scopes.nodes[scope].type in _FUNCTIONS for scope in self._scopes.around(position))
 
     @cached_property
-    def _scopes(self) -> _Scopes:
-        return _Scopes(self._nodes("scope"))
-
-
-class _Scopes:
-    """The functions and blocks of a file as nested byte ranges."""
-
-    def __init__(self, nodes: Iterable[Node]) -> None:
-        self.nodes = sorted(nodes, key=lambda node: (node.start_byte, -node.end_byte))
-        self._starts = [node.start_byte for node in self.nodes]
-        self._ends = [node.end_byte for node in self.nodes]
-        self._is_function = [node.type in _FUNCTIONS for node in self.nodes]
-        self._parents: list[int] = []
-        around: list[int] = []
-        for index, start in enumerate(self._starts):
-            while around and self._ends[around[-1]] <= start:
-                around.pop()
-            self._parents.append(around[-1] if around else -1)
-            around.append(index)
-
-    def _around(self, position: int) -> Iterator[int]:
-        scope = bisect_right(self._starts, position) - 1
-        while scope >= 0:
-            if self._ends[scope] > position:
-                yield scope
-            scope = self._parents[scope]
-
-    def innermost(self, position: int) -> int:
-        """The number of the innermost scope around a byte, -1 for the file."""
-        return next(self._around(position), -1)
-
-    def in_function(self, position: int) -> bool:
-        """Whether any function lies around a byte."""
-        return any(self._is_function[scope] for scope in self._around(position))
-
-    def within(self, position: int, scopes: set[int]) -> bool:
-        """Whether any of `scopes` lies around a byte."""
-        return any(scope in scopes for scope in self._around(position))
-
-
-_FUNCTIONS = {"function_declaration", "function_expression", "arrow_function", "method_definition"}
+    def _scopes(self) -> Ranges:
+        return Ranges(self._nodes("scope"))
 
 
 def _decoded(name: bytes) -> str:

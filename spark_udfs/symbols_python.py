@@ -8,7 +8,6 @@ errors are normal: what parses is taken.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -16,6 +15,7 @@ from functools import cached_property
 import tree_sitter_python
 from tree_sitter import Node
 
+from spark_udfs.byte_ranges import Ranges
 from spark_udfs.modules_python import PythonModules
 from spark_udfs.symbols import FileSymbols, Import, Language, Modules
 from spark_udfs.syntax import Captures, Syntax
@@ -196,12 +196,12 @@ class _File:
     # Imports
 
     def _imports(self) -> tuple[Import, ...]:
-        guarded = [(block.start_byte, block.end_byte) for block in self._nodes("guarded")]
+        guarded = Ranges(self._nodes("guarded"))
         found: Counter[Import] = Counter()
         for capture in ("import", "from"):
             for node in self._nodes(capture):
                 start = node.start_byte
-                deferred = self._scopes.in_function(start) or any(a <= start < b for a, b in guarded)
+                deferred = self._scopes.in_function(start) or guarded.innermost(start) >= 0
                 found.update(self._imported(node, deferred))
         return tuple(
             Import(i.module, i.name, i.alias, i.deferred, count)
@@ -273,52 +273,23 @@ class _File:
                 start = node.start_byte
                 inside = self._scopes.innermost(start)
                 if capture in ("function", "class") and inside >= 0:
-                    inside = self._scopes.parent(inside)  # its name is bound around it
+                    inside = self._scopes.parents[inside]  # its name is bound around it
                 if inside >= 0 or capture == "bound":
                     hiding.setdefault(self._text(node), set()).add(inside)
         return hiding
 
 
-class _Scopes:
-    """The functions and classes of a file as nested byte ranges."""
+class _Scopes(Ranges):
+    """The functions and classes of a file."""
 
     def __init__(self, captures: Captures) -> None:
-        scopes: list[tuple[int, int, bool, Node]] = []
-        for capture in ("function", "class"):
-            for name in captures.get(capture, []):
-                node = name.parent
-                if node is not None:
-                    scopes.append((node.start_byte, node.end_byte, capture == "function", name))
-        scopes.sort(key=lambda scope: (scope[0], -scope[1]))
-        self._starts = [scope[0] for scope in scopes]
-        self._ends = [scope[1] for scope in scopes]
-        self._is_function = [scope[2] for scope in scopes]
-        self._names = [scope[3] for scope in scopes]
-        self._parents: list[int] = []
-        around: list[int] = []
-        for index, start in enumerate(self._starts):
-            while around and self._ends[around[-1]] <= start:
-                around.pop()
-            self._parents.append(around[-1] if around else -1)
-            around.append(index)
-
-    def innermost(self, position: int) -> int:
-        """The number of the innermost scope around a byte, -1 for the module."""
-        scope = bisect_right(self._starts, position) - 1
-        while scope >= 0 and self._ends[scope] <= position:
-            scope = self._parents[scope]
-        return scope
-
-    def parent(self, scope: int) -> int:
-        """The scope around a scope."""
-        return self._parents[scope]
+        names = [name for capture in ("function", "class") for name in captures.get(capture, [])]
+        super().__init__(name.parent for name in names if name.parent is not None)
+        self._is_function = [node.type == "function_definition" for node in self.nodes]
 
     def in_function(self, position: int) -> bool:
         """Whether any function lies around a byte."""
-        scope = self.innermost(position)
-        while scope >= 0 and not self._is_function[scope]:
-            scope = self._parents[scope]
-        return scope >= 0
+        return any(self._is_function[scope] for scope in self.around(position))
 
     def within(self, position: int, scopes: set[int]) -> bool:
         """Whether a function among `scopes` lies around a byte, or a class among them right around it."""
@@ -326,19 +297,19 @@ class _Scopes:
         while scope >= 0:
             if scope in scopes and (self._is_function[scope] or scope == innermost):
                 return True
-            scope = self._parents[scope]
+            scope = self.parents[scope]
         return False
 
     def classes_around(self, position: int, source: bytes) -> tuple[bytes, ...] | None:
         """The classes around a definition's name, outermost first; None inside a function."""
-        scope = self._parents[self.innermost(position)]
+        scope = self.parents[self.innermost(position)]
         names: list[bytes] = []
         while scope >= 0:
-            if self._is_function[scope]:
+            name = self.nodes[scope].child_by_field_name("name")
+            if self._is_function[scope] or name is None:
                 return None
-            name = self._names[scope]
             names.append(source[name.start_byte : name.end_byte])
-            scope = self._parents[scope]
+            scope = self.parents[scope]
         return tuple(reversed(names))
 
 

@@ -15,6 +15,7 @@ from functools import cached_property
 import tree_sitter_rust
 from tree_sitter import Node
 
+from spark_udfs.byte_ranges import Ranges
 from spark_udfs.modules_rust import RustModules
 from spark_udfs.symbols import FileSymbols, Import, Language, Modules
 from spark_udfs.syntax import Captures, Syntax
@@ -108,7 +109,7 @@ class _File:
     def __init__(self, source: bytes, captures: Captures) -> None:
         self._source = source
         self._captures = captures
-        self._inline = [(node.start_byte, node.end_byte) for node in captures.get("inline", ())]
+        self._inline = Ranges(captures.get("inline", ()))
 
     def symbols(self) -> FileSymbols:
         """Everything the file defines, imports and uses."""
@@ -185,14 +186,13 @@ class _File:
         return ".".join(parts)
 
     def _depth(self, node: Node) -> int:
-        return sum(start <= node.start_byte < end for start, end in self._inline)
+        return sum(1 for _ in self._inline.around(node.start_byte))
 
     def _references(self) -> Counter[str]:
         found: Counter[str] = Counter()
-        uses = [(node.start_byte, node.end_byte) for node in self._captures.get("use", ())]
+        uses = Ranges(self._captures.get("use", ()))
         own = {node.start_byte for capture in ("type", "generic") for node in self._captures.get(capture, ())}
         generic = {self._text(node) for node in self._captures.get("generic", ())}
-        in_use = {start for begin, end in uses for start in self._starts if begin <= start < end}
         for node in self._captures.get("name", ()):
             if node.start_byte not in own and not self._behind_path(node):
                 name = self._text(node)
@@ -200,7 +200,7 @@ class _File:
                     found[name] += 1
         for capture in ("start", "token"):
             for node in self._captures.get(capture, ()):
-                if node.start_byte in in_use or self._behind_path(node):
+                if (capture == "start" and uses.innermost(node.start_byte) >= 0) or self._behind_path(node):
                     continue
                 chain = _CHAIN.match(self._source, node.start_byte)
                 parts = [] if chain is None else _parts(chain[0])
@@ -210,10 +210,6 @@ class _File:
                     found[self._from_here(parts[:MAX_CHAIN], node)] += 1
         found.update("." + self._text(node) for node in self._captures.get("member", ()))
         return found
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        return [node.start_byte for node in self._captures.get("start", ())]
 
     def _behind_path(self, node: Node) -> bool:
         return self._source[max(0, node.start_byte - 3) : node.start_byte].rstrip().endswith(b"::")

@@ -147,8 +147,12 @@ def test_odd_files_raise_nothing(text: str) -> None:
         b"x = [" + b"1, " * (MAX_SOURCE_BYTES // 3) + b"\ndef",
         b"\n".join(b" " * depth + b"if x:" for depth in range(1_400)),
         b"def f(x): return f(x)\n" * (MAX_SOURCE_BYTES // 22),
+        b"if TYPE_CHECKING:\n import a\n" * (MAX_SOURCE_BYTES // 29),
     ],
-    ids=["parentheses", "attributes", "brackets", "calls", "quotes", "open list", "indentation", "functions"],
+    ids=[
+        *("parentheses", "attributes", "brackets", "calls", "quotes", "list", "indentation", "functions"),
+        "guards",
+    ],
 )
 def test_a_hostile_file_of_the_largest_size_takes_seconds_at_most(source: bytes) -> None:
     started = time.process_time()
