@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from spark_udfs.symbols import FileSymbols, Modules
 
 TESTS = "\0tests"
-_MODULE = re.compile(r'^\s*module\s+"?([^\s"]+)"?', re.MULTILINE)
+_MODULE = re.compile(r'^[^\S\n]*module\s+"?([^\s"]+)"?', re.MULTILINE)
 
 
 class GoModules(Modules):

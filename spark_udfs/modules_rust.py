@@ -12,8 +12,10 @@ from collections.abc import Mapping, Sequence
 
 from spark_udfs.symbols import Modules
 
-_NAME = re.compile(r"^\s*\[(?:package|lib)\]([^\[]*)", re.MULTILINE)
-_KEY = re.compile(r"""^\s*name\s*=\s*["']([\w-]+)["']""", re.MULTILINE)
+_NAME = re.compile(
+    r"^[^\S\n]*\[(?:package|lib)\](.*?)(?=^[^\S\n]*\[|\Z)", re.MULTILINE | re.DOTALL
+)  # a table ends where a line starts the next one, not at the list behind `authors =`
+_KEY = re.compile(r"""^[^\S\n]*name\s*=\s*["']([\w-]+)["']""", re.MULTILINE)
 _ROOTS = ("lib", "main")
 _OWN_ROOTS = frozenset({"tests", "examples", "benches", "bin"})
 

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from spark_udfs.symbol_resolution import WEAK
+from spark_udfs.symbols import MAX_MANIFEST_BYTES
 from tests.depsort.repositories import Sorted
 
 TARGET = "export function target() {}\n"
@@ -130,6 +131,7 @@ def test_manifests_that_are_broken_or_go_in_circles_do_no_harm() -> None:
         "tsconfig.json": '{"extends": "./tsconfig.json", "compilerOptions": []}',
         "package.json": '{"name": "a", "main": ".", "exports": {".": {"x": "."}}, "imports": 3}',
         "b/package.json": "[" * 100_000,
+        "b/tsconfig.json": '"' + '\\"' * (MAX_MANIFEST_BYTES // 2 - 1),
         "b/jsconfig.json": '{"compilerOptions": {"paths": {"*": 1}, "baseUrl": 2}}',
         "b/use.ts": "import {target} from 'a'\nimport '#m'\nimport './m'\ntarget()\n",
         "b/m.ts": TARGET,

@@ -94,7 +94,7 @@ def test_type_parameters_stand_for_what_constrains_them() -> None:
 
 
 MODULE = {
-    "go.mod": "module example.com/m\n",
+    "go.mod": "// m\n" + "\n" * 150_000 + "module example.com/m\n",
     "engine.go": "package m\ntype Engine struct { pool pool }\n",
     "run.go": "package m\nfunc (e *Engine) Run() {}\n",
     "pool.go": "package m\ntype pool struct{}\nfunc (p *pool) get() *Engine { return nil }\n",

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from spark_udfs.symbols import MAX_SOURCE_BYTES, FileSymbols
+from spark_udfs.symbols import MAX_MANIFEST_BYTES, MAX_SOURCE_BYTES, FileSymbols
 from spark_udfs.symbols_rust import Rust
 from tests.depsort.repositories import Sorted
 
@@ -90,13 +90,28 @@ def test_names_are_followed_through_modules_crates_and_re_exports() -> None:
     assert ("core/src/shape/round.rs", "core/src/lib.rs") not in found
 
 
+def test_a_crate_has_the_name_that_stands_behind_lists_in_its_manifest() -> None:
+    texts = {
+        "core/Cargo.toml": '[package]\nauthors = ["a", "b"]\nname = "shapes"\n[[bin]]\nname = "other"\n',
+        "core/src/lib.rs": "pub fn area() {}\n",
+        "app/Cargo.toml": "\n" * (MAX_MANIFEST_BYTES - 1),
+        "app/src/main.rs": "use shapes::area;\nuse other::area as b;\n",
+    }
+    assert edges(texts) == {("app/src/main.rs", "core/src/lib.rs")}
+    assert Sorted(texts).resolution_of("app/src/main.rs", "other.area", "import") == "external"
+
+
 @pytest.mark.parametrize("text", ["", "\0", "use", "use ::;", "mod", "impl", "fn f(", "r#", "use {{{"])
 def test_odd_files_raise_nothing(text: str) -> None:
     assert isinstance(extract(text), FileSymbols)
 
 
 @pytest.mark.parametrize(
-    "piece", [b"(", b"a::", b"use {", b"fn f() {", b"a<", b"x!(A::b);", b"mod a { use b; "]
+    "piece",
+    [
+        *(b"(", b"a::", b"use {", b"fn f() {", b"a<", b"x!(A::b);", b"mod a { use b; "),
+        *(b"use a::b;\n", b"mod a { b::c(); }\n"),
+    ],
 )
 def test_a_hostile_file_of_the_largest_size_takes_seconds_at_most(piece: bytes) -> None:
     started = time.process_time()
