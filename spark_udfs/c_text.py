@@ -20,7 +20,7 @@ _PIECE = re.compile(
     (//(?:[^\\\n]|\\.)*+ | /\*(?:[^*]++|\*(?!/))*+(?:\*/)?)          # a comment
     | (^[ \t]*+\#[ \t]*+(?:include|import)[^\n]*+)
     | R"([^(\s"\\]{0,16})\((?:[^)]++|\)(?!\3"))*+(?:\)\3")?       # a raw string
-    | "(?:[^"\\\n]|\\.)*+" | '(?:[^'\\\n]|\\.)*+'
+    | (?<!\\)(?: "(?:[^"\\\n]|\\.)*+" | '(?:[^'\\\n]|\\.)*+' )   # from no quote inside one without an end
     """,
     re.DOTALL | re.VERBOSE | re.MULTILINE,
 )

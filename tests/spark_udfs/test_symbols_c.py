@@ -192,6 +192,7 @@ def test_odd_files_raise_nothing(text: str) -> None:
         b'R"(' * (MAX_SOURCE_BYTES // 3),
         b"x f() {\n" * (MAX_SOURCE_BYTES // 8),
         b"/* " * (MAX_SOURCE_BYTES // 3),
+        b'"' + b'\\"' * (MAX_SOURCE_BYTES // 2),
     ],
 )
 @pytest.mark.parametrize("path", ["a.c", "a.hpp"])
