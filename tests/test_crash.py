@@ -57,7 +57,7 @@ def run(home: Path, corpus: Path, *kill: str) -> int:
         "FACTORY_SPARK_DRIVER_MEMORY": "1g",
     }
     done = subprocess.run(
-        ["timeout", "-k", "5", "200", sys.executable, "-m", "tests.small_line", str(corpus), *kill],
+        ["timeout", "-k", "5", "400", sys.executable, "-m", "tests.small_line", str(corpus), *kill],
         env=environment,
         capture_output=True,
         text=True,
@@ -86,7 +86,7 @@ def contents(home: Path) -> dict[str, str]:
 
 @pytest.mark.long
 @pytest.mark.process
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1_800)
 def test_a_killed_run_publishes_nothing_half_and_the_next_finishes(tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path / "corpus", ("json",), prose=False)
     home = tmp_path / "lake"

@@ -26,7 +26,7 @@ from factory.settings import Settings
 MODULE = "tests.jobs.watched_line"
 WHERE = {"repositoryLocationName": MODULE, "repositoryName": "__repository__"}
 RAW = TableName("raw", "letters")
-WAIT_S = 240
+WAIT_S = 480
 REPOSITORIES = "{ repositoriesOrError { ... on RepositoryConnection { nodes { name } } } }"
 
 
@@ -121,7 +121,7 @@ def ui(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 @pytest.mark.long
 @pytest.mark.process
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1_800)
 def test_a_daemon_notices_input_runs_a_backfill_and_keeps_priorities(ui: Ui, folder: Path) -> None:
     # New input: a folder is a partition, and the run of it is followed by one of what is made from it.
     ui.ask(
