@@ -93,7 +93,10 @@ class PythonModules(Modules):
         first, _, rest = module.partition(".")
         own = self._own_root(directory)
         below = module.replace(".", "/")
-        for root in sorted(self._roots.get(first, ()), key=lambda root: self._rank(root, own)):
+        roots = self._roots.get(first, set())
+        if own in roots and self._exists(_join(own, below)):
+            return _join(own, below)
+        for root in sorted(roots, key=lambda root: self._rank(root, own)):
             around = root == "" or f"{own}/".startswith(f"{root}/")
             if self._exists(_join(root, below)) and (around or rest or root in self._holds_packages):
                 return _join(root, below)
@@ -110,13 +113,13 @@ class PythonModules(Modules):
         depth = root.count("/") + bool(root)
         return root != own, not around, -depth if around else depth, root not in self._holds_packages, root
 
-    def _roots_by_name(self) -> dict[str, list[str]]:
+    def _roots_by_name(self) -> dict[str, set[str]]:
         """For every top-level name the folders, no packages themselves, that hold it."""
-        roots: dict[str, list[str]] = {}
-        for place in sorted({*self._files, *self._folders}):
+        roots: dict[str, set[str]] = {}
+        for place in (*self._files, *self._folders):
             parent = _parent(place)
             if place and (parent not in self._packages or not parent):
-                roots.setdefault(_last(place), []).append(parent)
+                roots.setdefault(_last(place), set()).add(parent)
         return roots
 
 

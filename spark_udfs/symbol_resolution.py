@@ -89,8 +89,9 @@ class Repository:
         self._members: dict[str, list[int]] = {}
         self._makers: dict[str, list[int]] = {}  # name, also `Class.member`, -> the files that define it
         self._own_members: list[set[str]] = []
+        self._members_of: list[set[str]] = []  # with the members that a file announces
         for index, file in enumerate(files):
-            members = set()
+            members: set[str] = set()
             for name in file.definitions.keys() | file.declarations.keys():
                 owner, _, last = name.rpartition(".")
                 if owner:
@@ -101,6 +102,7 @@ class Repository:
                     self._makers.setdefault(name, []).append(index)
             for member in members:
                 self._members.setdefault(member, []).append(index)
+            self._members_of.append(members)
             self._own_members.append({n.rpartition(".")[2] for n in file.definitions if "." in n})
         self._expansions: dict[str, dict[str, None]] = {}  # macro -> the names it stands for
         for file in files:
@@ -371,7 +373,9 @@ class Repository:
         """The files that define `name` among those that `index` sees without an import."""
         definers = self._plain.get(name)
         peers = self._modules.peers(index) if definers else ()
-        here = [f for f in definers or () if f in peers and f != index and name not in self._files[f].private]
+        if not definers or not peers:
+            return None
+        here = [f for f in definers if f in peers and f != index and name not in self._files[f].private]
         return Found(self._with_makers(name, here)) if here else None
 
     def _member(self, index: int, name: str, at_hand: Collection[int]) -> Symbol:
@@ -385,7 +389,10 @@ class Repository:
         if not definers or len(member) < MIN_NAME:
             return Symbol("reference", name, 0, "ambiguous" if definers else "external")
         seen, peers = self._visible(index), self._modules.peers(index)
-        near = [f for f in definers if f in at_hand or f in seen or f in peers]
+        if peers:
+            near = [f for f in definers if f in at_hand or f in seen or f in peers]
+        else:  # a few files are at hand, thousands may define the member
+            near = [f for f in sorted({*at_hand, *seen}) if member in self._members_of[f]]
         if not near or len(near) > MAX_DEFINERS:
             return Symbol("reference", name, 0, "ambiguous")
         return Symbol("reference", name, 0, "internal", dict.fromkeys(self._member_makers(member, near), 1.0))
