@@ -35,24 +35,51 @@ impl Ngrams {
     pub fn scan(&mut self, words: &Words, table: &mut Table) {
         self.top = Default::default();
         self.repeated = Default::default();
-        self.positions.clear();
-        self.positions
-            .extend(words.hashes.iter().enumerate().map(|(token, &hash)| Position {
-                hash,
-                token: token as u32,
-                slot: 0,
-            }));
         for n in 2..=LONGEST.min(words.hashes.len()) {
-            self.lengthen(words, n);
             if n == 2 {
-                self.drop_new();
+                self.begin(words);
+            } else {
+                self.lengthen(words, n);
             }
             self.repeated[n] = Some(self.count(words, n, table));
             self.top[n] = Some(self.keep_repeated(words, n, table));
         }
     }
 
-    /// Makes n-grams of the (n-1)-grams.
+    /// Makes 2-grams of the tokens, most of those that occur once left out: a bit for each hash is enough to
+    /// tell, and the table is for the others.
+    fn begin(&mut self, words: &Words) {
+        let bits = (8 * words.hashes.len()).next_power_of_two().max(64);
+        let place = |hash: u64| ((hash >> 6) as usize & (bits / 64 - 1), 1 << (hash & 63));
+        let hashes = || {
+            words
+                .hashes
+                .windows(2)
+                .map(|pair| pair[0].wrapping_mul(BASE).wrapping_add(pair[1]))
+        };
+        for seen in [&mut self.once, &mut self.again] {
+            seen.clear();
+            seen.resize(bits / 64, 0u64);
+        }
+        for hash in hashes() {
+            let (word, bit) = place(hash);
+            self.again[word] |= self.once[word] & bit;
+            self.once[word] |= bit;
+        }
+        self.positions.clear();
+        for (token, hash) in hashes().enumerate() {
+            let (word, bit) = place(hash);
+            if self.again[word] & bit != 0 {
+                self.positions.push(Position {
+                    hash,
+                    token: token as u32,
+                    slot: 0,
+                });
+            }
+        }
+    }
+
+    /// Makes n-grams of the (n-1)-grams; those at the end of the text have no next token.
     fn lengthen(&mut self, words: &Words, n: usize) {
         let last = words.hashes.len() - n;
         while self
@@ -60,32 +87,12 @@ impl Ngrams {
             .last()
             .is_some_and(|position| position.token as usize > last)
         {
-            self.positions.pop(); // at the end of the text there is no next token
+            self.positions.pop();
         }
         for position in &mut self.positions {
             let added = words.hashes[position.token as usize + n - 1];
             position.hash = position.hash.wrapping_mul(BASE).wrapping_add(added);
         }
-    }
-
-    /// Forgets most of what occurs once, by a bit for each hash: the table is for the others.
-    fn drop_new(&mut self) {
-        let bits = (8 * self.positions.len()).next_power_of_two().max(64);
-        let place = |hash: u64| ((hash >> 6) as usize & (bits / 64 - 1), 1 << (hash & 63));
-        for seen in [&mut self.once, &mut self.again] {
-            seen.clear();
-            seen.resize(bits / 64, 0u64);
-        }
-        for position in &self.positions {
-            let (word, bit) = place(position.hash);
-            self.again[word] |= self.once[word] & bit;
-            self.once[word] |= bit;
-        }
-        let again = &self.again;
-        self.positions.retain(|position| {
-            let (word, bit) = place(position.hash);
-            again[word] & bit != 0
-        });
     }
 
     /// Counts the n-grams; returns the characters in repeated ones.
