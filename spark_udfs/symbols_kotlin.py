@@ -22,6 +22,7 @@ from spark_udfs.typed_chains import EXTENSION, HOLDS
 
 MAX_CHAIN = 12
 MAX_NESTING = 48  # nodes looked into for the type of an expression
+MAX_BYTES = 250_000  # the grammar's time grows with the square of the number of one-line bodies: here 6 s
 
 _QUERY = """
 (package_header (qualified_identifier) @package)
@@ -84,8 +85,8 @@ class Kotlin(Language):
         return NamespaceModules(paths, files, manifests)
 
     def extract(self, source: bytes, path: str) -> FileSymbols:
-        """The symbols of one file; empty where its syntax tree is out of bounds."""
-        captures = self._syntax.captures(source)
+        """The symbols of one file; empty where it or its syntax tree is out of bounds."""
+        captures = self._syntax.captures(source) if len(source) <= MAX_BYTES else None
         if captures is None:
             return FileSymbols()
         file = _File(source)

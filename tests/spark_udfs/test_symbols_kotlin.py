@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spark_udfs.symbols import FileSymbols
-from spark_udfs.symbols_kotlin import Kotlin
+from spark_udfs.symbols_kotlin import MAX_BYTES, Kotlin
 from tests.depsort.repositories import Sorted
 
 KOTLIN = Kotlin()
@@ -110,3 +110,9 @@ def test_a_name_leads_to_the_file_that_defines_it_in_either_language(
 def test_any_text_gives_symbols_that_survive_being_written(text: str) -> None:
     symbols = extract(f"class A : B() {{\n fun f(a: A) {{\n{text}")
     assert FileSymbols.from_json(symbols.to_json()) == symbols
+
+
+def test_a_file_too_long_for_the_grammar_gives_no_symbols() -> None:
+    line = "class A {\n val b = 1\n}\n"
+    assert extract(line * (MAX_BYTES // len(line))).definitions.keys() == {"A", "A.b"}
+    assert extract(line * (MAX_BYTES // len(line) + 1)) == FileSymbols()
