@@ -43,8 +43,8 @@ class ScopedNames:
         self._bound_later: list[tuple[int, Names]] = []
         self._hidden: set[str] = set()  # members of classes without a name that others could say
 
-    def read(self, captures: Captures) -> None:
-        """Calls the handlers of all matches, outer ones first."""
+    def read(self, captures: Captures) -> FileSymbols:
+        """What the handlers of all matches, called outer ones first, say of the file."""
         handlers: list[Callable[[Node], None]] = [getattr(self, f"on_{kind}") for kind in self.kinds]
         events = [
             (node.start_byte, -node.end_byte, order, number, node)
@@ -63,9 +63,9 @@ class ScopedNames:
                 scopes.pop()
             if order < last or start not in taken:
                 handlers[order](node)
+        return self._symbols()
 
-    def symbols(self) -> FileSymbols:
-        """Everything read so far."""
+    def _symbols(self) -> FileSymbols:
         references: Counter[str] = Counter()
         for name, count in self.references.items():
             if (placed := self._placed(name)) is not None:

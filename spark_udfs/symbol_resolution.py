@@ -33,7 +33,7 @@ import pyarrow as pa
 from factory.lake.schemas import SYMBOLS
 from spark_udfs.collector import paused
 from spark_udfs.symbols import MANIFEST, FileSymbols, Import, Language, languages
-from spark_udfs.typed_chains import TypedChains
+from spark_udfs.typed_chains import TypedChains, n_shared
 
 MAX_DEFINERS = 5  # a name defined in more files says nothing about which is meant
 MIN_NAME = 3  # characters
@@ -448,11 +448,7 @@ class Repository:
         return Symbol("reference", name, 0, "internal", factors)
 
     def _folders_shared(self, one: int, other: int) -> int:
-        left, right = self._paths[one].split("/")[:-1], self._paths[other].split("/")[:-1]
-        return next(
-            (n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b),
-            min(len(left), len(right)),
-        )
+        return n_shared(self._paths[one].split("/")[:-1], self._paths[other].split("/")[:-1])
 
     def _nearness(self, one: int, other: int) -> float:
         left, right = self._paths[one].split("/"), self._paths[other].split("/")

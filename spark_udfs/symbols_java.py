@@ -99,11 +99,7 @@ class Java(Language):
     def extract(self, source: bytes, path: str) -> FileSymbols:
         """The symbols of one file; empty where its syntax tree is out of bounds."""
         captures = self._syntax.captures(source)
-        if captures is None:
-            return FileSymbols()
-        file = _File(source)
-        file.read(captures)
-        return file.symbols()
+        return FileSymbols() if captures is None else _File(source).read(captures)
 
     @cached_property
     def _syntax(self) -> Syntax:

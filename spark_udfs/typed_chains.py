@@ -197,7 +197,7 @@ class TypedChains:
         if entity is None or not entity.name or len(entity.files) == 1:
             return entity
         here = self._folders[index]
-        shared = [_n_shared(here, self._folders[file]) for file in entity.files]
+        shared = [n_shared(here, self._folders[file]) for file in entity.files]
         most = max(shared)
         return replace(entity, files=tuple(f for f, n in zip(entity.files, shared, strict=True) if n == most))
 
@@ -338,7 +338,7 @@ class TypedChains:
         return self._bases[key]
 
 
-def _n_shared(one: Sequence[str], other: Sequence[str]) -> int:
+def n_shared(one: Sequence[str], other: Sequence[str]) -> int:
     """How many folders two files have in common, from the top."""
     for number, (left, right) in enumerate(zip(one, other, strict=False)):
         if left != right:
