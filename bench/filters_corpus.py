@@ -29,6 +29,7 @@ from factory.settings import settings
 from spark_udfs.ingest_installation import long_description
 
 LEAST_BYTES = 300_000_000
+ORIGINALS = "copy-000.parquet"
 LEAST_CHARACTERS, MOST_CHARACTERS = 200, 1_000_000  # of a document
 RENAMED = re.compile(r"\b[a-z]{4,}\b")
 UNTOUCHED = frozenset({"that", "have", "with", "lorem", "ipsum", "javascript", "terms", "privacy", "policy"})
@@ -52,7 +53,7 @@ def corpus(console: Console) -> Path:
 
 def originals(folder: Path) -> pa.Table:
     """The documents that are no copies."""
-    return pq.read_table(folder / "copy-000.parquet")
+    return pq.read_table(folder / ORIGINALS)
 
 
 def _make(folder: Path) -> None:

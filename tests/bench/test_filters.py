@@ -18,6 +18,7 @@ from bench.filters_causes import CASE, FILTERS, LINES, NONE, ONCE, REASONS, SENT
 from bench.harness import Report, WrongAnswer
 from factory.filters.sets import RULE_SETS, rules
 from factory.filters.text import Text
+from factory.settings import Settings
 
 THEIRS = Theirs(
     words=re.compile(r"\w+|[^\w\s]").findall,  # as spaCy does in the main: punctuation marks are words
@@ -140,7 +141,7 @@ def test_docstrings_are_the_prose_of_a_module() -> None:
 def test_disagreements_are_counted_by_cause_and_listed_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filters, "settings", lambda: filters.Settings(cache=tmp_path))
+    monkeypatch.setattr(filters, "settings", lambda: Settings(cache=tmp_path))
     (tmp_path / "bench").mkdir()
     rejected = {"filter": "c4", "ours": ["c4_sentences"], "datatrove": None, "cause": [SENTENCES]}
     kept = {"filter": "fineweb", "ours": [], "datatrove": "newline_to_word_ratio", "cause": None}
@@ -157,7 +158,9 @@ def test_disagreements_are_counted_by_cause_and_listed_one_by_one(
     listed = (tmp_path / "bench" / "filters-disagreements.jsonl").read_text().splitlines()
     assert [json.loads(line)["doc_id"] for line in listed] == ["a", "b"]
     console = Console(record=True, width=200, file=StringIO())
-    console.print(report.tables[0])
-    assert SENTENCES in console.export_text()
+    console.print(*report.tables)
+    printed = console.export_text()
+    assert re.search(r"c4 +c4_sentences +ours +1 +sentences\n", printed)
+    assert SENTENCES.partition(": ")[2] in printed
     with pytest.raises(WrongAnswer, match="gives our failing rules without a switch"):
         filters.add_disagreements(Report([], ""), found | {"wrong": [["a", "c4", "ours"]]})
