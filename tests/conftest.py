@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Where and how often the crash test kills a run; where the test of the UI puts its pictures."""
-    parser.addoption("--kill-points", type=int, default=4, help="instants at which a run is killed")
+    parser.addoption("--kill-points", type=int, default=2, help="instants at which a run is killed")
     parser.addoption("--kill-seed", type=int, default=20, help="seed of those instants")
     parser.addoption("--pictures", type=Path, help="folder for pictures of the UI")
 
