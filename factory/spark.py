@@ -35,7 +35,7 @@ POSTGRES_DRIVER = "org.postgresql:postgresql:42.7.7"
 EMBEDDED_JARS = [ICEBERG_RUNTIME, SQLITE_DRIVER]
 ALL_JARS = [*EMBEDDED_JARS, POSTGRES_DRIVER, ICEBERG_AWS]
 
-ROWS_PER_ARROW_BATCH = 500  # the default of 10,000 is too much for documents of a megabyte
+ROWS_PER_ARROW_BATCH = 500  # the defaults (10,000; of Parquet 4,096) are too much for documents of a megabyte
 
 _MASTER = re.compile(r"spark://(.+)")
 _CONNECT_S = 5
@@ -82,6 +82,7 @@ def spark_conf(settings: Settings) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(settings.spark_shuffle_partitions),
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_PER_ARROW_BATCH),
+        "spark.sql.parquet.columnarReaderBatchSize": str(ROWS_PER_ARROW_BATCH),
         "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
         "spark.python.worker.reuse": "true",

@@ -40,6 +40,7 @@ pub struct Lines {
 impl Lines {
     /// Counts everything but `echoes`.
     pub fn scan(&mut self, text: &str, table: &mut Table) {
+        let ascii = text.is_ascii();
         let (mut spans, mut paragraphs) = (
             std::mem::take(&mut self.spans),
             std::mem::take(&mut self.paragraph_spans),
@@ -47,12 +48,12 @@ impl Lines {
         spans.clear();
         paragraphs.clear();
         *self = Lines::default();
-        self.split(text, &mut spans, &mut paragraphs);
+        self.split(text, ascii, &mut spans, &mut paragraphs);
         self.written = spans.len() as u64;
         self.paragraphs = paragraphs.len() as u64;
-        (self.duplicates, self.duplicate_characters) = duplicates(text, &spans, table);
+        (self.duplicates, self.duplicate_characters) = duplicates(text, ascii, &spans, table);
         (self.duplicate_paragraphs, self.duplicate_paragraph_characters) =
-            duplicates(text, &paragraphs, table);
+            duplicates(text, ascii, &paragraphs, table);
         (self.spans, self.paragraph_spans) = (spans, paragraphs);
     }
 
@@ -61,11 +62,17 @@ impl Lines {
         self.echoes = echoes(text, &self.spans, table);
     }
 
-    fn split(&mut self, text: &str, spans: &mut Vec<(usize, usize)>, paragraphs: &mut Vec<(usize, usize)>) {
+    fn split(
+        &mut self,
+        text: &str,
+        ascii: bool,
+        spans: &mut Vec<(usize, usize)>,
+        paragraphs: &mut Vec<(usize, usize)>,
+    ) {
         let mut in_paragraph = false;
         for (start, end) in each(text) {
             let line = &text[start..end];
-            let length = line.chars().count() as u64;
+            let length = characters(line, ascii);
             self.lines += 1;
             self.characters += length;
             self.longest = self.longest.max(length);
@@ -88,6 +95,15 @@ impl Lines {
     }
 }
 
+/// The characters of a part of a text that is `ascii`, or is not.
+fn characters(part: &str, ascii: bool) -> u64 {
+    if ascii {
+        part.len() as u64
+    } else {
+        part.chars().count() as u64
+    }
+}
+
 /// Where every line begins and ends, the newline left out.
 pub fn each(text: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
     let mut next = 0;
@@ -101,7 +117,7 @@ pub fn each(text: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
 }
 
 /// The number and the characters of the spans of which an equal stands before.
-fn duplicates(text: &str, spans: &[(usize, usize)], table: &mut Table) -> (u64, u64) {
+fn duplicates(text: &str, ascii: bool, spans: &[(usize, usize)], table: &mut Table) -> (u64, u64) {
     table.reset(spans.len());
     let (mut number, mut characters) = (0, 0);
     for &(start, end) in spans {
@@ -109,7 +125,7 @@ fn duplicates(text: &str, spans: &[(usize, usize)], table: &mut Table) -> (u64, 
         let slot = table.add(xxh3_64(span.as_bytes()));
         if table.slot(slot).count > 1 {
             number += 1;
-            characters += span.chars().count() as u64;
+            characters += self::characters(span, ascii);
         }
     }
     (number, characters)
