@@ -40,7 +40,10 @@ def best_fit_decreasing(lengths: pa.Int64Array, sequence_length: int) -> pa.UInt
     """
 
 def fewest_sequences(lengths: pa.Int64Array, sequence_length: int) -> pa.UInt32Array:
-    """The same as `best_fit_decreasing`, but for exchanges of pieces that save sequences, in any numbering."""
+    """The sequence of each piece, as few sequences as can be found, never more than `best_fit_decreasing`'s.
+
+    Where best-fit decreasing leaves gaps, sequences are filled to their last token one after another.
+    """
 
 def plan_sequences(
     lengths: pa.Int64Array,
