@@ -97,6 +97,7 @@ def thin(schema: TableSchema) -> TableSchema:
     """`schema` of documents with the column `text_at`."""
     return replace(schema, columns=schema.columns.append(TEXT_AT))
 
+
 REJECTED = TableSchema(
     columns(
         _required("doc_id", pa.string()),
