@@ -151,7 +151,7 @@ def test_a_store_that_refuses_or_is_away_is_one_sentence_and_an_exit_code(
 
 
 def factory(*arguments: str) -> Result:
-    return CliRunner(env={"COLUMNS": "200"}).invoke(main.app, list(arguments))
+    return CliRunner().invoke(main.app, list(arguments))
 
 
 def test_bootstrap_makes_the_bucket_once_and_doctor_finds_everything(
@@ -160,6 +160,7 @@ def test_bootstrap_makes_the_bucket_once_and_doctor_finds_everything(
     settings = on_store(object_store, tmp_path, unique)
     monkeypatch.setattr(main, "_settings", lambda: settings)
     monkeypatch.setenv("DAGSTER_HOME", "")
+    monkeypatch.setattr(main.console, "width", 200)  # it took its own when a test first imported it
     doctor = factory("doctor")
     assert doctor.exit_code == MachineError.exit_code
     assert f"has no bucket {unique}" in doctor.stdout
