@@ -176,7 +176,7 @@ def add_costs(
         report.rows.append(Row(f"filters.datatrove.{name.replace(' ', '_')}", round(theirs, 4), "MB/CPU s"))
         for what, ours in speeds.items():
             times = f"filters.times_datatrove.{name.replace(' ', '_')}{what}"
-            aimed = name == "as shipped" and not what
+            aimed = name == "as shipped" and what == ".with_deciding"  # datatrove's time includes deciding
             ratio = round(ours / theirs, 1)
             report.rows.append(
                 at_least(times, ratio, "times", TIMES_DATATROVE) if aimed else Row(times, ratio, "times")
