@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sysconfig
 from pathlib import Path
@@ -24,6 +23,7 @@ from factory.orchestration.datasets_file import DatasetsFile
 from factory.orchestration.line import definitions
 from factory.orchestration.refine import tokenizer
 from factory.settings import Settings
+from tests.ports import free_ports
 
 ROOT = Path(__file__).parents[1]
 WALK, README = ROOT / "docs" / "your-data.md", ROOT / "README.md"
@@ -131,9 +131,8 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+    (port,) = free_ports(1)
+    return port
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,8 @@ from urllib.request import urlopen
 
 import yaml
 
-from tests.engines.processes import QUOTED, Postgres, Process, free_ports
+from tests.engines.processes import QUOTED, Postgres, Process
+from tests.ports import free_ports
 
 _BIN = Path(sys.executable).parent
 _HOSTS = re.compile(r"(?<=[/@=])(postgres|object-store|spark-master|code-server)(?=:\d|$)")

@@ -26,6 +26,8 @@ import psycopg2
 import pyspark
 from pyarrow.fs import S3FileSystem
 
+from tests.ports import free_ports
+
 PASSWORD = "p/w%d"  # has to be quoted in a URI, as real ones have
 QUOTED = "p%2Fw%25d"
 
@@ -59,11 +61,12 @@ class Process:
     def wait_for(self, ready: Callable[[], bool], wait_s: float = 60) -> None:
         """Return once `ready`; raises with the end of the log where the process ends or time runs out."""
         deadline = time.monotonic() + wait_s
-        while not ready():
-            if self.popen.poll() is not None or time.monotonic() > deadline:
-                self.stop(signal.SIGKILL)
-                raise RuntimeError(f"{self.popen.args} is not ready:\n{self.log.read_text()[-2000:]}")
+        while self.popen.poll() is None and time.monotonic() < deadline:
+            if ready() and self.popen.poll() is None:  # not another server in the place of one that ended
+                return
             time.sleep(0.1)
+        self.stop(signal.SIGKILL)
+        raise RuntimeError(f"{self.popen.args} is not ready:\n{self.log.read_text()[-2000:]}")
 
     def stop(self, how: signal.Signals = signal.SIGTERM, wait_s: float = 15) -> None:
         """End the process and its children."""
@@ -74,15 +77,6 @@ class Process:
         except subprocess.TimeoutExpired:
             os.killpg(self.popen.pid, signal.SIGKILL)
             self.popen.wait()
-
-
-def free_ports(n: int) -> list[int]:
-    """Ports nothing listens on now, all different."""
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(n)]
-        for it in sockets:
-            it.bind(("127.0.0.1", 0))
-        return [int(it.getsockname()[1]) for it in sockets]
 
 
 def listens(port: int) -> bool:
@@ -274,14 +268,14 @@ class SparkCluster:
         except URLError:
             return {}
 
-    def applications(self) -> list[dict[str, Any]]:
-        """What ran on it and has ended, the newest first."""
-        return [dict(it) for it in self.state()["completedapps"]]
+    def newest(self) -> str:
+        """The id of the application that came last; ids sort by time."""
+        state = self.state()
+        return max(str(it["id"]) for it in [*state["activeapps"], *state["completedapps"]])
 
-    def executors(self, application: dict[str, Any]) -> int:
-        """How many workers gave an executor to an application: each keeps its folder."""
-        folders = (self._folder / "work" / str(application["id"])).iterdir()
-        return sum(1 for it in folders if it.name.isdigit())
+    def executors(self, application: str) -> int:
+        """How many executors the workers gave to an application: each keeps its folder."""
+        return len(list((self._folder / "work" / application).glob("[0-9]*")))
 
     def stop(self) -> None:
         """End the workers, then the master."""

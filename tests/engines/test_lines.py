@@ -26,7 +26,8 @@ from factory.orchestration.instance import open_instance
 from factory.orchestration.reap import leftovers
 from factory.settings import Settings
 from factory.spark import require_master
-from tests.engines.processes import QUOTED, ObjectStore, Postgres, SparkCluster, free_ports
+from tests.engines.processes import QUOTED, ObjectStore, Postgres, SparkCluster
+from tests.ports import free_ports
 from tests.small_line import CODE, write_corpus
 
 pytestmark = [pytest.mark.long, pytest.mark.process, pytest.mark.timeout(900)]
@@ -157,7 +158,7 @@ def test_all_engines_together_give_the_same_tables_and_batches(
     settings = Settings(home=tmp_path)
     command_lines = run(corpus, settings)
     assert (contents(settings), batches(settings)) == expected
-    assert cluster.executors(cluster.applications()[0]) == 2  # both workers took part
+    assert cluster.executors(cluster.newest()) == 2  # both workers took part
     assert leftovers(Lake(settings), AUDIT) == {}
     with open_instance(settings) as instance:
         (recorded,) = instance.get_runs()

@@ -25,7 +25,8 @@ from factory.lake.servers import create_bucket, probe_conditional_put, probe_sto
 from factory.lake.store import object_store as opened
 from factory.settings import Settings
 from tests.blender.lakes import packed_rows, write_table
-from tests.engines.processes import ObjectStore, free_ports
+from tests.engines.processes import ObjectStore
+from tests.ports import free_ports
 
 pytestmark = pytest.mark.process
 

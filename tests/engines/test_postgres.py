@@ -30,7 +30,8 @@ from factory.orchestration.instance import open_instance
 from factory.orchestration.launcher import LakeRunLauncher
 from factory.orchestration.reap import LAKE_TAG, entered, leftovers, reap
 from factory.settings import Settings, settings
-from tests.engines.processes import Postgres, free_ports
+from tests.engines.processes import Postgres
+from tests.ports import free_ports
 
 LINEAGE = Lineage(asset="dedup.t", run_id="run", code_version="1", upstream={"raw.x": 7})
 TABLE = TableName("dedup", "t")

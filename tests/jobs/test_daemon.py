@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import time
 import urllib.error
@@ -22,6 +21,7 @@ from factory.lake.names import TableName
 from factory.lake.tables import Lake
 from factory.orchestration.instance import prepare_home
 from factory.settings import Settings
+from tests.ports import free_ports
 
 MODULE = "tests.jobs.watched_line"
 WHERE = {"repositoryLocationName": MODULE, "repositoryName": "__repository__"}
@@ -85,9 +85,7 @@ def ui(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     settings = Settings(home=tmp_path / "lake")
     monkeypatch.setenv("DAGSTER_HOME", "")
     prepare_home(settings)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    (port,) = free_ports(1)
     log = tmp_path / "dagster.log"
     environment = os.environ | {
         "FACTORY_HOME": str(settings.home),

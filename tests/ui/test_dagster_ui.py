@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,8 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect, sync_playwright
+
+from tests.ports import free_ports
 
 SEED_TEXT = (
     "The town library keeps a record of every book that readers have borrowed since it opened. "
@@ -44,9 +45,7 @@ def address(tmp_path: Path) -> Iterator[str]:
     (tmp_path / "datasets.yaml").write_text(
         "datasets:\n  - {name: notes, kind: prose, format: jsonl, key: id, paths: notes.jsonl}\n"
     )
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    (port,) = free_ports(1)
     log = (tmp_path / "ui.log").open("wb")
     settings = {
         "FACTORY_HOME": str(tmp_path / "lake"),
