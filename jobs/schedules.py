@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import dagster as dg
 
+from factory.orchestration.instance import IN_TURN_TAG
 from factory.orchestration.partitions import batches
 from factory.orchestration.resources import REUSE_TAG
 from factory.orchestration.table_asset import PRIORITY_TAG
@@ -35,8 +36,13 @@ def nightly(assets: Sequence[dg.AssetsDefinition], cron: str = "0 3 * * *") -> d
             yield dg.RunRequest(
                 run_key=f"{context.scheduled_execution_time:%Y-%m-%dT%H:%M}/{number}",
                 asset_selection=list(batch.keys),
-                # What comes later reads what comes first, so it waits longer in the queue.
-                tags={**batch.tags, REUSE_TAG: "true", PRIORITY_TAG: str(len(runs) - number)},
+                # What comes later reads what comes first, so it waits in the queue until that has ended.
+                tags={
+                    **batch.tags,
+                    REUSE_TAG: "true",
+                    IN_TURN_TAG: "true",
+                    PRIORITY_TAG: str(len(runs) - number),
+                },
             )
 
     return schedule

@@ -17,6 +17,7 @@ from pathlib import Path
 import dagster as dg
 
 from factory.lake import names
+from factory.orchestration.instance import IN_TURN_TAG
 from factory.orchestration.resources import REUSE_TAG
 from factory.orchestration.table_asset import PRIORITY_TAG
 
@@ -117,12 +118,16 @@ def _files(path: bytes) -> Iterator[tuple[bytes, int, int]]:
 def _requests(
     assets: Sequence[dg.AssetsDefinition], of: Watched, asked: Mapping[str, Seen]
 ) -> Iterator[dg.RunRequest]:
-    """A run for each partition that changed, then one of all that is made from them."""
+    """A run for each partition that changed, then one of all that is made from them.
+
+    They are made in turn: partitions are of one table, and what follows reads all of them.
+    """
     if not asked:
         return
     behind = downstream(assets, dg.AssetKey(names.raw(of.dataset).identifier))
     partitioned = sorted(key for asset in assets if asset.partitions_def for key in asset.keys & behind)
     whole = sorted(behind - set(partitioned))
+    tags = {REUSE_TAG: "true", IN_TURN_TAG: "true"}
     state_of_all = "/".join(f"{name}:{it.times}:{it.state}" for name, it in sorted(asked.items()))
     if of.partitions is not None:
         for name, it in sorted(asked.items()):
@@ -130,13 +135,13 @@ def _requests(
                 run_key=f"{of.dataset}/{name}/{it.times}/{it.state}",
                 asset_selection=partitioned,
                 partition_key=name,
-                tags={REUSE_TAG: "true", PRIORITY_TAG: "1"},
+                tags={**tags, PRIORITY_TAG: "1"},
             )
     if whole:
         yield dg.RunRequest(
             run_key=hashlib.blake2b(f"{of.dataset}/{state_of_all}".encode(), digest_size=16).hexdigest(),
             asset_selection=whole,
-            tags={REUSE_TAG: "true"},
+            tags=tags,
         )
 
 

@@ -20,12 +20,16 @@ from factory.settings import Settings
 
 _HEADER = "# Written by the Model Factory ({digest}). Edit it freely: an edited file stays as it is.\n"
 _WRITTEN = re.compile(r"# Written by the Model Factory \((\w+)\)\..*\n")
-_COMMON = """telemetry:
+IN_TURN_TAG = "factory/in-turn"  # on runs of which one goes at a time, the highest priority first
+_COMMON = f"""telemetry:
   enabled: false
 nux:  # the invitation to Dagster's newsletter over a new lake's first page
   enabled: false
 run_queue:
   max_concurrent_runs: 1  # raise it on servers, where runs may write different tables at once
+  tag_concurrency_limits:  # of the sensor and the schedule: a later run reads what an earlier one made
+    - key: {IN_TURN_TAG}
+      limit: 1
 run_launcher:
   module: factory.orchestration.launcher
   class: LakeRunLauncher

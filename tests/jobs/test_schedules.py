@@ -7,6 +7,7 @@ from pathlib import Path
 
 import dagster as dg
 
+from factory.orchestration.instance import IN_TURN_TAG
 from factory.orchestration.partitions import RANGE_FIRST, RANGE_LAST
 from factory.orchestration.resources import REUSE_TAG
 from jobs.schedules import nightly
@@ -31,7 +32,7 @@ def test_a_night_asks_for_what_changed_partitions_first(tmp_path: Path) -> None:
     assert partitioned.asset_selection == [dg.AssetKey(["raw", "web"])]
     assert (partitioned.tags[RANGE_FIRST], partitioned.tags[RANGE_LAST]) == ("2026-01-01", "2026-01-03")
     assert whole.asset_selection == [dg.AssetKey(["dedup", "web"])]
-    assert {of.tags[REUSE_TAG] for of in (partitioned, whole)} == {"true"}
+    assert {of.tags[tag] for of in (partitioned, whole) for tag in (REUSE_TAG, IN_TURN_TAG)} == {"true"}
     assert int(partitioned.tags["dagster/priority"]) > int(whole.tags["dagster/priority"])
     assert partitioned.run_key == "2026-01-05T03:00/0"
 

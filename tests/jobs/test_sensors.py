@@ -8,8 +8,11 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster._utils.tags import TagConcurrencyLimitsCounter  # what the queue asks
 
+from factory.orchestration.instance import IN_TURN_TAG, open_instance
 from factory.orchestration.resources import REUSE_TAG
+from factory.settings import Settings
 from jobs.sensors import Watched, downstream, new_input, state
 from tests.jobs.chain import repository, table
 
@@ -113,6 +116,31 @@ def test_a_new_folder_is_a_new_partition_and_the_others_are_left_alone(
     tick()
     assert [request.partition_key for request in tick()] == ["fr", None]
     assert instance.get_dynamic_partitions("folders") == ["de", "en", "fr"]
+
+
+def test_what_is_made_from_partitions_waits_for_their_runs_on_a_queue_of_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", "")
+    for name in ("de", "en"):
+        (tmp_path / "web" / name).mkdir(parents=True)
+    with open_instance(Settings(home=tmp_path / "lake")) as instance:
+        watched = Watched("web", (tmp_path / "web",), FOLDERS)
+        tick = ticks(
+            instance,
+            watched,
+            table("raw.web", partitions_def=FOLDERS),
+            table("dedup.web", ["raw.web"]),
+        )
+        tick()
+        first, *rest = [dg.DagsterRun(job_name="line", tags=of.tags) for of in tick()]
+        queue = instance.get_concurrency_config().run_queue_config
+        assert queue is not None
+        assert queue.tag_concurrency_limits == [{"key": IN_TURN_TAG, "limit": 1}]
+        begun = TagConcurrencyLimitsCounter(queue.tag_concurrency_limits, [first])
+        assert [begun.is_blocked(of) for of in rest] == [True, True]
+        asked_by_hand = dg.DagsterRun(job_name="line")
+        assert not begun.is_blocked(asked_by_hand)
 
 
 def test_the_state_sees_names_sizes_and_times_and_no_link(tmp_path: Path) -> None:
