@@ -16,13 +16,13 @@ def clean(settings: Settings) -> dict[str, list[str]]:
     """Drop leftovers and give the dropped branches by table; raises LakeLocked while a run writes."""
     lake = Lake(settings)
     with writing(settings, "factory clean"):
-        audits = leftovers(lake, AUDIT)
+        audits, failed = leftovers(lake, AUDIT), leftovers(lake, FAILED)
         gone = set(dead(settings, sorted({branch for found in audits.values() for branch in found})))
         dropped: dict[str, list[str]] = {}
-        for name in lake.names():
+        for name in sorted({*audits, *failed}):
             of_dead = [branch for branch in audits.get(name, []) if branch in gone]
-            for prefix in (*of_dead, FAILED):
-                dropped.setdefault(str(name), []).extend(drop_branches(lake, name, prefix))
+            for branch in (*of_dead, *failed.get(name, [])):
+                dropped.setdefault(str(name), []).extend(drop_branches(lake, name, branch))
         # On servers a run of this machine may be using its scratch.
         scratch = (settings.home / "spark").glob("*") if settings.embedded else []
         for folder in scratch:

@@ -105,17 +105,19 @@ def register(
     """Make `table` hold the rows of exactly `files`, in one commit.
 
     A table whose columns are no longer those of the files is made anew: nothing of the lake is read from it,
-    and its files stay.
+    and its files stay. Interrupted in between, the lake has no such table until the next call.
     """
     lake.catalog.create_namespace_if_not_exists(table.namespace)
     wanted = _plain(_table_of(columns).schema())
     if lake.exists(table) and _plain(lake.table(table).schema()) != wanted:
         forget(lake, table)
-    if not lake.exists(table):
-        lake.catalog.create_table(table.identifier, columns, properties=_PROPERTIES)
-    made = lake.table(table)
-    with made.transaction() as change:
-        if made.current_snapshot() is not None:
+    created = not lake.exists(table)
+    with (
+        lake.catalog.create_table_transaction(table.identifier, columns, properties=_PROPERTIES)
+        if created
+        else lake.table(table).transaction()
+    ) as change:
+        if not created:
             change.delete(AlwaysTrue())
         change.add_files(
             list(files), snapshot_properties=lineage.to_properties(), check_duplicate_files=False

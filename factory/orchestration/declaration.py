@@ -61,6 +61,29 @@ class Tables:
             facts=facts,
         )
 
+    def rewritten(self) -> Tables:
+        """The same with its texts in the rows: a partition is replaced alone, registered files are not."""
+        if self.registered is None:
+            return self
+        facts = dict(self.facts)
+        n_files = facts.pop("registered files")
+        why = {"rewritten files": n_files, "why rewritten": "files of a partitioned table are not registered"}
+        return replace(self, registered=None, facts=together([why, facts]))
+
+
+def together(facts: Sequence[Mapping[str, str | int]]) -> dict[str, str | int]:
+    """The facts of several tables as one's: numbers added up, sentences after each other, each once."""
+    found: dict[str, str | int] = {}
+    for name in dict.fromkeys(name for of in facts for name in of):
+        values = [of[name] for of in facts if name in of]
+        said = list(dict.fromkeys(str(value) for value in values if isinstance(value, str)))
+        if said:
+            more = f"; and {len(said) - _MOST_SHOWN} more" if len(said) > _MOST_SHOWN else ""
+            found[name] = "; ".join(said[:_MOST_SHOWN]) + more
+        else:
+            found[name] = sum(value for value in values if isinstance(value, int))
+    return found
+
 
 @dataclass(frozen=True)
 class Output:

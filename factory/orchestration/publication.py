@@ -36,7 +36,7 @@ from factory.lake_spark import audit as spark_audit
 from factory.lake_spark.read import read_at
 from factory.orchestration.branch import Branch
 from factory.orchestration.checks import Check, unique
-from factory.orchestration.declaration import Declaration, Derived, Made, Output, Parts, Tables
+from factory.orchestration.declaration import Declaration, Derived, Made, Output, Parts, Tables, together
 from factory.orchestration.progress import tell
 from factory.orchestration.resources import LakeRun
 from factory.orchestration.reuse import outdated
@@ -92,6 +92,8 @@ def _call(function: Callable[[str | None], Made], parts: Parts, declared: Declar
     try:
         for key in parts.keys:
             made[key] = Tables.of(function(key))
+            if key is not None:
+                made[key] = made[key].rewritten()
     except BaseException:
         release()
         raise
@@ -119,6 +121,7 @@ def _call(function: Callable[[str | None], Made], parts: Parts, declared: Declar
         {suffix: beside(suffix) for suffix in suffixes},
         {name: value for of in made.values() for name, value in of.properties.items()},
         release,
+        facts=together([of.facts for of in made.values()]),
     )
 
 
@@ -234,15 +237,16 @@ def _publish(
             sealed = _of_partitions(run, branch, lineage)
         seal(run.lake, branch.audit, sealed, tables.properties)
     tell(str(declared.table), "sealed")
-    files = registered(declared.table.name)
-    if tables.registered:
-        register(run.lake, files, tables.registered.files, tables.registered.columns, lineage)
     published = []
     for branch in branches:
         published.append(publish(run.lake, branch.audit, tables.properties))
         if branch.audit.table != declared.table:
             tell(str(declared.table), "publishing")
-    if declared.table == raw(declared.table.name) and not tables.registered:
+    # Texts are read from their files, not through the registered table: that one follows what is published.
+    files = registered(declared.table.name)
+    if tables.registered:
+        register(run.lake, files, tables.registered.files, tables.registered.columns, lineage)
+    elif declared.table == raw(declared.table.name):
         forget(run.lake, files)
     return published
 

@@ -1,7 +1,8 @@
 """Clear away what a killed run left: its record, its slots and its audit branches.
 
 A run says on itself when it enters the lake and when it leaves it, and holds a lock in between
-(`factory.lake.presence`). One that says it is in the lake and holds no lock was killed.
+(`factory.lake.presence`). One that says it is in the lake and holds no lock was killed. On an embedded lake,
+whose runs are all of one machine, so was one outside it whose process is gone.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import dagster as dg
+import psutil
 
+from factory.errors import TableNotFound
 from factory.lake.lock import writing
 from factory.lake.names import TableName
 from factory.lake.presence import dead, present
@@ -59,7 +62,8 @@ def reap(instance: dg.DagsterInstance, lake: Lake, run_id: str) -> list[str]:
     runs = [
         run
         for run in instance.get_runs(filters=dg.RunsFilter(statuses=_ALIVE))
-        if run.run_id != run_id and (settings.embedded or run.tags.get(LAKE_TAG) == _IN)
+        if run.run_id != run_id
+        and (run.tags.get(LAKE_TAG) == _IN or (settings.embedded and _process_gone(instance, run)))
     ]
     tokens = {branch_name(run.run_id) for run in runs}.union(*branches.values())
     gone = set(dead(settings, sorted(tokens)))
@@ -83,10 +87,39 @@ def _say(instance: dg.DagsterInstance, run_id: str, where: str) -> None:
         instance.add_run_tags(run_id, {LAKE_TAG: where})
 
 
+def _process_gone(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
+    """Whether no process lives that said it works on `run`; False while none has said so yet.
+
+    A run without a process is one that is being started, and Dagster's monitor waits for it no longer than
+    its `start_timeout_seconds`.
+    """
+    said = [
+        (int(str(pid.value)), record.event_log_entry.timestamp)
+        for record in instance.get_records_for_run(
+            run.run_id, of_type=dg.DagsterEventType.ENGINE_EVENT
+        ).records
+        if (event := record.event_log_entry.dagster_event) is not None
+        and (pid := event.engine_event_data.metadata.get("pid")) is not None
+    ]
+    return bool(said) and not any(_lives(pid, since) for pid, since in said)
+
+
+def _lives(pid: int, since: float) -> bool:
+    """Whether the process that had the number `pid` at the time `since` lives."""
+    try:
+        return psutil.Process(pid).create_time() <= since
+    except psutil.NoSuchProcess:
+        return False
+
+
 def leftovers(lake: Lake, prefix: str) -> dict[TableName, list[str]]:
     """The branches whose name starts with `prefix`, by table."""
-    found = {
-        name: sorted(branch for branch in lake.table(name).metadata.refs if branch.startswith(prefix))
-        for name in lake.names()
-    }
-    return {name: branches for name, branches in found.items() if branches}
+    found: dict[TableName, list[str]] = {}
+    for name in lake.names():
+        try:
+            branches = sorted(it for it in lake.table(name).metadata.refs if it.startswith(prefix))
+        except TableNotFound:  # another run has just dropped it, as it may its table of registered files
+            continue
+        if branches:
+            found[name] = branches
+    return found

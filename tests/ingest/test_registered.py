@@ -25,6 +25,8 @@ from factory.lake.names import deduplicated, raw, registered
 from factory.lake.schemas import DEDUPLICATED, RAW, REJECTED
 from factory.lake.tables import Lake
 from factory.lake_spark.read import read_at
+from factory.orchestration import progress
+from factory.orchestration.partitions import RANGE_FIRST, RANGE_LAST
 from factory.orchestration.publication import Tables
 from factory.orchestration.resources import resources
 from factory.orchestration.table_asset import table_asset
@@ -80,11 +82,15 @@ def dataset(name: str, read: Callable[[Any], Ingested | Tables]) -> dg.AssetsDef
 
 
 def run(
-    settings: Settings, *assets: dg.AssetsDefinition, selection: list[dg.AssetsDefinition] | None = None
+    settings: Settings,
+    *assets: dg.AssetsDefinition,
+    selection: list[dg.AssetsDefinition] | None = None,
+    tags: dict[str, str] | None = None,
 ) -> dg.ExecuteInProcessResult:
     return dg.materialize(
         list(assets),
         selection=selection,
+        tags=tags,
         resources=resources(settings),
         raise_on_error=False,
         run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
@@ -211,6 +217,57 @@ def test_nobodys_files_are_deleted_whatever_happens_to_the_tables(
     assert not Lake(lake_settings).exists(registered(unique))
     assert Lake(lake_settings).read(raw(unique), ["text"]).to_pylist() == [{"text": "one"}]
     assert {name.replace("#b", ""): of for name, of in state(hub).items()} == again
+
+
+def test_a_run_that_ends_before_its_raw_table_is_published_leaves_the_registered_one_too(
+    spark: SparkSession, lake_settings: Settings, unique: str, hub: Path
+) -> None:
+    lake, read = Lake(lake_settings), lambda ingests: ingests.parquet(hub / "data", FIELDS)
+    assert materialize(lake_settings, unique, read).success
+    before = (lake.published(raw(unique)).snapshot_id, lake.table(registered(unique)).current_snapshot())
+
+    def crash(event: progress.Progress) -> None:
+        if (event.asset, event.phase) == (str(raw(unique)), "publishing"):
+            raise RuntimeError("between the rejected records and the documents")
+
+    (hub / "data" / "test-00000-of-00001.parquet").unlink()
+    with progress.listening(crash):
+        assert not materialize(lake_settings, unique, read).success
+    now = (lake.published(raw(unique)).snapshot_id, lake.table(registered(unique)).current_snapshot())
+    assert now == before
+
+
+def test_a_partition_of_files_that_could_be_registered_is_rewritten_and_says_so(
+    lake_settings: Settings, unique: str, hub: Path
+) -> None:
+    parts = dg.StaticPartitionsDefinition(["test", "train"])
+
+    @table_asset(
+        namespace="raw",
+        name=unique,
+        group_name="test",
+        schema=RAW,
+        beside={"rejected": REJECTED},
+        partitions_def=parts,
+    )
+    def documents(context, ingests, partition: str) -> Ingested:  # type: ignore[no-untyped-def]
+        return ingests.parquet(sorted((hub / "data").glob(f"{partition}-*")), FIELDS, source=partition)  # type: ignore[no-any-return]
+
+    span = {RANGE_FIRST: "test", RANGE_LAST: "train"}
+    result = run(lake_settings, documents, tags=span)
+    assert result.success
+    lake = Lake(lake_settings)
+    rows = lake.read(raw(unique), ["key", "text", "partition"]).to_pylist()
+    assert {row["text"] for row in rows if row["key"] == "id9"} == {f"Text 9, é. {hashes(9)}"}
+    assert {row["partition"] for row in rows} == {"test", "train"}
+    assert not lake.exists(registered(unique))
+    made = [
+        event.step_materialization_data.materialization for event in result.get_asset_materialization_events()
+    ]
+    said = next(it.metadata for it in made if it.asset_key.path[-1] == unique)
+    assert said["rewritten files"].value == 3
+    assert said["why rewritten"].value == "files of a partitioned table are not registered"
+    assert "registered files" not in said
 
 
 def test_a_registered_file_that_is_not_what_it_was_is_told_in_one_sentence(
