@@ -1,4 +1,4 @@
-"""The native kernels: Arrow in, Arrow out; no I/O and no settings (sources: `native/src`)."""
+"""The native kernels: Arrow or bytes in and out; no I/O and no settings (sources: `native/src`)."""
 
 import pyarrow as pa
 
@@ -172,4 +172,27 @@ def independent_set(batch: pa.RecordBatch) -> pa.RecordBatch:
     `batch` has (doc_id string, other string, similarity float64): documents without `other`, the best
     first, and edges between them. A document is kept unless it is joined to a better kept one;
     `duplicate_of` is the most similar kept neighbour of a removed one, of equally similar ones the best.
+    """
+
+# -- the text of C and C++ (native/src/c_text.rs, c_text/)
+
+def c_without_comments(source: bytes) -> bytes:
+    """The text with comments as single spaces and strings as `""`, but for the lines of includes."""
+
+def c_words(text: bytes) -> dict[bytes, int]:
+    """Every name of a text without comments with how often it stands there, in the order of the text.
+
+    Behind `.` and `->` it is `.name`, behind `::` it counts as both. Numbers and their suffixes are no names.
+    """
+
+def c_bound(text: bytes) -> list[bytes]:
+    """The names that a text seems to declare as parameters, members and local variables, each once."""
+
+def c_outline(text: bytes) -> bytes:
+    """A text without comments, directives, library marks and the function bodies that end at the margin."""
+
+def c_functions(text: bytes) -> tuple[bytes, dict[bytes, int], dict[bytes, int], list[bytes]]:
+    """What `c_outline` gives without the functions' heads and the prototypes, and the functions' names.
+
+    These are: those made here, those announced, both with how often, and which of those made are `static`.
     """

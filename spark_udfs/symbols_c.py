@@ -19,6 +19,7 @@ from functools import cached_property
 import tree_sitter_c
 from tree_sitter import Node
 
+from factory import _native
 from spark_udfs import c_text
 from spark_udfs.modules_c import CModules
 from spark_udfs.symbols import FileSymbols, Import, Language, Modules
@@ -50,13 +51,7 @@ HEADERS = (".h", ".hh", ".hpp", ".hxx", ".h++", ".inl", ".ipp", ".tpp", ".tcc", 
 _CPP_HEADER = re.compile(
     rb"^[ \t]*(?:class|namespace|template|using|public:|private:|protected:)\b|\bstd::", re.M
 )
-_BOUND = re.compile(
-    rb"(?:\b[A-Za-z_]\w*[ \t]+\**|\b[A-Za-z_]\w*\*+[ \t]+)([A-Za-z_]\w*)[ \t]*(?:[=;,\[)])(?!=)"
-)
 _TAG = re.compile(rb"\b(?:struct|union|enum)\s++([A-Za-z_]\w*+)")
-_NO_TYPE = re.compile(
-    rb"^(?:return|goto|case|else|sizeof|struct|union|enum|class|namespace|using|typename|typedef|new|delete|throw)\b"
-)
 
 
 class C(Language):
@@ -74,7 +69,7 @@ class C(Language):
 
     def extract(self, source: bytes, path: str) -> FileSymbols:
         """The symbols of one file, those of declarations only where its outline's tree is in bounds."""
-        text = c_text.without_comments(source)
+        text = _native.c_without_comments(source)
         if path.endswith(".h") and _CPP_HEADER.search(text):
             return self._cpp.read(text, path)
         return self.read(text, path)
@@ -82,13 +77,13 @@ class C(Language):
     def read(self, text: bytes, path: str) -> FileSymbols:
         """The symbols of a text without comments."""
         text, macros, expansions = c_text.macros(text)
-        outline, made, announced, static = c_text.functions(text)
+        outline, made, announced, static = _native.c_functions(text)
         found = _Declared(outline, path)
         found.read(self._syntax.captures(outline[:MAX_OUTLINE]) or {})
         found.definitions.update(made)
         found.declarations.update(announced)
         if found.own:
-            found.private |= static | macros.keys()
+            found.private.update(static, macros)
         for name in found.private:
             del found.declarations[name]
         found.definitions.update(macros)
@@ -181,21 +176,18 @@ def symbols_of(
 
     `members` are names that say nothing behind `.` and `::`.
     """
-    words = c_text.words(text)
-    words.subtract(declarations)
+    uses = {word: n - declarations.get(word, 0) for word, n in _native.c_words(text).items()}
     named = set(_TAG.findall(text)) - definitions.keys() - declarations.keys()
     declarations.update(dict.fromkeys(named, 1))
-    bound = _bound(text) - definitions.keys()
-    for name in [w for w, n in words.items() if n < 1 or w in keywords or w in bound]:
-        del words[name]
-    for name in members:
-        words.pop(b"." + name, None)
+    no_uses = set(_native.c_bound(text)) - definitions.keys()
+    no_uses.update(keywords, (b"." + name for name in members))
+    references = {word: n for word, n in uses.items() if n > 0 and word not in no_uses}
     return FileSymbols(
         definitions=_counts(definitions),
         imports=tuple(
             Import(module, "*", None, count=n) for module, n in sorted(c_text.includes(text).items())
         ),
-        references=_counts(words),
+        references=_counts(references),
         declarations=_counts(declarations),
         private=tuple(sorted(_decoded(name) for name in private)),
         expansions={
@@ -205,12 +197,7 @@ def symbols_of(
     )
 
 
-def _bound(text: bytes) -> set[bytes]:
-    """The names a text seems to declare as parameters, members and local variables."""
-    return {m[1] for m in _BOUND.finditer(text) if not _NO_TYPE.match(m[0])}
-
-
-def _counts(names: Counter[bytes]) -> dict[str, int]:
+def _counts(names: Mapping[bytes, int]) -> dict[str, int]:
     return {_decoded(name): n for name, n in sorted(names.items())}
 
 

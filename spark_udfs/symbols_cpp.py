@@ -15,6 +15,7 @@ from functools import cached_property
 import tree_sitter_cpp
 from tree_sitter import Node
 
+from factory import _native
 from spark_udfs import c_text
 from spark_udfs.symbols import FileSymbols
 from spark_udfs.symbols_c import HEADERS, MAX_OUTLINE, C, symbols_of
@@ -72,12 +73,12 @@ class Cpp(C):
 
     def extract(self, source: bytes, path: str) -> FileSymbols:
         """The symbols of one file, those of declarations only where its outline's tree is in bounds."""
-        return self.read(c_text.without_comments(source), path)
+        return self.read(_native.c_without_comments(source), path)
 
     def read(self, text: bytes, path: str) -> FileSymbols:
         """The symbols of a text without comments."""
         text, macros, expansions = c_text.macros(text)
-        outline = c_text.outline(text)
+        outline = _native.c_outline(text)
         found = _Declared(outline, not path.endswith(HEADERS))
         found.read(self._syntax.captures(outline[:MAX_OUTLINE]) or {})
         found.definitions.update(macros)

@@ -7,6 +7,7 @@
 use pyo3::prelude::*;
 
 mod bag;
+mod c_text;
 mod candidates;
 mod crowd;
 mod fingerprint;
@@ -29,6 +30,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     packing::register(module)?;
     packing_runs::register(module)?;
     bag::register(module)?;
+    c_text::register(module)?;
     candidates::register(module)?;
     crowd::register(module)?;
     idf::register(module)?;

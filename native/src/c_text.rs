@@ -1,0 +1,76 @@
+//! The text of a C or C++ file as depsort reads it: without comments, its words, its outline.
+//!
+//! Each function is one scan from left to right whose steps never go back behind the last one that stayed, so
+//! that a megabyte of hostile text takes milliseconds. Bytes above 127 are no letters here, as for C itself.
+
+mod bytes;
+mod marks;
+mod names;
+mod outline;
+
+mod prototypes;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+/// Names with how often each was met, in the order of their first meeting.
+type Counts = Vec<(Vec<u8>, u64)>;
+
+fn dictionary<'py>(py: Python<'py>, counts: &[(Vec<u8>, u64)]) -> PyResult<Bound<'py, PyDict>> {
+    let made = PyDict::new(py);
+    for (name, count) in counts {
+        made.set_item(PyBytes::new(py, name), count)?;
+    }
+    Ok(made)
+}
+
+fn list<'py>(py: Python<'py>, names: &[&[u8]]) -> Vec<Bound<'py, PyBytes>> {
+    names.iter().map(|name| PyBytes::new(py, name)).collect()
+}
+
+#[pyfunction]
+fn c_without_comments<'py>(py: Python<'py>, source: &[u8]) -> Bound<'py, PyBytes> {
+    PyBytes::new(py, &py.detach(|| names::without_comments(source)))
+}
+
+#[pyfunction]
+fn c_words<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyDict>> {
+    dictionary(py, &py.detach(|| names::words(text)))
+}
+
+#[pyfunction]
+fn c_bound<'py>(py: Python<'py>, text: &[u8]) -> Vec<Bound<'py, PyBytes>> {
+    list(py, &py.detach(|| names::bound(text)))
+}
+
+#[pyfunction]
+fn c_outline<'py>(py: Python<'py>, text: &[u8]) -> Bound<'py, PyBytes> {
+    PyBytes::new(py, &py.detach(|| outline::outline(text)))
+}
+
+type Functions<'py> = (
+    Bound<'py, PyBytes>,
+    Bound<'py, PyDict>,
+    Bound<'py, PyDict>,
+    Vec<Bound<'py, PyBytes>>,
+);
+
+#[pyfunction]
+fn c_functions<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Functions<'py>> {
+    let found = py.detach(|| outline::functions(text));
+    let named: Vec<&[u8]> = found.private.iter().map(Vec::as_slice).collect();
+    Ok((
+        PyBytes::new(py, &found.outline),
+        dictionary(py, &found.made)?,
+        dictionary(py, &found.announced)?,
+        list(py, &named),
+    ))
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(c_without_comments, module)?)?;
+    module.add_function(wrap_pyfunction!(c_words, module)?)?;
+    module.add_function(wrap_pyfunction!(c_bound, module)?)?;
+    module.add_function(wrap_pyfunction!(c_outline, module)?)?;
+    module.add_function(wrap_pyfunction!(c_functions, module)?)
+}

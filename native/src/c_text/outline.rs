@@ -1,0 +1,136 @@
+//! What of a C or C++ text a parser of declarations has to see.
+//!
+//! Directives, attributes and the marks of libraries go, and every function body is emptied that ends at the
+//! margin its function starts from. `functions` goes on where that is enough to read C without a parser: the
+//! heads of functions and their prototypes go too, and are named instead.
+
+use rustc_hash::FxHashSet;
+
+use super::Counts;
+use super::bytes::{is_blank, is_space, is_word, run};
+use super::marks::without_marks;
+use super::prototypes::{Named, head, without_prototypes};
+
+const MAX_LINE: usize = 2_000; // bytes in which a line is looked for
+
+/// A C text without its functions, and the functions' names.
+pub struct Functions {
+    pub outline: Vec<u8>,
+    pub made: Counts,
+    pub announced: Counts,
+    pub private: Vec<Vec<u8>>,
+}
+
+/// A text without directives, marks and the bodies of functions.
+pub fn outline(text: &[u8]) -> Vec<u8> {
+    let text = without_marks(text);
+    let mut kept = Vec::with_capacity(text.len());
+    pieces(&text, |piece, has_body| {
+        kept.extend_from_slice(piece);
+        if has_body {
+            kept.extend_from_slice(b"}\n");
+        }
+    });
+    kept
+}
+
+/// What `outline` leaves of a text, without the heads of functions and their prototypes; and all their names.
+pub fn functions(text: &[u8]) -> Functions {
+    let text = without_marks(text);
+    let mut kept = Vec::with_capacity(text.len());
+    let mut made = Named::default();
+    let mut private = Named::default();
+    pieces(&text, |piece, has_body| {
+        match if has_body { head(piece) } else { None } {
+            Some(head) => {
+                kept.extend_from_slice(&piece[..head.start]);
+                made.add(head.name);
+                if head.is_static {
+                    private.add(head.name);
+                }
+            }
+            None => {
+                kept.extend_from_slice(piece);
+                if has_body {
+                    kept.extend_from_slice(b"}\n");
+                }
+            }
+        }
+    });
+    let (outline, announced) = without_prototypes(&kept);
+    Functions {
+        outline,
+        made: made.counts(),
+        announced,
+        private: private.counts().into_iter().map(|(name, _)| name).collect(),
+    }
+}
+
+/// The text cut behind the opening brace of each function body; the bodies are left out. The last piece has none.
+///
+/// A body ends at the brace on its own line, or on the next line that is indented as the function's name is.
+fn pieces(text: &[u8], mut each: impl FnMut(&[u8], bool)) {
+    let (mut done, mut searched) = (0, 0);
+    let mut name_at = 0; // the last opening parenthesis before `searched`, behind `done`
+    let mut absent: FxHashSet<&[u8]> = FxHashSet::default(); // ends of bodies that the rest of the text lacks
+    while let Some((parenthesis, opened)) = next_body(text, searched) {
+        if let Some(before) = memchr::memrchr(b'(', &text[searched..parenthesis]) {
+            name_at = searched + before;
+        }
+        let own_line = text[parenthesis..opened].contains(&b'\n');
+        searched = opened;
+        let limit = text.len().min(searched + MAX_LINE);
+        let line = &text[searched..limit];
+        let line = &line[..memchr::memchr(b'\n', line).unwrap_or(line.len())];
+        let closing = match memchr::memchr(b'}', line) {
+            Some(length) => searched + length,
+            None => {
+                // a brace on a line of its own stands at the margin itself
+                let near = if own_line { searched } else { name_at.max(done) };
+                let from = near.saturating_sub(MAX_LINE);
+                let margin = memchr::memrchr(b'\n', &text[from..near]).map_or(0, |at| from + at + 1);
+                let indentation = &text[margin..run(text, margin, is_blank)];
+                let found = if absent.contains(indentation) {
+                    None
+                } else {
+                    closing_brace(text, searched - 1, indentation)
+                };
+                match found {
+                    Some(closing) => closing,
+                    None => {
+                        absent.insert(indentation);
+                        continue;
+                    }
+                }
+            }
+        };
+        each(&text[done..searched], true);
+        done = closing + 1;
+        searched = done;
+        name_at = done;
+    }
+    each(&text[done..], false);
+}
+
+/// The next `)` and the place behind the `{` that follows it, with words between them at most.
+fn next_body(text: &[u8], from: usize) -> Option<(usize, usize)> {
+    let mut at = from;
+    loop {
+        let parenthesis = at + memchr::memchr(b')', &text[at..])?;
+        let brace = run(text, parenthesis + 1, |byte| is_word(byte) || is_space(byte));
+        if *text.get(brace)? == b'{' {
+            return Some((parenthesis, brace + 1));
+        }
+        at = brace;
+    }
+}
+
+/// The brace that closes a body on a line with this indentation, from the line end at or behind `from`.
+fn closing_brace(text: &[u8], from: usize, indentation: &[u8]) -> Option<usize> {
+    memchr::memchr_iter(b'\n', &text[from..])
+        .map(|length| from + length + 1)
+        .find(|&line| {
+            text[line..].starts_with(indentation) && text.get(line + indentation.len()) == Some(&b'}')
+        })
+        .map(|line| line + indentation.len())
+}
