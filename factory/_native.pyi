@@ -134,11 +134,12 @@ def candidate_pairs(batch: pa.RecordBatch, min_estimate: float) -> pa.RecordBatc
 class CrowdEdges:
     """The edges of crowds, whose members come best first: each is compared with leaders and a few followers.
 
-    A member similar to no leader becomes one. `neighbours` is the number of followers kept a leader.
+    A member similar to no leader becomes one; there are leaders for each (least estimate, threshold) of
+    `limits`. `neighbours` is the number of followers kept a leader.
     """
 
     def __init__(
-        self, idf: bytes, kind: str, max_distinct: int, min_estimate: float, threshold: float, neighbours: int
+        self, idf: bytes, kind: str, max_distinct: int, limits: list[tuple[float, float]], neighbours: int
     ) -> None: ...
     def add(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """(left, right, estimate, similarity) of the edges that the next members bring, left < right.
@@ -172,6 +173,13 @@ def independent_set(batch: pa.RecordBatch) -> pa.RecordBatch:
     `batch` has (doc_id string, other string, similarity float64): documents without `other`, the best
     first, and edges between them. A document is kept unless it is joined to a better kept one;
     `duplicate_of` is the most similar kept neighbour of a removed one, of equally similar ones the best.
+    """
+
+def sweep(batch: pa.RecordBatch, thresholds: list[float]) -> pa.RecordBatch:
+    """What `independent_set` would do at each of `thresholds`, a row each, in their order.
+
+    (threshold, similar_pairs, removed, removed_bytes, largest_component); `batch` also has (copies int64,
+    n_bytes int64), read for documents: in a component one counts as its `copies`.
     """
 
 # -- the text of C and C++ (native/src/c_text.rs, c_text/)

@@ -160,7 +160,7 @@ def _read_raw(lake: Lake, table: TableName, ids: Sequence[str]) -> dict[str, Doc
 
 
 def _follow_filters(lake: Lake, tables: set[TableName], dataset: str, members: list[DocumentTrace]) -> None:
-    table = names.filtered(dataset)
+    table = names.verdicts(tables, dataset)
     if table not in tables or not members:
         return
     verdicts = {

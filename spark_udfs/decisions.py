@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -20,3 +20,12 @@ def decide(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """
     for components in whole_groups(batches, "component", _ROWS_AT_ONCE):
         yield _native.independent_set(components)
+
+
+def sweep(batches: Iterable[pa.RecordBatch], thresholds: Sequence[float]) -> Iterator[pa.RecordBatch]:
+    """(threshold, similar_pairs, removed, removed_bytes, largest_component) of whole components.
+
+    Rows are those of `decide` with (copies, n_bytes) of the documents.
+    """
+    for components in whole_groups(batches, "component", _ROWS_AT_ONCE):
+        yield _native.sweep(components, list(thresholds))

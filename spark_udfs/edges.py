@@ -37,14 +37,13 @@ def crowd_edges(
     idf: Shared[bytes],
     kind: str,
     max_distinct: int,
-    least_estimate: float,
-    threshold: float,
+    limits: list[tuple[float, float]],
     neighbours: int,
 ) -> Iterator[pa.RecordBatch]:
-    """(left, right, estimate, similarity) of crowds.
+    """(left, right, estimate, similarity) of crowds, with leaders for each (least estimate, threshold).
 
     Rows are (cell, doc_id, signature, text), sorted by cell and there by priority, best first.
     """
-    crowds = _native.CrowdEdges(idf.value, kind, max_distinct, least_estimate, threshold, neighbours)
+    crowds = _native.CrowdEdges(idf.value, kind, max_distinct, limits, neighbours)
     for batch in batches:
         yield crowds.add(batch)

@@ -16,7 +16,16 @@ from factory.lake import names
 from factory.lake.fingerprint import fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
-from factory.lake.schemas import FILTERED, PACKED, PLACEMENTS, RAW, SEQUENCE_LENGTH, TOKEN_BYTES, TableSchema
+from factory.lake.schemas import (
+    DECISIONS,
+    FILTERED,
+    PACKED,
+    PLACEMENTS,
+    RAW,
+    SEQUENCE_LENGTH,
+    TOKEN_BYTES,
+    TableSchema,
+)
 from factory.lake.tables import Lake
 from factory.settings import Settings
 from factory.trace import trace_documents
@@ -85,6 +94,24 @@ def test_a_document_is_traced_to_the_steps_of_a_blend_made_before_its_table_was_
         assert [step.offset for step in served[doc_id].servings] == [offset]
     assert [served[doc_id].outcome for doc_id in "abc"] == ["served", "served", "under_way"]
     assert "serves it first at step 2" in served["c"].reason
+
+
+def test_a_variant_that_is_filtered_like_its_dataset_has_its_verdicts(tmp_path: Path) -> None:
+    lake = Lake(Settings(home=tmp_path, cache=tmp_path / "cache"))
+    loose = names.variant("code", "loose")
+    replace(lake, names.raw("code"), RAW, [raw(doc_id) for doc_id in "abc"], "one")
+    failing = {"rule": "code_lines", "value": 3.0, "threshold": 10.0}
+    verdicts = [{"doc_id": it, "kept": it != "a", "rejections": [failing] * (it == "a")} for it in "abc"]
+    replace(lake, names.filtered("code"), FILTERED, verdicts, "one")
+    removed = {"kept": False, "reason": "similar", "duplicate_of": "c", "similarity": 0.7, "component": "b"}
+    kept = {"kept": True, "reason": "kept", "component": "b"}
+    decided = [{"doc_id": "b", "dataset": loose, **removed}, {"doc_id": "c", "dataset": loose, **kept}]
+    replace(lake, names.dedup("code__loose", "decisions"), DECISIONS, decided, "one")
+    replace(lake, names.deduplicated(loose), RAW, [raw("c")], "one")
+    first, second, third = (trace.variants[loose] for trace in trace_documents(lake, ["a", "b", "c"]))
+    assert first.reason == "rejected by 1 rule(s): code_lines is 3 (limit 10)"
+    assert (second.outcome, second.duplicate_of) == ("duplicate", "c")
+    assert third.outcome == "under_way"
 
 
 def test_a_document_has_a_way_through_each_variant_of_its_dataset(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def summarize(lake: Lake, datasets: Sequence[str], groups: Sequence[str]) -> Lin
         found.stages += _stages(lake, set(tables), dataset)
         if dataset == names.base(dataset):
             found.bad_records[dataset] = count_by(lake.read(names.rejected(dataset), ["reason"]), "reason")
-        found.rejections[dataset] = _by_rule(lake, dataset)
+        found.rejections[dataset] = _by_rule(lake, names.verdicts(tables, dataset))
         if names.depsort(dataset, "dependencies") in tables:
             found.order[dataset] = _order(lake, dataset)
         found.packing[dataset] = _fill(lake, dataset)
@@ -97,12 +97,13 @@ def _stages(lake: Lake, tables: set[TableName], dataset: str) -> list[StageRows]
     def rows(name: TableName) -> int:
         return lake.published(name).rows
 
-    kept = lake.read(names.filtered(dataset), ["kept"])["kept"]
+    verdicts = names.verdicts(tables, dataset)
+    kept = lake.read(verdicts, ["kept"])["kept"]
     n_kept = int(pc.sum(kept).as_py() or 0)
     read = rows(names.raw(dataset))
     steps: list[tuple[TableName, int | None, int]] = [
         (names.raw(dataset), read + rows(names.rejected(dataset)), read),
-        (names.filtered(dataset), read, n_kept),
+        (verdicts, read, n_kept),
         (names.deduplicated(dataset), n_kept, rows(names.deduplicated(dataset))),
     ]
     before = names.deduplicated(dataset)
@@ -110,16 +111,16 @@ def _stages(lake: Lake, tables: set[TableName], dataset: str) -> list[StageRows]
         if name in tables:
             steps.append((name, rows(before), rows(name)))
             before = name
-    # A variant reads what its dataset read, which is listed there.
-    own = steps if dataset == names.base(dataset) else steps[1:]
+    # What a variant shares with its dataset is listed there.
+    own = [step for step in steps if step[0].name == dataset]
     return [
         StageRows(name.stage, str(name), rows_in, rows_out, lake.published(name).size_bytes / 1e6)
         for name, rows_in, rows_out in own
     ]
 
 
-def _by_rule(lake: Lake, dataset: str) -> dict[str, int]:
-    rejections = lake.read(names.filtered(dataset), ["rejections"])["rejections"].combine_chunks()
+def _by_rule(lake: Lake, verdicts: TableName) -> dict[str, int]:
+    rejections = lake.read(verdicts, ["rejections"])["rejections"].combine_chunks()
     rules = pc.struct_field(pc.list_flatten(rejections), "rule")
     return count_by(pa.table({"rule": rules}), "rule")
 

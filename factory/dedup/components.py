@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from factory.dedup.config import DedupConfig
+from factory.dedup.edges import similar
 from spark_udfs import components as udf
 
 log = logging.getLogger(__name__)
@@ -26,13 +27,17 @@ def components(edges: DataFrame, signatures: DataFrame, config: DedupConfig) -> 
 
     Runs a job when called, to count the edges, and above `config.one_task_edges` two a round.
     """
-    ends = edges.select("left", "right")
-    joined = one_task(ends) if edges.count() <= config.one_task_edges else alternating(ends)
     return (
         signatures.select("doc_id", "partition")
-        .join(joined, "doc_id", "left")
+        .join(joined(similar(edges, config.threshold), config), "doc_id", "left")
         .select("doc_id", F.coalesce("component", "doc_id").alias("component"), "partition")
     )
+
+
+def joined(edges: DataFrame, config: DedupConfig) -> DataFrame:
+    """(doc_id, component) of every document in an edge (left, right), the way their number calls for."""
+    ends = edges.select("left", "right")
+    return one_task(ends) if edges.count() <= config.one_task_edges else alternating(ends)
 
 
 def one_task(edges: DataFrame) -> DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -13,6 +13,7 @@ MAX_DISTINCT = 1 << 20
 """Distinct tokens a bag keeps, those of the smallest hashes: a flood of tokens costs memory no more."""
 
 Priority = Literal["quality", "not_fork", "stars", "recency", "length"]
+Similarity = Annotated[float, Field(gt=0, lt=1)]
 
 
 class Banding(NamedTuple):
@@ -30,6 +31,10 @@ class DedupConfig(BaseModel):
     kind: Literal["prose", "code"] = Field(description="lexer: Unicode words, or identifiers and numbers")
     threshold: float = Field(
         default=0.8, gt=0, lt=1, description="weighted Jaccard from which documents are similar"
+    )
+    sweep: tuple[Similarity, ...] = Field(
+        default=(0.85, 0.9, 0.95),
+        description="other thresholds whose outcome is told and can be taken; below `threshold` they cost",
     )
     values: int = Field(
         default=256, ge=16, le=4096, description="min-hash values a signature, a power of two"
@@ -73,20 +78,24 @@ class DedupConfig(BaseModel):
         return values
 
     @property
+    def thresholds(self) -> tuple[float, ...]:
+        """The threshold and those of the sweep, ascending; edges are made for the first."""
+        return tuple(sorted({self.threshold, *self.sweep}))
+
+    @property
     def signature_bits(self) -> int:
         """The B of the literature: bits of a signature."""
         return self.values * self.value_bits
 
     @property
     def banding(self) -> Banding:
-        """Rows and bands for the threshold; `banding.rows * value_bits` is the K of the literature."""
-        return best_bands(self.threshold, self.values, self.miss_cost)
+        """Rows and bands for the lowest threshold; `banding.rows * value_bits` is the K of the literature."""
+        return best_bands(self.thresholds[0], self.values, self.miss_cost)
 
-    @property
-    def least_estimate(self) -> float:
+    def least_estimate(self, threshold: float) -> float:
         """The estimate below which a candidate is not compared exactly."""
-        error = math.sqrt(self.threshold * (1 - self.threshold) / self.values)
-        return max(0.0, self.threshold - self.estimate_sigmas * error)
+        error = math.sqrt(threshold * (1 - threshold) / self.values)
+        return max(0.0, threshold - self.estimate_sigmas * error)
 
     def signature_version(self, vocabulary: str) -> str:
         """What two signatures must share to be comparable; `vocabulary` is the digest of the idf table."""

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from factory.dedup.config import DedupConfig
+from factory.dedup.edges import similar
 from factory.dedup.priority import rank
 from factory.lake.schemas import DEDUPLICATED
 from spark_udfs import decisions as udf
@@ -24,11 +25,9 @@ def decisions(
     documents: DataFrame, signatures: DataFrame, edges: DataFrame, components: DataFrame, config: DedupConfig
 ) -> DataFrame:
     """One row for every document, kept or not, with its evidence: DECISIONS."""
+    joined = similar(edges, config.threshold)
     decided = (
-        _members(documents, edges, components, config)
-        .unionByName(_edges(edges, components))
-        .repartition("component")
-        .sortWithinPartitions("component", "rank")
+        in_components(documents, joined, components, config)
         .select("component", "doc_id", "other", "similarity")
         .mapInArrow(udf.decide, "doc_id string, kept boolean, duplicate_of string, similarity double")
     )
@@ -44,10 +43,28 @@ def deduplicated(documents: DataFrame, decisions: DataFrame) -> DataFrame:
     return documents.join(kept, "doc_id", "left_semi").select(DEDUPLICATED.names)
 
 
-def _members(documents: DataFrame, edges: DataFrame, components: DataFrame, config: DedupConfig) -> DataFrame:
-    """(component, doc_id, rank) of the documents that have an edge."""
+def in_components(
+    documents: DataFrame, edges: DataFrame, components: DataFrame, config: DedupConfig, *carried: str
+) -> DataFrame:
+    """(component, doc_id, rank, other, similarity): documents that have an edge, the best first, and edges.
+
+    A component is whole in its partition. A document's row has no `other`, an edge's no `rank` and nothing
+    of the columns `carried` from `documents`.
+    """
+    return (
+        _members(documents, edges, components, config, *carried)
+        .unionByName(_edges(edges, components), allowMissingColumns=True)
+        .repartition("component")
+        .sortWithinPartitions("component", "rank")
+    )
+
+
+def _members(
+    documents: DataFrame, edges: DataFrame, components: DataFrame, config: DedupConfig, *carried: str
+) -> DataFrame:
+    """(component, doc_id, rank) of the documents that have an edge, and the columns `carried`."""
     ends = edges.select(F.explode(F.array("left", "right")).alias("doc_id")).distinct()
-    ranks = documents.select("doc_id", rank(documents, config).alias("rank"))
+    ranks = documents.select("doc_id", rank(documents, config).alias("rank"), *carried)
     return (
         ends.join(components.select("doc_id", "component"), "doc_id")
         .join(ranks, "doc_id")
@@ -57,6 +74,7 @@ def _members(documents: DataFrame, edges: DataFrame, components: DataFrame, conf
             "rank",
             F.lit(None).cast("string").alias("other"),
             F.lit(None).cast("double").alias("similarity"),
+            *carried,
         )
     )
 

@@ -10,8 +10,10 @@
    documents on these few edges as on all pairs of the crowd. Buckets with common members are one crowd, so
    that a text is read once for it, not once a band.
 
-Every edge carries the exact similarity, and it reaches the threshold. So the keep rule, which looks at
-edges alone, never removes a document for an estimate; a pair that banding misses has no edge.
+Every edge carries the exact similarity, and it reaches the lowest threshold of the group's sweep; `similar`
+gives those of a higher one, and crowds have leaders for each, so no threshold is compared again. The keep
+rule looks at edges alone, so it never removes a document for an estimate; a pair that banding misses has no
+edge.
 """
 
 from __future__ import annotations
@@ -48,7 +50,6 @@ def edges(
         "idf": documents.sparkSession.sparkContext.broadcast(idf_table(vocabulary)),
         "kind": config.kind,
         "max_distinct": MAX_DISTINCT,
-        "threshold": config.threshold,
     }
     members = _members(buckets, signatures).localCheckpoint()
     largest = members.agg(F.max("members").alias("members")).collect()[0].members or 0
@@ -57,6 +58,11 @@ def edges(
         crowded = members.where(F.col("members") > config.pair_bucket)
         found = found.union(_crowded(crowded, documents, config, weigher)).distinct()
     return found.withColumn("partition", F.lit(None).cast("string"))
+
+
+def similar(edges: DataFrame, threshold: float) -> DataFrame:
+    """The edges whose similarity reaches `threshold`."""
+    return edges.where(F.col("similarity") >= threshold)
 
 
 def _members(buckets: DataFrame, signatures: DataFrame) -> DataFrame:
@@ -79,13 +85,13 @@ def _paired(
     rows = texts.select("cell", "doc_id", no_text.alias("other"), nothing.alias("estimate"), "text").union(
         cells.select("cell", "left", "right", "estimate", no_text)
     )
-    verify = partial(udf.verified_pairs, **weigher)
+    verify = partial(udf.verified_pairs, threshold=config.thresholds[0], **weigher)
     return rows.repartition("cell").sortWithinPartitions("cell").mapInArrow(verify, _EDGES)
 
 
 def _candidates(members: DataFrame, config: DedupConfig) -> DataFrame:
     """(left, right, estimate) of the members that look alike, each pair once."""
-    find = partial(udf.candidate_pairs, least_estimate=config.least_estimate)
+    find = partial(udf.candidate_pairs, least_estimate=config.least_estimate(config.thresholds[0]))
     return (
         members.repartition("bucket")
         .sortWithinPartitions("bucket")
@@ -122,9 +128,8 @@ def _crowded(
         F.min("least").over(in_bucket).alias("cell"), "doc_id", "signature"
     )
     ranked = documents.select("doc_id", rank(documents, config).alias("rank"), "text")
-    compare = partial(
-        udf.crowd_edges, least_estimate=config.least_estimate, neighbours=config.neighbours, **weigher
-    )
+    limits = [(config.least_estimate(threshold), threshold) for threshold in config.thresholds]
+    compare = partial(udf.crowd_edges, limits=limits, neighbours=config.neighbours, **weigher)
     return (
         _with_texts(cells.distinct(), ranked, few=False)
         .repartition("cell")

@@ -127,8 +127,9 @@ def variant(of: str, name: str) -> str:
 
 
 def variants(tables: Iterable[TableName], of: str) -> list[str]:
-    """The variants of dataset `of` whose verdicts are among `tables`, sorted."""
-    found = (it.name for it in tables if it.namespace == "filtered" and not is_in_round(it.name))
+    """The variants of dataset `of` whose verdicts or deduplicated documents are among `tables`, sorted."""
+    of_datasets = ("filtered", "deduplicated")
+    found = {it.name for it in tables if it.namespace in of_datasets and not is_in_round(it.name)}
     return sorted(name for name in found if name.startswith(f"{of}{VARIANT}"))
 
 
@@ -172,6 +173,12 @@ def filtered(dataset: str) -> TableName:
 def dedup(group: str, part: str) -> TableName:
     """A table of a dedup group, e.g. `dedup.<group>_decisions` for part `decisions`."""
     return TableName("dedup", f"{group}_{part}")
+
+
+def verdicts(tables: Iterable[TableName], dataset: str) -> TableName:
+    """The verdicts a dataset's documents passed; a variant without any of its own has its dataset's."""
+    own = filtered(dataset)
+    return own if own in tables else filtered(base(dataset))
 
 
 def deduplicated(dataset: str) -> TableName:

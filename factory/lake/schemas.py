@@ -213,6 +213,19 @@ DECISIONS = TableSchema(
     key=("doc_id",),
 )
 
+SWEEP = TableSchema(
+    columns(
+        _required("threshold", pa.float64()),
+        _required("documents", pa.int64()),
+        _required("kept", pa.int64()),
+        _required("removed", pa.int64()),
+        _required("removed_bytes", pa.int64()),
+        _required("similar_pairs", pa.int64()),  # verified edges that reach the threshold
+        _required("largest_component", pa.int64()),  # its documents, exact copies among them
+    ),
+    key=("threshold",),
+)
+
 DEDUPLICATED = RAW
 
 SYMBOLS = TableSchema(

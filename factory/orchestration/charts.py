@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from factory.lake.schemas import TableSchema
-from factory.orchestration.drawing import bars, curves
+from factory.orchestration.drawing import bars, curves, over
 
 Chart = Callable[[DataFrame], str]
 
@@ -84,6 +84,18 @@ def similarities(rows: DataFrame) -> str:
     return _counted(rows, step, "edges by similarity")
 
 
+def thresholds(rows: DataFrame) -> str:
+    """What each threshold of similarity keeps, removes and joins."""
+    told = rows.orderBy("threshold").collect()
+    panels = {
+        "documents kept": [row.kept for row in told],
+        "MB removed": [row.removed_bytes / 1e6 for row in told],
+        "similar pairs": [row.similar_pairs for row in told],
+        "largest component": [row.largest_component for row in told],
+    }
+    return over([row.threshold for row in told], panels, "by threshold of similarity")
+
+
 def fill(rows: DataFrame) -> str:
     """How full the packed sequences are, as shares of the fullest."""
     fullest = rows.agg(F.max("n_tokens")).first()
@@ -120,6 +132,7 @@ _BY_COLUMNS: tuple[tuple[tuple[str, ...], Chart], ...] = (
     (("resolution",), counts("resolution", "symbols by what they resolve to")),
     (("satisfied",), counts("satisfied", "dependencies by whether the order satisfies them")),
     (("left", "right", "similarity"), similarities),
+    (("threshold", "largest_component"), thresholds),
     (("reason",), counts("reason", "documents by reason")),
     (("component",), sizes("component", title="components by size")),
     (("band", "bucket"), sizes("band", "bucket", title="buckets by size")),

@@ -1,14 +1,17 @@
 """A dedup group: datasets whose documents are compared with each other, and the assets that do it.
 
     vocabulary -> signatures -> buckets -> edges -> components -> decisions
+                                                 -> sweep
 
-Each asset body is one call of the stage `factory.dedup`.
+Each asset body is one call of the stage `factory.dedup`. A group compares its documents once: what it decides
+at another threshold of its sweep is `at_threshold`, which has components and decisions of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import dagster as dg
@@ -20,6 +23,7 @@ from factory.dedup.config import DedupConfig
 from factory.dedup.decisions import decisions
 from factory.dedup.edges import edges
 from factory.dedup.signatures import signatures
+from factory.dedup.sweep import sweep
 from factory.dedup.vocabulary import vocabulary
 from factory.errors import ConfigurationError
 from factory.lake import names, schemas
@@ -39,6 +43,7 @@ class DedupGroup:
     datasets: tuple[str, ...]
     config: DedupConfig
     assets: tuple[dg.AssetsDefinition, ...]
+    group_name: str
 
 
 def dedup_group(
@@ -57,39 +62,18 @@ def dedup_group(
     """
     _require_apart(name, datasets)
     chosen = config or DedupConfig(kind=kind)
-    raw_and_verdicts = {f"raw_{dataset}": names.raw(dataset) for dataset in datasets} | {
-        f"filtered_{dataset}": names.filtered(dataset) for dataset in datasets
-    }
+    text = _Texts(datasets)
+    declare = partial(_declare, name, name, group_name or name, chosen)
 
-    def documents(upstream: Mapping[str, DataFrame]) -> DataFrame:
-        return of_datasets(
-            {
-                dataset: kept_documents(upstream[f"raw_{dataset}"], upstream[f"filtered_{dataset}"])
-                for dataset in datasets
-            }
-        )
-
-    def declare(part: str, schema: schemas.TableSchema, *parts: str, text: bool = False, **options):  # type: ignore[no-untyped-def]
-        upstream = {of: names.dedup(name, of) for of in parts} | (raw_and_verdicts if text else {})
-        return table_asset(
-            namespace="dedup",
-            name=f"{name}_{part}",
-            group_name=group_name or name,
-            schema=schema,
-            upstream=upstream,
-            config=chosen,
-            **options,
-        )
-
-    @declare("vocabulary", schemas.VOCABULARY, text=True)
+    @declare("vocabulary", schemas.VOCABULARY, text=text)
     def group_vocabulary(**upstream: DataFrame) -> DataFrame:
         """Every token with its term and document frequency."""
-        return vocabulary(documents(upstream), chosen)
+        return vocabulary(text.documents(upstream), chosen)
 
-    @declare("signatures", schemas.SIGNATURES, "vocabulary", text=True)
+    @declare("signatures", schemas.SIGNATURES, "vocabulary", text=text)
     def group_signatures(vocabulary: DataFrame, **upstream: DataFrame) -> DataFrame:
         """The weighted MinHash signature of every distinct text."""
-        return signatures(documents(upstream), vocabulary, chosen)
+        return signatures(text.documents(upstream), vocabulary, chosen)
 
     @declare("buckets", schemas.BUCKETS, "signatures")
     def group_buckets(signatures: DataFrame) -> DataFrame:
@@ -102,19 +86,98 @@ def dedup_group(
         "buckets",
         "signatures",
         "vocabulary",
-        text=True,
-        checks=[holds("every_edge_is_similar", f"similarity >= {chosen.threshold}", "similarity")],
+        text=text,
+        checks=[holds("every_edge_is_similar", f"similarity >= {chosen.thresholds[0]}", "similarity")],
     )
     def group_edges(
         buckets: DataFrame, signatures: DataFrame, vocabulary: DataFrame, **upstream: DataFrame
     ) -> DataFrame:
-        """The pairs of documents whose exact similarity reaches the threshold."""
-        return edges(buckets, signatures, documents(upstream), vocabulary, chosen)
+        """The pairs of documents whose exact similarity reaches the lowest threshold."""
+        return edges(buckets, signatures, text.documents(upstream), vocabulary, chosen)
+
+    @declare("sweep", schemas.SWEEP, "signatures", "edges", text=text)
+    def group_sweep(signatures: DataFrame, edges: DataFrame, **upstream: DataFrame) -> DataFrame:
+        """What each threshold of the sweep keeps."""
+        return sweep(text.documents(upstream), signatures, edges, chosen)
+
+    assets = (group_vocabulary, group_signatures, group_buckets, group_edges, group_sweep)
+    decided = _decisions(name, name, group_name or name, chosen, text)
+    return DedupGroup(name, kind, tuple(datasets), chosen, (*assets, *decided), group_name or name)
+
+
+def at_threshold(group: DedupGroup, name: str, threshold: float) -> DedupGroup:
+    """Variant `name` of every dataset of `group`, decided at another threshold of its sweep.
+
+    It shares all that was read, signed and compared. Raises ConfigurationError for a threshold that is not
+    in the sweep, because crowds of alike documents have leaders for those thresholds alone.
+    """
+    if threshold not in group.config.thresholds:
+        known = ", ".join(f"{it:g}" for it in group.config.thresholds)
+        raise ConfigurationError(
+            f"Dedup group `{group.name}` has no decisions at {threshold:g}. It has edges for {known}: "
+            "add the threshold to its `sweep`."
+        )
+    config = group.config.model_copy(update={"threshold": threshold})
+    own = names.variant(group.name, name)
+    text = _Texts(group.datasets, lambda dataset: names.variant(dataset, name))
+    assets = _decisions(own, group.name, group.group_name, config, text)
+    datasets = tuple(names.variant(dataset, name) for dataset in group.datasets)
+    return DedupGroup(own, group.kind, datasets, config, assets, group.group_name)
+
+
+class _Texts:
+    """The filtered documents of datasets as arguments of an asset; `name` says what each is called there."""
+
+    def __init__(self, datasets: Sequence[str], name: Callable[[str], str] = str) -> None:
+        self.tables = {f"raw_{dataset}": names.raw(dataset) for dataset in datasets} | {
+            f"filtered_{dataset}": names.filtered(dataset) for dataset in datasets
+        }
+        self._names = {dataset: name(dataset) for dataset in datasets}
+
+    def documents(self, upstream: Mapping[str, DataFrame]) -> DataFrame:
+        return of_datasets(
+            {
+                name: kept_documents(upstream[f"raw_{dataset}"], upstream[f"filtered_{dataset}"])
+                for dataset, name in self._names.items()
+            }
+        )
+
+
+def _declare(  # type: ignore[no-untyped-def]
+    of: str,
+    compared: str,
+    group_name: str,
+    config: DedupConfig,
+    part: str,
+    schema: schemas.TableSchema,
+    *parts: str,
+    text: _Texts | None = None,
+    **options,
+):
+    """The decorator of `dedup.<of>_<part>`, which reads other parts, of `compared` those up to the edges."""
+    shared = ("vocabulary", "signatures", "buckets", "edges")
+    upstream = {it: names.dedup(compared if it in shared else of, it) for it in parts}
+    return table_asset(
+        namespace="dedup",
+        name=f"{of}_{part}",
+        group_name=group_name,
+        schema=schema,
+        upstream=upstream | (text.tables if text else {}),
+        config=config,
+        **options,
+    )
+
+
+def _decisions(
+    of: str, compared: str, group_name: str, config: DedupConfig, text: _Texts
+) -> tuple[dg.AssetsDefinition, ...]:
+    """The assets that decide at the threshold of `config`."""
+    declare = partial(_declare, of, compared, group_name, config)
 
     @declare("components", schemas.COMPONENTS, "edges", "signatures")
     def group_components(edges: DataFrame, signatures: DataFrame) -> DataFrame:
         """The connected component of every document."""
-        return components(edges, signatures, chosen)
+        return components(edges, signatures, config)
 
     @declare(
         "decisions",
@@ -122,7 +185,7 @@ def dedup_group(
         "signatures",
         "edges",
         "components",
-        text=True,
+        text=text,
         checks=[
             holds(
                 "a_removed_document_names_a_kept_one", "kept = (duplicate_of IS NULL)", "kept", "duplicate_of"
@@ -133,17 +196,9 @@ def dedup_group(
         signatures: DataFrame, edges: DataFrame, components: DataFrame, **upstream: DataFrame
     ) -> DataFrame:
         """Which documents stay and which kept one each removed document resembles."""
-        return decisions(documents(upstream), signatures, edges, components, chosen)
+        return decisions(text.documents(upstream), signatures, edges, components, config)
 
-    assets = (
-        group_vocabulary,
-        group_signatures,
-        group_buckets,
-        group_edges,
-        group_components,
-        group_decisions,
-    )
-    return DedupGroup(name, kind, tuple(datasets), chosen, assets)
+    return group_components, group_decisions
 
 
 def _require_apart(name: str, datasets: Sequence[str]) -> None:

@@ -32,12 +32,32 @@ def bars(labels: Sequence[str], values: Sequence[int], title: str) -> str:
 
 def curves(panels: Mapping[str, Sequence[float]], title: str) -> str:
     """A small panel a name: its values, ascending, over their shares of the whole from 0 to 100 %."""
+    return _panels(
+        {
+            name: ([100 * step / max(1, len(values) - 1) for step in range(len(values))], values)
+            for name, values in panels.items()
+        },
+        title,
+    )
+
+
+def over(x: Sequence[float], panels: Mapping[str, Sequence[float]], title: str) -> str:
+    """A small panel a name: its values over `x`, each point marked, from zero up."""
+    return _panels({name: (x, values) for name, values in panels.items()}, title, marker="o", bottom=0)
+
+
+def _panels(
+    panels: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    title: str,
+    marker: str = "",
+    bottom: float | None = None,
+) -> str:
     rows = max(1, math.ceil(len(panels) / _COLUMNS))
     figure = _figure(9, 0.6 + 1.1 * rows)
     grid = figure.subplots(rows, _COLUMNS, squeeze=False).flat
-    for axes, (name, values) in zip(grid, panels.items(), strict=False):
-        shares = [100 * step / max(1, len(values) - 1) for step in range(len(values))]
-        axes.plot(shares, values, color=_INK, linewidth=1.2)
+    for axes, (name, (x, values)) in zip(grid, panels.items(), strict=False):
+        axes.plot(x, values, color=_INK, linewidth=1.2, marker=marker, markersize=3)
+        axes.set_ylim(bottom=bottom)
         axes.set_title(name, loc="left", fontsize=7)
         axes.tick_params(labelsize=6)
         _bare(axes)

@@ -8,8 +8,9 @@
 
     raw -> signals -> filtered -> [dedup group] -> deduplicated -> [depsort] -> tokenized -> packed
 
-A variant is a dataset of its own from `filtered` on: `filtered.web__long` to `packed.web__long`. Each
-asset body is one call of a stage, so whatever this chain does can be declared by hand as well.
+A variant is a dataset of its own from `filtered` on: `filtered.web__long` to `packed.web__long`; one that
+differs by its threshold of similarity alone begins at `deduplicated`. Each asset body is one call of a stage,
+so whatever this chain does can be declared by hand as well.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from factory.filters.rounds import Round
 from factory.lake import names, schemas
 from factory.lake_spark.documents import of_datasets
 from factory.orchestration.checks import aggregate, holds
-from factory.orchestration.dedup_group import DedupGroup, Kind, dedup_group
+from factory.orchestration.dedup_group import DedupGroup, Kind, at_threshold, dedup_group
 from factory.orchestration.publication import Tables
 from factory.orchestration.rounds import Measured, filter_assets
 from factory.orchestration.table_asset import table_asset
@@ -47,7 +48,16 @@ A_PLACE_EACH = aggregate(
     "place",
 )
 
-__all__ = ["Chain", "DedupGroup", "Round", "dedup_group", "refine", "tokenizer", "variant"]
+__all__ = [
+    "Chain",
+    "DedupGroup",
+    "Round",
+    "at_threshold",
+    "dedup_group",
+    "refine",
+    "tokenizer",
+    "variant",
+]
 
 
 @dataclass(frozen=True)
@@ -100,29 +110,45 @@ def variant(
     of: Chain,
     name: str,
     *,
-    rounds: Sequence[Round],
+    rounds: Sequence[Round] | None = None,
+    threshold: float | None = None,
     group: DedupGroup | None = None,
     packing: PackConfig | None = None,
 ) -> Chain:
-    """The dataset of `of` filtered otherwise, under the name `<dataset>__<name>`, beside the first.
+    """The dataset of `of` filtered or deduplicated otherwise, as `<dataset>__<name>`, beside the first.
 
-    It reads the same `raw` table, and the same signals where these have what its rules need: another limit
-    reads no text. It has a dedup group to itself, with the options of the first, unless `group` gives one
-    in which variants of several datasets are compared.
+    With `rounds` it reads the same `raw` table, and the same signals where these have what its rules need:
+    another limit reads no text. It then has a dedup group to itself, with the options of the first. Without,
+    it shares the verdicts and all comparisons, and differs by the `threshold` of similarity alone. A `group`
+    compares variants of several datasets: a dedup group of them, or `at_threshold` of the first's.
     """
     dataset = names.variant(of.dataset, name)
-    own = group or dedup_group(
-        dataset, [dataset], kind=of.group.kind, group_name=of.group_name, config=of.group.config
-    )
+    if rounds is None and threshold is None and group is None:
+        raise ConfigurationError(
+            f"`{dataset}` differs from `{of.dataset}` in nothing. Give the variant `rounds` or a `threshold`."
+        )
+    own = group or _own_group(of, name, rounds, threshold)
     chosen = packing or of.packing
     chain = _chain(dataset, own, rounds, of.group_name, of.tokenizer, chosen, of.measured, of.partitions_def)
     return chain if group else replace(chain, assets=(*own.assets, *chain.assets))
 
 
+def _own_group(of: Chain, name: str, rounds: Sequence[Round] | None, threshold: float | None) -> DedupGroup:
+    """The group of a variant that is given none."""
+    if rounds is None:
+        assert threshold is not None
+        return at_threshold(of.group, name, threshold)
+    dataset = names.variant(of.dataset, name)
+    config = of.group.config
+    if threshold is not None:
+        config = config.model_copy(update={"threshold": threshold})
+    return dedup_group(dataset, [dataset], kind=of.group.kind, group_name=of.group_name, config=config)
+
+
 def _chain(
     dataset: str,
     group: DedupGroup,
-    rounds: Sequence[Round],
+    rounds: Sequence[Round] | None,
     group_name: str,
     tokenizer: str,
     packing: PackConfig,
@@ -135,15 +161,17 @@ def _chain(
             f"Dedup group `{group.name}` does not hold `{dataset}`. It holds {', '.join(group.datasets)}: "
             "name the dataset there, or give another group."
         )
-    if not rounds:
-        raise ConfigurationError(f"`{dataset}` has no round of filters. Give one, if only Round().")
-    filters = filter_assets(dataset, rounds, group_name, measured, partitions_def)
-    assets = [*filters.assets, _deduplicated(dataset, group, group_name)]
+    assets = [_deduplicated(dataset, group, group_name)]
+    if rounds is not None:
+        if not rounds:
+            raise ConfigurationError(f"`{dataset}` has no round of filters. Give one, if only Round().")
+        filters = filter_assets(dataset, rounds, group_name, measured, partitions_def)
+        assets, measured = [*filters.assets, *assets], filters.measured
     if group.kind == "code":
         assets += _depsort(dataset, group_name)
     assets += _packing(dataset, group.kind, group_name, tokenizer, packing)
     return Chain(
-        dataset, group, group_name, tokenizer, packing, filters.measured, tuple(assets), partitions_def
+        dataset, group, group_name, tokenizer, packing, tuple(measured), tuple(assets), partitions_def
     )
 
 

@@ -6,11 +6,13 @@
 //! signatures and O(m) edges, where a clique would take m^2 / 2 of both. All comparisons that decide are
 //! exact, so the leaders are the independent set that the keep rule finds in the crowd, and every other
 //! member has an edge to each earlier leader it is similar to. Followers matter where a leader is removed
-//! in turn by a document outside the crowd: the first ones then stand in for it.
+//! in turn by a document outside the crowd: the first ones then stand in for it. Each threshold of a sweep has
+//! leaders of its own: those of a lower one leave out pairs that a higher one decides by.
 //!
 //! Memory is for the leaders and their first followers. `MAX_LEADERS` bounds it: members that resemble no
 //! leader of so many are not compared with each other.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::builder::{Float64Builder, StringBuilder};
@@ -62,12 +64,12 @@ pub struct Limits {
 /// The leaders so far, each with its first followers.
 #[derive(Default)]
 pub struct Crowd {
-    leaders: Vec<(Member, Vec<Member>)>,
+    leaders: Vec<(Arc<Member>, Vec<Arc<Member>>)>,
 }
 
 impl Crowd {
     /// Adds the next best member; `emit(other, matches, similarity)` is called for each of its edges.
-    pub fn add(&mut self, member: Member, limits: Limits, mut emit: impl FnMut(&Member, usize, f64)) {
+    pub fn add(&mut self, member: Arc<Member>, limits: Limits, mut emit: impl FnMut(&Member, usize, f64)) {
         let mut first = None;
         for (place, (leader, _)) in self.leaders.iter().enumerate() {
             if let Some((agreeing, similarity)) = leader.similarity(&member, limits) {
@@ -99,11 +101,12 @@ struct CrowdEdges {
     idf: Vec<u8>,
     kind: Kind,
     max_distinct: usize,
-    min_estimate: f64,
-    threshold: f64,
+    /// (least estimate, threshold) of each crowd.
+    limits: Vec<(f64, f64)>,
     neighbours: usize,
     cell: Option<i64>,
-    crowd: Crowd,
+    /// The cell's members, led at each threshold.
+    crowds: Vec<Crowd>,
 }
 
 impl CrowdEdges {
@@ -120,7 +123,7 @@ impl CrowdEdges {
         let (mut estimates, mut similarities) = (Float64Builder::new(), Float64Builder::new());
         for (row, &cell) in cells.iter().enumerate() {
             if self.cell.replace(cell) != Some(cell) {
-                self.crowd = Crowd::default();
+                self.crowds = self.limits.iter().map(|_| Crowd::default()).collect();
             }
             let bag = Bag::of(texts.get(row).unwrap_or_default(), self.kind, self.max_distinct);
             let mut member = Member {
@@ -131,18 +134,24 @@ impl CrowdEdges {
             };
             weights.of(&bag, &mut member.weights);
             member.tokens = bag.tokens;
-            let (name, values) = (member.name.clone(), member.signature.len());
-            let limits = Limits {
-                min_matches: matches_for(self.min_estimate, values),
-                threshold: self.threshold,
-                neighbours: self.neighbours,
-            };
-            self.crowd.add(member, limits, |other, agreeing, similarity| {
-                left.append_value(other.name.as_str().min(&name));
-                right.append_value(other.name.as_str().max(&name));
+            let (member, values) = (Arc::new(member), signatures.get(row).unwrap_or_default().len());
+            let mut found = BTreeMap::new();
+            for (crowd, &(min_estimate, threshold)) in self.crowds.iter_mut().zip(&self.limits) {
+                let limits = Limits {
+                    min_matches: matches_for(min_estimate, values),
+                    threshold,
+                    neighbours: self.neighbours,
+                };
+                crowd.add(Arc::clone(&member), limits, |other, agreeing, similarity| {
+                    found.insert(other.name.clone(), (agreeing, similarity));
+                });
+            }
+            for (other, (agreeing, similarity)) in found {
+                left.append_value((&other).min(&member.name));
+                right.append_value((&other).max(&member.name));
                 estimates.append_value(estimate(agreeing, values));
                 similarities.append_value(similarity);
-            });
+            }
         }
         RecordBatch::try_from_iter_with_nullable([
             ("left", Arc::new(left.finish()) as ArrayRef, false),
@@ -161,8 +170,7 @@ impl CrowdEdges {
         idf: &[u8],
         kind: &str,
         max_distinct: usize,
-        min_estimate: f64,
-        threshold: f64,
+        limits: Vec<(f64, f64)>,
         neighbours: usize,
     ) -> PyResult<Self> {
         Weights::new(idf).map_err(PyValueError::new_err)?;
@@ -170,11 +178,10 @@ impl CrowdEdges {
             idf: idf.to_vec(),
             kind: Kind::parse(kind).map_err(PyValueError::new_err)?,
             max_distinct,
-            min_estimate,
-            threshold,
+            limits,
             neighbours,
             cell: None,
-            crowd: Crowd::default(),
+            crowds: Vec::new(),
         })
     }
 
@@ -191,8 +198,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use crate::independent_set::{Edge, independent_set};
     use proptest::prelude::*;
@@ -236,7 +241,7 @@ mod tests {
     fn crowd_edges(members: &[Member], limits: Limits) -> Vec<Edge> {
         let (mut crowd, mut edges) = (Crowd::default(), Vec::new());
         for (number, member) in members.iter().enumerate() {
-            crowd.add(member.clone(), limits, |other, _, similarity| {
+            crowd.add(Arc::new(member.clone()), limits, |other, _, similarity| {
                 edges.push(edge(other.name.parse().unwrap(), number, similarity));
             });
         }

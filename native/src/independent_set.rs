@@ -61,11 +61,11 @@ pub fn independent_set(n: usize, edges: &[Edge]) -> Vec<Option<(u32, f64)>> {
         .collect()
 }
 
-/// (doc_id, kept, duplicate_of, similarity) of the documents of `batch`, which holds whole components.
+/// The documents and the edges of `batch`, which holds whole components.
 ///
 /// Rows are of two kinds: documents (`doc_id`, no `other`), the best of a component first, and edges
-/// (`doc_id`, `other`, `similarity`).
-fn decide(batch: &RecordBatch) -> Result<RecordBatch, String> {
+/// (`doc_id`, `other`, `similarity`). Documents are given as (row, id).
+pub fn graph(batch: &RecordBatch) -> Result<(Vec<(usize, &str)>, Vec<Edge>), String> {
     let names = string_column(batch, "doc_id")?;
     let others = string_column(batch, "other")?;
     let similarities = column(batch, "similarity")?
@@ -79,7 +79,7 @@ fn decide(batch: &RecordBatch) -> Result<RecordBatch, String> {
         let number =
             u32::try_from(documents.len()).map_err(|_| "A batch decides four billion documents at most.")?;
         numbers.insert(name, number);
-        documents.push(name);
+        documents.push((row, name));
     }
     let number = |name: &str| {
         numbers
@@ -97,10 +97,16 @@ fn decide(batch: &RecordBatch) -> Result<RecordBatch, String> {
             });
         }
     }
+    Ok((documents, edges))
+}
+
+/// (doc_id, kept, duplicate_of, similarity) of the documents of `batch`, as `graph` reads it.
+fn decide(batch: &RecordBatch) -> Result<RecordBatch, String> {
+    let (documents, edges) = graph(batch)?;
     let decisions = independent_set(documents.len(), &edges);
     let partners: StringArray = decisions
         .iter()
-        .map(|decision| decision.map(|(partner, _)| documents[partner as usize]))
+        .map(|decision| decision.map(|(partner, _)| documents[partner as usize].1))
         .collect();
     let similarities: Float64Array = decisions
         .iter()
@@ -113,7 +119,9 @@ fn decide(batch: &RecordBatch) -> Result<RecordBatch, String> {
     RecordBatch::try_from_iter_with_nullable([
         (
             "doc_id",
-            Arc::new(StringArray::from_iter_values(documents)) as ArrayRef,
+            Arc::new(StringArray::from_iter_values(
+                documents.iter().map(|(_, name)| name),
+            )) as ArrayRef,
             false,
         ),
         ("kept", Arc::new(kept) as ArrayRef, false),

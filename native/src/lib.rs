@@ -19,6 +19,7 @@ mod lpmh;
 mod packing;
 mod packing_runs;
 mod strings;
+mod sweep;
 mod text_signals;
 mod union_find;
 
@@ -37,6 +38,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     independent_set::register(module)?;
     jaccard::register(module)?;
     lpmh::register(module)?;
+    sweep::register(module)?;
     union_find::register(module)?;
     Ok(())
 }

@@ -40,8 +40,14 @@ def test_a_dearer_miss_finds_more_pairs_at_the_threshold() -> None:
 
 
 def test_estimates_are_thrown_away_four_errors_below_the_threshold() -> None:
-    assert DedupConfig(kind="code").least_estimate == pytest.approx(0.7)
-    assert DedupConfig(kind="code", threshold=0.05, values=16).least_estimate == 0
+    assert DedupConfig(kind="code").least_estimate(0.8) == pytest.approx(0.7)
+    assert DedupConfig(kind="code", values=16).least_estimate(0.05) == 0
+
+
+def test_edges_are_made_for_the_lowest_threshold_of_the_sweep() -> None:
+    config = DedupConfig(kind="code", threshold=0.8, sweep=(0.9, 0.7, 0.8))
+    assert config.thresholds == (0.7, 0.8, 0.9)
+    assert config.banding == best_bands(0.7, 256) != best_bands(0.8, 256)
 
 
 def test_bits_are_values_times_value_bits() -> None:
@@ -49,7 +55,8 @@ def test_bits_are_values_times_value_bits() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"kind": "verse"}, {"values": 100}, {"threshold": 1.0}, {"seed": -1}, {"bands": 7}]
+    "wrong",
+    [{"kind": "verse"}, {"values": 100}, {"threshold": 1.0}, {"seed": -1}, {"bands": 7}, {"sweep": [0.5, 1]}],
 )
 def test_a_wrong_setting_is_refused_by_name(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError, match=next(iter(wrong))):

@@ -19,8 +19,8 @@ WEIGHER = {
     "idf": SimpleNamespace(value=IDF),
     "kind": CONFIG.kind,
     "max_distinct": MAX_DISTINCT,
-    "threshold": CONFIG.threshold,
 }
+LIMITS = [(CONFIG.least_estimate(CONFIG.threshold), CONFIG.threshold)]
 WORDS = [f"word{number}" for number in range(4000)]
 
 
@@ -45,7 +45,7 @@ def crowd(n: int, families: int, seed: int) -> pa.RecordBatch:
 
 def all_edges(members: pa.RecordBatch) -> list[dict[str, object]]:
     """The edges by all pairs."""
-    pairs = pa.Table.from_batches(candidate_pairs([members], CONFIG.least_estimate))
+    pairs = pa.Table.from_batches(candidate_pairs([members], LIMITS[0][0]))
     n, documents = pairs.num_rows, members.num_rows
     cell = pa.RecordBatch.from_pydict(
         {
@@ -56,15 +56,15 @@ def all_edges(members: pa.RecordBatch) -> list[dict[str, object]]:
             "text": pa.array([*[None] * n, *members["text"].to_pylist()], pa.string()),
         }
     )
-    return pa.Table.from_batches(verified_pairs([cell], **WEIGHER)).to_pylist()
+    return pa.Table.from_batches(verified_pairs([cell], threshold=CONFIG.threshold, **WEIGHER)).to_pylist()
 
 
-def few_edges(members: pa.RecordBatch, cut: int = 100) -> list[dict[str, object]]:
+def few_edges(
+    members: pa.RecordBatch, cut: int = 100, limits: list[tuple[float, float]] = LIMITS
+) -> list[dict[str, object]]:
     """The edges of the crowd, its members coming `cut` at a time."""
     batches = [members.slice(at, cut) for at in range(0, members.num_rows, cut)]
-    found = crowd_edges(
-        batches, least_estimate=CONFIG.least_estimate, neighbours=CONFIG.neighbours, **WEIGHER
-    )
+    found = crowd_edges(batches, limits=limits, neighbours=CONFIG.neighbours, **WEIGHER)
     return pa.Table.from_batches(found).to_pylist()
 
 
@@ -92,6 +92,25 @@ def test_a_crowd_keeps_what_all_its_pairs_would_keep(families: int) -> None:
     assert families <= len(kept(members, few)) < 400
 
 
+def test_a_crowd_has_leaders_for_every_threshold() -> None:
+    members = crowd(400, 3, seed=9)
+    thresholds = [0.8, 0.88, 0.95]
+    limits = [(CONFIG.least_estimate(threshold), threshold) for threshold in thresholds]
+    few, lowest, every = few_edges(members, limits=limits), few_edges(members), all_edges(members)
+    assert len({(edge["left"], edge["right"]) for edge in few}) == len(few) < len(every)
+    assert all(edge in every for edge in few)
+    kept_of_lowest = []
+    for threshold in thresholds:
+        few_kept, lowest_kept, every_kept = (
+            kept(members, [edge for edge in edges if edge["similarity"] >= threshold])
+            for edges in (few, lowest, every)
+        )
+        assert few_kept == every_kept
+        kept_of_lowest.append(lowest_kept == every_kept)
+    assert kept_of_lowest[0]
+    assert not all(kept_of_lowest)  # the leaders of the lowest threshold do not serve for a higher one
+
+
 def test_the_edges_of_a_crowd_do_not_depend_on_batches_and_end_with_it() -> None:
     members = crowd(60, 1, seed=3)
     assert few_edges(members, cut=7) == few_edges(members, cut=60)
@@ -109,12 +128,12 @@ def test_similarity_is_the_sum_of_minima_over_the_sum_of_maxima() -> None:
             "text": ["a b c d", "a b c e", "q", None, None],
         }
     )
-    (found,) = verified_pairs([cell], **{**WEIGHER, "threshold": 0.0})
+    (found,) = verified_pairs([cell], threshold=0.0, **WEIGHER)
     assert found.to_pylist() == [
         {"left": "x", "right": "y", "estimate": 0.5, "similarity": 3 / 5},
         {"left": "y", "right": "z", "estimate": 0.25, "similarity": 0.0},
     ]
-    (found,) = verified_pairs([cell], **{**WEIGHER, "threshold": 0.6})
+    (found,) = verified_pairs([cell], threshold=0.6, **WEIGHER)
     assert found["right"].to_pylist() == ["y"]
 
 
@@ -129,7 +148,7 @@ def test_a_pair_without_its_text_is_refused_by_name() -> None:
         }
     )
     with pytest.raises(ValueError, match="document a"):
-        list(verified_pairs([cell], **WEIGHER))
+        list(verified_pairs([cell], threshold=CONFIG.threshold, **WEIGHER))
 
 
 def test_signatures_of_different_lengths_never_meet() -> None:
@@ -142,4 +161,4 @@ def test_signatures_of_different_lengths_never_meet() -> None:
 
 def test_an_empty_batch_has_no_pairs() -> None:
     members = crowd(3, 1, seed=1)
-    assert _native.candidate_pairs(members.slice(3), CONFIG.least_estimate).num_rows == 0
+    assert _native.candidate_pairs(members.slice(3), LIMITS[0][0]).num_rows == 0

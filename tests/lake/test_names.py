@@ -45,7 +45,8 @@ def test_the_last_round_has_the_plain_name() -> None:
 
 def test_variants_are_found_without_their_rounds_and_without_those_of_others() -> None:
     tables = [names.filtered(of) for of in ("web", "web__b", "web__a", "web__a_r1", "web_r1", "webs__c")]
-    assert names.variants([*tables, names.packed("web__d")], "web") == ["web__a", "web__b"]
+    others = [names.packed("web__d"), names.deduplicated("web__c"), names.deduplicated("web__b")]
+    assert names.variants([*tables, *others], "web") == ["web__a", "web__b", "web__c"]
 
 
 @pytest.mark.parametrize(

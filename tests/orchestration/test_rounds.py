@@ -15,7 +15,7 @@ from factory.filters.text import Text
 from factory.lake import names
 from factory.lake.schemas import RAW
 from factory.lake.tables import Lake
-from factory.orchestration.refine import Chain, dedup_group, refine, variant
+from factory.orchestration.refine import Chain, at_threshold, dedup_group, refine, variant
 from factory.orchestration.resources import resources
 from factory.orchestration.rounds import implies
 from factory.orchestration.table_asset import table_asset
@@ -106,6 +106,41 @@ def test_a_group_given_to_a_variant_is_declared_by_whoever_gives_it() -> None:
     assert not any(key.path[0] == "dedup" for asset in assets for key in asset.keys)
 
 
+def test_a_variant_at_another_threshold_shares_verdicts_and_comparisons() -> None:
+    assets = {
+        ".".join(key.path): {".".join(it.path) for it in asset.keys_by_input_name.values()}
+        for asset in variant(chain(WORDS), "loose", threshold=0.9)
+        for key in asset.keys
+    }
+    assert set(assets) == {
+        "dedup.web__loose_components",
+        "dedup.web__loose_decisions",
+        "deduplicated.web__loose",
+        "tokenized.web__loose",
+        "packed.web__loose",
+        "packed.web__loose_placements",
+    }
+    assert assets["dedup.web__loose_components"] == {"dedup.web_edges", "dedup.web_signatures"}
+    assert assets["dedup.web__loose_decisions"] == {
+        "raw.web",
+        "filtered.web",
+        "dedup.web_signatures",
+        "dedup.web_edges",
+        "dedup.web__loose_components",
+    }
+    assert assets["deduplicated.web__loose"] == {"raw.web", "dedup.web__loose_decisions"}
+
+
+def test_datasets_of_a_group_take_another_threshold_together() -> None:
+    both = dedup_group("both", ["web", "books"], kind="prose")
+    loose = at_threshold(both, "loose", 0.9)
+    assert (loose.name, loose.datasets) == ("both__loose", ("web__loose", "books__loose"))
+    web = refine("web", group=both, rounds=[WORDS], group_name="test", tokenizer="tokenizer")
+    keys = {min(asset.keys) for asset in variant(web, "loose", group=loose)}
+    assert dg.AssetKey(["deduplicated", "web__loose"]) in keys
+    assert not any(key.path[0] == "dedup" for key in keys)
+
+
 def test_what_does_not_fit_is_refused_when_it_is_declared() -> None:
     group = dedup_group("web", ["web"], kind="prose")
     with pytest.raises(ConfigurationError, match="does not hold `books`"):
@@ -118,6 +153,10 @@ def test_what_does_not_fit_is_refused_when_it_is_declared() -> None:
         dedup_group("web", ["web", "web__strict"], kind="prose")
     with pytest.raises(ConfigurationError, match="twice"):
         dedup_group("web", ["web", "web"], kind="prose")
+    with pytest.raises(ConfigurationError, match="differs from `web` in nothing"):
+        variant(chain(WORDS), "same")
+    with pytest.raises(ConfigurationError, match=r"has edges for 0.8, 0.85, 0.9, 0.95"):
+        variant(chain(WORDS), "looser", threshold=0.7)
     with pytest.raises(ConfigurationError, match="no dataset"):
         dedup_group("web", [], kind="prose")
 

@@ -1,0 +1,164 @@
+//! What other thresholds would keep: the keep rule and the components of whole components, a row a threshold.
+//!
+//! A higher threshold is a subset of the edges, so its components lie inside those of the lowest one, and one
+//! pass over these answers every threshold. A document stands for `copies` documents of the same text.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
+use arrow_pyarrow::PyArrowType;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::independent_set::{Edge, graph, independent_set};
+use crate::strings::column;
+
+/// What the keep rule does at one threshold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    pub similar_pairs: i64,
+    /// Texts removed for a similar one.
+    pub removed: i64,
+    pub removed_bytes: i64,
+    /// Documents of the largest component, copies counted.
+    pub largest_component: i64,
+}
+
+/// A distinct text: how many documents have it, and its length.
+#[derive(Clone, Copy, Debug)]
+pub struct Text {
+    pub copies: i64,
+    pub n_bytes: i64,
+}
+
+/// The outcome for the edges that reach `threshold`; `texts` come best first.
+pub fn outcome(texts: &[Text], edges: &[Edge], threshold: f64) -> Outcome {
+    let similar: Vec<Edge> = edges
+        .iter()
+        .copied()
+        .filter(|edge| edge.similarity >= threshold)
+        .collect();
+    let mut found = Outcome {
+        similar_pairs: similar.len() as i64,
+        largest_component: largest(texts, &similar),
+        ..Outcome::default()
+    };
+    for (text, decision) in texts.iter().zip(independent_set(texts.len(), &similar)) {
+        if decision.is_some() {
+            found.removed += 1;
+            found.removed_bytes += text.n_bytes;
+        }
+    }
+    found
+}
+
+/// Documents of the largest component, by union-find.
+fn largest(texts: &[Text], edges: &[Edge]) -> i64 {
+    fn root(parents: &mut [usize], mut node: usize) -> usize {
+        while parents[node] != node {
+            parents[node] = parents[parents[node]];
+            node = parents[node];
+        }
+        node
+    }
+    let mut parents: Vec<usize> = (0..texts.len()).collect();
+    let mut sizes: Vec<i64> = texts.iter().map(|text| text.copies).collect();
+    for edge in edges {
+        let left = root(&mut parents, edge.left as usize);
+        let right = root(&mut parents, edge.right as usize);
+        if left != right {
+            let (less, more) = if sizes[left] < sizes[right] {
+                (left, right)
+            } else {
+                (right, left)
+            };
+            parents[less] = more;
+            sizes[more] += sizes[less];
+        }
+    }
+    sizes.into_iter().max().unwrap_or(0)
+}
+
+fn outcomes(batch: &RecordBatch, thresholds: &[f64]) -> Result<RecordBatch, String> {
+    let number = |name: &str| {
+        column(batch, name)?
+            .as_primitive_opt::<Int64Type>()
+            .ok_or_else(|| format!("`{name}` is no int64 column. Cast it first."))
+    };
+    let (copies, n_bytes) = (number("copies")?, number("n_bytes")?);
+    let (documents, edges) = graph(batch)?;
+    let texts: Vec<Text> = documents
+        .iter()
+        .map(|&(row, _)| Text {
+            copies: copies.value(row),
+            n_bytes: n_bytes.value(row),
+        })
+        .collect();
+    let found: Vec<Outcome> = thresholds
+        .iter()
+        .map(|&threshold| outcome(&texts, &edges, threshold))
+        .collect();
+    let integers =
+        |of: fn(&Outcome) -> i64| Arc::new(Int64Array::from_iter_values(found.iter().map(of))) as ArrayRef;
+    RecordBatch::try_from_iter([
+        (
+            "threshold",
+            Arc::new(Float64Array::from_iter_values(thresholds.iter().copied())) as ArrayRef,
+        ),
+        ("similar_pairs", integers(|it| it.similar_pairs)),
+        ("removed", integers(|it| it.removed)),
+        ("removed_bytes", integers(|it| it.removed_bytes)),
+        ("largest_component", integers(|it| it.largest_component)),
+    ])
+    .map_err(|error| error.to_string())
+}
+
+#[pyfunction]
+fn sweep(
+    py: Python<'_>,
+    batch: PyArrowType<RecordBatch>,
+    thresholds: Vec<f64>,
+) -> PyResult<PyArrowType<RecordBatch>> {
+    py.detach(|| outcomes(&batch.0, &thresholds))
+        .map(PyArrowType)
+        .map_err(PyValueError::new_err)
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(sweep, module)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_higher_threshold_has_fewer_edges_and_copies_count_in_components() {
+        let edge = |left, right, similarity| Edge {
+            left,
+            right,
+            similarity,
+        };
+        let edges = [edge(0, 1, 0.8), edge(1, 2, 0.9), edge(3, 4, 0.95)];
+        let texts: Vec<Text> = [1, 3, 1, 1, 2]
+            .iter()
+            .map(|&copies| Text { copies, n_bytes: 10 })
+            .collect();
+        let told = |threshold| {
+            let found = outcome(&texts, &edges, threshold);
+            (
+                found.similar_pairs,
+                found.removed,
+                found.removed_bytes,
+                found.largest_component,
+            )
+        };
+        assert_eq!(told(0.8), (3, 2, 20, 5)); // 1 goes for 0, so 2 stays; 4 goes for 3
+        assert_eq!(told(0.85), (2, 2, 20, 4)); // 2 goes for 1
+        assert_eq!(told(0.92), (1, 1, 10, 3));
+        assert_eq!(told(0.99), (0, 0, 0, 3));
+        assert_eq!(outcome(&[], &[], 0.5), Outcome::default());
+    }
+}

@@ -1,0 +1,79 @@
+"""The outcome of every threshold, beside decisions made at it and components by networkx."""
+
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from factory.dedup.buckets import buckets
+from factory.dedup.components import components
+from factory.dedup.config import DedupConfig
+from factory.dedup.decisions import decisions
+from factory.dedup.edges import edges, similar
+from factory.dedup.signatures import signatures
+from factory.dedup.sweep import sweep
+from factory.dedup.vocabulary import vocabulary
+from factory.lake import schemas
+from factory.lake_spark.audit import spark_schema
+from tests.dedup.corpus import arrow, corpus, document
+
+pytestmark = pytest.mark.spark
+
+CONFIG = DedupConfig(kind="code", threshold=0.8, sweep=(0.7, 0.9))
+
+
+@pytest.fixture(scope="module")
+def compared(spark: SparkSession) -> tuple[DataFrame, DataFrame, DataFrame]:
+    """Documents, their signatures and the edges from the lowest threshold on."""
+    documents = spark.createDataFrame(arrow(corpus(40, seed=5))).localCheckpoint()
+    counted = vocabulary(documents, CONFIG).localCheckpoint()
+    signed = signatures(documents, counted, CONFIG).localCheckpoint()
+    found = edges(buckets(signed, CONFIG), signed, documents, counted, CONFIG).localCheckpoint()
+    return documents, signed, found
+
+
+def test_a_sweep_tells_what_decisions_at_each_threshold_do(
+    compared: tuple[DataFrame, DataFrame, DataFrame],
+) -> None:
+    documents, signed, found = compared
+    told = sweep(documents, signed, found, CONFIG)
+    assert told.columns == schemas.SWEEP.names
+    outcomes = {row.threshold: row for row in told.collect()}
+    assert sorted(outcomes) == [0.7, 0.8, 0.9]
+    n_bytes = {row.doc_id: row.n_bytes for row in documents.collect()}
+    copies = {row.doc_id: row.copies for row in signed.where("signature IS NOT NULL").collect()}
+    for threshold, outcome in outcomes.items():
+        config = CONFIG.model_copy(update={"threshold": threshold})
+        decided = decisions(documents, signed, found, components(found, signed, config), config).collect()
+        removed = [row.doc_id for row in decided if not row.kept]
+        assert (outcome.documents, outcome.kept) == (len(n_bytes), len(n_bytes) - len(removed))
+        assert (outcome.removed, outcome.removed_bytes) == (len(removed), sum(map(n_bytes.get, removed)))
+        pairs = [(row.left, row.right) for row in similar(found, threshold).collect()]
+        assert outcome.similar_pairs == len(pairs)
+        graph = nx.Graph(pairs)
+        graph.add_nodes_from(copies)
+        sizes = [sum(copies[name] for name in nodes) for nodes in nx.connected_components(graph)]
+        assert outcome.largest_component == max(sizes)
+    removed_at = [outcomes[threshold].removed for threshold in (0.7, 0.8, 0.9)]
+    assert removed_at == sorted(removed_at, reverse=True)
+    assert len(set(removed_at)) == 3
+
+
+def test_documents_without_tokens_or_edges_are_counted(spark: SparkSession) -> None:
+    given = [document("a", "alpha beta"), document("b", "alpha beta"), document("c", ""), document("d", "")]
+    documents = spark.createDataFrame(arrow(given))
+    counted = vocabulary(documents, CONFIG)
+    signed = signatures(documents, counted, CONFIG).localCheckpoint()
+    none = spark.createDataFrame([], spark_schema(schemas.EDGES))
+    for row in sweep(documents, signed, none, CONFIG).collect():
+        assert (row.documents, row.kept, row.removed, row.removed_bytes) == (4, 3, 1, 10)
+        assert (row.similar_pairs, row.largest_component) == (0, 2)
+
+
+def test_nothing_is_swept_as_nothing(spark: SparkSession) -> None:
+    documents = spark.createDataFrame(arrow([]))
+    signed = spark.createDataFrame([], spark_schema(schemas.SIGNATURES))
+    none = spark.createDataFrame([], spark_schema(schemas.EDGES))
+    rows = sweep(documents, signed, none, CONFIG).collect()
+    assert [(row.documents, row.kept, row.largest_component) for row in rows] == [(0, 0, 0)] * 3
