@@ -67,7 +67,8 @@ def plan_next_fit(
 ) -> pa.RecordBatch:
     """Next-fit's plan of the same documents, to compare with: rows as those of `plan_sequences`."""
 
-# -- dedup (native/src/bag.rs, idf.rs, lpmh.rs, candidates.rs, jaccard.rs, union_find.rs, independent_set.rs)
+# -- dedup (native/src/bag.rs, idf.rs, signature.rs, agreement.rs, candidates.rs, crowd.rs, jaccard.rs,
+#    union_find.rs, independent_set.rs)
 
 def bags(texts: pa.StringArray | pa.LargeStringArray, kind: str, max_distinct: int) -> pa.RecordBatch:
     """The bag of each text: (tokens list<int64>, counts list<int32>, n_tokens int64), null for a null text.
@@ -105,26 +106,35 @@ def sign_texts(
     texts: pa.StringArray | pa.LargeStringArray,
     idf: bytes,
     kind: str,
-    values: int,
-    seed: int,
     max_distinct: int,
+    scheme: str,
+    values: int,
+    value_bits: int,
+    seed: int,
 ) -> pa.RecordBatch:
-    """The LPMH signature of each text: (signature binary, n_tokens int64, n_distinct int64).
+    """The signature of each text: (signature binary, n_tokens int64, n_distinct int64).
 
-    A signature has `values` bytes (a power of two up to 4096), null for a text without tokens. `idf` is a
-    table without zeros. The rate at which two signatures agree estimates the weighted Jaccard of the bags,
-    weighted (1 + ln tf) * idf. Raises ValueError for a bad table, kind or number of values.
+    A signature has `values` values (a power of two, 16 to 4096) of `value_bits` bits (1, 2, 4, 8 or 16), the
+    first in the highest bits; null for a text without tokens. `scheme` is `lpmh` or `cell_oph`; `idf` is a
+    table without zeros. The rate at which two signatures of a scheme agree estimates the weighted Jaccard of
+    the bags, weighted (1 + ln tf) * idf. Raises ValueError for a bad table, kind, scheme or size.
     """
 
 def sign_bags(
-    tokens: pa.Int64Array, weights: pa.DoubleArray, offsets: pa.Int64Array, values: int, seed: int
+    tokens: pa.Int64Array,
+    weights: pa.DoubleArray,
+    offsets: pa.Int64Array,
+    scheme: str,
+    values: int,
+    value_bits: int,
+    seed: int,
 ) -> pa.BinaryArray:
-    """The LPMH signature of each weighted bag; bag i is `tokens[offsets[i]:offsets[i + 1]]`, tokens distinct.
+    """The signature of each weighted bag; bag i is `tokens[offsets[i]:offsets[i + 1]]`, tokens distinct.
 
-    Null for an empty bag. Raises ValueError for a weight outside [2^-6, 2^30].
+    Null for an empty bag. Raises ValueError for a weight outside [2^-6, 2^30], or above 1,024 by `cell_oph`.
     """
 
-def candidate_pairs(batch: pa.RecordBatch, min_estimate: float) -> pa.RecordBatch:
+def candidate_pairs(batch: pa.RecordBatch, value_bits: int, min_estimate: float) -> pa.RecordBatch:
     """(left, right, estimate) of the members of buckets that look alike, left < right; a pair may repeat.
 
     `batch` has (bucket int64, doc_id string, signature binary), the rows of a bucket whole and together.
@@ -139,7 +149,13 @@ class CrowdEdges:
     """
 
     def __init__(
-        self, idf: bytes, kind: str, max_distinct: int, limits: list[tuple[float, float]], neighbours: int
+        self,
+        idf: bytes,
+        kind: str,
+        max_distinct: int,
+        value_bits: int,
+        limits: list[tuple[float, float]],
+        neighbours: int,
     ) -> None: ...
     def add(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """(left, right, estimate, similarity) of the edges that the next members bring, left < right.

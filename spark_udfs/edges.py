@@ -14,10 +14,12 @@ _MEMBERS_AT_ONCE = 20_000
 _DOCUMENTS_AT_ONCE = 2_000
 
 
-def candidate_pairs(batches: Iterable[pa.RecordBatch], least_estimate: float) -> Iterator[pa.RecordBatch]:
+def candidate_pairs(
+    batches: Iterable[pa.RecordBatch], value_bits: int, least_estimate: float
+) -> Iterator[pa.RecordBatch]:
     """(left, right, estimate) of the rows (bucket, doc_id, signature), sorted by bucket."""
     for buckets in whole_groups(batches, "bucket", _MEMBERS_AT_ONCE):
-        yield _native.candidate_pairs(buckets, least_estimate)
+        yield _native.candidate_pairs(buckets, value_bits, least_estimate)
 
 
 def verified_pairs(
@@ -37,6 +39,7 @@ def crowd_edges(
     idf: Shared[bytes],
     kind: str,
     max_distinct: int,
+    value_bits: int,
     limits: list[tuple[float, float]],
     neighbours: int,
 ) -> Iterator[pa.RecordBatch]:
@@ -44,6 +47,6 @@ def crowd_edges(
 
     Rows are (cell, doc_id, signature, text), sorted by cell and there by priority, best first.
     """
-    crowds = _native.CrowdEdges(idf.value, kind, max_distinct, limits, neighbours)
+    crowds = _native.CrowdEdges(idf.value, kind, max_distinct, value_bits, limits, neighbours)
     for batch in batches:
         yield crowds.add(batch)

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, Self
 
-import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from factory.dedup.banding import Banding, agreement, best_bands
 
 MAX_DISTINCT = 1 << 20
 """Distinct tokens a bag keeps, those of the smallest hashes: a flood of tokens costs memory no more."""
 
 Priority = Literal["quality", "not_fork", "stars", "recency", "length"]
 Similarity = Annotated[float, Field(gt=0, lt=1)]
-
-
-class Banding(NamedTuple):
-    """A signature cut in `bands` bands of `rows` values."""
-
-    rows: int
-    bands: int
 
 
 class DedupConfig(BaseModel):
@@ -36,10 +29,18 @@ class DedupConfig(BaseModel):
         default=(0.85, 0.9, 0.95),
         description="other thresholds whose outcome is told and can be taken; below `threshold` they cost",
     )
+    scheme: Literal["lpmh", "cell_oph"] = Field(
+        default="lpmh", description="how signatures are made: for any weights, or faster for damped ones"
+    )
     values: int = Field(
         default=256, ge=16, le=4096, description="min-hash values a signature, a power of two"
     )
-    value_bits: Literal[8] = Field(default=8, description="bits a value")
+    value_bits: Literal[1, 2, 4, 8, 16] = Field(default=8, description="bits a value")
+    band_bits: int | None = Field(
+        default=None,
+        ge=1,
+        description="bits a band, the K of the literature; else those best for the threshold",
+    )
     seed: int = Field(default=0, ge=0, lt=1 << 64, description="seed of the signatures")
     miss_cost: float = Field(
         default=0.9,
@@ -77,6 +78,15 @@ class DedupConfig(BaseModel):
             raise ValueError(f"`values` is {values}: use a power of two, for example 128 or 256")
         return values
 
+    @model_validator(mode="after")
+    def _whole_values_a_band(self) -> Self:
+        if self.band_bits and (self.band_bits % self.value_bits or self.band_bits > self.signature_bits):
+            raise ValueError(
+                f"`band_bits` is {self.band_bits}: use a multiple of the {self.value_bits} bits of a value, "
+                f"at most the {self.signature_bits} of a signature"
+            )
+        return self
+
     @property
     def thresholds(self) -> tuple[float, ...]:
         """The threshold and those of the sweep, ascending; edges are made for the first."""
@@ -89,44 +99,18 @@ class DedupConfig(BaseModel):
 
     @property
     def banding(self) -> Banding:
-        """Rows and bands for the lowest threshold; `banding.rows * value_bits` is the K of the literature."""
-        return best_bands(self.thresholds[0], self.values, self.miss_cost)
+        """Rows and bands: of `band_bits` bits where given, else those best for the lowest threshold."""
+        if self.band_bits:
+            return Banding(self.band_bits // self.value_bits, self.signature_bits // self.band_bits)
+        return best_bands(self.thresholds[0], self.values, self.miss_cost, self.value_bits)
 
     def least_estimate(self, threshold: float) -> float:
         """The estimate below which a candidate is not compared exactly."""
-        error = math.sqrt(threshold * (1 - threshold) / self.values)
+        agree = agreement(threshold, self.value_bits)
+        error = math.sqrt(agree * (1 - agree) / self.values) / (1 - 2.0**-self.value_bits)
         return max(0.0, threshold - self.estimate_sigmas * error)
 
     def signature_version(self, vocabulary: str) -> str:
         """What two signatures must share to be comparable; `vocabulary` is the digest of the idf table."""
-        return f"lpmh-{self.values}x{self.value_bits}-seed{self.seed}-{self.kind}-{vocabulary}"
-
-
-def candidate_probability(similarity: float, banding: Banding) -> float:
-    """The probability that two documents of this similarity share a bucket."""
-    return float(_curve(np.array([similarity]), banding)[0])
-
-
-@lru_cache
-def best_bands(threshold: float, values: int, miss_cost: float = 0.9) -> Banding:
-    """The banding of least cost: the curve's area below the threshold, and what it lacks above.
-
-    Candidates are verified, so a miss costs more than a needless candidate; with equal costs the curve
-    would find only every other pair at the threshold. Ties take the fewest values.
-    """
-    similarity = (np.arange(1000) + 0.5) / 1000
-    above = similarity >= threshold
-    best = (math.inf, Banding(1, 1))
-    for rows in range(1, values + 1):
-        for bands in range(1, values // rows + 1):
-            found = _curve(similarity, Banding(rows, bands))
-            needless, missed = found[~above].sum(), (1 - found[above]).sum()
-            cost = (1 - miss_cost) * needless + miss_cost * missed
-            if cost < best[0]:
-                best = (cost, Banding(rows, bands))
-    return best[1]
-
-
-def _curve(similarity: np.ndarray, banding: Banding) -> np.ndarray:
-    agreement = similarity + (1 - similarity) / 256  # two 8-bit values agree by chance once in 256
-    return 1 - (1 - agreement**banding.rows) ** banding.bands
+        signed = f"{self.scheme}-{self.values}x{self.value_bits}-seed{self.seed}"
+        return f"{signed}-{self.kind}-{vocabulary}"

@@ -91,7 +91,11 @@ def _paired(
 
 def _candidates(members: DataFrame, config: DedupConfig) -> DataFrame:
     """(left, right, estimate) of the members that look alike, each pair once."""
-    find = partial(udf.candidate_pairs, least_estimate=config.least_estimate(config.thresholds[0]))
+    find = partial(
+        udf.candidate_pairs,
+        value_bits=config.value_bits,
+        least_estimate=config.least_estimate(config.thresholds[0]),
+    )
     return (
         members.repartition("bucket")
         .sortWithinPartitions("bucket")
@@ -129,7 +133,13 @@ def _crowded(
     )
     ranked = documents.select("doc_id", rank(documents, config).alias("rank"), "text")
     limits = [(config.least_estimate(threshold), threshold) for threshold in config.thresholds]
-    compare = partial(udf.crowd_edges, limits=limits, neighbours=config.neighbours, **weigher)
+    compare = partial(
+        udf.crowd_edges,
+        value_bits=config.value_bits,
+        limits=limits,
+        neighbours=config.neighbours,
+        **weigher,
+    )
     return (
         _with_texts(cells.distinct(), ranked, few=False)
         .repartition("cell")

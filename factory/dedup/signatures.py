@@ -1,4 +1,4 @@
-"""One signature for each distinct text of a group: LPMH over its weighted bag of words.
+"""One signature for each distinct text of a group: weighted MinHash of its bag of words.
 
 Exact copies collapse here, on the content hash: the best of them by priority represents the text. Every
 copy is signed before they collapse, which costs less than shuffling all text to sign it once.
@@ -16,6 +16,7 @@ from pyspark.sql.types import BinaryType, LongType, StructType
 from factory.dedup.config import MAX_DISTINCT, DedupConfig
 from factory.dedup.priority import rank
 from factory.dedup.vocabulary import idf_table
+from factory.errors import ConfigurationError
 from spark_udfs import signatures as udf
 
 
@@ -29,9 +30,11 @@ def signatures(documents: DataFrame, vocabulary: DataFrame, config: DedupConfig)
         udf.sign,
         idf=documents.sparkSession.sparkContext.broadcast(idf),
         kind=config.kind,
-        values=config.values,
-        seed=config.seed,
         max_distinct=MAX_DISTINCT,
+        scheme=config.scheme,
+        values=config.values,
+        value_bits=config.value_bits,
+        seed=config.seed,
     )
     inputs = documents.select(
         "doc_id", "dataset", "content_hash", "partition", rank(documents, config).alias("rank"), "text"
@@ -55,3 +58,24 @@ def signatures(documents: DataFrame, vocabulary: DataFrame, config: DedupConfig)
             "best.partition",
         )
     )
+
+
+def check_versions(signatures: DataFrame, config: DedupConfig) -> None:
+    """Refuse signatures that cannot be compared with each other, or that other settings have made.
+
+    Runs a job. Raises ConfigurationError, which names the versions.
+    """
+    found = signatures.groupBy("version").agg(F.count("*").alias("texts")).orderBy("version").collect()
+    if len(found) > 1:
+        versions = ", ".join(f"`{row.version}` ({row.texts:,} texts)" for row in found)
+        raise ConfigurationError(
+            f"Signatures of {len(found)} versions meet in one group: {versions}. "
+            "Only those of one version can be compared: sign the whole group again."
+        )
+    wanted = config.signature_version("")
+    for row in found:
+        if not row.version.startswith(wanted):
+            raise ConfigurationError(
+                f"The signatures of the group are `{row.version}`, its settings ask for `{wanted}...`. "
+                "Sign the group again, or set it back."
+            )

@@ -13,21 +13,19 @@ use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::jaccard::{estimate, matches};
+use crate::agreement::{checked_value_bits, estimate, matches, matches_for};
 use crate::strings::{Binaries, column, string_column};
 
-/// The least number of agreeing values whose estimate reaches `min_estimate`.
-pub fn matches_for(min_estimate: f64, values: usize) -> usize {
-    (0..=values)
-        .find(|&count| estimate(count, values) >= min_estimate)
-        .unwrap_or(values + 1)
-}
-
 /// Calls `emit(i, j, matches)` with i < j for the pairs of signatures that agree in `min_matches` values.
-pub fn alike_pairs(signatures: &[&[u8]], min_matches: usize, mut emit: impl FnMut(usize, usize, usize)) {
+pub fn alike_pairs(
+    signatures: &[&[u8]],
+    value_bits: usize,
+    min_matches: usize,
+    mut emit: impl FnMut(usize, usize, usize),
+) {
     for j in 1..signatures.len() {
         for i in 0..j {
-            let agreeing = matches(signatures[i], signatures[j]);
+            let agreeing = matches(signatures[i], signatures[j], value_bits);
             if agreeing >= min_matches {
                 emit(i, j, agreeing);
             }
@@ -36,7 +34,8 @@ pub fn alike_pairs(signatures: &[&[u8]], min_matches: usize, mut emit: impl FnMu
 }
 
 /// (left, right, estimate) with left < right for the rows (bucket, doc_id, signature) of whole buckets.
-fn candidates(batch: &RecordBatch, min_estimate: f64) -> Result<RecordBatch, String> {
+fn candidates(batch: &RecordBatch, value_bits: usize, min_estimate: f64) -> Result<RecordBatch, String> {
+    let value_bits = checked_value_bits(value_bits)?;
     let buckets = column(batch, "bucket")?
         .as_primitive_opt::<Int64Type>()
         .ok_or("`bucket` is no int64 column. Cast it first.")?
@@ -44,8 +43,9 @@ fn candidates(batch: &RecordBatch, min_estimate: f64) -> Result<RecordBatch, Str
     let names = string_column(batch, "doc_id")?;
     let signatures = Binaries::new(column(batch, "signature")?, "signature")?;
     let first = (batch.num_rows() > 0).then(|| signatures.get(0)).flatten();
-    let values = first.map_or(0, <[u8]>::len);
-    let min_matches = matches_for(min_estimate, values);
+    let bytes = first.map_or(0, <[u8]>::len);
+    let values = bytes * 8 / value_bits;
+    let min_matches = matches_for(min_estimate, values, value_bits);
     let (mut left, mut right) = (StringBuilder::new(), StringBuilder::new());
     let mut estimates = Float64Builder::new();
     let mut start = 0;
@@ -56,19 +56,19 @@ fn candidates(batch: &RecordBatch, min_estimate: f64) -> Result<RecordBatch, Str
         let mut name_of = Vec::with_capacity(members.len());
         for row in rows {
             let signature = signatures.get(row).unwrap_or_default();
-            if signature.len() != values {
+            if signature.len() != bytes {
                 return Err(format!(
-                    "Signatures of {values} and {} values meet in one group. Sign all its documents alike.",
+                    "Signatures of {bytes} and {} bytes meet in one group. Sign all its documents alike.",
                     signature.len()
                 ));
             }
             of_bucket.push(signature);
             name_of.push(names.required(row, "doc_id")?);
         }
-        alike_pairs(&of_bucket, min_matches, |i, j, agreeing| {
+        alike_pairs(&of_bucket, value_bits, min_matches, |i, j, agreeing| {
             left.append_value(name_of[i].min(name_of[j]));
             right.append_value(name_of[i].max(name_of[j]));
-            estimates.append_value(estimate(agreeing, values));
+            estimates.append_value(estimate(agreeing, values, value_bits));
         });
     }
     RecordBatch::try_from_iter_with_nullable([
@@ -83,9 +83,10 @@ fn candidates(batch: &RecordBatch, min_estimate: f64) -> Result<RecordBatch, Str
 fn candidate_pairs(
     py: Python<'_>,
     batch: PyArrowType<RecordBatch>,
+    value_bits: usize,
     min_estimate: f64,
 ) -> PyResult<PyArrowType<RecordBatch>> {
-    py.detach(|| candidates(&batch.0, min_estimate))
+    py.detach(|| candidates(&batch.0, value_bits, min_estimate))
         .map(PyArrowType)
         .map_err(PyValueError::new_err)
 }
@@ -107,7 +108,7 @@ mod tests {
         ) {
             let slices: Vec<&[u8]> = signatures.iter().map(Vec::as_slice).collect();
             let mut found = Vec::new();
-            alike_pairs(&slices, least, |i, j, agreeing| found.push((i, j, agreeing)));
+            alike_pairs(&slices, 8, least, |i, j, agreeing| found.push((i, j, agreeing)));
             let mut expected = Vec::new();
             for j in 0..signatures.len() {
                 for i in 0..j {
@@ -119,13 +120,5 @@ mod tests {
             }
             prop_assert_eq!(found, expected);
         }
-    }
-
-    #[test]
-    fn the_least_matches_reach_the_least_estimate() {
-        let least = matches_for(0.7, 256);
-        assert!(estimate(least, 256) >= 0.7 && estimate(least - 1, 256) < 0.7);
-        assert_eq!(matches_for(0.0, 256), 0);
-        assert_eq!(matches_for(1.1, 256), 257);
     }
 }

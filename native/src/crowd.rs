@@ -23,10 +23,10 @@ use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::agreement::{checked_value_bits, estimate, matches, matches_for};
 use crate::bag::{Bag, Kind};
-use crate::candidates::matches_for;
 use crate::idf::Weights;
-use crate::jaccard::{estimate, matches, weighted_jaccard};
+use crate::jaccard::weighted_jaccard;
 use crate::strings::{Binaries, column, string_column};
 
 const MAX_LEADERS: usize = 4096;
@@ -43,7 +43,7 @@ pub struct Member {
 impl Member {
     /// (values in which the signatures agree, exact similarity), if both reach their limits.
     fn similarity(&self, other: &Self, limits: Limits) -> Option<(usize, f64)> {
-        let agreeing = matches(&self.signature, &other.signature);
+        let agreeing = matches(&self.signature, &other.signature, limits.value_bits);
         if agreeing < limits.min_matches {
             return None;
         }
@@ -55,6 +55,8 @@ impl Member {
 /// When two members are joined.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
+    /// Bits of a value of their signatures.
+    pub value_bits: usize,
     pub min_matches: usize,
     pub threshold: f64,
     /// Followers of its first leader that a member is compared with.
@@ -101,6 +103,7 @@ struct CrowdEdges {
     idf: Vec<u8>,
     kind: Kind,
     max_distinct: usize,
+    value_bits: usize,
     /// (least estimate, threshold) of each crowd.
     limits: Vec<(f64, f64)>,
     neighbours: usize,
@@ -134,11 +137,13 @@ impl CrowdEdges {
             };
             weights.of(&bag, &mut member.weights);
             member.tokens = bag.tokens;
-            let (member, values) = (Arc::new(member), signatures.get(row).unwrap_or_default().len());
+            let (member, value_bits) = (Arc::new(member), self.value_bits);
+            let values = member.signature.len() * 8 / value_bits;
             let mut found = BTreeMap::new();
             for (crowd, &(min_estimate, threshold)) in self.crowds.iter_mut().zip(&self.limits) {
                 let limits = Limits {
-                    min_matches: matches_for(min_estimate, values),
+                    value_bits,
+                    min_matches: matches_for(min_estimate, values, value_bits),
                     threshold,
                     neighbours: self.neighbours,
                 };
@@ -149,7 +154,7 @@ impl CrowdEdges {
             for (other, (agreeing, similarity)) in found {
                 left.append_value((&other).min(&member.name));
                 right.append_value((&other).max(&member.name));
-                estimates.append_value(estimate(agreeing, values));
+                estimates.append_value(estimate(agreeing, values, value_bits));
                 similarities.append_value(similarity);
             }
         }
@@ -170,6 +175,7 @@ impl CrowdEdges {
         idf: &[u8],
         kind: &str,
         max_distinct: usize,
+        value_bits: usize,
         limits: Vec<(f64, f64)>,
         neighbours: usize,
     ) -> PyResult<Self> {
@@ -178,6 +184,7 @@ impl CrowdEdges {
             idf: idf.to_vec(),
             kind: Kind::parse(kind).map_err(PyValueError::new_err)?,
             max_distinct,
+            value_bits: checked_value_bits(value_bits).map_err(PyValueError::new_err)?,
             limits,
             neighbours,
             cell: None,
@@ -203,6 +210,7 @@ mod tests {
     use proptest::prelude::*;
 
     const LIMITS: Limits = Limits {
+        value_bits: 8,
         min_matches: 0,
         threshold: 0.6,
         neighbours: 3,

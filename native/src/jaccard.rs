@@ -1,4 +1,4 @@
-//! The similarity of two documents: exact from their weighted bags, estimated from their signatures.
+//! The exact similarity of two documents, from their weighted bags.
 
 use std::sync::Arc;
 
@@ -37,28 +37,6 @@ pub fn weighted_jaccard(tokens: &[u64], weights: &[f64], other_tokens: &[u64], o
         most += weight;
     }
     if most > 0.0 { least / most } else { 0.0 }
-}
-
-/// How many values two signatures of equal length agree in.
-#[inline]
-pub fn matches(signature: &[u8], other: &[u8]) -> usize {
-    let mut total = 0;
-    // 128 matches fit in a byte, so that the compiler counts in byte lanes.
-    for (left, right) in signature.chunks(128).zip(other.chunks(128)) {
-        let mut count = 0u8;
-        for (a, b) in left.iter().zip(right) {
-            count += u8::from(a == b);
-        }
-        total += usize::from(count);
-    }
-    total
-}
-
-/// The similarity at which `matches` of `values` 8-bit values agree: one in 256 agrees by chance.
-pub fn estimate(matches: usize, values: usize) -> f64 {
-    let chance = 1.0 / 256.0;
-    let rate = matches as f64 / values.max(1) as f64;
-    ((rate - chance) / (1.0 - chance)).max(0.0)
 }
 
 /// The rows of `batch` with an `other` whose exact similarity reaches `threshold`.
@@ -176,19 +154,5 @@ mod tests {
                 prop_assert_eq!(weighted_jaccard(&a.0, &a.1, &a.0, &a.1), 1.0);
             }
         }
-
-        #[test]
-        fn matches_are_counted_at_any_length(pairs in proptest::collection::vec((0u8..3, 0u8..3), 0..700)) {
-            let (left, right): (Vec<u8>, Vec<u8>) = pairs.iter().copied().unzip();
-            prop_assert_eq!(matches(&left, &right), pairs.iter().filter(|(a, b)| a == b).count());
-        }
-    }
-
-    #[test]
-    fn chance_agreement_is_no_similarity() {
-        assert_eq!(estimate(1, 256), 0.0);
-        assert_eq!(estimate(0, 256), 0.0);
-        assert_eq!(estimate(256, 256), 1.0);
-        assert!((estimate(205, 256) - 0.8).abs() < 0.001);
     }
 }

@@ -6,11 +6,14 @@
 
 use pyo3::prelude::*;
 
+mod agreement;
 mod bag;
 mod c_text;
 mod candidates;
+mod cell_oph;
 mod crowd;
 mod fingerprint;
+mod hash;
 mod idf;
 mod independent_set;
 mod jaccard;
@@ -18,6 +21,7 @@ mod ln;
 mod lpmh;
 mod packing;
 mod packing_runs;
+mod signature;
 mod strings;
 mod sweep;
 mod text_signals;
@@ -37,7 +41,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     idf::register(module)?;
     independent_set::register(module)?;
     jaccard::register(module)?;
-    lpmh::register(module)?;
+    signature::register(module)?;
     sweep::register(module)?;
     union_find::register(module)?;
     Ok(())

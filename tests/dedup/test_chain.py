@@ -8,9 +8,10 @@ import networkx as nx
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from factory.dedup.banding import candidate_probability
 from factory.dedup.buckets import buckets
 from factory.dedup.components import components
-from factory.dedup.config import DedupConfig, candidate_probability
+from factory.dedup.config import DedupConfig
 from factory.dedup.decisions import decisions, deduplicated
 from factory.dedup.edges import edges
 from factory.dedup.signatures import signatures
@@ -241,6 +242,20 @@ def test_large_buckets_keep_what_all_their_pairs_would_keep(spark: SparkSession,
     assert 0 < len(found) < len(all_edges)
     decided = decisions(documents, given[1], few, given[3], crowded).where("kept").select("doc_id").collect()
     assert {row.doc_id for row in decided} == {row["doc_id"] for row in chain["decisions"] if row["kept"]}
+
+
+def test_the_fast_scheme_and_narrow_values_find_the_same_kinds_of_edges(
+    spark: SparkSession, exact: dict[tuple[str, str], float]
+) -> None:
+    config = DedupConfig(kind="code", scheme="cell_oph", values=512, value_bits=2)
+    chain = run(spark.createDataFrame(arrow(ROWS)), config)
+    representatives = {row["doc_id"] for row in chain["signatures"]}
+    alike = {pair for pair, s in exact.items() if s >= config.threshold and set(pair) <= representatives}
+    found = {(row["left"], row["right"]) for row in chain["edges"]}
+    assert found <= alike
+    assert len(found) > 0.93 * len(alike)
+    for row in chain["edges"]:
+        assert row["estimate"] == pytest.approx(row["similarity"], abs=0.13)
 
 
 def test_a_group_without_tokens_is_kept_whole(spark: SparkSession) -> None:

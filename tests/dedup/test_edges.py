@@ -34,7 +34,9 @@ def crowd(n: int, families: int, seed: int) -> pa.RecordBatch:
         for at in chosen.sample(range(200), chosen.randrange(36)):
             words[at] = chosen.choice(WORDS)
         texts.append(" ".join(words))
-    signed = _native.sign_texts(pa.array(texts), IDF, CONFIG.kind, CONFIG.values, 0, MAX_DISTINCT)
+    signed = _native.sign_texts(
+        pa.array(texts), IDF, CONFIG.kind, MAX_DISTINCT, CONFIG.scheme, CONFIG.values, CONFIG.value_bits, 0
+    )
     cell = pa.array(np.zeros(n, np.int64))
     names = pa.array([f"{number:04}" for number in range(n)])
     return pa.RecordBatch.from_arrays(
@@ -45,7 +47,7 @@ def crowd(n: int, families: int, seed: int) -> pa.RecordBatch:
 
 def all_edges(members: pa.RecordBatch) -> list[dict[str, object]]:
     """The edges by all pairs."""
-    pairs = pa.Table.from_batches(candidate_pairs([members], LIMITS[0][0]))
+    pairs = pa.Table.from_batches(candidate_pairs([members], CONFIG.value_bits, LIMITS[0][0]))
     n, documents = pairs.num_rows, members.num_rows
     cell = pa.RecordBatch.from_pydict(
         {
@@ -64,7 +66,9 @@ def few_edges(
 ) -> list[dict[str, object]]:
     """The edges of the crowd, its members coming `cut` at a time."""
     batches = [members.slice(at, cut) for at in range(0, members.num_rows, cut)]
-    found = crowd_edges(batches, limits=limits, neighbours=CONFIG.neighbours, **WEIGHER)
+    found = crowd_edges(
+        batches, value_bits=CONFIG.value_bits, limits=limits, neighbours=CONFIG.neighbours, **WEIGHER
+    )
     return pa.Table.from_batches(found).to_pylist()
 
 
@@ -155,10 +159,10 @@ def test_signatures_of_different_lengths_never_meet() -> None:
     bucket = pa.RecordBatch.from_pydict(
         {"bucket": pa.array([1, 1], pa.int64()), "doc_id": ["a", "b"], "signature": [b"1234", b"12345678"]}
     )
-    with pytest.raises(ValueError, match="4 and 8 values"):
-        list(candidate_pairs([bucket], 0.7))
+    with pytest.raises(ValueError, match="4 and 8 bytes"):
+        list(candidate_pairs([bucket], 8, 0.7))
 
 
 def test_an_empty_batch_has_no_pairs() -> None:
     members = crowd(3, 1, seed=1)
-    assert _native.candidate_pairs(members.slice(3), LIMITS[0][0]).num_rows == 0
+    assert _native.candidate_pairs(members.slice(3), CONFIG.value_bits, LIMITS[0][0]).num_rows == 0

@@ -38,7 +38,7 @@ def test_a_document_of_a_million_different_tokens_goes_through_every_stage(tmp_p
     idf = merge_idf([np.frombuffer(part, np.uint8)], unseen=1).tobytes()
     config = DedupConfig(kind="code")
     signed = _native.sign_texts(
-        texts.column("text"), idf, "code", config.values, config.seed, MAX_DISTINCT
+        texts.column("text"), idf, "code", MAX_DISTINCT, config.scheme, config.values, config.value_bits, 0
     ).to_pylist()
     assert [(row["n_tokens"], row["n_distinct"]) for row in signed] == [(N, N)]
 

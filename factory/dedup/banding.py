@@ -1,0 +1,55 @@
+"""How a signature is cut in bands: the rows and bands of least cost for a target similarity.
+
+Two documents of similarity s agree in a value of c bits with the probability p = s + (1 - s) / 2^c, and
+share a bucket with 1 - (1 - p^rows)^bands. What lies under this curve below the threshold are needless
+candidates, what lies above it beyond the threshold are missed pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Banding(NamedTuple):
+    """A signature cut in `bands` bands of `rows` values."""
+
+    rows: int
+    bands: int
+
+
+def candidate_probability(similarity: float, banding: Banding, value_bits: int = 8) -> float:
+    """The probability that two documents of this similarity share a bucket."""
+    return float(_curve(np.array([similarity]), banding, value_bits)[0])
+
+
+@lru_cache
+def best_bands(threshold: float, values: int, miss_cost: float = 0.9, value_bits: int = 8) -> Banding:
+    """The banding of least cost: the curve's area below the threshold, and what it lacks above.
+
+    Candidates are verified, so a miss costs more than a needless candidate; with equal costs the curve
+    would find only every other pair at the threshold. Ties take the fewest values.
+    """
+    similarity = (np.arange(1000) + 0.5) / 1000
+    above = similarity >= threshold
+    best = (math.inf, Banding(1, 1))
+    for rows in range(1, values + 1):
+        for bands in range(1, values // rows + 1):
+            found = _curve(similarity, Banding(rows, bands), value_bits)
+            needless, missed = found[~above].sum(), (1 - found[above]).sum()
+            cost = (1 - miss_cost) * needless + miss_cost * missed
+            if cost < best[0]:
+                best = (cost, Banding(rows, bands))
+    return best[1]
+
+
+def agreement(similarity: np.ndarray | float, value_bits: int) -> np.ndarray | float:
+    """The share of values in which documents of this similarity agree, by chance too."""
+    return similarity + (1 - similarity) / 2**value_bits
+
+
+def _curve(similarity: np.ndarray, banding: Banding, value_bits: int) -> np.ndarray:
+    return np.asarray(1 - (1 - agreement(similarity, value_bits) ** banding.rows) ** banding.bands)
