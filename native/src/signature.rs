@@ -174,6 +174,7 @@ fn sign_texts_py(
 }
 
 #[pyfunction]
+#[allow(clippy::too_many_arguments)] // the signature of the Python function
 #[pyo3(name = "sign_bags")]
 fn sign_bags_py(
     py: Python<'_>,
