@@ -21,6 +21,7 @@ BENCHES = {
     "depsort": "bench.depsort",
     "filters": "bench.filters",
     "line": "bench.line",
+    "minhash": "bench.minhash",
     "packing": "bench.packing",
 }
 _WIDTH = 140  # columns of a table where the output is no terminal

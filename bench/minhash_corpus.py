@@ -1,0 +1,129 @@
+"""Some 4,000 real files of this Python installation as texts and as bags of weighted tokens.
+
+Files are source code and documentation of 50 to 5,000 distinct tokens, each content once. Which of them are
+taken is decided by a hash of the content, so the same packages give the same files.
+"""
+
+from __future__ import annotations
+
+import sysconfig
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from factory import _native
+from factory.dedup.config import MAX_DISTINCT
+
+FILES = 4_096
+LEAST_TOKENS, MOST_TOKENS = 50, 5_000  # distinct ones
+MOST_BYTES = 1_000_000
+SUFFIXES = {".py", ".pyi", ".md", ".rst", ".txt", ".h", ".hpp", ".c", ".js", ".css", ".html", ".pxd", ".pyx"}
+
+
+@dataclass(frozen=True)
+class Bags:
+    """Documents as weighted bags: document i is `tokens[offsets[i]:offsets[i + 1]]`."""
+
+    texts: pa.Array
+    tokens: np.ndarray
+    weights: np.ndarray
+    offsets: np.ndarray
+    idf: bytes
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def of(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """(tokens, weights) of one document."""
+        part = slice(self.offsets[number], self.offsets[number + 1])
+        return self.tokens[part], self.weights[part]
+
+
+def corpus() -> Bags:
+    """The chosen files, weighed (1 + ln tf) * idf with the idf of these files."""
+    texts = pa.array(_texts(), pa.large_string())
+    bags = _native.bags(texts, "code", MAX_DISTINCT)
+    lengths = np.diff(bags["tokens"].offsets.to_numpy())
+    fits = (lengths >= LEAST_TOKENS) & (lengths <= MOST_TOKENS)
+    texts = texts.filter(pa.array(fits & (np.cumsum(fits) <= FILES)))
+    bags = _native.bags(texts, "code", MAX_DISTINCT)
+    tokens, counts = (bags[name].flatten().to_numpy() for name in ("tokens", "counts"))
+    distinct, frequencies = np.unique(tokens, return_counts=True)
+    unseen = _native.idf_steps(1, len(texts))
+    table = np.frombuffer(_native.idf_table(pa.array(distinct), pa.array(frequencies), len(texts)), np.uint8)
+    table = np.where(table == 0, np.uint8(unseen), table)
+    slots = tokens & (len(table) - 1)
+    weights = (1 + np.log(counts)) * table[slots] / 16
+    return Bags(texts, tokens, weights, bags["tokens"].offsets.to_numpy().astype(np.int64), table.tobytes())
+
+
+def _texts() -> list[str]:
+    """The installation's texts, by a hash of their content, each once."""
+    found: dict[bytes, str] = {}
+    for name in ("purelib", "stdlib"):
+        root = Path(sysconfig.get_path(name))
+        for path in sorted(root.rglob("*")):
+            inside = path.relative_to(root).parts
+            if path.suffix not in SUFFIXES or (name == "stdlib" and "site-packages" in inside):
+                continue
+            if not path.is_file() or path.stat().st_size > MOST_BYTES:
+                continue
+            content = path.read_bytes()
+            try:
+                text = content.decode()
+            except UnicodeDecodeError:
+                continue  # what is no UTF-8 is no text for any of the tools
+            found[blake2b(content, digest_size=16).digest()] = text
+    first = sorted(found)[: 4 * FILES]  # enough that FILES of them have the wanted number of tokens
+    return [found[key] for key in first]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Bags 2 i and 2 i + 1 are alike to a degree; tokens of a bag ascend."""
+
+    tokens: np.ndarray
+    weights: np.ndarray
+    offsets: np.ndarray
+    similarities: np.ndarray
+    """Exact J_W, one a pair."""
+    unweighted: np.ndarray
+    """Exact Jaccard of the sets of tokens."""
+
+    def __len__(self) -> int:
+        return len(self.similarities)
+
+
+def pairs(bags: Bags, seed: int) -> Pairs:
+    """Each file beside itself with a share of its tokens replaced by those of another.
+
+    Similarities spread from about .1 to .98: beyond, the chance agreement of 8-bit values is most of an error.
+    """
+    generator = np.random.default_rng(seed)
+    made: list[tuple[np.ndarray, np.ndarray]] = []
+    exact: list[tuple[float, float]] = []
+    for number, other in enumerate(generator.permutation(len(bags))):
+        tokens, weights = bags.of(number)
+        others, other_weights = bags.of(int(other))
+        share = generator.uniform(0.02, 0.8)
+        stays, comes = generator.random(len(tokens)) >= share, generator.random(len(others)) < share
+        comes &= ~np.isin(others, tokens)
+        mixed = np.concatenate([tokens[stays], others[comes]])
+        mixed_weights = np.concatenate([weights[stays], other_weights[comes]])
+        if stays.all() and not comes.any():
+            continue  # equal bags have no error to measure
+        order = np.argsort(mixed)
+        made += [(tokens, weights), (mixed[order], mixed_weights[order])]
+        least, both = weights[stays].sum(), weights.sum() + other_weights[comes].sum()
+        exact.append((least / both, stays.sum() / (len(tokens) + comes.sum())))
+    similarities, unweighted = np.array(exact).T
+    return Pairs(
+        np.concatenate([tokens for tokens, _ in made]),
+        np.concatenate([weights for _, weights in made]),
+        np.cumsum([0, *(len(tokens) for tokens, _ in made)]),
+        similarities,
+        unweighted,
+    )

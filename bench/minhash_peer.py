@@ -1,0 +1,113 @@
+"""What datasketch and rensa need for the same files, and what they estimate; run in their environment.
+
+Arguments: a folder with `texts.parquet` (text), `bags.npz` (dimensions, weights, offsets, dimension) and
+`pairs.npz` (dimensions, weights, offsets; bag 2 i beside 2 i + 1), and the number of values. Prints one JSON
+line: by tool the documents and CPU seconds from counts and from text, and the estimate of every pair.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from datasketch import WeightedMinHashGenerator
+from rensa import RMinHash
+from scipy.sparse import csr_matrix
+
+WORD = re.compile(r"\w+")
+NONZEROS_AT_ONCE = 12_000_000  # times values: fewer copy its parameters more often, more leave the caches
+DENSE = 48  # documents for `minhash`, which takes a tenth of a second each
+
+folder, values = Path(sys.argv[1]), int(sys.argv[2])
+texts = pq.read_table(folder / "texts.parquet")["text"].to_pylist()
+bags, pairs = np.load(folder / "bags.npz"), np.load(folder / "pairs.npz")
+dimension = int(bags["dimension"])
+
+
+def timed(work: Callable[[], Any], documents: int) -> dict[str, float]:
+    began = time.process_time()
+    work()
+    return {"documents": documents, "cpu_s": time.process_time() - began}
+
+
+def matrix(dimensions: np.ndarray, weights: np.ndarray, offsets: np.ndarray) -> csr_matrix:
+    shape = (len(offsets) - 1, dimension)
+    return csr_matrix((weights.astype(np.float32), dimensions, offsets), shape=shape)
+
+
+def many(rows: csr_matrix) -> list[np.ndarray]:
+    """(values, 2) of each row, as many rows at once as memory allows."""
+    found, start = [], 0
+    while start < rows.shape[0]:
+        limit = rows.indptr[start] + NONZEROS_AT_ONCE // values
+        end = max(start + 1, int(np.searchsorted(rows.indptr, limit)) - 1)
+        found += [signed.hashvalues for signed in generator.minhash_many(rows[start:end])]
+        start = end
+    return found
+
+
+def from_texts() -> csr_matrix:
+    """The files as weighted rows, their words counted in Python as a user of datasketch counts them."""
+    dimensions, weights, offsets = [], [], [0]
+    for text in texts:
+        for word, count in Counter(WORD.findall(text)).items():
+            number = numbers.get(word)
+            if number is not None:
+                dimensions.append(number)
+                weights.append((1 + math.log(count)) * idf[number])
+        offsets.append(len(dimensions))
+    return matrix(np.array(dimensions, np.int32), np.array(weights), np.array(offsets))
+
+
+def agreement(signed: list[np.ndarray]) -> list[float]:
+    found = np.array(signed)
+    return [float(it) for it in (found[::2] == found[1::2]).all(2).mean(1)]
+
+
+# A vocabulary is made once for a corpus, so it is not part of the time.
+in_texts: Counter[str] = Counter()
+for text in texts:
+    in_texts.update(set(WORD.findall(text)))
+numbers = {word: number for number, (word, _) in enumerate(in_texts.most_common(dimension))}
+idf = {number: math.log(1 + len(texts) / in_texts[word]) for word, number in numbers.items()}
+
+found: dict[str, Any] = {}
+generator = WeightedMinHashGenerator(dimension, values, seed=1)
+rows = matrix(bags["dimensions"], bags["weights"], bags["offsets"])
+dense = [rows[number].toarray()[0] for number in range(DENSE)]
+found["datasketch minhash"] = {
+    "counts": timed(lambda: [generator.minhash(row) for row in dense], DENSE),
+    "estimates": None,
+    "text": None,
+}
+found["datasketch minhash_many"] = {
+    "counts": timed(lambda: many(rows), len(texts)),
+    "estimates": agreement(many(matrix(pairs["dimensions"], pairs["weights"], pairs["offsets"]))),
+    "text": timed(lambda: many(from_texts()), len(texts)),
+}
+words = [list(set(WORD.findall(text))) for text in texts]
+sets = [
+    [str(it) for it in pairs["dimensions"][start:end]] for start, end in itertools.pairwise(pairs["offsets"])
+]
+estimates = []
+for number in range(0, len(sets), 2):  # a seed a pair, as ours
+    left, right = (RMinHash.from_token_sets([it], values, number)[0] for it in sets[number : number + 2])
+    estimates.append(left.jaccard(right))
+found["rensa, no weights"] = {
+    "counts": timed(lambda: RMinHash.from_token_sets(words, values, 1), len(texts)),
+    "estimates": estimates,
+    "text": timed(
+        lambda: RMinHash.from_token_sets([WORD.findall(text) for text in texts], values, 1), len(texts)
+    ),
+}
+print(json.dumps(found))
