@@ -58,8 +58,8 @@ def measure(progress: Console) -> Report:
         caveats=[
             "CPU seconds of one process each; ours is the best of several rounds, the peers' one round.",
             "`from text` counts words too: ours in native code, theirs in Python by `re`.",
-            "datasketch's parameters for every word are drawn before its time starts; so its pairs share a seed "
-            "and err together, where ours and rensa's have a seed each.",
+            "datasketch's parameters for every word are drawn before its time starts; so its pairs share a "
+            "seed and err together, where ours and rensa's have a seed each.",
             "rensa estimates the Jaccard of sets: its error is against that, and J_W is another number.",
         ],
         data=f"{len(bags):,} files of {LEAST_TOKENS} to {MOST_TOKENS:,} distinct tokens (mean "

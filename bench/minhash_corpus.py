@@ -100,7 +100,7 @@ class Pairs:
 def pairs(bags: Bags, seed: int) -> Pairs:
     """Each file beside itself with a share of its tokens replaced by those of another.
 
-    Similarities spread from about .1 to .98: beyond, the chance agreement of 8-bit values is most of an error.
+    Similarities spread from about .1 to .98: below, errors are mostly the chance agreement of 8-bit values.
     """
     generator = np.random.default_rng(seed)
     made: list[tuple[np.ndarray, np.ndarray]] = []
