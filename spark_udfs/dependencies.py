@@ -4,6 +4,9 @@
 weights, nothing else; so what `depsort.<dataset>_dependencies` calls satisfied is what
 `sorted.<dataset>` shows. The weight of an edge is its heaviest import plus the sum of its references,
 summed exactly, so that no order of rows changes it.
+
+An order is judged by edges, not by uses, so where a cycle must break an edge counts by how certain it is:
+weight / (weight + DOUBTFUL), which a single import brings to two thirds and no number of uses above one.
 """
 
 from __future__ import annotations
@@ -14,9 +17,11 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from factory.lake.schemas import DEPENDENCIES
+from spark_udfs.collector import paused
 from spark_udfs.repository_order import Order, order_repository, strongly_connected
 
 FAINT = 0.1  # edges that weigh less may not make a cycle
+DOUBTFUL = 0.5  # the weight at which an edge is half certain
 
 FILES = ("repository", "doc_id", "path", "partition")  # columns of a document that give it a place
 CONTRIBUTIONS = ("repository", "doc_id", "kind", "depends_on", "weight")  # one symbol's share in an edge
@@ -34,6 +39,11 @@ PLACES = pa.schema(
 
 def edges(files: pa.Table, contributions: pa.Table) -> pa.Table:
     """DEPENDENCIES of one repository from its FILES and CONTRIBUTIONS, whatever their order."""
+    with paused():
+        return _edges(files, contributions)
+
+
+def _edges(files: pa.Table, contributions: pa.Table) -> pa.Table:
     imports: dict[tuple[str, str], float] = {}
     references: dict[tuple[str, str], list[float]] = {}
     for source, kind, target, weight in zip(
@@ -72,9 +82,10 @@ def edges(files: pa.Table, contributions: pa.Table) -> pa.Table:
 
 def places(files: pa.Table, weighted: pa.Table) -> pa.Table:
     """PLACES of one repository's FILES under its WEIGHTED edges, whatever their order."""
-    documents, order = _ordered(
-        files, zip(*(weighted.column(name).to_pylist() for name in WEIGHTED[1:]), strict=True)
-    )
+    with paused():
+        documents, order = _ordered(
+            files, zip(*(weighted.column(name).to_pylist() for name in WEIGHTED[1:]), strict=True)
+        )
     rows = [
         {
             "doc_id": documents[file]["doc_id"],
@@ -127,5 +138,5 @@ def _ordered(
     dependencies: list[dict[int, float]] = [{} for _ in documents]
     for source, target, weight in weighted:
         if source in number and target in number:
-            dependencies[number[source]][number[target]] = weight
+            dependencies[number[source]][number[target]] = weight / (weight + DOUBTFUL)
     return documents, order_repository([document["path"] for document in documents], dependencies)

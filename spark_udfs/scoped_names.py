@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 
 from tree_sitter import Node
 
@@ -19,6 +20,10 @@ from spark_udfs.syntax import Captures
 from spark_udfs.typed_chains import HOLDS, INSIDE
 
 Names = dict[str, str | None]
+
+_KIND_BITS = 6
+_LAST_KIND = (1 << _KIND_BITS) - 1
+_FIRST = itemgetter(0)
 
 
 class ScopedNames:
@@ -31,7 +36,8 @@ class ScopedNames:
     kinds: Sequence[str]
 
     def __init__(self, source: bytes) -> None:
-        self._source: bytes | str = source.decode("ascii") if source.isascii() else source
+        self._size = len(source)
+        self.text = _reader(source)
         self.package: str | None = None
         self.imports: Counter[Import] = Counter()
         self.definitions: Counter[str] = Counter()
@@ -46,14 +52,19 @@ class ScopedNames:
     def read(self, captures: Captures) -> FileSymbols:
         """What the handlers of all matches, called outer ones first, say of the file."""
         handlers: list[Callable[[Node], None]] = [getattr(self, f"on_{kind}") for kind in self.kinds]
+        last, bits = len(handlers) - 1, self._size.bit_length()
+        whole, place = (1 << bits) - 1, bits + _KIND_BITS
         events = [
-            (node.start_byte, -node.end_byte, order, number, node)
-            for order, kind in enumerate(self.kinds)
-            for number, node in enumerate(captures.get(kind, ()))
+            ((node.start_byte << bits | whole - node.end_byte) << _KIND_BITS | order, node)
+            for order, kind in enumerate(self.kinds[:-1])
+            for node in captures.get(kind, ())
         ]
-        events.sort()  # the numbers keep it from comparing nodes
-        last, scopes, later, taken = len(handlers) - 1, self.scopes, self._bound_later, self.taken
-        for start, _, order, _, node in events:
+        after_all = (1 << place) - 1 ^ _LAST_KIND ^ last  # a name holds nothing
+        events += [(node.start_byte << place | after_all, node) for node in captures.get(self.kinds[-1], ())]
+        events.sort(key=_FIRST)
+        scopes, later, taken, refer = self.scopes, self._bound_later, self.taken, handlers[last]
+        for key, node in events:
+            start = key >> place
             while later and later[0][0] <= start:
                 position, names = later.pop(0)
                 self._leave(position)
@@ -61,8 +72,11 @@ class ScopedNames:
                     scopes[-1][1].update(names)
             while scopes and scopes[-1][0] <= start:
                 scopes.pop()
-            if order < last or start not in taken:
+            order = key & _LAST_KIND
+            if order < last:
                 handlers[order](node)
+            elif start not in taken:
+                refer(node)
         return self._symbols()
 
     def _symbols(self) -> FileSymbols:
@@ -83,11 +97,6 @@ class ScopedNames:
             types={name: chain for name, chain in types if chain},
             bases={name: tuple(it for it in chains if it) for name, chains in bases},
         )
-
-    def text(self, node: Node) -> str:
-        """The text of a node."""
-        part = self._source[node.start_byte : node.end_byte]
-        return part if isinstance(part, str) else part.decode("utf-8", "replace")
 
     # Scopes
 
@@ -175,3 +184,11 @@ class ScopedNames:
             return chain
         inside = ".".join(parts[last + 1 :])
         return self._placed(f"{'.'.join(parts[: last + 1])}{INSIDE}{inside}") if inside else None
+
+
+def _reader(source: bytes) -> Callable[[Node], str]:
+    """What gives the text of a node."""
+    if source.isascii():
+        text = source.decode("ascii")
+        return lambda node: text[node.start_byte : node.end_byte]
+    return lambda node: source[node.start_byte : node.end_byte].decode("utf-8", "replace")

@@ -27,6 +27,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -46,8 +47,7 @@ SAME_FOLDER, SAME_TOP_FOLDER, ELSEWHERE = 0.7, 0.5, 0.2  # factors of a use with
 PRIVATE = 0.1  # factor of a use without an import of a name that starts with an underscore
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """What a name means: its defining files, the files passed on the way, its place if it is a module."""
 
     files: tuple[int, ...]
@@ -55,7 +55,7 @@ class Found:
     place: str | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class Symbol:
     """One row of a file's symbols; `weights` maps defining files to what the row adds to that dependency."""
 
@@ -82,6 +82,7 @@ class Repository:
         self._modules = kinds[0].modules(paths, files, manifests)
         self._bindings = [_bindings(file.imports) for file in files]
         self._stars = [[i for i in file.imports if i.name == "*"] for file in files]
+        self._star_files: list[Sequence[Sequence[int]] | None] = [None] * len(files)
         self._found: dict[tuple[str, str], Found | None] = {}
         self._open: set[tuple[str, str]] = set()
         self._at: dict[str, frozenset[int]] = {}
@@ -89,6 +90,7 @@ class Repository:
         self._members: dict[str, list[int]] = {}
         self._makers: dict[str, list[int]] = {}  # name, also `Class.member`, -> the files that define it
         self._own_members: list[set[str]] = []
+        self._announced: list[dict[str, list[str]]] = []  # member -> `Class.member`, as each file announces
         self._members_of: list[set[str]] = []  # with the members that a file announces
         for index, file in enumerate(files):
             members: set[str] = set()
@@ -104,6 +106,11 @@ class Repository:
                 self._members.setdefault(member, []).append(index)
             self._members_of.append(members)
             self._own_members.append({n.rpartition(".")[2] for n in file.definitions if "." in n})
+            announced: dict[str, list[str]] = {}
+            for name in file.declarations:
+                if "." in name:
+                    announced.setdefault(name.rpartition(".")[2], []).append(name)
+            self._announced.append(announced)
         self._expansions: dict[str, dict[str, None]] = {}  # macro -> the names it stands for
         for file in files:
             for name, words in file.expansions.items():
@@ -132,10 +139,12 @@ class Repository:
                     symbol.count = count
                     merged[symbol.name] = symbol
         for symbol in merged.values():
-            symbol.weights.pop(index, None)
-            share = math.sqrt(symbol.count) / max(1, len(symbol.weights))
-            symbol.weights = {f: factor * share for f, factor in symbol.weights.items()}
-            if symbol.resolution == "internal" and not symbol.weights:
+            weights = symbol.weights
+            if weights:
+                weights.pop(index, None)
+                share = math.sqrt(symbol.count) / max(1, len(weights))
+                symbol.weights = {f: factor * share for f, factor in weights.items()}
+            if not symbol.weights and symbol.resolution == "internal":
                 symbol.resolution = "local"
             yield symbol
 
@@ -320,9 +329,7 @@ class Repository:
         seen: dict[int, tuple[int, ...]] = {}
         pending: list[tuple[int, tuple[int, ...]]] = [(file, ())]
         for source, way in pending:
-            for item in self._stars[source]:
-                place = self._modules.place(item.module, source)
-                files = () if place is None else self._modules.files(place)
+            for files in self._starred(source):
                 for target in files:
                     if target != file and target not in seen and len(seen) < MAX_SEEN:
                         seen[target] = way
@@ -330,9 +337,20 @@ class Repository:
                             pending.append((target, (target,)))
         return seen
 
+    def _starred(self, file: int) -> Sequence[Sequence[int]]:
+        """The files of each star import of `file`."""
+        found = self._star_files[file]
+        if found is None:
+            places = (self._modules.place(item.module, file) for item in self._stars[file])
+            found = [self._modules.files(place) for place in places if place is not None]
+            self._star_files[file] = found
+        return found
+
     def _exported(self, file: int, name: str) -> bool:
         exports = self._files[file].exports
-        return not name.startswith("_") if exports is None else name in exports
+        if exports is not None:
+            return name in exports
+        return not (name.startswith("_") and self._languages[file].underscore_hides)
 
     def _submodule(self, place: str, name: str) -> Found | None:
         below = self._modules.inside(place, name)
@@ -401,9 +419,8 @@ class Repository:
         """`files` and, of classes of theirs that only announce the member, the files that make it."""
         found = dict.fromkeys(files)
         for file in files:
-            for name in self._files[file].declarations:
-                if name.endswith(f".{member}"):
-                    found.update(dict.fromkeys(self._makers_for(name, [file])))
+            for name in self._announced[file].get(member, ()):
+                found.update(dict.fromkeys(self._makers_for(name, [file])))
         return list(found)
 
     def _imported(self, index: int, name: str) -> Symbol:
@@ -443,7 +460,8 @@ class Repository:
             return Symbol("reference", name, 0, "external")
         if len(definers) > MAX_DEFINERS or len(name) < MIN_NAME:
             return Symbol("reference", name, 0, "ambiguous")
-        private = PRIVATE if name.startswith("_") else 1.0
+        hidden = name.startswith("_") and self._languages[index].underscore_hides
+        private = PRIVATE if hidden else 1.0
         factors = {f: private * self._nearness(index, f) for f in definers}
         return Symbol("reference", name, 0, "internal", factors)
 
@@ -472,7 +490,8 @@ def _resolved(facts: pa.Table) -> pa.Table:
             families.setdefault(languages()[row["language"]].family, []).append(i)
     documents: list[int] = []
     symbols: list[Symbol] = []
-    targets: list[list[str]] = []
+    targets: list[list[str] | None] = []
+    weights: list[list[float] | None] = []
     for _, chosen in sorted(families.items()):
         repository = Repository(
             [languages()[rows[i]["language"]] for i in chosen],
@@ -480,11 +499,15 @@ def _resolved(facts: pa.Table) -> pa.Table:
             [FileSymbols.from_json(rows[i]["facts"]) for i in chosen],
             manifests,
         )
+        doc_ids = [rows[i]["doc_id"] for i in chosen]
         for position, row_index in enumerate(chosen):
-            for symbol in repository.symbols(position):
-                documents.append(row_index)
-                symbols.append(symbol)
-                targets.append([rows[chosen[f]]["doc_id"] for f in sorted(symbol.weights)])
+            before = len(symbols)
+            symbols += repository.symbols(position)
+            documents += [row_index] * (len(symbols) - before)
+            for symbol in symbols[before:]:
+                files = sorted(symbol.weights) if symbol.weights else ()
+                targets.append([doc_ids[f] for f in files] if files else None)
+                weights.append([symbol.weights[f] for f in files] if files else None)
     taken = pa.array(documents, pa.int32())
     columns = {
         column: pa.array([row[column] for row in rows], pa.string()).take(taken)
@@ -494,8 +517,8 @@ def _resolved(facts: pa.Table) -> pa.Table:
         "name": [symbol.name for symbol in symbols],
         "count": [symbol.count for symbol in symbols],
         "resolution": [symbol.resolution for symbol in symbols],
-        "resolved_to": [ids or None for ids in targets],
-        "weights": [[symbol.weights[f] for f in sorted(symbol.weights)] or None for symbol in symbols],
+        "resolved_to": targets,
+        "weights": weights,
     }
     schema = SYMBOLS.columns
     return pa.table(

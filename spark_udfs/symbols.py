@@ -183,6 +183,7 @@ class Language(ABC):
     manifests: tuple[str, ...] = ()  # names of files whose text `modules` wants
     builtins: frozenset[str] = frozenset()  # plain names every file knows
     builtin_members: frozenset[str] = frozenset()  # members of the language's own types
+    underscore_hides: bool = False  # a star import leaves out `_name`, and nobody else is meant by it
     shared_names: bool = False  # a plain name may be defined in any file of the repository, without an import
     typed_chains: bool = False  # chains are followed through the types that files declare
     qualified_names: bool = False  # a chain may start with a module that the file does not import

@@ -112,12 +112,16 @@ _TYPESCRIPT = """
 (export_statement declaration: (ambient_declaration (_ name: (_) @exported)))
 (export_statement declaration: (ambient_declaration (_ (variable_declarator name: (_) @exported))))
 (import_require_clause) @import_require
+(ambient_declaration (module name: (string) @augmented))
 """
 
 _CHAIN = re.compile(rb"[\w$\x80-\xff]+(?:\s*\??\.\s*[\w$\x80-\xff]+)*")
 _NAME = re.compile(rb"[\w$\x80-\xff]+")
 _REFERENCE = re.compile(rb"""^///\s*<reference\s+path\s*=\s*["']([^"'\n]+)["']""", re.MULTILINE)
 _TYPES = re.compile(rb"""^[ \t]*(?:/\*)?\*[^\n]*?\bimport\(\s*["']([^"'\n]+)["']\s*\)""", re.MULTILINE)
+_TYPES_BY_NAME = re.compile(
+    rb"""^[ \t]*/?\*[^\n]{0,500}?@import\s[^\n]{0,500}?\bfrom\s*["']([^"'\n]+)["']""", re.MULTILINE
+)
 _EXPORTS = re.compile(rb"^(?:module\s*\.\s*)?exports(?:\s*\.\s*([\w$]+))?$")
 _PROTOTYPE = re.compile(rb"^([\w$]+)\s*\.\s*(?:prototype\s*\.\s*)?([\w$]+)$")
 _ON_GLOBAL = re.compile(rb"^(?:window|globalThis|global|self)\s*\.\s*([\w$]+)$")
@@ -236,6 +240,7 @@ class _File:
         """Everything the file defines, imports and uses."""
         self._read_imports()
         self._read_requires()
+        self._read_augmented()
         bound = {item.binds: item for item in self._imports if item.binds}
         top = self._read_top()
         self._read_exports(bound)
@@ -293,10 +298,10 @@ class _File:
             text = _decoded(path)
             self._imports[Import(text if text.startswith(".") else f"./{text}", "*", None)] += 1
 
-        if b"import(" in self._source:
-            self._imports.update(
-                Import(_decoded(path), None, "", True) for path in _TYPES.findall(self._source)
-            )
+        for mark, said in ((b"import(", _TYPES), (b"@import", _TYPES_BY_NAME)):
+            if mark in self._source:
+                paths = said.findall(self._source)
+                self._imports.update(Import(_decoded(path), None, "", True) for path in paths)
 
     def _clause(self, module: str, clause: Node) -> Iterator[Import]:
         for child in clause.named_children:
@@ -331,6 +336,12 @@ class _File:
             deferred = self._in_function(call.start_byte)
             found = list(self._result(module, call, deferred))
             self._imports.update(found or [Import(module, None, "", deferred)])
+
+    def _read_augmented(self) -> None:
+        """`declare module "x"`: a module that says so adds to what x exports."""
+        if self._is_module:
+            modules = (self._string(node) for node in self._nodes("augmented"))
+            self._imports.update(Import(module, None, "") for module in modules)
 
     def _result(self, module: str, call: Node, deferred: bool) -> Iterator[Import]:
         value, member = call, None

@@ -24,9 +24,7 @@ MAX_CHAIN = 8  # parts of a dotted reference
 
 _QUERY = """
 (identifier) @name
-(attribute attribute: (identifier) @member)
 (keyword_argument name: (identifier) @keyword)
-(call function: (attribute attribute: (identifier) @called))
 
 (function_definition name: (identifier) @function)
 (class_definition name: (identifier) @class)
@@ -67,6 +65,8 @@ _QUERY = """
 """
 
 _CHAIN = re.compile(rb"[\w\x80-\xff]+(?:\.[\w\x80-\xff]+)*")
+_DOT, _CALL = ord("."), (b"(", b" (")
+_DOT_AND_GAP = re.compile(rb"(?<![.\d])\.[\s\\]+(?=[\w\x80-\xff])")  # a member may follow
 _STRING = re.compile(r"""^[rRuU]?(['"])(\w+)\1$""")
 
 _BUILTINS = """
@@ -110,6 +110,7 @@ class Python(Language):
 
     name = family = "python"
     suffixes = (".py", ".pyi", ".pyw")
+    underscore_hides = True
     shared_names = True  # scripts that are run in one space of names
     builtins = frozenset(_BUILTINS.split())
     builtin_members = frozenset(_BUILTIN_MEMBERS.split())
@@ -239,30 +240,35 @@ class _File:
         hiding = self._hiding_scopes()
         excluded = {
             node.start_byte
-            for capture in ("member", "keyword", "function", "class", "assigned", "bound", "imported")
+            for capture in ("keyword", "function", "class", "assigned", "bound", "imported")
             for node in self._nodes(capture)
         }
+        source, scopes = self._source, self._scopes
+        behind_gap = {gap.end() for gap in _DOT_AND_GAP.finditer(source)}
         found: Counter[bytes] = Counter()
+        called: list[tuple[bytes, int]] = []
         chain_ends = set()
         for node in self._nodes("name"):
             start = node.start_byte
             if start in excluded:
                 continue
-            name = self._text(node)
+            end = node.end_byte
+            name = source[start:end]
+            if source[start - 1] == _DOT or (start in behind_gap and _is_member(node)):
+                if source.startswith(_CALL, end) and not name.startswith(b"__"):
+                    called.append((name, end))
+                continue
             if name in hiding and (
-                self._scopes.within(start, hiding[name])
+                scopes.within(start, hiding[name])
                 or (-1 in hiding[name] and name not in roots and name not in definitions)
             ):
                 continue
-            if name in roots and (chain := _CHAIN.match(self._source, start)):
+            if name in roots and (chain := _CHAIN.match(source, start)):
                 parts = chain[0].split(b".")
                 chain_ends.add(chain.end())
                 name = b".".join(parts[:MAX_CHAIN])
             found[name] += 1
-        for node in self._nodes("called"):
-            name = self._text(node)
-            if node.end_byte not in chain_ends and not name.startswith(b"__"):
-                found[b"." + name] += 1
+        found.update(b"." + name for name, end in called if end not in chain_ends)
         return found
 
     def _hiding_scopes(self) -> dict[bytes, set[int]]:
@@ -311,6 +317,11 @@ class _Scopes(Ranges):
             names.append(source[name.start_byte : name.end_byte])
             scope = self.parents[scope]
         return tuple(reversed(names))
+
+
+def _is_member(name: Node) -> bool:
+    before = name.prev_sibling
+    return before is not None and before.type == "."
 
 
 def _import_key(item: Import) -> tuple[str, str, str, bool]:

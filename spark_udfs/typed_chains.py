@@ -13,7 +13,7 @@ be guessed by the names of members.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from spark_udfs.symbols import FileSymbols, Import, Modules
 
@@ -24,8 +24,7 @@ EXTENSION = "this"  # the owner of definitions that any value may be asked for
 INSIDE = "/"  # between the class a name is written in and the name, where the class may inherit it
 
 
-@dataclass(frozen=True)
-class Entity:
+class Entity(NamedTuple):
     """A definition: its name as its files write it, and those files. No name: the module at `place`.
 
     `holds` marks a container of such values: what is no member of theirs is one of its own.
@@ -37,8 +36,7 @@ class Entity:
     holds: bool = False
 
 
-@dataclass(frozen=True)
-class Walk:
+class Walk(NamedTuple):
     """The steps of a chain, each a dotted prefix with its files, and how it ended.
 
     `end` is None where every step was found, `external` where it left the repository, `builtin`, or
@@ -121,7 +119,7 @@ class TypedChains:
         written_in, _, chain = chain.lstrip(HOLDS).rpartition(INSIDE)
         parts = chain.split(".")
         found, used = self._start(index, written_in, parts, depth)
-        return (replace(found, holds=True) if held and isinstance(found, Entity) else found), used, parts
+        return (found._replace(holds=True) if held and isinstance(found, Entity) else found), used, parts
 
     def _start(
         self, index: int, written_in: str, parts: Sequence[str], depth: int
@@ -199,7 +197,8 @@ class TypedChains:
         here = self._folders[index]
         shared = [n_shared(here, self._folders[file]) for file in entity.files]
         most = max(shared)
-        return replace(entity, files=tuple(f for f, n in zip(entity.files, shared, strict=True) if n == most))
+        nearest = [f for f, n in zip(entity.files, shared, strict=True) if n == most]
+        return entity._replace(files=tuple(nearest))
 
     def _class_at(self, index: int, dotted: str) -> Entity | None:
         """The class `a.b.Outer.Inner`, where `a.b` is a module."""
@@ -235,8 +234,11 @@ class TypedChains:
         return Entity(name, (index,)) if name in self._files[index].definitions else None
 
     def _entity_among(self, name: str, files: Collection[int]) -> Entity | None:
-        here = tuple(f for f in self._definers.get(name, ()) if f in files)
-        return Entity(name, here) if 0 < len(here) <= MAX_VARIANTS else None
+        definers = self._definers.get(name)
+        if definers is None:
+            return None
+        here = [f for f in definers if f in files]
+        return Entity(name, tuple(here)) if 0 < len(here) <= MAX_VARIANTS else None
 
     def _bindings_of(self, index: int) -> dict[str, list[Import]]:
         bindings = self._bindings[index]

@@ -106,3 +106,15 @@ def test_a_faint_edge_makes_no_cycle_of_what_is_none() -> None:
     assert ("p/b.py", "p/__init__.py") not in edges
     assert {place["cycle_size"] for place in found.places} == {1}
     assert found.order == ["p/c.py", "p/b.py", "p/__init__.py", "p/a.py"]
+
+
+def test_a_cycle_breaks_where_fewest_edges_break_however_often_one_is_used() -> None:
+    uses = "\n".join("b.b_f()" for _ in range(100))
+    files = {
+        "a.py": f"import b\ndef a_f(): pass\n{uses}\n",
+        "b.py": "import c\nimport d\ndef b_f(): pass\nc.c_f()\nd.d_f()\n",
+        "c.py": "import a\ndef c_f(): pass\na.a_f()\n",
+        "d.py": "import a\ndef d_f(): pass\na.a_f()\n",
+    }
+    broken = [(row["doc_id"], row["depends_on"]) for row in Sorted(files).edges if not row["satisfied"]]
+    assert broken == [("a.py", "b.py")]

@@ -156,6 +156,15 @@ def test_an_include_means_the_nearest_file_whose_path_ends_in_it(
     assert {target for _, target in edges(texts)} == ({expected} if expected else set())
 
 
+def test_a_name_with_an_underscore_is_seen_through_an_include() -> None:
+    texts = {
+        "net.h": "int _net_send(int);\n",
+        "net.c": '#include "net.h"\nint _net_send(int a)\n{\n    return a;\n}\n',
+        "use.c": '#include "net.h"\nint main(void)\n{\n    return _net_send(1);\n}\n',
+    }
+    assert ("use.c", "net.c") in edges(texts)
+
+
 def test_a_header_of_cpp_is_read_as_cpp() -> None:
     symbols = extract("class Box {\n public:\n  void open();\n};\n", "a.h")
     assert (symbols.definitions, symbols.declarations) == ({"Box": 1}, {"Box.open": 1})

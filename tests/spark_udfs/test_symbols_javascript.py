@@ -55,6 +55,10 @@ def imported(text: str, path: str = "file.ts") -> list[tuple[str, str | None, st
         ("/// <reference path='m.d.ts' />\nlet a = 1", [("./m.d.ts", "*", None, False)]),
         ("/**\n * @typedef {import('./m').X} X\n */\nlet a = 1", [("./m", None, "", True)]),
         ("// import a from './m'\nconst s = \"require('./n')\"", []),
+        ("/** @import { X } from './m' */\nlet a = 1", [("./m", None, "", True)]),
+        ("/**\n * @import X, * as ns from './m'\n */\nlet a = 1", [("./m", None, "", True)]),
+        ("export {}\ndeclare module './m' {\n  interface X {}\n}", [("./m", None, "", False)]),
+        ("declare module './m' {\n  interface X {}\n}", []),
         ("require(name); import(name)", []),
     ],
 )  # fmt: skip
@@ -133,6 +137,7 @@ def test_minified_code_has_no_symbols() -> None:
 @pytest.mark.parametrize(
     "source",
     [
+        b"\n" * 300 + b"* @import " * (MAX_SOURCE_BYTES // 10 - 30),
         b"(\n" * (MAX_SOURCE_BYTES // 2),
         b"a" + b".a\n" * (MAX_SOURCE_BYTES // 3),
         b"x = " + b"[\n" * (MAX_SOURCE_BYTES // 2),
@@ -144,6 +149,7 @@ def test_minified_code_has_no_symbols() -> None:
         b"<a>\n" * (MAX_SOURCE_BYTES // 4),
     ],
     ids=[
+        "imports in comments",
         "parentheses",
         "members",
         "brackets",
