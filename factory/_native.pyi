@@ -23,6 +23,14 @@ def text_signals(texts: pa.StringArray | pa.LargeStringArray, names: list[str]) 
 def text_signal_names() -> list[str]:
     """The names `text_signals` knows."""
 
+def rejections(values: pa.RecordBatch, limits: list[tuple[str, float, float]]) -> pa.ListArray:
+    """For each row every limit its values lie beyond: a list of (rule, value, threshold), in their order.
+
+    `values` has a nullable float64 column for each of `limits`: a rule's name, the lowest and the highest
+    value it allows, infinite where it has no such bound. A null value lies beyond none. Raises ValueError
+    for a column of another type, and where there are more columns or fewer than limits.
+    """
+
 def character_boundaries(kind: str) -> list[int]:
     """The code points at which membership of a class of characters begins or ends, ascending.
 

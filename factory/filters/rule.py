@@ -10,6 +10,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Literal, Self
 
 from factory.errors import ConfigurationError
@@ -79,6 +80,17 @@ def limit_between(low: float | None, high: float | None) -> Limit:
     if high is not None:
         return AtMost(high)
     raise ConfigurationError("A limit has no bound. Give `at_least`, `at_most` or both.")
+
+
+def bounds(limit: Limit) -> tuple[float, float]:
+    """The lowest and the highest value that `limit` allows, infinite where it has no such bound."""
+    match limit:
+        case AtLeast(low):
+            return float(low), inf
+        case AtMost(high):
+            return -inf, float(high)
+        case Between(low, high):
+            return float(low), float(high)
 
 
 def _number(value: float) -> str:

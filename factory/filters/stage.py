@@ -13,15 +13,16 @@ from functools import partial
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.errors import ConfigurationError
 from factory.filters.language import LABEL, SCORE, LanguageScore
 from factory.filters.metadata import METADATA, NumberPredicate, WordPredicate, column
-from factory.filters.rule import AtLeast, AtMost, Between, Limit, Rule, TextRule
+from factory.filters.rule import Rule, TextRule, bounds
 from factory.lake import schemas
 from factory.lake.schemas import FILTERED, TableSchema
 from spark_udfs import signals as udf
+from spark_udfs import verdicts
 
 
 def signals_schema(rules: Iterable[Rule]) -> TableSchema:
@@ -63,12 +64,11 @@ def decide(signals: DataFrame, rules: Sequence[Rule]) -> DataFrame:
             f"The signals have no values of {', '.join(f'`{name}`' for name in missing)}. "
             "Measure the documents with these rules first."
         )
-    rejections = F.array_compact(F.array(*(_rejection(rule) for rule in rules)))
-    return signals.select(
-        "doc_id",
-        rejections.cast(from_arrow_type(FILTERED.columns.field("rejections").type)).alias("rejections"),
-        "partition",
-    ).select("doc_id", (F.size("rejections") == 0).alias("kept"), "rejections", "partition")
+    values = [_value(rule).cast("double").alias(f"value_{at}") for at, rule in enumerate(rules)]
+    limits = [(rule.name, *bounds(rule.limit)) for rule in rules]
+    function = partial(verdicts.decide, limits=limits, schema=FILTERED.columns)
+    inputs = signals.select("doc_id", "partition", *values)
+    return inputs.mapInArrow(function, from_arrow_schema(FILTERED.columns))
 
 
 def _partition(documents: DataFrame) -> Column:
@@ -83,16 +83,6 @@ def _field(rule: Rule) -> Column:
     if rule.name == "created_at":
         return F.unix_micros("created_at") / F.lit(1e6)
     return F.col(rule.name).cast("double" if isinstance(rule, NumberPredicate) else "string")
-
-
-def _rejection(rule: Rule) -> Column:
-    """What `rule` has against a document; null if nothing."""
-    value = _value(rule)
-    bound = _violated(value, rule.limit)
-    return F.when(
-        bound.isNotNull(),
-        F.struct(F.lit(rule.name).alias("rule"), value.alias("value"), bound.alias("threshold")),
-    )
 
 
 def _value(rule: Rule) -> Column:
@@ -111,14 +101,3 @@ def _allows(rule: WordPredicate, word: Column) -> Column:
     """Whether `rule` allows `word`: its `allows`, in Spark."""
     wanted = word.rlike(rule.wanted) if rule.one_of else F.lit(True)
     return F.when(word.isNull(), F.lit(rule.allows(None))).otherwise(wanted & ~word.rlike(rule.unwanted))
-
-
-def _violated(value: Column, limit: Limit) -> Column:
-    """The bound of `limit` that `value` violates; null if there is none, or no value."""
-    match limit:
-        case AtLeast(low):
-            return F.when(value < low, F.lit(float(low)))
-        case AtMost(high):
-            return F.when(value > high, F.lit(float(high)))
-        case Between(low, high):
-            return F.when(value < low, F.lit(float(low))).when(value > high, F.lit(float(high)))

@@ -17,13 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
 
 import dagster as dg
 from pyspark.sql import DataFrame
 
 from factory.filters.rounds import Round
-from factory.filters.rule import AtLeast, AtMost, Between, Kind, Limit, Rule
+from factory.filters.rule import Kind, Rule, bounds
 from factory.filters.stage import decide, measure, signals_schema
 from factory.lake import names, schemas
 from factory.lake.names import TableName
@@ -98,18 +97,8 @@ def implies(strict: Rule, loose: Rule) -> bool:
     """Whether every document that passes `strict` passes `loose`: one rule, one limit in the other."""
     if strict.signals != loose.signals or repr(strict.with_limit(loose.limit)) != repr(loose):
         return False
-    (low, high), (least, most) = _bounds(strict.limit), _bounds(loose.limit)
+    (low, high), (least, most) = bounds(strict.limit), bounds(loose.limit)
     return low >= least and high <= most
-
-
-def _bounds(limit: Limit) -> tuple[float, float]:
-    match limit:
-        case AtLeast(low):
-            return low, inf
-        case AtMost(high):
-            return -inf, high
-        case Between(low, high):
-            return low, high
 
 
 def _signals(

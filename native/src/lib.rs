@@ -21,6 +21,7 @@ mod ln;
 mod lpmh;
 mod packing;
 mod packing_runs;
+mod rejections;
 mod signature;
 mod strings;
 mod sweep;
@@ -32,6 +33,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__source_hash__", env!("FACTORY_SOURCE_HASH"))?;
     fingerprint::register(module)?;
     text_signals::register(module)?;
+    rejections::register(module)?;
     packing::register(module)?;
     packing_runs::register(module)?;
     bag::register(module)?;
