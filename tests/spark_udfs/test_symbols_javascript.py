@@ -137,7 +137,7 @@ def test_minified_code_has_no_symbols() -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        b"\n" * 300 + b"* @import " * (MAX_SOURCE_BYTES // 10 - 30),
+        b"/*" + b"\n" * 300 + b"* @import " * (MAX_SOURCE_BYTES // 10 - 30),
         b"(\n" * (MAX_SOURCE_BYTES // 2),
         b"a" + b".a\n" * (MAX_SOURCE_BYTES // 3),
         b"x = " + b"[\n" * (MAX_SOURCE_BYTES // 2),
