@@ -8,19 +8,17 @@ what any value may be asked for. A file's namespace is the first it declares.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
 import tree_sitter_c_sharp
 from tree_sitter import Node
 
+from spark_udfs.chains import MAX_NESTING
+from spark_udfs.chains_csharp import CSharpChains
 from spark_udfs.modules_csharp import CSharpModules
-from spark_udfs.scoped_names import ScopedNames
-from spark_udfs.symbols import FileSymbols, Import, Language, Modules
-from spark_udfs.syntax import Syntax
+from spark_udfs.queried_language import QueriedLanguage
+from spark_udfs.symbols import FileSymbols, Import, Modules
+from spark_udfs.syntax import Captures
 from spark_udfs.typed_chains import EXTENSION, HOLDS, INSIDE
-
-MAX_CHAIN = 12
-MAX_NESTING = 48  # nodes looked into for the type of an expression
 
 _QUERY = """
 [(namespace_declaration) (file_scoped_namespace_declaration)] @namespace
@@ -61,33 +59,19 @@ NotSupportedException Nullable Object ObjectDisposedException Obsolete Queue Ran
 ReadOnlySpan Single Span Stack Stream String StringBuilder StringComparer StringComparison Task Thread
 TimeSpan Tuple Type UInt32 UInt64 Uri ValueTask ValueTuple Version Void nameof value var
 """
-_LIBRARY_HOLDERS = """
-ArraySegment AsyncLocal ConcurrentBag ConcurrentDictionary ConcurrentQueue Dictionary Func HashSet
-IAsyncEnumerable ICollection IDictionary IEnumerable IEnumerator IGrouping IList IOptions IQueryable
-IReadOnlyCollection IReadOnlyDictionary IReadOnlyList ISet ImmutableArray ImmutableDictionary ImmutableList
-KeyValuePair Lazy LinkedList List Memory Nullable Queue ReadOnlyMemory ReadOnlySpan SortedDictionary
-SortedList Span Stack Task ThreadLocal ValueTask WeakReference
+_KINDS = """
+namespace using class delegate constant body method property lambda block type_parameter
+parameter from variable implicit qualified key chain attribute name
 """
-_HOLDERS = frozenset(_LIBRARY_HOLDERS.split())
-_SAME_VALUE = {
-    "invocation_expression": "function",
-    "element_access_expression": "expression",
-    "conditional_expression": "consequence",
-    "assignment_expression": "left",
-}
-_ONE_CHILD = (
-    "parenthesized_expression",
-    "await_expression",
-    "postfix_unary_expression",
-    "checked_expression",
-)
 
 
-class CSharp(Language):
+class CSharp(QueriedLanguage):
     """C#, up to records and patterns."""
 
     name = "csharp"
     suffixes = (".cs",)
+    grammar = staticmethod(tree_sitter_c_sharp.language)
+    query = _QUERY
     family = "csharp"
     builtins = frozenset(_BUILTINS.split())
     typed_chains = True
@@ -98,145 +82,15 @@ class CSharp(Language):
         """Where namespaces lie among the files `paths`."""
         return CSharpModules(paths, files, manifests)
 
-    def extract(self, source: bytes, path: str) -> FileSymbols:
-        """The symbols of one file; empty where its syntax tree is out of bounds."""
-        captures = self._syntax.captures(source)
-        return FileSymbols() if captures is None else _File(source).read(captures)
-
-    @cached_property
-    def _syntax(self) -> Syntax:
-        return Syntax(tree_sitter_c_sharp.language(), _QUERY)
+    def read(self, source: bytes, captures: Captures) -> FileSymbols:
+        """The symbols that the captures over one file amount to."""
+        return _File(source).read(captures)
 
 
-class _File(ScopedNames):
+class _File(CSharpChains):
     """The matches of one C# file, turned into symbols."""
 
-    kinds = (
-        *(
-            "namespace",
-            "using",
-            "class",
-            "delegate",
-            "constant",
-            "body",
-            "method",
-            "property",
-            "lambda",
-            "block",
-        ),
-        *("type_parameter", "parameter", "from", "variable", "implicit", "qualified", "key", "chain"),
-        *("attribute", "name"),
-    )
-
-    def __init__(self, source: bytes) -> None:
-        super().__init__(source)
-        self._bodies: dict[int, str] = {}  # where the body of a class starts: its dotted name
-        self._n_unnamed = 0
-        self._chain_start = self._chained = -1  # where the chain read last lies
-
-    # Chains
-
-    def _type_chain(self, node: Node | None) -> str | None:
-        """The chain that names a type: its elements' for a collection."""
-        for _ in range(MAX_CHAIN):
-            if node is None:
-                return None
-            kind = node.type
-            if kind == "identifier":
-                return self.root(self.text(node))
-            if kind == "qualified_name":
-                return self._written(node)
-            if kind == "generic_name":
-                name, arguments = node.named_children[0], node.named_children[-1]
-                if self.text(name) in _HOLDERS and arguments.named_child_count:
-                    chain = self._type_chain(arguments.named_children[-1])
-                    return None if chain is None else HOLDS + chain.lstrip(HOLDS)
-                node = name
-            elif kind in ("array_type", "nullable_type", "ref_type", "scoped_type", "pointer_type"):
-                node = node.child_by_field_name("type") or (
-                    node.named_children[0] if node.named_child_count else None
-                )
-            else:
-                return None
-        return None
-
-    def _parts(self, node: Node) -> list[Node]:
-        """The identifiers of a dotted name, without type arguments."""
-        parts: list[Node] = []
-        pending = [node]
-        while pending:
-            part = pending.pop()
-            if part.type == "identifier":
-                parts.append(part)
-            elif part.type in ("qualified_name", "generic_name", "alias_qualified_name"):
-                pending.extend(it for it in reversed(part.named_children) if it.type != "type_argument_list")
-        return parts
-
-    def _written(self, node: Node) -> str | None:
-        names = [self.text(part) for part in self._parts(node)]
-        if names[:1] == ["global"]:
-            del names[0]
-        start = self.root(names[0]) if names else None
-        return None if start is None else ".".join([start, *names[1:]])
-
-    def _value_chain(self, node: Node | None) -> str | None:
-        """The chain from which the type of an expression can be read."""
-        members: list[str] = []
-        for _ in range(MAX_NESTING):
-            if node is None or len(members) > MAX_CHAIN:
-                return None
-            kind, start = node.type, None
-            if kind == "member_access_expression":
-                name, of = node.child_by_field_name("name"), node.child_by_field_name("expression")
-                if name is None:
-                    return None
-                members.append(self._name(name))
-                if of is None:  # `this`, `base` and keyword types are no named nodes
-                    if node.children[0].type not in ("this", "base"):
-                        return None
-                    start = self.owner or None
-                    return None if start is None else ".".join([start, *reversed(members)])
-                node = of
-                continue
-            if kind == "conditional_access_expression":
-                binding = next(
-                    (it for it in node.named_children if it.type == "member_binding_expression"), None
-                )
-                name = None if binding is None else binding.child_by_field_name("name")
-                if name is None:
-                    return None
-                members.append(self._name(name))
-                node = node.child_by_field_name("condition")
-                continue
-            if kind in _SAME_VALUE:
-                node = node.child_by_field_name(_SAME_VALUE[kind])
-                continue
-            if kind in _ONE_CHILD:
-                node = node.named_children[0] if node.named_child_count else None
-                continue
-            if kind == "binary_expression":
-                node = node.child_by_field_name("left")
-                continue
-            if kind == "identifier":
-                start = self.root(self.text(node))
-            elif kind == "generic_name":
-                start = self.root(self._name(node))
-            elif kind in ("object_creation_expression", "cast_expression"):
-                start = self._type_chain(node.child_by_field_name("type"))
-            elif kind == "as_expression":
-                start = self._type_chain(node.child_by_field_name("right"))
-            elif kind == "alias_qualified_name":
-                name = node.child_by_field_name("name")
-                start = None if name is None else self._name(name)
-            elif kind == "qualified_name":
-                start = self._written(node)
-            return None if start is None else ".".join([start, *reversed(members)])
-        return None
-
-    def _name(self, node: Node) -> str:
-        if node.type == "generic_name" and node.named_child_count:
-            node = node.named_children[0]
-        return self.text(node)
+    kinds = _KINDS.split()
 
     # Matches: declarations
 
@@ -249,7 +103,7 @@ class _File(ScopedNames):
 
     def _dotted(self, node: Node) -> str:
         """A dotted name in a declaration; its parts are no references."""
-        parts = self._parts(node)
+        parts = self.parts(node)
         self.taken.update(part.start_byte for part in parts)
         self._chained = node.end_byte
         names = [self.text(part) for part in parts]
@@ -275,8 +129,7 @@ class _File(ScopedNames):
         if name is None:
             return
         self.taken.add(name.start_byte)
-        owner = self.owner
-        dotted = f"{owner}.{self.text(name)}" if owner else self.text(name)
+        dotted = self.nested(self.text(name))
         self.define(dotted, None)
         self.enter(node, {})
         body = node.child_by_field_name("body")
@@ -291,7 +144,7 @@ class _File(ScopedNames):
                 for base in child.named_children:
                     if base.type == "primary_constructor_base_type" and base.named_child_count:
                         base = base.named_children[0]
-                    if chain := self._type_chain(base):
+                    if chain := self.type_chain(base):
                         bases.append(chain.lstrip(HOLDS))
             elif child.type == "parameter_list":
                 self._components(dotted, child)
@@ -303,7 +156,7 @@ class _File(ScopedNames):
             name = component.child_by_field_name("name")
             if name is not None:
                 self.define(
-                    f"{owner}.{self.text(name)}", self._type_chain(component.child_by_field_name("type"))
+                    f"{owner}.{self.text(name)}", self.type_chain(component.child_by_field_name("type"))
                 )
 
     def on_body(self, node: Node) -> None:
@@ -319,14 +172,10 @@ class _File(ScopedNames):
         self.enter(node, {})
 
     def _define(self, name: Node, of_type: Node | None) -> None:
-        owner, text = self.owner, self.text(name)
-        self.define(f"{owner}.{text}" if owner else text, self._type_chain(of_type))
+        self.define(self.nested(self.text(name)), self.type_chain(of_type))
 
     def on_constant(self, node: Node) -> None:
-        name, owner = node.child_by_field_name("name"), self.owner
-        if name is not None:
-            self.taken.add(name.start_byte)
-            self.define(f"{owner}.{self.text(name)}", owner)
+        self.define_constant(node.child_by_field_name("name"))
 
     def on_method(self, node: Node) -> None:
         name, owner = node.child_by_field_name("name"), self.owner
@@ -335,14 +184,14 @@ class _File(ScopedNames):
         local = node.type == "local_function_statement"
         returns = node.child_by_field_name("type" if local else "returns")
         if local and name is not None and self.scopes:
-            self.scopes[-1][1][self.text(name)] = self._type_chain(returns)
+            self.scopes[-1][1][self.text(name)] = self.type_chain(returns)
         self.enter(node, {})
         parameters = node.child_by_field_name("type_parameters")
         for parameter in parameters.named_children if parameters is not None else ():
             self.on_type_parameter(parameter)
         if name is None or node.type != "method_declaration":
             return
-        chain = self._type_chain(returns)
+        chain = self.type_chain(returns)
         self.define(f"{owner}.{self.text(name)}", chain)
         takes = node.child_by_field_name("parameters")
         first = takes.named_children[0] if takes is not None and takes.named_child_count else None
@@ -370,7 +219,7 @@ class _File(ScopedNames):
                 of = clause.named_children[0]
                 if self.text(of) == name:
                     self.taken.add(of.start_byte)
-                    return self._type_chain(clause.named_children[1].child_by_field_name("type"))
+                    return self.type_chain(clause.named_children[1].child_by_field_name("type"))
         return None
 
     # Matches: code
@@ -393,13 +242,13 @@ class _File(ScopedNames):
     def on_from(self, node: Node) -> None:
         name = node.child_by_field_name("name")
         if name is not None:
-            self.bind(name, self._value_chain(node.named_children[-1]))
+            self.bind(name, self.value_chain(node.named_children[-1]))
 
     def _declared(self, of_type: Node | None, value: Node | None) -> str | None:
         """The chain of a declared type, or of the value where `var` stands for it."""
         if of_type is None or of_type.type == "implicit_type":
-            return self._value_chain(value)
-        return self._type_chain(of_type)
+            return self.value_chain(value)
+        return self.type_chain(of_type)
 
     def on_parameter(self, node: Node) -> None:
         name = node.child_by_field_name("name")
@@ -425,9 +274,9 @@ class _File(ScopedNames):
     def on_qualified(self, node: Node) -> None:
         if node.end_byte <= self._chained:
             return
-        if (chain := self._written(node)) is not None:
+        if (chain := self.written(node)) is not None:
             self.references[chain] += 1
-        self.taken.update(part.start_byte for part in self._parts(node))
+        self.taken.update(part.start_byte for part in self.parts(node))
         self._chained = node.end_byte
 
     def on_key(self, node: Node) -> None:
@@ -442,14 +291,8 @@ class _File(ScopedNames):
         if name is None:
             return
         self.taken.add(name.start_byte)
-        if self._chain_start == node.start_byte and name.end_byte <= self._chained:
+        if not self.count_chain(node, name, self.name(name)):
             return
-        chain = self._value_chain(node)
-        if chain is None:
-            self.references[f".{self._name(name)}"] += 1
-            return
-        self.references[chain] += 1
-        self._chain_start, self._chained = node.start_byte, name.end_byte
         operand: Node | None = node
         for _ in range(MAX_NESTING):
             if operand is None or operand.type in ("identifier", "generic_name", "alias_qualified_name"):
@@ -457,7 +300,7 @@ class _File(ScopedNames):
             below = operand.child_by_field_name("expression") or operand.child_by_field_name("condition")
             operand = below or operand.child_by_field_name("function")
         if operand is not None and operand.type != "generic_name":
-            self.taken.update(part.start_byte for part in self._parts(operand))
+            self.taken.update(part.start_byte for part in self.parts(operand))
 
     def on_attribute(self, node: Node) -> None:
         """`[Mark]` may mean a class `MarkAttribute`."""

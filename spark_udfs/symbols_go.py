@@ -11,18 +11,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
 import tree_sitter_go
 from tree_sitter import Node
 
+from spark_udfs.chains_go import MAX_NESTING, GoChains
 from spark_udfs.modules_go import GoModules
-from spark_udfs.scoped_names import Names, ScopedNames
-from spark_udfs.symbols import FileSymbols, Import, Language, Modules
-from spark_udfs.syntax import Syntax
-
-MAX_CHAIN = 8
-MAX_NESTING = 32  # nodes looked into for the type of an expression
+from spark_udfs.queried_language import QueriedLanguage
+from spark_udfs.scoped_names import Names
+from spark_udfs.symbols import FileSymbols, Import, Modules
+from spark_udfs.syntax import Captures
 
 _QUERY = """
 (package_clause (package_identifier) @package)
@@ -50,23 +48,19 @@ max min new nil panic print println real recover rune string true uint uint16 ui
 """
 _VERSION = re.compile(r"^v\d+$")
 _STEM = re.compile(r"[\w]+")
-_COLLECTIONS = "slice_type array_type implicit_length_array_type map_type channel_type"
-_WRAPPERS = "pointer_type parenthesized_type generic_type negated_type type_constraint type_elem"
-_SEEN_THROUGH = frozenset(f"{_COLLECTIONS} {_WRAPPERS}".split())
-_SAME_VALUE = {
-    "call_expression": "function",
-    "index_expression": "operand",
-    "slice_expression": "operand",
-    "unary_expression": "operand",
-    "type_instantiation_expression": "type",
-}
+_KINDS = """
+package import function block type_spec type_parameter parameter short spec range receive key
+selector qualified name
+"""
 
 
-class Go(Language):
+class Go(QueriedLanguage):
     """Go with generics."""
 
     name = "go"
     suffixes = (".go",)
+    grammar = staticmethod(tree_sitter_go.language)
+    query = _QUERY
     family = "go"
     manifests = ("go.mod",)
     builtins = frozenset(_BUILTINS.split())
@@ -78,127 +72,20 @@ class Go(Language):
         """Where packages lie among the files `paths`."""
         return GoModules(paths, files, manifests)
 
-    def extract(self, source: bytes, path: str) -> FileSymbols:
-        """The symbols of one file; empty where its syntax tree is out of bounds."""
-        captures = self._syntax.captures(source)
-        return FileSymbols() if captures is None else _File(source).read(captures)
-
-    @cached_property
-    def _syntax(self) -> Syntax:
-        return Syntax(tree_sitter_go.language(), _QUERY)
+    def read(self, source: bytes, captures: Captures) -> FileSymbols:
+        """The symbols that the captures over one file amount to."""
+        return _File(source).read(captures)
 
 
-class _File(ScopedNames):
+class _File(GoChains):
     """The matches of one Go file, turned into symbols."""
 
-    kinds = (
-        *(
-            "package",
-            "import",
-            "function",
-            "block",
-            "type_spec",
-            "type_parameter",
-            "parameter",
-            "short",
-            "spec",
-        ),
-        *("range", "receive", "key", "selector", "qualified", "name"),
-    )
+    kinds = _KINDS.split()
 
     def __init__(self, source: bytes) -> None:
         super().__init__(source)
         self._chained = 0  # end of the chain read last
         self._switched: list[tuple[int, str]] = []  # type switches around: end, the name they bind
-
-    # Chains
-
-    def _type_chain(self, node: Node | None) -> str | None:
-        """The chain that names a type: its elements' for a collection, its result's for a function."""
-        for _ in range(MAX_CHAIN):
-            if node is None:
-                return None
-            kind = node.type
-            if kind == "type_identifier":
-                name = self.text(node)
-                bound, chain = self.local(name)
-                return chain if bound else name
-            if kind == "qualified_type":
-                return self.text(node)
-            if kind == "function_type":
-                node = self._first_result(node.child_by_field_name("result"))
-            elif kind in _SEEN_THROUGH:
-                node = (
-                    node.child_by_field_name("value")
-                    or node.child_by_field_name("element")
-                    or node.child_by_field_name("type")
-                    or (node.named_children[0] if node.named_child_count == 1 else None)
-                )
-            else:
-                return None
-        return None
-
-    def _first_result(self, node: Node | None) -> Node | None:
-        if node is not None and node.type == "parameter_list":
-            node = node.named_children[0] if node.named_child_count else None
-            return None if node is None else node.child_by_field_name("type")
-        return node
-
-    def _value_chain(self, node: Node | None) -> str | None:
-        """The chain from which the type of an expression can be read."""
-        members: list[str] = []
-        for _ in range(MAX_NESTING):
-            if node is None:
-                return None
-            kind = node.type
-            start: str | None = None
-            if kind == "identifier":
-                name = self.text(node)
-                bound, start = self.local(name)
-                if not bound:
-                    start = name
-                return None if start is None else ".".join([start, *reversed(members)])
-            if kind == "selector_expression":
-                field = node.child_by_field_name("field")
-                if field is None or len(members) >= MAX_CHAIN:
-                    return None
-                members.append(self.text(field))
-                node = node.child_by_field_name("operand")
-            elif kind == "call_expression":
-                function = node.child_by_field_name("function")
-                if (
-                    function is not None
-                    and function.type == "identifier"
-                    and self.text(function) in ("new", "make", "append")
-                ):
-                    arguments = node.child_by_field_name("arguments")
-                    first = (
-                        arguments.named_children[0]
-                        if arguments is not None and arguments.named_child_count
-                        else None
-                    )
-                    if self.text(function) != "append":
-                        start = self._type_chain(first)
-                        return None if start is None else ".".join([start, *reversed(members)])
-                    node = first
-                else:
-                    node = function
-            elif kind in _SAME_VALUE:
-                node = node.child_by_field_name(_SAME_VALUE[kind])
-            elif kind == "parenthesized_expression":
-                node = node.named_children[0] if node.named_child_count == 1 else None
-            elif kind == "func_literal":
-                start = self._type_chain(self._first_result(node.child_by_field_name("result")))
-                return None if start is None else ".".join([start, *reversed(members)])
-            elif kind in ("composite_literal", "type_assertion_expression", "type_conversion_expression"):
-                start = self._type_chain(node.child_by_field_name("type"))
-                return None if start is None else ".".join([start, *reversed(members)])
-            elif kind in ("type_identifier", "qualified_type", "generic_type", "pointer_type"):
-                start = self._type_chain(node)
-                return None if start is None else ".".join([start, *reversed(members)])
-            else:
-                return None
-        return None
 
     # Matches
 
@@ -233,7 +120,7 @@ class _File(ScopedNames):
 
     def _define(self, name: str, result: Node | None) -> None:
         self.definitions[name] += 1
-        chain = self._type_chain(self._first_result(result))
+        chain = self.type_chain(self.first_result(result))
         if chain:
             self.types.setdefault(name, chain)
 
@@ -265,7 +152,7 @@ class _File(ScopedNames):
                 self._switched.pop()
             if self._switched:
                 types = node.children_by_field_name("type")
-                scope[self._switched[-1][1]] = self._type_chain(types[0]) if len(types) == 1 else None
+                scope[self._switched[-1][1]] = self.type_chain(types[0]) if len(types) == 1 else None
         self.enter(node, scope)
 
     def on_type_spec(self, node: Node) -> None:
@@ -288,7 +175,7 @@ class _File(ScopedNames):
             self._fields(text, of, bases)
         elif of.type == "interface_type":
             self._methods(text, of, bases)
-        elif (chain := self._type_chain(of)) is not None:
+        elif (chain := self.type_chain(of)) is not None:
             bases.append(chain)
         if not bases:
             del self.bases[text]
@@ -298,7 +185,7 @@ class _File(ScopedNames):
             for field in fields.named_children:
                 if field.type != "field_declaration":
                     continue
-                chain = self._type_chain(field.child_by_field_name("type"))
+                chain = self.type_chain(field.child_by_field_name("type"))
                 names = [self.text(name) for name in field.children_by_field_name("name")]
                 if not names and chain:
                     bases.append(chain)
@@ -314,20 +201,20 @@ class _File(ScopedNames):
             if element.type == "method_elem" and name is not None:
                 self._define(f"{owner}.{self.text(name)}", element.child_by_field_name("result"))
             elif element.type == "type_elem" and element.named_child_count == 1:
-                chain = self._type_chain(element)
+                chain = self.type_chain(element)
                 if chain:
                     bases.append(chain)
 
     def on_type_parameter(self, node: Node) -> None:
         if not self.scopes:
             return
-        chain = self._type_chain(node.child_by_field_name("type"))
+        chain = self.type_chain(node.child_by_field_name("type"))
         for name in node.children_by_field_name("name"):
             self.bind(name, chain)
 
     def on_parameter(self, node: Node) -> None:
         names = node.children_by_field_name("name")
-        chain = self._type_chain(node.child_by_field_name("type")) if names else None
+        chain = self.type_chain(node.child_by_field_name("type")) if names else None
         for name in names:
             self.bind(name, chain)
 
@@ -347,7 +234,7 @@ class _File(ScopedNames):
                 if position < len(values) and (position == 0 or len(values) == len(names))
                 else None
             )
-            bound[self.text(name)] = self._value_chain(value)
+            bound[self.text(name)] = self.value_chain(value)
         self.bind_after(node, bound)
 
     def on_spec(self, node: Node) -> None:
@@ -360,10 +247,10 @@ class _File(ScopedNames):
                 continue  # the commas have the same field
             self.taken.add(name.start_byte)
             if of_type is not None:
-                chain = self._type_chain(of_type)
+                chain = self.type_chain(of_type)
             else:
                 same = position == 0 or len(values) == len(names)
-                chain = self._value_chain(values[position]) if position < len(values) and same else None
+                chain = self.value_chain(values[position]) if position < len(values) and same else None
             text = self.text(name)
             if self.scopes:
                 bound[text] = chain
@@ -379,7 +266,7 @@ class _File(ScopedNames):
         if left is None or not any(child.type == ":=" for child in node.children):
             return
         names = left.named_children
-        chain = self._value_chain(right)
+        chain = self.value_chain(right)
         bound: Names = {}
         for position, name in enumerate(names):
             self.taken.add(name.start_byte)
@@ -406,7 +293,7 @@ class _File(ScopedNames):
         of_type = above.child_by_field_name("type")
         if of_type is not None and of_type.type == "map_type":
             return
-        chain = self._type_chain(of_type)
+        chain = self.type_chain(of_type)
         name = self.text(node)
         self.taken.add(node.start_byte)
         if chain:
@@ -416,7 +303,7 @@ class _File(ScopedNames):
         field = node.child_by_field_name("field")
         if field is None or field.end_byte <= self._chained:
             return
-        chain = self._value_chain(node)
+        chain = self.value_chain(node)
         if chain is None:
             self.references[f".{self.text(field)}"] += 1
             return

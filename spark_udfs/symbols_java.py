@@ -9,21 +9,18 @@ number; nobody else can mean their members.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
 import tree_sitter_java
 from tree_sitter import Node
 
+from spark_udfs.chains_java import JavaChains
 from spark_udfs.modules_namespaces import NamespaceModules
-from spark_udfs.scoped_names import Names, ScopedNames
-from spark_udfs.symbols import FileSymbols, Import, Language, Modules
-from spark_udfs.syntax import Syntax
-from spark_udfs.typed_chains import HOLDS, INSIDE
-
-MAX_CHAIN = 12
-MAX_NESTING = 48  # nodes looked into for the type of an expression
+from spark_udfs.queried_language import QueriedLanguage
+from spark_udfs.scoped_names import Names
+from spark_udfs.symbols import FileSymbols, Import, Modules
+from spark_udfs.syntax import Captures
+from spark_udfs.typed_chains import HOLDS
 
 _QUERY = """
 (package_declaration [(identifier) (scoped_identifier)] @package)
@@ -69,23 +66,19 @@ StringBuffer StringBuilder StringIndexOutOfBoundsException SuppressWarnings Syst
 ThreadGroup ThreadLocal Throwable TypeNotPresentException UnsupportedOperationException VerifyError
 VirtualMachineError Void
 """
-_LIBRARY_HOLDERS = """
-ArrayDeque ArrayList AtomicReference BlockingQueue Callable Class Collection CompletableFuture CompletionStage
-ConcurrentHashMap ConcurrentMap CopyOnWriteArrayList Deque Entry EnumMap Enumeration Future HashMap HashSet
-IdentityHashMap ImmutableList ImmutableMap ImmutableSet Iterable Iterator LinkedHashMap LinkedHashSet
-LinkedList List ListIterator Map Map.Entry Multimap Optional PriorityQueue Provider Queue Reference Set
-SoftReference SortedMap SortedSet Stack Stream Supplier ThreadLocal TreeMap TreeSet Vector WeakHashMap
-WeakReference
+_KINDS = """
+package import class constant body method lambda block type_parameter parameter field local
+pattern label scoped reference call access key name
 """
-_HOLDERS = frozenset(_LIBRARY_HOLDERS.split())
-_ARGUMENTS = re.compile(r"<[^<>]*>|@[\w.]+(?:\([^()]*\))?|\s+")
 
 
-class Java(Language):
+class Java(QueriedLanguage):
     """Java, up to records and patterns."""
 
     name = "java"
     suffixes = (".java",)
+    grammar = staticmethod(tree_sitter_java.language)
+    query = _QUERY
     family = "jvm"
     builtins = frozenset(_BUILTINS.split())
     typed_chains = True
@@ -96,139 +89,15 @@ class Java(Language):
         """Where packages lie among the files `paths`."""
         return NamespaceModules(paths, files, manifests)
 
-    def extract(self, source: bytes, path: str) -> FileSymbols:
-        """The symbols of one file; empty where its syntax tree is out of bounds."""
-        captures = self._syntax.captures(source)
-        return FileSymbols() if captures is None else _File(source).read(captures)
-
-    @cached_property
-    def _syntax(self) -> Syntax:
-        return Syntax(tree_sitter_java.language(), _QUERY)
+    def read(self, source: bytes, captures: Captures) -> FileSymbols:
+        """The symbols that the captures over one file amount to."""
+        return _File(source).read(captures)
 
 
-class _File(ScopedNames):
+class _File(JavaChains):
     """The matches of one Java file, turned into symbols."""
 
-    kinds = (
-        *(
-            "package",
-            "import",
-            "class",
-            "constant",
-            "body",
-            "method",
-            "lambda",
-            "block",
-            "type_parameter",
-        ),
-        *(
-            "parameter",
-            "field",
-            "local",
-            "pattern",
-            "label",
-            "scoped",
-            "reference",
-            "call",
-            "access",
-            "key",
-            "name",
-        ),
-    )
-
-    def __init__(self, source: bytes) -> None:
-        super().__init__(source)
-        self._n_unnamed = 0
-        self._bodies: dict[int, str] = {}  # where the body of a class starts: its dotted name
-        self._chained = -1  # end of the chain read last
-        self._chain_start = -1
-
-    # Chains
-
-    def _type_chain(self, node: Node | None) -> str | None:
-        """The chain that names a type: its elements' for a collection."""
-        for _ in range(MAX_CHAIN):
-            if node is None:
-                return None
-            kind = node.type
-            if kind == "type_identifier":
-                return self.root(self.text(node))
-            if kind == "scoped_type_identifier":
-                return self._written(self.text(node))
-            if kind == "generic_type":
-                held = self._held(node)
-                if held is not None:
-                    return held
-                node = node.named_children[0] if node.named_child_count else None
-            elif kind == "array_type":
-                node = node.child_by_field_name("element")
-            elif kind == "annotated_type":
-                node = node.named_children[-1] if node.named_child_count else None
-            else:
-                return None
-        return None
-
-    def _held(self, node: Node) -> str | None:
-        """What a container of the library holds, marked as held."""
-        outer, arguments = node.named_children[0], node.named_children[-1]
-        if self.text(outer) not in _HOLDERS or arguments.type != "type_arguments":
-            return None
-        inner = arguments.named_children[-1] if arguments.named_child_count else None
-        if inner is not None and inner.type == "wildcard":
-            inner = inner.named_children[-1] if inner.named_child_count else None
-        chain = self._type_chain(inner)
-        return None if chain is None else HOLDS + chain.lstrip(HOLDS)
-
-    def _written(self, text: str) -> str:
-        """A dotted name as written, without type arguments and annotations."""
-        while (shorter := _ARGUMENTS.sub("", text)) != text:
-            text = shorter
-        first, dot, rest = text.partition(".")
-        return f"{self.root(first) or first}{dot}{rest}"
-
-    def _value_chain(self, node: Node | None) -> str | None:
-        """The chain from which the type of an expression can be read."""
-        members: list[str] = []
-        for _ in range(MAX_NESTING):
-            if node is None or len(members) > MAX_CHAIN:
-                return None
-            kind = node.type
-            if kind == "field_access" or kind == "method_invocation":
-                name = node.child_by_field_name("field" if kind == "field_access" else "name")
-                of = node.child_by_field_name("object")
-                if name is None:
-                    return None
-                if name.type == "this":
-                    node = of
-                    continue
-                if of is None:  # a method of the classes around
-                    owner = self.owner
-                    text = self.text(name)
-                    return ".".join([f"{owner}{INSIDE}{text}" if owner else text, *reversed(members)])
-                members.append(self.text(name))
-                node = of
-                continue
-            if kind == "array_access":
-                node = node.child_by_field_name("array")
-                continue
-            if kind == "parenthesized_expression":
-                node = node.named_children[0] if node.named_child_count == 1 else None
-                continue
-            if kind == "ternary_expression":
-                node = node.child_by_field_name("consequence")
-                continue
-            if kind == "identifier":
-                start = self.root(self.text(node))
-            elif kind in ("this", "super"):
-                start = self.owner or None
-            elif kind in ("object_creation_expression", "cast_expression"):
-                start = self._type_chain(node.child_by_field_name("type"))
-            elif kind in ("type_identifier", "scoped_type_identifier", "generic_type", "array_type"):
-                start = self._type_chain(node)
-            else:
-                return None
-            return None if start is None else ".".join([start, *reversed(members)])
-        return None
+    kinds = _KINDS.split()
 
     # Matches: classes and their members
 
@@ -262,12 +131,12 @@ class _File(ScopedNames):
         if name is None:
             return
         self.taken.add(name.start_byte)
-        text, owner = self.text(name), self.owner
+        text = self.text(name)
         if node.parent is not None and node.parent.type == "block":
-            dotted = self._unnamed()
+            dotted = self.unnamed()
             self.scopes[-1][1][text] = dotted
         else:
-            dotted = f"{owner}.{text}" if owner else text
+            dotted = self.nested(text)
         self.define(dotted, None)
         self.enter(node, {})
         body = node.child_by_field_name("body")
@@ -282,7 +151,7 @@ class _File(ScopedNames):
         parameters = node.child_by_field_name("type_parameters")
         for parameter in parameters.named_children if parameters is not None else ():
             self.on_type_parameter(parameter)
-        chains = [chain.lstrip(HOLDS) for base in bases if (chain := self._type_chain(base))]
+        chains = [chain.lstrip(HOLDS) for base in bases if (chain := self.type_chain(base))]
         if chains:
             self.bases[dotted] = chains
         components = node.child_by_field_name("parameters")
@@ -290,29 +159,22 @@ class _File(ScopedNames):
             of = component.child_by_field_name("name")
             if of is not None:
                 self.define(
-                    f"{dotted}.{self.text(of)}", self._type_chain(component.child_by_field_name("type"))
+                    f"{dotted}.{self.text(of)}", self.type_chain(component.child_by_field_name("type"))
                 )
-
-    def _unnamed(self) -> str:
-        self._n_unnamed += 1
-        return f"{self.owner}.{self._n_unnamed}" if self.owner else str(self._n_unnamed)
 
     def on_body(self, node: Node) -> None:
         """The members of a class, or of an object or constant that makes a class of its own."""
         dotted = self._bodies.get(node.start_byte)
         if dotted is None:
-            dotted, above = self._unnamed(), node.parent
+            dotted, above = self.unnamed(), node.parent
             if above is not None and above.type == "enum_constant":
                 self.bases[dotted] = [self.owner]
-            elif above is not None and (chain := self._type_chain(above.child_by_field_name("type"))):
+            elif above is not None and (chain := self.type_chain(above.child_by_field_name("type"))):
                 self.bases[dotted] = [chain.lstrip(HOLDS)]
         self.enter(node, {}, dotted)
 
     def on_constant(self, node: Node) -> None:
-        name, owner = node.child_by_field_name("name"), self.owner
-        if name is not None:
-            self.taken.add(name.start_byte)
-            self.define(f"{owner}.{self.text(name)}", owner)
+        self.define_constant(node.child_by_field_name("name"))
 
     def on_method(self, node: Node) -> None:
         name, owner = node.child_by_field_name("name"), self.owner
@@ -327,10 +189,10 @@ class _File(ScopedNames):
                 for parameter in child.named_children:
                     self.on_type_parameter(parameter)
         if node.type in ("method_declaration", "annotation_type_element_declaration"):
-            self.define(f"{owner}.{self.text(name)}", self._type_chain(node.child_by_field_name("type")))
+            self.define(f"{owner}.{self.text(name)}", self.type_chain(node.child_by_field_name("type")))
 
     def on_field(self, node: Node) -> None:
-        chain = self._type_chain(node.child_by_field_name("type"))
+        chain = self.type_chain(node.child_by_field_name("type"))
         for declarator in node.children_by_field_name("declarator"):
             name = declarator.child_by_field_name("name")
             if name is not None:
@@ -342,7 +204,7 @@ class _File(ScopedNames):
         bound = next((it for it in node.named_children if it.type == "type_bound"), None)
         if name is not None and name.start_byte not in self.taken:
             first = bound.named_children[0] if bound is not None and bound.named_child_count else None
-            self.bind(name, self._type_chain(first))
+            self.bind(name, self.type_chain(first))
 
     # Matches: code
 
@@ -371,12 +233,12 @@ class _File(ScopedNames):
             declarator = node.named_children[-1] if node.named_child_count else None
             name = None if declarator is None else declarator.child_by_field_name("name")
             if name is not None:
-                self.bind(name, self._type_chain(of_type))
+                self.bind(name, self.type_chain(of_type))
         elif node.type == "catch_formal_parameter":
             name = node.child_by_field_name("name")
             types = [it for it in node.named_children if it.type == "catch_type"]
             if name is not None:
-                self.bind(name, self._type_chain(types[0].named_children[0]) if types else None)
+                self.bind(name, self.type_chain(types[0].named_children[0]) if types else None)
         else:
             self._typed_name(node)
 
@@ -389,8 +251,8 @@ class _File(ScopedNames):
         """The chain of a declared type, or of the value where `var` stands for it."""
         if of_type is not None and of_type.type == "type_identifier" and self.text(of_type) in ("var", "val"):
             self.taken.add(of_type.start_byte)
-            return self._value_chain(value)
-        return self._type_chain(of_type)
+            return self.value_chain(value)
+        return self.type_chain(of_type)
 
     def on_local(self, node: Node) -> None:
         of_type = node.child_by_field_name("type")
@@ -414,7 +276,7 @@ class _File(ScopedNames):
         above = node.parent
         while above is not None and above.type not in ("switch_expression", "switch_statement"):
             above = above.parent
-        chain = None if above is None else self._value_chain(above.child_by_field_name("condition"))
+        chain = None if above is None else self.value_chain(above.child_by_field_name("condition"))
         self.taken.add(node.start_byte)
         if chain is not None:
             self.references[f"{chain}.{self.text(node)}"] += 1
@@ -425,7 +287,7 @@ class _File(ScopedNames):
         if node.end_byte <= self._chained:
             return
         text = self.text(node)
-        self.references[self._written(text)] += 1
+        self.references[self.written(text)] += 1
         pending = [node]
         for part in pending:
             if part.type in ("identifier", "type_identifier"):
@@ -438,7 +300,7 @@ class _File(ScopedNames):
         parts = node.named_children
         if len(parts) == 2 and parts[1].type == "identifier":
             self.taken.add(parts[1].start_byte)
-            chain = self._value_chain(parts[0])
+            chain = self.value_chain(parts[0])
             name = self.text(parts[1])
             self.references[f".{name}" if chain is None else f"{chain}.{name}"] += 1
 
@@ -456,14 +318,8 @@ class _File(ScopedNames):
                 self._chain(node, name)
 
     def _chain(self, node: Node, name: Node) -> None:
-        if self._chain_start == node.start_byte and name.end_byte <= self._chained:
-            return  # a part of the chain that was read with the node around it
-        chain = self._value_chain(node)
-        if chain is None:
-            self.references[f".{self.text(name)}"] += 1
+        if not self.count_chain(node, name, self.text(name)):
             return
-        self.references[chain] += 1
-        self._chain_start, self._chained = node.start_byte, name.end_byte
         operand: Node | None = node
         while operand is not None and operand.type in ("field_access", "method_invocation"):
             operand = operand.child_by_field_name("object")

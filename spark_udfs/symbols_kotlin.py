@@ -9,19 +9,18 @@ any value may be asked for (`spark_udfs.typed_chains`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
 import tree_sitter_kotlin
 from tree_sitter import Node
 
+from spark_udfs.chains_kotlin import FIRST_CHILD, TYPES, KotlinChains
 from spark_udfs.modules_namespaces import NamespaceModules
-from spark_udfs.scoped_names import Names, ScopedNames
-from spark_udfs.symbols import FileSymbols, Import, Language, Modules
-from spark_udfs.syntax import Syntax
+from spark_udfs.queried_language import QueriedLanguage
+from spark_udfs.scoped_names import Names
+from spark_udfs.symbols import FileSymbols, Import, Modules
+from spark_udfs.syntax import Captures
 from spark_udfs.typed_chains import EXTENSION, HOLDS
 
-MAX_CHAIN = 12
-MAX_NESTING = 48  # nodes looked into for the type of an expression
 MAX_BYTES = 250_000  # the grammar's time grows with the square of the number of one-line bodies: here 6 s
 
 _QUERY = """
@@ -59,21 +58,20 @@ listOfNotNull mapOf maxOf minOf mutableListOf mutableMapOf mutableSetOf print pr
 requireNotNull run break continue false null runCatching sequence sequenceOf setOf synchronized takeIf
 takeUnless to true use value with
 """
-_LIBRARY_HOLDERS = """
-ArrayDeque ArrayList Array Collection Deferred Flow Iterable Iterator Lazy List Map MutableCollection
-MutableIterable MutableList MutableMap MutableSet MutableStateFlow Optional Provider Sequence Set SharedFlow
-StateFlow
+_KINDS = """
+package import class entry body function lambda block type_parameter parameter property alias
+type key reference chain name
 """
-_HOLDERS = frozenset(_LIBRARY_HOLDERS.split())
-_FIRST_CHILD = frozenset(f"{it}_expression" for it in ("call", "index", "parenthesized", "unary", "binary"))
-_TYPES = ("user_type", "nullable_type", "parenthesized_type", "function_type")
 
 
-class Kotlin(Language):
+class Kotlin(QueriedLanguage):
     """Kotlin, beside Java."""
 
     name = "kotlin"
     suffixes = (".kt", ".kts")
+    grammar = staticmethod(tree_sitter_kotlin.language)
+    query = _QUERY
+    max_bytes = MAX_BYTES
     family = "jvm"
     builtins = frozenset(_BUILTINS.split())
     typed_chains = True
@@ -84,92 +82,15 @@ class Kotlin(Language):
         """Where packages lie among the files `paths`."""
         return NamespaceModules(paths, files, manifests)
 
-    def extract(self, source: bytes, path: str) -> FileSymbols:
-        """The symbols of one file; empty where it or its syntax tree is out of bounds."""
-        captures = self._syntax.captures(source) if len(source) <= MAX_BYTES else None
-        return FileSymbols() if captures is None else _File(source).read(captures)
-
-    @cached_property
-    def _syntax(self) -> Syntax:
-        return Syntax(tree_sitter_kotlin.language(), _QUERY)
+    def read(self, source: bytes, captures: Captures) -> FileSymbols:
+        """The symbols that the captures over one file amount to."""
+        return _File(source).read(captures)
 
 
-class _File(ScopedNames):
+class _File(KotlinChains):
     """The matches of one Kotlin file, turned into symbols."""
 
-    kinds = (
-        *("package", "import", "class", "entry", "body", "function", "lambda", "block", "type_parameter"),
-        *("parameter", "property", "alias", "type", "key", "reference", "chain", "name"),
-    )
-
-    def __init__(self, source: bytes) -> None:
-        super().__init__(source)
-        self._bodies: dict[int, str] = {}  # where the body of a class starts: its dotted name
-        self._n_unnamed = 0
-        self._chain_start = self._chained = -1  # where the chain read last lies
-
-    # Chains
-
-    def _type_chain(self, node: Node | None) -> str | None:
-        """The chain that names a type: its elements' for a collection, its result's for a function."""
-        for _ in range(MAX_CHAIN):
-            if node is None:
-                return None
-            if node.type == "user_type":
-                names = [self.text(it) for it in node.named_children if it.type == "identifier"]
-                arguments = node.named_children[-1] if node.named_child_count else None
-                if names and names[-1] in _HOLDERS and arguments is not None:
-                    inner = arguments.named_children[-1] if arguments.type == "type_arguments" else None
-                    of = inner.named_children[-1] if inner is not None and inner.named_child_count else None
-                    chain = None if of is None or of.type not in _TYPES else self._type_chain(of)
-                    return None if chain is None else HOLDS + chain.lstrip(HOLDS)
-                start = self.root(names[0]) if names else None
-                return ".".join([start, *names[1:]]) if start else None
-            node = node.named_children[-1] if node.type in _TYPES and node.named_child_count else None
-        return None
-
-    def _value_chain(self, node: Node | None) -> str | None:
-        """The chain from which the type of an expression can be read."""
-        members: list[str] = []
-        for _ in range(MAX_NESTING):
-            if node is None or len(members) > MAX_CHAIN:
-                return None
-            kind, start = node.type, None
-            if kind == "navigation_expression" and node.named_child_count == 2:
-                members.append(self.text(node.named_children[1]))
-                node = node.named_children[0]
-                continue
-            if kind in _FIRST_CHILD:
-                node = node.named_children[0] if node.named_child_count else None
-                continue
-            if kind == "as_expression":
-                start = self._type_chain(node.child_by_field_name("right"))
-            elif kind == "identifier":
-                start = self.root(self.text(node))
-            elif kind in ("this_expression", "super_expression"):
-                label = node.named_children[0] if node.named_child_count else None
-                start = self.owner or None if label is None else self.root(self.text(label))
-            elif kind == "object_literal":
-                start = self._first_base(node)
-            return None if start is None else ".".join([start, *reversed(members)])
-        return None
-
-    def _bases_of(self, node: Node) -> list[str]:
-        chains = []
-        for specifiers in node.named_children:
-            if specifiers.type != "delegation_specifiers":
-                continue
-            for specifier in specifiers.named_children:
-                of = specifier.named_children[0] if specifier.named_child_count else None
-                if of is not None and of.type in ("constructor_invocation", "explicit_delegation"):
-                    of = of.named_children[0] if of.named_child_count else None
-                if chain := self._type_chain(of):
-                    chains.append(chain.lstrip(HOLDS))
-        return chains
-
-    def _first_base(self, node: Node) -> str | None:
-        bases = self._bases_of(node)
-        return bases[0] if bases else None
+    kinds = _KINDS.split()
 
     # Matches: declarations
 
@@ -193,21 +114,17 @@ class _File(ScopedNames):
         self.taken.update([node.start_byte, *(part.start_byte for part in node.named_children)])
         return "".join(self.text(node).split()).replace("`", "")
 
-    def _unnamed(self) -> str:
-        self._n_unnamed += 1
-        return f"{self.owner}.{self._n_unnamed}" if self.owner else str(self._n_unnamed)
-
     def on_class(self, node: Node) -> None:
         name = node.child_by_field_name("name")
         if name is None:
             return
         self.taken.add(name.start_byte)
-        text, owner = self.text(name), self.owner
+        text = self.text(name)
         if node.parent is not None and node.parent.type in ("block", "lambda_literal"):
-            dotted = self._unnamed()
+            dotted = self.unnamed()
             self.scopes[-1][1][text] = dotted
         else:
-            dotted = f"{owner}.{text}" if owner else text
+            dotted = self.nested(text)
         self.define(dotted, None)
         self.enter(node, {})
         for child in node.named_children:
@@ -218,7 +135,7 @@ class _File(ScopedNames):
                 self._bodies[child.start_byte] = dotted
             elif child.type == "primary_constructor":
                 self._properties(dotted, child)
-        if bases := self._bases_of(node):
+        if bases := self.bases_of(node):
             self.bases[dotted] = bases
 
     def _properties(self, owner: str, node: Node) -> None:
@@ -226,26 +143,25 @@ class _File(ScopedNames):
         for parameters in node.named_children:
             for parameter in parameters.named_children:
                 name = next((it for it in parameter.named_children if it.type == "identifier"), None)
-                of_type = next((it for it in parameter.named_children if it.type in _TYPES), None)
+                of_type = next((it for it in parameter.named_children if it.type in TYPES), None)
                 if name is not None:
-                    self.define(f"{owner}.{self.text(name)}", self._type_chain(of_type))
+                    self.define(f"{owner}.{self.text(name)}", self.type_chain(of_type))
 
     def on_entry(self, node: Node) -> None:
         name = node.named_children[0] if node.named_child_count else None
         if name is not None and name.type == "identifier":
-            self.taken.add(name.start_byte)
-            self.define(f"{self.owner}.{self.text(name)}", self.owner)
+            self.define_constant(name)
 
     def on_body(self, node: Node) -> None:
         """The members of a class; of a companion those of the class; or of an object without a name."""
         dotted, above = self._bodies.get(node.start_byte), node.parent
         if dotted is None and above is not None and above.type == "companion_object":
             dotted = self.owner
-            if bases := self._bases_of(above):
+            if bases := self.bases_of(above):
                 self.bases.setdefault(dotted, []).extend(bases)
         if dotted is None:
-            dotted = self._unnamed()
-            bases = [] if above is None else self._bases_of(above)
+            dotted = self.unnamed()
+            bases = [] if above is None else self.bases_of(above)
             if above is not None and above.type == "enum_entry":
                 bases = [self.owner]
             if bases:
@@ -262,15 +178,15 @@ class _File(ScopedNames):
         types: list[Node] = []
         receiver = None
         for child in node.named_children:
-            if child.type in _TYPES and name is not None and child.start_byte < name.start_byte:
+            if child.type in TYPES and name is not None and child.start_byte < name.start_byte:
                 receiver = child
-            elif child.type in _TYPES:
+            elif child.type in TYPES:
                 types.append(child)
         if name is not None:
             self.taken.add(name.start_byte)
             if self._is_local(node):
                 if self.scopes:
-                    self.scopes[-1][1][self.text(name)] = self._type_chain(types[0]) if types else None
+                    self.scopes[-1][1][self.text(name)] = self.type_chain(types[0]) if types else None
                 name = None
         owner = self.owner
         self.enter(node, scope)
@@ -278,16 +194,16 @@ class _File(ScopedNames):
             if child.type == "type_parameters":
                 for parameter in child.named_children:
                     self.on_type_parameter(parameter)
-        chain = self._type_chain(types[0]) if types else None
-        if receiver is not None and (of := self._type_chain(receiver)):
-            inside = self._unnamed()  # the body is read as that of a class made from the receiver's
+        chain = self.type_chain(types[0]) if types else None
+        if receiver is not None and (of := self.type_chain(receiver)):
+            inside = self.unnamed()  # the body is read as that of a class made from the receiver's
             self.bases[inside] = [of.lstrip(HOLDS)]
             self.scopes[-1] = (node.end_byte, scope, inside)
         if name is None:
             return
         body = node.named_children[-1] if node.named_child_count else None
         if not types and body is not None and body.type == "function_body" and body.named_child_count == 1:
-            chain = self._value_chain(body.named_children[0])
+            chain = self.value_chain(body.named_children[0])
         self._member(owner, self.text(name), chain, receiver is not None)
 
     def _member(self, owner: str, name: str, chain: str | None, extends: bool) -> None:
@@ -300,7 +216,7 @@ class _File(ScopedNames):
         for child in node.named_children:
             if child.type in ("variable_declaration", "multi_variable_declaration"):
                 variable = child
-            elif child.type in _TYPES and variable is None:
+            elif child.type in TYPES and variable is None:
                 receiver = child
             elif child.type == "property_delegate":
                 value = None
@@ -312,11 +228,11 @@ class _File(ScopedNames):
         for part in variable.named_children:
             if part.type == "variable_declaration" and part.named_child_count:
                 names.append(part.named_children[0])
-            elif part.type in _TYPES:
+            elif part.type in TYPES:
                 of_type = part
-        chain = self._type_chain(of_type) if of_type is not None else None
+        chain = self.type_chain(of_type) if of_type is not None else None
         if of_type is None and len(names) == 1:
-            chain = self._value_chain(value)
+            chain = self.value_chain(value)
         for name in names:
             self.taken.add(name.start_byte)
         if self._is_local(node):
@@ -330,14 +246,14 @@ class _File(ScopedNames):
         if name is not None:
             self.taken.add(name.start_byte)
             self.define(self.text(name), None)
-            if chain := self._type_chain(node.named_children[-1]):
+            if chain := self.type_chain(node.named_children[-1]):
                 self.bases[self.text(name)] = [chain]
 
     def on_type_parameter(self, node: Node) -> None:
         name = next((it for it in node.named_children if it.type == "identifier"), None)
         if name is not None and name.start_byte not in self.taken:
-            bound = next((it for it in node.named_children if it.type in _TYPES), None)
-            self.bind(name, self._type_chain(bound))
+            bound = next((it for it in node.named_children if it.type in TYPES), None)
+            self.bind(name, self.type_chain(bound))
 
     # Matches: code
 
@@ -355,7 +271,7 @@ class _File(ScopedNames):
                 pending.extend(variable.named_children)
             elif variable.type == "variable_declaration" and variable.named_child_count:
                 of_type = variable.named_children[-1]
-                declared = self._type_chain(of_type) if of_type.type in _TYPES else chain
+                declared = self.type_chain(of_type) if of_type.type in TYPES else chain
                 self.bind(variable.named_children[0], declared)
 
     def on_block(self, node: Node) -> None:
@@ -363,19 +279,19 @@ class _File(ScopedNames):
         if node.type == "for_statement":
             value = node.named_children[1] if node.named_child_count > 1 else None
             single = node.named_child_count > 0 and node.named_children[0].type == "variable_declaration"
-            self._bind_variables(node, self._value_chain(value) if single else None)
+            self._bind_variables(node, self.value_chain(value) if single else None)
         elif node.type == "when_expression" and node.named_child_count:
             subject = node.named_children[0]
             if subject.type == "when_subject" and subject.named_child_count == 2:
-                self._bind_variables(subject, self._value_chain(subject.named_children[1]))
+                self._bind_variables(subject, self.value_chain(subject.named_children[1]))
         elif node.type == "catch_block" and node.named_child_count > 1:
-            self.bind(node.named_children[0], self._type_chain(node.named_children[1]))
+            self.bind(node.named_children[0], self.type_chain(node.named_children[1]))
 
     def on_parameter(self, node: Node) -> None:
         name = next((it for it in node.named_children if it.type == "identifier"), None)
-        of_type = next((it for it in node.named_children if it.type in _TYPES), None)
+        of_type = next((it for it in node.named_children if it.type in TYPES), None)
         if name is not None:
-            self.bind(name, self._type_chain(of_type))
+            self.bind(name, self.type_chain(of_type))
 
     def on_type(self, node: Node) -> None:
         names = [it for it in node.named_children if it.type == "identifier"]
@@ -398,7 +314,7 @@ class _File(ScopedNames):
         parts = node.named_children
         if len(parts) == 2 and parts[1].type == "identifier":
             self.taken.add(parts[1].start_byte)
-            start = self._type_chain(parts[0]) if parts[0].type in _TYPES else self._value_chain(parts[0])
+            start = self.type_chain(parts[0]) if parts[0].type in TYPES else self.value_chain(parts[0])
             if start is not None:
                 self.references[f"{start}.{self.text(parts[1])}"] += 1
 
@@ -407,17 +323,11 @@ class _File(ScopedNames):
             return
         name = node.named_children[1]
         self.taken.add(name.start_byte)
-        if self._chain_start == node.start_byte and name.end_byte <= self._chained:
+        if not self.count_chain(node, name, self.text(name)):
             return
-        chain = self._value_chain(node)
-        if chain is None:
-            self.references[f".{self.text(name)}"] += 1
-            return
-        self.references[chain] += 1
-        self._chain_start, self._chained = node.start_byte, name.end_byte
         operand: Node | None = node
         while operand is not None and (
-            operand.type in _FIRST_CHILD or operand.type == "navigation_expression"
+            operand.type in FIRST_CHILD or operand.type == "navigation_expression"
         ):
             operand = operand.named_children[0] if operand.named_child_count else None
         if operand is not None and operand.type == "identifier":

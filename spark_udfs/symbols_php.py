@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 
 import tree_sitter_php
 from tree_sitter import Node
 
 from spark_udfs.modules_php import PhpModules
-from spark_udfs.symbols import FileSymbols, Import, Language, Modules
-from spark_udfs.syntax import Captures, Syntax
+from spark_udfs.queried_language import QueriedLanguage
+from spark_udfs.symbols import FileSymbols, Import, Modules
+from spark_udfs.syntax import Captures
 
 _QUERY = """
 (namespace_definition name: (namespace_name) @namespace)
@@ -58,11 +58,13 @@ ArrayObject stdClass count in_array is_array sprintf strlen
 """
 
 
-class Php(Language):
+class Php(QueriedLanguage):
     """PHP."""
 
     name = "php"
     suffixes: tuple[str, ...] = (".php", ".inc", ".phtml")
+    grammar = staticmethod(tree_sitter_php.language_php)
+    query = _QUERY
     family = "php"
     builtins = frozenset(_BUILTINS.split())
     shared_names = True
@@ -73,14 +75,9 @@ class Php(Language):
         """Where namespaces and included files lie among the files `paths`."""
         return PhpModules(paths, files)
 
-    def extract(self, source: bytes, path: str) -> FileSymbols:
-        """The symbols of one file; empty where its syntax tree is out of bounds."""
-        captures = self._syntax.captures(source)
-        return FileSymbols() if captures is None else _File(source, captures).symbols()
-
-    @cached_property
-    def _syntax(self) -> Syntax:
-        return Syntax(tree_sitter_php.language_php(), _QUERY)
+    def read(self, source: bytes, captures: Captures) -> FileSymbols:
+        """The symbols that the captures over one file amount to."""
+        return _File(source, captures).symbols()
 
 
 class _File:

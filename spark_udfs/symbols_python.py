@@ -10,15 +10,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 
 import tree_sitter_python
 from tree_sitter import Node
 
 from spark_udfs.byte_ranges import Ranges
 from spark_udfs.modules_python import PythonModules
-from spark_udfs.symbols import FileSymbols, Import, Language, Modules
-from spark_udfs.syntax import Captures, Syntax
+from spark_udfs.queried_language import QueriedLanguage
+from spark_udfs.symbols import FileSymbols, Import, Modules
+from spark_udfs.syntax import Captures
 
 MAX_CHAIN = 8  # parts of a dotted reference
 
@@ -105,11 +105,13 @@ truncate union update upper values with_traceback writable write writelines zfil
 """
 
 
-class Python(Language):
+class Python(QueriedLanguage):
     """Python 2 and 3, as far as one grammar reads both."""
 
     name = family = "python"
     suffixes = (".py", ".pyi", ".pyw")
+    grammar = staticmethod(tree_sitter_python.language)
+    query = _QUERY
     underscore_hides = True
     shared_names = True  # scripts that are run in one space of names
     builtins = frozenset(_BUILTINS.split())
@@ -121,14 +123,9 @@ class Python(Language):
         """Where modules lie among the files `paths`."""
         return PythonModules(paths)
 
-    def extract(self, source: bytes, path: str) -> FileSymbols:
-        """The symbols of one file; empty where its syntax tree is out of bounds."""
-        captures = self._syntax.captures(source)
-        return FileSymbols() if captures is None else _File(source, captures).symbols()
-
-    @cached_property
-    def _syntax(self) -> Syntax:
-        return Syntax(tree_sitter_python.language(), _QUERY)
+    def read(self, source: bytes, captures: Captures) -> FileSymbols:
+        """The symbols that the captures over one file amount to."""
+        return _File(source, captures).symbols()
 
 
 class _File:

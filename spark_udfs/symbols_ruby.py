@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 
 import tree_sitter_ruby
 from tree_sitter import Node
 
 from spark_udfs.modules_ruby import RubyModules
-from spark_udfs.symbols import FileSymbols, Import, Language, Modules
-from spark_udfs.syntax import Captures, Syntax
+from spark_udfs.queried_language import QueriedLanguage
+from spark_udfs.symbols import FileSymbols, Import, Modules
+from spark_udfs.syntax import Captures
 
 _QUERY = """
 (class name: (_) @type)
@@ -54,11 +54,13 @@ strip sub sum tap to_a to_h to_i to_s to_sym tr type uniq unshift upcase update 
 """
 
 
-class Ruby(Language):
+class Ruby(QueriedLanguage):
     """Ruby."""
 
     name = "ruby"
     suffixes: tuple[str, ...] = (".rb", ".rake", ".ru", ".gemspec")
+    grammar = staticmethod(tree_sitter_ruby.language)
+    query = _QUERY
     family = "ruby"
     builtins = frozenset(_BUILTINS.split())
     builtin_members = frozenset(_MEMBERS.split())
@@ -70,14 +72,9 @@ class Ruby(Language):
         """Where required files lie among the files `paths`."""
         return RubyModules(paths)
 
-    def extract(self, source: bytes, path: str) -> FileSymbols:
-        """The symbols of one file; empty where its syntax tree is out of bounds."""
-        captures = self._syntax.captures(source)
-        return FileSymbols() if captures is None else _File(source, captures).symbols()
-
-    @cached_property
-    def _syntax(self) -> Syntax:
-        return Syntax(tree_sitter_ruby.language(), _QUERY)
+    def read(self, source: bytes, captures: Captures) -> FileSymbols:
+        """The symbols that the captures over one file amount to."""
+        return _File(source, captures).symbols()
 
 
 class _File:

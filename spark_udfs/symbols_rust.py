@@ -10,15 +10,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 
 import tree_sitter_rust
 from tree_sitter import Node
 
 from spark_udfs.byte_ranges import Ranges
 from spark_udfs.modules_rust import RustModules
-from spark_udfs.symbols import FileSymbols, Import, Language, Modules
-from spark_udfs.syntax import Captures, Syntax
+from spark_udfs.queried_language import QueriedLanguage
+from spark_udfs.symbols import FileSymbols, Import, Modules
+from spark_udfs.syntax import Captures
 
 MAX_CHAIN = 8  # parts of a path
 
@@ -75,11 +75,13 @@ unwrap_or_default unwrap_or_else values windows with_capacity write zip
 """
 
 
-class Rust(Language):
+class Rust(QueriedLanguage):
     """Rust."""
 
     name = "rust"
     suffixes: tuple[str, ...] = (".rs",)
+    grammar = staticmethod(tree_sitter_rust.language)
+    query = _QUERY
     family = "rust"
     manifests: tuple[str, ...] = ("Cargo.toml",)
     builtins = frozenset(_BUILTINS.split())
@@ -93,14 +95,9 @@ class Rust(Language):
         """Where modules lie among the files `paths`."""
         return RustModules(paths, manifests)
 
-    def extract(self, source: bytes, path: str) -> FileSymbols:
-        """The symbols of one file; empty where its syntax tree is out of bounds."""
-        captures = self._syntax.captures(source)
-        return FileSymbols() if captures is None else _File(source, captures).symbols()
-
-    @cached_property
-    def _syntax(self) -> Syntax:
-        return Syntax(tree_sitter_rust.language(), _QUERY)
+    def read(self, source: bytes, captures: Captures) -> FileSymbols:
+        """The symbols that the captures over one file amount to."""
+        return _File(source, captures).symbols()
 
 
 class _File:
