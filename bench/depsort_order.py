@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_udfs.dependencies import FILES, edges, places
-from spark_udfs.symbol_resolution import resolve
+from spark_udfs.symbol_table import resolve
 from spark_udfs.symbols import FACTS, MANIFEST, extract, language_of, languages, manifests
 
 DOCUMENTS = pa.schema(

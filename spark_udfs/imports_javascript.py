@@ -1,7 +1,8 @@
 """What a JavaScript or TypeScript file imports: by statements, calls, types and comments.
 
 ES imports, `require` and `import()` with a string, `declare module "x"` in a module, `import("x")` and
-`@import` of JSDoc, and the path references of scripts. Where names of imports stand is kept: they are no uses.
+`@import` of JSDoc, and the path references of scripts. Where the names of imports stand is kept, since they
+are no uses.
 """
 
 from __future__ import annotations

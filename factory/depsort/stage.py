@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.lake.schemas import DEPENDENCIES, SORTED, SYMBOLS
 from spark_udfs import dependencies as graph
-from spark_udfs import symbol_resolution
+from spark_udfs import symbol_table
 from spark_udfs import symbols as extraction
 
 
@@ -28,9 +28,7 @@ def symbols(documents: DataFrame) -> DataFrame:
     facts = documents.select(
         "doc_id", _repository().alias("repository"), _path().alias("path"), "language", "text", "partition"
     ).mapInArrow(extraction.extract, from_arrow_schema(extraction.FACTS))
-    return facts.groupBy("repository").applyInArrow(
-        symbol_resolution.resolve, from_arrow_schema(SYMBOLS.columns)
-    )
+    return facts.groupBy("repository").applyInArrow(symbol_table.resolve, from_arrow_schema(SYMBOLS.columns))
 
 
 def dependencies(documents: DataFrame, symbols: DataFrame) -> DataFrame:

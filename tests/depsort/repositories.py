@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from spark_udfs.dependencies import CONTRIBUTIONS, FILES, edges, places
-from spark_udfs.symbol_resolution import resolve
+from spark_udfs.symbol_table import resolve
 from spark_udfs.symbols import FACTS, extract
 
 _DOCUMENT = pa.schema(
