@@ -75,15 +75,16 @@ def plan_next_fit(
 ) -> pa.RecordBatch:
     """Next-fit's plan of the same documents, to compare with: rows as those of `plan_sequences`."""
 
-# -- dedup (native/src/bag.rs, idf.rs, signature.rs, agreement.rs, candidates.rs, crowd.rs, jaccard.rs,
-#    union_find.rs, independent_set.rs)
+# -- dedup (native/src/lexer.rs, bag.rs, token_counter.rs, idf.rs, signature.rs, agreement.rs, candidates.rs,
+#    crowd.rs, jaccard.rs, union_find.rs, independent_set.rs)
 
 def bags(texts: pa.StringArray | pa.LargeStringArray, kind: str, max_distinct: int) -> pa.RecordBatch:
     """The bag of each text: (tokens list<int64>, counts list<int32>, n_tokens int64), null for a null text.
 
     Tokens are distinct 64-bit hashes, ascending as unsigned numbers. `kind` is `prose` (Unicode words,
-    lower-cased) or `code` (identifiers, numbers, words); above `max_distinct` tokens those of the smallest
-    hashes stay, while `n_tokens` counts all with repetitions. Raises ValueError for another kind.
+    lower-cased) or `code` (identifiers, numbers, words), or `code-5grams` for five of them in a row. Above
+    `max_distinct` tokens those of the smallest hashes stay, while `n_tokens` counts all with repetitions.
+    Raises ValueError for another kind.
     """
 
 class TokenCounter:

@@ -22,6 +22,7 @@ class DedupConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["prose", "code"] = Field(description="lexer: Unicode words, or identifiers and numbers")
+    shingle: int = Field(default=1, ge=1, le=16, description="words in a row that make a token")
     threshold: float = Field(
         default=0.8, gt=0, lt=1, description="weighted Jaccard from which documents are similar"
     )
@@ -88,6 +89,11 @@ class DedupConfig(BaseModel):
         return self
 
     @property
+    def lexer(self) -> str:
+        """The native lexer's name."""
+        return self.kind if self.shingle == 1 else f"{self.kind}-{self.shingle}grams"
+
+    @property
     def thresholds(self) -> tuple[float, ...]:
         """The threshold and those of the sweep, ascending; edges are made for the first."""
         return tuple(sorted({self.threshold, *self.sweep}))
@@ -113,4 +119,4 @@ class DedupConfig(BaseModel):
     def signature_version(self, vocabulary: str) -> str:
         """What two signatures must share to be comparable; `vocabulary` is the digest of the idf table."""
         signed = f"{self.scheme}-{self.values}x{self.value_bits}-seed{self.seed}"
-        return f"{signed}-{self.kind}-{vocabulary}"
+        return f"{signed}-{self.lexer}-{vocabulary}"

@@ -48,7 +48,7 @@ def edges(
     """
     weigher = {
         "idf": documents.sparkSession.sparkContext.broadcast(idf_table(vocabulary)),
-        "kind": config.kind,
+        "kind": config.lexer,
         "max_distinct": MAX_DISTINCT,
     }
     members = _members(buckets, signatures).localCheckpoint()

@@ -29,7 +29,7 @@ def signatures(documents: DataFrame, vocabulary: DataFrame, config: DedupConfig)
     sign = partial(
         udf.sign,
         idf=documents.sparkSession.sparkContext.broadcast(idf),
-        kind=config.kind,
+        kind=config.lexer,
         max_distinct=MAX_DISTINCT,
         scheme=config.scheme,
         values=config.values,

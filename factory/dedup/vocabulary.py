@@ -24,7 +24,7 @@ def vocabulary(documents: DataFrame, config: DedupConfig) -> DataFrame:
 
     Reads the column `text`; a document without a text counts in `n_documents` alone.
     """
-    count = partial(bags.count_tokens, kind=config.kind, text_bytes=config.text_bytes)
+    count = partial(bags.count_tokens, kind=config.lexer, text_bytes=config.text_bytes)
     tokens = (
         documents.select("text")
         .mapInArrow(count, "token long, document_frequency long, term_frequency long, text string")

@@ -24,9 +24,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::agreement::{checked_value_bits, estimate, matches, matches_for};
-use crate::bag::{Bag, Kind};
+use crate::bag::Bag;
 use crate::idf::Weights;
 use crate::jaccard::weighted_jaccard;
+use crate::lexer::Lexer;
 use crate::strings::{Binaries, column, string_column};
 
 const MAX_LEADERS: usize = 4096;
@@ -101,7 +102,7 @@ impl Crowd {
 #[pyclass]
 struct CrowdEdges {
     idf: Vec<u8>,
-    kind: Kind,
+    lexer: Lexer,
     max_distinct: usize,
     value_bits: usize,
     /// (least estimate, threshold) of each crowd.
@@ -128,7 +129,7 @@ impl CrowdEdges {
             if self.cell.replace(cell) != Some(cell) {
                 self.crowds = self.limits.iter().map(|_| Crowd::default()).collect();
             }
-            let bag = Bag::of(texts.get(row).unwrap_or_default(), self.kind, self.max_distinct);
+            let bag = Bag::of(texts.get(row).unwrap_or_default(), self.lexer, self.max_distinct);
             let mut member = Member {
                 name: names.required(row, "doc_id")?.to_owned(),
                 signature: signatures.get(row).unwrap_or_default().to_owned(),
@@ -182,7 +183,7 @@ impl CrowdEdges {
         Weights::new(idf).map_err(PyValueError::new_err)?;
         Ok(Self {
             idf: idf.to_vec(),
-            kind: Kind::parse(kind).map_err(PyValueError::new_err)?,
+            lexer: Lexer::parse(kind).map_err(PyValueError::new_err)?,
             max_distinct,
             value_bits: checked_value_bits(value_bits).map_err(PyValueError::new_err)?,
             limits,

@@ -61,11 +61,14 @@ pub fn independent_set(n: usize, edges: &[Edge]) -> Vec<Option<(u32, f64)>> {
         .collect()
 }
 
+/// Documents as (row, id), the best first, and the edges between them by position.
+pub type Graph<'a> = (Vec<(usize, &'a str)>, Vec<Edge>);
+
 /// The documents and the edges of `batch`, which holds whole components.
 ///
 /// Rows are of two kinds: documents (`doc_id`, no `other`), the best of a component first, and edges
 /// (`doc_id`, `other`, `similarity`). Documents are given as (row, id).
-pub fn graph(batch: &RecordBatch) -> Result<(Vec<(usize, &str)>, Vec<Edge>), String> {
+pub fn graph(batch: &RecordBatch) -> Result<Graph<'_>, String> {
     let names = string_column(batch, "doc_id")?;
     let others = string_column(batch, "other")?;
     let similarities = column(batch, "similarity")?

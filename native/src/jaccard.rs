@@ -11,8 +11,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::bag::{Bag, Kind};
+use crate::bag::Bag;
 use crate::idf::Weights;
+use crate::lexer::Lexer;
 use crate::strings::{column, string_column};
 
 /// sum min(x, y) / sum max(x, y) of two bags sorted by token, 0.0 for two empty ones.
@@ -46,7 +47,7 @@ pub fn weighted_jaccard(tokens: &[u64], weights: &[f64], other_tokens: &[u64], o
 fn verify(
     batch: &RecordBatch,
     weights: &Weights,
-    kind: Kind,
+    lexer: Lexer,
     max_distinct: usize,
     threshold: f64,
 ) -> Result<RecordBatch, String> {
@@ -74,7 +75,7 @@ fn verify(
                 ));
             };
             bags.entry(document).or_insert_with(|| {
-                let bag = Bag::of(texts.get(document).unwrap_or_default(), kind, max_distinct);
+                let bag = Bag::of(texts.get(document).unwrap_or_default(), lexer, max_distinct);
                 let mut bag_weights = Vec::new();
                 weights.of(&bag, &mut bag_weights);
                 (bag.tokens, bag_weights)
@@ -111,7 +112,7 @@ fn verify_pairs(
         verify(
             &batch.0,
             &Weights::new(idf)?,
-            Kind::parse(kind)?,
+            Lexer::parse(kind)?,
             max_distinct,
             threshold,
         )

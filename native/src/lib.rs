@@ -17,6 +17,7 @@ mod hash;
 mod idf;
 mod independent_set;
 mod jaccard;
+mod lexer;
 mod ln;
 mod lpmh;
 mod packing;
@@ -26,6 +27,7 @@ mod signature;
 mod strings;
 mod sweep;
 mod text_signals;
+mod token_counter;
 mod union_find;
 
 #[pymodule]
@@ -45,6 +47,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     jaccard::register(module)?;
     signature::register(module)?;
     sweep::register(module)?;
+    token_counter::register(module)?;
     union_find::register(module)?;
     Ok(())
 }

@@ -16,9 +16,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::agreement::{checked_value_bits, pack};
-use crate::bag::{Bag, Kind};
+use crate::bag::Bag;
 use crate::hash::scrambled;
 use crate::idf::Weights;
+use crate::lexer::Lexer;
 use crate::strings::Strings;
 use crate::{cell_oph, lpmh};
 
@@ -80,7 +81,7 @@ impl Signer {
 fn sign_texts(
     texts: &ArrayRef,
     weights: &Weights,
-    kind: Kind,
+    lexer: Lexer,
     max_distinct: usize,
     signer: &mut Signer,
 ) -> Result<RecordBatch, String> {
@@ -90,7 +91,7 @@ fn sign_texts(
     let mut n_distinct = Int64Builder::with_capacity(texts.len());
     let (mut signature, mut bag_weights) = (Vec::new(), Vec::new());
     for row in 0..texts.len() {
-        let bag = Bag::of(texts.get(row).unwrap_or_default(), kind, max_distinct);
+        let bag = Bag::of(texts.get(row).unwrap_or_default(), lexer, max_distinct);
         weights.of(&bag, &mut bag_weights);
         signature.clear();
         signer.sign(&bag.tokens, &bag_weights, &mut signature);
@@ -164,7 +165,7 @@ fn sign_texts_py(
         sign_texts(
             &texts,
             &Weights::new(idf)?,
-            Kind::parse(kind)?,
+            Lexer::parse(kind)?,
             max_distinct,
             &mut signer,
         )

@@ -108,7 +108,8 @@ def test_signatures_of_other_settings_have_another_version() -> None:
             {"kind": "code", "values": 128},
             {"kind": "code", "value_bits": 4},
             {"kind": "code", "scheme": "cell_oph"},
+            {"kind": "code", "shingle": 3},
         )
         for digest in ("a", "b")
     }
-    assert len(versions) == 12
+    assert len(versions) == 14

@@ -47,6 +47,13 @@ def test_prose_is_lower_cased_and_code_is_not() -> None:
     assert code == {"The": (1, 1), "the_THE": (1, 1)}
 
 
+def test_shingles_are_words_in_a_row_and_a_short_text_is_one() -> None:
+    counted = words(
+        list(count_tokens([texts(["a = (b, c)", "a.b.d", "C"])], kind="code-2grams", text_bytes=64))
+    )
+    assert counted == {"a b": (2, 2), "b c": (1, 1), "b d": (1, 1), "C": (1, 1)}
+
+
 @given(
     st.lists(st.lists(st.sampled_from(["a", "b", "Äb", "c9", "東"]), max_size=9), max_size=6),
     st.integers(1, 6),

@@ -1,0 +1,274 @@
+//! Texts as tokens: words, or shingles of a number of words in a row.
+//!
+//! Prose: words, lower-cased. ASCII letters and digits make a word and every other ASCII character ends
+//! one; a stretch with other characters is cut at the word boundaries of Unicode (UAX #29), which gives
+//! one word an ideograph. Code: identifiers, numbers and the words of strings and comments, case kept,
+//! all punctuation and the escapes `\n`, `\t` and `\r` dropped; no language's grammar is assumed.
+//!
+//! A word is the XXH3 of its bytes, a shingle that of its words' hashes. A text of fewer words than a
+//! shingle has is one shingle.
+
+use unicode_segmentation::UnicodeSegmentation;
+use xxhash_rust::xxh3::xxh3_64;
+
+const MOST_WORDS: usize = 16; // of a shingle
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Prose,
+    Code,
+}
+
+/// How texts are cut in tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lexer {
+    kind: Kind,
+    /// Words of a token.
+    shingle: usize,
+}
+
+impl Lexer {
+    /// `prose` or `code` for words, `prose-5grams` or `code-5grams` for shingles of five.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        let (kind, shingle) = match name.split_once('-') {
+            None => (name, Some(1)),
+            Some((kind, grams)) => (kind, grams.strip_suffix("grams").and_then(|n| n.parse().ok())),
+        };
+        match (kind, shingle) {
+            ("prose", Some(shingle @ 1..=MOST_WORDS)) => Ok(Self {
+                kind: Kind::Prose,
+                shingle,
+            }),
+            ("code", Some(shingle @ 1..=MOST_WORDS)) => Ok(Self {
+                kind: Kind::Code,
+                shingle,
+            }),
+            _ => Err(format!(
+                "`{name}` is no kind of text. Use `prose` or `code`, or `code-5grams` for shingles of 2 to {MOST_WORDS} words."
+            )),
+        }
+    }
+
+    /// Calls `emit` with the hash and the words of every token, in order.
+    pub fn each_token<'a>(self, text: &'a str, mut emit: impl FnMut(u64, &[&'a str])) {
+        if self.shingle == 1 {
+            return each_word(text, self.kind, |hash, word| emit(hash, &[word]));
+        }
+        let (mut hashes, mut words) = (Vec::new(), Vec::new());
+        each_word(text, self.kind, |hash, word| {
+            if words.len() == self.shingle {
+                hashes.drain(..8);
+                words.remove(0);
+            }
+            hashes.extend(hash.to_le_bytes());
+            words.push(word);
+            if words.len() == self.shingle {
+                emit(xxh3_64(&hashes), &words);
+            }
+        });
+        if (1..self.shingle).contains(&words.len()) {
+            emit(xxh3_64(&hashes), &words);
+        }
+    }
+
+    /// The text under which a token stands in the vocabulary.
+    pub fn canonical(self, words: &[&str]) -> String {
+        let words: Vec<String> = words
+            .iter()
+            .map(|word| match self.kind {
+                Kind::Prose if word.is_ascii() => word.to_ascii_lowercase(),
+                Kind::Prose => word.to_lowercase(),
+                Kind::Code => (*word).to_owned(),
+            })
+            .collect();
+        words.join(" ")
+    }
+}
+
+/// What a byte does to a word.
+#[derive(Clone, Copy, PartialEq)]
+enum Byte {
+    Ends,
+    Continues,
+    NonAscii,
+}
+
+const fn classes(underscore: Byte) -> [Byte; 256] {
+    let mut table = [Byte::Ends; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        if byte >= 128 {
+            table[byte] = Byte::NonAscii;
+        } else if (byte as u8).is_ascii_alphanumeric() {
+            table[byte] = Byte::Continues;
+        }
+        byte += 1;
+    }
+    table[b'_' as usize] = underscore;
+    table
+}
+
+static PROSE: [Byte; 256] = classes(Byte::Ends);
+static CODE: [Byte; 256] = classes(Byte::Continues);
+
+/// Calls `emit` with the hash and the text of every word, in order.
+fn each_word<'a>(text: &'a str, kind: Kind, mut emit: impl FnMut(u64, &'a str)) {
+    let classes = if kind == Kind::Prose { &PROSE } else { &CODE };
+    let bytes = text.as_bytes();
+    let mut lower = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        if classes[bytes[at] as usize] == Byte::Ends {
+            at += if kind == Kind::Code {
+                punctuation(&bytes[at..])
+            } else {
+                1
+            };
+            continue;
+        }
+        let start = at;
+        let mut ascii = true;
+        while at < bytes.len() && classes[bytes[at] as usize] != Byte::Ends {
+            ascii &= classes[bytes[at] as usize] == Byte::Continues;
+            at += 1;
+        }
+        if ascii && kind == Kind::Code && bytes[start].is_ascii_digit() {
+            at = end_of_number(bytes, start);
+        }
+        let word = &text[start..at];
+        match kind {
+            Kind::Prose if ascii => {
+                lower.clear();
+                lower.extend(word.bytes().map(|byte| byte.to_ascii_lowercase()));
+                emit(xxh3_64(&lower), word);
+            }
+            Kind::Code if ascii => emit(xxh3_64(word.as_bytes()), word),
+            Kind::Prose => {
+                for word in word.unicode_words() {
+                    emit(xxh3_64(word.to_lowercase().as_bytes()), word);
+                }
+            }
+            Kind::Code => {
+                for word in word.unicode_words() {
+                    emit(xxh3_64(word.as_bytes()), word);
+                }
+            }
+        }
+    }
+}
+
+/// How many bytes of punctuation to skip: two for an escape whose letter would stick to the next word.
+fn punctuation(rest: &[u8]) -> usize {
+    match rest {
+        [b'\\', b'\\' | b'n' | b't' | b'r', ..] => 2,
+        _ => 1,
+    }
+}
+
+/// The end of the number that begins at `start`: digits, letters, inner points, a signed exponent.
+fn end_of_number(bytes: &[u8], start: usize) -> usize {
+    let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let hexadecimal = bytes[start..].starts_with(b"0x") || bytes[start..].starts_with(b"0X");
+    let mut at = start;
+    while at < bytes.len() {
+        let continues = match bytes[at] {
+            b'.' => digit(at - 1) && digit(at + 1),
+            b'+' | b'-' => {
+                !hexadecimal && matches!(bytes[at - 1], b'e' | b'E') && digit(at - 2) && digit(at + 1)
+            }
+            byte => CODE[byte as usize] == Byte::Continues,
+        };
+        if !continues {
+            break;
+        }
+        at += 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tokens(text: &str, lexer: &str) -> Vec<String> {
+        let (mut tokens, lexer) = (Vec::new(), Lexer::parse(lexer).unwrap());
+        lexer.each_token(text, |hash, words| {
+            let token = lexer.canonical(words);
+            if lexer.shingle == 1 {
+                assert_eq!(hash, xxh3_64(token.as_bytes()));
+            }
+            tokens.push(token);
+        });
+        tokens
+    }
+
+    #[test]
+    fn prose_is_lower_cased_words() {
+        assert_eq!(
+            tokens("The 2nd “naïve” Plan_B, don't!", "prose"),
+            ["the", "2nd", "naïve", "plan", "b", "don", "t"]
+        );
+        assert_eq!(
+            tokens("東京 ΣΟΦΟΣ", "prose"),
+            ["東", "京", "σοφος"].map(|w| w.to_lowercase())
+        );
+    }
+
+    #[test]
+    fn code_is_identifiers_numbers_and_words() {
+        assert_eq!(
+            tokens("x_1 = 3.14e-5*0xFF_e+1 # Größe\\nnext \"a.b\" 1.2.3 1..2", "code"),
+            [
+                "x_1", "3.14e-5", "0xFF_e", "1", "Größe", "next", "a", "b", "1.2.3", "1", "2"
+            ]
+        );
+    }
+
+    #[test]
+    fn shingles_are_words_in_a_row() {
+        assert_eq!(tokens("Is (a) b; c", "code-3grams"), ["Is a b", "a b c"]);
+        assert_eq!(tokens("Is a", "prose-3grams"), ["is a"]);
+        assert_eq!(tokens("Is a Bee", "prose-3grams"), ["is a bee"]);
+        assert_eq!(tokens("()", "prose-3grams"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_lexer_that_is_none_is_refused() {
+        for name in [
+            "",
+            "verse",
+            "code-",
+            "code-0grams",
+            "code-17grams",
+            "code-3",
+            "code-xgrams",
+        ] {
+            assert!(Lexer::parse(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_word_has_no_token() {
+        for text in ["", "{}();\n", "—…“”", "\u{200d}", "\\n\\n"] {
+            assert_eq!(tokens(text, "code"), Vec::<String>::new(), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_shingle_is_told_by_its_words(text in "[ab ]{0,30}", shingle in 2usize..5) {
+            let lexer = Lexer::parse(&format!("code-{shingle}grams")).unwrap();
+            let mut seen = std::collections::BTreeMap::new();
+            lexer.each_token(&text, |hash, words| {
+                assert_eq!(*seen.entry(hash).or_insert_with(|| words.to_vec()), words);
+            });
+            let words = text.split_whitespace().count();
+            let expected: std::collections::BTreeSet<Vec<&str>> = match words {
+                0 => [].into(),
+                _ => text.split_whitespace().collect::<Vec<_>>().windows(shingle.min(words)).map(<[&str]>::to_vec).collect(),
+            };
+            prop_assert_eq!(seen.len(), expected.len());
+        }
+    }
+}
