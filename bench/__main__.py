@@ -20,6 +20,7 @@ from factory.errors import ConfigurationError
 BENCHES = {
     "depsort": "bench.depsort",
     "filters": "bench.filters",
+    "keep": "bench.keep",
     "line": "bench.line",
     "minhash": "bench.minhash",
     "packing": "bench.packing",

@@ -1,0 +1,101 @@
+"""Rules of who stays among alike documents, each on a graph of numbered documents, the best number first.
+
+A graph is a list of edges (left, right). Every rule gives the set of documents that stay, of 0 to n - 1.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+Edge = tuple[int, int]
+
+
+def components(n: int, edges: Iterable[Edge]) -> list[list[int]]:
+    """The documents of each connected component, ascending."""
+    ends = np.array([*edges], dtype=np.int64).reshape(-1, 2)
+    graph = coo_matrix((np.ones(len(ends)), ends.T), shape=(n, n))
+    members: dict[int, list[int]] = defaultdict(list)
+    for document, label in enumerate(connected_components(graph, directed=False)[1]):
+        members[int(label)].append(document)
+    return list(members.values())
+
+
+def one_per_component(n: int, edges: Iterable[Edge]) -> set[int]:
+    """The best document of each component."""
+    return {members[0] for members in components(n, edges)}
+
+
+def cover(n: int, edges: Iterable[Edge]) -> set[int]:
+    """A greedy vertex cover, and the documents without an edge, which no cover has."""
+    neighbours = adjacency(edges)
+    kept = set(range(n)) - neighbours.keys()
+    heap = [(-len(others), document) for document, others in neighbours.items()]
+    heapq.heapify(heap)
+    while heap:
+        degree, document = heapq.heappop(heap)
+        others = neighbours[document]
+        if -degree != len(others):
+            if others:
+                heapq.heappush(heap, (-len(others), document))
+            continue
+        if not others:
+            continue
+        kept.add(document)
+        for other in others:
+            neighbours[other].discard(document)
+        neighbours[document] = set()
+    return kept
+
+
+def most(members: Sequence[int], edges: Iterable[Edge]) -> int:
+    """The size of a largest set of documents without an edge inside, exactly; for small components.
+
+    Branches on the document of the most neighbours; where all have two or fewer left, a path or a cycle.
+    """
+    place = {document: number for number, document in enumerate(members)}
+    near = [0] * len(members)
+    for left, right in edges:
+        near[place[left]] |= 1 << place[right]
+        near[place[right]] |= 1 << place[left]
+
+    def best(left: int) -> int:
+        found = 0
+        while left:
+            degrees = [((near[it] & left).bit_count(), it) for it in _bits(left)]
+            degree, document = min(degrees)
+            if degree > 1:
+                _, document = max(degrees)
+                without = left & ~(1 << document)
+                return found + max(1 + best(without & ~near[document]), best(without))
+            found += 1  # a document of one neighbour or none is in some largest set
+            left &= ~(1 << document | near[document])
+        return found
+
+    return best((1 << len(members)) - 1)
+
+
+def adjacency(edges: Iterable[Edge]) -> dict[int, set[int]]:
+    """The neighbours of every document that has one."""
+    neighbours: dict[int, set[int]] = defaultdict(set)
+    for left, right in edges:
+        neighbours[left].add(right)
+        neighbours[right].add(left)
+    return dict(neighbours)
+
+
+def stars(buckets: Iterable[Sequence[int]]) -> set[Edge]:
+    """The edges from the least document of each bucket to its others."""
+    return {(min(bucket), other) for bucket in buckets for other in bucket if other != min(bucket)}
+
+
+def _bits(word: int) -> Iterable[int]:
+    while word:
+        lowest = word & -word
+        yield lowest.bit_length() - 1
+        word ^= lowest

@@ -1,0 +1,81 @@
+"""The keep rules that are compared, beside brute force on small graphs."""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.keep import changed, judged, ours
+from bench.keep_rules import Edge, components, cover, most, one_per_component, stars
+
+N = 8
+pairs = st.sets(st.sampled_from(list(combinations(range(N), 2))))
+
+
+@settings(deadline=None)
+@given(pairs)
+def test_the_most_that_can_stay_is_that_of_all_subsets(edges: set[Edge]) -> None:
+    def free(chosen: tuple[int, ...]) -> bool:
+        return not any(left in chosen and right in chosen for left, right in edges)
+
+    largest = max(size for size in range(N + 1) if any(map(free, combinations(range(N), size))))
+    assert most(range(N), edges) == largest
+
+
+@settings(deadline=None)
+@given(pairs)
+def test_components_are_those_of_networkx_and_the_best_of_each_stays(edges: set[Edge]) -> None:
+    graph = nx.Graph()
+    graph.add_nodes_from(range(N))
+    graph.add_edges_from(edges)
+    expected = sorted(sorted(members) for members in nx.connected_components(graph))
+    assert sorted(components(N, edges)) == expected
+    assert one_per_component(N, edges) == {members[0] for members in expected}
+
+
+@settings(deadline=None)
+@given(pairs)
+def test_a_cover_touches_every_edge_and_keeps_who_has_none(edges: set[Edge]) -> None:
+    kept = cover(N, edges)
+    assert all(left in kept or right in kept for left, right in edges)
+    assert set(range(N)) - {end for edge in edges for end in edge} <= kept
+    assert judged("cover", kept, N, edges).unsupported == 0
+
+
+@settings(deadline=None)
+@given(pairs)
+def test_ours_keeps_no_alike_pair_and_removes_nothing_without_a_like(edges: set[Edge]) -> None:
+    kept = ours([str(number) for number in range(N)], dict.fromkeys(edges, 0.9))
+    outcome = judged("ours", kept, N, edges)
+    assert (outcome.alike, outcome.unsupported, outcome.lost) == (0, 0, 0)
+    assert len(kept) <= most(range(N), edges)
+
+
+def test_a_chain_by_every_rule() -> None:
+    chain = {(0, 1), (1, 2), (2, 3), (3, 4)}
+    assert judged("one", one_per_component(5, chain), 5, chain).unsupported == 3
+    assert cover(5, chain) == {1, 3}
+    assert ours(list("01234"), dict.fromkeys(sorted(chain), 0.9)) == {0, 2, 4}
+    assert most(range(5), chain) == 3
+
+
+def test_what_a_rule_loses_is_counted() -> None:
+    alike = {(0, 1), (2, 3)}
+    outcome = judged("none of the second group", {0, 1, 4}, 5, alike)
+    assert (outcome.alike, outcome.unsupported, outcome.lost) == (1, 2, 1)
+
+
+def test_a_bucket_is_a_star_around_its_first_document() -> None:
+    assert stars([[3, 1, 2], [5, 1]]) == {(1, 2), (1, 3), (1, 5)}
+
+
+@pytest.mark.parametrize("share,differs", [(0.0, False), (1.0, True)])
+def test_a_copy_has_a_share_of_its_names_changed(share: float, differs: bool) -> None:
+    copy = changed("for x in xs: yield x  # 12", share, random.Random(1))
+    assert (copy != "for x in xs: yield x  # 12") is differs
+    assert copy.endswith("# 12")
