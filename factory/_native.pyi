@@ -172,6 +172,15 @@ class CrowdEdges:
         `batch` has (cell int64, doc_id string, signature binary, text string); another cell is another crowd.
         """
 
+def sampled_pairs(
+    batch: pa.RecordBatch, sample: pa.RecordBatch, min_estimate: float, rows: int, bands: int
+) -> pa.RecordBatch:
+    """(sampled, other, estimate, met) of the documents of `batch` that look like one of `sample`.
+
+    Both have (doc_id string, signature binary). `met` says whether the two share one of `bands` buckets, of
+    `rows` values each. Of two sampled documents the one with the greater id is the other.
+    """
+
 def verify_pairs(
     batch: pa.RecordBatch, idf: bytes, kind: str, max_distinct: int, threshold: float
 ) -> pa.RecordBatch:

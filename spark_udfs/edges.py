@@ -50,3 +50,16 @@ def crowd_edges(
     crowds = _native.CrowdEdges(idf.value, kind, max_distinct, value_bits, limits, neighbours)
     for batch in batches:
         yield crowds.add(batch)
+
+
+def sampled_pairs(
+    batches: Iterable[pa.RecordBatch],
+    sample: list[pa.RecordBatch],
+    least_estimate: float,
+    rows: int,
+    bands: int,
+) -> Iterator[pa.RecordBatch]:
+    """(sampled, other, estimate, met) of the rows (doc_id, signature) that look like one of `sample`."""
+    for batch in batches:
+        for sampled in sample:
+            yield _native.sampled_pairs(batch, sampled, least_estimate, rows, bands)

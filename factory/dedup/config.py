@@ -67,6 +67,12 @@ class DedupConfig(BaseModel):
     one_task_edges: int = Field(
         default=5_000_000, ge=0, description="edges up to which one task finds all components, in about 1 GB"
     )
+    removed_alarm: float = Field(
+        default=0.5, ge=0, le=1, description="share of a dataset's documents above which their loss alarms"
+    )
+    recall_sample: int = Field(
+        default=256, ge=1, description="documents compared with all others to measure what banding finds"
+    )
     text_documents: int = Field(
         default=10, ge=1, description="documents a token is in from which its text is stored"
     )

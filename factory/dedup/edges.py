@@ -46,11 +46,7 @@ def edges(
     Runs jobs when called: the idf table is broadcast, and the members of shared buckets and the candidate
     pairs, which are used several times, are computed once; how many there are decides how texts are joined.
     """
-    weigher = {
-        "idf": documents.sparkSession.sparkContext.broadcast(idf_table(vocabulary)),
-        "kind": config.lexer,
-        "max_distinct": MAX_DISTINCT,
-    }
+    weigher = weigher_of(documents, vocabulary, config)
     members = _members(buckets, signatures).localCheckpoint()
     largest = members.agg(F.max("members").alias("members")).collect()[0].members or 0
     found = _paired(members.where(F.col("members") <= config.pair_bucket), documents, config, weigher)
@@ -58,6 +54,15 @@ def edges(
         crowded = members.where(F.col("members") > config.pair_bucket)
         found = found.union(_crowded(crowded, documents, config, weigher)).distinct()
     return found.withColumn("partition", F.lit(None).cast("string"))
+
+
+def weigher_of(documents: DataFrame, vocabulary: DataFrame, config: DedupConfig) -> dict[str, Any]:
+    """What a worker weighs the tokens of a text with; runs a job, because the idf table is broadcast."""
+    return {
+        "idf": documents.sparkSession.sparkContext.broadcast(idf_table(vocabulary)),
+        "kind": config.lexer,
+        "max_distinct": MAX_DISTINCT,
+    }
 
 
 def similar(edges: DataFrame, threshold: float) -> DataFrame:
@@ -76,7 +81,14 @@ def _paired(
     members: DataFrame, documents: DataFrame, config: DedupConfig, weigher: dict[str, Any]
 ) -> DataFrame:
     """The edges inside small buckets."""
-    pairs = _candidates(members, config).localCheckpoint()
+    return verified(_candidates(members, config), documents, config.thresholds[0], weigher)
+
+
+def verified(
+    candidates: DataFrame, documents: DataFrame, threshold: float, weigher: dict[str, Any]
+) -> DataFrame:
+    """The rows (left, right, estimate) whose exact similarity reaches `threshold`, with it."""
+    pairs = candidates.localCheckpoint()
     few = pairs.count() <= _BROADCAST_ROWS
     cells = _cells(pairs)
     ends = cells.select("cell", F.explode(F.array("left", "right")).alias("doc_id")).distinct()
@@ -85,7 +97,7 @@ def _paired(
     rows = texts.select("cell", "doc_id", no_text.alias("other"), nothing.alias("estimate"), "text").union(
         cells.select("cell", "left", "right", "estimate", no_text)
     )
-    verify = partial(udf.verified_pairs, threshold=config.thresholds[0], **weigher)
+    verify = partial(udf.verified_pairs, threshold=threshold, **weigher)
     return rows.repartition("cell").sortWithinPartitions("cell").mapInArrow(verify, _EDGES)
 
 

@@ -226,6 +226,17 @@ SWEEP = TableSchema(
     key=("threshold",),
 )
 
+RECALL = TableSchema(
+    columns(
+        _required("similarity", pa.float64()),  # where the step begins
+        _required("pairs", pa.int64()),  # sampled pairs whose exact similarity lies in it
+        _required("met", pa.int64()),  # those that share a bucket
+        _required("recall", pa.float64()),
+        _required("predicted", pa.float64()),  # by the banding's curve, over the same pairs
+    ),
+    key=("similarity",),
+)
+
 DEDUPLICATED = RAW
 
 SYMBOLS = TableSchema(

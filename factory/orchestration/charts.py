@@ -84,6 +84,16 @@ def similarities(rows: DataFrame) -> str:
     return _counted(rows, step, "edges by similarity")
 
 
+def decided(rows: DataFrame) -> str:
+    """What happened to the documents of each dataset, with their share of it."""
+    counted = rows.groupBy("dataset", "reason").count().orderBy("dataset", "reason").collect()
+    all_of = Counter[str]()
+    for row in counted:
+        all_of[row.dataset] += row["count"]
+    labels = [f"{row.dataset}: {row.reason} {row['count'] / all_of[row.dataset]:.1%}" for row in counted]
+    return bars(labels, [row["count"] for row in counted], "documents by dataset and reason")
+
+
 def thresholds(rows: DataFrame) -> str:
     """What each threshold of similarity keeps, removes and joins."""
     told = rows.orderBy("threshold").collect()
@@ -94,6 +104,17 @@ def thresholds(rows: DataFrame) -> str:
         "largest component": [row.largest_component for row in told],
     }
     return over([row.threshold for row in told], panels, "by threshold of similarity")
+
+
+def recall(rows: DataFrame) -> str:
+    """Which share of the similar pairs shares a bucket: measured, and as the banding promises."""
+    steps = rows.orderBy("similarity").collect()
+    panels = {
+        "measured": [row.recall for row in steps],
+        "predicted": [row.predicted for row in steps],
+        "sampled pairs": [row.pairs for row in steps],
+    }
+    return over([row.similarity for row in steps], panels, "pairs that share a bucket, by similarity")
 
 
 def fill(rows: DataFrame) -> str:
@@ -133,6 +154,8 @@ _BY_COLUMNS: tuple[tuple[tuple[str, ...], Chart], ...] = (
     (("satisfied",), counts("satisfied", "dependencies by whether the order satisfies them")),
     (("left", "right", "similarity"), similarities),
     (("threshold", "largest_component"), thresholds),
+    (("recall", "predicted"), recall),
+    (("kept", "duplicate_of"), decided),
     (("reason",), counts("reason", "documents by reason")),
     (("component",), sizes("component", title="components by size")),
     (("band", "bucket"), sizes("band", "bucket", title="buckets by size")),

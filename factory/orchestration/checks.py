@@ -19,7 +19,8 @@ class Check:
     """A named aggregate over `columns` that counts violations.
 
     It runs over the rows a run made; a check of the `whole` table also sees the partitions that stay. A
-    `distinct` one asks that no two rows agree on `columns`, and nothing else.
+    `distinct` one asks that no two rows agree on `columns`, and nothing else. One that is not `blocking` is
+    an alarm: it is shown as a warning, and the table is published.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Check:
     description: str
     whole: bool = False
     distinct: bool = False
+    blocking: bool = True
 
 
 def unique(*columns: str) -> Check:
@@ -51,6 +53,11 @@ def holds(name: str, condition: str, *columns: str) -> Check:
 def aggregate(name: str, violations: str, description: str, *columns: str) -> Check:
     """`violations`, an SQL aggregate over `columns`, is zero."""
     return Check(name, violations, columns, description)
+
+
+def alarm(name: str, violations: str, description: str, *columns: str) -> Check:
+    """A warning where `violations`, an SQL aggregate over `columns`, is not zero."""
+    return Check(name, violations, columns, description, blocking=False)
 
 
 def checks_of(schema: TableSchema, checks: Sequence[Check] = ()) -> list[Check]:

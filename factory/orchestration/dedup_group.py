@@ -1,7 +1,7 @@
 """A dedup group: datasets whose documents are compared with each other, and the assets that do it.
 
     vocabulary -> signatures -> buckets -> edges -> components -> decisions
-                                                 -> sweep
+                             -> recall           -> sweep
 
 Each asset body is one call of the stage `factory.dedup`. A group compares its documents once: what it decides
 at another threshold of its sweep is `at_threshold`, which has components and decisions of its own.
@@ -22,13 +22,14 @@ from factory.dedup.components import components
 from factory.dedup.config import DedupConfig
 from factory.dedup.decisions import decisions
 from factory.dedup.edges import edges
+from factory.dedup.recall import recall
 from factory.dedup.signatures import signatures
 from factory.dedup.sweep import sweep
 from factory.dedup.vocabulary import vocabulary
 from factory.errors import ConfigurationError
 from factory.lake import names, schemas
 from factory.lake_spark.documents import kept_documents, of_datasets
-from factory.orchestration.checks import holds
+from factory.orchestration.checks import Check, aggregate, alarm, holds
 from factory.orchestration.table_asset import table_asset
 
 Kind = Literal["prose", "code"]
@@ -95,12 +96,33 @@ def dedup_group(
         """The pairs of documents whose exact similarity reaches the lowest threshold."""
         return edges(buckets, signatures, text.documents(upstream), vocabulary, chosen)
 
+    @declare(
+        "recall",
+        schemas.RECALL,
+        "vocabulary",
+        "signatures",
+        text=text,
+        checks=[
+            alarm(
+                "buckets_find_what_they_promise",
+                "count_if(pairs >= 100 AND recall < predicted - 0.1)",
+                "Of 100 sampled pairs or more, no tenth is missing that the banding promises.",
+                "pairs",
+                "recall",
+                "predicted",
+            )
+        ],
+    )
+    def group_recall(vocabulary: DataFrame, signatures: DataFrame, **upstream: DataFrame) -> DataFrame:
+        """Which share of similar pairs shares a bucket, measured on a sample."""
+        return recall(text.documents(upstream), signatures, vocabulary, chosen)
+
     @declare("sweep", schemas.SWEEP, "signatures", "edges", text=text)
     def group_sweep(signatures: DataFrame, edges: DataFrame, **upstream: DataFrame) -> DataFrame:
         """What each threshold of the sweep keeps."""
         return sweep(text.documents(upstream), signatures, edges, chosen)
 
-    assets = (group_vocabulary, group_signatures, group_buckets, group_edges, group_sweep)
+    assets = (group_vocabulary, group_signatures, group_buckets, group_recall, group_edges, group_sweep)
     decided = _decisions(name, name, group_name or name, chosen, text)
     return DedupGroup(name, kind, tuple(datasets), chosen, (*assets, *decided), group_name or name)
 
@@ -132,13 +154,13 @@ class _Texts:
         self.tables = {f"raw_{dataset}": names.raw(dataset) for dataset in datasets} | {
             f"filtered_{dataset}": names.filtered(dataset) for dataset in datasets
         }
-        self._names = {dataset: name(dataset) for dataset in datasets}
+        self.names = {name(dataset): dataset for dataset in datasets}
 
     def documents(self, upstream: Mapping[str, DataFrame]) -> DataFrame:
         return of_datasets(
             {
                 name: kept_documents(upstream[f"raw_{dataset}"], upstream[f"filtered_{dataset}"])
-                for dataset, name in self._names.items()
+                for name, dataset in self.names.items()
             }
         )
 
@@ -189,7 +211,15 @@ def _decisions(
         checks=[
             holds(
                 "a_removed_document_names_a_kept_one", "kept = (duplicate_of IS NULL)", "kept", "duplicate_of"
-            )
+            ),
+            aggregate(
+                "no_family_is_lost",
+                "count(DISTINCT component) - count(DISTINCT CASE WHEN kept THEN component END)",
+                "Of every component a document is kept.",
+                "component",
+                "kept",
+            ),
+            *(_loses_little(dataset, config.removed_alarm) for dataset in text.names),
         ],
     )
     def group_decisions(
@@ -199,6 +229,17 @@ def _decisions(
         return decisions(text.documents(upstream), signatures, edges, components, config)
 
     return group_components, group_decisions
+
+
+def _loses_little(dataset: str, share: float) -> Check:
+    removed = f"avg(CASE WHEN dataset = '{dataset}' THEN int(NOT kept) END)"
+    return alarm(
+        f"{dataset}_loses_little",
+        f"int(coalesce({removed}, 0) > {share})",
+        f"Of {dataset} at most {share:.0%} of the documents are removed.",
+        "dataset",
+        "kept",
+    )
 
 
 def _require_apart(name: str, datasets: Sequence[str]) -> None:

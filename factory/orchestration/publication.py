@@ -35,7 +35,7 @@ from factory.lake.tables import Lake, Published
 from factory.lake_spark import audit as spark_audit
 from factory.lake_spark.read import read_at
 from factory.orchestration.branch import Branch
-from factory.orchestration.checks import Check, unique
+from factory.orchestration.checks import Check, unique, violations
 from factory.orchestration.declaration import Declaration, Derived, Made, Output, Parts, Tables, together
 from factory.orchestration.progress import tell
 from factory.orchestration.resources import LakeRun
@@ -63,7 +63,8 @@ def materialize(
     if not made.keys:
         current = [run.lake.published(output.table) for output in declared.outputs]
         tell(str(declared.table), "reused", current[-1].rows)
-        yield from (_check_passed(output, check) for output in declared.outputs for check in output.checks)
+        for output in declared.outputs:
+            yield from _checks_of_reused(spark, run, output)
         yield from _results(context, current, parts, {"reused": True})
         return
     try:
@@ -208,7 +209,7 @@ def _check(run: LakeRun, branches: Sequence[Branch]) -> Iterator[dg.AssetCheckRe
         output, found = branch.output, branch.violations()
         for check in output.checks:
             count = found[check.name]
-            if count:
+            if count and check.blocking:
                 keys = branch.repeated() if check == unique(*output.schema.key) else []
                 shown = f", for example {'; '.join(keys)}: give every row a key of its own" if keys else ""
                 failed.append(f"{output.table}: {check.name} ({count} violations{shown})")
@@ -216,6 +217,7 @@ def _check(run: LakeRun, branches: Sequence[Branch]) -> Iterator[dg.AssetCheckRe
                 asset_key=dg.AssetKey(output.table.identifier),
                 check_name=check.name,
                 passed=count == 0,
+                severity=_severity(check),
                 metadata={"violations": count},
             )
     if failed:
@@ -269,14 +271,24 @@ def _of_partitions(run: LakeRun, branch: Branch, lineage: Lineage) -> Lineage:
     return lineage.with_content(str(content), {key: str(of) for key, of in replaced.items()})
 
 
-def _check_passed(output: Output, check: Check) -> dg.AssetCheckResult:
-    """The checks of a reused table passed when it was published."""
-    return dg.AssetCheckResult(
-        asset_key=dg.AssetKey(output.table.identifier),
-        check_name=check.name,
-        passed=True,
-        metadata={"reused": True},
-    )
+def _checks_of_reused(spark: SparkSession, run: LakeRun, output: Output) -> Iterator[dg.AssetCheckResult]:
+    """What blocks was passed when the table was published; alarms are asked again."""
+    alarms = [check for check in output.checks if not check.blocking]
+    published = read_at(spark, output.table, run.lake.published(output.table).snapshot_id)
+    found = violations(published, alarms)
+    for check in output.checks:
+        count = found.get(check.name, 0)
+        yield dg.AssetCheckResult(
+            asset_key=dg.AssetKey(output.table.identifier),
+            check_name=check.name,
+            passed=count == 0,
+            severity=_severity(check),
+            metadata={"violations": count, "reused": True},
+        )
+
+
+def _severity(check: Check) -> dg.AssetCheckSeverity:
+    return dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN
 
 
 def _results(

@@ -196,7 +196,7 @@ def _multi_asset(
                 name=check.name,
                 asset=dg.AssetKey(output.table.identifier),
                 description=check.description,
-                blocking=True,
+                blocking=check.blocking,
             )
             for output in declaration.outputs
             for check in output.checks

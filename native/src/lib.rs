@@ -23,6 +23,7 @@ mod lpmh;
 mod packing;
 mod packing_runs;
 mod rejections;
+mod sampled_pairs;
 mod signature;
 mod strings;
 mod sweep;
@@ -45,6 +46,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     idf::register(module)?;
     independent_set::register(module)?;
     jaccard::register(module)?;
+    sampled_pairs::register(module)?;
     signature::register(module)?;
     sweep::register(module)?;
     token_counter::register(module)?;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import dagster as dg
@@ -13,7 +14,7 @@ from factory.errors import ConfigurationError
 from factory.lake.names import TableName
 from factory.lake.schemas import COMPONENTS
 from factory.lake.tables import Lake
-from factory.orchestration.checks import holds
+from factory.orchestration.checks import Check, alarm, holds
 from factory.orchestration.publication import Tables
 from factory.orchestration.resources import REUSE_TAG, resources
 from factory.orchestration.table_asset import source_function, table_asset
@@ -30,7 +31,7 @@ def source(name: str, rows: list[tuple[str, str]], **options: Any) -> dg.AssetsD
     return made
 
 
-def upper(name: str, upstream: str, version: str = "") -> dg.AssetsDefinition:
+def upper(name: str, upstream: str, version: str = "", checks: Sequence[Check] = ()) -> dg.AssetsDefinition:
     @table_asset(
         namespace="dedup",
         name=name,
@@ -38,6 +39,7 @@ def upper(name: str, upstream: str, version: str = "") -> dg.AssetsDefinition:
         schema=COMPONENTS,
         upstream={"rows": TableName("dedup", upstream)},
         config={"version": version},
+        checks=checks,
     )
     def made(context, rows: DataFrame) -> DataFrame:  # type: ignore[no-untyped-def]
         return rows.selectExpr("upper(doc_id) doc_id", "component")
@@ -103,6 +105,22 @@ def test_a_failing_check_leaves_main_untouched_and_downstream_alone(
     refs = Lake(lake_settings).table(TableName("dedup", unique)).metadata.refs
     assert [name for name in refs if name.startswith("failed_")]
     assert not [name for name in refs if name.startswith("audit_")]
+
+
+@pytest.mark.spark
+def test_an_alarm_warns_again_whenever_its_table_is_reused_and_the_table_is_published(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
+    few = alarm("few", "int(count(1) > 1)", "There is one row at most.", "doc_id")
+    down = upper(f"{unique}_up", unique, checks=[few])
+    for reuse in (False, True):
+        result = run(lake_settings, source(unique, [("a", "1"), ("b", "1")]), down, reuse=reuse)
+        assert result.success
+        assert ids(lake_settings, f"{unique}_up") == ["A", "B"]
+        (warned,) = [check for check in result.get_asset_check_evaluations() if not check.passed]
+        assert (warned.check_name, warned.severity) == ("few", dg.AssetCheckSeverity.WARN)
+        assert warned.metadata["violations"].value == 1
+        assert ("reused" in warned.metadata) is reuse
 
 
 @pytest.mark.spark

@@ -1,0 +1,81 @@
+"""How many of the similar pairs share a bucket, by similarity, beside what the banding promises.
+
+A sample of documents is compared with all others: by signatures first, then exactly. Which of these pairs
+banding brings together is measured and compared with the curve 1 - (1 - p^rows)^bands, where p is the
+probability that two values agree. The sample is by a hash of the id, so it is the same on every machine.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from factory.dedup.config import DedupConfig
+from factory.dedup.edges import verified, weigher_of
+from spark_udfs import edges as udf
+
+LEAST_SIMILARITY = 0.5
+_STEPS = 20  # rows from similarity 0 to 1
+_PARTNERS = 32  # pairs of a sampled document that are compared exactly
+
+
+def recall(
+    documents: DataFrame, signatures: DataFrame, vocabulary: DataFrame, config: DedupConfig
+) -> DataFrame:
+    """One row for each step of similarity from .5 up in which sampled pairs lie: RECALL.
+
+    Runs jobs when called: the sample is collected, and the pairs are computed once. A sampled document is
+    compared exactly with `_PARTNERS` others at most, chosen by a hash, so that a crowd does not outweigh all.
+    """
+    signed = signatures.where("signature IS NOT NULL").select("doc_id", "signature")
+    sample = signed.orderBy(F.xxhash64("doc_id"), "doc_id").limit(config.recall_sample).toArrow()
+    rows, bands = config.banding
+    look = partial(
+        udf.sampled_pairs,
+        sample=sample.combine_chunks().to_batches(),
+        least_estimate=config.least_estimate(LEAST_SIMILARITY),
+        rows=rows,
+        bands=bands,
+    )
+    by_hash = Window.partitionBy("sampled").orderBy(F.xxhash64("other"), "other")
+    pairs = (
+        signed.mapInArrow(look, "sampled string, other string, estimate double, met boolean")
+        .withColumn("number", F.row_number().over(by_hash))
+        .where(F.col("number") <= _PARTNERS)
+        .select(
+            F.least("sampled", "other").alias("left"),
+            F.greatest("sampled", "other").alias("right"),
+            "estimate",
+            "met",
+        )
+        .localCheckpoint()
+    )
+    weigher = weigher_of(documents, vocabulary, config)
+    exact = verified(pairs.select("left", "right", "estimate"), documents, LEAST_SIMILARITY, weigher)
+    found = exact.join(pairs.select("left", "right", "met"), ["left", "right"])
+    step = F.least(F.floor(F.col("similarity") * _STEPS), F.lit(_STEPS - 1)) / _STEPS
+    return (
+        found.groupBy(step.alias("similarity"))
+        .agg(
+            F.count("*").alias("pairs"),
+            F.count_if("met").alias("met"),
+            F.avg(_promised(F.col("similarity"), config)).alias("predicted"),
+        )
+        .select(
+            "similarity",
+            "pairs",
+            "met",
+            (F.col("met") / F.col("pairs")).alias("recall"),
+            "predicted",
+            F.lit(None).cast("string").alias("partition"),
+        )
+    )
+
+
+def _promised(similarity: Column, config: DedupConfig) -> Column:
+    """`candidate_probability` in Spark."""
+    rows, bands = config.banding
+    agreement = similarity + (1 - similarity) / 256
+    return 1 - F.pow(1 - F.pow(agreement, F.lit(rows)), F.lit(bands))

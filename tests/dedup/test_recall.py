@@ -1,0 +1,78 @@
+"""What banding finds of sampled pairs, beside all pairs and the curve."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from factory.dedup.config import DedupConfig, candidate_probability
+from factory.dedup.recall import recall
+from factory.dedup.signatures import signatures
+from factory.dedup.vocabulary import vocabulary
+from factory.lake import schemas
+from factory.lake_spark.audit import spark_schema
+from tests.dedup.corpus import arrow, corpus, document, similarities
+
+pytestmark = pytest.mark.spark
+
+ROWS = corpus(40, seed=6)
+EVERYTHING = DedupConfig(kind="code", recall_sample=1000)
+
+
+@pytest.fixture(scope="module")
+def signed(spark: SparkSession) -> tuple[DataFrame, DataFrame, DataFrame]:
+    documents = spark.createDataFrame(arrow(ROWS)).localCheckpoint()
+    counted = vocabulary(documents, EVERYTHING).localCheckpoint()
+    return documents, signatures(documents, counted, EVERYTHING).localCheckpoint(), counted
+
+
+def test_a_sample_of_everything_has_every_pair_and_which_share_a_bucket(
+    signed: tuple[DataFrame, DataFrame, DataFrame],
+) -> None:
+    of = {row.doc_id: row.signature for row in signed[1].collect() if row.signature}
+    rows, bands = EVERYTHING.banding
+
+    def share_a_bucket(pair: tuple[str, str]) -> bool:
+        cut = [
+            {(band, bytes(of[name][band * rows : (band + 1) * rows])) for band in range(bands)}
+            for name in pair
+        ]
+        return bool(cut[0] & cut[1])
+
+    pairs, met, promised = Counter[float](), Counter[float](), Counter[float]()
+    for pair, similarity in similarities(ROWS).items():
+        if similarity >= 0.5 and set(pair) <= of.keys():
+            step = min(math.floor(similarity * 20), 19) / 20
+            pairs[step] += 1
+            met[step] += share_a_bucket(pair)
+            promised[step] += candidate_probability(similarity, EVERYTHING.banding)
+    told = {row.similarity: row for row in recall(*signed, EVERYTHING).collect()}
+    assert sum(pairs.values()) > 100
+    assert {step: row.pairs for step, row in told.items()} == pairs
+    for step, row in told.items():
+        assert row.met == met[step]
+        assert row.recall == pytest.approx(met[step] / pairs[step])
+        assert row.predicted == pytest.approx(promised[step] / pairs[step])
+
+
+def test_a_sample_is_the_same_for_every_order_and_partitioning(
+    signed: tuple[DataFrame, DataFrame, DataFrame],
+) -> None:
+    documents, of, counted = signed
+    few = EVERYTHING.model_copy(update={"recall_sample": 20})
+    told = recall(documents, of, counted, few)
+    again = recall(documents.repartition(5), of.orderBy(of.doc_id.desc()).repartition(3), counted, few)
+    assert told.columns == schemas.RECALL.names
+    assert sorted(told.collect()) == sorted(again.collect())
+    assert 0 < sum(row.pairs for row in told.collect()) < 200
+
+
+def test_documents_without_tokens_have_no_pairs(spark: SparkSession) -> None:
+    documents = spark.createDataFrame(arrow([document("a", ""), document("b", "()")]))
+    counted = vocabulary(documents, EVERYTHING)
+    assert recall(documents, signatures(documents, counted, EVERYTHING), counted, EVERYTHING).count() == 0
+    nothing = spark.createDataFrame([], spark_schema(schemas.SIGNATURES))
+    assert recall(documents, nothing, counted, EVERYTHING).count() == 0
