@@ -173,12 +173,17 @@ class CrowdEdges:
         """
 
 def sampled_pairs(
-    batch: pa.RecordBatch, sample: pa.RecordBatch, min_estimate: float, rows: int, bands: int
+    batch: pa.RecordBatch,
+    sample: pa.RecordBatch,
+    min_estimate: float,
+    value_bits: int,
+    band_bits: int,
+    bands: int,
 ) -> pa.RecordBatch:
     """(sampled, other, estimate, met) of the documents of `batch` that look like one of `sample`.
 
-    Both have (doc_id string, signature binary). `met` says whether the two share one of `bands` buckets, of
-    `rows` values each. Of two sampled documents the one with the greater id is the other.
+    Both have (doc_id string, signature binary). `met` says whether the two agree in all of the `band_bits`
+    bits of one of `bands` bands. Of two sampled documents the one with the greater id is the other.
     """
 
 def verify_pairs(

@@ -56,10 +56,11 @@ def sampled_pairs(
     batches: Iterable[pa.RecordBatch],
     sample: list[pa.RecordBatch],
     least_estimate: float,
-    rows: int,
+    value_bits: int,
+    band_bits: int,
     bands: int,
 ) -> Iterator[pa.RecordBatch]:
     """(sampled, other, estimate, met) of the rows (doc_id, signature) that look like one of `sample`."""
     for batch in batches:
         for sampled in sample:
-            yield _native.sampled_pairs(batch, sampled, least_estimate, rows, bands)
+            yield _native.sampled_pairs(batch, sampled, least_estimate, value_bits, band_bits, bands)

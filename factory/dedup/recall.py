@@ -36,7 +36,8 @@ def recall(
         udf.sampled_pairs,
         sample=sample.combine_chunks().to_batches(),
         least_estimate=config.least_estimate(LEAST_SIMILARITY),
-        rows=rows,
+        value_bits=config.value_bits,
+        band_bits=rows * config.value_bits,
         bands=bands,
     )
     by_hash = Window.partitionBy("sampled").orderBy(F.xxhash64("other"), "other")
@@ -77,5 +78,5 @@ def recall(
 def _promised(similarity: Column, config: DedupConfig) -> Column:
     """`candidate_probability` in Spark."""
     rows, bands = config.banding
-    agreement = similarity + (1 - similarity) / 256
-    return 1 - F.pow(1 - F.pow(agreement, F.lit(rows)), F.lit(bands))
+    agree = similarity + (1 - similarity) / 2**config.value_bits
+    return 1 - F.pow(1 - F.pow(agree, F.lit(rows)), F.lit(bands))

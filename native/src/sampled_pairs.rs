@@ -11,14 +11,32 @@ use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::candidates::matches_for;
-use crate::jaccard::{estimate, matches};
+use crate::agreement::{checked_value_bits, estimate, matches, matches_for};
 use crate::strings::{Binaries, column, string_column};
 
-/// Whether two signatures agree in all of the `rows` values of one of `bands` bands.
-pub fn meet(signature: &[u8], other: &[u8], rows: usize, bands: usize) -> bool {
-    let (mine, theirs) = (signature.chunks_exact(rows), other.chunks_exact(rows));
-    mine.zip(theirs).take(bands).any(|(a, b)| a == b)
+/// How signatures are cut: bits a value, bits a band, and the number of bands.
+#[derive(Clone, Copy, Debug)]
+pub struct Cut {
+    pub value_bits: usize,
+    pub band_bits: usize,
+    pub bands: usize,
+}
+
+/// Whether two signatures agree in all bits of a band.
+pub fn meet(signature: &[u8], other: &[u8], cut: Cut) -> bool {
+    (0..cut.bands).any(|band| equal_bits(signature, other, band * cut.band_bits, (band + 1) * cut.band_bits))
+}
+
+/// Whether bits `start` to `end` are the same, the first being the highest of the first byte.
+fn equal_bits(signature: &[u8], other: &[u8], start: usize, end: usize) -> bool {
+    if end > 8 * signature.len().min(other.len()) {
+        return false;
+    }
+    (start / 8..end.div_ceil(8)).all(|place| {
+        let after = 0xff >> (start.saturating_sub(8 * place)).min(8);
+        let before = !(0xff >> (end - 8 * place).min(8)) as u8;
+        (signature[place] ^ other[place]) & (after as u8) & before == 0
+    })
 }
 
 /// (sampled, other, estimate, met) of the rows (doc_id, signature) of `batch` that look like one of `sample`.
@@ -28,8 +46,7 @@ fn pairs(
     batch: &RecordBatch,
     sample: &RecordBatch,
     min_estimate: f64,
-    rows: usize,
-    bands: usize,
+    cut: Cut,
 ) -> Result<RecordBatch, String> {
     let names = string_column(batch, "doc_id")?;
     let signatures = Binaries::new(column(batch, "signature")?, "signature")?;
@@ -43,8 +60,9 @@ fn pairs(
         ));
     }
     chosen.sort_unstable();
-    let values = chosen.first().map_or(0, |(_, signature)| signature.len());
-    let min_matches = matches_for(min_estimate, values);
+    let bytes = chosen.first().map_or(0, |(_, signature)| signature.len());
+    let values = bytes * 8 / cut.value_bits;
+    let min_matches = matches_for(min_estimate, values, cut.value_bits);
     let (mut left, mut right) = (StringBuilder::new(), StringBuilder::new());
     let (mut estimates, mut met) = (Float64Builder::new(), BooleanBuilder::new());
     for row in 0..names.len() {
@@ -55,12 +73,12 @@ fn pairs(
             if other == name || (in_sample && other > name) {
                 continue;
             }
-            let agreeing = matches(signature, of_other);
+            let agreeing = matches(signature, of_other, cut.value_bits);
             if agreeing >= min_matches {
                 left.append_value(other);
                 right.append_value(name);
-                estimates.append_value(estimate(agreeing, values));
-                met.append_value(meet(signature, of_other, rows, bands));
+                estimates.append_value(estimate(agreeing, values, cut.value_bits));
+                met.append_value(meet(signature, of_other, cut));
             }
         }
     }
@@ -79,13 +97,16 @@ fn sampled_pairs(
     batch: PyArrowType<RecordBatch>,
     sample: PyArrowType<RecordBatch>,
     min_estimate: f64,
-    rows: usize,
+    value_bits: usize,
+    band_bits: usize,
     bands: usize,
 ) -> PyResult<PyArrowType<RecordBatch>> {
-    if rows == 0 {
-        return Err(PyValueError::new_err("A band has no rows. Give it one or more."));
-    }
-    py.detach(|| pairs(&batch.0, &sample.0, min_estimate, rows, bands))
+    let of_signatures = checked_value_bits(value_bits).map(|value_bits| Cut {
+        value_bits,
+        band_bits,
+        bands,
+    });
+    py.detach(|| of_signatures.and_then(|cut| pairs(&batch.0, &sample.0, min_estimate, cut)))
         .map(PyArrowType)
         .map_err(PyValueError::new_err)
 }
@@ -96,13 +117,32 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::meet;
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn signatures_meet_where_all_bits_of_a_band_agree(
+            signature in proptest::collection::vec(0u8..2, 32),
+            other in proptest::collection::vec(0u8..2, 32),
+            band_bits in 1usize..20,
+        ) {
+            let packed = |bits: &[u8]| -> Vec<u8> {
+                bits.chunks(8).map(|byte| byte.iter().fold(0, |number, bit| number << 1 | bit)).collect()
+            };
+            let bands = 32 / band_bits;
+            let cut = Cut { value_bits: 1, band_bits, bands };
+            let expected = (0..bands).any(|band| {
+                let of_band = band * band_bits..(band + 1) * band_bits;
+                signature[of_band.clone()] == other[of_band]
+            });
+            prop_assert_eq!(meet(&packed(&signature), &packed(&other), cut), expected);
+        }
+    }
 
     #[test]
-    fn signatures_meet_where_a_whole_band_agrees() {
-        assert!(!meet(b"abcdef", b"xbcxyf", 2, 3));
-        assert!(meet(b"abcdef", b"xycdyf", 2, 3));
-        assert!(!meet(b"abcdef", b"xyxyef", 2, 2)); // the third band is not used
-        assert!(meet(b"abcdefg", b"abxxxxx", 2, 3));
+    fn bits_that_are_not_there_agree_with_none() {
+        assert!(!equal_bits(b"ab", b"ab", 8, 24));
+        assert!(equal_bits(b"ab", b"xb", 8, 16));
     }
 }

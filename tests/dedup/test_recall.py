@@ -8,7 +8,8 @@ from collections import Counter
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from factory.dedup.config import DedupConfig, candidate_probability
+from factory.dedup.banding import candidate_probability
+from factory.dedup.config import DedupConfig
 from factory.dedup.recall import recall
 from factory.dedup.signatures import signatures
 from factory.dedup.vocabulary import vocabulary
