@@ -40,8 +40,10 @@ def translate(error: BaseException) -> FactoryError | None:
     if isinstance(error, ValidationError):
         return refusal(error)
     if isinstance(error, PermissionError):
+        what = f" ({error.filename})" if error.filename else ""
         return MachineError(
-            f"{error.filename} cannot be written. Set FACTORY_HOME to a folder you can write."
+            f"Access was refused: {error.strerror or error}{what}. Give yourself the right to read it; "
+            "where it is of the lake, set FACTORY_HOME to a folder you can write."
         )
     return None
 

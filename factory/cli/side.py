@@ -2,7 +2,7 @@
 
 A table's documents are its ids; of a table of verdicts, those that are kept. Why a document is missing is
 read from what the table was made of, at the snapshots its lineage names: the rules the document fails, the
-copy that was kept instead of it, or that it was never there.
+copy that was kept instead of it, that it has no tokens to pack, or that it was never there.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from factory.lake.names import TableName
 from factory.lake.tables import Lake
 
 BEFORE = "before"  # `filtered.web@before` is what was published before the newest
+NO_TOKENS = "no_tokens"  # the cause where a document has none, so no packed sequence names it
 ABSENT = "absent"  # the cause where nothing that the table was made of holds the document
 
 CAUSES = pa.schema(
@@ -86,6 +87,7 @@ class Side:
         """Why each of `ids` is not among its documents: one row of `CAUSES` or more for each."""
         found = [self._rejections(table, ids) for table in self._sources("filtered")]
         found += [self._duplicates(table, ids) for table in self._sources("dedup", "_decisions")]
+        found += [self._empty(table, ids) for table in self._sources("tokenized") if table != self.table]
         known = pa.concat_tables([CAUSES.empty_table(), *found]).combine_chunks()
         rest = ids.filter(pc.invert(pc.is_in(ids, known["doc_id"])))
         return pa.concat_tables([known, _causes(doc_id=rest, cause=pa.array([ABSENT] * len(rest)))])
@@ -134,6 +136,11 @@ class Side:
             value=rows["similarity"],
             duplicate_of=rows["duplicate_of"],
         )
+
+    def _empty(self, table: TableName, ids: pa.Array) -> pa.Table:
+        rows = self._read(table, ["doc_id"], "n_tokens = 0")["doc_id"].combine_chunks()
+        rows = rows.filter(pc.is_in(rows, ids))
+        return _causes(doc_id=rows, cause=pa.array([NO_TOKENS] * len(rows), pa.string()))
 
 
 def _causes(**columns: pa.Array) -> pa.Table:

@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+_SHOWN = 12
+
 
 def known(what: str, name: str, names: Iterable[str]) -> str:
-    """That `name` is no `what`, and which one was perhaps meant, or else all there are."""
+    """That `name` is no `what`, and the one that was perhaps meant, or all there are, of many the nearest."""
     names = list(names)
     near = get_close_matches(name, names, n=1)
-    remedy = f"Did you mean `{near[0]}`?" if near else f"Use one of {quoted(names)}."
+    if near:
+        remedy = f"Did you mean `{near[0]}`?"
+    elif len(names) <= _SHOWN:
+        remedy = f"Use one of {quoted(names)}."
+    else:
+        alike = get_close_matches(name, names, n=_SHOWN, cutoff=0.0)
+        remedy = f"Use one of {len(names)}, such as {quoted(alike)}."
     return f"`{name}` is no {what}. {remedy}"
 
 

@@ -159,7 +159,7 @@ def _source(located: LocatedYaml, number: int, entry: Dataset) -> dg.AssetsDefin
         config=entry.reading(),
         description=f"{(type(entry).__doc__ or '').strip('.')}, read as {located.path.name} says.",
     )
-    def documents(context, ingests) -> Tables:  # type: ignore[no-untyped-def]  # noqa: ARG001
+    def documents(ingests) -> Tables:  # type: ignore[no-untyped-def]
         found = entry.read(ingests, paths)
         if found.empty:
             raise ConfigurationError(

@@ -207,6 +207,25 @@ def test_packed_documents_are_those_of_the_segments(lake: Lake) -> None:
     assert [(it["cause"], it["documents"]) for it in found["leave"]["causes"]] == [("words", 1)]
 
 
+def test_a_document_without_tokens_is_told_as_such_and_not_as_absent(lake: Lake) -> None:
+    verdicts(lake, "web", {})
+    deduplicated(lake, "web", {}, "abcdef")
+    tokens = [
+        {**dict.fromkeys(("doc_id", "repository"), it), "place": 0, "tokens": b"", "n_tokens": int(it != "a")}
+        for it in "abcde"  # of f nothing is known
+    ]
+    publish(lake, names.tokenized("web"), TOKENIZED, tokens, names.deduplicated("web"))
+    segments = [{"doc_id": it, "doc_offset": 0, "length": 1} for it in "bcde"]
+    places = dict.fromkeys(("append", "bucket", "chunk", "ordinal"), 0)
+    packed = {**places, "tokens": b"", "n_tokens": 4, "segments": segments}
+    publish(lake, names.packed("web"), PACKED, [packed], names.tokenized("web"))
+    leave = plain("deduplicated.web", "packed.web")["leave"]
+    assert [(it["cause"], it["examples"][0]["doc_id"]) for it in leave["causes"]] == [
+        ("absent", "f"),
+        ("no_tokens", "a"),
+    ]
+
+
 def test_a_variants_documents_do_not_fall_to_the_rules_of_what_its_tokenizer_learned_from(lake: Lake) -> None:
     verdicts(lake, "web", {"a": {"lines": 1.0}})
     deduplicated(lake, "web", {}, "bcdef")

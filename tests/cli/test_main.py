@@ -275,6 +275,14 @@ def test_a_dead_jvm_is_recognised() -> None:
     assert "FACTORY_SPARK_DRIVER_MEMORY" in str(known)
 
 
+def test_a_refused_access_names_what_was_refused_and_claims_no_more() -> None:
+    read = edge.translate(PermissionError(13, "Permission denied", "/data/web.jsonl"))
+    assert str(read).startswith("Access was refused: Permission denied (/data/web.jsonl). ")
+    nameless = edge.translate(PermissionError(1, "Operation not permitted"))
+    assert str(nameless).startswith("Access was refused: Operation not permitted. ")
+    assert isinstance(nameless, MachineError)
+
+
 def test_an_error_nobody_foresaw_is_not_hidden() -> None:
     assert edge.translate(KeyError("surprise")) is None
 
