@@ -12,7 +12,7 @@ from jobs.sensors import Watched, new_input
 
 CORPUS = corpus(settings())
 
-WATCHED = [Watched(dataset, paths) for dataset, paths in CORPUS.paths.items()]
+WATCHED = [Watched(dataset, paths, CORPUS.partitions.get(dataset)) for dataset, paths in CORPUS.paths.items()]
 
 # A job has partitions of one definition at most, so those are left to backfills and the command line.
 line = dg.define_asset_job(

@@ -18,6 +18,7 @@ import dagster as dg
 
 from factory.lake import names
 from factory.orchestration.instance import IN_TURN_TAG
+from factory.orchestration.partition_paths import keys_at, path_of
 from factory.orchestration.resources import REUSE_TAG
 from factory.orchestration.table_asset import PRIORITY_TAG
 
@@ -26,24 +27,23 @@ from factory.orchestration.table_asset import PRIORITY_TAG
 class Watched:
     """A dataset and the files and folders its raw table is read from.
 
-    With dynamic `partitions` each folder directly below the paths is a partition, which comes into being when
-    the sensor first sees it.
+    Paths have `{partition}` where the key of a partition stands. With dynamic `partitions` each folder
+    directly below the paths is one, which comes into being when the sensor first sees it.
     """
 
     dataset: str
     paths: tuple[Path, ...]
-    partitions: dg.DynamicPartitionsDefinition | None = None
+    partitions: dg.PartitionsDefinition[str] | None = None
 
     def inputs(self) -> dict[str, list[Path]]:
         """What is watched as one: all paths, under the name "", or those of each partition, by key."""
         if self.partitions is None:
             return {"": list(self.paths)}
-        found: dict[str, list[Path]] = {}
-        for path in self.paths:
-            for folder in sorted(path.iterdir()) if path.is_dir() else ():
-                if folder.is_dir():
-                    found.setdefault(folder.name, []).append(folder)
-        return found
+        found = {
+            key: [at for path in self.paths if (at := path_of(path, key)).exists()]
+            for key in keys_at(self.paths, self.partitions)
+        }
+        return {key: paths for key, paths in found.items() if paths}
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def new_input(
             after = {name: before.get(name, Seen()).now(state(paths)) for name, paths in of.inputs().items()}
             asked = {name: it for name, it in after.items() if it.times > before.get(name, Seen()).times}
             requests += _requests(assets, of, asked)
-            if of.partitions is not None and asked:
+            if isinstance(of.partitions, dg.DynamicPartitionsDefinition) and asked:
                 added.append(of.partitions.build_add_request(sorted(asked)))
             # A folder that is gone is remembered: its rows stay, and it may come back.
             cursor[of.dataset] = {name: astuple(it) for name, it in (before | after).items()}
@@ -92,6 +92,13 @@ def new_input(
         )
 
     return sensor
+
+
+def notice(watched: Iterable[Watched], instance: dg.DagsterInstance) -> None:
+    """Let partitions by folder come into being, those whose folders are there."""
+    for of in watched:
+        if isinstance(of.partitions, dg.DynamicPartitionsDefinition) and of.partitions.name:
+            instance.add_dynamic_partitions(of.partitions.name, keys_at(of.paths, of.partitions))
 
 
 def state(paths: Iterable[Path]) -> str:

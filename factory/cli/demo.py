@@ -55,11 +55,11 @@ def run(settings: Settings, steps: int, console: Console) -> None:
     Writes the same figures to FACTORY_HOME/summary.json. Raises RunFailed when an asset or check fails and
     BlenderFailure when a step fetched again is not the same.
     """
-    from jobs.definitions import CORPUS, defs
+    from jobs.definitions import CORPUS, WATCHED, defs
 
     began = time.monotonic()
     console.print(f"[bold]The line[/] on {escape(CORPUS.title)}, in {settings.home}")
-    report = execute(defs, settings, select(defs, "*"), console, reuse=True)
+    report = execute(defs, settings, select(defs, "*"), console, reuse=True, watched=WATCHED)
     lake = Lake(settings)
     fetched = _fetch(settings, _weights(lake, CORPUS, console), CORPUS.seed, steps, console)
     line = summarize(lake, CORPUS.datasets, CORPUS.groups)

@@ -56,14 +56,13 @@ def materialize(
     with edge.sentences():
         from factory.cli.runs import execute, select
         from factory.orchestration.partitions import span_of
-        from jobs.definitions import defs
+        from jobs.definitions import WATCHED, defs
 
         if partition is not None and partitions is not None:
             raise ConfigurationError("--partition and --partitions both say what to make. Give one of them.")
         span = (partition, partition) if partition is not None else partitions and span_of(partitions)
-        report = execute(
-            defs, _settings(), select(defs, selection), console, reuse=changed, span=span or None
-        )
+        keys = select(defs, selection)
+        report = execute(defs, _settings(), keys, console, reuse=changed, span=span or None, watched=WATCHED)
         made = len(report.rows) - len(report.reused)
         console.print(f"{made} tables made, {len(report.reused)} kept as they were.")
 

@@ -38,6 +38,7 @@ from factory.orchestration.partitions import Batch, Span, batches
 from factory.orchestration.resources import REUSE_TAG
 from factory.settings import Settings
 from factory.spark import kill_jvm
+from jobs.sensors import Watched, notice
 
 _OURS = ("factory.errors.", "blender.errors.")  # how the message of a serialized error begins
 
@@ -113,15 +114,18 @@ def execute(
     *,
     reuse: bool,
     span: Span | None = None,
+    watched: Sequence[Watched] = (),
 ) -> RunReport:
     """Materialize `keys`; with `reuse`, tables whose code and upstream content are unchanged stay.
 
-    Of partitioned tables the partitions of `span` are made, or all. Raises RunFailed naming every asset that
+    Of partitioned tables the partitions of `span` are made, or all, with those whose folders have appeared
+    below what is `watched`. Raises RunFailed naming every asset that
     failed, LakeLocked when another run writes the lake, ConfigurationError for a partition that is none.
     """
     with writing(settings, "a run that is just starting"):
         pass  # say who holds the lake before anything starts; the run itself takes the lock
     instance = open_instance(settings)
+    notice(watched, instance)
     _silence_logs()
     job = definitions.resolve_implicit_global_asset_job_def()
     report = RunReport()

@@ -15,7 +15,7 @@ class Corpus:
 
     `title` says what it is, to stand behind "the line on". `weights` are the rows a step of the demo's blend
     has of each dataset, `seed` decides their order. `paths` are the files and folders that datasets are read
-    from, where they are read from any.
+    from, where they are read from any; `partitions` those of datasets that have some.
     """
 
     title: str
@@ -25,3 +25,4 @@ class Corpus:
     weights: Mapping[str, int]
     seed: int = 7
     paths: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    partitions: Mapping[str, dg.PartitionsDefinition[str]] = field(default_factory=dict)

@@ -16,13 +16,14 @@ import dagster as dg
 from factory.dedup.config import DedupConfig
 from factory.errors import ConfigurationError
 from factory.filters.nearest import known
+from factory.ingest.readers import Ingested, Ingests
 from factory.lake import names
 from factory.lake.schemas import RAW, REJECTED
 from factory.orchestration.corpus import Corpus
 from factory.orchestration.datasets_file import Dataset, DatasetsFile, Tokenizer
 from factory.orchestration.dedup_group import DedupGroup, Kind, dedup_group
 from factory.orchestration.located_yaml import LocatedYaml, Place, Wrong
-from factory.orchestration.publication import Tables
+from factory.orchestration.partition_paths import PARTITION, path_of
 from factory.orchestration.refine import Chain, refine, tokenizer, variant
 from factory.orchestration.table_asset import table_asset
 from factory.packing.pack import PackConfig
@@ -69,7 +70,26 @@ def _check(file: DatasetsFile) -> None:
     for name in file.tokenizers:
         if name not in tokenizers:
             raise Wrong(("tokenizers", name), known("tokenizer of a dataset", name, sorted(tokenizers)))
+    _check_paths(file)
     _check_blend(file)
+
+
+def _check_paths(file: DatasetsFile) -> None:
+    for number, entry in enumerate(file.datasets):
+        for at, path in enumerate(entry.paths):
+            place = ("datasets", number, "paths", at)
+            by_name = entry.partitions is not None and entry.partitions.by != "folder"
+            if by_name and PARTITION not in path:
+                raise Wrong(
+                    place,
+                    f"`{path}` would be read for every partition. Write `{PARTITION}` where its key stands.",
+                )
+            if not by_name and PARTITION in path:
+                raise Wrong(
+                    place,
+                    f"`{path}` names a partition, and the dataset has none by name. Declare `partitions` "
+                    "by key or time, or name the folder above.",
+                )
 
 
 def _check_blend(file: DatasetsFile) -> None:
@@ -93,10 +113,11 @@ def _corpus(located: LocatedYaml, file: DatasetsFile) -> Corpus:
     groups = _groups(located, file)
     assets: list[dg.AssetsDefinition] = [it for group in groups.values() for it in group.assets]
     trained: dict[str, list[str]] = defaultdict(list)
+    partitions = {it.name: it.partitions.build(it.name) for it in file.datasets if it.partitions is not None}
     for number, entry in enumerate(file.datasets):
         trained[entry.tokenizer].append(entry.name)
-        assets.append(_source(located, number, entry))
-        for chain in _chains(located, number, entry, groups):
+        assets.append(_source(located, number, entry, partitions.get(entry.name)))
+        for chain in _chains(located, number, entry, groups, partitions.get(entry.name)):
             assets += chain
     for name, datasets in trained.items():
         options = file.tokenizers.get(name, Tokenizer())
@@ -112,6 +133,7 @@ def _corpus(located: LocatedYaml, file: DatasetsFile) -> Corpus:
             entry.name: tuple(_paths(located, ("datasets", number, "paths"), entry))
             for number, entry in enumerate(file.datasets)
         },
+        partitions=partitions,
     )
 
 
@@ -145,12 +167,27 @@ def _groups(located: LocatedYaml, file: DatasetsFile) -> dict[str, DedupGroup]:
     return found
 
 
-def _source(located: LocatedYaml, number: int, entry: Dataset) -> dg.AssetsDefinition:
-    """The asset that reads a dataset."""
+def _source(
+    located: LocatedYaml, number: int, entry: Dataset, partitions: dg.PartitionsDefinition[str] | None
+) -> dg.AssetsDefinition:
+    """The asset that reads a dataset, partition by partition if it has some."""
     place: Place = ("datasets", number, "paths")
     paths = list(_paths(located, place, entry))
 
-    @table_asset(
+    def read(ingests: Ingests, partition: str | None) -> Ingested:
+        at = paths if partition is None else [path_of(path, partition) for path in paths]
+        there = [path for path in at if path.exists()]
+        found = entry.read(ingests, there) if there else None
+        if found is None or found.empty:
+            of = "" if partition is None else f" of partition `{partition}`"
+            raise ConfigurationError(
+                located.sentence(
+                    place, f"there is no file{of} to read as {entry.format} there. Name another path."
+                )
+            )
+        return found
+
+    declare = table_asset(
         namespace="raw",
         name=entry.name,
         group_name=ASSET_GROUPS[entry.kind],
@@ -158,25 +195,24 @@ def _source(located: LocatedYaml, number: int, entry: Dataset) -> dg.AssetsDefin
         beside={"rejected": REJECTED},
         config=entry.reading(),
         description=f"{(type(entry).__doc__ or '').strip('.')}, read as {located.path.name} says.",
+        partitions_def=partitions,
     )
-    def documents(ingests) -> Tables:  # type: ignore[no-untyped-def]
-        found = entry.read(ingests, paths)
-        if found.empty:
-            raise ConfigurationError(
-                located.sentence(
-                    place, f"there is no file to read as {entry.format} there. Name another path."
-                )
-            )
-        return Tables.of(found)
 
-    return documents
+    def documents(ingests: Ingests) -> Ingested:
+        return read(ingests, None)
+
+    def of_partition(ingests: Ingests, partition: str) -> Ingested:
+        return read(ingests, partition)
+
+    return declare(documents if partitions is None else of_partition)
 
 
 def _paths(located: LocatedYaml, place: Place, entry: Dataset) -> Iterator[Path]:
-    """The absolute paths of a dataset; raises Wrong for one that is missing."""
+    """The absolute paths of a dataset; raises Wrong where one is missing, or the folder of its partitions."""
     for number, given in enumerate(entry.paths):
         path = located.path.parent / Path(given).expanduser()
-        if not path.exists():
+        above = next(it for it in (path, *path.parents) if PARTITION not in str(it))
+        if not above.exists():
             raise Wrong(
                 (*place, number),
                 f"`{given}` does not exist. Paths are relative to the folder of this file, "
@@ -186,7 +222,11 @@ def _paths(located: LocatedYaml, place: Place, entry: Dataset) -> Iterator[Path]
 
 
 def _chains(
-    located: LocatedYaml, number: int, entry: Dataset, groups: Mapping[str, DedupGroup]
+    located: LocatedYaml,
+    number: int,
+    entry: Dataset,
+    groups: Mapping[str, DedupGroup],
+    partitions: dg.PartitionsDefinition[str] | None,
 ) -> Iterator[Chain]:
     """What follows `raw`, of the dataset and of its variants."""
     place: Place = ("datasets", number)
@@ -203,6 +243,7 @@ def _chains(
         group_name=ASSET_GROUPS[entry.kind],
         tokenizer=entry.tokenizer,
         packing=packing((*place, "packing"), entry.packing),
+        partitions_def=partitions,
     )
     yield first
     for name, given in entry.variants.items():

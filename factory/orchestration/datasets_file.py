@@ -32,6 +32,7 @@ from factory.filters.rounds import Round
 from factory.ingest.listing import UNWANTED
 from factory.ingest.readers import Fields, Ingested, Ingests
 from factory.lake import names
+from factory.orchestration.partitions_file import Partitioned
 from spark_udfs.ingest_files import MAX_TEXT_BYTES
 
 RULES = {"prose": ["gopher_quality", "gopher_repetition"], "code": ["code"]}  # of a dataset that names none
@@ -79,6 +80,7 @@ class Dataset(Filters):
     kind: Literal["prose", "code"] = Field(description="code is sorted by dependency; both choose the rules")
     format: str = Field(description="how its files are read")
     paths: Words = Field(min_length=1, description="files and folders, relative to the folder of the file")
+    partitions: Partitioned | None = Field(default=None, description="parts that are read by themselves")
     licence: str | None = Field(default=None, description="licence of documents that name none")
     group: str | None = Field(default=None, description="datasets it is compared with; default its kind's")
     tokenizer: str = Field(default="tokenizer", description="tokenizer it is packed with")
@@ -123,7 +125,7 @@ class Dataset(Filters):
         return self.model_dump(mode="json", exclude={*Filters.model_fields, *_LATER})
 
 
-_LATER = ("kind", "group", "tokenizer", "variants")
+_LATER = ("kind", "partitions", "group", "tokenizer", "variants")
 
 
 def _over(dataset: Mapping[str, Any], variant: Any) -> Any:

@@ -1,0 +1,95 @@
+"""The partitions of a dataset as a file declares them, and where each one's files lie.
+
+    paths: "letters/{partition}"       partitions: {by: key, keys: [de, en]}
+    paths: "web/{partition}.jsonl"     partitions: {by: day, start: 2026-01-01}
+    paths: deliveries                  partitions: {by: folder}
+
+A path names its partition where `{partition}` stands. Partitions by folder come into being as folders below
+the paths do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import date, datetime, time
+from typing import Annotated, Literal
+
+import dagster as dg
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+_TIMES: Mapping[str, type[dg.TimeWindowPartitionsDefinition]] = {
+    "hour": dg.HourlyPartitionsDefinition,
+    "day": dg.DailyPartitionsDefinition,
+    "week": dg.WeeklyPartitionsDefinition,
+    "month": dg.MonthlyPartitionsDefinition,
+}
+_KEY = re.compile(r"\w+([.-]\w+)*")  # fit for a name of a file and for the ends of a range
+
+
+class Keys(BaseModel):
+    """Partitions that are named once and for all."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    by: Literal["key"]
+    keys: tuple[str, ...] = Field(min_length=1, description="the partitions, in the order of ranges")
+
+    @field_validator("keys")
+    @classmethod
+    def _fit_for_paths(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
+        for number, key in enumerate(keys):
+            if not _KEY.fullmatch(key):
+                raise ValueError(
+                    f"`{key}` is no key of a partition. Use letters and digits; between them `_`, `-` or `.`."
+                )
+            if key in keys[:number]:
+                raise ValueError(f"`{key}` stands twice. Keep one.")
+        return keys
+
+    def build(self, name: str) -> dg.PartitionsDefinition[str]:  # noqa: ARG002
+        """Dagster's definition."""
+        return dg.StaticPartitionsDefinition(list(self.keys))
+
+
+class Times(BaseModel):
+    """Partitions of a length of time each, from the start to now or to the end; that one is left out."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    by: Literal["hour", "day", "week", "month"]
+    start: date = Field(description="the first day")
+    end: date | None = Field(default=None, description="the day after the last; default none")
+
+    @model_validator(mode="after")
+    def _starts_before_it_ends(self) -> Times:
+        if self.end is not None and self.end <= self.start:
+            raise PydanticCustomError(
+                "ends_first",
+                "It is not after `start`, {start}. Give a later day.",
+                {"field": "end", "start": str(self.start)},
+            )
+        return self
+
+    def build(self, name: str) -> dg.PartitionsDefinition[str]:  # noqa: ARG002
+        """Dagster's definition."""
+        start, end = (
+            None if day is None else datetime.combine(day, time()) for day in (self.start, self.end)
+        )
+        return _TIMES[self.by](start_date=start, end_date=end)  # type: ignore[call-arg]
+
+
+class Folders(BaseModel):
+    """A partition for each folder below the paths."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    by: Literal["folder"]
+
+    def build(self, name: str) -> dg.PartitionsDefinition[str]:
+        """Dagster's definition, which knows the partitions of dataset `name` by that name."""
+        return dg.DynamicPartitionsDefinition(name=name)
+
+
+Partitioned = Annotated[Keys | Times | Folders, Field(discriminator="by")]
