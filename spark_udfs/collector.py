@@ -1,7 +1,7 @@
 """A pause of Python's cycle collector, for work that makes many objects and few cycles.
 
 A file's syntax nodes and a repository's symbols are millions of objects that reference counts free. To look
-through them for cycles again and again took a ninth of depsort's time (measured on 36 MB of seven languages).
+through them for cycles again and again finds none and takes its time.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from spark_udfs.ingest_rows import BadRecord
 
 COMPRESSIONS = {".gz": "gzip", ".tgz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".xz": "xz"}
 
-# A file of a few kilobytes can expand to terabytes. Text compresses 3 to 20 times, logs at times 100.
+# A file of a few kilobytes can expand to terabytes. Text and logs stay far below this.
 MAX_EXPANSION = 200
 FREE_BYTES = 256 << 20  # what any file may expand to
 

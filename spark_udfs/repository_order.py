@@ -23,7 +23,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-SIFTED_BELOW = 5_000  # a round may cost the square: here 3 s at worst, .1 s on sparse random graphs
+SIFTED_BELOW = 5_000  # files of a component: a round may cost the square
 SIFTING_ROUNDS = 3
 
 Edges = Sequence[Mapping[int, float]]  # for each file its dependencies with their weights

@@ -25,10 +25,8 @@ from pathlib import Path, PurePosixPath
 from factory.ingest.listing import NAMES_AN_ITEM, Work, files_below, in_items
 from spark_udfs.ingest_rows import Origin
 
-# Chosen so that `cpython` (31 MB of code) is out at a share of 0.02, a test's, and in at 0.1, and so that
-# at 0.2 there are about 60 MB of code, with `pip` and packages it carries copies of (requests, rich,
-# certifi) among them for deduplication to find. Measured on the pinned distributions, in MB of code:
-# share 0.02: 0.8, 0.05: 1.2, 0.1: 38, 0.2: 60, 0.5: 111, 1: 213.
+# Chosen so that `cpython`, the largest, is out at a share of 0.02, a test's, and in at 0.1, and so that at 0.2
+# there are `pip` and packages it carries copies of (requests, rich, certifi) for deduplication to find.
 SALT = 7367
 PROSE_REACH = 5
 

@@ -2,7 +2,7 @@
 //!
 //! A document is *visible* to one that depends on it when it stands whole in the same sequence, before
 //! it. Best-fit over single documents fills sequences and loses nearly all of that; next-fit keeps some of
-//! it and leaves 13-18 % of the space empty. The plan has both, in four steps:
+//! it and leaves much of the space empty. The plan has both, in four steps:
 //!
 //! 1. **Runs**: the order of each repository is cut where the cuts hide the fewest dependencies
 //!    (dynamic programming over the last cut). Next-fit's cuts are one of the choices, so what is visible
@@ -15,9 +15,8 @@
 //!    that depend on each other, those with the most dependencies for their sizes first.
 //! 4. Inside a sequence the documents stand in the order in which they came.
 //!
-//! Measured on 13,736 Python files of 174 packages (59 M tokens, 8,192 a sequence, one chunk): next-fit
-//! has a fill of .873 and 3,040 visible imports; this plan .997 of the best fill and 6,380, with 60 % of
-//! the runs whole.
+//! `make bench NAME=packing` prints fill and visible dependencies of this plan beside next-fit's and
+//! best-fit's, on real repositories.
 
 use crate::packing::{
     Piece, batch, checked_capacity, checked_lengths, fewest_sequences, full_chunks, int64, placements,

@@ -1,8 +1,8 @@
 //! Fewer sequences than best-fit decreasing needs, by filling each to its last token.
 //!
 //! Best-fit decreasing spends the short pieces on gaps of a few tokens that it could have avoided, runs out
-//! of them, and leaves thousands of gaps, together up to 70 sequences of 900,000. Here a sequence is
-//! filled at once, the longest piece first, and its end is chosen exactly:
+//! of them, and leaves gaps that add up to sequences (`make bench NAME=packing` counts them against the
+//! bound). Here a sequence is filled at once, the longest piece first, and its end is chosen exactly:
 //!
 //! 1. a piece of just the free length, else
 //! 2. two pieces of just the free length together, as equal as possible, so that short ones are kept, else
