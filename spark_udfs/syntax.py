@@ -1,8 +1,8 @@
 """The captures of a tree-sitter query over a source file, within bounds that hold for hostile files.
 
-A query's time grows with the square of the tree's depth and of the width of an error (open parentheses without
-end, a long chain of attributes), so matches start at most MAX_DEPTH levels deep and a file with an error wider
-than MAX_ERROR_WIDTH has no captures.
+A query's time grows with the square of the tree's depth and of the width of an error (open parentheses
+without end, a long chain of attributes), so matches start at most MAX_DEPTH levels deep and a file with an
+error wider than MAX_ERROR_WIDTH has no captures.
 """
 
 from __future__ import annotations

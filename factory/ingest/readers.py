@@ -17,7 +17,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark import StorageLevel
@@ -25,11 +24,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from factory.errors import ConfigurationError
-from factory.ingest.hugging_face import card_of, numbered_split
 from factory.ingest.installation import PROSE_REACH, code_work, prose_work, repositories
+from factory.ingest.items import Paths, Patterns, Tree, files_in, files_of, folders, named
 from factory.ingest.licences import licence_of
-from factory.ingest.listing import NAMES_AN_ITEM, UNWANTED, Work, as_table, files_below, in_items
+from factory.ingest.listing import UNWANTED, Work, as_table
 from factory.lake.registered import SCHEME
 from factory.lake.registration import Candidates
 from factory.lake.schemas import RAW, REJECTED, TEXT_AT
@@ -45,9 +43,6 @@ PARQUET_FILES = ("**/*.parquet",)
 ARCHIVES = tuple(
     f"**/*.{extension}" for extension in ("zip", "tar", "tgz", "tar.gz", "tar.bz2", "tar.xz", "tar.zst")
 )
-
-Paths = str | Path | Sequence[str | Path]
-Patterns = str | Sequence[str]
 
 __all__ = ["Fields", "Ingested", "Ingests"]
 
@@ -111,8 +106,8 @@ class Ingests:
         not followed; bytes that are not UTF-8 (or the encoding a Python file declares) are rejected.
         """
         origin = Origin(source or "", repository, revision, licence, dict(metadata or {}))
-        trees = [Tree(folder, _named(origin, folder)) for folder in _folders(paths)]
-        return self._ingest(_files_in(trees, include, exclude))
+        trees = [Tree(folder, named(origin, folder)) for folder in folders(paths)]
+        return self._ingest(files_in(trees, include, exclude))
 
     def repositories(
         self,
@@ -131,13 +126,13 @@ class Ingests:
         """
         origin = Origin("", None, revision, licence, dict(metadata or {}))
         trees: list[Tree] = []
-        for holder in _folders(paths):
+        for holder in folders(paths):
             found = [path for path in sorted(holder.iterdir()) if path.is_dir() and not path.is_symlink()]
             for path in found:
-                licensed = replace(_named(origin, path), licence=licence or licence_of(path))
+                licensed = replace(named(origin, path), licence=licence or licence_of(path))
                 trees.append(Tree(path, replace(licensed, repository=path.name)))
-            trees.append(Tree(holder, _named(origin, holder), deep=False))
-        return self._ingest(_files_in(trees, include, exclude))
+            trees.append(Tree(holder, named(origin, holder), deep=False))
+        return self._ingest(files_in(trees, include, exclude))
 
     def jsonl(
         self,
@@ -156,7 +151,7 @@ class Ingests:
         rejected without being held.
         """
         origin = Origin(source or "", licence=licence)
-        return self._ingest(_files_of("jsonl", paths, JSONL_FILES, origin), fields)
+        return self._ingest(files_of("jsonl", paths, JSONL_FILES, origin), fields)
 
     def parquet(
         self,
@@ -173,7 +168,7 @@ class Ingests:
         """
         origin = Origin(source or "", licence=licence)
         candidates = Candidates((fields or Fields()).text)
-        work = _files_of("parquet", paths, PARQUET_FILES, origin)
+        work = files_of("parquet", paths, PARQUET_FILES, origin)
         return self._ingest(list(self._registering(work, candidates)), fields, candidates)
 
     def archive(
@@ -193,7 +188,7 @@ class Ingests:
         the path given.
         """
         origin = Origin(source or "", repository, revision, licence, dict(metadata or {}))
-        return self._ingest(_files_of("archive", paths, ARCHIVES, origin))
+        return self._ingest(files_of("archive", paths, ARCHIVES, origin))
 
     def installation_code(self, share: float) -> Ingested:
         """The Python sources of this installation: of the repositories whose place is below `share`.
@@ -272,82 +267,3 @@ def _first_of_each_key(documents: DataFrame) -> tuple[DataFrame, DataFrame]:
         "source", "key", "text", "n_bytes", "file", "row", "place", "first"
     )
     return marked.where(is_first), later.mapInArrow(key_taken, from_arrow_schema(REJECTED.columns))
-
-
-def _folders(paths: Paths) -> list[Path]:
-    """The folders that are given, each once; raises ConfigurationError for one that is none."""
-    given = [paths] if isinstance(paths, str | Path) else paths
-    found = list(dict.fromkeys(Path(it).resolve() for it in given))
-    for path in found:
-        if not path.is_dir():
-            raise ConfigurationError(f"`{path}` is no folder. Name a folder whose files are to be read.")
-    return found
-
-
-@dataclass(frozen=True)
-class Tree:
-    """A folder whose files are documents of one origin; without `deep` only those that lie in it itself."""
-
-    folder: Path
-    origin: Origin
-    deep: bool = True
-
-
-def _named(origin: Origin, path: Path) -> Origin:
-    """`origin` with a source, by default the name of `path`."""
-    return replace(origin, source=origin.source or path.name)
-
-
-def _files_in(trees: Iterable[Tree], include: Patterns, exclude: Patterns) -> Iterator[Work]:
-    """Items for the files of each tree; raises ConfigurationError for two trees with files of one source."""
-    holder: dict[str, Path] = {}
-    for tree in trees:
-        names = files_below(tree.folder, _tuple(include), _tuple(exclude), deep=tree.deep)
-        for item in in_items("text", tree.origin, tree.folder, names, NAMES_AN_ITEM):
-            other = holder.setdefault(tree.origin.source, tree.folder)
-            if other != tree.folder:
-                raise ConfigurationError(
-                    f"`{other}` and `{tree.folder}` are both read as source `{tree.origin.source}`, which "
-                    "could give two documents one id. Name the folder above both, or rename one."
-                )
-            yield item
-
-
-def _tuple(patterns: Patterns) -> tuple[str, ...]:
-    return (patterns,) if isinstance(patterns, str) else tuple(patterns)
-
-
-def _files_of(format: str, paths: Paths, patterns: Sequence[str], origin: Origin) -> Iterator[Work]:
-    """An item for each file of many records; without a source in `origin`, each path's name is its source.
-
-    Raises ConfigurationError for a path that is missing, and for two files of one source and key.
-    """
-    holder: dict[tuple[str, bytes], Path] = {}
-    given = [paths] if isinstance(paths, str | Path) else paths
-    for path in dict.fromkeys(Path(it).resolve() for it in given):
-        if not path.exists():
-            raise ConfigurationError(f"`{path}` does not exist. Name a file, or a folder that holds some.")
-        root = path if path.is_dir() else path.parent
-        card = card_of(path) if path.is_dir() and format != "archive" else None
-        named = _named(origin, path)
-        if card is not None:
-            named = replace(
-                named,
-                source=origin.source or card.name or named.source,
-                licence=origin.licence or card.licence,
-                language=card.language,
-            )
-        names = files_below(root, patterns, UNWANTED) if path.is_dir() else [os.fsencode(path.name)]
-        for item in in_items(format, named, root, names, 1):
-            shown = os.fsdecode(item.names[0])
-            split = card.split_of(shown) if card is not None else numbered_split(shown)
-            if split:
-                item = replace(item, origin=replace(named, metadata={**named.metadata, "split": split}))
-            other = holder.setdefault((named.source, item.names[0]), path)
-            if other != path:
-                shared = os.fsdecode(item.names[0])
-                raise ConfigurationError(
-                    f"`{other}` and `{path}` both hold `{shared}`, which would give two documents one id. "
-                    "Name the folder above both, or give each a source of its own."
-                )
-            yield item

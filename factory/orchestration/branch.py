@@ -1,8 +1,8 @@
 """What an audit branch holds: how often its checks are violated, and the fingerprints of its content.
 
 A Spark job has a cost of its own however few the rows are, and a line has dozens of small tables. So a branch
-of few megabytes is read here, once for all questions; what only SQL can say, and every larger branch, is asked
-of Spark.
+of few megabytes is read here, once for all questions; what only SQL can say, and every larger branch, is
+asked of Spark.
 """
 
 from __future__ import annotations

@@ -213,6 +213,18 @@ fn sequences_of(lengths: ArrayData, sequence_length: i64, packing: Packing) -> R
     Ok(make_array(placed.into_data()).to_data())
 }
 
+/// `sequences_of` for Python, without the interpreter's lock.
+fn detached(
+    py: Python<'_>,
+    lengths: PyArrowType<ArrayData>,
+    sequence_length: i64,
+    packing: Packing,
+) -> PyResult<PyArrowType<ArrayData>> {
+    py.detach(|| sequences_of(lengths.0, sequence_length, packing))
+        .map(PyArrowType)
+        .map_err(PyValueError::new_err)
+}
+
 #[pyfunction]
 #[pyo3(name = "best_fit_decreasing")]
 fn best_fit_decreasing_py(
@@ -220,9 +232,7 @@ fn best_fit_decreasing_py(
     lengths: PyArrowType<ArrayData>,
     sequence_length: i64,
 ) -> PyResult<PyArrowType<ArrayData>> {
-    py.detach(|| sequences_of(lengths.0, sequence_length, best_fit_decreasing))
-        .map(PyArrowType)
-        .map_err(PyValueError::new_err)
+    detached(py, lengths, sequence_length, best_fit_decreasing)
 }
 
 #[pyfunction]
@@ -232,9 +242,7 @@ fn fewest_sequences_py(
     lengths: PyArrowType<ArrayData>,
     sequence_length: i64,
 ) -> PyResult<PyArrowType<ArrayData>> {
-    py.detach(|| sequences_of(lengths.0, sequence_length, fewest_sequences))
-        .map(PyArrowType)
-        .map_err(PyValueError::new_err)
+    detached(py, lengths, sequence_length, fewest_sequences)
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -119,7 +119,7 @@ def test_rows_do_not_depend_on_how_the_work_is_dealt_out(
     for number in range(20):
         (tmp_path / f"{number}.txt").write_bytes(b"\xff" if number % 7 == 0 else b"%d" % number)
     together = ingests.files(tmp_path)
-    monkeypatch.setattr("factory.ingest.readers.NAMES_AN_ITEM", 3)
+    monkeypatch.setattr("factory.ingest.items.NAMES_AN_ITEM", 3)
     apart = ingests.files(tmp_path)
     assert apart.scan.rdd.getNumPartitions() > together.scan.rdd.getNumPartitions()
     assert rows(apart.documents) == rows(together.documents)

@@ -1,0 +1,99 @@
+"""The items of work that a reader deals out: the files below folders, and files of many records.
+
+Only names are read. Two paths that would give two documents one id are refused: their files have one source
+and one key.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from factory.errors import ConfigurationError
+from factory.ingest.hugging_face import card_of, numbered_split
+from factory.ingest.listing import NAMES_AN_ITEM, UNWANTED, Work, files_below, in_items
+from spark_udfs.ingest_rows import Origin
+
+Paths = str | Path | Sequence[str | Path]
+Patterns = str | Sequence[str]
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A folder whose files are documents of one origin; without `deep` only those that lie in it itself."""
+
+    folder: Path
+    origin: Origin
+    deep: bool = True
+
+
+def folders(paths: Paths) -> list[Path]:
+    """The folders that are given, each once; raises ConfigurationError for one that is none."""
+    given = [paths] if isinstance(paths, str | Path) else paths
+    found = list(dict.fromkeys(Path(it).resolve() for it in given))
+    for path in found:
+        if not path.is_dir():
+            raise ConfigurationError(f"`{path}` is no folder. Name a folder whose files are to be read.")
+    return found
+
+
+def named(origin: Origin, path: Path) -> Origin:
+    """`origin` with a source, by default the name of `path`."""
+    return replace(origin, source=origin.source or path.name)
+
+
+def files_in(trees: Iterable[Tree], include: Patterns, exclude: Patterns) -> Iterator[Work]:
+    """Items for the files of each tree; raises ConfigurationError for two trees with files of one source."""
+    holder: dict[str, Path] = {}
+    for tree in trees:
+        names = files_below(tree.folder, _tuple(include), _tuple(exclude), deep=tree.deep)
+        for item in in_items("text", tree.origin, tree.folder, names, NAMES_AN_ITEM):
+            other = holder.setdefault(tree.origin.source, tree.folder)
+            if other != tree.folder:
+                raise ConfigurationError(
+                    f"`{other}` and `{tree.folder}` are both read as source `{tree.origin.source}`, which "
+                    "could give two documents one id. Name the folder above both, or rename one."
+                )
+            yield item
+
+
+def _tuple(patterns: Patterns) -> tuple[str, ...]:
+    return (patterns,) if isinstance(patterns, str) else tuple(patterns)
+
+
+def files_of(format: str, paths: Paths, patterns: Sequence[str], origin: Origin) -> Iterator[Work]:
+    """An item for each file of many records; without a source in `origin`, each path's name is its source.
+
+    Raises ConfigurationError for a path that is missing, and for two files of one source and key.
+    """
+    holder: dict[tuple[str, bytes], Path] = {}
+    given = [paths] if isinstance(paths, str | Path) else paths
+    for path in dict.fromkeys(Path(it).resolve() for it in given):
+        if not path.exists():
+            raise ConfigurationError(f"`{path}` does not exist. Name a file, or a folder that holds some.")
+        root = path if path.is_dir() else path.parent
+        card = card_of(path) if path.is_dir() and format != "archive" else None
+        own = named(origin, path)
+        if card is not None:
+            own = replace(
+                own,
+                source=origin.source or card.name or own.source,
+                licence=origin.licence or card.licence,
+                language=card.language,
+            )
+        names = files_below(root, patterns, UNWANTED) if path.is_dir() else [os.fsencode(path.name)]
+        for item in in_items(format, own, root, names, 1):
+            shown = os.fsdecode(item.names[0])
+            split = card.split_of(shown) if card is not None else numbered_split(shown)
+            if split:
+                item = replace(item, origin=replace(own, metadata={**own.metadata, "split": split}))
+            other = holder.setdefault((own.source, item.names[0]), path)
+            if other != path:
+                shared = os.fsdecode(item.names[0])
+                raise ConfigurationError(
+                    f"`{other}` and `{path}` both hold `{shared}`, which would give two documents one id. "
+                    "Name the folder above both, or give each a source of its own."
+                )
+            yield item
