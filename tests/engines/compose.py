@@ -106,9 +106,14 @@ class Platform:
             self._running.append(Process(command, log, environment=environment, folder=self._folder))
             self._running[-1].wait_for(lambda: self._healthy(name, check), _HEALTHY_S)
             return
-        ended = self._run(name, command, _DONE_S)
-        self.said[name] = ended.stdout + ended.stderr
-        assert ended.returncode == 0, self.said[name]
+        self.said[name] = ""
+        again = int(service["restart"].removeprefix("on-failure:"))
+        for _ in range(1 + again):
+            ended = self._run(name, command, _DONE_S)
+            self.said[name] += ended.stdout + ended.stderr
+            if ended.returncode == 0:
+                return
+        raise AssertionError(self.said[name])
 
     def _healthy(self, name: str, check: list[str]) -> bool:
         program, *arguments = check
