@@ -1,17 +1,18 @@
-"""Orders to measure ours beside: by path, and by imports that regular expressions find.
+"""Orders to measure ours beside: by imports that regular expressions find, and folder by folder.
 
-The second is the best of the simple ways: one expression a language finds import lines, a name means the
+The first is the best of the simple ways: one expression a language finds import lines, a name means the
 files whose paths end with it (the nearest, where several do), and the files are ordered by strongly
-connected components, Eades-Lin-Smyth and sifting, as ours are.
+connected components, Eades-Lin-Smyth and sifting, as ours are. The second keeps each folder together.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
 
-from spark_udfs.repository_order import break_cycles, strongly_connected
+from spark_udfs.repository_order import break_cycles, order_repository, strongly_connected
 
 _SCRIPT = re.compile(r"""(?:\bfrom|\bimport|\brequire\s*\(|\bimport\s*\()\s*["']([^"'\n]+)["']""")
 _INCLUDE = re.compile(r"""^\s*#\s*include\s*["<]([^">\n]+)[">]""", re.MULTILINE)
@@ -103,3 +104,31 @@ def _targets(language: str, name: str, path: str, ends: Mapping[str, Sequence[st
         return next((f for n in range(len(parts)) if (f := ends.get("/".join(parts[n:])))), ())
     found = [it for it in ends.get(name, ()) if it != path]
     return sorted(found, key=lambda it: (-len(posixpath.commonprefix([it, path])), it))[:1]
+
+
+def by_folders(paths: Sequence[str], edges: Set[tuple[str, str]]) -> list[str]:
+    """The files of `paths`, which are sorted, folder by folder; `edges` lie between files of `paths`.
+
+    Folders are ordered by the number of edges between them, files inside a folder by their own.
+    """
+    folder = {path: path.rpartition("/")[0] for path in paths}
+    inside: dict[str, list[str]] = {}
+    for path in paths:
+        inside.setdefault(folder[path], []).append(path)
+    names = sorted(inside)
+    between: Counter[tuple[str, str]] = Counter()
+    within: dict[str, Counter[tuple[str, str]]] = {name: Counter() for name in names}
+    for one, other in edges:
+        if folder[one] == folder[other]:
+            within[folder[one]][one, other] += 1
+        else:
+            between[folder[one], folder[other]] += 1
+    return [path for name in _ordered(names, between) for path in _ordered(inside[name], within[name])]
+
+
+def _ordered(names: Sequence[str], weights: Mapping[tuple[str, str], int]) -> list[str]:
+    number = {name: index for index, name in enumerate(names)}
+    dependencies: list[dict[int, float]] = [{} for _ in names]
+    for (one, other), weight in sorted(weights.items()):
+        dependencies[number[one]][number[other]] = weight
+    return [names[index] for index in order_repository(names, dependencies).files]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.depsort_baselines import by_regex
+from bench.depsort_baselines import by_folders, by_regex
 from bench.depsort_order import order, read
 from bench.depsort_truth_python import edges
 
@@ -41,6 +41,18 @@ def test_the_truth_of_python_follows_re_exports_to_the_file_that_defines_a_name(
         ("main.py", "app/core.py"),
         ("main.py", "app/shapes.py"),
     }
+
+
+def test_the_order_by_folders_keeps_each_together_and_follows_the_edges_between_them() -> None:
+    paths = ["a/one.py", "a/two.py", "b/one.py", "b/two.py"]
+    edges = {
+        ("a/one.py", "a/two.py"),
+        ("a/two.py", "b/one.py"),
+        ("b/one.py", "b/two.py"),
+        ("b/two.py", "a/one.py"),
+        ("a/one.py", "b/two.py"),
+    }
+    assert by_folders(paths, edges) == ["b/two.py", "b/one.py", "a/two.py", "a/one.py"]
 
 
 def test_our_order_and_edges_are_those_of_the_tables(tmp_path: Path) -> None:
