@@ -21,6 +21,7 @@ BENCHES = {
     "depsort": "bench.depsort",
     "filters": "bench.filters",
     "keep": "bench.keep",
+    "lexers": "bench.lexers",
     "line": "bench.line",
     "minhash": "bench.minhash",
     "packing": "bench.packing",
