@@ -40,9 +40,9 @@ CAVEATS = [
     "True edges are those of javac, go/types, Clang and the TypeScript compiler, uses of members among them; "
     "for Python those of `ast` and the rules of import, where the types of objects are not inferred.",
     "What a compiler cannot resolve without a build (missing headers, generated code) is in no truth.",
-    "Weights and rules were tuned on other repositories, but for what runs on these showed: a package required "
-    "by its own tests as `..`, names with an underscore behind an include, `declare module` in a module, and "
-    "how much a heavy edge counts for in a cycle.",
+    "Weights and rules were tuned on other repositories, but for what runs on these showed: a package that "
+    "its own tests require as `..`, names with an underscore behind an include, `declare module` in a "
+    "module, and how much a heavy edge counts for in a cycle.",
     "Published sources lack most tests, which a repository has and which are easy to place.",
 ]
 
