@@ -46,8 +46,8 @@ CAVEATS = [
     "Ours: the CPU of all processes (driver, JVM, workers), reading Parquet and writing signals and verdicts "
     "included. All is done twice: during the first pass the JVM compiles what it runs, which is part of its "
     "start, so the second pass is what is compared; the first has its row, too.",
-    "What is compared is measuring; deciding from the signals is mostly the planning of one query, whatever "
-    "the number of documents, and the ratio with it stands beside.",
+    "What is compared is measuring with deciding, as datatrove's time includes both; measuring alone stands "
+    "beside.",
     "datatrove: one process, reading Parquet included, writing nothing; loading spaCy left out.",
 ]
 
