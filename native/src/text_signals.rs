@@ -11,6 +11,7 @@ mod comments;
 mod head;
 mod lines;
 mod ngrams;
+mod short;
 mod table;
 mod words;
 

@@ -6,10 +6,9 @@
 
 use std::sync::LazyLock;
 
-use memchr::{memchr_iter, memmem};
-use xxhash_rust::xxh3::xxh3_64;
-
 use super::characters::{self, ALPHANUMERIC, ASCII, DIGIT, ENCODED, LETTER, SPACE, UNDERSCORE};
+use super::short;
+use memchr::{memchr_iter, memmem};
 
 const IDENTIFIER: u8 = ALPHANUMERIC | UNDERSCORE;
 const EACH_HIGH_BIT: u64 = 0x8080_8080_8080_8080;
@@ -77,7 +76,13 @@ impl Words {
                 at += width;
                 continue;
             }
-            let word = ascii_word(&text.as_bytes()[at..]).unwrap_or_else(|| self.any_word(text, at));
+            let rest = &text.as_bytes()[at..];
+            if let Some(word) = short::word(rest).filter(|_| !code) {
+                self.count_short(&word, keep);
+                at += word.length;
+                continue;
+            }
+            let word = ascii_word(rest).unwrap_or_else(|| self.any_word(text, at));
             if code {
                 self.count_characters(&text[at..at + word.bytes.len()]);
             }
@@ -119,6 +124,20 @@ impl Words {
         }
     }
 
+    fn count_short(&mut self, word: &short::Word, keep: bool) {
+        let has_core = u64::from(word.has_core);
+        self.words += 1;
+        self.characters += word.length as u64;
+        self.words_with_letter += u64::from(word.lettered);
+        self.cores += has_core;
+        self.core_characters += has_core * word.token_length;
+        self.stop_words |= word.stop_word();
+        if keep {
+            self.hashes.push(word.hash());
+            self.ends.push(self.ends[self.ends.len() - 1] + word.token_length);
+        }
+    }
+
     fn count(&mut self, word: &Word, keep: bool) {
         self.words += 1;
         self.characters += word.length;
@@ -134,7 +153,7 @@ impl Words {
             None => (word.bytes, word.length),
         };
         if keep {
-            self.hashes.push(xxh3_64(token));
+            self.hashes.push(short::hash(token));
             self.ends.push(self.ends[self.ends.len() - 1] + token_length);
         }
     }
