@@ -226,8 +226,11 @@ def test_a_run_that_ends_before_its_raw_table_is_published_leaves_the_registered
     assert materialize(lake_settings, unique, read).success
     before = (lake.published(raw(unique)).snapshot_id, lake.table(registered(unique)).current_snapshot())
 
+    reached = []
+
     def crash(event: progress.Progress) -> None:
         if (event.asset, event.phase) == (str(raw(unique)), "publishing"):
+            reached.append(lake.table(registered(unique)).current_snapshot())
             raise RuntimeError("between the rejected records and the documents")
 
     (hub / "data" / "test-00000-of-00001.parquet").unlink()
@@ -235,6 +238,7 @@ def test_a_run_that_ends_before_its_raw_table_is_published_leaves_the_registered
         assert not materialize(lake_settings, unique, read).success
     now = (lake.published(raw(unique)).snapshot_id, lake.table(registered(unique)).current_snapshot())
     assert now == before
+    assert reached[0] == before[1]
 
 
 def test_a_partition_of_files_that_could_be_registered_is_rewritten_and_says_so(
