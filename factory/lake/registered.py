@@ -96,11 +96,15 @@ def _pieces(texts: pa.Array) -> Iterator[pa.Array]:
         yield from _pieces(texts[: len(texts) // 2])
         yield from _pieces(texts[len(texts) // 2 :])
     else:
-        marked = pc.starts_with(texts, _MARK)
-        plain = (
-            pc.if_else(marked, pc.binary_slice(texts, len(_MARK)), texts) if pc.any(marked).as_py() else texts
-        )
-        yield plain.cast(pa.binary()).cast(pa.string())
+        yield _without_marks(texts).cast(pa.binary()).cast(pa.string())
+
+
+def _without_marks(texts: pa.Array) -> pa.Array:
+    """`texts` without the byte order mark at their beginning."""
+    marked = pc.starts_with(texts, _MARK).fill_null(False)
+    # `binary_slice` fails where nothing is left of a value.
+    without = pc.binary_replace_slice(texts.filter(marked), 0, len(_MARK), b"")
+    return pc.replace_with_mask(texts, marked, without)
 
 
 class _Column:
