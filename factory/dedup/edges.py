@@ -81,14 +81,15 @@ def _paired(
     members: DataFrame, documents: DataFrame, config: DedupConfig, weigher: dict[str, Any]
 ) -> DataFrame:
     """The edges inside small buckets."""
-    return verified(_candidates(members, config), documents, config.thresholds[0], weigher)
+    pairs = _candidates(members, config).localCheckpoint()
+    return verified(pairs, documents, config.thresholds[0], weigher)
 
 
-def verified(
-    candidates: DataFrame, documents: DataFrame, threshold: float, weigher: dict[str, Any]
-) -> DataFrame:
-    """The rows (left, right, estimate) whose exact similarity reaches `threshold`, with it."""
-    pairs = candidates.localCheckpoint()
+def verified(pairs: DataFrame, documents: DataFrame, threshold: float, weigher: dict[str, Any]) -> DataFrame:
+    """The rows (left, right, estimate) whose exact similarity reaches `threshold`, with it.
+
+    `pairs` are read several times, so they should be computed; runs a job, to count them.
+    """
     few = pairs.count() <= _BROADCAST_ROWS
     cells = _cells(pairs)
     ends = cells.select("cell", F.explode(F.array("left", "right")).alias("doc_id")).distinct()
