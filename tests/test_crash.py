@@ -57,7 +57,7 @@ def run(home: Path, corpus: Path, *kill: str) -> int:
         "FACTORY_SPARK_DRIVER_MEMORY": "1g",
     }
     done = subprocess.run(
-        ["timeout", "-k", "5", "400", sys.executable, "-m", "tests.small_line", str(corpus), *kill],
+        ["timeout", "-k", "5", "900", sys.executable, "-m", "tests.small_line", str(corpus), *kill],
         env=environment,
         capture_output=True,
         text=True,

@@ -30,7 +30,7 @@ WALK, README = ROOT / "docs" / "your-data.md", ROOT / "README.md"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(factory (?:sample|diff|trace|blends|tables)(?: [^`\s]+)+)`")
 OF_THE_DEMO = {"python_code": "code", "python_prose": "notes"}  # datasets of the README, and the walk's
-PATIENCE_S = 570  # a minute and a half where nothing else runs
+PATIENCE_S = 1_200  # a minute and a half where nothing else runs
 CLONING = "git clone <address of this repository> model-factory && cd model-factory"
 
 SHELL = """

@@ -58,7 +58,7 @@ class Process:
                 extra_groups=[] if user else None,
             )
 
-    def wait_for(self, ready: Callable[[], bool], wait_s: float = 60) -> None:
+    def wait_for(self, ready: Callable[[], bool], wait_s: float = 180) -> None:
         """Return once `ready`; raises with the end of the log where the process ends or time runs out."""
         deadline = time.monotonic() + wait_s
         while self.popen.poll() is None and time.monotonic() < deadline:

@@ -30,7 +30,7 @@ from tests.engines.processes import QUOTED, ObjectStore, Postgres, SparkCluster
 from tests.ports import free_ports
 from tests.small_line import CODE, write_corpus
 
-pytestmark = [pytest.mark.long, pytest.mark.process, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.process, pytest.mark.timeout(2_400)]
 
 PAGE = Path(__file__).parents[2] / "docs" / "engines.md"
 STEPS = 6
@@ -54,7 +54,7 @@ def run(corpus: Path, settings: Settings) -> list[list[str]]:
     """Run the line in a process of its own; gives the command lines of that process and its children."""
     given = settings.model_copy(update={"spark_driver_memory": "1g"}).environment()
     process = subprocess.Popen(
-        ["timeout", "-k", "5", "400", sys.executable, "-m", "tests.small_line", str(corpus)],
+        ["timeout", "-k", "5", "900", sys.executable, "-m", "tests.small_line", str(corpus)],
         env=os.environ | given,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -110,7 +110,7 @@ def test_a_cluster_without_room_for_an_executor_is_told_instead_of_waiting_for_e
         home=tmp_path, spark_master=cluster.url, spark_driver_host="127.0.0.1", spark_executor_memory="100g"
     )
     said = subprocess.run(
-        ["timeout", "-k", "5", "120", sys.executable, "-c", STARVED],
+        ["timeout", "-k", "5", "300", sys.executable, "-c", STARVED],
         env=os.environ | settings.environment(),
         capture_output=True,
         text=True,

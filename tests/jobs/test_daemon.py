@@ -26,7 +26,7 @@ from tests.ports import free_ports
 MODULE = "tests.jobs.watched_line"
 WHERE = {"repositoryLocationName": MODULE, "repositoryName": "__repository__"}
 RAW = TableName("raw", "letters")
-WAIT_S = 480
+WAIT_S = 900
 REPOSITORIES = "{ repositoriesOrError { ... on RepositoryConnection { nodes { name } } } }"
 
 

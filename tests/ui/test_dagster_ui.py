@@ -26,7 +26,7 @@ SEED_TEXT = (
     "On page {n} of volume {n} the clerk wrote that the roof leaked and that the shelves were moved. "
     "Nobody knows who moved them back, but the ledger of the following spring has them in their old place. "
 )
-WAIT_MS = 120_000  # a run starts a JVM first
+WAIT_MS = 300_000  # a run starts a JVM first
 BROWSER_FLAGS = [
     "--no-sandbox",  # the tests may run as root
     "--disable-gpu",
@@ -95,7 +95,7 @@ def page(tmp_path: Path) -> Iterator[Page]:
 
 @pytest.mark.long
 @pytest.mark.process
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1_800)
 def test_a_person_materializes_an_asset_and_sees_its_check_and_its_chart(
     address: str, page: Page, pictures: Path | None
 ) -> None:
