@@ -57,7 +57,10 @@ def serve_blends(settings: Settings, host: str, port: int, *, allow_remote: bool
 
 def show_blends(settings: Settings, console: Console) -> None:
     """Print every blend of the lake, its seed and its sources with their rows a step."""
-    table = Table("blend", "made", "seed", "sources", box=None, header_style="bold")
+    table = Table(box=None, header_style="bold")
+    table.add_column("blend", no_wrap=True, min_width=32)  # an id that is cut is none
+    for column in ("made", "seed", "sources"):
+        table.add_column(column)
     stored = open_blends(settings).list()
     for it in stored:
         sources = ", ".join(f"{source.name} x {source.weight}" for source in it.config.sources)

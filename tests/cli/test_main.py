@@ -299,4 +299,4 @@ def test_blends_lists_what_there_is(lake: Lake) -> None:
     append(lake, packed("book"), PACKED, pa.Table.from_pylist([row], schema=PACKED.columns), LINEAGE)
     source = blend_source(table="packed.book", weight=1, columns=("n_tokens",))
     made = open_blends(lake.settings).create([source])
-    assert made.id in factory("blends").stdout
+    assert made.id in CliRunner(env={"COLUMNS": "50"}).invoke(main.app, ["blends"]).stdout
