@@ -25,6 +25,6 @@ defs = definitions(
     CORPUS.assets,
     settings(),
     jobs=[line],
-    schedules=[nightly(CORPUS.assets)],
+    schedules=[nightly(CORPUS.assets, WATCHED)],
     sensors=[new_input(CORPUS.assets, WATCHED)],
 )

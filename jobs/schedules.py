@@ -10,20 +10,24 @@ from factory.orchestration.instance import IN_TURN_TAG
 from factory.orchestration.partitions import batches
 from factory.orchestration.resources import REUSE_TAG
 from factory.orchestration.table_asset import PRIORITY_TAG
+from jobs.sensors import Watched, notice
 
 ASSET_JOB = "__ASSET_JOB"  # Dagster's own job of all assets, the one whose runs may have any partitions
 
 
-def nightly(assets: Sequence[dg.AssetsDefinition], cron: str = "0 3 * * *") -> dg.ScheduleDefinition:
+def nightly(
+    assets: Sequence[dg.AssetsDefinition], watched: Sequence[Watched] = (), cron: str = "0 3 * * *"
+) -> dg.ScheduleDefinition:
     """A schedule that reads every source again and makes what follows from a change.
 
-    Tables whose code, configuration and upstream content are unchanged stay as they are. It is off until
-    somebody starts it.
+    Tables whose code, configuration and upstream content are unchanged stay as they are; partitions by folder
+    are those whose folders are there. It is off until somebody starts it.
     """
 
     @dg.schedule(name="nightly", cron_schedule=cron, job_name=ASSET_JOB)
     def schedule(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
         """Make again what has changed."""
+        notice(watched, context.instance)
         keys = [
             key
             for asset in assets

@@ -94,11 +94,26 @@ def new_input(
     return sensor
 
 
-def notice(watched: Iterable[Watched], instance: dg.DagsterInstance) -> None:
-    """Let partitions by folder come into being, those whose folders are there."""
+def notice(watched: Iterable[Watched], instance: dg.DagsterInstance) -> list[str]:
+    """Let the partitions by folder be those whose folders are there; gives those that are not any more.
+
+    The rows of a partition that goes stay. Without this a folder that is gone, or was named by mistake, would
+    end every run of all partitions. Where a path itself is missing, as of a disk not mounted, none goes.
+    """
+    there: dict[str, set[str]] = {}
+    unsure: set[str] = set()
     for of in watched:
         if isinstance(of.partitions, dg.DynamicPartitionsDefinition) and of.partitions.name:
-            instance.add_dynamic_partitions(of.partitions.name, keys_at(of.paths, of.partitions))
+            there.setdefault(of.partitions.name, set()).update(keys_at(of.paths, of.partitions))
+            if not all(path.is_dir() for path in of.paths):
+                unsure.add(of.partitions.name)
+    gone = []
+    for name, keys in there.items():
+        for key in set(instance.get_dynamic_partitions(name)) - keys if name not in unsure else ():
+            instance.delete_dynamic_partition(name, key)
+            gone.append(f"{name}/{key}")
+        instance.add_dynamic_partitions(name, sorted(keys))
+    return sorted(gone)
 
 
 def state(paths: Iterable[Path]) -> str:

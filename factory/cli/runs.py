@@ -125,7 +125,8 @@ def execute(
     with writing(settings, "a run that is just starting"):
         pass  # say who holds the lake before anything starts; the run itself takes the lock
     instance = open_instance(settings)
-    notice(watched, instance)
+    for gone in notice(watched, instance):
+        console.print(f"{gone} has no folder any more. What was made of it stays.", markup=False)
     _silence_logs()
     job = definitions.resolve_implicit_global_asset_job_def()
     report = RunReport()

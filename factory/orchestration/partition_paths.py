@@ -16,8 +16,12 @@ def path_of(path: Path, key: str) -> Path:
 
 
 def keys_at(paths: Iterable[Path], of: dg.PartitionsDefinition[str]) -> list[str]:
-    """The partitions that may lie at `paths`: the folders that are there, or those that `of` knows."""
+    """The partitions that may lie at `paths`: the folders that are there, or those that `of` knows.
+
+    Hidden folders and `__pycache__` are what tools leave, and none.
+    """
     if not isinstance(of, dg.DynamicPartitionsDefinition):
         return list(of.get_partition_keys())
     folders = [path for path in paths if path.is_dir()]
-    return sorted({entry.name for path in folders for entry in path.iterdir() if entry.is_dir()})
+    found = {entry.name for path in folders for entry in path.iterdir() if entry.is_dir()}
+    return sorted(name for name in found if not name.startswith(".") and name != "__pycache__")

@@ -11,6 +11,7 @@ from factory.orchestration.instance import IN_TURN_TAG
 from factory.orchestration.partitions import RANGE_FIRST, RANGE_LAST
 from factory.orchestration.resources import REUSE_TAG
 from jobs.schedules import nightly
+from jobs.sensors import Watched
 from tests.jobs.chain import repository, table
 
 
@@ -22,7 +23,8 @@ def test_a_night_asks_for_what_changed_partitions_first(tmp_path: Path) -> None:
         table("dedup.web", ["raw.web"]),
         table("raw.new", partitions_def=none_yet),
     ]
-    schedule = nightly(assets)
+    (tmp_path / "new").mkdir()
+    schedule = nightly(assets, [Watched("new", (tmp_path / "new",), none_yet)])
     context = dg.build_schedule_context(
         instance=dg.DagsterInstance.local_temp(str(tmp_path)),
         repository_def=repository(assets, schedules=[schedule]),
@@ -35,6 +37,9 @@ def test_a_night_asks_for_what_changed_partitions_first(tmp_path: Path) -> None:
     assert {of.tags[tag] for of in (partitioned, whole) for tag in (REUSE_TAG, IN_TURN_TAG)} == {"true"}
     assert int(partitioned.tags["dagster/priority"]) > int(whole.tags["dagster/priority"])
     assert partitioned.run_key == "2026-01-05T03:00/0"
+    (tmp_path / "new" / "first").mkdir()
+    keys = [of.asset_selection for of in schedule.evaluate_tick(context).run_requests or ()]
+    assert [dg.AssetKey(["raw", "new"])] in keys
 
 
 def test_the_code_location_has_the_schedule_and_the_sensor() -> None:
