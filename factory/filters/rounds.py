@@ -13,6 +13,7 @@ These are the values a YAML file holds. What is wrong is answered with the field
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
@@ -95,6 +96,8 @@ def _limit(name: str, value: object, chosen: Mapping[str, Rule]) -> Limit:
     if name not in chosen:
         raise ConfigurationError(known("rule that was chosen", name, chosen))
     match value:
+        case _ if _holds_nan(value):
+            pass  # nothing is above or below it, so every document would pass
         case AtLeast() | AtMost() | Between():
             return value
         case bool():
@@ -111,6 +114,17 @@ def _limit(name: str, value: object, chosen: Mapping[str, Rule]) -> Limit:
         f"The limit of `{name}` is {value!r}. Give a number, a list of the lowest and the highest value, "
         "or `at_least` and `at_most`."
     )
+
+
+def _holds_nan(value: object) -> bool:
+    match value:
+        case float():
+            return math.isnan(value)
+        case list() | tuple():
+            return any(map(_holds_nan, value))
+        case Mapping():
+            return any(map(_holds_nan, value.values()))
+    return False
 
 
 def _one_bound(name: str, value: float, limit: Limit) -> Limit:

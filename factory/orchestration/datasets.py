@@ -210,9 +210,14 @@ def _source(
 def _paths(located: LocatedYaml, place: Place, entry: Dataset) -> Iterator[Path]:
     """The absolute paths of a dataset; raises Wrong where one is missing, or the folder of its partitions."""
     for number, given in enumerate(entry.paths):
-        path = located.path.parent / Path(given).expanduser()
-        above = next(it for it in (path, *path.parents) if PARTITION not in str(it))
-        if not above.exists():
+        try:
+            path = located.path.parent / Path(given).expanduser()
+            above = next(it for it in (path, *path.parents) if PARTITION not in str(it))
+            exists = above.exists()
+        except (OSError, RuntimeError) as error:  # too long a name, the home of nobody
+            said = getattr(error, "strerror", None) or str(error).rstrip(".")
+            raise Wrong((*place, number), f"`{given}` cannot be looked at ({said}). Correct it.") from error
+        if not exists:
             raise Wrong(
                 (*place, number),
                 f"`{given}` does not exist. Paths are relative to the folder of this file, "

@@ -26,6 +26,7 @@ Place = tuple[str | int, ...]
 M = TypeVar("M", bound=BaseModel)
 
 _SHOWN = 5  # errors listed before the number of further ones
+_KEY = "[key]"  # ends pydantic's place of a name that is wrong itself
 _FIELD = "field"  # in the context of a model's own error: the field below its place that it is about
 
 
@@ -57,7 +58,7 @@ class LocatedYaml:
         try:
             loader = yaml.SafeLoader(text)
             node = loader.get_single_node()
-            lines = {} if node is None else _lines(node, path.name)
+            lines = {} if node is None else _lines(node, loader, path.name)
             return cls(path, None if node is None else loader.construct_document(node), lines)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
@@ -68,14 +69,13 @@ class LocatedYaml:
             ) from error
         except RecursionError as error:
             raise ConfigurationError(f"{path.name} is nested too deeply. Write it flatter.") from error
-        except (yaml.YAMLError, ValueError) as error:  # a forbidden character, a date that does not exist
+        except yaml.YAMLError as error:  # a forbidden character
             said = " ".join(str(error).split())
             raise ConfigurationError(f"{path.name} is no YAML ({said}). Correct or quote it.") from error
 
     def sentence(self, place: Place, said: str) -> str:
         """`said` with file, line and field in front."""
-        shown = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
-        return f"{self.path.name}, line {self.line(place)}{f', {shown}' if shown else ''}: {said}"
+        return f"{self.path.name}, line {self.line(place)}{_field(place)}: {said}"
 
     def line(self, place: Place) -> int:
         """The line of a place, or of the nearest that should hold it."""
@@ -103,8 +103,12 @@ class LocatedYaml:
             raise ConfigurationError("\n".join(lines[:_SHOWN] + more)) from error
 
 
-def _lines(root: yaml.Node, file: str) -> dict[Place, int]:
-    """The line of every value; raises ConfigurationError for a key that stands twice or is no word."""
+def _lines(root: yaml.Node, loader: yaml.SafeLoader, file: str) -> dict[Place, int]:
+    """The line of every value.
+
+    Raises ConfigurationError for a key that stands twice or is no word, and for a value that `loader` cannot
+    read, such as a date that does not exist.
+    """
     found: dict[Place, int] = {(): root.start_mark.line + 1}
     walked: set[int] = set()  # an alias is its anchor's node again, which may even lie in itself
 
@@ -112,6 +116,15 @@ def _lines(root: yaml.Node, file: str) -> dict[Place, int]:
         if id(node) in walked:
             return
         walked.add(id(node))
+        if isinstance(node, yaml.ScalarNode):
+            try:
+                loader.construct_object(node)
+            except ValueError as error:
+                line = node.start_mark.line + 1
+                raise ConfigurationError(
+                    f"{file}, line {line}{_field(place)}: `{node.value}` cannot be read ({error}). "
+                    "Correct or quote it."
+                ) from error
         if isinstance(node, yaml.SequenceNode):
             for number, item in enumerate(node.value):
                 found[*place, number] = item.start_mark.line + 1
@@ -135,12 +148,20 @@ def _lines(root: yaml.Node, file: str) -> dict[Place, int]:
     return found
 
 
+def _field(place: Place) -> str:
+    """A place as it is told after the line; nothing of the whole file."""
+    shown = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
+    return f", {shown}" if shown else ""
+
+
 def _at(values: Any, error: Any) -> Place:
-    """The place of an error in `values`: pydantic's, without the tags of unions."""
+    """The place of an error in `values`: pydantic's, without the tags of unions and the mark of a key."""
     place: list[str | int] = []
     for part in (*error["loc"], *([error["ctx"][_FIELD]] if _FIELD in error.get("ctx", {}) else [])):
         if isinstance(values, Mapping) and part not in values and part in values.values():
             continue  # the tag that chose among models
+        if part == _KEY and not (isinstance(values, Mapping) and part in values):
+            continue
         place.append(part)
         try:
             values = values[part]
@@ -195,7 +216,8 @@ def _said(model: type[BaseModel], error: Any) -> str:
 
 
 def _quoted(expected: str) -> list[str]:
-    return re.findall(r"'([^']*)'", expected)
+    """The words that pydantic lists, which are in quotes, or the numbers, which are not."""
+    return re.findall(r"'([^']*)'", expected) or re.findall(r"\d+", expected)
 
 
 def _fields(model: Any, place: Place) -> list[str]:

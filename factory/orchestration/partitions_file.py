@@ -28,6 +28,9 @@ _TIMES: Mapping[str, type[dg.TimeWindowPartitionsDefinition]] = {
 _KEY = re.compile(r"\w+([.-]\w+)*")  # fit for a name of a file and for the ends of a range
 
 
+_KEY_BYTES = 200  # the name of a file has 255, of which an ending takes some
+
+
 class Keys(BaseModel):
     """Partitions that are named once and for all."""
 
@@ -40,6 +43,11 @@ class Keys(BaseModel):
     @classmethod
     def _fit_for_paths(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
         for number, key in enumerate(keys):
+            if len(key.encode()) > _KEY_BYTES:
+                raise ValueError(
+                    f"`{key[:20]}...` has {len(key.encode())} bytes, too many for the name of a file. "
+                    f"Use at most {_KEY_BYTES}."
+                )
             if not _KEY.fullmatch(key):
                 raise ValueError(
                     f"`{key}` is no key of a partition. Use letters and digits; between them `_`, `-` or `.`."

@@ -147,10 +147,19 @@ def test_what_decides_the_documents_holds_no_folder_of_the_machine(folder: Path)
         ("[stop_words]", "[stop_word]", "line 10, datasets[0].variants.other.rules: `stop_word` is no"),
         ("{word_count: [200", "{word_cont: [200", "line 9, datasets[0].variants.long.limits: `word_cont`"),
         ("long: {limits", "long: {limts", "line 9, datasets[0].variants.long.limts: `limts` is no field"),
+        ("long:", "1:", "line 8, datasets[0].variants[1]: YAML reads this as 1, which is no text. Put it in"),
         ("long:", "l-ong:", "line 8, datasets[0].variants: `x__l-ong` is no name of a dataset"),
         ("created_at", "creatd_at", "line 17, datasets[1].columns: `creatd_at` is no column"),
         ("languages: [en]", "languages: [xx]", "line 20, datasets[1].rounds[1].languages: `xx` is no"),
         ("    rounds:", "    rules: [c4]\n    rounds:", "line 18, datasets[1].rules: `rules` stands beside"),
+        ("{word_count: [200", "{word_count: [.nan", "line 9, datasets[0].variants.long.limits: The limit of"),
+        ("paths: notes", "paths: ~nobody_here/x", "line 5, datasets[0].paths[0]: `~nobody_here/x` cannot be"),
+        ("paths: notes", f"paths: {'a' * 300}", "line 5, datasets[0].paths[0]: `aaa"),
+        (
+            "{threshold",
+            "{value_bits: 3, threshold",
+            "line 28, groups.prose.value_bits: `3` is no value_bits. Use one of `1`, `2`, `4`, `8`, `16`.",
+        ),
         ("paths: [p.jsonl]", "paths: []", "line 15, datasets[1].paths: It is empty. Give at least one."),
         ("paths: notes", "paths: {a: b}", "line 5, datasets[0].paths: `{'a': 'b'}` does not fit."),
         ("name: mine", "name: mine_r1", "line 21, datasets[2].name: `mine_r1` is no name of a dataset"),
@@ -249,6 +258,25 @@ def test_the_sensor_sees_the_partitions_of_a_file_each_by_itself(parted: Path) -
     assert instance.get_dynamic_partitions("deliveries") == ["first"]
 
 
+def test_a_partition_whose_folder_is_gone_is_no_partition_until_it_is_back(tmp_path: Path) -> None:
+    of = dg.DynamicPartitionsDefinition(name="deliveries")
+    for name in ("a/mon", "b/tue", "b/.cache", "b/__pycache__"):
+        (tmp_path / name).mkdir(parents=True)
+    watched = [Watched("one", (tmp_path / "a",), of), Watched("two", (tmp_path / "b",), of)]
+    instance = dg.DagsterInstance.ephemeral()
+    instance.add_dynamic_partitions("deliveries", ["teu"])  # named once by mistake
+    assert notice(watched, instance) == ["deliveries/teu"]
+    (tmp_path / "b" / "tue").rmdir()
+    assert notice(watched, instance) == ["deliveries/tue"]
+    assert instance.get_dynamic_partitions("deliveries") == ["mon"]
+    (tmp_path / "b" / "tue").mkdir()
+    assert notice(watched, instance) == []
+    assert instance.get_dynamic_partitions("deliveries") == ["mon", "tue"]
+    (tmp_path / "a").rename(tmp_path / "elsewhere")
+    assert notice(watched, instance) == []  # what is not mounted is not gone
+    assert instance.get_dynamic_partitions("deliveries") == ["mon", "tue"]
+
+
 @pytest.mark.parametrize(
     "good, bad, said",
     [
@@ -259,6 +287,11 @@ def test_the_sensor_sees_the_partitions_of_a_file_each_by_itself(parted: Path) -
         ("[de, en]", "[de, no]", "line 6, datasets[0].partitions.keys[1]: YAML reads this as False"),
         ("[de, en]", "[de, ../x]", "line 6, datasets[0].partitions.keys: `../x` is no key of a partition."),
         ("[de, en]", "[de, de]", "line 6, datasets[0].partitions.keys: `de` stands twice. Keep one."),
+        (
+            "[de, en]",
+            f"[{'d' * 300}]",
+            "line 6, datasets[0].partitions.keys: `dddddddddddddddddddd...` has 300",
+        ),
         ("start: 2026-01-01, ", "", "line 11, datasets[1].partitions.start: `start` is missing. Add it."),
         ("start: 2026-01-01", "start: soon", "line 11, datasets[1].partitions.start: `soon` does not fit."),
         ("2026-01-04", "2025-01-04", "line 11, datasets[1].partitions.end: It is not after `start`,"),
@@ -341,7 +374,10 @@ def test_a_rule_that_is_wrong_is_told_of_its_dataset_and_not_of_each_variant(fol
         ("x: [", "my.yaml, line 1: this is no YAML"),
         ("? [a]\n: 1", "my.yaml, line 1: a list or mapping is no name."),
         ("a: {b: 1,\n b: 2}", "my.yaml, line 2: `b` stands on line 1 already. Keep one."),
-        ("a: 2024-02-31", "my.yaml is no YAML (day is out of range for month). Correct or quote it."),
+        (
+            "b: 1\na: 2024-02-31",
+            "my.yaml, line 2, a: `2024-02-31` cannot be read (day is out of range for month). Correct or",
+        ),
         ("a: \x01", "my.yaml is no YAML (unacceptable character #x0001"),
         ("a: &x [*x]", "my.yaml, line 1, a: `a` is no field here."),
         ("a: " + "[" * 5000, "my.yaml is nested too deeply."),
