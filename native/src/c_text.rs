@@ -7,7 +7,6 @@ mod bytes;
 mod marks;
 mod names;
 mod outline;
-
 mod prototypes;
 
 use pyo3::prelude::*;

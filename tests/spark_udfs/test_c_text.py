@@ -107,6 +107,8 @@ def test_what_is_no_part_of_a_function_stays_in_the_outline(text: bytes) -> None
     [
         (b"int f(int a) {\n  if (a) {\n  }\n}\nint b;\n", b"int f(int a) {}\n\nint b;\n"),
         (b"  int f() {\n    g();\n  }\n", b"  int f() {}\n\n"),
+        (b"\tint f() {\n  }\n\t}\n}\n", b"\tint f() {}\n\n}\n"),
+        (b"int f() {\n  }\n int g() {\n }\n", b"int f() {\n  }\n int g() {}\n\n"),
         (b"int f() { return 1; } int g;", b"int f() {}\n int g;"),
         (b"void f(\n", b"void f(\n"),
         (b"#if X \\\n  Y\nint a;\n#else\nint b;\n#endif\n", b"\nint a;\n\nint b;\n\n"),

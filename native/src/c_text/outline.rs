@@ -4,7 +4,7 @@
 //! margin its function starts from. `functions` goes on where that is enough to read C without a parser: the
 //! heads of functions and their prototypes go too, and are named instead.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 
 use super::Counts;
 use super::bytes::{is_blank, is_space, is_word, run};
@@ -72,7 +72,7 @@ pub fn functions(text: &[u8]) -> Functions {
 fn pieces(text: &[u8], mut each: impl FnMut(&[u8], bool)) {
     let (mut done, mut searched) = (0, 0);
     let mut name_at = 0; // the last opening parenthesis before `searched`, behind `done`
-    let mut absent: FxHashSet<&[u8]> = FxHashSet::default(); // ends of bodies that the rest of the text lacks
+    let closings = closings(text);
     while let Some((parenthesis, opened)) = next_body(text, searched) {
         if let Some(before) = memchr::memrchr(b'(', &text[searched..parenthesis]) {
             name_at = searched + before;
@@ -90,17 +90,9 @@ fn pieces(text: &[u8], mut each: impl FnMut(&[u8], bool)) {
                 let from = near.saturating_sub(MAX_LINE);
                 let margin = memchr::memrchr(b'\n', &text[from..near]).map_or(0, |at| from + at + 1);
                 let indentation = &text[margin..run(text, margin, is_blank)];
-                let found = if absent.contains(indentation) {
-                    None
-                } else {
-                    closing_brace(text, searched - 1, indentation)
-                };
-                match found {
+                match closing_behind(&closings, indentation, searched) {
                     Some(closing) => closing,
-                    None => {
-                        absent.insert(indentation);
-                        continue;
-                    }
+                    None => continue,
                 }
             }
         };
@@ -125,12 +117,20 @@ fn next_body(text: &[u8], from: usize) -> Option<(usize, usize)> {
     }
 }
 
-/// The brace that closes a body on a line with this indentation, from the line end at or behind `from`.
-fn closing_brace(text: &[u8], from: usize, indentation: &[u8]) -> Option<usize> {
-    memchr::memchr_iter(b'\n', &text[from..])
-        .map(|length| from + length + 1)
-        .find(|&line| {
-            text[line..].starts_with(indentation) && text.get(line + indentation.len()) == Some(&b'}')
-        })
-        .map(|line| line + indentation.len())
+/// The braces that begin a line, in order, by the indentation before them.
+fn closings(text: &[u8]) -> FxHashMap<&[u8], Vec<usize>> {
+    let mut found: FxHashMap<&[u8], Vec<usize>> = FxHashMap::default();
+    for line in memchr::memchr_iter(b'\n', text).map(|at| at + 1) {
+        let brace = run(text, line, is_blank);
+        if text.get(brace) == Some(&b'}') {
+            found.entry(&text[line..brace]).or_default().push(brace);
+        }
+    }
+    found
+}
+
+/// The first brace at `from` or behind it that has this indentation.
+fn closing_behind(closings: &FxHashMap<&[u8], Vec<usize>>, indentation: &[u8], from: usize) -> Option<usize> {
+    let braces = closings.get(indentation)?;
+    braces.get(braces.partition_point(|&brace| brace < from)).copied()
 }
