@@ -47,40 +47,108 @@ impl Sketcher {
         if tokens.is_empty() {
             return None;
         }
-        self.buckets.fill(EMPTY);
-        for number in 0.. {
-            self.round.fill(EMPTY);
-            self.throw(tokens, weights, number);
-            let mut empty = 0;
-            for (bucket, &found) in self.buckets.iter_mut().zip(&self.round) {
-                if *bucket == EMPTY {
-                    *bucket = found;
-                    empty += usize::from(found == EMPTY);
-                }
-            }
+        let (buckets, round) = (&mut self.buckets, &mut self.round);
+        let bag = Bag {
+            tokens,
+            weights,
+            cells: &self.cells,
+            shift: self.shift,
+        };
+        buckets.fill(EMPTY);
+        bag.throw(self.seed, |bucket, hash| {
+            buckets[bucket] = hash.min(buckets[bucket])
+        });
+        let mut empty = buckets.iter().filter(|&&least| least == EMPTY).count();
+        let mut filled = Vec::new();
+        for number in 1.. {
             if empty == 0 {
                 break;
+            }
+            // Only what a round fills is looked at: a bag of one cell takes k ln k rounds.
+            bag.throw(self.seed ^ number, |bucket, hash| {
+                if buckets[bucket] == EMPTY && hash < round[bucket] {
+                    if round[bucket] == EMPTY {
+                        filled.push(bucket);
+                    }
+                    round[bucket] = hash;
+                }
+            });
+            empty -= filled.len();
+            for bucket in filled.drain(..) {
+                buckets[bucket] = std::mem::replace(&mut round[bucket], EMPTY);
             }
         }
         Some(&self.buckets)
     }
+}
 
-    /// Throws every cell once; a cell never hashes to EMPTY but once in 2^64.
-    fn throw(&mut self, tokens: &[u64], weights: &[f64], round: u64) {
-        let state = self.seed ^ round;
-        for (&token, &weight) in tokens.iter().zip(weights) {
+/// A bag whose cells are thrown.
+struct Bag<'a> {
+    tokens: &'a [u64],
+    weights: &'a [f64],
+    cells: &'a [u64],
+    shift: u32,
+}
+
+impl Bag<'_> {
+    /// Throws every cell once, `into(bucket, hash)`; a cell never hashes to EMPTY but once in 2^64.
+    #[inline]
+    fn throw(&self, state: u64, mut into: impl FnMut(usize, u64)) {
+        for (&token, &weight) in self.tokens.iter().zip(self.weights) {
             let parts = (weight * PARTS + 0.5) as usize;
             let (whole, partial) = (parts >> 8, (parts & 255) as u64);
             let (first, second) = (word(token ^ state, 1), word(token ^ state, 2));
             for &cell in &self.cells[..whole] {
                 let hash = fold(first ^ cell, second);
-                let bucket = &mut self.round[(hash >> self.shift) as usize];
-                *bucket = hash.min(*bucket);
+                into((hash >> self.shift) as usize, hash);
             }
             let hash = fold(first ^ self.cells[whole], second);
             if hash & 255 < partial {
-                let bucket = &mut self.round[(hash >> self.shift) as usize];
-                *bucket = hash.min(*bucket);
+                into((hash >> self.shift) as usize, hash);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rounds one after another, each with buckets of its own.
+    fn round_by_round(tokens: &[u64], weights: &[f64], values: usize, seed: u64) -> Vec<u64> {
+        let sketcher = Sketcher::new(values, seed);
+        let bag = Bag {
+            tokens,
+            weights,
+            cells: &sketcher.cells,
+            shift: sketcher.shift,
+        };
+        let mut found = vec![EMPTY; values];
+        for number in 0.. {
+            let mut round = vec![EMPTY; values];
+            bag.throw(sketcher.seed ^ number, |bucket, hash| {
+                round[bucket] = hash.min(round[bucket]);
+            });
+            for (bucket, least) in found.iter_mut().zip(round) {
+                if *bucket == EMPTY {
+                    *bucket = least;
+                }
+            }
+            if !found.contains(&EMPTY) {
+                break;
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn a_bucket_has_the_least_cell_of_the_first_round_that_fills_it() {
+        for weights in [&[1.0 / 64.0][..], &[1.0], &[0.3, 2.7, 9.0], &[40.0; 30]] {
+            let tokens: Vec<u64> = (0..weights.len() as u64).collect();
+            let mut sketcher = Sketcher::new(32, 5);
+            for _ in 0..2 {
+                let found = sketcher.sketch(&tokens, weights).unwrap();
+                assert_eq!(found, round_by_round(&tokens, weights, 32, 5));
             }
         }
     }
