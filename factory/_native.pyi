@@ -183,7 +183,8 @@ def sampled_pairs(
     """(sampled, other, estimate, met) of the documents of `batch` that look like one of `sample`.
 
     Both have (doc_id string, signature binary). `met` says whether the two agree in all of the `band_bits`
-    bits of one of `bands` bands. Of two sampled documents the one with the greater id is the other.
+    bits of one of `bands` bands. Of two sampled documents the one with the greater id is the other. Raises
+    ValueError for signatures of several lengths.
     """
 
 def verify_pairs(

@@ -38,6 +38,19 @@ pub fn pack(values: impl Iterator<Item = u64>, value_bits: usize, signature: &mu
     }
 }
 
+/// A signature of `bytes` bytes, none where it is missing; an error at any other length.
+pub fn of_length(bytes: usize, signature: Option<&[u8]>) -> Result<&[u8], String> {
+    let signature = signature.unwrap_or_default();
+    if signature.len() == bytes {
+        Ok(signature)
+    } else {
+        Err(format!(
+            "Signatures of {bytes} and {} bytes meet in one group. Sign all its documents alike.",
+            signature.len()
+        ))
+    }
+}
+
 /// How many values two signatures of equal length agree in.
 #[inline]
 pub fn matches(signature: &[u8], other: &[u8], value_bits: usize) -> usize {

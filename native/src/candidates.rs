@@ -13,7 +13,7 @@ use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::agreement::{checked_value_bits, estimate, matches, matches_for};
+use crate::agreement::{checked_value_bits, estimate, matches, matches_for, of_length};
 use crate::strings::{Binaries, column, string_column};
 
 /// Calls `emit(i, j, matches)` with i < j for the pairs of signatures that agree in `min_matches` values.
@@ -55,14 +55,7 @@ fn candidates(batch: &RecordBatch, value_bits: usize, min_estimate: f64) -> Resu
         let mut of_bucket = Vec::with_capacity(members.len());
         let mut name_of = Vec::with_capacity(members.len());
         for row in rows {
-            let signature = signatures.get(row).unwrap_or_default();
-            if signature.len() != bytes {
-                return Err(format!(
-                    "Signatures of {bytes} and {} bytes meet in one group. Sign all its documents alike.",
-                    signature.len()
-                ));
-            }
-            of_bucket.push(signature);
+            of_bucket.push(of_length(bytes, signatures.get(row))?);
             name_of.push(names.required(row, "doc_id")?);
         }
         alike_pairs(&of_bucket, value_bits, min_matches, |i, j, agreeing| {

@@ -25,6 +25,7 @@ mod packing_runs;
 mod rejections;
 mod sampled_pairs;
 mod signature;
+mod signer;
 mod strings;
 mod sweep;
 mod text_signals;

@@ -11,7 +11,7 @@ use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::agreement::{checked_value_bits, estimate, matches, matches_for};
+use crate::agreement::{checked_value_bits, estimate, matches, matches_for, of_length};
 use crate::strings::{Binaries, column, string_column};
 
 /// How signatures are cut: bits a value, bits a band, and the number of bands.
@@ -53,21 +53,22 @@ fn pairs(
     let sampled = string_column(sample, "doc_id")?;
     let of_sample = Binaries::new(column(sample, "signature")?, "signature")?;
     let mut chosen = Vec::with_capacity(sampled.len());
+    let bytes = (sampled.len() > 0)
+        .then(|| of_sample.get(0))
+        .flatten()
+        .map_or(0, <[u8]>::len);
     for row in 0..sampled.len() {
-        chosen.push((
-            sampled.required(row, "doc_id")?,
-            of_sample.get(row).unwrap_or_default(),
-        ));
+        let signature = of_length(bytes, of_sample.get(row))?;
+        chosen.push((sampled.required(row, "doc_id")?, signature));
     }
     chosen.sort_unstable();
-    let bytes = chosen.first().map_or(0, |(_, signature)| signature.len());
     let values = bytes * 8 / cut.value_bits;
     let min_matches = matches_for(min_estimate, values, cut.value_bits);
     let (mut left, mut right) = (StringBuilder::new(), StringBuilder::new());
     let (mut estimates, mut met) = (Float64Builder::new(), BooleanBuilder::new());
     for row in 0..names.len() {
         let name = names.required(row, "doc_id")?;
-        let signature = signatures.get(row).unwrap_or_default();
+        let signature = of_length(bytes, signatures.get(row))?;
         let in_sample = chosen.binary_search_by_key(&name, |&(other, _)| other).is_ok();
         for &(other, of_other) in &chosen {
             if other == name || (in_sample && other > name) {
@@ -117,8 +118,10 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use arrow_array::{BinaryArray, StringArray};
     use proptest::prelude::*;
+
+    use super::*;
 
     proptest! {
         #[test]
@@ -137,6 +140,27 @@ mod tests {
                 signature[of_band.clone()] == other[of_band]
             });
             prop_assert_eq!(meet(&packed(&signature), &packed(&other), cut), expected);
+        }
+    }
+
+    #[test]
+    fn signatures_of_other_lengths_are_refused() {
+        let documents = |names: [&str; 2], signatures: [&[u8]; 2]| {
+            let names = Arc::new(StringArray::from_iter_values(names)) as ArrayRef;
+            let signatures = Arc::new(BinaryArray::from_iter_values(signatures)) as ArrayRef;
+            RecordBatch::try_from_iter([("doc_id", names), ("signature", signatures)]).unwrap()
+        };
+        let cut = Cut {
+            value_bits: 8,
+            band_bits: 8,
+            bands: 2,
+        };
+        let alike = documents(["a", "b"], [b"xy", b"xy"]);
+        let unlike = documents(["c", "d"], [b"xy", b"xyz"]);
+        assert_eq!(pairs(&alike, &alike, 0.5, cut).unwrap().num_rows(), 1);
+        for (batch, sample) in [(&alike, &unlike), (&unlike, &alike)] {
+            let error = pairs(batch, sample, 0.5, cut).unwrap_err();
+            assert!(error.starts_with("Signatures of 2 and 3 bytes meet"), "{error}");
         }
     }
 
