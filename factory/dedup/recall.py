@@ -62,7 +62,7 @@ def recall(
         .agg(
             F.count("*").alias("pairs"),
             F.count_if("met").alias("met"),
-            F.avg(_promised(F.col("similarity"), config)).alias("predicted"),
+            F.avg(_promised(F.col("similarity"), config)).cast("double").alias("predicted"),
         )
         .select(
             "similarity",
@@ -76,7 +76,7 @@ def recall(
 
 
 def _promised(similarity: Column, config: DedupConfig) -> Column:
-    """`candidate_probability` in Spark."""
+    """`candidate_probability` in Spark, as a decimal: its sum does not depend on the order of the rows."""
     rows, bands = config.banding
     agree = similarity + (1 - similarity) / 2**config.value_bits
-    return 1 - F.pow(1 - F.pow(agree, F.lit(rows)), F.lit(bands))
+    return (1 - F.pow(1 - F.pow(agree, F.lit(rows)), F.lit(bands))).cast("decimal(16,15)")
