@@ -18,7 +18,8 @@ SoftReference SortedMap SortedSet Stack Stream Supplier ThreadLocal TreeMap Tree
 WeakReference
 """
 _HOLDERS = frozenset(_LIBRARY_HOLDERS.split())
-_ARGUMENTS = re.compile(r"<[^<>]*>|@[\w.]+(?:\([^()]*\))?|\s+")
+_ANNOTATIONS = re.compile(r"@[\w.]+(?:\([^()]*\))?|\s+")
+_BRACKETS = re.compile(r"([<>])")
 
 
 class JavaChains(ClassChains):
@@ -60,9 +61,7 @@ class JavaChains(ClassChains):
 
     def written(self, text: str) -> str:
         """A dotted name as written, without type arguments and annotations."""
-        while (shorter := _ARGUMENTS.sub("", text)) != text:
-            text = shorter
-        first, dot, rest = text.partition(".")
+        first, dot, rest = _without_arguments(_ANNOTATIONS.sub("", text)).partition(".")
         return f"{self.root(first) or first}{dot}{rest}"
 
     def value_chain(self, node: Node | None) -> str | None:
@@ -108,3 +107,16 @@ class JavaChains(ClassChains):
                 return None
             return joined(start, members)
         return None
+
+
+def _without_arguments(text: str) -> str:
+    """The text without what stands in angle brackets, however deep."""
+    kept, depth = [], 0
+    for piece in _BRACKETS.split(text):
+        if piece == "<":
+            depth += 1
+        elif piece == ">":
+            depth -= 1
+        elif depth == 0:
+            kept.append(piece)
+    return "".join(kept)

@@ -48,6 +48,17 @@ def test_classes_and_their_members_are_definitions_with_their_types() -> None:
 
 
 @pytest.mark.parametrize(
+    "written, name",
+    [
+        ("a.Map<K, List<@N(x) V>>.@M Entry<K>", "a.Map.Entry"),
+        (f"{'A<' * 20_000}A{'>' * 20_000}.B", "A.B"),
+    ],
+)
+def test_arguments_and_annotations_are_no_part_of_the_name_of_a_type(written: str, name: str) -> None:
+    assert extract(f"class T {{ {written} x; }}").types == {"T.x": name}
+
+
+@pytest.mark.parametrize(
     "text, expected",
     [
         ("import a.b.C;", ("a.b", "C", "C")),
