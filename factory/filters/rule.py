@@ -61,7 +61,8 @@ class Between:
 
     def violated(self, value: float | None) -> float | None:
         """The bound that `value` violates; None if there is none, or no value."""
-        return AtLeast(self.low).violated(value) if value is None or value <= self.high else self.high
+        above = value is not None and value > self.high
+        return self.high if above else AtLeast(self.low).violated(value)
 
     def __str__(self) -> str:
         return f"{_number(self.low)} to {_number(self.high)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, nan
 
 import pyarrow as pa
 import pytest
@@ -34,7 +34,7 @@ def batch(rows: list[Row], n_values: int) -> pa.RecordBatch:
 @given(st.lists(LIMITS, max_size=4), st.data())
 @settings(deadline=None)
 def test_verdicts_are_those_of_the_limits_one_by_one(limits: list[Limit], data: st.DataObject) -> None:
-    row = st.lists(st.none() | NUMBERS, min_size=len(limits), max_size=len(limits))
+    row = st.lists(st.none() | st.just(nan) | NUMBERS, min_size=len(limits), max_size=len(limits))
     rows: list[Row] = data.draw(st.lists(row, max_size=5))
     named = [(f"rule {at}", limit) for at, limit in enumerate(limits)]
     [decided] = decide(
