@@ -139,7 +139,7 @@ def at_threshold(group: DedupGroup, name: str, threshold: float) -> DedupGroup:
             f"Dedup group `{group.name}` has no decisions at {threshold:g}. It has edges for {known}: "
             "add the threshold to its `sweep`."
         )
-    config = group.config.model_copy(update={"threshold": threshold})
+    config = group.config.model_copy(update={"threshold": threshold, "sweep": group.config.thresholds})
     own = names.variant(group.name, name)
     text = _Texts(group.datasets, lambda dataset: names.variant(dataset, name))
     assets = _decisions(own, group.name, group.group_name, config, text)

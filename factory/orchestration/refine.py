@@ -127,6 +127,11 @@ def variant(
         raise ConfigurationError(
             f"`{dataset}` differs from `{of.dataset}` in nothing. Give the variant `rounds` or a `threshold`."
         )
+    if threshold is not None and group is not None:
+        raise ConfigurationError(
+            f"`{dataset}` has both a `threshold` and dedup group `{group.name}`, whose own is "
+            f"{group.config.threshold:g}. Leave one out."
+        )
     own = group or _own_group(of, name, rounds, threshold)
     chosen = packing or of.packing
     chain = _chain(dataset, own, rounds, of.group_name, of.tokenizer, chosen, of.measured, of.partitions_def)

@@ -155,6 +155,8 @@ def test_what_does_not_fit_is_refused_when_it_is_declared() -> None:
         dedup_group("web", ["web", "web"], kind="prose")
     with pytest.raises(ConfigurationError, match="differs from `web` in nothing"):
         variant(chain(WORDS), "same")
+    with pytest.raises(ConfigurationError, match="both a `threshold` and dedup group `web__two`"):
+        variant(chain(WORDS), "two", threshold=0.9, group=dedup_group("web__two", ["web__two"], kind="prose"))
     with pytest.raises(ConfigurationError, match=r"has edges for 0.8, 0.85, 0.9, 0.95"):
         variant(chain(WORDS), "looser", threshold=0.7)
     with pytest.raises(ConfigurationError, match="no dataset"):
