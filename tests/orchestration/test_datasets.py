@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import dagster as dg
@@ -256,6 +257,13 @@ def test_the_sensor_sees_the_partitions_of_a_file_each_by_itself(parted: Path) -
     instance = dg.DagsterInstance.ephemeral()
     notice(watched, instance)
     assert instance.get_dynamic_partitions("deliveries") == ["first"]
+
+
+def test_a_folder_whose_name_is_no_text_is_told_and_not_made_a_partition(tmp_path: Path) -> None:
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff")).mkdir()
+    of = dg.DynamicPartitionsDefinition(name="deliveries")
+    with pytest.raises(ConfigurationError, match=r"the folder b'\\xff' is no UTF-8"):
+        notice([Watched("web", (tmp_path,), of)], dg.DagsterInstance.ephemeral())
 
 
 def test_a_partition_whose_folder_is_gone_is_no_partition_until_it_is_back(tmp_path: Path) -> None:
