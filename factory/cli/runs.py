@@ -119,8 +119,8 @@ def execute(
     """Materialize `keys`; with `reuse`, tables whose code and upstream content are unchanged stay.
 
     Of partitioned tables the partitions of `span` are made, or all, with those whose folders have appeared
-    below what is `watched`. Raises RunFailed naming every asset that
-    failed, LakeLocked when another run writes the lake, ConfigurationError for a partition that is none.
+    below what is `watched`. Raises RunFailed naming every asset that failed, LakeLocked when another run
+    writes the lake, ConfigurationError for a partition that is none.
     """
     with writing(settings, "a run that is just starting"):
         pass  # say who holds the lake before anything starts; the run itself takes the lock
