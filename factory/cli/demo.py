@@ -19,11 +19,12 @@ from blender.batch import Batch
 from blender.blends import open_blends
 from blender.client import BlenderClient, Source
 from blender.errors import BlenderFailure
+from blender.mixture import MAX_ROWS_PER_STEP
 from factory.cli.runs import RunReport, execute, select
 from factory.cli.serving import blender_process
 from factory.cli.summary import LineSummary, show_line, summarize
 from factory.cli.trace import OpenBlend, document_tree
-from factory.errors import NotFound
+from factory.errors import ConfigurationError, NotFound
 from factory.lake import names
 from factory.lake.tables import Lake
 from factory.orchestration.corpus import Corpus
@@ -53,10 +54,15 @@ def run(settings: Settings, steps: int, console: Console) -> None:
     """Materialize, serve, fetch, check, trace, and print what happened.
 
     Writes the same figures to FACTORY_HOME/summary.json. Raises RunFailed when an asset or check fails and
-    BlenderFailure when a step fetched again is not the same.
+    BlenderFailure when a step fetched again is not the same. Raises ConfigurationError
+    for weights that no blend takes.
     """
     from jobs.definitions import CORPUS, WATCHED, defs
 
+    if (total := sum(CORPUS.weights.values())) > MAX_ROWS_PER_STEP:  # told now, not when the line has run
+        raise ConfigurationError(
+            f"The weights of the blend sum to {total:,} rows a step. Use at most {MAX_ROWS_PER_STEP:,}."
+        )
     began = time.monotonic()
     console.print(f"[bold]The line[/] on {escape(CORPUS.title)}, in {settings.home}")
     report = execute(defs, settings, select(defs, "*"), console, reuse=True, watched=WATCHED)

@@ -256,6 +256,16 @@ def test_a_wrong_file_of_datasets_is_told_with_its_line(tmp_path: Path, command:
 
 
 @pytest.mark.process
+def test_weights_that_no_blend_takes_are_told_before_the_line_runs(tmp_path: Path) -> None:
+    file = tmp_path / "my.yaml"
+    dataset = "{name: notes, kind: prose, format: files, paths: .}"
+    file.write_text(f"datasets: [{dataset}]\nblend: {{weights: {{notes: {10**20}}}}}\n")
+    ended = process(tmp_path / "lake", "demo", FACTORY_DATASETS=str(file))
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.endswith("rows a step. Use at most 1,048,576.\n")
+
+
+@pytest.mark.process
 def test_a_wrong_setting_is_named(tmp_path: Path) -> None:
     done = process(tmp_path, "tables", FACTORY_INSTALLATION_SHARE="7")
     assert done.returncode == ConfigurationError.exit_code
