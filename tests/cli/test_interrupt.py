@@ -21,7 +21,7 @@ from factory.orchestration.reap import leftovers
 from factory.settings import Settings
 
 RAW = TableName("raw", "letters")
-WITHIN_S = 30  # the machine may be busy; alone it takes less than one
+WITHIN_S = 120  # the machine may be busy; alone it takes less than one
 
 
 def process(home: Path, datasets: Path) -> subprocess.Popen[str]:
@@ -42,7 +42,7 @@ def process(home: Path, datasets: Path) -> subprocess.Popen[str]:
 
 def interrupt_when(run: subprocess.Popen[str], holds: Callable[[], object]) -> tuple[str, str]:
     """Interrupt `run` as a keyboard does once `holds` gives something true; what it said."""
-    deadline = time.monotonic() + 200
+    deadline = time.monotonic() + 600
     while not holds():
         assert run.poll() is None, run.communicate()
         assert time.monotonic() < deadline
@@ -56,7 +56,7 @@ def interrupt_when(run: subprocess.Popen[str], holds: Callable[[], object]) -> t
 
 
 @pytest.mark.process
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(2_400)
 def test_an_interrupted_run_says_one_sentence_and_the_next_clears_it_away(tmp_path: Path) -> None:
     (tmp_path / "letters").mkdir()
     for number in range(200):
