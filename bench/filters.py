@@ -1,6 +1,6 @@
 """What the heuristic filters cost beside datatrove's, and where and why their verdicts differ.
 
-All rules of Gopher (quality and repetition), C4 and FineWeb are measured through Spark on 300 MB of prose
+All rules of Gopher (quality and repetition), C4 and FineWeb are measured through Spark on 1 GB of prose
 (`bench/filters_corpus.py`) and decided; datatrove runs its four filters on a sample, in an environment of its
 own: as shipped, where a document's first failing rule ends the matter, and each on every document. Verdicts
 are compared on the sample, and every disagreement is traced to the definitions that make it
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from rich.console import Console
@@ -26,6 +27,7 @@ from bench.harness import Report, Row, at_least, at_most, table
 from bench.peers import Peer
 from bench.processes import Meter, Span
 from factory import _native
+from factory.filters.rule import bounds
 from factory.filters.sets import RULE_SETS, rules
 from factory.filters.stage import decide
 from factory.filters.stage import measure as measured
@@ -42,7 +44,7 @@ PEER = Peer(
 )
 PROGRAM = Path(__file__).with_name("filters_peer.py")
 CAVEATS = [
-    "The prose is documentation; of 300 MB, 40 MB are as they were found, the rest has its words renamed.",
+    "The prose is documentation; of 1 GB, 40 MB are as they were found, the rest has its words renamed.",
     "Ours: the CPU of all processes (driver, JVM, workers), reading Parquet and writing signals and verdicts "
     "included. All is done twice: during the first pass the JVM compiles what it runs, which is part of its "
     "start, so the second pass is what is compared; the first has its row, too.",
@@ -81,17 +83,15 @@ def failing_rules(documents: pa.Table) -> dict[str, dict[str, list[str]]]:
     texts = documents["text"].combine_chunks()
     found: dict[str, dict[str, list[str]]] = {doc_id: {} for doc_id in documents["doc_id"].to_pylist()}
     for name in SETS:
-        chosen = RULE_SETS[name]
-        values = _native.text_signals(texts, [rule.name for rule in chosen]).to_pylist()
-        for doc_id, row in zip(found, values, strict=True):
-            found[doc_id][name] = [
-                rule.name for rule in chosen if rule.limit.violated(row[rule.name]) is not None
-            ]
+        limits = [(rule.name, *bounds(rule.limit)) for rule in RULE_SETS[name]]
+        values = _native.text_signals(texts, [rule.name for rule in RULE_SETS[name]])
+        for doc_id, rejections in zip(found, _native.rejections(values, limits).to_pylist(), strict=True):
+            found[doc_id][name] = [rejection["rule"] for rejection in rejections]
     return found
 
 
 def _bytes(documents: pa.Table) -> int:
-    return sum(len(text.encode()) for text in documents["text"].to_pylist())
+    return int(pc.sum(pc.binary_length(documents["text"])).as_py())
 
 
 def _ours(folder: Path, scratch: Path, report: Report) -> dict[str, Span]:

@@ -1,4 +1,4 @@
-"""300 MB of prose from the Python installation, the same on every machine with the same packages.
+"""1 GB of prose from the Python installation, the same on every machine with the same packages.
 
 A document is a long description, a text file (`.rst`, `.md`, `.txt`) or the docstrings of a module, one
 after the other. That makes some 45 MB. The rest are copies of all of it in which words are renamed: each copy
@@ -28,7 +28,7 @@ from rich.console import Console
 from factory.settings import settings
 from spark_udfs.ingest_installation import long_description
 
-LEAST_BYTES = 300_000_000
+LEAST_BYTES = 1_000_000_000
 ORIGINALS = "copy-000.parquet"
 LEAST_CHARACTERS, MOST_CHARACTERS = 200, 1_000_000  # of a document
 RENAMED = re.compile(r"\b[a-z]{4,}\b")

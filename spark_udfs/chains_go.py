@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
-from spark_udfs.chains import joined
+from spark_udfs.chains import MAX_CHAIN, MAX_NESTING, joined
 from spark_udfs.scoped_names import ScopedNames
-
-MAX_CHAIN = 8
-MAX_NESTING = 32  # nodes looked into for the type of an expression
 
 _COLLECTIONS = "slice_type array_type implicit_length_array_type map_type channel_type"
 _WRAPPERS = "pointer_type parenthesized_type generic_type negated_type type_constraint type_elem"

@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 import tree_sitter_go
 from tree_sitter import Node
 
-from spark_udfs.chains_go import MAX_NESTING, GoChains
+from spark_udfs.chains import MAX_NESTING
+from spark_udfs.chains_go import GoChains
 from spark_udfs.modules_go import GoModules
 from spark_udfs.queried_language import QueriedLanguage
 from spark_udfs.scoped_names import Names

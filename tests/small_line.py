@@ -2,7 +2,7 @@
 
 Run as a program it materializes the line in a process of its own, which tests then kill:
 
-    python -m tests.small_line CORPUS [--kill ASSET:PHASE:DELAY_S] [--events FILE]
+    python -m tests.small_line CORPUS [--select SELECTION] [--kill ASSET:PHASE:DELAY_S] [--events FILE]
 """
 
 from __future__ import annotations
@@ -27,17 +27,20 @@ from pyspark.sql import DataFrame
 from rich.console import Console
 
 from factory.cli.runs import execute, select
+from factory.dedup.config import DedupConfig
 from factory.ingest.readers import Fields
 from factory.lake.schemas import RAW, REJECTED
 from factory.orchestration import progress
+from factory.orchestration.dedup_group import DedupGroup, Kind, dedup_group
 from factory.orchestration.line import definitions
 from factory.orchestration.publication import Tables
-from factory.orchestration.refine import Round, dedup_group, refine, tokenizer
+from factory.orchestration.refine import Round, refine, tokenizer
 from factory.orchestration.table_asset import table_asset
 from factory.packing.pack import PackConfig
 from factory.settings import Settings, settings
 
 CODE, PROSE = "small_code", "small_prose"
+PACKED_CODE = f"*packed/{CODE}"  # the tables that packed code is made from, and no others
 PACKING = PackConfig(sequence_length=1024)
 STANDARD = Path(sysconfig.get_path("stdlib"))
 
@@ -102,24 +105,28 @@ def line(corpus: Path, lake: Settings) -> dg.Definitions:
         found = ingests.jsonl(corpus / "prose.jsonl", Fields(key="id"), source="prose")
         return Tables(found.documents, {"rejected": found.rejected}, release=found.release)
 
-    groups = {CODE: dedup_group("small_code", [CODE], kind="code")}
+    def group(name: str, dataset: str, kind: Kind) -> DedupGroup:
+        # What a lake holds then depends on what it is given alone, not on what it was given before.
+        config = DedupConfig(kind=kind, recount_growth=1)
+        return dedup_group(name, [dataset], kind=kind, config=config)
+
+    groups = {CODE: group("small_code", CODE, "code")}
     sources = {CODE: code}
     rules = {CODE: ["code"], PROSE: ["gopher_quality"]}
     if (corpus / "prose.jsonl").exists():
-        groups[PROSE] = dedup_group("small_prose", [PROSE], kind="prose")
+        groups[PROSE] = group("small_prose", PROSE, "prose")
         sources[PROSE] = prose
     assets = [tokenizer("small", list(sources), vocabulary=1_000)]
     for dataset, source in sources.items():
-        group = groups[dataset]
         refined = refine(
             dataset,
-            group=group,
+            group=groups[dataset],
             rounds=[Round(rules=rules[dataset])],
-            group_name=group.kind,
+            group_name=groups[dataset].kind,
             tokenizer="small",
             packing=PACKING,
         )
-        assets += [source, *group.assets, *refined]
+        assets += [source, *groups[dataset].assets, *refined]
     return definitions(assets, lake)
 
 
@@ -153,6 +160,7 @@ def noting(events: TextIO) -> progress.Listener:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("corpus", type=Path)
+    parser.add_argument("--select", default="*")
     parser.add_argument("--kill", metavar="ASSET:PHASE:DELAY_S")
     parser.add_argument("--events", type=argparse.FileType("w"))
     given = parser.parse_args()
@@ -162,7 +170,7 @@ def main() -> None:
             listeners.enter_context(progress.listening(kill_at(asset, phase, float(delay_s))))
         if given.events:
             listeners.enter_context(progress.listening(noting(given.events)))
-        materialize(given.corpus, settings())
+        materialize(given.corpus, settings(), given.select)
 
 
 def seeded_delays(seed: int, n: int) -> list[float]:

@@ -21,7 +21,7 @@ from factory.lake.publish import AUDIT
 from factory.lake.tables import Lake
 from factory.orchestration.reap import leftovers
 from factory.settings import Settings
-from tests.small_line import CODE, seeded_delays, write_corpus
+from tests.small_line import CODE, PACKED_CODE, seeded_delays, write_corpus
 
 SEED = 20
 DELAYS = seeded_delays(SEED, 3)
@@ -51,13 +51,14 @@ ORDER = [
 
 
 def run(home: Path, corpus: Path, *kill: str) -> int:
+    options = ("--select", PACKED_CODE, *kill)
     environment = os.environ | {
         "FACTORY_HOME": str(home),
         "FACTORY_SPARK_MASTER": "local[2]",
         "FACTORY_SPARK_DRIVER_MEMORY": "1g",
     }
     done = subprocess.run(
-        ["timeout", "-k", "5", "900", sys.executable, "-m", "tests.small_line", str(corpus), *kill],
+        ["timeout", "-k", "5", "900", sys.executable, "-m", "tests.small_line", str(corpus), *options],
         env=environment,
         capture_output=True,
         text=True,

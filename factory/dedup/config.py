@@ -73,6 +73,11 @@ class DedupConfig(BaseModel):
     recall_sample: int = Field(
         default=256, ge=1, description="documents compared with all others to measure what banding finds"
     )
+    recount_growth: float = Field(
+        default=2,
+        ge=1,
+        description="growth of the group up to which `--changed` keeps its vocabulary; 1 never keeps it",
+    )
     text_documents: int = Field(
         default=10, ge=1, description="documents a token is in from which its text is stored"
     )

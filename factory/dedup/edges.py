@@ -26,7 +26,8 @@ from pyspark.sql import functions as F
 
 from factory.dedup.config import MAX_DISTINCT, DedupConfig
 from factory.dedup.priority import rank
-from factory.dedup.vocabulary import idf_table
+from factory.dedup.signatures import check_versions
+from factory.dedup.vocabulary import digest, idf_table
 from spark_udfs import edges as udf
 
 _PAIRS_A_CELL = 4096
@@ -45,8 +46,11 @@ def edges(
 
     Runs jobs when called: the idf table is broadcast, and the members of shared buckets and the candidate
     pairs, which are used several times, are computed once; how many there are decides how texts are joined.
+    Raises ConfigurationError for signatures that were not made with `vocabulary`.
     """
-    weigher = weigher_of(documents, vocabulary, config)
+    idf = idf_table(vocabulary)
+    check_versions(signatures, config, digest(idf))
+    weigher = weigher_of(documents, idf, config)
     members = _members(buckets, signatures).localCheckpoint()
     largest = members.agg(F.max("members").alias("members")).collect()[0].members or 0
     found = _paired(members.where(F.col("members") <= config.pair_bucket), documents, config, weigher)
@@ -56,10 +60,10 @@ def edges(
     return found.withColumn("partition", F.lit(None).cast("string"))
 
 
-def weigher_of(documents: DataFrame, vocabulary: DataFrame, config: DedupConfig) -> dict[str, Any]:
-    """What a worker weighs the tokens of a text with; runs a job, because the idf table is broadcast."""
+def weigher_of(documents: DataFrame, idf: bytes, config: DedupConfig) -> dict[str, Any]:
+    """What a worker weighs the tokens of a text with; broadcasts the idf table."""
     return {
-        "idf": documents.sparkSession.sparkContext.broadcast(idf_table(vocabulary)),
+        "idf": documents.sparkSession.sparkContext.broadcast(idf),
         "kind": config.lexer,
         "max_distinct": MAX_DISTINCT,
     }

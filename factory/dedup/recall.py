@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from factory.dedup.config import DedupConfig
 from factory.dedup.edges import verified, weigher_of
+from factory.dedup.vocabulary import idf_table
 from spark_udfs import edges as udf
 
 LEAST_SIMILARITY = 0.5
@@ -53,7 +54,7 @@ def recall(
         )
         .localCheckpoint()
     )
-    weigher = weigher_of(documents, vocabulary, config)
+    weigher = weigher_of(documents, idf_table(vocabulary), config)
     exact = verified(pairs.select("left", "right", "estimate"), documents, LEAST_SIMILARITY, weigher)
     found = exact.join(pairs.select("left", "right", "met"), ["left", "right"])
     step = F.least(F.floor(F.col("similarity") * _STEPS), F.lit(_STEPS - 1)) / _STEPS

@@ -6,6 +6,7 @@ count, exact copies too: to count each text once, all text would have to be shuf
 
 from __future__ import annotations
 
+import hashlib
 from functools import partial
 
 import numpy as np
@@ -61,3 +62,8 @@ def idf_table(vocabulary: DataFrame) -> bytes:
     unseen = _native.idf_steps(1, n_documents)
     tables = [np.frombuffer(part.idf, np.uint8) for part in parts]
     return bags.merge_idf([*tables, np.zeros(bags.IDF_SLOTS, np.uint8)], unseen).tobytes()
+
+
+def digest(idf: bytes) -> str:
+    """What names an idf table in the version of a signature."""
+    return hashlib.blake2b(idf, digest_size=8).hexdigest()

@@ -104,6 +104,7 @@ class Declaration:
     upstream: dict[str, TableName]
     code_version: str
     config: str
+    growth: float = 1
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,13 @@
                              -> recall           -> sweep
 
 Each asset body is one call of the stage `factory.dedup`. A group compares its documents once: what it decides
-at another threshold of its sweep is `at_threshold`, which has components and decisions of its own.
+at another threshold of its sweep is `at_threshold`, which has components and decisions of its own. A run that
+keeps what is unchanged keeps the vocabulary while the group grows, so known texts keep their signatures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -33,6 +34,10 @@ from factory.orchestration.checks import Check, aggregate, alarm, holds
 from factory.orchestration.table_asset import table_asset
 
 Kind = Literal["prose", "code"]
+
+# What the two tables that read every text depend on, so that no other setting makes them again.
+OF_VOCABULARY = frozenset({"kind", "shingle", "text_documents", "text_bytes"})
+OF_SIGNATURES = frozenset({"kind", "shingle", "scheme", "values", "value_bits", "seed", "priority"})
 
 
 @dataclass(frozen=True)
@@ -66,15 +71,21 @@ def dedup_group(
     text = _Texts(datasets)
     declare = partial(_declare, name, name, group_name or name, chosen)
 
-    @declare("vocabulary", schemas.VOCABULARY, text=text)
+    @declare(
+        "vocabulary",
+        schemas.VOCABULARY,
+        text=text,
+        settings=OF_VOCABULARY,
+        growth=chosen.recount_growth,
+    )
     def group_vocabulary(**upstream: DataFrame) -> DataFrame:
         """Every token with its term and document frequency."""
         return vocabulary(text.documents(upstream), chosen)
 
-    @declare("signatures", schemas.SIGNATURES, "vocabulary", text=text)
-    def group_signatures(vocabulary: DataFrame, **upstream: DataFrame) -> DataFrame:
+    @declare("signatures", schemas.SIGNATURES, "vocabulary", text=text, settings=OF_SIGNATURES)
+    def group_signatures(before: DataFrame | None, vocabulary: DataFrame, **upstream: DataFrame) -> DataFrame:
         """The weighted MinHash signature of every distinct text."""
-        return signatures(text.documents(upstream), vocabulary, chosen)
+        return signatures(text.documents(upstream), vocabulary, chosen, before)
 
     @declare("buckets", schemas.BUCKETS, "signatures")
     def group_buckets(signatures: DataFrame) -> DataFrame:
@@ -174,6 +185,7 @@ def _declare(  # type: ignore[no-untyped-def]
     schema: schemas.TableSchema,
     *parts: str,
     text: _Texts | None = None,
+    settings: Set[str] = frozenset(DedupConfig.model_fields),
     **options,
 ):
     """The decorator of `dedup.<of>_<part>`, which reads other parts, of `compared` those up to the edges."""
@@ -185,7 +197,7 @@ def _declare(  # type: ignore[no-untyped-def]
         group_name=group_name,
         schema=schema,
         upstream=upstream | (text.tables if text else {}),
-        config=config,
+        config=config.model_dump(mode="json", include=set(settings)),
         **options,
     )
 

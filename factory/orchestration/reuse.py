@@ -1,7 +1,9 @@
 """What need not be made again: tables, or partitions, whose code, configuration and upstream content stand.
 
 A source is always made again, because the world may have changed. A partition is judged by the snapshot
-that last replaced it, and against the same partition of the upstream tables that are partitioned alike.
+that last replaced it, and against the same partition of the upstream tables that are partitioned alike. A
+table that is declared with a `growth` above one is frozen: whatever its upstream tables hold, it stands until
+their rows have grown or shrunk by that factor.
 """
 
 from __future__ import annotations
@@ -31,9 +33,12 @@ def outdated(lake: Lake, declared: Declaration, upstream: Mapping[str, Published
             return False
 
     def _stands(lineage: Lineage | None, key: str | None) -> bool:
-        if lineage is None or set(lineage.upstream) != set(upstream):
+        if lineage is None or not _made_alike(lineage, declared):
             return False
-        if (lineage.code_version, lineage.config) != (declared.code_version, declared.config):
+        return _same_upstream(lineage, key) or _frozen(lake, lineage, upstream, declared.growth)
+
+    def _same_upstream(lineage: Lineage, key: str | None) -> bool:
+        if set(lineage.upstream) != set(upstream):
             return False
         for table, snapshot_id in lineage.upstream.items():
             name, now = TableName.parse(table), upstream[table]
@@ -50,6 +55,34 @@ def outdated(lake: Lake, declared: Declaration, upstream: Mapping[str, Published
         return True
 
     return parts.only(key for key in parts.keys if not stands(key))
+
+
+def made_alike(lake: Lake, declared: Declaration) -> Published | None:
+    """The main table where it was made as a whole by the code and configuration of `declared`, else None.
+
+    What it was made from may have changed since: whoever reads it must know which of its rows still hold.
+    """
+    if not lake.exists(declared.table) or lake.table(declared.table).current_snapshot() is None:
+        return None
+    published = lake.published(declared.table)
+    return published if _made_alike(published.lineage, declared) else None
+
+
+def _made_alike(lineage: Lineage, declared: Declaration) -> bool:
+    return (lineage.code_version, lineage.config) == (declared.code_version, declared.config)
+
+
+def _frozen(lake: Lake, lineage: Lineage, upstream: Mapping[str, Published], growth: float) -> bool:
+    """Whether the rows are 1 / `growth` to `growth` times as many, so many of them in the same tables."""
+    if growth == 1:
+        return False
+    before = sum(
+        lake.published_at(TableName.parse(table), snapshot_id).rows
+        for table, snapshot_id in lineage.upstream.items()
+    )
+    now = sum(published.rows for published in upstream.values())
+    in_old = sum(published.rows for table, published in upstream.items() if table in lineage.upstream)
+    return before < growth * in_old and now < growth * min(before, in_old)
 
 
 def _lineage(

@@ -9,7 +9,9 @@
         return ingests.files("checkouts", include="**/*.py")
 
 `context`, `pyspark` and `ingests` are given where they are named; every other argument is an upstream
-table, `signals_web` meaning `signals.web`, and arrives as a lazy DataFrame pinned to its snapshot. With
+table, `signals_web` meaning `signals.web`, and arrives as a lazy DataFrame pinned to its snapshot. `before`
+is the table itself, as the same code and configuration made it last, where the run keeps what is unchanged;
+else None. With
 `partitions_def` the function makes one partition, whose key the argument `partition` gives; an upstream
 table with the same partitions arrives as its rows of that partition, any other as a whole. What the
 function returns is written to an audit branch, checked there and published; only then does Dagster
@@ -35,13 +37,16 @@ from pyspark.sql import functions as F
 from factory.errors import ConfigurationError, FactoryError
 from factory.lake.names import TableName
 from factory.lake.schemas import TableSchema
+from factory.lake_spark.read import read_at
 from factory.orchestration.charts import Chart, chart_of
 from factory.orchestration.checks import Check, checks_of
 from factory.orchestration.code_version import code_version
 from factory.orchestration.declaration import Declaration, Made, Output, Parts
 from factory.orchestration.publication import materialize
+from factory.orchestration.resources import LakeRun
+from factory.orchestration.reuse import made_alike
 
-GIVEN = ("context", "pyspark", "ingests", "partition")
+GIVEN = ("context", "pyspark", "ingests", "partition", "before")
 PRIORITY_TAG = "dagster/priority"  # of a step in its run, and of a run in the queue; the higher the sooner
 _FUNCTIONS: dict[dg.AssetKey, Callable[..., Made]] = {}
 
@@ -64,6 +69,7 @@ def table_asset(
     partitions_def: dg.PartitionsDefinition[str] | None = None,
     backfill_policy: dg.BackfillPolicy | None = None,
     priority: int = 0,
+    growth: float = 1,
 ) -> Callable[[Callable[..., Made]], dg.AssetsDefinition]:
     """Declare the decorated function as the asset of a table.
 
@@ -71,9 +77,10 @@ def table_asset(
     `upstream` names the table of each argument whose own name does not; `checks` are added to the
     uniqueness of the key; `config` is whatever decides the rows besides code and upstream tables; `chart`
     draws a picture of the published rows (a Markdown image) for the Dagster UI, in place of `chart_of`'s.
-    With `partitions_def` a run
-    replaces partitions of the table, all of a backfill's in one run unless `backfill_policy` says otherwise.
-    Of the assets of a run that could come next, the one of the highest `priority` does.
+    With `partitions_def` a run replaces partitions of the table, all of a backfill's in one run unless
+    `backfill_policy` says otherwise. Of the assets of a run that could come next, the one of the highest
+    `priority` does. With a `growth` above one a run that keeps what is unchanged keeps the table until the
+    rows of its upstream tables have grown or shrunk by that factor.
 
     Raises ConfigurationError at decoration for a wrong table name, a check on an undeclared column, or an
     argument `partition` of an asset without partitions.
@@ -96,6 +103,7 @@ def table_asset(
             upstream=_upstream(function, upstream or {}),
             code_version=code_version(function, table.stage, [output.schema for output in outputs]),
             config=_config_hash(config),
+            growth=growth,
         )
         asset = _multi_asset(
             function,
@@ -141,6 +149,7 @@ def _multi_asset(
             "context": context,
             "pyspark": context.resources.pyspark,
             "ingests": getattr(context.resources, "ingests", None),
+            "before": _before(context, declaration) if "before" in given else None,
         }
         parts = _parts(context, declaration)
 
@@ -207,6 +216,15 @@ def _multi_asset(
         backfill_policy=backfill_policy,
         op_tags={PRIORITY_TAG: str(priority)} if priority else None,
     )(compute)
+
+
+def _before(context: dg.AssetExecutionContext, declaration: Declaration) -> DataFrame | None:
+    """The table as it stands, where its rows may be taken over."""
+    run: LakeRun = context.resources.lake
+    published = made_alike(run.lake, declaration) if run.reuse else None
+    if published is None:
+        return None
+    return read_at(context.resources.pyspark.spark_session, published.table, published.snapshot_id)
 
 
 def _parts(context: dg.AssetExecutionContext, declaration: Declaration) -> Parts:

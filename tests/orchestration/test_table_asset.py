@@ -229,3 +229,34 @@ def test_a_namespace_outside_the_law_is_refused_at_decoration() -> None:
 def test_the_undecorated_function_stays_reachable(unique: str) -> None:
     asset = source(unique, [("a", "1")])
     assert source_function(asset).__name__ == "made"
+
+
+@pytest.mark.spark
+def test_a_frozen_table_stands_until_what_it_is_made_of_has_grown_and_is_given_what_it_was(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
+    given: list[list[str] | None] = []
+
+    def rows(n: int, reuse: bool = True) -> list[str]:
+        @table_asset(
+            namespace="dedup",
+            name=f"{unique}_frozen",
+            group_name="test",
+            schema=COMPONENTS,
+            upstream={"rows": TableName("dedup", unique)},
+            growth=2,
+        )
+        def frozen(before: DataFrame | None, rows: DataFrame) -> DataFrame:
+            given.append(before and sorted(row.doc_id for row in before.collect()))
+            return rows.select("doc_id", "component")
+
+        made = source(unique, [(str(number), "1") for number in range(n)])
+        assert run(lake_settings, made, frozen, reuse=reuse).success
+        return ids(lake_settings, f"{unique}_frozen")
+
+    assert rows(2) == ["0", "1"]
+    assert rows(3) == ["0", "1"]
+    assert rows(4) == ["0", "1", "2", "3"]
+    assert rows(2) == ["0", "1"]
+    assert rows(3, reuse=False) == ["0", "1", "2"]
+    assert given == [None, ["0", "1"], ["0", "1", "2", "3"], None]
