@@ -20,8 +20,8 @@ from factory.ingest.readers import Ingested, Ingests
 from factory.lake import names
 from factory.lake.schemas import RAW, REJECTED
 from factory.orchestration.corpus import Corpus
-from factory.orchestration.datasets_file import Dataset, DatasetsFile, Tokenizer
-from factory.orchestration.dedup_group import DedupGroup, Kind, dedup_group
+from factory.orchestration.datasets_file import Dataset, DatasetsFile, Tokenizer, Variant
+from factory.orchestration.dedup_group import DedupGroup, Kind, at_threshold, dedup_group
 from factory.orchestration.located_yaml import LocatedYaml, Place, Wrong
 from factory.orchestration.partition_paths import PARTITION, path_of
 from factory.orchestration.refine import Chain, refine, tokenizer, variant
@@ -60,6 +60,7 @@ def _check(file: DatasetsFile) -> None:
                 f"`{_group(entry)}` holds `{like.name}`, which is {like.kind}, and `{entry.name}` is "
                 f"{entry.kind}. Give it another group.",
             )
+    _check_thresholds(file)
     groups = set(kinds) | {_group(it, of) for it in file.datasets for of in it.variants}
     for name, options in file.groups.items():
         if name not in groups:
@@ -72,6 +73,32 @@ def _check(file: DatasetsFile) -> None:
             raise Wrong(("tokenizers", name), known("tokenizer of a dataset", name, sorted(tokenizers)))
     _check_paths(file)
     _check_blend(file)
+
+
+def _check_thresholds(file: DatasetsFile) -> None:
+    """Raise Wrong where variants of one name, whose documents are compared, are not decided alike."""
+    first: dict[str, tuple[str, Variant]] = {}
+    for number, entry in enumerate(file.datasets):
+        for name, given in entry.variants.items():
+            dataset = names.variant(entry.name, name)
+            other, like = first.setdefault(_group(entry, name), (dataset, given))
+            place = ("datasets", number, "variants", name)
+            if like.threshold != given.threshold:
+                raise Wrong(
+                    place,
+                    f"`{other}` has {_threshold_of(like)} and `{dataset}` has {_threshold_of(given)}, and "
+                    "variants of one name in one group are decided together. Give one another name.",
+                )
+            if given.threshold is not None and _group(entry, name) in file.groups:
+                raise Wrong(
+                    ("groups", _group(entry, name)),
+                    f"`{dataset}` takes a `threshold` of the comparisons of `{_group(entry)}`, so it has no "
+                    "options of its own. Leave them out.",
+                )
+
+
+def _threshold_of(given: Variant) -> str:
+    return "filters of its own" if given.threshold is None else f"threshold {given.threshold:g}"
 
 
 def _check_paths(file: DatasetsFile) -> None:
@@ -148,23 +175,40 @@ def _group(entry: Dataset, variant: str | None = None) -> str:
 
 
 def _groups(located: LocatedYaml, file: DatasetsFile) -> dict[str, DedupGroup]:
-    """Every dedup group, by name; those of variants have the options of the first unless they have some."""
+    """Every dedup group, by name; those of variants have the options of the first unless they have some.
+
+    A variant that differs in its threshold has no comparisons of its own: its threshold joins the sweep of
+    the group it is a variant of.
+    """
     members: dict[str, list[str]] = defaultdict(list)
     kinds: dict[str, Kind] = {}
+    thresholds: dict[str, dict[str, float]] = defaultdict(dict)  # by group, by variant
     for entry in file.datasets:
-        for of, dataset in zip((None, *entry.variants), _with_variants(entry), strict=True):
-            members[_group(entry, of)].append(dataset)
-            kinds[_group(entry, of)] = entry.kind
+        kinds |= {_group(entry, of): entry.kind for of in (None, *entry.variants)}
+        members[_group(entry)].append(entry.name)
+        for name, given in entry.variants.items():
+            if given.threshold is None:
+                members[_group(entry, name)].append(names.variant(entry.name, name))
+            else:
+                thresholds[_group(entry)][name] = given.threshold
     found = {}
     for name, datasets in sorted(members.items()):
         options_of = name if name in file.groups else names.base(name)
         config = located.part(
             ("groups", options_of), DedupConfig, {**file.groups.get(options_of, {}), "kind": kinds[name]}
         )
+        swept = sorted({*config.sweep, *thresholds[name].values()})
         found[name] = dedup_group(
-            name, datasets, kind=kinds[name], group_name=ASSET_GROUPS[kinds[name]], config=config
+            name,
+            datasets,
+            kind=kinds[name],
+            group_name=ASSET_GROUPS[kinds[name]],
+            config=config.model_copy(update={"sweep": tuple(swept)}),
         )
-    return found
+        for variant_name, threshold in thresholds[name].items():
+            group = at_threshold(found[name], variant_name, threshold)
+            found[group.name] = group
+    return dict(sorted(found.items()))
 
 
 def _source(
@@ -255,7 +299,7 @@ def _chains(
         yield variant(
             first,
             name,
-            rounds=given.in_rounds(),
+            rounds=given.in_rounds() if given.threshold is None else None,
             group=groups[_group(entry, name)],
             packing=packing((*place, "variants", name, "packing"), given.packing),
         )

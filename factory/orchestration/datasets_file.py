@@ -13,7 +13,8 @@
 Every field means what the argument of the same name of `Ingests`, `Round`, `DedupConfig` and `PackConfig`
 means. A dataset without rules has those of its kind. A variant says what differs: with `rules` or `rounds` it
 has filters of its own; without, it takes the dataset's, and its `limits`, `languages` and `predicates` are
-put over them. `factory.orchestration.datasets` makes assets of this.
+put over them. One with a `threshold` differs in nothing but the similarity from which documents are removed.
+`factory.orchestration.datasets` makes assets of this.
 """
 
 from __future__ import annotations
@@ -73,6 +74,14 @@ class Filters(Round):
         return self.rounds or (Round(**{name: getattr(self, name) for name in FILTERS}),)
 
 
+class Variant(Filters):
+    """Other filters of a dataset's documents, or another threshold of similarity."""
+
+    threshold: float | None = Field(
+        default=None, gt=0, lt=1, description="weighted Jaccard from which documents are similar"
+    )
+
+
 class Dataset(Filters):
     """A dataset: where it is read from, how it is filtered, with what it is deduplicated."""
 
@@ -84,7 +93,9 @@ class Dataset(Filters):
     licence: str | None = Field(default=None, description="licence of documents that name none")
     group: str | None = Field(default=None, description="datasets it is compared with; default its kind's")
     tokenizer: str = Field(default="tokenizer", description="tokenizer it is packed with")
-    variants: dict[str, Filters] = Field(default={}, description="other filters of the same documents")
+    variants: dict[str, Variant] = Field(
+        default={}, description="other filters of the same documents, or another threshold"
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -111,7 +122,7 @@ class Dataset(Filters):
 
     @field_validator("variants")
     @classmethod
-    def _variants_fit_too(cls, given: dict[str, Filters]) -> dict[str, Filters]:
+    def _variants_fit_too(cls, given: dict[str, Variant]) -> dict[str, Variant]:
         for name in given:
             _name(f"x{names.VARIANT}{name}")
         return given
@@ -131,6 +142,16 @@ _LATER = ("kind", "partitions", "group", "tokenizer", "variants")
 def _over(dataset: Mapping[str, Any], variant: Any) -> Any:
     """A variant's values with those it takes from its dataset."""
     variant = {} if variant is None else variant
+    if isinstance(variant, Mapping) and variant.get("threshold") is not None:
+        beside = [name for name in (*FILTERS, "rounds") if name in variant]
+        if beside:
+            raise PydanticCustomError(
+                "beside_threshold",
+                "A variant has filters of its own or a `threshold`, and one has `{given}` beside it. "
+                "Make two variants of it, or give its group the threshold.",
+                {"field": "variants", "given": beside[0]},
+            )
+        return variant
     if not isinstance(variant, Mapping) or "rules" in variant or "rounds" in variant:
         return variant
     if "rounds" in dataset:
