@@ -7,7 +7,7 @@ names given twice or a group of two kinds, and answers whatever is wrong with fi
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,10 @@ from factory.orchestration.datasets_file import Dataset, DatasetsFile, Tokenizer
 from factory.orchestration.dedup_group import DedupGroup, Kind, at_threshold, dedup_group
 from factory.orchestration.located_yaml import LocatedYaml, Place, Wrong
 from factory.orchestration.partition_paths import PARTITION, path_of
-from factory.orchestration.refine import Chain, refine, tokenizer, variant
+from factory.orchestration.refine import Chain, refine, tokenizer, tokenizer_from, variant
 from factory.orchestration.table_asset import table_asset
 from factory.packing.pack import PackConfig
+from factory.packing.tokenize import TokenizeConfig
 
 ASSET_GROUPS: Mapping[Kind, str] = {"prose": "natural_language", "code": "code"}
 
@@ -144,11 +145,11 @@ def _corpus(located: LocatedYaml, file: DatasetsFile) -> Corpus:
     for number, entry in enumerate(file.datasets):
         trained[entry.tokenizer].append(entry.name)
         assets.append(_source(located, number, entry, partitions.get(entry.name)))
-        for chain in _chains(located, number, entry, groups, partitions.get(entry.name)):
+        around = file.tokenizers.get(entry.tokenizer, Tokenizer()).around
+        for chain in _chains(located, number, entry, groups, around, partitions.get(entry.name)):
             assets += chain
     for name, datasets in trained.items():
-        options = file.tokenizers.get(name, Tokenizer())
-        assets.append(tokenizer(name, datasets, vocabulary=options.vocabulary))
+        assets.append(_tokenizer(located, name, datasets, file.tokenizers.get(name, Tokenizer())))
     return Corpus(
         title=f"the datasets of {located.path.name} ({', '.join(it.name for it in file.datasets)})",
         assets=tuple(assets),
@@ -209,6 +210,21 @@ def _groups(located: LocatedYaml, file: DatasetsFile) -> dict[str, DedupGroup]:
             group = at_threshold(found[name], variant_name, threshold)
             found[group.name] = group
     return dict(sorted(found.items()))
+
+
+def _tokenizer(
+    located: LocatedYaml, name: str, datasets: Sequence[str], options: Tokenizer
+) -> dg.AssetsDefinition:
+    if options.file is None:
+        return tokenizer(name, datasets, vocabulary=options.vocabulary, around=options.around)
+    path = located.path.parent / Path(options.file).expanduser()
+    if not path.is_file():
+        raise Wrong(
+            ("tokenizers", name, "file"),
+            f"There is no file `{options.file}`. Paths are relative to the folder of this file, "
+            f"{located.path.parent}.",
+        )
+    return tokenizer_from(path, name, around=options.around)
 
 
 def _source(
@@ -275,6 +291,7 @@ def _chains(
     number: int,
     entry: Dataset,
     groups: Mapping[str, DedupGroup],
+    around: TokenizeConfig,
     partitions: dg.PartitionsDefinition[str] | None,
 ) -> Iterator[Chain]:
     """What follows `raw`, of the dataset and of its variants."""
@@ -292,6 +309,7 @@ def _chains(
         group_name=ASSET_GROUPS[entry.kind],
         tokenizer=entry.tokenizer,
         packing=packing((*place, "packing"), entry.packing),
+        around=around,
         partitions_def=partitions,
     )
     yield first

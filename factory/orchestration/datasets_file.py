@@ -34,6 +34,7 @@ from factory.ingest.listing import UNWANTED
 from factory.ingest.readers import Fields, Ingested, Ingests
 from factory.lake import names
 from factory.orchestration.partitions_file import Partitioned
+from factory.packing.tokenize import TokenizeConfig
 from spark_udfs.ingest_files import MAX_TEXT_BYTES
 
 RULES = {"prose": ["gopher_quality", "gopher_repetition"], "code": ["code"]}  # of a dataset that names none
@@ -309,12 +310,26 @@ class Blend(BaseModel):
     seed: int = Field(default=7, ge=0, lt=1 << 64, description="seed of the order")
 
 
-class Tokenizer(BaseModel):
-    """A tokenizer that is trained on the datasets that name it."""
+class Tokenizer(TokenizeConfig):
+    """A tokenizer that is trained on the datasets that name it, or that of a file."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    vocabulary: int = Field(default=16_384, ge=258, description="number of tokens, where it is trained")
+    file: str | None = Field(default=None, description="a `tokenizer.json`, relative to this file's folder")
 
-    vocabulary: int = Field(default=16_384, ge=258, description="number of tokens")
+    @model_validator(mode="after")
+    def _trained_or_given(self) -> Tokenizer:
+        if self.file is not None and "vocabulary" in self.model_fields_set:
+            raise PydanticCustomError(
+                "given_vocabulary",
+                "The tokenizer of a `file` has the vocabulary it has. Leave one of the two out.",
+                {"field": "vocabulary"},
+            )
+        return self
+
+    @property
+    def around(self) -> TokenizeConfig:
+        """What stands around documents, whatever the tokenizer."""
+        return TokenizeConfig(begin=self.begin, end=self.end)
 
 
 class DatasetsFile(BaseModel):

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import dagster as dg
 from pyspark.sql import DataFrame
@@ -28,13 +29,14 @@ from factory.filters.rounds import Round
 from factory.lake import names, schemas
 from factory.lake_spark.documents import of_datasets
 from factory.orchestration.checks import aggregate, holds
-from factory.orchestration.dedup_group import DedupGroup, Kind, at_threshold, dedup_group
+from factory.orchestration.dedup_group import DedupGroup, at_threshold, dedup_group
 from factory.orchestration.publication import Tables
 from factory.orchestration.rounds import Measured, filter_assets
 from factory.orchestration.table_asset import table_asset
 from factory.packing.pack import PackConfig, pack, placements, resolve
-from factory.packing.tokenize import tokenize
+from factory.packing.tokenize import TokenizeConfig, tokenize
 from factory.packing.tokenizer import token_bytes, tokenizer_table
+from factory.packing.tokenizer_file import tokenizer_of_file
 
 Assets = list[dg.AssetsDefinition]
 
@@ -56,6 +58,7 @@ __all__ = [
     "dedup_group",
     "refine",
     "tokenizer",
+    "tokenizer_from",
     "variant",
 ]
 
@@ -72,6 +75,7 @@ class Chain:
     group_name: str
     tokenizer: str
     packing: PackConfig
+    around: TokenizeConfig
     measured: tuple[Measured, ...]
     assets: tuple[dg.AssetsDefinition, ...]
     partitions_def: dg.PartitionsDefinition[str] | None = None
@@ -88,13 +92,15 @@ def refine(
     group_name: str,
     tokenizer: str,
     packing: PackConfig | None = None,
+    around: TokenizeConfig | None = None,
     partitions_def: dg.PartitionsDefinition[str] | None = None,
 ) -> Chain:
     """Every asset of `dataset` after `raw.<dataset>`, but for those of its dedup group.
 
     Each of `rounds` filters what the ones before have left. A code dataset is sorted by dependency before it
-    is tokenized. With the `partitions_def` of `raw.<dataset>` what is known of a document by itself, signals
-    and verdicts, is made partition by partition; documents are compared as a whole, so the rest is not.
+    is tokenized; the tokens of `around` stand around each document. With the `partitions_def` of
+    `raw.<dataset>` what is known of a document by itself, signals and verdicts, is made partition by
+    partition; documents are compared as a whole, so the rest is not.
     Raises ConfigurationError for a rule, a name or a group that does not fit.
     """
     if names.VARIANT in dataset:
@@ -102,8 +108,10 @@ def refine(
             f"`{dataset}` is the name of a variant. Declare it with variant(chain, ...), from the chain that "
             f"refine(`{names.base(dataset)}`, ...) gives."
         )
-    chosen = packing or PackConfig()
-    return _chain(dataset, group, rounds, group_name, tokenizer, chosen, (), partitions_def)
+    first = Chain(
+        dataset, group, group_name, tokenizer, packing or PackConfig(), around or TokenizeConfig(), (), ()
+    )
+    return _chain(replace(first, partitions_def=partitions_def), rounds)
 
 
 def variant(
@@ -133,8 +141,7 @@ def variant(
             f"{group.config.threshold:g}. Leave one out."
         )
     own = group or _own_group(of, name, rounds, threshold)
-    chosen = packing or of.packing
-    chain = _chain(dataset, own, rounds, of.group_name, of.tokenizer, chosen, of.measured, of.partitions_def)
+    chain = _chain(replace(of, dataset=dataset, group=own, packing=packing or of.packing), rounds)
     return chain if group else replace(chain, assets=(*own.assets, *chain.assets))
 
 
@@ -150,34 +157,23 @@ def _own_group(of: Chain, name: str, rounds: Sequence[Round] | None, threshold: 
     return dedup_group(dataset, [dataset], kind=of.group.kind, group_name=of.group_name, config=config)
 
 
-def _chain(
-    dataset: str,
-    group: DedupGroup,
-    rounds: Sequence[Round] | None,
-    group_name: str,
-    tokenizer: str,
-    packing: PackConfig,
-    measured: Sequence[Measured],
-    partitions_def: dg.PartitionsDefinition[str] | None,
-) -> Chain:
-    names.dataset(dataset)
-    if dataset not in group.datasets:
+def _chain(of: Chain, rounds: Sequence[Round] | None) -> Chain:
+    """`of` with the assets of its dataset; without rounds it shares the verdicts of another."""
+    names.dataset(of.dataset)
+    if of.dataset not in of.group.datasets:
         raise ConfigurationError(
-            f"Dedup group `{group.name}` does not hold `{dataset}`. It holds {', '.join(group.datasets)}: "
-            "name the dataset there, or give another group."
+            f"Dedup group `{of.group.name}` does not hold `{of.dataset}`. It holds "
+            f"{', '.join(of.group.datasets)}: name the dataset there, or give another group."
         )
-    assets = [_deduplicated(dataset, group, group_name)]
+    assets, measured = [_deduplicated(of.dataset, of.group, of.group_name)], of.measured
     if rounds is not None:
         if not rounds:
-            raise ConfigurationError(f"`{dataset}` has no round of filters. Give one, if only Round().")
-        filters = filter_assets(dataset, rounds, group_name, measured, partitions_def)
+            raise ConfigurationError(f"`{of.dataset}` has no round of filters. Give one, if only Round().")
+        filters = filter_assets(of.dataset, rounds, of.group_name, measured, of.partitions_def)
         assets, measured = [*filters.assets, *assets], filters.measured
-    if group.kind == "code":
-        assets += _depsort(dataset, group_name)
-    assets += _packing(dataset, group.kind, group_name, tokenizer, packing)
-    return Chain(
-        dataset, group, group_name, tokenizer, packing, tuple(measured), tuple(assets), partitions_def
-    )
+    if of.group.kind == "code":
+        assets += _depsort(of.dataset, of.group_name)
+    return replace(of, measured=measured, assets=(*assets, *_packing(of)))
 
 
 def _deduplicated(dataset: str, group: DedupGroup, group_name: str) -> dg.AssetsDefinition:
@@ -236,9 +232,18 @@ def _depsort(dataset: str, group_name: str) -> Assets:
 
 
 def tokenizer(
-    name: str, datasets: Sequence[str], *, group_name: str = "models", vocabulary: int = 16_384
+    name: str,
+    datasets: Sequence[str],
+    *,
+    group_name: str = "models",
+    vocabulary: int = 16_384,
+    around: TokenizeConfig | None = None,
 ) -> dg.AssetsDefinition:
-    """Declare a byte-level BPE tokenizer trained on a sample of the deduplicated `datasets`."""
+    """Declare a byte-level BPE tokenizer trained on a sample of the deduplicated `datasets`.
+
+    The tokens of `around`, which `refine` puts around documents, are its special tokens.
+    """
+    special = (around or TokenizeConfig()).tokens
 
     @table_asset(
         namespace="models",
@@ -246,32 +251,47 @@ def tokenizer(
         group_name=group_name,
         schema=schemas.TOKENIZER,
         upstream={dataset: names.deduplicated(dataset) for dataset in datasets},
-        config={"vocabulary": vocabulary},
+        config={"vocabulary": vocabulary, "special": special},
     )
     def trained(**upstream: DataFrame) -> DataFrame:
         """A byte-level BPE tokenizer trained on the corpus."""
-        return tokenizer_table(of_datasets(upstream), name, vocabulary)
+        return tokenizer_table(of_datasets(upstream), name, vocabulary, special_tokens=special)
 
     return trained
 
 
-def _packing(dataset: str, kind: Kind, group_name: str, tokenizer: str, config: PackConfig) -> Assets:
-    documents_of = names.in_order(dataset) if kind == "code" else names.deduplicated(dataset)
-    dependencies_of = {"dependencies": names.depsort(dataset, "dependencies")} if kind == "code" else {}
+def tokenizer_from(
+    path: Path, name: str, *, group_name: str = "models", around: TokenizeConfig | None = None
+) -> dg.AssetsDefinition:
+    """Declare the tokenizer of a Hugging Face `tokenizer.json`, which has the tokens of `around`."""
+
+    @table_asset(namespace="models", name=name, group_name=group_name, schema=schemas.TOKENIZER)
+    def given(pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
+        """A tokenizer read from its file."""
+        return tokenizer_of_file(pyspark.spark_session, name, path, around or TokenizeConfig())
+
+    return given
+
+
+def _packing(of: Chain) -> Assets:
+    dataset, group_name, config, is_code = of.dataset, of.group_name, of.packing, of.group.kind == "code"
+    documents_of = names.in_order(dataset) if is_code else names.deduplicated(dataset)
+    dependencies_of = {"dependencies": names.depsort(dataset, "dependencies")} if is_code else {}
 
     @table_asset(
         namespace="tokenized",
         name=dataset,
         group_name=group_name,
         schema=schemas.TOKENIZED,
-        upstream={"documents": documents_of, "tokenizer": names.model(tokenizer)},
+        upstream={"documents": documents_of, "tokenizer": names.model(of.tokenizer)},
+        config=of.around,
     )
     def tokens(documents: DataFrame, tokenizer: DataFrame) -> Tables:
         """The tokens of every document."""
         trained = tokenizer.first()
         assert trained is not None
         return Tables(
-            tokenize(documents, trained.tokenizer),
+            tokenize(documents, trained.tokenizer, of.around),
             properties={schemas.TOKEN_BYTES: str(token_bytes(trained.n_tokens))},
         )
 
@@ -283,7 +303,7 @@ def _packing(dataset: str, kind: Kind, group_name: str, tokenizer: str, config: 
         beside={"placements": schemas.PLACEMENTS},
         upstream={
             "tokenized": names.tokenized(dataset),
-            "tokenizer": names.model(tokenizer),
+            "tokenizer": names.model(of.tokenizer),
             **dependencies_of,
         },
         config=config,

@@ -28,6 +28,11 @@ class TokenizeConfig(BaseModel):
     begin: str | None = Field(default=None, description="token before each document")
     end: str | None = Field(default=END_OF_TEXT, description="token after each document")
 
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """Those there are, each once."""
+        return tuple(dict.fromkeys(token for token in (self.begin, self.end) if token is not None))
+
 
 def tokenize(documents: DataFrame, tokenizer: str, config: TokenizeConfig | None = None) -> DataFrame:
     """The rows of `TOKENIZED` for documents of (doc_id, text) and a `tokenizer.json`.
@@ -35,8 +40,7 @@ def tokenize(documents: DataFrame, tokenizer: str, config: TokenizeConfig | None
     Documents with a `place` keep it and their repository; all others, and those of no repository, are
     repositories of their own. Raises ConfigurationError where the tokenizer lacks a token of `config`.
     """
-    config = config or TokenizeConfig()
-    begin, end = _token(tokenizer, config.begin), _token(tokenizer, config.end)
+    begin, end = require_tokens(tokenizer, config or TokenizeConfig())
 
     def tokens_of(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return tokenize_batches(batches, tokenizer, begin, end)
@@ -54,6 +58,14 @@ def _placed(documents: DataFrame) -> DataFrame:
         "text",
         (F.col("partition") if partitioned else F.lit(None)).cast("string").alias("partition"),
     )
+
+
+def require_tokens(tokenizer: str, config: TokenizeConfig) -> tuple[int | None, int | None]:
+    """The numbers of the tokens that begin and end a document.
+
+    Raises ConfigurationError where the tokenizer lacks one.
+    """
+    return _token(tokenizer, config.begin), _token(tokenizer, config.end)
 
 
 def _token(tokenizer: str, token: str | None) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import dagster as dg
 import pytest
 
 from factory.errors import ConfigurationError
@@ -48,6 +49,14 @@ def test_options_of_a_group_reach_its_variants_unless_they_have_their_own(folder
     assert checks["prose__long_edges"] == "similarity >= 0.8 in every row."
 
 
+def test_a_tokenizer_of_a_file_is_trained_on_nothing(folder: Path) -> None:
+    (folder / "tokenizer.json").write_text("{}")
+    text = GOOD.replace("{vocabulary: 1000}", "{file: tokenizer.json, begin: <s>, end: </s>}")
+    model = dg.AssetKey(["models", "tokenizer"])
+    (given,) = (it for it in declared(folder, text).assets if model in it.keys)
+    assert not given.dependency_keys
+
+
 def test_what_decides_the_documents_holds_no_folder_of_the_machine(folder: Path) -> None:
     (folder / "my.yaml").write_text(GOOD)
     for entry in LocatedYaml.read(folder / "my.yaml").build(DatasetsFile).datasets:
@@ -90,6 +99,16 @@ def test_what_decides_the_documents_holds_no_folder_of_the_machine(folder: Path)
         ("{sequence_length", "{sequence_len", "line 26, datasets[2].packing.sequence_len: `sequence_len` is"),
         ("{sequence_length", "{token_bytes: 4, s", "line 26, datasets[2].packing.token_bytes: It follows"),
         ("threshold", "treshold", "line 28, groups.prose.treshold: `treshold` is no field here."),
+        (
+            "{vocabulary: 1000}",
+            "{file: none.json}",
+            "line 30, tokenizers.tokenizer.file: There is no file `none.json`. Paths are relative",
+        ),
+        (
+            "{vocabulary: 1000}",
+            "{vocabulary: 1000, file: my.yaml}",
+            "line 30, tokenizers.tokenizer.vocabulary: The tokenizer of a `file` has the vocabulary it has.",
+        ),
         ("0.7", "7", "line 28, groups.prose.threshold: `7` does not fit. It should be less than 1."),
         ("{threshold", "{kind: code, threshold", "line 28, groups.prose.kind: A group has the kind of its"),
         ("  prose: {", "  proze: {", "line 28, groups.proze: `proze` is no group of a dataset. Did you mean"),

@@ -1,0 +1,50 @@
+"""A tokenizer that somebody has already, read from its `tokenizer.json` into a table of one row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from tokenizers import Tokenizer
+
+from factory.errors import ConfigurationError
+from factory.lake.schemas import TOKENIZER
+from factory.packing.tokenize import TokenizeConfig, require_tokens
+from spark_udfs.tokenize import n_tokens
+
+
+def tokenizer_of_file(spark: SparkSession, name: str, path: Path, around: TokenizeConfig) -> DataFrame:
+    """The row of `models.<name>`: the tokenizer of a file, which has the tokens of `around`."""
+    text = read_tokenizer(path, around)
+    row = {"name": name, "n_tokens": n_tokens(text), "tokenizer": text, "partition": None}
+    return spark.createDataFrame(pa.Table.from_pylist([row], schema=TOKENIZER.columns))
+
+
+def read_tokenizer(path: Path, around: TokenizeConfig) -> str:
+    """The content of a Hugging Face `tokenizer.json`.
+
+    Raises ConfigurationError for a file that cannot be read or is none, and for one without a token that is
+    to stand around documents.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(
+            f"The tokenizer {path} cannot be read ({error.strerror}). Name a `tokenizer.json`."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(
+            f"The tokenizer {path} is no UTF-8 (byte {error.start}). Name a `tokenizer.json`."
+        ) from error
+    try:
+        size = Tokenizer.from_str(text).get_vocab_size(with_added_tokens=True)
+    except Exception as error:  # the library has no exception of its own
+        said = str(error).rstrip(".")
+        raise ConfigurationError(
+            f"{path} is no Hugging Face `tokenizer.json` ({said}). Save one with `save_pretrained`."
+        ) from error
+    if not size:
+        raise ConfigurationError(f"The tokenizer {path} has no tokens. Name another.")
+    require_tokens(text, around)
+    return text

@@ -1,0 +1,61 @@
+"""A tokenizer that somebody has already: what is taken, and what is told of a file that is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from factory.errors import ConfigurationError
+from factory.packing.tokenize import TokenizeConfig, tokenize
+from factory.packing.tokenizer_file import read_tokenizer, tokenizer_of_file
+
+AROUND = TokenizeConfig(begin="<s>", end="</s>")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A tokenizer of whole words, as somebody's library saves it."""
+    made = Tokenizer(models.WordLevel({"<s>": 0, "</s>": 1, "?": 2, "a": 3, "b": 4}, unk_token="?"))
+    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    made.enable_truncation(1)
+    made.save(str(tmp_path / "tokenizer.json"))
+    return tmp_path / "tokenizer.json"
+
+
+@pytest.mark.spark
+def test_documents_are_tokenized_by_the_file_between_its_own_tokens(spark: SparkSession, path: Path) -> None:
+    (row,) = tokenizer_of_file(spark, "mine", path, AROUND).collect()
+    assert (row.name, row.n_tokens, row.tokenizer) == ("mine", 5, path.read_text())
+    documents = spark.createDataFrame([("d", "a b c", None)], "doc_id string, text string, partition string")
+    (found,) = tokenize(documents, row.tokenizer, AROUND).collect()
+    assert list(memoryview(found.tokens).cast("H")) == [0, 3, 4, 2, 1]
+
+
+def test_a_token_that_it_lacks_is_named(path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"no token `<\|endoftext\|>`. Name one of its tokens"):
+        read_tokenizer(path, TokenizeConfig())
+
+
+@pytest.mark.parametrize(
+    "content, said",
+    [
+        (None, "cannot be read (No such file or directory). Name a `tokenizer.json`."),
+        (b"\xff", "is no UTF-8 (byte 0)."),
+        (b"{}", "is no Hugging Face `tokenizer.json` ("),
+        (b"", "is no Hugging Face `tokenizer.json` ("),
+        (b'{"version": "1.0", "added_tokens": [], "model": {"type": "BPE", "vocab": {}, "merges": []}}', ""),
+    ],
+)
+def test_a_file_that_is_no_tokenizer_is_told_in_a_sentence(
+    tmp_path: Path, content: bytes | None, said: str
+) -> None:
+    path = tmp_path / "tokenizer.json"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ConfigurationError) as caught:
+        read_tokenizer(path, AROUND)
+    assert str(path) in str(caught.value)
+    assert said in str(caught.value)
