@@ -22,8 +22,9 @@ from blender.arrays import as_arrow
 from blender.config import PROVENANCE, BlendConfig, BlendSource, pieces
 from blender.errors import EndOfData, InvalidBlend, InvalidRequest
 from blender.mixture import MAX_OFFSET, Mixture
+from blender.permutation import Permutation
 from blender.records import ExplainedRow, Place, Segment
-from blender.shuffle import Permutation, permutation
+from blender.shuffle import permutation
 from blender.sources import SEGMENTS, TOKENS, SnapshotReader
 from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
 
@@ -70,7 +71,7 @@ class OpenSource:
 
     def _order(self, epoch: int) -> Permutation:
         return permutation(
-            self.config.shuffle, self.reader.n_rows, seed=self.seed, epoch=epoch, source=self.config.name
+            self.config.order, self.reader.n_rows, seed=self.seed, epoch=epoch, source=self.config.name
         )
 
 

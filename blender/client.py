@@ -211,6 +211,8 @@ def _source_to(source: Source) -> Any:
         weight=source.weight,
         oversample=source.oversample,
         shuffle=source.shuffle,
+        page_rows=source.page_rows,
+        window_pages=source.window_pages,
         columns=source.columns,
         content=source.content,
     )
@@ -224,6 +226,8 @@ def _record(answer: Any) -> BlendRecord:
             name=one.name,
             oversample=one.oversample,
             shuffle=one.shuffle,
+            page_rows=one.page_rows,
+            window_pages=one.window_pages,
             columns=tuple(one.columns),
             snapshot=one.snapshot,
             content=one.content,
@@ -243,6 +247,8 @@ def _described(one: Any) -> DescribedSource:
         weight=one.weight,
         oversample=one.oversample,
         shuffle=one.shuffle,
+        page_rows=one.page_rows,
+        window_pages=one.window_pages,
         columns=tuple(one.columns),
         steps=one.steps if one.HasField("steps") else None,
     )

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from blender.errors import InvalidBlend
 from blender.mixture import MAX_OFFSET, MAX_ROWS_PER_STEP, ConstantPiece
+from blender.shuffle import Shuffle
 
 FORMAT = 1  # of the order of rows: mixture, shuffle and their keys. Another order is another format.
 
@@ -47,8 +48,13 @@ class BlendSource(_Frozen):
     """Rows in every step. Zero is a source that rests."""
     oversample: bool = False
     """Whether another epoch begins when the rows are used up; otherwise the blend ends there."""
-    shuffle: Literal["none", "row"] = "none"
-    """Order of an epoch: ordinals as they are, or a permutation of all rows with a new key each epoch."""
+    shuffle: Literal["none", "page", "page_window", "row"] = "none"
+    """Order of an epoch: ordinals as they are, pages permuted, rows permuted in windows of permuted pages, or
+    all rows permuted; with a new key each epoch."""
+    page_rows: int = Field(0, ge=0)
+    """Consecutive ordinals that are a page, for `page` and `page_window`, however files are cut."""
+    window_pages: int = Field(0, ge=0)
+    """Pages whose rows are permuted together, for `page_window`."""
     columns: tuple[str, ...] = ("tokens",)
     """Columns to deliver. `tokens` brings `segment_lengths` with it where the table has `segments`."""
     content: str = ""
@@ -77,6 +83,20 @@ class BlendSource(_Frozen):
         if len(given) > 1:
             raise ValueError(f"Source `{self.name}` names {' and '.join(given)}. Name one of them.")
         return self
+
+    @model_validator(mode="after")
+    def _sizes_of_the_shuffle(self) -> Self:
+        for size, kinds in (("page_rows", ("page", "page_window")), ("window_pages", ("page_window",))):
+            if self.shuffle in kinds and not getattr(self, size):
+                raise ValueError(f"Shuffle `{self.shuffle}` needs `{size}`, at least 1. Give it.")
+            if self.shuffle not in kinds and getattr(self, size):
+                raise ValueError(f"Shuffle `{self.shuffle}` takes no `{size}`. Leave it out.")
+        return self
+
+    @property
+    def order(self) -> Shuffle:
+        """The order of an epoch."""
+        return Shuffle(self.shuffle, self.page_rows, self.window_pages)
 
     def canonical(self) -> dict[str, Any]:
         """What of the source is hashed."""

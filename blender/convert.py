@@ -19,6 +19,8 @@ def source_from(message: Any) -> BlendSource:
         "weight": message.weight,
         "oversample": message.oversample,
         "content": message.content,
+        "page_rows": message.page_rows,
+        "window_pages": message.window_pages,
     }
     reference = message.WhichOneof("reference")
     if reference:
@@ -40,6 +42,8 @@ def blend_to(stored: StoredBlend) -> Any:
             weight=source.weight,
             oversample=source.oversample,
             shuffle=source.shuffle,
+            page_rows=source.page_rows,
+            window_pages=source.window_pages,
             columns=source.columns,
             content=source.content,
         )
@@ -67,6 +71,8 @@ def description_to(blend: Blend) -> Any:
             weight=source.config.weight,
             oversample=source.config.oversample,
             shuffle=source.config.shuffle,
+            page_rows=source.config.page_rows,
+            window_pages=source.config.window_pages,
             columns=source.config.columns,
             steps=end,
         )

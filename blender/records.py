@@ -48,6 +48,8 @@ class Source:
     name: str = ""
     oversample: bool = False
     shuffle: str = "none"
+    page_rows: int = 0
+    window_pages: int = 0
     columns: tuple[str, ...] = ("tokens",)
     snapshot: int | None = None
     branch: str | None = None
@@ -79,6 +81,8 @@ class DescribedSource:
     weight: int
     oversample: bool
     shuffle: str
+    page_rows: int
+    window_pages: int
     columns: tuple[str, ...]
     steps: int | None
 

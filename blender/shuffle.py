@@ -1,132 +1,47 @@
-"""The order in which an epoch reads a source: a keyed permutation of 0 .. n-1 that is never stored.
+"""The order in which an epoch reads a source: `none`, `page`, `page_window` or `row`.
 
-A Feistel network on a domain just above n, walked until it falls below n (Black and Rogaway, 2002): any
-position is looked up by itself, in either direction, at a cost that does not depend on n. The halves have
-unequal width where needed, so that the domain is less than twice n. Up to 256 rows a Feistel network is too
-regular: there the permutation is written out, items sorted by keyed random words.
-
-The key is a hash of (seed, epoch, level, source). Nothing is ever added to a seed: with `seed + epoch`,
-the second epoch of seed 7 would be the first of seed 8.
+Each is a pure function of (seed, epoch, source), with its inverse; nothing is stored. A key is a hash of
+(seed, epoch, level, source), and nothing is ever added to a seed: with `seed + epoch`, the second epoch of
+seed 7 would be the first of seed 8.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from functools import lru_cache
-from typing import Protocol
+from typing import Literal, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-Ints = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
-
-ROUNDS = 6  # fewest whose lag correlations, grid and pair tests are clean
-_EXPLICIT = 256  # up to here the permutation is written out
+from blender.page_order import PageOrder, WindowOrder
+from blender.permutation import Identity, Permutation, keyed
 
 
-class Permutation(Protocol):
-    """A bijection of 0 .. n-1, applied to many positions at once."""
+class Shuffle(NamedTuple):
+    """A kind of order; `page` and `page_window` have pages of `page_rows`, the latter windows of pages."""
 
-    def forward(self, positions: Ints) -> Ints:
-        """The item read at each position."""
-
-    def inverse(self, items: Ints) -> Ints:
-        """The position at which each item is read."""
-
-
-class Identity:
-    """Items in their own order."""
-
-    def forward(self, positions: Ints) -> Ints:
-        """The item read at each position."""
-        return positions
-
-    def inverse(self, items: Ints) -> Ints:
-        """The position at which each item is read."""
-        return items
-
-
-class Explicit:
-    """A permutation of few items, written out: items sorted by keyed random words."""
-
-    def __init__(self, n: int, key: bytes) -> None:
-        self._items = np.argsort(_words(key, n), kind="stable").astype(np.int64)
-        self._positions = np.argsort(self._items, kind="stable").astype(np.int64)
-
-    def forward(self, positions: Ints) -> Ints:
-        """The item read at each position."""
-        return self._items[positions]
-
-    def inverse(self, items: Ints) -> Ints:
-        """The position at which each item is read."""
-        return self._positions[items]
-
-
-class Feistel:
-    """A permutation of n > 1 items by a cycle-walked Feistel network of ROUNDS rounds."""
-
-    def __init__(self, n: int, key: bytes) -> None:
-        bits = (n - 1).bit_length()
-        self._n = np.uint64(n)
-        self._low = np.uint64(bits - bits // 2)  # width of the low half; the high half may be a bit narrower
-        self._high_mask = np.uint64((1 << (bits // 2)) - 1)
-        self._low_mask = np.uint64((1 << (bits - bits // 2)) - 1)
-        self._keys = _words(key, ROUNDS)
-
-    def forward(self, positions: Ints) -> Ints:
-        """The item read at each position."""
-        return self._walk(positions, self._encrypt)
-
-    def inverse(self, items: Ints) -> Ints:
-        """The position at which each item is read."""
-        return self._walk(items, self._decrypt)
-
-    def _walk(self, values: Ints, step: Callable[[Words], Words]) -> Ints:
-        result = step(values.astype(np.uint64))
-        outside = np.flatnonzero(result >= self._n)
-        while len(outside):
-            result[outside] = step(result[outside])
-            outside = outside[result[outside] >= self._n]
-        return result.astype(np.int64)
-
-    def _encrypt(self, values: Words) -> Words:
-        high, low = values >> self._low, values & self._low_mask
-        for number in range(0, ROUNDS, 2):
-            high ^= _mix(low + self._keys[number]) & self._high_mask
-            low ^= _mix(high + self._keys[number + 1]) & self._low_mask
-        return (high << self._low) | low
-
-    def _decrypt(self, values: Words) -> Words:
-        high, low = values >> self._low, values & self._low_mask
-        for number in range(ROUNDS - 2, -1, -2):
-            low ^= _mix(high + self._keys[number + 1]) & self._low_mask
-            high ^= _mix(low + self._keys[number]) & self._high_mask
-        return (high << self._low) | low
+    kind: Literal["none", "page", "page_window", "row"] = "none"
+    page_rows: int = 0
+    window_pages: int = 0
 
 
 @lru_cache(maxsize=4096)
-def permutation(kind: str, n: int, *, seed: int, epoch: int, source: str) -> Permutation:
-    """The order of one epoch of a source of `n` rows; `kind` is `none` or `row`."""
-    if kind == "none" or n < 2:
+def permutation(shuffle: Shuffle, n: int, *, seed: int, epoch: int, source: str) -> Permutation:
+    """The order of one epoch of a source of `n` rows."""
+    if shuffle.kind == "none" or n < 2:
         return Identity()
-    key = derive_key(seed=seed, epoch=epoch, level=kind, source=source)
-    return Explicit(n, key) if n <= _EXPLICIT else Feistel(n, key)
+
+    def key(level: str) -> bytes:
+        return derive_key(seed=seed, epoch=epoch, level=level, source=source)
+
+    if shuffle.kind == "row":
+        return keyed(n, key("row"))
+    n_pages = -(-n // shuffle.page_rows)
+    pages = PageOrder(n, shuffle.page_rows, keyed(n_pages, key("page")))
+    if shuffle.kind == "page":
+        return pages
+    return WindowOrder(pages, shuffle.window_pages, lambda window, rows: keyed(rows, key(f"window {window}")))
 
 
 def derive_key(*, seed: int, epoch: int, level: str, source: str) -> bytes:
     """A 32-byte key, independent for every combination of its arguments."""
     return hashlib.blake2b(json.dumps([seed, epoch, level, source]).encode(), digest_size=32).digest()
-
-
-def _words(key: bytes, count: int) -> Words:
-    return np.frombuffer(hashlib.shake_256(key).digest(8 * count), dtype="<u8").astype(np.uint64)
-
-
-def _mix(words: Words) -> Words:
-    # The finalizer of splitmix64; unsigned arithmetic wraps.
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))

@@ -21,6 +21,12 @@ from factory.settings import Settings
 from tests.blender.lakes import make_lake, packed_rows, write_table
 
 CODE, PROSE = "packed.code", "packed.prose"
+SHUFFLES = [
+    {"shuffle": "none"},
+    {"shuffle": "page", "page_rows": 8},
+    {"shuffle": "page_window", "page_rows": 3, "window_pages": 5},
+    {"shuffle": "row"},
+]
 
 
 def source(table: str, weight: int, **fields: object) -> BlendSource:
@@ -253,15 +259,15 @@ def test_tokens_of_two_widths_are_refused(blends: Blends, lake: Settings) -> Non
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     weights=st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(any),
-    shuffle=st.sampled_from(["none", "row"]),
+    shuffle=st.sampled_from(SHUFFLES),
     seed=st.integers(0, 2**64 - 1),
     offset=st.integers(0, 10**6),
 )
 def test_offset_to_row_and_back_round_trips(
-    blends: Blends, weights: tuple[int, int], shuffle: str, seed: int, offset: int
+    blends: Blends, weights: tuple[int, int], shuffle: dict[str, object], seed: int, offset: int
 ) -> None:
     chosen = [
-        source(table, weight, shuffle=shuffle, oversample=True)
+        source(table, weight, oversample=True, **shuffle)
         for table, weight in zip((CODE, PROSE), weights, strict=True)
     ]
     blend = blends.open(blends.create(chosen, seed).id)

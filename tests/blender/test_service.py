@@ -148,10 +148,10 @@ BLEND = "the blend"
         ),
         (
             "Create",
-            pb.CreateRequest(sources=[pb.Source(table=CODE, weight=1, shuffle="page")]),
+            pb.CreateRequest(sources=[pb.Source(table=CODE, weight=1, shuffle="pages")]),
             "INVALID_ARGUMENT",
             InvalidBlend,
-            "`shuffle` is 'page'",
+            "`shuffle` is 'pages'",
         ),
         ("Update", pb.UpdateRequest(parent=UNKNOWN), "NOT_FOUND", BlendNotFound, "no blend"),
         (

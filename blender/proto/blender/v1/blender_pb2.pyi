@@ -7,7 +7,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Source(_message.Message):
-    __slots__ = ("table", "name", "snapshot", "branch", "tag", "weight", "oversample", "shuffle", "columns", "content")
+    __slots__ = ("table", "name", "snapshot", "branch", "tag", "weight", "oversample", "shuffle", "columns", "content", "page_rows", "window_pages")
     TABLE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
@@ -18,6 +18,8 @@ class Source(_message.Message):
     SHUFFLE_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     CONTENT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_ROWS_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_PAGES_FIELD_NUMBER: _ClassVar[int]
     table: str
     name: str
     snapshot: int
@@ -28,7 +30,9 @@ class Source(_message.Message):
     shuffle: str
     columns: _containers.RepeatedScalarFieldContainer[str]
     content: str
-    def __init__(self, table: _Optional[str] = ..., name: _Optional[str] = ..., snapshot: _Optional[int] = ..., branch: _Optional[str] = ..., tag: _Optional[str] = ..., weight: _Optional[int] = ..., oversample: _Optional[bool] = ..., shuffle: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., content: _Optional[str] = ...) -> None: ...
+    page_rows: int
+    window_pages: int
+    def __init__(self, table: _Optional[str] = ..., name: _Optional[str] = ..., snapshot: _Optional[int] = ..., branch: _Optional[str] = ..., tag: _Optional[str] = ..., weight: _Optional[int] = ..., oversample: _Optional[bool] = ..., shuffle: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., content: _Optional[str] = ..., page_rows: _Optional[int] = ..., window_pages: _Optional[int] = ...) -> None: ...
 
 class Blend(_message.Message):
     __slots__ = ("id", "sources", "seed", "parent", "offset", "retired")
@@ -128,7 +132,7 @@ class DescribeRequest(_message.Message):
     def __init__(self, blend: _Optional[str] = ...) -> None: ...
 
 class DescribedSource(_message.Message):
-    __slots__ = ("name", "table", "snapshot", "content", "rows", "weight", "oversample", "shuffle", "columns", "steps")
+    __slots__ = ("name", "table", "snapshot", "content", "rows", "weight", "oversample", "shuffle", "columns", "steps", "page_rows", "window_pages")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TABLE_FIELD_NUMBER: _ClassVar[int]
     SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
@@ -139,6 +143,8 @@ class DescribedSource(_message.Message):
     SHUFFLE_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
+    PAGE_ROWS_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_PAGES_FIELD_NUMBER: _ClassVar[int]
     name: str
     table: str
     snapshot: int
@@ -149,7 +155,9 @@ class DescribedSource(_message.Message):
     shuffle: str
     columns: _containers.RepeatedScalarFieldContainer[str]
     steps: int
-    def __init__(self, name: _Optional[str] = ..., table: _Optional[str] = ..., snapshot: _Optional[int] = ..., content: _Optional[str] = ..., rows: _Optional[int] = ..., weight: _Optional[int] = ..., oversample: _Optional[bool] = ..., shuffle: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., steps: _Optional[int] = ...) -> None: ...
+    page_rows: int
+    window_pages: int
+    def __init__(self, name: _Optional[str] = ..., table: _Optional[str] = ..., snapshot: _Optional[int] = ..., content: _Optional[str] = ..., rows: _Optional[int] = ..., weight: _Optional[int] = ..., oversample: _Optional[bool] = ..., shuffle: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., steps: _Optional[int] = ..., page_rows: _Optional[int] = ..., window_pages: _Optional[int] = ...) -> None: ...
 
 class Piece(_message.Message):
     __slots__ = ("offset", "weights", "rows_per_step")
