@@ -31,6 +31,14 @@ class SourceGone(TableNotFound):
     """The data behind a blend is no longer there, or no longer what was pinned."""
 
 
+class CorruptPage(SourceGone):
+    """A file holds other bytes than its writer wrote; the message names file, column and page."""
+
+
+class NotPaged(ConfigurationError):
+    """A Parquet file is whole but cannot be read page by page; the message says why."""
+
+
 class BlenderUnavailable(MachineError):
     """No Blender answers at the address, or it did not answer in time."""
 

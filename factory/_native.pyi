@@ -1,5 +1,7 @@
 """The native kernels: Arrow or bytes in and out; no I/O and no settings (sources: `native/src`)."""
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 __source_hash__: str
@@ -74,6 +76,68 @@ def plan_next_fit(
     lengths: pa.Int64Array, repositories: pa.Int64Array, sequence_length: int
 ) -> pa.RecordBatch:
     """Next-fit's plan of the same documents, to compare with: rows as those of `plan_sequences`."""
+
+# -- pages of Parquet files (native/src/pages.rs, pages/)
+#
+# Raised by all of it: KeyError for a column a file lacks, NotImplementedError for a file that is not read by
+# page, ValueError for bytes that are not what a writer writes, OSError for a file that cannot be read,
+# IndexError for a row, page or file beyond the last one. Each message is a sentence for a person.
+
+class PageScan:
+    """The search for a column's pages in one file whose bytes the caller reads."""
+
+    def __init__(self, path: str, size: int, column: str, window: int) -> None:
+        """`size` is the file's in bytes, `window` how many bytes of page headers are asked for at a time."""
+
+    def wanted(self) -> list[tuple[int, int]]:
+        """The byte ranges (begin, end) to push next; none once all pages are found."""
+
+    def push(self, ranges: list[bytes]) -> None:
+        """Take what the ranges of `wanted` hold, in their order."""
+
+def scan_pages(paths: list[str], column: str) -> list[PageScan]:
+    """Ended scans of local files, in the order of `paths`; several files are read at a time."""
+
+def join_pages(column: str, scans: list[PageScan]) -> pa.UInt8Array:
+    """The content of a `PageIndex` over ended scans, in their order."""
+
+class PageIndex:
+    """Where every page of a column lies, over all files; reads those of local ones. Safe for many threads."""
+
+    column: str
+    n_rows: int
+    n_pages: int
+    n_files: int
+    n_bytes: int
+    """Bytes of the numbers it holds; names of files and the schema are left out."""
+    type: pa.DataType
+    """The Arrow type of a row."""
+    read_so_far: tuple[int, int]
+    """Pages and bytes that `read_pages` and `read_rows` have read, dictionary pages included."""
+
+    def __init__(self, content: pa.UInt8Array) -> None:
+        """Open what `join_pages` gave; the array's memory is used where it lies."""
+
+    def path(self, file: int) -> str:
+        """A file's path."""
+
+    def page(self, number: int) -> tuple[int, int, int, int, int]:
+        """Of a page: file, row group, page in the row group, first row over all files, number of rows."""
+
+    def byte_ranges(self, number: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The bytes (begin, end) of a page and of its dictionary page, (0, 0) where there is none."""
+
+    def page_of_row(self, row: int) -> int:
+        """The page that holds a row, both over all files."""
+
+    def decode(self, number: int, content: bytes, dictionary: bytes | None) -> pa.Array:
+        """A page's rows from the bytes of `byte_ranges`."""
+
+    def read_pages(self, numbers: npt.NDArray[np.int64]) -> list[pa.Array]:
+        """The rows of each page, in the order asked for."""
+
+    def read_rows(self, rows: npt.NDArray[np.int64]) -> pa.Array:
+        """One array of the rows, in the order asked for; a row may be asked for more than once."""
 
 # -- dedup (native/src/lexer.rs, bag.rs, token_counter.rs, idf.rs, signature.rs, agreement.rs, candidates.rs,
 #    crowd.rs, jaccard.rs, union_find.rs, independent_set.rs)

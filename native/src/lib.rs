@@ -2,7 +2,8 @@
 //!
 //! Every module is one kernel: pure functions over slices, tests beside them, and below them the
 //! thin Python functions that borrow Arrow buffers and release the interpreter lock. Nothing here
-//! reads a file, opens a socket or knows a setting. `factory/_native.pyi` documents each function.
+//! opens a socket or knows a setting, and only `pages` reads files, those it is given. `factory/_native.pyi`
+//! documents each function.
 
 use pyo3::prelude::*;
 
@@ -22,6 +23,7 @@ mod ln;
 mod lpmh;
 mod packing;
 mod packing_runs;
+mod pages;
 mod rejections;
 mod sampled_pairs;
 mod signature;
@@ -40,6 +42,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     rejections::register(module)?;
     packing::register(module)?;
     packing_runs::register(module)?;
+    pages::register(module)?;
     bag::register(module)?;
     c_text::register(module)?;
     candidates::register(module)?;

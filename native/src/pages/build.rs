@@ -1,0 +1,110 @@
+//! An index from the scans of its files.
+
+use std::fs::File;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use super::error::{PageError, Place, Result};
+use super::files::read;
+use super::index::{ChunkEntry, Parts};
+use super::scan::FileScan;
+
+const THREADS: usize = 8; // footers are waited for, not computed
+const WINDOW: u64 = 64 << 10; // of page headers, on a local disk
+
+/// The index of `scans`, in their order; NotImplemented where the column is not of one type in all files.
+pub fn join<'a>(column: &str, scans: impl IntoIterator<Item = &'a FileScan>) -> Result<Parts> {
+    let mut parts = Parts {
+        column: column.to_owned(),
+        ..Parts::default()
+    };
+    let mut first = None;
+    for scan in scans {
+        let place = Place {
+            file: &scan.path,
+            column,
+        };
+        let Some((leaf, chunks)) = scan.found() else {
+            return Err(place.corrupt("its scan has not ended"));
+        };
+        let kind = leaf.field.data_type();
+        let (first_kind, first_path) = &*first.get_or_insert_with(|| (kind.clone(), scan.path.clone()));
+        if first_kind != kind {
+            return Err(place.unsupported(
+                format!("it is of type {kind}, in file {first_path} of type {first_kind}"),
+                "Index files of one type together.",
+            ));
+        }
+        let known = parts.leaves.iter().position(|bytes| *bytes == leaf.bytes);
+        let leaf = known.unwrap_or_else(|| {
+            parts.leaves.push(leaf.bytes.clone());
+            parts.leaves.len() - 1
+        });
+        for found in chunks {
+            parts.runs.push(parts.chunks.len() as u64, found);
+            parts.chunks.push(ChunkEntry {
+                file: parts.files.len(),
+                row_group: found.chunk.row_group,
+                codec: found.chunk.codec,
+                dictionary: found.dictionary.clone().map_or((0, 0), |it| (it.start, it.end)),
+            });
+        }
+        parts.files.push((scan.path.clone(), scan.size, leaf));
+    }
+    Ok(parts)
+}
+
+/// Scans of local files, several at a time.
+pub fn scan_files(paths: &[String], column: &str) -> Result<Vec<FileScan>> {
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(Vec::with_capacity(paths.len()));
+    thread::scope(|scope| {
+        for _ in 0..THREADS.min(paths.len()) {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(path) = paths.get(number) else {
+                        return;
+                    };
+                    let scan = scan_file(path, column);
+                    if scan.is_err() {
+                        next.store(paths.len(), Ordering::Relaxed);
+                    }
+                    found
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .push((number, scan));
+                }
+            });
+        }
+    });
+    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    found.sort_by_key(|it| it.0);
+    found.into_iter().map(|it| it.1).collect()
+}
+
+fn scan_file(path: &str, column: &str) -> Result<FileScan> {
+    let place = Place { file: path, column };
+    let file = File::open(path).map_err(|error| place.unreadable(&error))?;
+    let size = file.metadata().map_err(|error| place.unreadable(&error))?.len();
+    let mut scan = FileScan::new(path.to_owned(), size, column.to_owned(), WINDOW);
+    loop {
+        let wanted = scan.wanted();
+        if wanted.is_empty() {
+            return Ok(scan);
+        }
+        let mut ranges = Vec::with_capacity(wanted.len());
+        for range in wanted {
+            if range.end > size {
+                return Err(PageError::Corrupt(format!(
+                    "File {path} is shorter than its footer says. Restore it."
+                )));
+            }
+            let mut bytes = vec![0; (range.end - range.start) as usize];
+            read(&file, &mut bytes, range.start, place)?;
+            ranges.push(bytes);
+        }
+        scan.push(&ranges.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+    }
+}

@@ -1,0 +1,426 @@
+//! One page from its bytes to rows of an Arrow array; no input or output here.
+//!
+//! Pages of byte strings in PLAIN encoding without nulls, which packed tokens are, are walked: a wanted row is
+//! a slice, appended to the rows. Every other page goes through the array readers of the `parquet` crate, as
+//! a row group of this one page, so that all types, encodings, nulls and nested columns are read.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, UInt32Array};
+use arrow_select::take::take;
+use bytes::Bytes;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowGroups};
+use parquet::basic::{Encoding, Type as Physical};
+use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+
+use super::body::{Body, Parts};
+use super::codec::{Codec, Decompressor};
+use super::delta::end_of_numbers;
+use super::error::{PageError, Place, Result};
+use super::footer::Leaf;
+use super::guard::guarded;
+use super::header::Content;
+use super::rows::{Rows, of_bytes};
+
+const PLAIN: i32 = 0;
+const MOST_VALUES: usize = 1 << 27;
+
+/// Which page is being decoded, for the errors, and what its index says of it.
+#[derive(Clone, Copy)]
+pub struct PageOf<'a> {
+    pub place: Place<'a>,
+    pub row_group: usize,
+    pub page: usize,
+    pub rows: usize,
+    pub codec: Codec,
+}
+
+impl PageOf<'_> {
+    fn corrupt(&self, what: impl std::fmt::Display) -> PageError {
+        self.place.corrupt_page(self.row_group, self.page, what)
+    }
+}
+
+/// Rows of a page.
+#[derive(Clone, Copy)]
+pub enum Wanted<'a> {
+    All,
+    /// Ascending, below the page's number of rows.
+    Some(&'a [u32]),
+}
+
+/// A dictionary page, decompressed.
+#[derive(Clone)]
+pub struct Dictionary {
+    bytes: Bytes,
+    values: u32,
+    encoding: i32,
+    sorted: bool,
+}
+
+impl Dictionary {
+    /// Bytes it takes.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+/// Decodes pages; keeps its buffers from one to the next.
+#[derive(Default)]
+pub struct Decoder {
+    decompressor: Decompressor,
+    scratch: Vec<u8>,
+}
+
+impl Decoder {
+    /// Bytes it keeps for the next page.
+    pub fn size(&self) -> usize {
+        self.scratch.capacity()
+    }
+
+    /// The dictionary of a column chunk, from its page's bytes.
+    pub fn dictionary(&mut self, of: PageOf<'_>, leaf: &Leaf, page: &[u8]) -> Result<Dictionary> {
+        let corrupt = |what: &str| {
+            of.place
+                .corrupt_chunk(of.row_group, format!("its dictionary page: {what}"))
+        };
+        let body = Body::open(page, of.codec, &mut self.decompressor, &mut self.scratch)
+            .map_err(|it| corrupt(&it))?;
+        let Content::Dictionary(said) = body.header.content else {
+            return Err(corrupt("it is none"));
+        };
+        let least = match leaf.physical {
+            Physical::BYTE_ARRAY => 4,
+            _ => leaf.width.max(1),
+        };
+        if (said.values as usize).saturating_mul(least) > body.bytes.len() {
+            return Err(corrupt("it is too short for the values its header promises"));
+        }
+        let bytes = Bytes::copy_from_slice(body.bytes);
+        Ok(Dictionary {
+            bytes,
+            values: said.values,
+            encoding: said.encoding,
+            sorted: said.sorted,
+        })
+    }
+
+    /// Appends the wanted rows of `page` to `rows`; asks for the dictionary where the page needs it.
+    pub fn append(
+        &mut self,
+        of: PageOf<'_>,
+        leaf: &Leaf,
+        page: &[u8],
+        wanted: Wanted<'_>,
+        dictionary: impl FnOnce() -> Result<Option<Dictionary>>,
+        rows: &mut Rows,
+    ) -> Result<()> {
+        let body = Body::open(page, of.codec, &mut self.decompressor, &mut self.scratch)
+            .map_err(|it| of.corrupt(it))?;
+        if !matches!(body.header.content, Content::Data(_) | Content::DataV2(_)) {
+            return Err(of.corrupt("it is no data page"));
+        }
+        let parts = body
+            .parts(leaf.max_repetition, leaf.max_definition)
+            .ok_or_else(|| of.corrupt("its levels are longer than it, or of an unknown encoding"))?;
+        let values = body.values();
+        if values > MOST_VALUES || (leaf.max_repetition == 0 && values != of.rows) {
+            return Err(of.corrupt(format!("it has {values} values for {} rows", of.rows)));
+        }
+        let walkable = body.encoding() == PLAIN
+            && leaf.max_repetition == 0
+            && leaf.physical == Physical::BYTE_ARRAY
+            && of_bytes(leaf.field.data_type())
+            && parts.all_defined(leaf.max_definition, values);
+        if walkable {
+            return walk(parts.values, values, wanted, rows)
+                .ok_or_else(|| of.corrupt("a value reaches beyond its end"));
+        }
+        let pages = pages_of(of, &body, &parts, leaf, dictionary)?;
+        let array = arrays(of, leaf, pages)?;
+        let array = match wanted {
+            Wanted::All => array,
+            Wanted::Some(numbers) => {
+                take(&array, &UInt32Array::from(numbers.to_vec()), None).map_err(|error| of.corrupt(error))?
+            }
+        };
+        rows.push_array(array).map_err(|error| of.corrupt(error))
+    }
+}
+
+/// Appends byte strings in PLAIN encoding: each behind its length in 4 bytes.
+fn walk(values: &[u8], n: usize, wanted: Wanted<'_>, rows: &mut Rows) -> Option<()> {
+    let mut at = 0usize;
+    let mut next = || {
+        let (length, rest) = values.get(at..)?.split_first_chunk::<4>()?;
+        let value = rest.get(..u32::from_le_bytes(*length) as usize)?;
+        at += 4 + value.len();
+        Some(value)
+    };
+    match wanted {
+        Wanted::All => {
+            for _ in 0..n {
+                rows.push_bytes(next()?);
+            }
+        }
+        Wanted::Some(numbers) => {
+            let mut row = 0;
+            for &number in numbers {
+                while row < number {
+                    next()?;
+                    row += 1;
+                }
+                rows.push_bytes(next()?);
+                row += 1;
+            }
+        }
+    }
+    Some(())
+}
+
+fn encoding(code: i32) -> Option<Encoding> {
+    Some(match code {
+        0 => Encoding::PLAIN,
+        2 => Encoding::PLAIN_DICTIONARY,
+        3 => Encoding::RLE,
+        5 => Encoding::DELTA_BINARY_PACKED,
+        6 => Encoding::DELTA_LENGTH_BYTE_ARRAY,
+        7 => Encoding::DELTA_BYTE_ARRAY,
+        8 => Encoding::RLE_DICTIONARY,
+        9 => Encoding::BYTE_STREAM_SPLIT,
+        _ => return None,
+    })
+}
+
+fn level_encoding(code: i32) -> Encoding {
+    #[allow(deprecated)] // old files have it
+    if code == 4 {
+        Encoding::BIT_PACKED
+    } else {
+        Encoding::RLE
+    }
+}
+
+fn pages_of(
+    of: PageOf<'_>,
+    body: &Body<'_>,
+    parts: &Parts<'_>,
+    leaf: &Leaf,
+    dictionary: impl FnOnce() -> Result<Option<Dictionary>>,
+) -> Result<VecDeque<Page>> {
+    let code = body.encoding();
+    let known = encoding(code).ok_or_else(|| {
+        of.place.unsupported(
+            format!(
+                "page {} of row group {} has encoding {code}, which is not known",
+                of.page, of.row_group
+            ),
+            "Write the file anew.",
+        )
+    })?;
+    let values = body.values();
+    let mut pages = VecDeque::new();
+    let mut buf = Bytes::copy_from_slice(body.bytes);
+    match known {
+        Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY => {
+            let found = dictionary()?.ok_or_else(|| of.corrupt("its dictionary page is missing"))?;
+            pages.push_back(Page::DictionaryPage {
+                buf: found.bytes,
+                num_values: found.values,
+                encoding: encoding(found.encoding).unwrap_or(Encoding::PLAIN),
+                is_sorted: found.sorted,
+            });
+            match parts.values.first() {
+                Some(&width) if width > 32 => return Err(of.corrupt("its values are of more than 32 bits")),
+                Some(_) => {}
+                None => buf = Bytes::from([body.bytes, &[0]].concat()), // only nulls: the bit width is left out
+            }
+        }
+        Encoding::DELTA_BINARY_PACKED | Encoding::DELTA_LENGTH_BYTE_ARRAY | Encoding::DELTA_BYTE_ARRAY => {
+            let contradiction = || of.corrupt("its differences are not of the length its header promises");
+            let end = end_of_numbers(parts.values, values).ok_or_else(contradiction)?;
+            if known == Encoding::DELTA_BYTE_ARRAY {
+                end_of_numbers(&parts.values[end..], values).ok_or_else(contradiction)?;
+            }
+        }
+        Encoding::BYTE_STREAM_SPLIT if leaf.width == 0 => {
+            return Err(of.corrupt("its encoding is not one of its type"));
+        }
+        _ => {}
+    }
+    pages.push_back(match body.header.content {
+        Content::DataV2(data) => Page::DataPageV2 {
+            buf,
+            num_values: data.values,
+            encoding: known,
+            num_nulls: data.nulls,
+            num_rows: data.rows,
+            def_levels_byte_len: data.definition_bytes,
+            rep_levels_byte_len: data.repetition_bytes,
+            is_compressed: false,
+            statistics: None,
+        },
+        Content::Data(data) => Page::DataPage {
+            buf,
+            num_values: data.values,
+            encoding: known,
+            def_level_encoding: level_encoding(data.definition_encoding),
+            rep_level_encoding: level_encoding(data.repetition_encoding),
+            statistics: None,
+        },
+        _ => return Err(of.corrupt("it is no data page")),
+    });
+    Ok(pages)
+}
+
+fn arrays(of: PageOf<'_>, leaf: &Leaf, pages: VecDeque<Page>) -> Result<ArrayRef> {
+    let group = OnePage {
+        leaf,
+        rows: of.rows,
+        pages,
+    };
+    let array = guarded(|| {
+        let mut batches =
+            ParquetRecordBatchReader::try_new_with_row_groups(&leaf.levels, &group, of.rows.max(1), None)?;
+        match batches.next() {
+            Some(batch) => batch
+                .map(|it| Some(Arc::clone(it.column(0))))
+                .map_err(ParquetError::from),
+            None => Ok(None),
+        }
+    })
+    .map_err(|what| of.corrupt(format!("it cannot be decoded ({what})")))?;
+    match array {
+        Some(array) if array.len() == of.rows => Ok(array),
+        None if of.rows == 0 => Ok(arrow_array::new_empty_array(leaf.field.data_type())),
+        found => {
+            let found = found.map_or(0, |array| array.len());
+            Err(of.corrupt(format!("it holds {found} rows, its index says {}", of.rows)))
+        }
+    }
+}
+
+/// A row group of one page, with its dictionary, as the array readers want it.
+struct OnePage<'a> {
+    leaf: &'a Leaf,
+    rows: usize,
+    pages: VecDeque<Page>,
+}
+
+impl RowGroups for OnePage<'_> {
+    fn num_rows(&self) -> usize {
+        self.rows
+    }
+
+    fn column_chunks(&self, number: usize) -> ParquetResult<Box<dyn PageIterator>> {
+        if number != self.leaf.number {
+            return Err(ParquetError::General("another column was asked for".into()));
+        }
+        Ok(Box::new(Chunks(Some(Pages(self.pages.clone())))))
+    }
+
+    fn row_groups(&self) -> Box<dyn Iterator<Item = &RowGroupMetaData> + '_> {
+        Box::new(std::iter::empty())
+    }
+
+    fn metadata(&self) -> &ParquetMetaData {
+        &self.leaf.metadata
+    }
+}
+
+struct Chunks(Option<Pages>);
+
+impl Iterator for Chunks {
+    type Item = ParquetResult<Box<dyn PageReader>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0
+            .take()
+            .map(|pages| Ok(Box::new(pages) as Box<dyn PageReader>))
+    }
+}
+
+impl PageIterator for Chunks {}
+
+struct Pages(VecDeque<Page>);
+
+impl Iterator for Pages {
+    type Item = ParquetResult<Page>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.pop_front().map(Ok)
+    }
+}
+
+impl PageReader for Pages {
+    fn get_next_page(&mut self) -> ParquetResult<Option<Page>> {
+        Ok(self.0.pop_front())
+    }
+
+    fn peek_next_page(&mut self) -> ParquetResult<Option<PageMetadata>> {
+        Ok(self.0.front().map(|page| PageMetadata {
+            num_rows: None,
+            num_levels: Some(page.num_values() as usize),
+            is_dict: matches!(page, Page::DictionaryPage { .. }),
+        }))
+    }
+
+    fn skip_next_page(&mut self) -> ParquetResult<()> {
+        self.0.pop_front();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::cast::AsArray;
+    use arrow_schema::DataType;
+    use proptest::prelude::*;
+
+    fn plain(values: &[&[u8]]) -> Vec<u8> {
+        values
+            .iter()
+            .flat_map(|it| [&(it.len() as u32).to_le_bytes(), *it].concat())
+            .collect()
+    }
+
+    #[test]
+    fn a_wanted_row_is_a_slice_of_its_page() {
+        let values: [&[u8]; 4] = [b"aa", b"", b"cccc", b"d"];
+        for (wanted, expected) in [
+            (Wanted::All, &values[..]),
+            (Wanted::Some(&[0, 2]), &[b"aa", b"cccc"]),
+            (Wanted::Some(&[3]), &[b"d"]),
+            (Wanted::Some(&[]), &[]),
+        ] {
+            let mut rows = Rows::new(DataType::Binary);
+            walk(&plain(&values), 4, wanted, &mut rows).unwrap();
+            let found = rows.finish().unwrap();
+            assert_eq!(
+                found
+                    .as_binary::<i32>()
+                    .iter()
+                    .map(Option::unwrap)
+                    .collect::<Vec<_>>(),
+                expected
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_page_cut_anywhere_is_refused(
+            values in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..20), 1..10), at in 0usize..300
+        ) {
+            let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
+            let bytes = plain(&values);
+            let mut rows = Rows::new(DataType::Binary);
+            let found = walk(&bytes[..at.min(bytes.len())], values.len(), Wanted::All, &mut rows);
+            prop_assert_eq!(found.is_some(), at >= bytes.len());
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! A file's footer: the row groups of one leaf column, and how its pages become Arrow.
+//!
+//!     ... | offset indexes | footer (Thrift) | length of the footer, 4 bytes | PAR1 |
+//!
+//! What a page needs of the schema is kept as a footer without row groups (`Leaf::bytes`), equal for files of
+//! one schema, so that an index holds it once.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_schema::Field;
+use parquet::arrow::{
+    FieldLevels, ProjectionMask, parquet_to_arrow_field_levels, parquet_to_arrow_schema,
+    parquet_to_arrow_schema_by_columns,
+};
+use parquet::basic::Type as Physical;
+use parquet::file::metadata::{
+    ColumnChunkMetaData, FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataReader,
+    ParquetMetaDataWriter,
+};
+use parquet::schema::types::ColumnDescriptor;
+
+use super::codec::Codec;
+use super::error::{PageError, Place, Result};
+use super::guard::guarded;
+use super::thrift;
+
+/// Bytes of the length and the magic at the end of a file.
+pub const TAIL: u64 = 8;
+const MAGIC: &[u8; 4] = b"PAR1";
+const ENCRYPTED: &[u8; 4] = b"PARE";
+const ARROW_SCHEMA: &str = "ARROW:schema";
+
+/// A leaf column's part of a row group.
+#[derive(Clone, Debug)]
+pub struct Chunk {
+    pub row_group: usize,
+    pub rows: u64,
+    /// Values with nulls; more than `rows` where a row has several.
+    pub values: u64,
+    pub bytes: Range<u64>,
+    pub codec: Codec,
+    pub offset_index: Option<Range<u64>>,
+}
+
+/// A leaf column as its pages are decoded.
+pub struct Leaf {
+    /// A footer with the schema and no row groups.
+    pub bytes: Vec<u8>,
+    pub metadata: ParquetMetaData,
+    pub levels: FieldLevels,
+    pub number: usize,
+    /// The Arrow field of a row: of the top-level column, with this leaf alone below it.
+    pub field: Arc<Field>,
+    pub physical: Physical,
+    /// Bytes of a value of fixed length, zero for others.
+    pub width: usize,
+    pub max_definition: i16,
+    pub max_repetition: i16,
+}
+
+/// Where the footer lies, from the last eight bytes of a file of `size` bytes.
+pub fn footer_range(place: Place<'_>, size: u64, tail: &[u8]) -> Result<Range<u64>> {
+    let (length, magic) = tail
+        .split_at_checked(4)
+        .ok_or_else(|| place.corrupt("it is shorter than a footer"))?;
+    if magic == ENCRYPTED {
+        return Err(place.unsupported("its footer is encrypted", "Write it without encryption."));
+    }
+    if magic != MAGIC {
+        return Err(
+            place.corrupt("it does not end as a Parquet file does, so it was cut short or is no such file")
+        );
+    }
+    let length = length.try_into().map(u32::from_le_bytes).unwrap_or(u32::MAX);
+    let end = size.saturating_sub(TAIL);
+    let begin = end.checked_sub(u64::from(length)).filter(|&begin| begin >= 4);
+    begin
+        .map(|begin| begin..end)
+        .ok_or_else(|| place.corrupt("its footer is longer than the file"))
+}
+
+/// The leaf and its chunks in every row group, from the footer's bytes; `end` is where the footer begins.
+pub fn parse(place: Place<'_>, bytes: &[u8], end: u64) -> Result<(Leaf, Vec<Chunk>)> {
+    thrift::check_struct(bytes).map_err(|what| place.corrupt(what))?;
+    let metadata = decode(place, bytes)?;
+    let number = find(place, &metadata)?;
+    let chunks = metadata
+        .row_groups()
+        .iter()
+        .enumerate()
+        .map(|(row_group, group)| {
+            chunk(
+                place,
+                row_group,
+                group.num_rows(),
+                group.columns().get(number),
+                end,
+            )
+        })
+        .collect::<Result<_>>()?;
+    let leaf = Leaf::new(place, reduced(place, &metadata)?, number)?;
+    Ok((leaf, chunks))
+}
+
+impl Leaf {
+    /// The leaf `place.column` of a footer kept in an index.
+    pub fn open(place: Place<'_>, bytes: &[u8]) -> Result<Self> {
+        thrift::check_struct(bytes).map_err(|what| place.corrupt(what))?;
+        let number = find(place, &decode(place, bytes)?)?;
+        Self::new(place, bytes.to_vec(), number)
+    }
+
+    fn new(place: Place<'_>, bytes: Vec<u8>, number: usize) -> Result<Self> {
+        let metadata = decode(place, &bytes)?;
+        let described = metadata.file_metadata();
+        let schema = described.schema_descr();
+        let (levels, arrow) = guarded(|| {
+            let mask = ProjectionMask::leaves(schema, [number]);
+            let noted = described.key_value_metadata();
+            let arrow = parquet_to_arrow_schema(schema, noted)?;
+            let levels = parquet_to_arrow_field_levels(schema, mask.clone(), Some(arrow.fields()))?;
+            Ok((levels, parquet_to_arrow_schema_by_columns(schema, mask, noted)?))
+        })
+        .map_err(|what| {
+            place.unsupported(
+                format!("its type has no place in Arrow ({what})"),
+                "Name another column.",
+            )
+        })?;
+        let field = arrow.fields().first().cloned();
+        let field = field.ok_or_else(|| place.corrupt("its schema has no such column"))?;
+        let column = schema.column(number);
+        Ok(Self {
+            number,
+            field,
+            physical: column.physical_type(),
+            width: width(&column),
+            max_definition: column.max_def_level(),
+            max_repetition: column.max_rep_level(),
+            levels,
+            metadata,
+            bytes,
+        })
+    }
+}
+
+/// Bytes a value takes at least in PLAIN encoding.
+fn width(column: &ColumnDescriptor) -> usize {
+    match column.physical_type() {
+        Physical::BOOLEAN | Physical::BYTE_ARRAY => 0,
+        Physical::INT32 | Physical::FLOAT => 4,
+        Physical::INT64 | Physical::DOUBLE => 8,
+        Physical::INT96 => 12,
+        Physical::FIXED_LEN_BYTE_ARRAY => usize::try_from(column.type_length()).unwrap_or(0),
+    }
+}
+
+fn decode(place: Place<'_>, bytes: &[u8]) -> Result<ParquetMetaData> {
+    guarded(|| ParquetMetaDataReader::decode_metadata(bytes))
+        .map_err(|what| place.corrupt(format!("its footer is damaged ({what})")))
+}
+
+/// The leaf called `place.column` in full, or the only leaf of the top-level column of that name.
+fn find(place: Place<'_>, metadata: &ParquetMetaData) -> Result<usize> {
+    let schema = metadata.file_metadata().schema_descr();
+    let paths: Vec<String> = schema.columns().iter().map(|it| it.path().string()).collect();
+    if let Some(number) = paths.iter().position(|path| path == place.column) {
+        return Ok(number);
+    }
+    let below: Vec<usize> = (0..paths.len())
+        .filter(|&number| {
+            schema
+                .column(number)
+                .path()
+                .parts()
+                .first()
+                .is_some_and(|it| it == place.column)
+        })
+        .collect();
+    let listed = |numbers: &[usize]| {
+        let named: Vec<String> = numbers
+            .iter()
+            .map(|&number| format!("`{}`", paths[number]))
+            .collect();
+        named.join(", ")
+    };
+    match below[..] {
+        [number] => Ok(number),
+        [] => Err(PageError::Column(format!(
+            "File {} has no column `{}`. Its columns: {}.",
+            place.file,
+            place.column,
+            listed(&(0..paths.len()).collect::<Vec<_>>())
+        ))),
+        _ => Err(PageError::Column(format!(
+            "Column `{}` of file {} is several columns in one. Name one of them: {}.",
+            place.column,
+            place.file,
+            listed(&below)
+        ))),
+    }
+}
+
+fn chunk(
+    place: Place<'_>,
+    row_group: usize,
+    rows: i64,
+    column: Option<&ColumnChunkMetaData>,
+    end: u64,
+) -> Result<Chunk> {
+    let corrupt = |what: &str| place.corrupt_chunk(row_group, what);
+    let column = column.ok_or_else(|| corrupt("it lacks the column"))?;
+    if column.file_path().is_some_and(|path| !path.is_empty()) {
+        return Err(place.unsupported("its pages lie in another file", "Name that file."));
+    }
+    let codec = Codec::of(column.compression()).ok_or_else(|| {
+        place.unsupported(
+            "its pages are compressed by LZO",
+            "Write them with another codec.",
+        )
+    })?;
+    // Some writers set the dictionary's offset to zero where there is none, others leave it out.
+    let dictionary = column.dictionary_page_offset().filter(|&offset| offset > 0);
+    let first = dictionary.map_or(column.data_page_offset(), |offset| {
+        offset.min(column.data_page_offset())
+    });
+    let bytes = span(first, column.compressed_size(), end)
+        .ok_or_else(|| corrupt("its footer places it outside the file"))?;
+    let offset_index = match (column.offset_index_offset(), column.offset_index_length()) {
+        (Some(offset), Some(length)) => Some(
+            span(offset, i64::from(length), end)
+                .ok_or_else(|| corrupt("its footer places its offset index outside the file"))?,
+        ),
+        _ => None,
+    };
+    Ok(Chunk {
+        row_group,
+        rows: u64::try_from(rows).map_err(|_| corrupt("its footer says it has less than no rows"))?,
+        values: u64::try_from(column.num_values())
+            .map_err(|_| corrupt("its footer says it has less than no values"))?,
+        bytes,
+        codec,
+        offset_index,
+    })
+}
+
+fn span(offset: i64, length: i64, end: u64) -> Option<Range<u64>> {
+    let (offset, length) = (u64::try_from(offset).ok()?, u64::try_from(length).ok()?);
+    offset
+        .checked_add(length)
+        .filter(|&it| it <= end)
+        .map(|it| offset..it)
+}
+
+/// A footer with this schema, what Arrow noted of it, and nothing else.
+fn reduced(place: Place<'_>, metadata: &ParquetMetaData) -> Result<Vec<u8>> {
+    let described = metadata.file_metadata();
+    let noted: Vec<KeyValue> = described
+        .key_value_metadata()
+        .into_iter()
+        .flatten()
+        .filter(|it| it.key == ARROW_SCHEMA)
+        .cloned()
+        .collect();
+    let noted = (!noted.is_empty()).then_some(noted);
+    let bare = FileMetaData::new(
+        described.version(),
+        0,
+        None,
+        noted,
+        described.schema_descr_ptr(),
+        None,
+    );
+    let mut bytes = Vec::new();
+    guarded(|| ParquetMetaDataWriter::new(&mut bytes, &ParquetMetaData::new(bare, Vec::new())).finish())
+        .map_err(|what| place.corrupt(format!("its schema is damaged ({what})")))?;
+    bytes.truncate(bytes.len().saturating_sub(TAIL as usize)); // the footer alone, without length and magic
+    Ok(bytes)
+}

@@ -1,0 +1,605 @@
+//! The global page index: from a row or a page, over all files, to the bytes of the page.
+//!
+//! Flat numbers in one buffer, in memory or mapped from a file, little-endian, sections aligned to 64 bytes:
+//!
+//!     head      magic, version, bytes in all, sections, rows, pages, 0, checksum of head and table
+//!     table     begin, length and checksum of each section
+//!     text      the column's name, the footers of `Leaf::bytes`, the files' paths, one after another
+//!     ends      where each of those ends: 1, then `n_leaves`, then `n_files`
+//!     files     a file: bytes, leaf                                               2 numbers of 8 bytes
+//!     chunks    a column chunk: file, row group, codec, dictionary begin and end  5
+//!     runs      see `runs.rs`                                                     9
+//!     entries   first rows and offsets of uneven pages                            4 bytes each
+//!     sums      a checksum for every 4 KiB of entries
+//!
+//! Layered binary search: a row is sought among the runs, of which there is about one a row group, then among
+//! the pages of its run. All sections but the entries are checked when the index is opened; a block of entries
+//! is checked when it is first looked at, so that an index of any size opens at once.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::codec::Codec;
+use super::error::{PageError, Result};
+use super::runs::{Run, Runs, WIDTH};
+
+const MAGIC: u64 = u64::from_le_bytes(*b"MFPAGES\0");
+const VERSION: u64 = 1;
+const HEAD: usize = 64;
+const SECTIONS: usize = 7;
+const ENTRIES: usize = 5; // the section that is checked block by block
+const BLOCK: usize = 1024; // entries under one checksum
+const FILE: usize = 2;
+const CHUNK: usize = 5;
+
+/// A column chunk as the index has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkEntry {
+    pub file: usize,
+    pub row_group: usize,
+    pub codec: Codec,
+    /// Byte range of the dictionary page, empty where there is none.
+    pub dictionary: (u64, u64),
+}
+
+/// A file as the index has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileEntry<'a> {
+    pub path: &'a str,
+    pub bytes: u64,
+    pub leaf: usize,
+}
+
+/// A page as the index has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageEntry {
+    pub chunk: usize,
+    /// Number in its column chunk.
+    pub page: usize,
+    pub offset: u64,
+    pub size: usize,
+    /// First row over all files.
+    pub first_row: u64,
+    pub rows: usize,
+}
+
+/// What an index is made of.
+#[derive(Default)]
+pub struct Parts {
+    pub column: String,
+    pub leaves: Vec<Vec<u8>>,
+    /// Path, bytes, leaf.
+    pub files: Vec<(String, u64, usize)>,
+    pub chunks: Vec<ChunkEntry>,
+    pub runs: Runs,
+}
+
+impl Parts {
+    /// The index as bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let paths = self.files.iter().map(|file| file.0.as_bytes());
+        let texts = std::iter::once(self.column.as_bytes())
+            .chain(self.leaves.iter().map(Vec::as_slice))
+            .chain(paths);
+        let (mut text, mut ends) = (Vec::new(), vec![self.leaves.len() as u64]);
+        for part in texts {
+            text.extend_from_slice(part);
+            ends.push(text.len() as u64);
+        }
+        let files = self
+            .files
+            .iter()
+            .flat_map(|&(_, bytes, leaf)| [bytes, leaf as u64]);
+        let chunks = self.chunks.iter().flat_map(|it| {
+            [
+                it.file as u64,
+                it.row_group as u64,
+                it.codec.number(),
+                it.dictionary.0,
+                it.dictionary.1,
+            ]
+        });
+        let runs = self.runs.runs.iter().flat_map(|run| run.to_words());
+        let entries: Vec<u8> = self
+            .runs
+            .entries
+            .iter()
+            .flat_map(|entry| entry.to_le_bytes())
+            .collect();
+        let sums = entries.chunks(4 * BLOCK).map(xxh3_64);
+        let sections = [
+            text,
+            words(ends),
+            words(files),
+            words(chunks),
+            words(runs),
+            entries.clone(),
+            words(sums),
+        ];
+        layout(&sections, self.runs.rows, self.runs.pages)
+    }
+}
+
+fn words(numbers: impl IntoIterator<Item = u64>) -> Vec<u8> {
+    numbers.into_iter().flat_map(u64::to_le_bytes).collect()
+}
+
+fn layout(sections: &[Vec<u8>; SECTIONS], rows: u64, pages: u64) -> Vec<u8> {
+    let mut begin = (HEAD + 24 * SECTIONS).next_multiple_of(64);
+    let mut table = Vec::new();
+    for (number, section) in sections.iter().enumerate() {
+        let sum = if number == ENTRIES { 0 } else { xxh3_64(section) };
+        table.extend([begin as u64, section.len() as u64, sum]);
+        begin = (begin + section.len()).next_multiple_of(64);
+    }
+    let head = words([MAGIC, VERSION, begin as u64, SECTIONS as u64, rows, pages, 0]);
+    let table = words(table);
+    let mut bytes = Vec::with_capacity(begin);
+    bytes.extend_from_slice(&head);
+    bytes.extend_from_slice(&xxh3_64(&[&head[..], &table].concat()).to_le_bytes());
+    bytes.extend_from_slice(&table);
+    for section in sections {
+        bytes.resize(bytes.len().next_multiple_of(64), 0);
+        bytes.extend_from_slice(section);
+    }
+    bytes.resize(begin, 0);
+    bytes
+}
+
+/// An open index.
+pub struct Index {
+    text: ScalarBuffer<u8>,
+    ends: ScalarBuffer<u64>,
+    files: ScalarBuffer<u64>,
+    chunks: ScalarBuffer<u64>,
+    runs: ScalarBuffer<u64>,
+    entries: ScalarBuffer<u32>,
+    sums: ScalarBuffer<u64>,
+    checked: Vec<AtomicU64>,
+    rows: u64,
+    pages: u64,
+}
+
+impl Index {
+    /// Opens the bytes of `Parts::to_bytes`; Corrupt for any others.
+    pub fn open(buffer: Buffer) -> Result<Self> {
+        // A mapped file is aligned; bytes from elsewhere may have to move.
+        let aligned = (buffer.as_ptr() as usize).is_multiple_of(align_of::<u64>());
+        let buffer = if aligned {
+            buffer
+        } else {
+            Buffer::from_slice_ref(buffer.as_slice())
+        };
+        let head: ScalarBuffer<u64> = section(&buffer, 0, HEAD)?;
+        let [magic, version, length, n_sections, rows, pages, _, sum] = head[..] else {
+            return Err(damaged("it is too short"));
+        };
+        if magic != MAGIC {
+            return Err(damaged("it does not begin as one"));
+        }
+        if version != VERSION || n_sections != SECTIONS as u64 {
+            return Err(damaged(&format!(
+                "it is of version {version}, version {VERSION} is read"
+            )));
+        }
+        let table: ScalarBuffer<u64> = section(&buffer, HEAD, 24 * SECTIONS)?;
+        let summed = [&buffer[..HEAD - 8], &buffer[HEAD..HEAD + 24 * SECTIONS]].concat();
+        if sum != xxh3_64(&summed) || length != buffer.len() as u64 {
+            return Err(damaged("it was cut short, or its head is not as it was written"));
+        }
+        let place = |number: usize| (table[3 * number] as usize, table[3 * number + 1] as usize);
+        for number in (0..SECTIONS).filter(|&number| number != ENTRIES) {
+            let (begin, length) = place(number);
+            let bytes: ScalarBuffer<u8> = section(&buffer, begin, length)?;
+            if table[3 * number + 2] != xxh3_64(&bytes) {
+                return Err(damaged("its bytes are not as they were written"));
+            }
+        }
+        let numbers = |number| section(&buffer, place(number).0, place(number).1);
+        let mut index = Self {
+            text: section(&buffer, place(0).0, place(0).1)?,
+            ends: numbers(1)?,
+            files: numbers(2)?,
+            chunks: numbers(3)?,
+            runs: numbers(4)?,
+            entries: section(&buffer, place(ENTRIES).0, place(ENTRIES).1)?,
+            sums: numbers(6)?,
+            checked: Vec::new(),
+            rows,
+            pages,
+        };
+        index
+            .checked
+            .resize_with(index.sums.len().div_ceil(64), AtomicU64::default);
+        if index.is_whole() {
+            Ok(index)
+        } else {
+            Err(damaged("its parts do not fit each other"))
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        let lengths = self.files.len().is_multiple_of(FILE)
+            && self.chunks.len().is_multiple_of(CHUNK)
+            && self.runs.len().is_multiple_of(WIDTH)
+            && self.ends.len() == 2 + self.n_leaves() + self.n_files()
+            && self.sums.len() == self.entries.len().div_ceil(BLOCK);
+        lengths
+            && (0..self.ends.len() - 1).all(|number| self.text(number).is_some())
+            && (0..self.n_files()).all(|it| self.file(it).is_some_and(|file| file.leaf < self.n_leaves()))
+            && (0..self.chunks.len() / CHUNK)
+                .all(|it| self.chunk(it).is_some_and(|it| it.file < self.n_files()))
+            && (0..self.n_runs()).all(|number| self.run_is_whole(number).is_some())
+    }
+
+    fn run_is_whole(&self, number: usize) -> Option<()> {
+        let run = self.run(number)?;
+        let (rows, pages) = self.end_of(number);
+        let (rows, pages) = (
+            rows.checked_sub(run.first_row)?,
+            pages.checked_sub(run.first_page)?,
+        );
+        let bytes = run.end.checked_sub(run.begin)?;
+        let fits =
+            |step: u64, total: u64| step == 0 || (pages - 1).checked_mul(step).is_some_and(|it| it < total);
+        let entries = pages.checked_mul(u64::from(run.page_rows == 0) + u64::from(run.page_bytes == 0))?;
+        let starts = number > 0 || (run.first_row == 0 && run.first_page == 0);
+        let whole = starts
+            && pages > 0
+            && bytes > 0
+            && fits(run.page_rows, rows)
+            && fits(run.page_bytes, bytes)
+            && run.entries.checked_add(entries)? <= self.entries.len() as u64
+            && self.chunk(usize::try_from(run.chunk).ok()?).is_some();
+        whole.then_some(())
+    }
+
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    pub fn pages(&self) -> u64 {
+        self.pages
+    }
+
+    /// Bytes of the index without the text.
+    pub fn bytes(&self) -> usize {
+        let numbers = [&self.ends, &self.files, &self.chunks, &self.runs, &self.sums];
+        numbers.iter().map(|it| 8 * it.len()).sum::<usize>() + 4 * self.entries.len()
+    }
+
+    pub fn n_files(&self) -> usize {
+        self.files.len() / FILE
+    }
+
+    pub fn n_leaves(&self) -> usize {
+        self.ends
+            .first()
+            .map_or(0, |&n| usize::try_from(n).unwrap_or(0).min(self.ends.len()))
+    }
+
+    fn n_runs(&self) -> usize {
+        self.runs.len() / WIDTH
+    }
+
+    fn text(&self, number: usize) -> Option<&[u8]> {
+        let begin = if number == 0 { 0 } else { *self.ends.get(number)? };
+        self.text
+            .get(usize::try_from(begin).ok()?..usize::try_from(*self.ends.get(number + 1)?).ok()?)
+    }
+
+    pub fn column(&self) -> &str {
+        self.text(0)
+            .and_then(|it| str::from_utf8(it).ok())
+            .unwrap_or_default()
+    }
+
+    /// The footer of a leaf, see `Leaf::bytes`.
+    pub fn leaf(&self, number: usize) -> &[u8] {
+        self.text(1 + number).unwrap_or_default()
+    }
+
+    pub fn file(&self, number: usize) -> Option<FileEntry<'_>> {
+        let words = self.files.get(FILE * number..FILE * (number + 1))?;
+        let path = str::from_utf8(self.text(1 + self.n_leaves() + number)?).ok()?;
+        Some(FileEntry {
+            path,
+            bytes: words[0],
+            leaf: usize::try_from(words[1]).ok()?,
+        })
+    }
+
+    pub fn chunk(&self, number: usize) -> Option<ChunkEntry> {
+        let words = self.chunks.get(CHUNK * number..CHUNK * (number + 1))?;
+        Some(ChunkEntry {
+            file: usize::try_from(words[0]).ok()?,
+            row_group: usize::try_from(words[1]).ok()?,
+            codec: Codec::numbered(words[2])?,
+            dictionary: (words[3], words[4]),
+        })
+    }
+
+    fn run(&self, number: usize) -> Option<Run> {
+        self.runs
+            .get(WIDTH * number..WIDTH * (number + 1))?
+            .first_chunk()
+            .map(Run::from_words)
+    }
+
+    /// Rows and pages before the end of a run, over all files.
+    fn end_of(&self, run: usize) -> (u64, u64) {
+        self.run(run + 1)
+            .map_or((self.rows, self.pages), |next| (next.first_row, next.first_page))
+    }
+
+    /// The last run of which `key` (0: first row, 1: first page) is not beyond `value`.
+    fn run_of(&self, key: usize, value: u64) -> Option<usize> {
+        let (mut low, mut high) = (0, self.n_runs());
+        while low < high {
+            let middle = low.midpoint(high);
+            if *self.runs.get(WIDTH * middle + key)? <= value {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        low.checked_sub(1)
+    }
+
+    /// The page that holds a row; nothing beyond the last row.
+    pub fn page_of_row(&self, row: u64) -> Result<Option<u64>> {
+        let Some(number) = self.run_of(0, row).filter(|_| row < self.rows) else {
+            return Ok(None);
+        };
+        let run = self.run(number).ok_or_else(|| damaged("it lacks a run"))?;
+        let (relative, pages) = (row - run.first_row, self.end_of(number).1 - run.first_page);
+        if let Some(page) = relative.checked_div(run.page_rows) {
+            return Ok(Some(run.first_page + page.min(pages - 1)));
+        }
+        let (mut low, mut high) = (0, pages); // the last page whose first row is not beyond it
+        while low < high {
+            let middle = low.midpoint(high);
+            if u64::from(self.entry(run.entries + middle)?) <= relative {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        Ok(Some(run.first_page + low.saturating_sub(1)))
+    }
+
+    /// A page by its number over all files; nothing beyond the last page.
+    pub fn page(&self, page: u64) -> Result<Option<PageEntry>> {
+        let Some(number) = self.run_of(1, page).filter(|_| page < self.pages) else {
+            return Ok(None);
+        };
+        let run = self.run(number).ok_or_else(|| damaged("it lacks a run"))?;
+        let (rows_end, pages_end) = self.end_of(number);
+        let (k, n) = (page - run.first_page, pages_end - run.first_page);
+        let bounds = |step: u64, entries: u64, total: u64| -> Result<(u64, u64)> {
+            let at = |k: u64| match step {
+                _ if k == n => Ok(total),
+                0 => self.entry(entries + k).map(u64::from),
+                step => Ok(k * step),
+            };
+            let (begin, end) = (at(k)?, at(k + 1)?);
+            let length = end.checked_sub(begin).filter(|_| end <= total);
+            length
+                .map(|length| (begin, length))
+                .ok_or_else(|| damaged("its entries do not ascend"))
+        };
+        let (row, rows) = bounds(run.page_rows, run.entries, rows_end - run.first_row)?;
+        let offsets = run.entries + if run.page_rows == 0 { n } else { 0 };
+        let (offset, size) = bounds(run.page_bytes, offsets, run.end - run.begin)?;
+        Ok(Some(PageEntry {
+            chunk: run.chunk as usize,
+            page: (run.page_in_chunk + k) as usize,
+            offset: run.begin + offset,
+            size: size as usize,
+            first_row: run.first_row + row,
+            rows: rows as usize,
+        }))
+    }
+
+    fn entry(&self, number: u64) -> Result<u32> {
+        let missing = || damaged("it lacks entries");
+        let number = usize::try_from(number).map_err(|_| missing())?;
+        let block = number / BLOCK;
+        let (word, bit) = (
+            self.checked.get(block / 64).ok_or_else(missing)?,
+            1u64 << (block % 64),
+        );
+        if word.load(Ordering::Relaxed) & bit == 0 {
+            let entries = self
+                .entries
+                .get(block * BLOCK..self.entries.len().min((block + 1) * BLOCK));
+            let entries = self
+                .entries
+                .slice(block * BLOCK, entries.ok_or_else(missing)?.len());
+            if self.sums.get(block) != Some(&xxh3_64(entries.inner())) {
+                return Err(damaged("its bytes are not as they were written"));
+            }
+            word.fetch_or(bit, Ordering::Relaxed);
+        }
+        self.entries.get(number).copied().ok_or_else(missing)
+    }
+}
+
+fn section<T: ArrowNativeType>(buffer: &Buffer, begin: usize, length: usize) -> Result<ScalarBuffer<T>> {
+    let inside = begin.checked_add(length).is_some_and(|end| end <= buffer.len());
+    if !inside || !begin.is_multiple_of(align_of::<T>()) || !length.is_multiple_of(size_of::<T>()) {
+        return Err(damaged("it was cut short"));
+    }
+    Ok(ScalarBuffer::from(buffer.slice_with_length(begin, length)))
+}
+
+fn damaged(what: &str) -> PageError {
+    PageError::Corrupt(format!(
+        "This is no page index that can be read: {what}. Build it anew from its files."
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pages::footer::Chunk;
+    use crate::pages::locations::{ChunkPages, Location};
+    use proptest::prelude::*;
+
+    /// Chunks given as the (gap, size, rows) of their pages, two chunks a file.
+    fn parts(chunks: &[Vec<(u64, u32, u64)>]) -> Parts {
+        let mut parts = Parts {
+            column: "tokens".into(),
+            leaves: vec![b"leaf".to_vec()],
+            ..Parts::default()
+        };
+        for (number, sizes) in chunks.iter().enumerate() {
+            let (file, row_group) = (number / 2, number % 2);
+            if row_group == 0 {
+                parts.files.push((format!("file-{file}"), 1000 + file as u64, 0));
+            }
+            let (mut offset, mut row) = (4, 0);
+            let mut pages = Vec::new();
+            for &(gap, size, rows) in sizes {
+                offset += gap;
+                pages.push(Location {
+                    offset,
+                    size,
+                    first_row: row,
+                });
+                offset += u64::from(size);
+                row += rows;
+            }
+            let chunk = Chunk {
+                row_group,
+                rows: row,
+                values: row,
+                bytes: 4..offset,
+                codec: Codec::Zstd,
+                offset_index: None,
+            };
+            parts.runs.push(
+                number as u64,
+                &ChunkPages {
+                    chunk,
+                    dictionary: None,
+                    pages,
+                },
+            );
+            parts.chunks.push(ChunkEntry {
+                file,
+                row_group,
+                codec: Codec::Zstd,
+                dictionary: (0, number as u64),
+            });
+        }
+        parts
+    }
+
+    fn opened(parts: &Parts) -> Index {
+        Index::open(Buffer::from_slice_ref(parts.to_bytes())).unwrap()
+    }
+
+    #[test]
+    fn an_index_knows_its_column_files_and_chunks() {
+        let found = opened(&parts(&[vec![(0, 9, 1)], vec![(0, 9, 1)], vec![(0, 9, 1)]]));
+        assert_eq!(
+            (found.column(), found.leaf(0), found.n_files()),
+            ("tokens", &b"leaf"[..], 2)
+        );
+        assert_eq!(
+            found.file(1),
+            Some(FileEntry {
+                path: "file-1",
+                bytes: 1001,
+                leaf: 0
+            })
+        );
+        let chunk = found.chunk(1).unwrap();
+        assert_eq!(
+            (chunk.file, chunk.row_group, chunk.codec, chunk.dictionary),
+            (0, 1, Codec::Zstd, (0, 1))
+        );
+        assert!(found.file(2).is_none() && found.chunk(3).is_none());
+    }
+
+    #[test]
+    fn an_index_of_nothing_has_no_rows() {
+        let found = opened(&Parts::default());
+        assert_eq!((found.rows(), found.pages()), (0, 0));
+        assert_eq!(
+            (found.page_of_row(0).unwrap(), found.page(0).unwrap()),
+            (None, None)
+        );
+    }
+
+    #[test]
+    fn bytes_that_are_no_index_are_refused() {
+        let bytes = parts(&[vec![(0, 9, 1), (0, 8, 2), (3, 7, 3)]]).to_bytes();
+        for length in 0..bytes.len() {
+            assert!(
+                Index::open(Buffer::from_slice_ref(&bytes[..length])).is_err(),
+                "{length}"
+            );
+        }
+    }
+
+    #[test]
+    fn even_pages_cost_nothing_and_uneven_ones_eight_bytes() {
+        let even = opened(&parts(&[vec![(0, 100, 1); 10_000]]));
+        assert!(even.bytes() < 400, "{}", even.bytes());
+        let uneven: Vec<_> = (0..10_000)
+            .map(|it| (0, 100 + it % 3, 1 + u64::from(it) % 2))
+            .collect();
+        let bytes = opened(&parts(&[uneven])).bytes();
+        assert!((80_000..81_000).contains(&bytes), "{bytes}");
+    }
+
+    proptest! {
+        #[test]
+        fn every_row_and_page_is_found_where_it_is(
+            chunks in proptest::collection::vec(
+                proptest::collection::vec((prop_oneof![4 => Just(0u64), 1 => 1u64..9], 5u32..8, 1u64..4), 1..40), 1..6)
+        ) {
+            let found = opened(&parts(&chunks));
+            let (mut row, mut page) = (0u64, 0u64);
+            for (number, sizes) in chunks.iter().enumerate() {
+                let mut offset = 4;
+                for (in_chunk, &(gap, size, rows)) in sizes.iter().enumerate() {
+                    offset += gap;
+                    let expected = PageEntry {
+                        chunk: number, page: in_chunk, offset, size: size as usize, first_row: row, rows: rows as usize,
+                    };
+                    prop_assert_eq!(found.page(page).unwrap(), Some(expected));
+                    for row in row..row + rows {
+                        prop_assert_eq!(found.page_of_row(row).unwrap(), Some(page));
+                    }
+                    offset += u64::from(size);
+                    row += rows;
+                    page += 1;
+                }
+            }
+            prop_assert_eq!((found.rows(), found.pages()), (row, page));
+            prop_assert_eq!((found.page_of_row(row).unwrap(), found.page(page).unwrap()), (None, None));
+        }
+
+        #[test]
+        fn a_flipped_bit_is_noticed_at_the_latest_when_it_is_read(at in any::<proptest::sample::Index>(), bit in 0u8..8) {
+            let chunk: Vec<_> = (0..50).map(|it| (0, 5 + it % 3, 1 + u64::from(it) % 2)).collect();
+            let parts = parts(&[chunk]);
+            let mut bytes = parts.to_bytes();
+            let at = at.index(bytes.len());
+            bytes[at] ^= 1 << bit;
+            let whole = opened(&parts);
+            if let Ok(found) = Index::open(Buffer::from_slice_ref(&bytes)) {
+                for page in 0..found.pages() {
+                    if let Ok(entry) = found.page(page) {
+                        prop_assert_eq!(entry, whole.page(page).unwrap());
+                    }
+                }
+            }
+        }
+    }
+}

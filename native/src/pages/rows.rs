@@ -1,0 +1,144 @@
+//! Rows gathered from pages into one Arrow array.
+//!
+//! Values of variable length are appended to one buffer as they come; what had to be decoded otherwise stays
+//! an array of its own until the end.
+
+use std::sync::Arc;
+
+use arrow_array::types::{BinaryType, ByteArrayType, LargeBinaryType, LargeUtf8Type, Utf8Type};
+use arrow_array::{Array, ArrayRef, GenericByteArray, OffsetSizeTrait, new_empty_array};
+use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::DataType;
+use arrow_select::concat::concat;
+
+/// An array in the making.
+pub struct Rows {
+    kind: DataType,
+    ends: Vec<i64>,
+    data: Vec<u8>,
+    arrays: Vec<ArrayRef>,
+}
+
+/// Whether values of this type may be appended as bytes.
+pub fn of_bytes(kind: &DataType) -> bool {
+    matches!(
+        kind,
+        DataType::Binary | DataType::LargeBinary | DataType::Utf8 | DataType::LargeUtf8
+    )
+}
+
+impl Rows {
+    pub fn new(kind: DataType) -> Self {
+        Self {
+            kind,
+            ends: Vec::new(),
+            data: Vec::new(),
+            arrays: Vec::new(),
+        }
+    }
+
+    /// Room for `n` more values like the first one.
+    pub fn expect(&mut self, n: usize, bytes: usize) {
+        self.ends.reserve(n);
+        self.data.reserve(n.saturating_mul(bytes).min(1 << 30));
+    }
+
+    pub fn push_bytes(&mut self, value: &[u8]) {
+        self.data.extend_from_slice(value);
+        self.ends.push(self.data.len() as i64);
+    }
+
+    /// Takes an array as the next rows.
+    pub fn push_array(&mut self, array: ArrayRef) -> Result<(), String> {
+        self.flush()?;
+        self.arrays.push(array);
+        Ok(())
+    }
+
+    /// All rows in the order in which they came.
+    pub fn finish(mut self) -> Result<ArrayRef, String> {
+        self.flush()?;
+        match &self.arrays[..] {
+            [] => Ok(new_empty_array(&self.kind)),
+            [one] => Ok(Arc::clone(one)),
+            several => {
+                let several: Vec<&dyn Array> = several.iter().map(AsRef::as_ref).collect();
+                concat(&several).map_err(|error| error.to_string())
+            }
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), String> {
+        if self.ends.is_empty() {
+            return Ok(());
+        }
+        let (ends, data) = (std::mem::take(&mut self.ends), std::mem::take(&mut self.data));
+        let made = match self.kind {
+            DataType::Binary => build::<BinaryType>(&ends, data),
+            DataType::LargeBinary => build::<LargeBinaryType>(&ends, data),
+            DataType::Utf8 => build::<Utf8Type>(&ends, data),
+            DataType::LargeUtf8 => build::<LargeUtf8Type>(&ends, data),
+            ref other => Err(format!("{other} is no type of bytes")),
+        };
+        self.arrays.push(made?);
+        Ok(())
+    }
+}
+
+fn build<T: ByteArrayType>(ends: &[i64], data: Vec<u8>) -> Result<ArrayRef, String> {
+    let mut offsets = Vec::with_capacity(ends.len() + 1);
+    offsets.push(T::Offset::default());
+    for &end in ends {
+        offsets
+            .push(offset::<T::Offset>(end).ok_or("they take more than 2 GiB: ask for fewer rows at a time")?);
+    }
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+    GenericByteArray::<T>::try_new(offsets, Buffer::from_vec(data), None)
+        .map(|array| Arc::new(array) as ArrayRef)
+        .map_err(|error| error.to_string())
+}
+
+fn offset<O: OffsetSizeTrait>(end: i64) -> Option<O> {
+    O::from_usize(usize::try_from(end).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::cast::AsArray;
+    use arrow_array::{BinaryArray, StringArray};
+
+    #[test]
+    fn bytes_and_arrays_keep_their_order() {
+        let mut rows = Rows::new(DataType::Binary);
+        rows.push_bytes(b"a");
+        rows.push_bytes(b"");
+        rows.push_array(Arc::new(BinaryArray::from_opt_vec(vec![None, Some(b"b")])))
+            .unwrap();
+        rows.push_bytes(b"cd");
+        let found = rows.finish().unwrap();
+        let expected = BinaryArray::from_opt_vec(vec![Some(b"a"), Some(b""), None, Some(b"b"), Some(b"cd")]);
+        assert_eq!(found.as_binary::<i32>(), &expected);
+    }
+
+    #[test]
+    fn no_rows_are_an_empty_array_of_the_type() {
+        assert_eq!(
+            Rows::new(DataType::Int16).finish().unwrap().data_type(),
+            &DataType::Int16
+        );
+    }
+
+    #[test]
+    fn strings_that_are_none_are_refused() {
+        let mut rows = Rows::new(DataType::Utf8);
+        rows.push_bytes("ö".as_bytes());
+        assert_eq!(
+            rows.finish().unwrap().as_string::<i32>(),
+            &StringArray::from(vec!["ö"])
+        );
+        let mut rows = Rows::new(DataType::Utf8);
+        rows.push_bytes(&[0xff]);
+        assert!(rows.finish().is_err());
+    }
+}

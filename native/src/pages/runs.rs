@@ -1,0 +1,254 @@
+//! The pages of a column chunk as runs: stretches in which a few numbers say where every page lies.
+//!
+//! In a run one page follows the other without a gap, so sizes need not be kept. Where all pages but the last
+//! have the same rows, or the same size, one number replaces one a page; else a page takes 4 bytes for its
+//! first row and 4 for its offset, both counted from the run's.
+
+use super::locations::{ChunkPages, Location};
+
+/// A run. Entries, if any, are `n_pages` numbers each, first those of the rows, then those of the offsets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Run {
+    /// First row and first page, over all files.
+    pub first_row: u64,
+    pub first_page: u64,
+    pub chunk: u64,
+    /// Number of its first page in the chunk.
+    pub page_in_chunk: u64,
+    /// Byte range in the file.
+    pub begin: u64,
+    pub end: u64,
+    /// Rows of every page but the last; zero where entries say it.
+    pub page_rows: u64,
+    /// Bytes of every page but the last; zero where entries say it.
+    pub page_bytes: u64,
+    /// Where its entries begin.
+    pub entries: u64,
+}
+
+/// Numbers a run is kept as.
+pub const WIDTH: usize = 9;
+
+impl Run {
+    pub fn to_words(self) -> [u64; WIDTH] {
+        [
+            self.first_row,
+            self.first_page,
+            self.chunk,
+            self.page_in_chunk,
+            self.begin,
+            self.end,
+            self.page_rows,
+            self.page_bytes,
+            self.entries,
+        ]
+    }
+
+    pub fn from_words(words: &[u64; WIDTH]) -> Self {
+        let [
+            first_row,
+            first_page,
+            chunk,
+            page_in_chunk,
+            begin,
+            end,
+            page_rows,
+            page_bytes,
+            entries,
+        ] = *words;
+        Self {
+            first_row,
+            first_page,
+            chunk,
+            page_in_chunk,
+            begin,
+            end,
+            page_rows,
+            page_bytes,
+            entries,
+        }
+    }
+}
+
+/// Runs in the making: the index of all files so far.
+#[derive(Default)]
+pub struct Runs {
+    pub runs: Vec<Run>,
+    pub entries: Vec<u32>,
+    pub rows: u64,
+    pub pages: u64,
+}
+
+impl Runs {
+    /// Adds the pages of the next column chunk.
+    pub fn push(&mut self, chunk: u64, found: &ChunkPages) {
+        let mut rest = &found.pages[..];
+        let mut page_in_chunk = 0;
+        while let Some(first) = rest.first() {
+            let n = length(rest);
+            let (pages, after) = rest.split_at(n);
+            let rows = after.first().map_or(found.chunk.rows, |next| next.first_row) - first.first_row;
+            self.push_run(chunk, page_in_chunk, pages, rows);
+            page_in_chunk += n as u64;
+            rest = after;
+        }
+    }
+
+    fn push_run(&mut self, chunk: u64, page_in_chunk: u64, pages: &[Location], rows: u64) {
+        let (Some(first), Some(last)) = (pages.first(), pages.last()) else {
+            return;
+        };
+        let row = |page: &Location| page.first_row - first.first_row;
+        let offset = |page: &Location| page.offset - first.offset;
+        let page_rows = step(pages, row, rows);
+        let page_bytes = step(pages, offset, last.offset + u64::from(last.size) - first.offset);
+        self.runs.push(Run {
+            first_row: self.rows,
+            first_page: self.pages,
+            chunk,
+            page_in_chunk,
+            begin: first.offset,
+            end: last.offset + u64::from(last.size),
+            page_rows,
+            page_bytes,
+            entries: self.entries.len() as u64,
+        });
+        // `length` cut the run where a number would not fit.
+        if page_rows == 0 {
+            self.entries.extend(pages.iter().map(|page| row(page) as u32));
+        }
+        if page_bytes == 0 {
+            self.entries.extend(pages.iter().map(|page| offset(page) as u32));
+        }
+        self.rows += rows;
+        self.pages += pages.len() as u64;
+    }
+}
+
+/// How many of `pages` make the first run.
+fn length(pages: &[Location]) -> usize {
+    let Some(first) = pages.first() else {
+        return 0;
+    };
+    let joins = |pair: &[Location]| {
+        let end = pair[0].offset + u64::from(pair[0].size);
+        end == pair[1].offset
+            && u32::try_from(pair[1].offset - first.offset).is_ok()
+            && u32::try_from(pair[1].first_row - first.first_row).is_ok()
+    };
+    1 + pages.windows(2).take_while(|pair| joins(pair)).count()
+}
+
+/// The step in which `value` grows from page to page, up to `total`; zero where there is none.
+fn step(pages: &[Location], value: impl Fn(&Location) -> u64, total: u64) -> u64 {
+    let step = pages.get(1).map_or(total, &value);
+    let even = pages
+        .iter()
+        .enumerate()
+        .all(|(number, page)| value(page) == number as u64 * step);
+    let last = total.wrapping_sub((pages.len() as u64 - 1).wrapping_mul(step));
+    if even && (1..=step).contains(&last) {
+        step
+    } else {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pages::codec::Codec;
+    use crate::pages::footer::Chunk;
+
+    fn chunk(rows: u64, pages: &[(u64, u32, u64)]) -> ChunkPages {
+        let chunk = Chunk {
+            row_group: 0,
+            rows,
+            values: rows,
+            bytes: 0..1 << 40,
+            codec: Codec::Plain,
+            offset_index: None,
+        };
+        let pages = pages
+            .iter()
+            .map(|&(offset, size, first_row)| Location {
+                offset,
+                size,
+                first_row,
+            })
+            .collect();
+        ChunkPages {
+            chunk,
+            dictionary: None,
+            pages,
+        }
+    }
+
+    #[test]
+    fn even_pages_take_no_entries() {
+        let mut found = Runs::default();
+        found.push(0, &chunk(10, &[(100, 50, 0), (150, 50, 4), (200, 30, 8)]));
+        assert_eq!(
+            (found.runs.len(), found.entries.len(), found.rows, found.pages),
+            (1, 0, 10, 3)
+        );
+        assert_eq!(
+            (
+                found.runs[0].page_rows,
+                found.runs[0].page_bytes,
+                found.runs[0].end
+            ),
+            (4, 50, 230)
+        );
+    }
+
+    #[test]
+    fn uneven_pages_take_an_entry_each_for_what_is_uneven() {
+        let mut found = Runs::default();
+        found.push(0, &chunk(10, &[(100, 50, 0), (150, 50, 4), (200, 51, 8)]));
+        assert_eq!(
+            (found.runs[0].page_rows, &found.entries[..]),
+            (4, &[0, 50, 100][..])
+        );
+        found.push(1, &chunk(3, &[(300, 5, 0), (305, 5, 1)]));
+        assert_eq!(
+            (
+                found.runs[1].page_bytes,
+                found.runs[1].first_row,
+                &found.entries[3..]
+            ),
+            (5, 10, &[0, 1][..])
+        );
+    }
+
+    #[test]
+    fn a_gap_or_a_number_beyond_32_bits_begins_another_run() {
+        let mut found = Runs::default();
+        let far = (1 << 31) + 100;
+        found.push(0, &chunk(9, &[(100, 50, 0), (160, 50, 4), (210, 50, 8)]));
+        assert_eq!(
+            found.runs.iter().map(|run| run.page_in_chunk).collect::<Vec<_>>(),
+            [0, 1]
+        );
+        let mut found = Runs::default();
+        found.push(
+            0,
+            &chunk(
+                9,
+                &[
+                    (0, far, 0),
+                    (u64::from(far), far, 4),
+                    (2 * u64::from(far), far, 8),
+                ],
+            ),
+        );
+        assert_eq!(
+            found
+                .runs
+                .iter()
+                .map(|run| (run.begin, run.first_row))
+                .collect::<Vec<_>>(),
+            [(0, 0), (4_294_967_496, 8)]
+        );
+    }
+}

@@ -1,0 +1,164 @@
+//! The pages of a column in one file, found without input or output of its own.
+//!
+//!     let mut scan = FileScan::new(path, size, column, window);
+//!     while there are ranges in scan.wanted(): read them, and scan.push(what they hold)
+//!
+//! Asked for in turn: the end of the file, the footer where it did not lie there, the offset indexes where they
+//! did not, and page headers, a window at a time, of column chunks without an offset index.
+
+use std::ops::Range;
+
+use super::error::{Place, Result};
+use super::footer::{Chunk, Leaf, TAIL, footer_range, parse};
+use super::locations::{ChunkPages, HeaderScan, from_offset_index};
+
+const GUESS: u64 = 64 << 10; // most footers and their offset indexes lie in so many bytes at the end
+
+enum State {
+    End,
+    Footer,
+    OffsetIndexes,
+    Headers(Box<HeaderScan>),
+    Done,
+}
+
+pub struct FileScan {
+    pub path: String,
+    pub column: String,
+    pub size: u64,
+    window: u64,
+    state: State,
+    /// The end of the file, and where it begins.
+    tail: Vec<u8>,
+    tail_begin: u64,
+    leaf: Option<Leaf>,
+    indexed: Vec<(Chunk, Range<u64>)>,
+    bare: Vec<Chunk>,
+    found: Vec<ChunkPages>,
+}
+
+impl FileScan {
+    /// `window` is how many bytes of a chunk without an offset index are asked for at a time.
+    pub fn new(path: String, size: u64, column: String, window: u64) -> Self {
+        Self {
+            path,
+            column,
+            size,
+            window: window.max(1),
+            state: State::End,
+            tail: Vec::new(),
+            tail_begin: size - size.min(GUESS),
+            leaf: None,
+            indexed: Vec::new(),
+            bare: Vec::new(),
+            found: Vec::new(),
+        }
+    }
+
+    /// Byte ranges to push next; none once all pages are found.
+    pub fn wanted(&self) -> Vec<Range<u64>> {
+        match &self.state {
+            State::End | State::Footer => std::iter::once(self.tail_begin..self.size).collect(),
+            State::OffsetIndexes => self.indexed.iter().map(|it| it.1.clone()).collect(),
+            State::Headers(scan) => scan.wanted().into_iter().collect(),
+            State::Done => Vec::new(),
+        }
+    }
+
+    /// Takes the bytes of `wanted`, in its order.
+    pub fn push(&mut self, ranges: &[&[u8]]) -> Result<()> {
+        let (path, column) = (std::mem::take(&mut self.path), std::mem::take(&mut self.column));
+        let done = self.push_of(
+            Place {
+                file: &path,
+                column: &column,
+            },
+            ranges,
+        );
+        (self.path, self.column) = (path, column);
+        done
+    }
+
+    fn push_of(&mut self, place: Place<'_>, ranges: &[&[u8]]) -> Result<()> {
+        let wanted = self.wanted();
+        let lengths = wanted.iter().map(|it| it.end - it.start);
+        if !lengths.eq(ranges.iter().map(|it| it.len() as u64)) {
+            return Err(place.corrupt("it holds fewer bytes than it should, so it was cut short"));
+        }
+        match &mut self.state {
+            State::End | State::Footer => {
+                self.tail = ranges.concat();
+                self.take_footer(place)
+            }
+            State::OffsetIndexes => {
+                for ((chunk, _), bytes) in self.indexed.drain(..).zip(ranges) {
+                    self.found.push(from_offset_index(place, chunk, bytes)?);
+                }
+                self.next_headers(place)
+            }
+            State::Headers(scan) => {
+                for bytes in ranges {
+                    scan.push(place, bytes)?;
+                }
+                if scan.wanted().is_none() {
+                    self.next_headers(place)?;
+                }
+                Ok(())
+            }
+            State::Done => Ok(()),
+        }
+    }
+
+    fn take_footer(&mut self, place: Place<'_>) -> Result<()> {
+        let split = self.tail.len().saturating_sub(TAIL as usize);
+        let range = footer_range(place, self.size, &self.tail[split..])?;
+        if range.start < self.tail_begin {
+            self.tail_begin = range.start;
+            self.state = State::Footer;
+            return Ok(());
+        }
+        let begin = (range.start - self.tail_begin) as usize;
+        let (leaf, chunks) = parse(place, &self.tail[begin..split], range.start)?;
+        self.leaf = Some(leaf);
+        for chunk in chunks {
+            match chunk.offset_index.clone() {
+                _ if chunk.rows == 0 => {}
+                None => self.bare.push(chunk),
+                Some(range) if range.start < self.tail_begin => self.indexed.push((chunk, range)),
+                Some(range) => {
+                    let inside =
+                        (range.start - self.tail_begin) as usize..(range.end - self.tail_begin) as usize;
+                    self.found
+                        .push(from_offset_index(place, chunk, &self.tail[inside])?);
+                }
+            }
+        }
+        self.tail = Vec::new();
+        self.bare.reverse();
+        if self.indexed.is_empty() {
+            return self.next_headers(place);
+        }
+        self.state = State::OffsetIndexes;
+        Ok(())
+    }
+
+    fn next_headers(&mut self, place: Place<'_>) -> Result<()> {
+        let state = std::mem::replace(&mut self.state, State::Done);
+        if let State::Headers(scan) = state {
+            self.found.push(scan.finish(place)?);
+        }
+        if let Some(chunk) = self.bare.pop() {
+            let repeated = self.leaf.as_ref().is_some_and(|leaf| leaf.max_repetition > 0);
+            self.state = State::Headers(Box::new(HeaderScan::new(chunk, repeated, self.window)));
+        } else {
+            self.found.sort_by_key(|it| it.chunk.row_group);
+        }
+        Ok(())
+    }
+
+    /// The column and its chunks with pages in order of row groups, once nothing more is wanted.
+    pub fn found(&self) -> Option<(&Leaf, &[ChunkPages])> {
+        let leaf = self.leaf.as_ref().filter(|_| matches!(self.state, State::Done))?;
+        Some((leaf, &self.found))
+    }
+}
