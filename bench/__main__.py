@@ -18,6 +18,8 @@ from factory.cli import edge
 from factory.errors import ConfigurationError
 
 BENCHES = {
+    "components": "bench.components",
+    "dedup": "bench.dedup",
     "depsort": "bench.depsort",
     "filters": "bench.filters",
     "keep": "bench.keep",

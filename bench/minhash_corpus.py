@@ -48,7 +48,11 @@ def corpus() -> Bags:
     bags = _native.bags(texts, "code", MAX_DISTINCT)
     lengths = np.diff(bags["tokens"].offsets.to_numpy())
     fits = (lengths >= LEAST_TOKENS) & (lengths <= MOST_TOKENS)
-    texts = texts.filter(pa.array(fits & (np.cumsum(fits) <= FILES)))
+    return weighed(texts.filter(pa.array(fits & (np.cumsum(fits) <= FILES))))
+
+
+def weighed(texts: pa.Array) -> Bags:
+    """`texts` as bags weighed (1 + ln tf) * idf with the idf of these texts."""
     bags = _native.bags(texts, "code", MAX_DISTINCT)
     tokens, counts = (bags[name].flatten().to_numpy() for name in ("tokens", "counts"))
     distinct, frequencies = np.unique(tokens, return_counts=True)

@@ -10,20 +10,20 @@ from factory.dedup.signatures import check_versions
 
 
 def buckets(signatures: DataFrame, config: DedupConfig) -> DataFrame:
-    """One row for each band of each signature: BUCKETS.
+    """One row for each signature, with the bucket of each of its bands: BUCKETS.
 
     A document without tokens has no signature, so no row. Runs a job when called, over the versions of the
     signatures: raises ConfigurationError where they are several, or not that of `config`.
     """
     check_versions(signatures, config)
     bands = F.array(*(_band(number, config) for number in range(config.banding.bands)))
-    return signatures.where(F.col("signature").isNotNull()).select(F.inline(bands), "doc_id", "partition")
+    return signatures.where("signature IS NOT NULL").select("doc_id", bands.alias("buckets"), "partition")
 
 
 def _band(number: int, config: DedupConfig) -> Column:
     bits = config.banding.rows * config.value_bits
     pieces = _bits("signature", number * bits, (number + 1) * bits)
-    return F.struct(F.lit(number).alias("band"), F.xxhash64(F.lit(number), *pieces).alias("bucket"))
+    return F.xxhash64(F.lit(number), *pieces)
 
 
 def _bits(column: str, start: int, end: int) -> list[Column]:

@@ -31,7 +31,7 @@ from factory.dedup.vocabulary import digest, idf_table
 from spark_udfs import edges as udf
 
 _PAIRS_A_CELL = 4096
-_BROADCAST_ROWS = 200_000  # ids up to which they are sent to the texts instead of the reverse
+_BROADCAST_ROWS = 500_000  # up to which ids, with their signatures, are sent to the texts: some 150 MB
 _EDGES = "left string, right string, estimate double, similarity double"
 
 
@@ -75,10 +75,20 @@ def similar(edges: DataFrame, threshold: float) -> DataFrame:
 
 
 def _members(buckets: DataFrame, signatures: DataFrame) -> DataFrame:
-    """(bucket, members, doc_id, signature) of the members of buckets that have more than one."""
+    """(bucket, members, doc_id, signature) of the members of buckets that have more than one.
+
+    Buckets of the same members are one, named by a hash of them: near copies share most of their bands, and
+    would meet, with their signatures, once a band. Should two sets have one hash, they are one bucket.
+    """
     in_bucket = Window.partitionBy("bucket")
-    shared = buckets.select("bucket", F.count("*").over(in_bucket).alias("members"), "doc_id")
-    return shared.where("members > 1").join(signatures.select("doc_id", "signature"), "doc_id")
+    document = F.xxhash64("doc_id").alias("document")  # a fourth of the bytes; who shares it meets too
+    shared = buckets.select(document, F.explode("buckets").alias("bucket")).select(
+        F.bit_xor("document").over(in_bucket).alias("bucket"),
+        F.count("*").over(in_bucket).alias("members"),
+        "document",
+    )
+    signed = signatures.select(document, "doc_id", "signature")
+    return shared.where("members > 1").distinct().join(signed, "document").drop("document")
 
 
 def _paired(
@@ -92,13 +102,12 @@ def _paired(
 def verified(pairs: DataFrame, documents: DataFrame, threshold: float, weigher: dict[str, Any]) -> DataFrame:
     """The rows (left, right, estimate) whose exact similarity reaches `threshold`, with it.
 
-    `pairs` are read several times, so they should be computed; runs a job, to count them.
+    `pairs` are read several times, so they should be computed; runs jobs, over their ends.
     """
-    few = pairs.count() <= _BROADCAST_ROWS
-    cells = _cells(pairs)
+    cells = _cells(pairs).localCheckpoint()
     ends = cells.select("cell", F.explode(F.array("left", "right")).alias("doc_id")).distinct()
     nothing, no_text = F.lit(None).cast("double"), F.lit(None).cast("string")
-    texts = _with_texts(ends, documents, few)
+    texts = _with_texts(ends, documents)
     rows = texts.select("cell", "doc_id", no_text.alias("other"), nothing.alias("estimate"), "text").union(
         cells.select("cell", "left", "right", "estimate", no_text)
     )
@@ -158,7 +167,7 @@ def _crowded(
         **weigher,
     )
     return (
-        _with_texts(cells.distinct(), ranked, few=False)
+        _with_texts(cells.distinct(), ranked)
         .repartition("cell")
         .sortWithinPartitions("cell", "rank")
         .select("cell", "doc_id", "signature", "text")
@@ -166,7 +175,12 @@ def _crowded(
     )
 
 
-def _with_texts(wanted: DataFrame, documents: DataFrame, few: bool) -> DataFrame:
-    """The rows of `wanted` with the other columns of `documents`, joined on `doc_id`."""
+def _with_texts(wanted: DataFrame, documents: DataFrame) -> DataFrame:
+    """The rows of `wanted` with the other columns of `documents`, joined on `doc_id`.
+
+    Runs a job, to count `wanted`: it is sent to the texts where it can be, because they are large.
+    """
+    wanted = wanted.localCheckpoint()
+    few = wanted.count() <= _BROADCAST_ROWS
     texts = documents.select("doc_id", *(name for name in ("rank", "text") if name in documents.columns))
     return texts.join(F.broadcast(wanted) if few else wanted, "doc_id")

@@ -179,11 +179,11 @@ SIGNATURES = TableSchema(
 
 BUCKETS = TableSchema(
     columns(
-        _required("band", pa.int32()),
-        _required("bucket", pa.int64()),
         _required("doc_id", pa.string()),
+        # that of each band, in their order; a row a band would take ten times the work of all that reads it
+        _required("buckets", pa.list_(pa.field("element", pa.int64(), nullable=False))),
     ),
-    key=("band", "bucket", "doc_id"),
+    key=("doc_id",),
 )
 
 EDGES = TableSchema(

@@ -42,7 +42,8 @@ def test_documents_share_a_bucket_where_all_bits_of_a_band_are_the_same(
     )
     found: dict[tuple[int, int], set[str]] = defaultdict(set)
     for row in buckets(frame, config).collect():
-        found[row.band, row.bucket].add(row.doc_id)
+        for band, bucket in enumerate(row.buckets):
+            found[band, bucket].add(row.doc_id)
     expected: dict[tuple[int, bytes], set[str]] = defaultdict(set)
     for band in range(config.signature_bits // band_bits):
         for number, row in enumerate(bits):

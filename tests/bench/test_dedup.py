@@ -1,0 +1,218 @@
+"""The bench of deduplication: its exact pairs beside brute force, its verdicts on graphs that can be seen."""
+
+from __future__ import annotations
+
+import zipfile
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.dedup_accuracy import Judged, check_decisions, exact_pairs, kept_ids, numbered
+from bench.dedup_bandings import candidates, met
+from bench.dedup_chain import exponent
+from bench.dedup_corpus import COLUMNS, FOLDS, Corpus, _documents, _write, fold
+from bench.dedup_exact import Alike, alike
+from bench.dedup_judge import kept_texts, lost_families, shown, verdict
+from bench.dedup_peers import lay_out
+from bench.dedup_releases import RELEASES, requirements
+from bench.harness import Report, WrongAnswer
+from bench.minhash_corpus import weighed
+from factory.dedup.banding import Banding
+from factory.lake.schemas import RAW
+
+Bag = dict[int, float]
+bags = st.dictionaries(st.integers(0, 30), st.sampled_from([0.5, 1.0, 1.5, 4.0]), max_size=12)
+
+
+def similarity(one: Bag, other: Bag) -> float:
+    both = one.keys() | other.keys()
+    least = sum(min(one.get(token, 0), other.get(token, 0)) for token in both)
+    most = sum(max(one.get(token, 0), other.get(token, 0)) for token in both)
+    return least / most if most else 0.0
+
+
+def found(documents: list[Bag], least: float) -> Alike:
+    tokens = np.array([token for it in documents for token in it], np.int64)
+    weights = np.array([weight for it in documents for weight in it.values()], float)
+    return alike(tokens, weights, np.cumsum([0, *map(len, documents)]), least)
+
+
+@settings(deadline=None)
+@given(st.lists(bags, max_size=12), st.sampled_from([0.2, 0.5, 0.8, 1.0]))
+def test_alike_pairs_are_those_of_all_pairs(documents: list[Bag], least: float) -> None:
+    exact = {
+        pair: similarity(*(documents[it] for it in pair)) for pair in combinations(range(len(documents)), 2)
+    }
+    pairs = found(documents, least)
+    assert pairs.pairs() == {pair for pair, of in exact.items() if of >= least - 1e-9}
+    for left, right, of in zip(pairs.left, pairs.right, pairs.similarity, strict=True):
+        assert of == pytest.approx(exact[left, right])
+    assert sorted(pairs.pairs()) == list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
+
+
+def test_near_copies_among_many_documents_are_found() -> None:
+    generator = np.random.default_rng(3)
+    documents = [dict.fromkeys(generator.choice(5_000, 60, replace=False).tolist(), 1.0) for _ in range(200)]
+    copies = [{token: 1.0 for number, token in enumerate(it) if number >= 3} for it in documents[:40]]
+    pairs = found([*documents, *copies], 0.8)
+    assert pairs.pairs() == {(number, 200 + number) for number in range(40)}
+    assert pairs.similarity.tolist() == pytest.approx([57 / 60] * 40)
+
+
+def test_the_similarity_of_a_pair_is_asked_in_either_order() -> None:
+    pairs = Alike(np.array([0, 0, 2]), np.array([1, 3, 4]), np.array([0.9, 0.8, 0.7]))
+    asked = pairs.of(np.array([3, 1, 4, 2, 1]), np.array([0, 0, 2, 2, 4]))
+    assert asked.tolist()[:4] == [0.8, 0.9, 0.7, 1.0]
+    assert np.isnan(asked[4])
+    assert pairs.at(0.8).pairs() == {(0, 1), (0, 3)}
+    nothing = Alike(np.empty(0, int), np.empty(0, int), np.empty(0))
+    assert np.isnan(nothing.of(np.array([1]), np.array([0]))[0])
+
+
+def test_a_verdict_counts_what_is_lost() -> None:
+    # 0-1-2 a chain, 3-4 a pair, 5-6 alike at .75 only, 7 alone
+    similar = Alike(np.array([0, 1, 3, 5]), np.array([1, 2, 4, 6]), np.array([0.9, 0.85, 0.8, 0.75]))
+    of = verdict("any", "words", {0, 5, 7}, 8, similar, 0.8)
+    assert (of.kept, of.removed, of.pairs, of.alike_kept) == (3, 5, 3, 0)
+    assert of.unsupported == 4  # 2, whose like was removed, 3 and 4, and 6, which is not alike enough
+    assert of.far == 3
+    assert of.lost == 1
+    assert of.precision == pytest.approx(1 / 5)
+    assert of.recall == 1
+    everything = verdict("none", "words", set(range(8)), 8, similar, 0.8)
+    assert (everything.alike_kept, everything.recall, everything.precision) == (3, 0.0, 1.0)
+
+
+def test_lost_families_come_by_size_with_their_paths() -> None:
+    similar = Alike(np.array([0, 1, 3]), np.array([1, 2, 4]), np.array([0.9, 0.9, 0.9]))
+    families = lost_families({5}, 6, similar, 0.8)
+    assert families == [[0, 1, 2], [3, 4]]
+    assert shown(families[0], [f"p{number}" for number in range(6)], most=2) == "p0; p1; and 1 more"
+    assert shown(families[1], [f"p{number}" for number in range(6)]) == "p3; p4"
+
+
+def test_a_text_stays_if_any_of_its_copies_does() -> None:
+    assert kept_texts(np.array([0, 0, 1, 2, 2]), np.array([False, True, False, True, True])) == {0, 2}
+
+
+def documents(texts: dict[str, str]) -> pa.Table:
+    return pa.table(
+        {
+            "doc_id": list(texts),
+            "content_hash": [f"h{text}" for text in texts.values()],
+            "repository": ["r"] * len(texts),
+            "path": [f"{name}.py" for name in texts],
+            "text": pa.array(texts.values(), pa.large_string()),
+        }
+    )
+
+
+@pytest.fixture
+def judged() -> Judged:
+    near = "alpha beta gamma delta epsilon zeta eta theta iota kappa"
+    texts = {"a": near, "b": f"{near} other", "c": near, "d": "something else entirely"}
+    return numbered(documents(texts))
+
+
+def decided(**partners: tuple[str | None, float | None]) -> pa.Table:
+    names, said = list(partners), list(partners.values())
+    return pa.table(
+        {
+            "doc_id": names,
+            "kept": [partner is None for partner, _ in said],
+            "duplicate_of": pa.array([partner for partner, _ in said], pa.string()),
+            "similarity": pa.array([it for _, it in said], pa.float64()),
+        }
+    )
+
+
+def test_a_decision_is_right_only_with_its_exact_similarity(judged: Judged) -> None:
+    assert judged.texts == 3
+    exact = exact_pairs(weighed(judged.documents["text"].combine_chunks()), judged.first)
+    texts = judged.number_of
+    ((left, right),) = exact.pairs()
+    assert {left, right} == {texts["a"], texts["b"]}
+    of = float(exact.similarity[0])
+    right_ones = decided(a=(None, None), b=("a", of), c=("a", 1.0), d=(None, None))
+    report = Report([], "")
+    check_decisions(report, judged, right_ones, exact, 0.7)
+    assert len(report.answers) == 3
+    assert kept_ids(right_ones) == {"a", "d"}
+    for wrong in (
+        decided(a=(None, None), b=("a", of + 1e-6), c=("a", 1.0), d=(None, None)),
+        decided(a=(None, None), b=("c", of), c=("a", 1.0), d=(None, None)),
+        decided(a=(None, None), b=("a", of), d=(None, None)),
+        decided(a=(None, None), b=("d", of), c=("a", 1.0), d=(None, None)),
+    ):
+        with pytest.raises(WrongAnswer):
+            check_decisions(Report([], ""), judged, wrong, exact, 0.7)
+    with pytest.raises(WrongAnswer):
+        check_decisions(Report([], ""), judged, right_ones, exact, of + 0.001)
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.integers(0, 1), min_size=6, max_size=6), min_size=2, max_size=8))
+def test_a_banding_meets_the_pairs_that_agree_in_a_band(rows: list[list[int]]) -> None:
+    signatures, banding = np.array(rows, np.uint8), Banding(2, 3)
+    pairs = list(combinations(range(len(rows)), 2))
+    expected = [
+        any(rows[left][at : at + 2] == rows[right][at : at + 2] for at in (0, 2, 4)) for left, right in pairs
+    ]
+    left, right = np.array(pairs).T
+    assert met(signatures, Alike(left, right, np.ones(len(pairs))), banding).tolist() == expected
+    assert candidates(signatures, banding, most=8) == sum(expected)
+
+
+def test_a_bucket_of_too_many_members_makes_no_candidates() -> None:
+    signatures = np.array([[1, 1, 7, 7]] * 3 + [[1, 1, 8, 8], [2, 2, 8, 8]], np.uint8)
+    assert candidates(signatures, Banding(2, 2), most=4) == 3 + 3 + 1
+    assert candidates(signatures, Banding(2, 2), most=3) == 3 + 1
+
+
+def test_every_release_is_named_once() -> None:
+    named = requirements()
+    assert len(named) == len(set(named)) > 4 * len(RELEASES) * 0.9
+    assert 30 <= len(RELEASES) <= 100
+    assert all(len(versions.split()) > 1 for versions in RELEASES.values())
+
+
+def test_a_file_is_in_one_fold_in_every_release_and_vendored() -> None:
+    assert fold("pip/_vendor/requests/api.py") == fold("requests/api.py")
+    assert {fold(f"package/module{number}.py") for number in range(1_000)} == set(range(FOLDS))
+
+
+def test_the_text_files_of_wheels_become_documents(tmp_path: Path) -> None:
+    wheel = tmp_path / "some_package-1.2-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("some/module.py", "x = 'é'\n")
+        archive.writestr("some/latin.py", "x = 'é'\n".encode("latin-1"))
+        archive.writestr("some/empty.py", "")
+        archive.writestr("some/picture.png", b"\x89PNG")
+        archive.writestr("some_package-1.2.dist-info/top_level.txt", "some\n")
+    _write(tmp_path, _documents([wheel]))
+    made = Corpus(tmp_path)
+    (row,) = made.read(range(FOLDS), COLUMNS).to_pylist()
+    assert (row["path"], row["text"], row["n_bytes"]) == ("some/module.py", "x = 'é'\n", 9)
+    assert (row["source"], row["repository"], row["revision"]) == ("some_package", "some_package-1.2", "1.2")
+    assert made.documents([fold("some/module.py")]) == 1
+    required = {field.name for field in RAW.columns if not field.nullable}
+    assert required <= set(COLUMNS)
+
+
+def test_peers_get_all_documents_in_two_files(tmp_path: Path) -> None:
+    lay_out(pa.table({"doc_id": [f"{number}" for number in range(101)], "text": ["t"] * 101}), tmp_path)
+    parts = [pq.read_table(file).num_rows for file in sorted((tmp_path / "documents").iterdir())]
+    assert parts == [51, 50]
+    assert len(list((tmp_path / "first").iterdir())) == 2
+
+
+@pytest.mark.parametrize("power", [0.9, 1.0, 2.0])
+def test_the_exponent_is_that_of_the_costs(power: float) -> None:
+    sizes = [1_000, 3_000, 10_000]
+    assert exponent(sizes, [5 * size**power for size in sizes]) == pytest.approx(power)
