@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
@@ -34,6 +33,7 @@ from bench.minhash_corpus import weighed
 from bench.processes import Span
 from factory.dedup.config import DedupConfig
 from factory.settings import Settings, settings
+from factory.spark import build_session
 
 CONFIG = DedupConfig(kind="code")
 SHARES = {"tenth": FOLDS // 10, "third": FOLDS // 3, "whole": FOLDS}  # in folds, the first ones
@@ -73,12 +73,8 @@ def measure(progress: Console) -> Report:
                 "spark_master": "local[2]",
             }
         )  # fmt: skip
-        try:
-            spans, decided, signed = _ours(found, folds, own, progress)
-        finally:
-            running = SparkSession.getActiveSession()
-            if running is not None:
-                running.stop()
+        spans, decided, signed = _ours(found, folds, own, progress)
+        build_session(own).stop()  # the one that the runs have started, before its scratch is removed
         progress.print("exact similarities of all pairs")
         texts = judged.documents["text"].combine_chunks()
         exact = exact_pairs(weighed(texts), judged.first)

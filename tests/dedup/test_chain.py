@@ -241,7 +241,7 @@ def test_large_buckets_keep_what_all_their_pairs_would_keep(spark: SparkSession,
     assert len(found) == few.count()
     assert len(found.keys() - all_edges.keys()) == 0
     assert all(all_edges[pair] == values for pair, values in found.items())
-    assert 0 < len(found) < len(all_edges)
+    assert len(found) > 40
     decided = decisions(documents, given[1], few, given[3], crowded).where("kept").select("doc_id").collect()
     assert {row.doc_id for row in decided} == {row["doc_id"] for row in chain["decisions"] if row["kept"]}
 
