@@ -16,9 +16,10 @@ from pyiceberg.expressions import BooleanExpression, In, Or
 from factory.errors import NotFound
 from factory.lake import names
 from factory.lake.names import TableName
+from factory.lake.repository import WITH_ITS_REPOSITORY, repositories_of, repository_id, why_removed
 from factory.lake.tables import Lake
 
-Outcome = Literal["bad_record", "filtered", "duplicate", "packed", "served", "under_way"]
+Outcome = Literal["bad_record", "filtered", "duplicate", "repository", "packed", "served", "under_way"]
 _ABOUT = ("doc_id", "source", "key", "n_bytes", "repository", "path", "revision", "licence")
 
 
@@ -46,7 +47,8 @@ class DocumentTrace:
     """The way of one document through the line, as far as it went.
 
     `tables` are the tables that hold it, with their snapshots, in the order of the line. `reason` is one
-    sentence on how it ended. `variants` has its way through each variant of its dataset, by name.
+    sentence on how it ended; outcome `repository` is that all of its repository was removed. `variants` has
+    its way through each variant of its dataset, by name.
     """
 
     doc_id: str
@@ -185,6 +187,7 @@ def _follow_dedup(lake: Lake, tables: set[TableName], dataset: str, members: lis
         if table.namespace != "dedup" or not table.name.endswith("_decisions") or not members:
             continue
         by_id = {trace.doc_id: trace for trace in members}
+        gone: list[tuple[DocumentTrace, str]] = []
         for row in _rows(lake, table, columns, list(by_id)):
             if row["dataset"] != dataset:
                 continue
@@ -195,16 +198,32 @@ def _follow_dedup(lake: Lake, tables: set[TableName], dataset: str, members: lis
                 row["similarity"],
                 row["component"],
             )
-            if not row["kept"]:
-                trace.outcome = "duplicate"
-                kind = (
-                    "an exact copy"
-                    if row["reason"] == "exact_copy" and row["similarity"] == 1
-                    else "a near duplicate"
-                )
-                trace.reason = (
-                    f"{kind} of {row['duplicate_of']}, which is kept (similarity {row['similarity']:.4f})"
-                )
+            if row["kept"]:
+                continue
+            if row["reason"] in WITH_ITS_REPOSITORY:
+                trace.outcome = "repository"
+                gone.append((trace, _like(row)))
+            else:
+                trace.outcome, trace.reason = "duplicate", _duplicate(row)
+        if gone:
+            why = why_removed(lake, table)
+            _note(lake, repositories_of(table), [trace for trace, _ in gone])
+            for trace, like in gone:
+                about = trace.about.get("repository"), trace.about.get("revision")
+                trace.reason = f"{why(repository_id(dataset, *about))}; {like}"
+
+
+def _duplicate(row: Mapping[str, Any]) -> str:
+    """Why a document was removed by itself."""
+    kind = "an exact copy" if row["reason"] == "exact_copy" and row["similarity"] == 1 else "a near duplicate"
+    return f"{kind} of {row['duplicate_of']}, which is kept (similarity {row['similarity']:.4f})"
+
+
+def _like(row: Mapping[str, Any]) -> str:
+    """What of a document that went with its repository is kept elsewhere."""
+    if row["duplicate_of"] is None:
+        return "no kept document is like it"
+    return f"{row['duplicate_of']}, which is kept, is like it (similarity {row['similarity']:.4f})"
 
 
 def _follow_packing(lake: Lake, tables: set[TableName], dataset: str, members: list[DocumentTrace]) -> None:

@@ -17,7 +17,10 @@ from factory.lake.tables import Lake
 
 @dataclass(frozen=True)
 class Example:
-    """A document with what a cause has against it: value and limit of a rule, or a kept document like it."""
+    """A document with what a cause has against it: value and limit of a rule, or a kept document like it.
+
+    `repository` is a sentence on the repository that it went with.
+    """
 
     doc_id: str
     source: str | None
@@ -26,6 +29,7 @@ class Example:
     value: float | None
     threshold: float | None
     duplicate_of: str | None
+    repository: str | None
 
 
 @dataclass(frozen=True)
@@ -166,8 +170,11 @@ def _table(moved: Moved) -> Table:
 def _said(example: Example) -> str:
     """A document by its key, with the value and limit or the document that decided."""
     name = f"{example.source} / {example.key}" if example.key else example.doc_id
+    told = [example.repository] if example.repository else []
     if example.duplicate_of:
-        return f"{name}: like {example.duplicate_of} ({example.value:.4f})"
+        told.append(f"like {example.duplicate_of} ({example.value:.4f})")
+    if told:
+        return f"{name}: {'; '.join(told)}"
     if example.threshold is not None:
         return f"{name}: {example.value:g} (limit {example.threshold:g})"
     return name

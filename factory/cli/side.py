@@ -2,7 +2,8 @@
 
 A table's documents are its ids; of a table of verdicts, those that are kept. Why a document is missing is
 read from what the table was made of, at the snapshots its lineage names: the rules the document fails, the
-copy that was kept instead of it, that it has no tokens to pack, or that it was never there.
+copy that was kept instead of it, the repository that it went with, that it has no tokens to pack, or that it
+was never there.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 from factory.errors import ConfigurationError, NotFound, TableNotFound
 from factory.lake import names
 from factory.lake.names import TableName
+from factory.lake.repository import WITH_ITS_REPOSITORY, repository_id, why_removed
 from factory.lake.tables import Lake
 
 BEFORE = "before"  # `filtered.web@before` is what was published before the newest
@@ -29,6 +31,7 @@ CAUSES = pa.schema(
         ("value", pa.float64()),
         ("threshold", pa.float64()),
         ("duplicate_of", pa.string()),
+        ("repository", pa.string()),
     ]
 )
 ABOUT = pa.schema(
@@ -94,10 +97,12 @@ class Side:
 
     def about(self, ids: pa.Array) -> pa.Table:
         """Source, key and size of those of `ids` that its raw tables hold: rows of `ABOUT`."""
-        raw = [it for it in self._sources("raw") if not it.name.endswith("_rejected")]
-        rows = [self._read(table, ABOUT.names).select(ABOUT.names).cast(ABOUT) for table in raw]
+        rows = [self._read(table, ABOUT.names).select(ABOUT.names).cast(ABOUT) for table in self._raw()]
         found = pa.concat_tables([ABOUT.empty_table(), *rows])
         return found.filter(pc.is_in(found["doc_id"], ids))
+
+    def _raw(self) -> list[TableName]:
+        return [it for it in self._sources("raw") if not it.name.endswith("_rejected")]
 
     def _sources(self, namespace: str, ending: str = "") -> list[TableName]:
         """The tables of a namespace that it was made of, or it itself; of rounds only the last."""
@@ -127,7 +132,7 @@ class Side:
         )
 
     def _duplicates(self, table: TableName, ids: pa.Array) -> pa.Table:
-        columns = ["doc_id", "reason", "similarity", "duplicate_of", "kept"]
+        columns = ["doc_id", "dataset", "reason", "similarity", "duplicate_of", "kept"]
         rows = self._read(table, columns, "kept = false")
         rows = rows.filter(pc.is_in(rows["doc_id"], ids))
         return _causes(
@@ -135,7 +140,27 @@ class Side:
             cause=rows["reason"],
             value=rows["similarity"],
             duplicate_of=rows["duplicate_of"],
+            repository=self._repositories(table, rows),
         )
+
+    def _repositories(self, table: TableName, rows: pa.Table) -> pa.Array:
+        """For each of `rows` that went with its repository, a sentence on that; else null."""
+        went = rows.filter(pc.is_in(rows["reason"], pa.array(WITH_ITS_REPOSITORY)))
+        if not len(went):
+            return pa.nulls(len(rows), pa.string())
+        why = why_removed(self.lake, table, self.snapshot_id if table == self.table else self.made_of[table])
+        of: dict[str, tuple[str | None, str | None]] = {}
+        for raw in self._raw():
+            found = self._read(raw, ["doc_id", "repository", "revision"])
+            found = found.filter(pc.is_in(found["doc_id"], went["doc_id"].combine_chunks()))
+            of |= {row["doc_id"]: (row["repository"], row["revision"]) for row in found.to_pylist()}
+
+        def said(row: dict[str, str]) -> str | None:
+            if row["reason"] not in WITH_ITS_REPOSITORY:
+                return None
+            return why(repository_id(row["dataset"], *of.get(row["doc_id"], (None, None))))
+
+        return pa.array(map(said, rows.to_pylist()), pa.string())
 
     def _empty(self, table: TableName, ids: pa.Array) -> pa.Table:
         rows = self._read(table, ["doc_id"], "n_tokens = 0")["doc_id"].combine_chunks()

@@ -143,7 +143,7 @@ def _at(trace: DocumentTrace, table: str) -> str:
     if namespace == "filtered":
         return ": " + (f"fails {len(trace.rejections)} rule(s)" if trace.rejections else "passes every rule")
     if namespace == "dedup" and trace.component is not None:
-        return ": " + ("removed" if trace.duplicate_of else "kept")
+        return ": " + ("removed" if trace.outcome in ("duplicate", "repository") else "kept")
     if namespace == "sorted":
         return f": place {trace.place} of its repository"
     if namespace == "packed":

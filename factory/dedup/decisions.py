@@ -27,7 +27,7 @@ def decisions(
     """One row for every document, kept or not, with its evidence: DECISIONS."""
     joined = similar(edges, config.threshold)
     decided = (
-        in_components(documents, joined, components, config)
+        in_components(ranked(documents, config), joined, components)
         .select("component", "doc_id", "other", "similarity")
         .mapInArrow(udf.decide, "doc_id string, kept boolean, duplicate_of string, similarity double")
     )
@@ -43,39 +43,32 @@ def deduplicated(documents: DataFrame, decisions: DataFrame) -> DataFrame:
     return documents.join(kept, "doc_id", "left_semi").select(DEDUPLICATED.names)
 
 
-def in_components(
-    documents: DataFrame, edges: DataFrame, components: DataFrame, config: DedupConfig, *carried: str
-) -> DataFrame:
+def ranked(documents: DataFrame, config: DedupConfig, *carried: str) -> DataFrame:
+    """(doc_id, rank) of documents by priority, and the columns `carried`."""
+    return documents.select("doc_id", rank(documents, config).alias("rank"), *carried)
+
+
+def in_components(ranks: DataFrame, edges: DataFrame, components: DataFrame) -> DataFrame:
     """(component, doc_id, rank, other, similarity): documents that have an edge, the best first, and edges.
 
-    A component is whole in its partition. A document's row has no `other`, an edge's no `rank` and nothing
-    of the columns `carried` from `documents`.
+    A component is whole in its partition. A document's row has no `other`, and whatever columns `ranks` has
+    besides; an edge's has no `rank` and none of those.
     """
     return (
-        _members(documents, edges, components, config, *carried)
+        _members(ranks, edges, components)
         .unionByName(_edges(edges, components), allowMissingColumns=True)
         .repartition("component")
         .sortWithinPartitions("component", "rank")
     )
 
 
-def _members(
-    documents: DataFrame, edges: DataFrame, components: DataFrame, config: DedupConfig, *carried: str
-) -> DataFrame:
-    """(component, doc_id, rank) of the documents that have an edge, and the columns `carried`."""
+def _members(ranks: DataFrame, edges: DataFrame, components: DataFrame) -> DataFrame:
+    """The rows of `ranks` that have an edge, with their component."""
     ends = edges.select(F.explode(F.array("left", "right")).alias("doc_id")).distinct()
-    ranks = documents.select("doc_id", rank(documents, config).alias("rank"), *carried)
     return (
         ends.join(components.select("doc_id", "component"), "doc_id")
         .join(ranks, "doc_id")
-        .select(
-            "component",
-            "doc_id",
-            "rank",
-            F.lit(None).cast("string").alias("other"),
-            F.lit(None).cast("double").alias("similarity"),
-            *carried,
-        )
+        .withColumns({"other": F.lit(None).cast("string"), "similarity": F.lit(None).cast("double")})
     )
 
 

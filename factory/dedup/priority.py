@@ -6,18 +6,24 @@ come a hash of the id, so that no source is favoured by its name, and the id.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from factory.dedup.config import DedupConfig
+from factory.dedup.config import DedupConfig, Priority
 
 _LAST = (1 << 63) - 1
 
 
 def rank(documents: DataFrame, config: DedupConfig) -> Column:
     """The place of a document in the order of `config.priority`: a struct, smaller is better."""
-    columns = [_ORDERS[name]() for name in config.priority if _COLUMNS[name] in documents.columns]
-    return F.struct(*columns, F.xxhash64("doc_id"), F.col("doc_id"))
+    return F.struct(*orders(documents, config).values(), F.xxhash64("doc_id"), F.col("doc_id"))
+
+
+def orders(documents: DataFrame, config: DedupConfig) -> dict[Priority, Column]:
+    """The columns of `config.priority` that `documents` has, by name, each smaller where a row is better."""
+    return {name: _ORDERS[name]() for name in config.priority if _COLUMNS[name] in documents.columns}
 
 
 def _quality() -> Column:
@@ -43,14 +49,14 @@ def _length() -> Column:
     return -F.coalesce("n_bytes", F.lit(0))
 
 
-_COLUMNS = {
+_COLUMNS: dict[Priority, str] = {
     "quality": "quality",
     "not_fork": "fork_of",
     "stars": "stars",
     "recency": "created_at",
     "length": "n_bytes",
 }
-_ORDERS = {
+_ORDERS: dict[Priority, Callable[[], Column]] = {
     "quality": _quality,
     "not_fork": _not_fork,
     "stars": _stars,

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from factory.dedup.components import joined
 from factory.dedup.config import DedupConfig
-from factory.dedup.decisions import in_components
+from factory.dedup.decisions import in_components, ranked
 from spark_udfs import decisions as udf
 
 _OUTCOME = "threshold double, similar_pairs long, removed long, removed_bytes long, largest_component long"
@@ -28,7 +28,7 @@ def sweep(documents: DataFrame, signatures: DataFrame, edges: DataFrame, config:
     signed = signatures.select("doc_id", "copies", F.col("signature").isNotNull().alias("comparable"))
     texts = documents.join(signed, "doc_id")
     told = (
-        in_components(texts, edges, joined(edges, config), config, "copies", "n_bytes")
+        in_components(ranked(texts, config, "copies", "n_bytes"), edges, joined(edges, config))
         .select("component", "doc_id", "other", "similarity", "copies", "n_bytes")
         .mapInArrow(partial(udf.sweep, thresholds=config.thresholds), _OUTCOME)
         .groupBy("threshold")

@@ -205,8 +205,9 @@ DECISIONS = TableSchema(
         _required("doc_id", pa.string()),
         _required("dataset", pa.string()),
         _required("kept", pa.bool_()),
-        _required("reason", pa.string()),  # `kept`, `exact_copy`, `similar`, `no_tokens`
-        pa.field("duplicate_of", pa.string()),  # a kept document, for every removed one
+        # `kept`, `exact_copy`, `similar`, `no_tokens`; what went with its repository: `repository`, `topic`
+        _required("reason", pa.string()),
+        pa.field("duplicate_of", pa.string()),  # a kept document, for every one that is removed by itself
         pa.field("similarity", pa.float64()),  # exact J_W with it; 1.0 for an exact copy
         pa.field("component", pa.string()),
     ),
@@ -235,6 +236,45 @@ RECALL = TableSchema(
         _required("predicted", pa.float64()),  # by the banding's curve, over the same pairs
     ),
     key=("similarity",),
+)
+
+REPOSITORY_EDGES = TableSchema(
+    columns(
+        _required("left", pa.string()),  # repositories, as `repository_id` of REPOSITORIES
+        _required("right", pa.string()),
+        _required("left_documents", pa.int64()),  # of the left one, that have an alike in the right one
+        _required("right_documents", pa.int64()),
+        _required("left_bytes", pa.int64()),
+        _required("right_bytes", pa.int64()),
+        _required("left_share", pa.float64()),  # the lesser of its shares of documents and of bytes
+        _required("right_share", pa.float64()),
+    ),
+    key=("left", "right"),
+)
+
+REPOSITORIES = TableSchema(
+    columns(
+        _required("repository_id", pa.string()),  # `dataset/repository@revision`
+        _required("dataset", pa.string()),
+        _required("repository", pa.string()),
+        pa.field("revision", pa.string()),
+        _required("documents", pa.int64()),
+        _required("bytes", pa.int64()),
+        _required("share_elsewhere", pa.float64()),  # alike in any other repository
+        _required("common_documents", pa.int64()),  # whose text is too common for all its pairs to meet
+        _required("component", pa.string()),  # by whatever they share
+        pa.field("topic", pa.string()),
+        _required("component_in_topic", pa.string()),
+        _required("kept", pa.bool_()),
+        _required("reason", pa.string()),  # `kept`, `pinned`, `duplicate`, `topic`
+        pa.field("duplicate_of", pa.string()),  # a kept repository, for every duplicate
+        pa.field("share", pa.float64()),  # alike in that one
+    ),
+    key=("repository_id",),
+)
+
+TOPICS = TableSchema(
+    columns(_required("repository", pa.string()), _required("topic", pa.string())), key=("repository",)
 )
 
 DEDUPLICATED = RAW

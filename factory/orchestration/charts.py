@@ -94,6 +94,24 @@ def decided(rows: DataFrame) -> str:
     return bars(labels, [row["count"] for row in counted], "documents by dataset and reason")
 
 
+def repositories(rows: DataFrame) -> str:
+    """How many repositories lie in the largest component, before and after topics, and what became of all."""
+    n = rows.count()
+    bar = {"all": n}
+    for told, column in (("largest component", "component"), ("largest in a topic", "component_in_topic")):
+        size = rows.groupBy(column).count().agg(F.max("count")).collect()[0][0] or 0
+        bar[f"{told} {size / max(1, n):.1%}"] = size
+    for row in rows.groupBy("reason").count().orderBy("reason").collect():
+        bar[f"{row.reason} {row['count'] / n:.1%}"] = row["count"]
+    return bars(list(bar), list(bar.values()), "repositories")
+
+
+def shares(rows: DataFrame) -> str:
+    """How many pairs of repositories share how much, by the one that shares more of itself."""
+    step = F.format_number(F.floor(F.greatest("left_share", "right_share") * 50) / 50, 2)
+    return _counted(rows, step, "pairs of repositories by share")
+
+
 def thresholds(rows: DataFrame) -> str:
     """What each threshold of similarity keeps, removes and joins."""
     told = rows.orderBy("threshold").collect()
@@ -153,8 +171,10 @@ _BY_COLUMNS: tuple[tuple[tuple[str, ...], Chart], ...] = (
     (("resolution",), counts("resolution", "symbols by what they resolve to")),
     (("satisfied",), counts("satisfied", "dependencies by whether the order satisfies them")),
     (("left", "right", "similarity"), similarities),
+    (("left_share", "right_share"), shares),
     (("threshold", "largest_component"), thresholds),
     (("recall", "predicted"), recall),
+    (("component_in_topic", "reason"), repositories),
     (("kept", "duplicate_of"), decided),
     (("reason",), counts("reason", "documents by reason")),
     (("component",), sizes("component", title="components by size")),

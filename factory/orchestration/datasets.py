@@ -14,6 +14,7 @@ from typing import Any
 import dagster as dg
 
 from factory.dedup.config import DedupConfig
+from factory.dedup.repository_config import RepositoryConfig
 from factory.errors import ConfigurationError
 from factory.filters.nearest import known
 from factory.ingest.readers import Ingested, Ingests
@@ -68,6 +69,12 @@ def _check(file: DatasetsFile) -> None:
             raise Wrong(("groups", name), known("group of a dataset", name, sorted(groups)))
         if "kind" in options:
             raise Wrong(("groups", name, "kind"), "A group has the kind of its datasets. Leave it out.")
+        kind = kinds[names.base(name)].kind
+        if "repositories" in options and kind != "code":
+            raise Wrong(
+                ("groups", name, "repositories"),
+                f"`{name}` is {kind}, which has no repositories. Leave it out.",
+            )
     tokenizers = {it.tokenizer for it in file.datasets}
     for name in file.tokenizers:
         if name not in tokenizers:
@@ -195,9 +202,10 @@ def _groups(located: LocatedYaml, file: DatasetsFile) -> dict[str, DedupGroup]:
     found = {}
     for name, datasets in sorted(members.items()):
         options_of = name if name in file.groups else names.base(name)
-        config = located.part(
-            ("groups", options_of), DedupConfig, {**file.groups.get(options_of, {}), "kind": kinds[name]}
-        )
+        place: Place = ("groups", options_of)
+        options = {**file.groups.get(options_of, {}), "kind": kinds[name]}
+        repositories = _repositories(located, (*place, "repositories"), options)
+        config = located.part(place, DedupConfig, options)
         swept = sorted({*config.sweep, *thresholds[name].values()})
         found[name] = dedup_group(
             name,
@@ -205,11 +213,26 @@ def _groups(located: LocatedYaml, file: DatasetsFile) -> dict[str, DedupGroup]:
             kind=kinds[name],
             group_name=ASSET_GROUPS[kinds[name]],
             config=config.model_copy(update={"sweep": tuple(swept)}),
+            repositories=repositories,
         )
         for variant_name, threshold in thresholds[name].items():
             group = at_threshold(found[name], variant_name, threshold)
             found[group.name] = group
     return dict(sorted(found.items()))
+
+
+def _repositories(located: LocatedYaml, place: Place, options: dict[str, Any]) -> RepositoryConfig | None:
+    """What `options` say of repositories, taken out of them; a file makes no table of topics but by hand."""
+    if "repositories" not in options:
+        return None
+    found = located.part(place, RepositoryConfig, options.pop("repositories"))
+    if found.topics_table:
+        raise Wrong(
+            (*place, "topics_table"),
+            f"No dataset of this file makes `{found.topics_table}`. Give `topics`, by repository, or declare "
+            "the group in Python.",
+        )
+    return found
 
 
 def _tokenizer(

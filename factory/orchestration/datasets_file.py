@@ -340,6 +340,8 @@ class DatasetsFile(BaseModel):
     datasets: tuple[
         Annotated[Files | Jsonl | Parquet | Archive | Repositories, Field(discriminator="format")], ...
     ] = Field(min_length=1, description="the datasets")
-    groups: dict[str, dict[str, Any]] = Field(default={}, description="options of `DedupConfig`, by group")
+    groups: dict[str, dict[str, Any]] = Field(
+        default={}, description="options of `DedupConfig`, and `repositories`, by group"
+    )
     tokenizers: dict[str, Tokenizer] = Field(default={}, description="options of tokenizers, by name")
     blend: Blend = Field(default=Blend(), description="the blend that the demo serves")

@@ -3,6 +3,10 @@
     vocabulary -> signatures -> buckets -> edges -> components -> decisions
                              -> recall           -> sweep
 
+With `repositories`, whole repositories are compared first, and documents are decided among what they leave:
+
+    edges -> repository_edges -> repositories -> decisions
+
 Each asset body is one call of the stage `factory.dedup`. A group compares its documents once: what it decides
 at another threshold of its sweep is `at_threshold`, which has components and decisions of its own. A run that
 keeps what is unchanged keeps the vocabulary while the group grows, so known texts keep their signatures.
@@ -13,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import dagster as dg
 from pyspark.sql import DataFrame
@@ -24,13 +28,21 @@ from factory.dedup.config import DedupConfig
 from factory.dedup.decisions import decisions
 from factory.dedup.edges import edges
 from factory.dedup.recall import recall
+from factory.dedup.repository_config import RepositoryConfig
+from factory.dedup.repository_decisions import decisions_without
 from factory.dedup.signatures import signatures
 from factory.dedup.sweep import sweep
 from factory.dedup.vocabulary import vocabulary
 from factory.errors import ConfigurationError
 from factory.lake import names, schemas
 from factory.lake_spark.documents import kept_documents, of_datasets
-from factory.orchestration.checks import Check, aggregate, alarm, holds
+from factory.orchestration.checks import Check, alarm, holds
+from factory.orchestration.dedup_repositories import (
+    loses_no_family,
+    names_a_kept_one,
+    repository_assets,
+    topics_by_hand,
+)
 from factory.orchestration.table_asset import table_asset
 
 Kind = Literal["prose", "code"]
@@ -50,6 +62,7 @@ class DedupGroup:
     config: DedupConfig
     assets: tuple[dg.AssetsDefinition, ...]
     group_name: str
+    repositories: RepositoryConfig | None = None
 
 
 def dedup_group(
@@ -59,14 +72,20 @@ def dedup_group(
     kind: Kind,
     group_name: str | None = None,
     config: DedupConfig | None = None,
+    repositories: RepositoryConfig | None = None,
 ) -> DedupGroup:
     """Declare that `datasets` are deduplicated together, once; `refine` refers to the group.
 
-    The assets stand in the asset group `group_name`, that of the group's own name unless given. Raises
+    The assets stand in the asset group `group_name`, that of the group's own name unless given. With
+    `repositories`, those that another one holds go as a whole, before documents are decided. Raises
     ConfigurationError for no datasets, one that is named twice, and two variants of one, whose documents
-    would be copies of each other.
+    would be copies of each other; and for repositories of prose.
     """
     _require_apart(name, datasets)
+    if repositories is not None and kind != "code":
+        raise ConfigurationError(
+            f"Dedup group `{name}` is {kind}, which has no repositories. Leave `repositories` out."
+        )
     chosen = config or DedupConfig(kind=kind)
     text = _Texts(datasets)
     declare = partial(_declare, name, name, group_name or name, chosen)
@@ -133,16 +152,21 @@ def dedup_group(
         """What each threshold of the sweep keeps."""
         return sweep(text.documents(upstream), signatures, edges, chosen)
 
-    assets = (group_vocabulary, group_signatures, group_buckets, group_recall, group_edges, group_sweep)
-    decided = _decisions(name, name, group_name or name, chosen, text)
-    return DedupGroup(name, kind, tuple(datasets), chosen, (*assets, *decided), group_name or name)
+    assets = [group_vocabulary, group_signatures, group_buckets, group_recall, group_edges, group_sweep]
+    decided = _decisions(name, name, group_name or name, chosen, text, repositories)
+    if repositories is not None and repositories.topics:
+        assets.append(topics_by_hand(name, group_name or name, repositories))
+    return DedupGroup(
+        name, kind, tuple(datasets), chosen, (*assets, *decided), group_name or name, repositories
+    )
 
 
 def at_threshold(group: DedupGroup, name: str, threshold: float) -> DedupGroup:
     """Variant `name` of every dataset of `group`, decided at another threshold of its sweep.
 
-    It shares all that was read, signed and compared. Raises ConfigurationError for a threshold that is not
-    in the sweep, because crowds of alike documents have leaders for those thresholds alone.
+    It shares all that was read, signed and compared; repositories are compared again, by the documents that
+    are alike at its threshold. Raises ConfigurationError for a threshold that is not in the sweep, because
+    crowds of alike documents have leaders for those thresholds alone.
     """
     if threshold not in group.config.thresholds:
         known = ", ".join(f"{it:g}" for it in group.config.thresholds)
@@ -153,9 +177,9 @@ def at_threshold(group: DedupGroup, name: str, threshold: float) -> DedupGroup:
     config = group.config.model_copy(update={"threshold": threshold, "sweep": group.config.thresholds})
     own = names.variant(group.name, name)
     text = _Texts(group.datasets, lambda dataset: names.variant(dataset, name))
-    assets = _decisions(own, group.name, group.group_name, config, text)
+    assets = _decisions(own, group.name, group.group_name, config, text, group.repositories)
     datasets = tuple(names.variant(dataset, name) for dataset in group.datasets)
-    return DedupGroup(own, group.kind, datasets, config, assets, group.group_name)
+    return DedupGroup(own, group.kind, datasets, config, assets, group.group_name, group.repositories)
 
 
 class _Texts:
@@ -186,9 +210,15 @@ def _declare(  # type: ignore[no-untyped-def]
     *parts: str,
     text: _Texts | None = None,
     settings: Set[str] = frozenset(DedupConfig.model_fields),
+    tables: Mapping[str, names.TableName] | None = None,
+    besides: Mapping[str, Any] | None = None,
     **options,
 ):
-    """The decorator of `dedup.<of>_<part>`, which reads other parts, of `compared` those up to the edges."""
+    """The decorator of `dedup.<of>_<part>`, which reads other parts, of `compared` those up to the edges.
+
+    It also reads the documents of `text`, and `tables` by argument. Its rows follow from `settings` of
+    `config`, and from `besides`.
+    """
     shared = ("vocabulary", "signatures", "buckets", "edges")
     upstream = {it: names.dedup(compared if it in shared else of, it) for it in parts}
     return table_asset(
@@ -196,14 +226,19 @@ def _declare(  # type: ignore[no-untyped-def]
         name=f"{of}_{part}",
         group_name=group_name,
         schema=schema,
-        upstream=upstream | (text.tables if text else {}),
-        config=config.model_dump(mode="json", include=set(settings)),
+        upstream=upstream | (text.tables if text else {}) | dict(tables or {}),
+        config=config.model_dump(mode="json", include=set(settings)) | dict(besides or {}),
         **options,
     )
 
 
 def _decisions(
-    of: str, compared: str, group_name: str, config: DedupConfig, text: _Texts
+    of: str,
+    compared: str,
+    group_name: str,
+    config: DedupConfig,
+    text: _Texts,
+    chosen: RepositoryConfig | None,
 ) -> tuple[dg.AssetsDefinition, ...]:
     """The assets that decide at the threshold of `config`."""
     declare = partial(_declare, of, compared, group_name, config)
@@ -219,18 +254,11 @@ def _decisions(
         "signatures",
         "edges",
         "components",
+        *(["repositories"] if chosen else []),
         text=text,
         checks=[
-            holds(
-                "a_removed_document_names_a_kept_one", "kept = (duplicate_of IS NULL)", "kept", "duplicate_of"
-            ),
-            aggregate(
-                "no_family_is_lost",
-                "count(DISTINCT component) - count(DISTINCT CASE WHEN kept THEN component END)",
-                "Of every component a document is kept.",
-                "component",
-                "kept",
-            ),
+            names_a_kept_one(chosen),
+            loses_no_family(chosen),
             *(_loses_little(dataset, config.removed_alarm) for dataset in text.names),
         ],
     )
@@ -238,9 +266,16 @@ def _decisions(
         signatures: DataFrame, edges: DataFrame, components: DataFrame, **upstream: DataFrame
     ) -> DataFrame:
         """Which documents stay and which kept one each removed document resembles."""
-        return decisions(text.documents(upstream), signatures, edges, components, config)
+        documents = text.documents(upstream)
+        if chosen is None:
+            return decisions(documents, signatures, edges, components, config)
+        return decisions_without(documents, signatures, edges, components, upstream["repositories"], config)
 
-    return group_components, group_decisions
+    if chosen is None:
+        return group_components, group_decisions
+    on_texts = partial(declare, text=text)
+    of_repositories = repository_assets(on_texts, text.documents, compared, config, chosen)
+    return group_components, *of_repositories, group_decisions
 
 
 def _loses_little(dataset: str, share: float) -> Check:

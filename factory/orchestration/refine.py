@@ -154,7 +154,14 @@ def _own_group(of: Chain, name: str, rounds: Sequence[Round] | None, threshold: 
     config = of.group.config
     if threshold is not None:
         config = config.model_copy(update={"threshold": threshold})
-    return dedup_group(dataset, [dataset], kind=of.group.kind, group_name=of.group_name, config=config)
+    return dedup_group(
+        dataset,
+        [dataset],
+        kind=of.group.kind,
+        group_name=of.group_name,
+        config=config,
+        repositories=of.group.repositories,
+    )
 
 
 def _chain(of: Chain, rounds: Sequence[Round] | None) -> Chain:

@@ -108,6 +108,7 @@ def test_a_variant_loses_documents_by_rule_and_wins_those_it_no_longer_rejects(l
         "value": 2.0,
         "threshold": 9.0,
         "duplicate_of": None,
+        "repository": None,
     }
     assert (enter["documents"], enter["share"]) == (1, 1 / 4)
     assert [it["cause"] for it in enter["causes"]] == ["stop_words"]

@@ -86,3 +86,20 @@ def test_groups_are_counted_by_size(spark: SparkSession, shown: dict[str, int]) 
     frame = spark.createDataFrame([("x",), ("x",), ("y",), ("z",)], "component string")
     charts.sizes("component", title="title")(frame)
     assert shown == {"1": 2, "2": 1}
+
+
+@pytest.mark.spark
+def test_repositories_show_the_giant_component_before_and_after_topics(
+    spark: SparkSession, shown: dict[str, int]
+) -> None:
+    rows = [("a", "a", "kept"), ("a", "a", "topic"), ("a", "b", "kept"), ("c", "c", "kept")]
+    charts.repositories(
+        spark.createDataFrame(rows, "component string, component_in_topic string, reason string")
+    )
+    assert shown == {
+        "all": 4,
+        "largest component 75.0%": 3,
+        "largest in a topic 50.0%": 2,
+        "kept 75.0%": 3,
+        "topic 25.0%": 1,
+    }

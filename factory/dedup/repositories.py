@@ -1,0 +1,209 @@
+"""Which repositories stay: for each that goes, the better one that holds nearly all of it, or its topic.
+
+1. Repositories that hold texts of one component of documents are joined, which makes a giant component:
+   a licence, a vendored file or a template is enough. Topics split it: what joins repositories of two topics
+   is left out, repositories without a topic being one of their own.
+2. Repositories of a dropped topic go as a whole.
+3. Of the rest a repository is the duplicate of a better one of its topic that has `share` of its documents
+   and of its bytes alike. Better is what the priority says (`factory.dedup.repository_nodes`), so a fork goes
+   for its original and not the reverse, whichever holds more. The keep rule is that of documents: a kept
+   repository is no duplicate of a better kept one, and every removed one names a kept one that it shares
+   enough with.
+4. What is pinned stays, whatever its topic and whatever it resembles.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from factory.dedup.components import joined
+from factory.dedup.config import DedupConfig
+from factory.dedup.decisions import in_components
+from factory.dedup.edges import similar
+from factory.dedup.repository_config import RepositoryConfig
+from factory.dedup.repository_edges import reach
+from factory.dedup.repository_nodes import least_share, repositories_of, texts_held
+from factory.errors import ConfigurationError
+from factory.lake.schemas import REPOSITORIES, TOPICS
+from spark_udfs import decisions as udf
+
+_DECIDED = "repository_id string, stays boolean, of string, similarity double"
+
+
+def repositories(
+    documents: DataFrame,
+    signatures: DataFrame,
+    edges: DataFrame,
+    components: DataFrame,
+    repository_edges: DataFrame,
+    topics: DataFrame | None,
+    config: DedupConfig,
+    chosen: RepositoryConfig,
+) -> DataFrame:
+    """One row for each repository, kept or not, with its evidence: REPOSITORIES.
+
+    `topics` are rows (repository, topic): TOPICS. Runs jobs when called. Raises ConfigurationError for topics
+    without these columns.
+    """
+    held = texts_held(documents, signatures).localCheckpoint()
+    found = _with_topics(repositories_of(documents, held, config, chosen), topics).localCheckpoint()
+    labels = _component(held, found, components, config)
+    in_topic = labels if topics is None else _component(held, found, components, config, "topic")
+    left = found.where(~F.coalesce(_dropped(chosen), F.lit(False)))
+    decided = _decided(left, _duplicates(left, repository_edges, chosen).localCheckpoint(), config)
+    reason = (
+        F.when(F.col("pinned"), "pinned")
+        .when(_dropped(chosen), "topic")
+        .when(F.coalesce("stays", F.lit(True)), "kept")
+        .otherwise("duplicate")
+    )
+    return (
+        found.join(labels, "repository_id", "left")
+        .join(in_topic.withColumnRenamed("component", "component_in_topic"), "repository_id", "left")
+        .join(_shared(held, edges, config, chosen), "repository_id", "left")
+        .join(decided, "repository_id", "left")
+        .withColumns(
+            {
+                "share_elsewhere": least_share("shared", "shared_bytes"),
+                "common_documents": F.coalesce("common", F.lit(0).cast("long")),
+                "component": F.coalesce("component", "repository_id"),
+                "component_in_topic": F.coalesce("component_in_topic", "repository_id"),
+                "reason": reason,
+                "kept": reason.isin("kept", "pinned"),
+                "partition": F.lit(None).cast("string"),
+            }
+        )
+        .select(REPOSITORIES.names)
+    )
+
+
+def facts(repositories: DataFrame, chosen: RepositoryConfig) -> dict[str, str | int]:
+    """What the table shows, in a few numbers and sentences; runs jobs."""
+    of_reason = {row.reason: row["count"] for row in repositories.groupBy("reason").count().collect()}
+    n = sum(of_reason.values())
+    found: dict[str, str | int] = {"repositories": n}
+    found |= {f"repositories, {reason}": of_reason[reason] for reason in sorted(of_reason)}
+    found["largest component"] = _largest(repositories, "component", n)
+    found["largest component within a topic"] = _largest(repositories, "component_in_topic", n)
+    revision = F.concat("repository", F.lit("@"), "revision")
+    for said, names, columns in (
+        ("pinned and not there", chosen.pinned, [F.col("repository"), revision]),
+        ("dropped topics of no repository", chosen.dropped_topics, [F.col("topic")]),
+    ):
+        asked = repositories.select(F.explode(F.array(*columns)).alias("name")).where(
+            F.col("name").isin(list(names))
+        )
+        missing = set(names) - ({row.name for row in asked.distinct().collect()} if names else set())
+        if missing:
+            found[said] = ", ".join(sorted(missing))
+    return found
+
+
+def _largest(repositories: DataFrame, column: str, n: int) -> str:
+    """The largest component's share of the repositories, and its name."""
+    sizes = repositories.groupBy(column).agg(F.count("*").alias("size"))
+    for row in sizes.orderBy(F.desc("size"), column).limit(1).collect():
+        return f"{row.size / n:.1%} of the repositories ({row.size:,} of {n:,}): {row[column]}"
+    return "none"
+
+
+def _with_topics(found: DataFrame, topics: DataFrame | None) -> DataFrame:
+    if topics is None:
+        return found.withColumn("topic", F.lit(None).cast("string"))
+    for column in (*TOPICS.key, "topic"):
+        if column not in topics.columns:
+            raise ConfigurationError(
+                f"The table of topics has no column `{column}`, its columns are {', '.join(topics.columns)}. "
+                "Write one row a repository, with its name and topic."
+            )
+    return found.join(topics.groupBy("repository").agg(F.min("topic").alias("topic")), "repository", "left")
+
+
+def _dropped(chosen: RepositoryConfig) -> Column:
+    return F.col("topic").isin(list(chosen.dropped_topics)) & ~F.col("pinned")
+
+
+def _component(
+    held: DataFrame, found: DataFrame, components: DataFrame, config: DedupConfig, *within: str
+) -> DataFrame:
+    """(repository_id, component) of those that hold texts of a component together with another."""  # 1
+    in_components = (
+        held.join(components.select(F.col("doc_id").alias("text"), "component"), "text")
+        .join(found.select("repository_id", *within), "repository_id")
+        .select("repository_id", "component", *within)
+        .distinct()
+    )
+    first = F.min("repository_id").over(Window.partitionBy("component", *within))
+    stars = (
+        in_components.select(first.alias("left"), F.col("repository_id").alias("right"))
+        .where("left != right")
+        .distinct()
+        .localCheckpoint()
+    )
+    return joined(stars, config).toDF("repository_id", "component")
+
+
+def _shared(held: DataFrame, edges: DataFrame, config: DedupConfig, chosen: RepositoryConfig) -> DataFrame:
+    """(repository_id, shared, shared_bytes, common): of what others hold alike; of that, too common."""
+    common = F.when(F.col("holders") > chosen.pair_repositories, F.col("documents"))
+    reached = reach(held, similar(edges, config.threshold).select("left", "right"))
+    return (
+        held.join(reached, "text")
+        .groupBy("repository_id")
+        .agg(
+            F.sum("documents").alias("shared"),
+            F.sum("bytes").alias("shared_bytes"),
+            F.sum(common).alias("common"),
+        )
+    )
+
+
+def _duplicates(found: DataFrame, repository_edges: DataFrame, chosen: RepositoryConfig) -> DataFrame:
+    """(worse, better, share, rank): who is whose duplicate, and the rank of the latter."""  # 3, 4
+    pairs = repository_edges
+    for side in ("left", "right"):
+        of_side = [F.col(name).alias(f"{side}_{name}") for name in ("topic", "rank", "pinned")]
+        pairs = pairs.join(found.select(F.col("repository_id").alias(side), *of_side), side)
+    left_is_worse = F.col("left_rank") > F.col("right_rank")
+
+    def whichever(of_left_if_worse: str, otherwise: str) -> Column:
+        return F.when(left_is_worse, F.col(of_left_if_worse)).otherwise(F.col(otherwise))
+
+    return (
+        pairs.where(F.col("left_topic").eqNullSafe(F.col("right_topic")))
+        .where(~whichever("left_pinned", "right_pinned"))
+        .select(
+            whichever("left", "right").alias("worse"),
+            whichever("right", "left").alias("better"),
+            whichever("left_share", "right_share").alias("share"),
+            F.least("left_rank", "right_rank").alias("rank"),
+        )
+        .where(F.col("share") >= chosen.share)
+    )
+
+
+def _decided(found: DataFrame, duplicates: DataFrame, config: DedupConfig) -> DataFrame:
+    """(repository_id, stays, duplicate_of, share) of those that are or have a duplicate."""
+    edges = duplicates.select(
+        F.col("worse").alias("left"), F.col("better").alias("right"), F.col("share").alias("similarity")
+    )
+    ranks = found.select(F.col("repository_id").alias("doc_id"), "rank")
+    stays = (
+        in_components(ranks, edges, joined(edges, config))
+        .select("component", "doc_id", "other", "similarity")
+        .mapInArrow(udf.decide, _DECIDED)
+        .select("repository_id", "stays")
+        .localCheckpoint()
+    )
+    # A worse repository that stays may share more with one that goes, and is no evidence for its removal.
+    kept = stays.where("stays").select(F.col("repository_id").alias("better"))
+    first = F.struct(-F.col("share"), F.col("rank"))
+    named = duplicates.join(kept, "better").groupBy(F.col("worse").alias("repository_id"))
+    evidence = named.agg(F.min_by(F.struct("better", "share"), first).alias("named"))
+    return stays.join(evidence, "repository_id", "left").select(
+        "repository_id",
+        "stays",
+        F.col("named.better").alias("duplicate_of"),
+        F.col("named.share").alias("share"),
+    )

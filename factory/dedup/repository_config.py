@@ -1,0 +1,68 @@
+"""The settings of repository-level deduplication: when a repository is another's duplicate, and who stays."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from factory.errors import ConfigurationError
+from factory.lake.names import TableName
+
+Word = Annotated[str, Field(min_length=1)]
+
+
+class RepositoryConfig(BaseModel):
+    """How the repositories of a group are compared, which topics split them, and which always stay."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    share: float = Field(
+        default=0.8,
+        gt=0,
+        le=1,
+        description="share of a repository's documents, and of its bytes, that another holds alike, from "
+        "which it is that one's duplicate",
+    )
+    topics: dict[Word, Word] = Field(default={}, description="topic by repository, given by hand")
+    topics_table: str | None = Field(
+        default=None, description="table that has them instead, with columns `repository` and `topic`"
+    )
+    dropped_topics: tuple[Word, ...] = Field(
+        default=(), description="topics whose repositories are removed as a whole"
+    )
+    pinned: tuple[Word, ...] = Field(
+        default=(), description="repositories that always stay: `name`, or `name@revision` for one revision"
+    )
+    pair_repositories: int = Field(
+        default=64, ge=2, description="repositories up to which all pairs of those that hold a text meet"
+    )
+    best: int = Field(
+        default=16, ge=1, description="best holders of a more common text, which its other holders meet"
+    )
+
+    @field_validator("topics_table")
+    @classmethod
+    def _names_a_table(cls, given: str | None) -> str | None:
+        try:
+            return given if given is None else str(TableName.parse(given))
+        except ConfigurationError as error:
+            raise ValueError(str(error)) from error
+
+    @model_validator(mode="after")
+    def _topics_are_given_once(self) -> Self:
+        if self.topics and self.topics_table:
+            raise PydanticCustomError(
+                "topics_given_twice",
+                "Topics are given in `topics` and in table `{table}`. Leave one out.",
+                {"field": "topics_table", "table": self.topics_table},
+            )
+        missing = sorted(set(self.dropped_topics) - set(self.topics.values()))
+        if missing and not self.topics_table:
+            raise PydanticCustomError(
+                "topic_of_none",
+                "`{topic}` is the topic of no repository in `topics`. Correct it, or say whose topic it is.",
+                {"field": "dropped_topics", "topic": missing[0]},
+            )
+        return self

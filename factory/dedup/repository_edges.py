@@ -1,0 +1,218 @@
+"""Pairs of repositories one of which holds nearly all of the other, with what each shares, exactly counted.
+
+A document is shared with a repository that holds its text, or one that a verified edge joins to it. Counting
+every two repositories that share anything would make a clique of each licence, so a pair is first met, and
+then counted only if it can matter:
+
+1. Texts are told apart by how many repositories hold something like them. Where these are up to
+   `pair_repositories` all pairs meet, and what they share is counted at once.
+2. A more common text makes no clique: each of its m holders meets the `best` ones by priority, m * best
+   pairs. Who stays is decided in that order, so of a thousand forks each meets those that could stay for it.
+3. A pair is dropped unless one side can reach `share`, were every common text of its own shared.
+4. For the pairs that are left, common texts are counted exactly: each edge is looked up from its end of fewer
+   edges, so that a text with a hundred thousand variants costs no more than another.
+
+So shares are exact, and common texts alone make no pair that cannot be one of duplicates. What this can miss
+is a duplicate whose shared texts are all common and whose source is among the best holders of none of them:
+`dedup.<group>_repositories` says of each repository how many such documents it has.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from factory.dedup.config import DedupConfig
+from factory.dedup.edges import similar
+from factory.dedup.repository_config import RepositoryConfig
+from factory.dedup.repository_nodes import least_share, repositories_of, texts_held
+
+_SIDES = ("left", "right")
+
+
+def repository_edges(
+    documents: DataFrame,
+    signatures: DataFrame,
+    edges: DataFrame,
+    config: DedupConfig,
+    chosen: RepositoryConfig,
+) -> DataFrame:
+    """Every pair of which one shares `chosen.share` of itself or more, left id below right: REPOSITORY_EDGES.
+
+    Runs jobs when called: what is read several times is computed once, and common texts are counted.
+    """
+    held = texts_held(documents, signatures).localCheckpoint()
+    repositories = repositories_of(documents, held, config, chosen).localCheckpoint()
+    pairs = similar(edges, config.threshold).select("left", "right")
+    around = _around(held, pairs)
+    reached = reach(held, pairs).localCheckpoint()
+    rare = reached.where(F.col("holders") <= chosen.pair_repositories).select("text")
+    common = reached.where(F.col("holders") > chosen.pair_repositories).select("text").localCheckpoint()
+    met = _counted_at_once(held, rare, around)
+    of_common = held.join(common, "text").localCheckpoint()
+    if not of_common.isEmpty():
+        best = _best_holders(held.join(repositories.select("repository_id", "rank"), "repository_id"), chosen)
+        met = met.union(_met_by_the_best(of_common, common, around, best, chosen))
+    possible = _possible(_in_pairs(met), repositories, of_common, chosen).localCheckpoint()
+    if not of_common.isEmpty():
+        possible = _with_common(possible, held, of_common, pairs)
+    return _shares(possible).where(F.greatest("left_share", "right_share") >= chosen.share)
+
+
+def reach(held: DataFrame, pairs: DataFrame) -> DataFrame:
+    """(text, holders, first, last) of the texts that two repositories or more hold, or hold one like.
+
+    `holders` counts a repository once for each text of it that is alike; `first` and `last` are the least and
+    the greatest repository among them.
+    """
+    of_text = held.groupBy("text").agg(
+        F.count("*").alias("holders"),
+        F.min("repository_id").alias("first"),
+        F.max("repository_id").alias("last"),
+    )
+    return (
+        _around(held, pairs)
+        .join(of_text.withColumnRenamed("text", "other"), "other")
+        .groupBy("text")
+        .agg(F.sum("holders").alias("holders"), F.min("first").alias("first"), F.max("last").alias("last"))
+        .where("first != last")
+    )
+
+
+def _around(held: DataFrame, pairs: DataFrame) -> DataFrame:
+    """(text, other): the texts like a text, itself among them."""
+    selves = held.select("text", F.col("text").alias("other")).distinct()
+    return selves.union(pairs.select("left", "right")).union(pairs.select("right", "left"))
+
+
+def _counted_at_once(held: DataFrame, rare: DataFrame, around: DataFrame) -> DataFrame:
+    """(of, within, documents, bytes): what a repository shares with another of texts that few hold."""  # 1
+    within = held.select(F.col("text").alias("other"), F.col("repository_id").alias("within"))
+    reached = rare.join(around, "text").join(within, "other").select("text", "within").distinct()
+    return (
+        held.withColumnRenamed("repository_id", "of")
+        .join(reached, "text")
+        .where("of != within")
+        .groupBy("of", "within")
+        .agg(F.sum("documents").alias("documents"), F.sum("bytes").alias("bytes"))
+    )
+
+
+def _best_holders(ranked: DataFrame, chosen: RepositoryConfig) -> DataFrame:
+    """(other, within, rank): the best holders of each text."""
+    place = F.row_number().over(Window.partitionBy("text").orderBy("rank"))
+    return (
+        ranked.withColumn("place", place)
+        .where(F.col("place") <= chosen.best)
+        .select(F.col("text").alias("other"), F.col("repository_id").alias("within"), "rank")
+    )
+
+
+def _met_by_the_best(
+    of_common: DataFrame, common: DataFrame, around: DataFrame, best: DataFrame, chosen: RepositoryConfig
+) -> DataFrame:
+    """(of, within, documents, bytes) with nothing counted: holders of a common text and its best."""  # 2
+    reached = common.join(around, "text").join(best, "other").select("text", "within", "rank").distinct()
+    place = F.row_number().over(Window.partitionBy("text").orderBy("rank"))
+    nothing = F.lit(0).cast("long")
+    return (
+        of_common.select("text", F.col("repository_id").alias("of"))
+        .join(reached.withColumn("place", place).where(F.col("place") <= chosen.best), "text")
+        .where("of != within")
+        .select("of", "within", nothing.alias("documents"), nothing.alias("bytes"))
+        .distinct()
+    )
+
+
+def _in_pairs(met: DataFrame) -> DataFrame:
+    """What is counted of either side, a row a pair."""
+
+    def of_side(name: str, is_left: Column) -> list[Column]:
+        return [
+            F.sum(F.when(is_left if side == "left" else ~is_left, F.col(name)).otherwise(0)).alias(
+                f"{side}_{name}"
+            )
+            for side in _SIDES
+        ]
+
+    is_left = F.col("of") < F.col("within")
+    return met.groupBy(F.least("of", "within").alias("left"), F.greatest("of", "within").alias("right")).agg(
+        *of_side("documents", is_left), *of_side("bytes", is_left)
+    )
+
+
+def _possible(
+    pairs: DataFrame, repositories: DataFrame, of_common: DataFrame, chosen: RepositoryConfig
+) -> DataFrame:
+    """The pairs that can reach the share, with what each side has in all."""  # 3
+    common = of_common.groupBy("repository_id").agg(
+        F.sum("documents").alias("common"), F.sum("bytes").alias("common_bytes")
+    )
+    sizes = (
+        repositories.select("repository_id", "compared", "compared_bytes")
+        .join(common, "repository_id", "left")
+        .fillna(0)
+    )
+    for side in _SIDES:
+        of_side = [F.col(name).alias(f"{side}_{name}") for name in sizes.columns[1:]]
+        pairs = pairs.join(sizes.select(F.col("repository_id").alias(side), *of_side), side)
+    most = [
+        least_share(
+            F.col(f"{side}_documents") + F.col(f"{side}_common"),
+            F.col(f"{side}_bytes") + F.col(f"{side}_common_bytes"),
+            f"{side}_",
+        )
+        for side in _SIDES
+    ]
+    return pairs.where(F.greatest(*most) >= chosen.share)
+
+
+def _with_common(possible: DataFrame, held: DataFrame, of_common: DataFrame, pairs: DataFrame) -> DataFrame:
+    """`possible` with common texts counted too."""  # 4
+    asked = possible.select(F.col("left").alias("of"), F.col("right").alias("within")).union(
+        possible.select("right", "left")
+    )
+    mine = of_common.withColumnRenamed("repository_id", "of")
+    theirs = held.select(F.col("repository_id").alias("within"), F.col("text").alias("other"))
+    outwards = _outwards(pairs).localCheckpoint()
+    selves = of_common.select("text", F.col("text").alias("other")).distinct()
+    from_mine = (
+        asked.join(mine, "of")
+        .join(outwards.union(selves), "text")
+        .join(theirs, ["within", "other"], "left_semi")
+    )
+    from_theirs = (
+        asked.join(theirs, "within")
+        .join(outwards.select(F.col("text").alias("other"), F.col("other").alias("text")), "other")
+        .join(mine, ["of", "text"])
+    )
+    columns = ("of", "within", "text", "documents", "bytes")
+    shared = _in_pairs(from_mine.select(*columns).union(from_theirs.select(*columns)).distinct())
+    counts = [f"{side}_{name}" for side in _SIDES for name in ("documents", "bytes")]
+    more = shared.select("left", "right", *(F.col(name).alias(f"more_{name}") for name in counts))
+    return possible.join(more, ["left", "right"], "left").withColumns(
+        {name: F.col(name) + F.coalesce(f"more_{name}", F.lit(0)) for name in counts}
+    )
+
+
+def _outwards(pairs: DataFrame) -> DataFrame:
+    """(text, other): each edge once, from its end of fewer edges."""
+    degrees = pairs.select(F.explode(F.array("left", "right")).alias("text")).groupBy("text").count()
+    for side in _SIDES:
+        of_side = degrees.select(F.col("text").alias(side), F.col("count").alias(f"{side}_degree"))
+        pairs = pairs.join(of_side, side)
+    fewer = F.col("left_degree") <= F.col("right_degree")
+    return pairs.select(
+        F.when(fewer, F.col("left")).otherwise(F.col("right")).alias("text"),
+        F.when(fewer, F.col("right")).otherwise(F.col("left")).alias("other"),
+    )
+
+
+def _shares(pairs: DataFrame) -> DataFrame:
+    shares = {
+        f"{side}_share": least_share(f"{side}_documents", f"{side}_bytes", f"{side}_") for side in _SIDES
+    }
+    counts = [f"{side}_{name}" for name in ("documents", "bytes", "share") for side in _SIDES]
+    return pairs.withColumns(shares).select(
+        "left", "right", *counts, F.lit(None).cast("string").alias("partition")
+    )

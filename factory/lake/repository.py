@@ -1,0 +1,53 @@
+"""What repositories are called in the tables, and why those that were removed as a whole were.
+
+A repository is `dataset/repository@revision`, each revision of it by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from factory.lake import names
+from factory.lake.names import TableName
+from factory.lake.tables import Lake
+
+WITH_ITS_REPOSITORY = ("repository", "topic")  # reasons in `_decisions` of what went as a part of the whole
+
+
+def repository_id(dataset: str, repository: str | None, revision: str | None) -> str | None:
+    """The name of a document's repository, None where it has none; without a revision it ends before `@`."""
+    if repository is None:
+        return None
+    return f"{dataset}/{repository}" + ("" if revision is None else f"@{revision}")
+
+
+def repositories_of(decisions: TableName) -> TableName:
+    """The table of repositories beside the decisions of a group."""
+    return names.dedup(decisions.name.removesuffix("_decisions"), "repositories")
+
+
+def why_removed(
+    lake: Lake, decisions: TableName, snapshot_id: int | None = None
+) -> Callable[[str | None], str]:
+    """What tells why a repository was removed, of those that the table of decisions read.
+
+    `snapshot_id` is of the decisions, the newest if None. Where the table of repositories has expired since,
+    the newest answers, which may not know a repository.
+    """
+    made = lake.published(decisions) if snapshot_id is None else lake.published_at(decisions, snapshot_id)
+    table = repositories_of(decisions)
+    at = made.lineage.upstream.get(str(table))
+    if at is not None and lake.table(table).snapshot_by_id(at) is None:
+        at = None
+    columns = ("repository_id", "reason", "topic", "duplicate_of", "share", "kept")
+    rows = lake.read(table, columns, "kept = false", at).to_pylist()
+    why = {row["repository_id"]: _why(row) for row in rows}
+    return lambda repository: why.get(str(repository), "its repository was removed")
+
+
+def _why(row: Mapping[str, Any]) -> str:
+    repository = f"its repository {row['repository_id']} was removed"
+    if row["reason"] == "topic":
+        return f"{repository} with its topic {row['topic']}"
+    return f"{repository} as a duplicate of {row['duplicate_of']}, which holds {row['share']:.1%} of it"

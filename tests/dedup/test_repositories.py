@@ -1,0 +1,390 @@
+"""Repositories and what their removal leaves, beside brute force over sets and components by networkx."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import networkx as nx
+import pytest
+from pydantic import ValidationError
+from pyspark.sql import SparkSession
+
+from factory.dedup.decisions import decisions
+from factory.dedup.repositories import facts, repositories
+from factory.dedup.repository_config import RepositoryConfig
+from factory.dedup.repository_decisions import decisions_without
+from factory.dedup.repository_edges import repository_edges
+from factory.dedup.repository_nodes import repositories_of, repository_id, texts_held
+from factory.errors import ConfigurationError
+from factory.lake import repository as named
+from factory.lake.schemas import DECISIONS, REPOSITORIES, REPOSITORY_EDGES
+from tests.dedup.repositories import CONFIG, Corpus, Oracle, Pair, random_corpus, rank
+
+Rows = dict[str, dict[str, Any]]
+
+spark_test = pytest.mark.spark
+
+
+class Made:
+    """What the stage makes of a corpus."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        corpus: Corpus,
+        chosen: RepositoryConfig,
+        topics: dict[str, str] | None = None,
+    ) -> None:
+        documents, signatures, edges, components = corpus.frames(spark)
+        labels = spark.createDataFrame(sorted((topics or {}).items()), "repository string, topic string")
+        pairs = repository_edges(documents, signatures, edges, CONFIG, chosen).localCheckpoint()
+        assert pairs.columns == REPOSITORY_EDGES.names
+        decided = repositories(
+            documents, signatures, edges, components, pairs, labels if topics else None, CONFIG, chosen
+        ).localCheckpoint()
+        assert decided.columns == REPOSITORIES.names
+        self.pairs: dict[Pair, tuple[object, ...]] = {
+            (row.left, row.right): tuple(row)[2:-1] for row in pairs.collect()
+        }
+        assert len(self.pairs) == pairs.count()
+        self.repositories: Rows = {row.repository_id: row.asDict() for row in decided.collect()}
+        self.facts = facts(decided, chosen)
+        found = decisions_without(documents, signatures, edges, components, decided, CONFIG)
+        assert found.columns == DECISIONS.names
+        self.decisions = [row.asDict() for row in found.collect()]
+
+    def kept(self) -> set[str]:
+        return {name for name, row in self.repositories.items() if row["kept"]}
+
+
+def fields(rows: Rows, *columns: str) -> dict[str, tuple[Any, ...]]:
+    return {name: tuple(row[it] for it in columns) for name, row in rows.items()}
+
+
+TOPICS = {f"r{number}": ("web", "games", "tools")[number % 3] for number in range(10)}
+CASES = [
+    (0, RepositoryConfig(), None),
+    (1, RepositoryConfig(share=0.5, pair_repositories=3, best=2, pinned=("r1", "r2@1.9")), None),
+    (
+        2,
+        RepositoryConfig(
+            share=0.6, pair_repositories=2, best=1, topics=TOPICS, dropped_topics=("games",), pinned=("r4",)
+        ),
+        TOPICS,
+    ),
+]
+
+
+@pytest.fixture(scope="module", params=range(len(CASES)))
+def case(
+    spark: SparkSession, request: pytest.FixtureRequest
+) -> tuple[Corpus, RepositoryConfig, dict[str, str] | None, Made]:
+    seed, chosen, topics = CASES[request.param]
+    corpus = random_corpus(seed)
+    return corpus, chosen, topics, Made(spark, corpus, chosen, topics)
+
+
+Case = tuple[Corpus, RepositoryConfig, dict[str, str] | None, Made]
+
+
+@spark_test
+def test_pairs_are_those_that_sets_find_with_exact_counts(case: Case) -> None:
+    corpus, chosen, topics, made = case
+    expected = Oracle(corpus, chosen, topics).pairs()
+    assert made.pairs == expected
+    assert len(expected) > 3
+
+
+@spark_test
+def test_repositories_go_by_the_keep_rule(case: Case) -> None:
+    corpus, chosen, topics, made = case
+    expected = Oracle(corpus, chosen, topics).decided(made.pairs)
+    assert fields(made.repositories, "reason", "duplicate_of", "share") == expected
+    reasons = Counter(reason for reason, _, _ in expected.values())
+    assert reasons["duplicate"] > 1
+    assert set(reasons) == {"kept", "duplicate"} | ({"pinned"} if chosen.pinned else set()) | (
+        {"topic"} if topics else set()
+    )
+
+
+@spark_test
+def test_a_removed_one_names_a_kept_one_and_no_kept_one_is_the_duplicate_of_a_better_one(case: Case) -> None:
+    corpus, chosen, topics, made = case
+    oracle, kept = Oracle(corpus, chosen, topics), made.kept()
+    for name, row in made.repositories.items():
+        if row["reason"] == "duplicate":
+            assert row["duplicate_of"] in kept
+            assert row["share"] == oracle.shared(name, [row["duplicate_of"]])[2] >= chosen.share
+        assert row["kept"] == (row["reason"] in ("kept", "pinned"))
+        assert row["kept"] or not oracle.pinned(name)
+    for left, right in made.pairs:
+        better, worse = sorted((left, right), key=oracle.order.index)
+        if {left, right} <= kept and oracle.topic[left] == oracle.topic[right] and not oracle.pinned(worse):
+            assert oracle.shared(worse, [better])[2] < chosen.share
+
+
+@spark_test
+def test_components_are_those_of_repositories_that_share_a_component_of_documents(case: Case) -> None:
+    corpus, chosen, topics, made = case
+    oracle = Oracle(corpus, chosen, topics)
+    texts = nx.Graph(list(corpus.edges))
+    texts.add_nodes_from(it["content_hash"] for it in corpus.documents)
+    component = {text: number for number, of in enumerate(nx.connected_components(texts)) for text in of}
+    for column, by_topic in (("component", False), ("component_in_topic", True)):
+        graph = nx.Graph()
+        graph.add_nodes_from(oracle.documents)
+        for name in oracle.documents:
+            topic = oracle.topic[name] if by_topic else None
+            graph.add_edges_from(
+                (name, (component[it["content_hash"]], topic)) for it in oracle.compared(name)
+            )
+        expected = {}
+        for nodes in nx.connected_components(graph):
+            names = [it for it in nodes if isinstance(it, str)]
+            expected |= dict.fromkeys(names, min(names))
+        assert {name: row[column] for name, row in made.repositories.items()} == expected
+        largest = max(Counter(expected.values()).values())
+        told = "largest component within a topic" if by_topic else "largest component"
+        assert str(made.facts[told]).startswith(
+            f"{largest / len(expected):.1%} of the repositories ({largest} of {len(expected)}): "
+        )
+
+
+@spark_test
+def test_a_repository_tells_what_is_elsewhere_and_what_is_common(case: Case) -> None:
+    corpus, chosen, topics, made = case
+    oracle = Oracle(corpus, chosen, topics)
+    for name, row in made.repositories.items():
+        others = [it for it in oracle.documents if it != name]
+        assert row["share_elsewhere"] == oracle.shared(name, others)[2]
+        assert (row["documents"], row["bytes"]) == (
+            len(oracle.documents[name]),
+            sum(it["n_bytes"] for it in oracle.documents[name]),  # type: ignore[misc]
+        )
+        common = [
+            it
+            for it in oracle.compared(name)
+            if sum(len(oracle.holders(of)) for of in oracle.around(str(it["content_hash"])))
+            > chosen.pair_repositories
+        ]
+        assert row["common_documents"] == len(common)
+
+
+@spark_test
+def test_documents_are_decided_among_what_repositories_leave(case: Case) -> None:
+    corpus, _, _, made = case
+    gone = {
+        name: "topic" if row["reason"] == "topic" else "repository"
+        for name, row in made.repositories.items()
+        if not row["kept"]
+    }
+    of = {
+        row["doc_id"]: named.repository_id("code", row["repository"], row.get("revision"))  # type: ignore[arg-type]
+        for row in corpus.documents
+    }
+
+    best: dict[str, dict[str, Any]] = {}
+    for row in sorted((it for it in corpus.documents if of[it["doc_id"]] not in gone), key=rank):
+        best.setdefault(str(row["content_hash"]), row)
+    graph = nx.Graph()
+    graph.add_weighted_edges_from((left, right, it) for (left, right), it in corpus.edges.items())
+    graph.add_nodes_from(corpus.first)
+    kept: list[str] = []
+    for text in sorted(best, key=lambda text: rank(best[text])):
+        if not any(other in graph[text] for other in kept):
+            kept.append(text)
+    found = {row["doc_id"]: row for row in made.decisions}
+    assert len(found) == len(made.decisions) == len(corpus.documents)
+    label = {text: min(corpus.first[it] for it in of) for of in nx.connected_components(graph) for text in of}
+    for row in corpus.documents:
+        text, decided = str(row["content_hash"]), found[row["doc_id"]]
+        stays = text == "nothing" or (text in kept and best[text]["doc_id"] == row["doc_id"])
+        evidence: tuple[object, object] = (None, None)
+        if text in kept and text != "nothing":
+            evidence = (best[text]["doc_id"], 1.0)
+        elif text != "nothing":
+            near = [(graph[text][it]["weight"], -kept.index(it), it) for it in graph[text] if it in kept]
+            evidence = (best[max(near)[2]]["doc_id"], max(near)[0]) if near else (None, None)
+        reason = gone.get(of[row["doc_id"]] or "")
+        if reason is None and stays:
+            reason, evidence = ("no_tokens" if text == "nothing" else "kept"), (None, None)
+        elif reason is None:
+            reason = "similar" if best[text]["doc_id"] == row["doc_id"] else "exact_copy"
+        assert (decided["reason"], decided["duplicate_of"], decided["similarity"]) == (reason, *evidence)
+        assert decided["kept"] == (reason in ("kept", "no_tokens"))
+        assert decided["component"] == (None if text == "nothing" else label[text])
+        assert evidence[0] is None or found[evidence[0]]["kept"]
+    assert {row["reason"] for row in made.decisions} >= {"repository", "exact_copy", "kept", "no_tokens"}
+
+
+@spark_test
+def test_tables_do_not_depend_on_partitions_or_the_order_of_rows(spark: SparkSession, case: Case) -> None:
+    corpus, chosen, topics, made = case
+    turned = Corpus(corpus.documents[::-1], dict(reversed(corpus.edges.items())))
+    assert turned.first != corpus.first  # other rows stand for the texts: only their names may differ
+    shuffled = "spark.sql.shuffle.partitions"
+    before = spark.conf.get(shuffled)
+    spark.conf.set(shuffled, "7")
+    try:
+        again = Made(spark, turned, chosen, topics)
+    finally:
+        spark.conf.set(shuffled, before)
+    assert again.pairs == made.pairs
+    assert again.repositories == made.repositories
+
+    def plain(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+        return sorted((it["doc_id"], it["reason"], it["duplicate_of"], it["similarity"]) for it in rows)
+
+    assert plain(again.decisions) == plain(made.decisions)
+
+
+@spark_test
+def test_where_every_repository_stays_documents_are_decided_as_without(spark: SparkSession) -> None:
+    made = random_corpus(4)
+    made.documents.sort(key=rank)  # so that the best copy stands for each text, as in the tables
+    documents, signatures, edges, components = made.frames(spark)
+    none = spark.createDataFrame([], "repository_id string, kept boolean, reason string")
+    given = documents, signatures, edges, components
+    kept_all = decisions_without(*given, none, CONFIG).collect()
+    assert sorted(kept_all) == sorted(decisions(*given, CONFIG).collect())
+
+
+@spark_test
+def test_forks_of_one_original_make_no_clique_and_all_go(spark: SparkSession) -> None:
+    made, n = Corpus(), 300
+    for number in range(n):
+        made.add(f"fork{number}", "licence", "setup", "main", fork_of="original", stars=9)
+    made.add("original", "licence", "setup", "main")
+    for number in range(n):
+        made.add(f"other{number}", "licence", *(f"{number}_{i}" for i in range(3)))
+    chosen = RepositoryConfig(pair_repositories=20, best=4)
+    found = Made(spark, made, chosen)
+    assert len(found.pairs) <= 2 * n * chosen.best < n * n / 2
+    reasons = Counter(row["reason"] for row in found.repositories.values())
+    assert reasons == {"duplicate": n, "kept": n + 1}
+    assert {row["duplicate_of"] for row in found.repositories.values()} == {None, "code/original"}
+    assert str(found.facts["largest component"]).startswith("100.0% of the repositories (601 of 601)")
+    assert found.repositories["code/other0"]["common_documents"] == 1
+
+
+@spark_test
+def test_a_vendored_library_is_nobodys_duplicate_while_it_ranks_first(spark: SparkSession) -> None:
+    made = Corpus()
+    made.add("six", "six", "compat", stars=900)
+    made.add("app", "six", "compat", *(f"app{number}" for number in range(8)), stars=20)
+    made.add("copy", "six", "compat", stars=1)
+    found = Made(spark, made, RepositoryConfig())
+    assert fields(found.repositories, "reason", "duplicate_of") == {
+        "code/six": ("kept", None),
+        "code/app": ("kept", None),
+        "code/copy": ("duplicate", "code/six"),
+    }
+    assert found.pairs["code/app", "code/six"] == (2, 2, 200, 200, 0.2, 1.0)
+    reasons = {it["doc_id"]: it["reason"] for it in found.decisions}
+    assert [reasons[f"d{number:05}"] for number in range(4)] == ["kept", "kept", "exact_copy", "exact_copy"]
+
+
+@spark_test
+def test_neither_many_small_files_nor_a_long_one_make_a_duplicate(spark: SparkSession) -> None:
+    made = Corpus()
+    made.add("base", *(f"small{number}" for number in range(9)), n_bytes=1000)
+    made.add("base", "long", n_bytes=9000)
+    made.add("small", *(f"small{number}" for number in range(9)), n_bytes=10)
+    made.add("small", "own", n_bytes=900)
+    made.add("long", "long", n_bytes=9000)
+    made.add("long", "own1", "own2", n_bytes=10)
+    found = Made(spark, made, RepositoryConfig(pinned=("base",)))
+    assert found.pairs == {}
+    assert {row["reason"] for row in found.repositories.values()} == {"kept", "pinned"}
+
+
+@spark_test
+def test_revisions_stay_by_date_and_without_dates_by_number(spark: SparkSession) -> None:
+    made = Corpus()
+    texts = [f"text{number}" for number in range(4)]
+    for revision in ("1.9", "1.10", "1.10rc2", "1.10.post1", "0.99"):
+        made.add("undated", *texts, revision=revision, created_at=None)
+    for row in list(made.documents):
+        made.documents.append(row | {"doc_id": f"e{row['doc_id']}", "repository": "none", "revision": None})
+    documents, signatures, *_ = made.frames(spark)
+    held = texts_held(documents, signatures)
+    ranked = repositories_of(documents, held, CONFIG, RepositoryConfig()).orderBy("rank").collect()
+    undated = [row.revision for row in ranked if row.repository == "undated"]
+    assert undated == ["1.10.post1", "1.10", "1.10rc2", "1.9", "0.99"]
+    dated = Corpus()
+    dated.add("dated", *texts, revision="2.0")
+    dated.add("dated", *texts, revision="1.0")  # published later: the date decides
+    found = Made(spark, dated, RepositoryConfig()).repositories
+    assert found["code/dated@2.0"]["duplicate_of"] == "code/dated@1.0"
+
+
+@spark_test
+def test_repositories_are_named_alike_by_spark_and_by_python(spark: SparkSession) -> None:
+    given = [("code", "a/b", "1"), ("code__x", "a", None), ("code", None, "1"), ("code", "", "")]
+    rows = spark.createDataFrame(given, "dataset string, repository string, revision string")
+    found = [row[0] for row in rows.select(repository_id()).collect()]
+    assert (
+        found == [named.repository_id(*row) for row in given] == ["code/a/b@1", "code__x/a", None, "code/@"]
+    )
+
+
+@spark_test
+def test_no_repository_is_none(spark: SparkSession) -> None:
+    made = Corpus()
+    made.add(None, "a", "a", "b")
+    made.alike("a", "b")
+    found = Made(spark, made, RepositoryConfig())
+    assert (found.pairs, found.repositories) == ({}, {})
+    assert found.facts == {
+        "repositories": 0,
+        "largest component": "none",
+        "largest component within a topic": "none",
+    }
+    assert sorted(row["reason"] for row in found.decisions) == ["exact_copy", "kept", "similar"]
+
+
+@spark_test
+def test_what_is_pinned_or_dropped_and_not_there_is_told(spark: SparkSession) -> None:
+    made = Corpus()
+    made.add("a", "x", revision="1")
+    chosen = RepositoryConfig(
+        topics={"a": "web", "b": "games"}, dropped_topics=("games",), pinned=("a", "a@1", "a@2", "c")
+    )
+    found = Made(spark, made, chosen, chosen.topics)
+    assert found.facts["pinned and not there"] == "a@2, c"
+    assert found.facts["dropped topics of no repository"] == "games"
+    assert "repositories, pinned" in found.facts
+
+
+@spark_test
+def test_a_table_of_topics_without_its_columns_is_refused_by_name(spark: SparkSession) -> None:
+    made = Corpus()
+    made.add("a", "x")
+    documents, signatures, edges, components = made.frames(spark)
+    none = spark.createDataFrame([], "left string, right string")
+    wrong = spark.createDataFrame([("a", "x")], "repository string, label string")
+    with pytest.raises(ConfigurationError, match="no column `topic`, its columns are repository, label"):
+        repositories(documents, signatures, edges, components, none, wrong, CONFIG, RepositoryConfig())
+
+
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        ({"share": 0}, "share"),
+        ({"topic": {}}, "topic"),
+        ({"topics": {"a": ""}}, "topics"),
+        ({"topics_table": "topics"}, "`topics` is no table"),
+        ({"topics_table": "clusters.web", "topics": {"a": "b"}}, "in table `clusters.web`. Leave one out"),
+        ({"topics": {"a": "web"}, "dropped_topics": ["wbe"]}, "`wbe` is the topic of no repository"),
+        ({"dropped_topics": ["web"]}, "`web` is the topic of no repository"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        RepositoryConfig(**wrong)
+
+
+def test_a_table_may_have_topics_that_are_not_known_yet() -> None:
+    chosen = RepositoryConfig(topics_table="clusters.code_topics", dropped_topics=("web",))
+    assert chosen.topics_table == "clusters.code_topics"
