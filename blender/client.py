@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from blender.arrays import as_numpy
 from blender.batch import Batch
+from blender.credentials import Tls, bearer
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
 from blender.records import (
@@ -39,7 +40,7 @@ from blender.records import (
 from blender.status import TRANSIENT, to_error
 from blender.wire import WireBlock, from_ipc, parse
 
-__all__ = ["Batch", "BlendRecord", "BlenderClient", "Description", "ExplainedRow", "Source"]
+__all__ = ["Batch", "BlendRecord", "BlenderClient", "Description", "ExplainedRow", "Source", "Tls"]
 
 _FETCH = "/blender.v1.BlendData/Fetch"
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.05, 2.0
@@ -51,18 +52,31 @@ _OPTIONS = [
 
 
 class BlenderClient:
-    """A connection to one Blender; safe for many threads.
+    """A connection to one Blender, plaintext without `tls`; safe for many threads.
 
     `timeout_s` bounds every call, of a fetch the wait for its next step; `patience_s` is how long a Blender
     that does not answer is asked again.
     Raises the classes of `blender.errors`.
     """
 
-    def __init__(self, address: str, *, timeout_s: float = 60.0, patience_s: float = 30.0) -> None:
+    def __init__(
+        self,
+        address: str,
+        *,
+        tls: Tls | None = None,
+        token: str | None = None,
+        timeout_s: float = 60.0,
+        patience_s: float = 30.0,
+    ) -> None:
         self.address = address
+        self._metadata = bearer(token)
         self._timeout_s = timeout_s
         self._patience_s = patience_s
-        self._channel = grpc.insecure_channel(address, options=_OPTIONS)
+        self._channel = (
+            grpc.insecure_channel(address, options=_OPTIONS)
+            if tls is None
+            else grpc.secure_channel(address, tls.credentials(), options=_OPTIONS)
+        )
         self._configs = pb_grpc.BlendConfigsStub(self._channel)
         self._data = pb_grpc.BlendDataStub(self._channel)
         self._fetch = self._channel.unary_stream(
@@ -147,7 +161,7 @@ class BlenderClient:
             request = pb.FetchRequest(
                 blend=blend, offset=offset, steps=0 if stop is None else stop - offset, rank=rank, ranks=ranks
             )
-            stream = self._fetch(request, timeout=self._timeout_s)
+            stream = self._fetch(request, timeout=self._timeout_s, metadata=self._metadata)
             try:
                 for batch in _steps(stream):
                     offset = batch.next_offset
@@ -165,7 +179,7 @@ class BlenderClient:
         patience = self._patience()
         while True:
             try:
-                return method(request, timeout=self._timeout_s)
+                return method(request, timeout=self._timeout_s, metadata=self._metadata)
             except grpc.RpcError as error:
                 if not patience(error):
                     raise to_error(error, self.address) from error

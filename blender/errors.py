@@ -21,6 +21,10 @@ class InvalidRequest(ConfigurationError):
     """An offset, a number of steps or a rank is outside what the blend allows."""
 
 
+class Unauthenticated(ConfigurationError):
+    """The server asks for a token, and the call brought none that it knows."""
+
+
 class EndOfData(FactoryError):
     """The blend ends before the step asked for; the message names the source that is used up."""
 

@@ -26,6 +26,7 @@ from grpc_reflection.v1alpha import reflection
 
 from blender.blends import DEFAULT_MEMORY_BYTES, Blends, open_blends
 from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
+from blender.security import ServerSecurity
 from blender.service import CONFIGS, DATA, BlendConfigs, BlendData
 from factory.errors import ConfigurationError, FactoryError, MachineError
 from factory.lake.servers import require_servers
@@ -45,21 +46,25 @@ class BlenderServer:
         host: str = "127.0.0.1",
         port: int = 0,
         workers: int = DEFAULT_WORKERS,
+        security: ServerSecurity = ServerSecurity(),  # noqa: B008 - it is immutable
         allow_remote: bool = False,
     ) -> None:
         """Bind the port.
 
-        Raises ConfigurationError for a host others can reach and MachineError for a port in use.
+        Raises ConfigurationError for plaintext on a host others can reach and for files of `security` that
+        do not serve, MachineError for a port in use.
         """
-        if not allow_remote and not _is_loopback(host):
+        credentials = security.credentials()
+        if credentials is None and not allow_remote and not _is_loopback(host):
             raise ConfigurationError(
-                f"Blender speaks plaintext and {host} can be reached from other machines. "
-                "Bind 127.0.0.1, or allow it with --allow-remote."
+                f"Blender would speak plaintext and {host} can be reached from other machines. "
+                "Give --tls-cert and --tls-key, bind 127.0.0.1, or allow it with --allow-remote."
             )
         self._health = health.HealthServicer()
         self._server = grpc.server(
             ThreadPoolExecutor(workers, thread_name_prefix="blender"),
             maximum_concurrent_rpcs=workers,
+            interceptors=security.interceptors(),
             options=[
                 ("grpc.so_reuseport", 0),  # else a second server shares the port in silence
                 ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),
@@ -76,7 +81,12 @@ class BlenderServer:
         reflection.enable_server_reflection(names, self._server)
         try:
             _probe(host, port)
-            bound = self._server.add_insecure_port(f"{host}:{port}")
+            at = f"{host}:{port}"
+            bound = (
+                self._server.add_insecure_port(at)
+                if credentials is None
+                else self._server.add_secure_port(at, credentials)
+            )
         except (OSError, RuntimeError) as error:
             raise MachineError(
                 f"Port {port} of {host} cannot be bound ({_reason(error)}). "
@@ -117,6 +127,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             host=options.host,
             port=options.port,
             workers=options.workers,
+            security=ServerSecurity(
+                options.tls_cert, options.tls_key, options.tls_client_ca, options.token_file
+            ),
             allow_remote=options.allow_remote,
         )
     except FactoryError as error:
@@ -141,7 +154,13 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--port", type=int, default=50051, help="port to bind, 0 for any (default %(default)s)"
     )
     parser.add_argument("--address-file", type=Path, help="write the bound address into this file")
-    parser.add_argument("--allow-remote", action="store_true", help="bind addresses other machines can reach")
+    parser.add_argument("--tls-cert", type=Path, help="PEM file of the certificate to show")
+    parser.add_argument("--tls-key", type=Path, help="PEM file of its key")
+    parser.add_argument("--tls-client-ca", type=Path, help="PEM file of who must have signed clients")
+    parser.add_argument("--token-file", type=Path, help="file of tokens, one a line, that calls must bring")
+    parser.add_argument(
+        "--allow-remote", action="store_true", help="speak plaintext where other machines can reach it"
+    )
     parser.add_argument(
         "--workers", type=int, default=DEFAULT_WORKERS, help="calls at once (default %(default)s)"
     )

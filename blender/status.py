@@ -17,6 +17,7 @@ from blender.errors import (
     InvalidBlend,
     InvalidRequest,
     SourceGone,
+    Unauthenticated,
 )
 from factory.errors import ConfigurationError, FactoryError, NotFound, TableNotFound
 
@@ -26,6 +27,7 @@ STATUS: tuple[tuple[type[FactoryError], grpc.StatusCode], ...] = (  # the first 
     (BlendNotFound, grpc.StatusCode.NOT_FOUND),
     (InvalidBlend, grpc.StatusCode.INVALID_ARGUMENT),
     (InvalidRequest, grpc.StatusCode.INVALID_ARGUMENT),
+    (Unauthenticated, grpc.StatusCode.UNAUTHENTICATED),
     (EndOfData, grpc.StatusCode.OUT_OF_RANGE),
     (CorruptPage, grpc.StatusCode.DATA_LOSS),
     (SourceGone, grpc.StatusCode.FAILED_PRECONDITION),
@@ -53,9 +55,15 @@ def to_error(error: grpc.RpcError, address: str) -> FactoryError:
     named = next((str(one.value) for one in error.trailing_metadata() or () if one.key == ERROR_KEY), "")
     if named in _CLASS:
         return _CLASS[named](details)
+    if "certificate" in details.lower() or "handshak" in details.lower():
+        return BlenderUnavailable(
+            f"Blender at {address} and this client do not accept each other's certificate ({details}). "
+            "Check the files of `tls`."
+        )
     if code in TRANSIENT:
         return BlenderUnavailable(
-            f"Blender at {address} does not answer ({details}). Start it, or check the address."
+            f"Blender at {address} does not answer ({details}). Start it, or check the address and whether "
+            "it speaks TLS, which needs `tls`."
         )
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return BlenderUnavailable(

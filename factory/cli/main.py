@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -160,15 +161,29 @@ def demo(
 def serve(
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 50051,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    tls_cert: Annotated[Path | None, typer.Option(help="PEM file of the certificate to show.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="PEM file of its key.")] = None,
+    tls_client_ca: Annotated[
+        Path | None, typer.Option(help="PEM file of who must have signed clients' certificates.")
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(help="File of tokens, one a line, that calls must bring.")
+    ] = None,
     allow_remote: Annotated[
-        bool, typer.Option("--allow-remote", help="Listen where other machines can reach it.")
+        bool, typer.Option("--allow-remote", help="Speak plaintext where other machines can reach it.")
     ] = False,
 ) -> None:
     """Serve the lake's blends over gRPC."""
     with edge.sentences():
         from factory.cli.serving import serve_blends
 
-        serve_blends(_settings(), host, port, allow_remote=allow_remote)
+        files = {
+            "--tls-cert": tls_cert,
+            "--tls-key": tls_key,
+            "--tls-client-ca": tls_client_ca,
+            "--token-file": token_file,
+        }
+        serve_blends(_settings(), host, port, files, allow_remote=allow_remote)
 
 
 @app.command()

@@ -7,8 +7,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -48,10 +49,14 @@ def ui_command(port: int, module: str = "jobs.definitions") -> list[str]:
     return [sys.executable, "-m", "dagster", "dev", *arguments]
 
 
-def serve_blends(settings: Settings, host: str, port: int, *, allow_remote: bool) -> None:
-    """Replace this process by a Blender on the lake."""
+def serve_blends(
+    settings: Settings, host: str, port: int, files: Mapping[str, Path | None], *, allow_remote: bool
+) -> None:
+    """Replace this process by a Blender on the lake; `files` by the option that names each."""
     os.environ |= settings.environment()
     arguments = ["--host", host, "--port", str(port), *(["--allow-remote"] if allow_remote else [])]
+    for option, path in files.items():
+        arguments += [] if path is None else [option, str(path)]
     os.execv(sys.executable, [sys.executable, "-m", "blender.server", *arguments])
 
 
