@@ -140,7 +140,7 @@ class PageIndex:
         """One array of the rows, in the order asked for; a row may be asked for more than once."""
 
 # -- dedup (native/src/lexer.rs, bag.rs, token_counter.rs, idf.rs, signature.rs, agreement.rs, candidates.rs,
-#    crowd.rs, jaccard.rs, union_find.rs, independent_set.rs)
+#    crowd.rs, jaccard.rs, union_find.rs, similarity_graph.rs, keep_rule.rs, sweep.rs)
 
 def bags(texts: pa.StringArray | pa.LargeStringArray, kind: str, max_distinct: int) -> pa.RecordBatch:
     """The bag of each text: (tokens list<int64>, counts list<int32>, n_tokens int64), null for a null text.
@@ -271,16 +271,19 @@ class UnionFind:
     def labels(self) -> pa.RecordBatch:
         """(doc_id, component) of every document seen; a component is named by its least id."""
 
-def independent_set(batch: pa.RecordBatch) -> pa.RecordBatch:
+def decide(batch: pa.RecordBatch, keep: str) -> pa.RecordBatch:
     """(doc_id, kept, duplicate_of, similarity) of the documents of `batch`, in their order.
 
-    `batch` has (doc_id string, other string, similarity float64): documents without `other`, the best
-    first, and edges between them. A document is kept unless it is joined to a better kept one;
-    `duplicate_of` is the most similar kept neighbour of a removed one, of equally similar ones the best.
+    `batch` has (doc_id string, other string, similarity float64): documents without `other`, the best of a
+    component first, and edges between them. `keep` is `independent_set` (a document is kept unless it is
+    joined to a better kept one), `one_per_component` (the best of each) or `cover` (a greedy vertex cover,
+    and documents without an edge). `duplicate_of` is the most similar kept neighbour of a removed one, of
+    equally similar ones the best; the best of its component, and a null similarity, where it has none.
+    Raises ValueError for another rule and for an edge to a document that is not there.
     """
 
-def sweep(batch: pa.RecordBatch, thresholds: list[float]) -> pa.RecordBatch:
-    """What `independent_set` would do at each of `thresholds`, a row each, in their order.
+def sweep(batch: pa.RecordBatch, keep: str, thresholds: list[float]) -> pa.RecordBatch:
+    """What `decide` would do at each of `thresholds`, a row each, in their order.
 
     (threshold, similar_pairs, removed, removed_bytes, largest_component); `batch` also has (copies int64,
     n_bytes int64), read for documents: in a component one counts as its `copies`.

@@ -215,8 +215,11 @@ def _follow_dedup(lake: Lake, tables: set[TableName], dataset: str, members: lis
 
 def _duplicate(row: Mapping[str, Any]) -> str:
     """Why a document was removed by itself."""
-    kind = "an exact copy" if row["reason"] == "exact_copy" and row["similarity"] == 1 else "a near duplicate"
-    return f"{kind} of {row['duplicate_of']}, which is kept (similarity {row['similarity']:.4f})"
+    partner, similarity = row["duplicate_of"], row["similarity"]
+    if similarity is None:
+        return f"removed for {partner}, which is kept: joined to it through others, like none that is kept"
+    kind = "an exact copy" if row["reason"] == "exact_copy" and similarity == 1 else "a near duplicate"
+    return f"{kind} of {partner}, which is kept (similarity {similarity:.4f})"
 
 
 def _like(row: Mapping[str, Any]) -> str:

@@ -114,6 +114,22 @@ def test_a_variant_that_is_filtered_like_its_dataset_has_its_verdicts(tmp_path: 
     assert third.outcome == "under_way"
 
 
+def test_a_document_that_is_joined_through_others_is_not_called_similar(tmp_path: Path) -> None:
+    lake = Lake(Settings(home=tmp_path, cache=tmp_path / "cache"))
+    replace(lake, names.raw("code"), RAW, [raw(doc_id) for doc_id in "abc"], "one")
+    rows = [
+        {"doc_id": "a", "kept": True, "reason": "kept"},
+        {"doc_id": "b", "kept": False, "reason": "similar", "duplicate_of": "a", "similarity": 0.85},
+        {"doc_id": "c", "kept": False, "reason": "connected", "duplicate_of": "a"},
+    ]
+    decided = [{"dataset": "code", "component": "a", **row} for row in rows]
+    replace(lake, names.dedup("code", "decisions"), DECISIONS, decided, "one")
+    _, second, third = trace_documents(lake, ["a", "b", "c"])
+    assert second.reason == "a near duplicate of a, which is kept (similarity 0.8500)"
+    assert third.reason == "removed for a, which is kept: joined to it through others, like none that is kept"
+    assert (third.outcome, third.duplicate_of, third.similarity) == ("duplicate", "a", None)
+
+
 def test_a_document_has_a_way_through_each_variant_of_its_dataset(tmp_path: Path) -> None:
     lake = Lake(Settings(home=tmp_path, cache=tmp_path / "cache"))
     strict = names.variant("code", "strict")

@@ -171,7 +171,9 @@ def _said(example: Example) -> str:
     """A document by its key, with the value and limit or the document that decided."""
     name = f"{example.source} / {example.key}" if example.key else example.doc_id
     told = [example.repository] if example.repository else []
-    if example.duplicate_of:
+    if example.duplicate_of and example.value is None:
+        told.append(f"joined through others to {example.duplicate_of}")
+    elif example.duplicate_of:
         told.append(f"like {example.duplicate_of} ({example.value:.4f})")
     if told:
         return f"{name}: {'; '.join(told)}"

@@ -13,6 +13,7 @@ MAX_DISTINCT = 1 << 20
 """Distinct tokens a bag keeps, those of the smallest hashes: a flood of tokens costs memory no more."""
 
 Priority = Literal["quality", "not_fork", "stars", "recency", "length"]
+Keep = Literal["independent_set", "one_per_component", "cover"]
 Similarity = Annotated[float, Field(gt=0, lt=1)]
 
 
@@ -52,6 +53,10 @@ class DedupConfig(BaseModel):
     priority: tuple[Priority, ...] = Field(
         default=("quality", "not_fork", "stars", "recency", "length"),
         description="who stays, first things first; a column that documents lack is passed over",
+    )
+    keep: Keep = Field(
+        default="independent_set",
+        description="none of two similar documents, the best of each component, or a greedy vertex cover",
     )
     estimate_sigmas: float = Field(
         default=4, ge=0, description="standard errors below the threshold at which an estimate is thrown away"
@@ -98,6 +103,10 @@ class DedupConfig(BaseModel):
                 f"at most the {self.signature_bits} of a signature"
             )
         return self
+
+    def changed(self, **options: object) -> Self:
+        """These settings with other values of some; raises ValidationError as they do."""
+        return type(self).model_validate(self.model_dump() | options)
 
     @property
     def lexer(self) -> str:

@@ -1,15 +1,21 @@
 """Which documents stay, and for each that does not, the kept one it resembles.
 
-What is removed is a minimal vertex cover of the similarity graph, so what stays is a maximal independent
-set: no edge joins two kept documents, and every removed one has a kept neighbour, named with their exact
-similarity. The set is greedy by priority: the best document of a component stays. Components are decided
-side by side, a document without an edge never leaves the JVM.
+By the default rule what is removed is a minimal vertex cover of the similarity graph, so what stays is a
+maximal independent set: no edge joins two kept documents, and every removed one has a kept neighbour, named
+with their exact similarity. The set is greedy by priority: the best document of a component stays.
+`native/src/keep_rule.rs` has all rules. Components are decided side by side, a document without an edge never
+leaves the JVM.
+
+By `one_per_component` a document can go that resembles no kept one: its reason is `connected`, it names the
+best of its component, and has no similarity.
 
 An exact copy of a kept document names it, at similarity 1; an exact copy of a removed one names the kept
 partner of that one. Documents without tokens are not comparable: all are kept, copies too.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -20,6 +26,8 @@ from factory.dedup.priority import rank
 from factory.lake.schemas import DEDUPLICATED
 from spark_udfs import decisions as udf
 
+_DECIDED = "doc_id string, kept boolean, duplicate_of string, similarity double"
+
 
 def decisions(
     documents: DataFrame, signatures: DataFrame, edges: DataFrame, components: DataFrame, config: DedupConfig
@@ -29,7 +37,7 @@ def decisions(
     decided = (
         in_components(ranked(documents, config), joined, components)
         .select("component", "doc_id", "other", "similarity")
-        .mapInArrow(udf.decide, "doc_id string, kept boolean, duplicate_of string, similarity double")
+        .mapInArrow(partial(udf.decide, keep=config.keep), _DECIDED)
     )
     return _of_copies(documents, _of_representatives(signatures, components, decided))
 
@@ -113,6 +121,7 @@ def _of_copies(documents: DataFrame, texts: DataFrame) -> DataFrame:
         F.when(~F.col("comparable"), "no_tokens")
         .when(~first, "exact_copy")
         .when(F.col("representative_kept"), "kept")
+        .when(F.col("partner_similarity").isNull(), "connected")
         .otherwise("similar")
     )
     of_kept = F.col("representative_kept")

@@ -14,6 +14,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -192,7 +194,7 @@ def _decided(found: DataFrame, duplicates: DataFrame, config: DedupConfig) -> Da
     stays = (
         in_components(ranks, edges, joined(edges, config))
         .select("component", "doc_id", "other", "similarity")
-        .mapInArrow(udf.decide, _DECIDED)
+        .mapInArrow(partial(udf.decide, keep="independent_set"), _DECIDED)
         .select("repository_id", "stays")
         .localCheckpoint()
     )

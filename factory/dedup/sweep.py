@@ -30,7 +30,7 @@ def sweep(documents: DataFrame, signatures: DataFrame, edges: DataFrame, config:
     told = (
         in_components(ranked(texts, config, "copies", "n_bytes"), edges, joined(edges, config))
         .select("component", "doc_id", "other", "similarity", "copies", "n_bytes")
-        .mapInArrow(partial(udf.sweep, thresholds=config.thresholds), _OUTCOME)
+        .mapInArrow(partial(udf.sweep, keep=config.keep, thresholds=config.thresholds), _OUTCOME)
         .groupBy("threshold")
         .agg(
             F.sum("similar_pairs").alias("pairs"),

@@ -205,10 +205,10 @@ DECISIONS = TableSchema(
         _required("doc_id", pa.string()),
         _required("dataset", pa.string()),
         _required("kept", pa.bool_()),
-        # `kept`, `exact_copy`, `similar`, `no_tokens`; what went with its repository: `repository`, `topic`
+        # `kept`, `exact_copy`, `similar`, `connected`, `no_tokens`; with its repository: `repository`, `topic`
         _required("reason", pa.string()),
         pa.field("duplicate_of", pa.string()),  # a kept document, for every one that is removed by itself
-        pa.field("similarity", pa.float64()),  # exact J_W with it; 1.0 for an exact copy
+        pa.field("similarity", pa.float64()),  # exact J_W with it; 1.0 for an exact copy, null if `connected`
         pa.field("component", pa.string()),
     ),
     key=("doc_id",),

@@ -7,9 +7,10 @@ With `repositories`, whole repositories are compared first, and documents are de
 
     edges -> repository_edges -> repositories -> decisions
 
-Each asset body is one call of the stage `factory.dedup`. A group compares its documents once: what it decides
-at another threshold of its sweep is `at_threshold`, which has components and decisions of its own. A run that
-keeps what is unchanged keeps the vocabulary while the group grows, so known texts keep their signatures.
+Each asset body is one call of the stage `factory.dedup`. A group compares its documents once: what it
+decides at another threshold of its sweep, or by another keep rule, is `at_threshold`, which has components
+and decisions of its own. A run that keeps what is unchanged keeps the vocabulary while the group grows, so
+known texts keep their signatures.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from pyspark.sql import DataFrame
 
 from factory.dedup.buckets import buckets
 from factory.dedup.components import components
-from factory.dedup.config import DedupConfig
+from factory.dedup.config import DedupConfig, Keep
 from factory.dedup.decisions import decisions
 from factory.dedup.edges import edges
 from factory.dedup.recall import recall
@@ -40,6 +41,7 @@ from factory.orchestration.checks import Check, alarm, holds
 from factory.orchestration.dedup_repositories import (
     loses_no_family,
     names_a_kept_one,
+    removed_for_its_like,
     repository_assets,
     topics_by_hand,
 )
@@ -161,20 +163,26 @@ def dedup_group(
     )
 
 
-def at_threshold(group: DedupGroup, name: str, threshold: float) -> DedupGroup:
-    """Variant `name` of every dataset of `group`, decided at another threshold of its sweep.
+def at_threshold(
+    group: DedupGroup, name: str, threshold: float | None = None, keep: Keep | None = None
+) -> DedupGroup:
+    """Variant `name` of every dataset of `group`, decided at another threshold or by another keep rule.
 
-    It shares all that was read, signed and compared; repositories are compared again, by the documents that
-    are alike at its threshold. Raises ConfigurationError for a threshold that is not in the sweep, because
-    crowds of alike documents have leaders for those thresholds alone.
+    What is left out is as `group` has it. The variant shares all that was read, signed and compared;
+    repositories are compared again, by the documents that are alike at its threshold. Raises
+    ConfigurationError for a threshold that is not in the sweep, because crowds of alike documents have
+    leaders for those thresholds alone.
     """
+    threshold = group.config.threshold if threshold is None else threshold
     if threshold not in group.config.thresholds:
         known = ", ".join(f"{it:g}" for it in group.config.thresholds)
         raise ConfigurationError(
             f"Dedup group `{group.name}` has no decisions at {threshold:g}. It has edges for {known}: "
             "add the threshold to its `sweep`."
         )
-    config = group.config.model_copy(update={"threshold": threshold, "sweep": group.config.thresholds})
+    config = group.config.changed(
+        threshold=threshold, sweep=group.config.thresholds, keep=keep or group.config.keep
+    )
     own = names.variant(group.name, name)
     text = _Texts(group.datasets, lambda dataset: names.variant(dataset, name))
     assets = _decisions(own, group.name, group.group_name, config, text, group.repositories)
@@ -258,6 +266,7 @@ def _decisions(
         text=text,
         checks=[
             names_a_kept_one(chosen),
+            removed_for_its_like(config, chosen),
             loses_no_family(chosen),
             *(_loses_little(dataset, config.removed_alarm) for dataset in text.names),
         ],

@@ -134,6 +134,23 @@ def names_a_kept_one(chosen: RepositoryConfig | None) -> Check:
     )
 
 
+def removed_for_its_like(config: DedupConfig, chosen: RepositoryConfig | None) -> Check:
+    """A removal has a similarity that reaches the threshold, unless its reason says why it has none."""
+    enough = f"similarity >= {config.threshold}"
+    may_have_none = ["'connected'", "'exact_copy'"] if config.keep == "one_per_component" else []
+    may_have_none += ["'repository'", "'topic'"] if chosen else []
+    removed = f"coalesce({enough} AND reason != 'connected', false)"
+    if may_have_none:
+        removed = f"if(similarity IS NULL, reason IN ({', '.join(may_have_none)}), {removed})"
+    return holds(
+        "a_removal_is_similar_enough",
+        f"if(kept, similarity IS NULL, {removed})",
+        "kept",
+        "reason",
+        "similarity",
+    )
+
+
 def loses_no_family(chosen: RepositoryConfig | None) -> Check:
     """Of every component something is kept, but for what goes with its repositories."""
     family = f"CASE WHEN NOT {_WITH_ITS_REPOSITORY} THEN component END" if chosen else "component"

@@ -9,8 +9,8 @@
     raw -> signals -> filtered -> [dedup group] -> deduplicated -> [depsort] -> tokenized -> packed
 
 A variant is a dataset of its own from `filtered` on: `filtered.web__long` to `packed.web__long`; one that
-differs by its threshold of similarity alone begins at `deduplicated`. Each asset body is one call of a stage,
-so whatever this chain does can be declared by hand as well.
+differs by its threshold of similarity or its keep rule alone begins at `deduplicated`. Each asset body is one
+call of a stage, so whatever this chain does can be declared by hand as well.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 import dagster as dg
 from pyspark.sql import DataFrame
 
+from factory.dedup.config import Keep
 from factory.dedup.decisions import deduplicated
 from factory.depsort.stage import dependencies, in_order, symbols
 from factory.errors import ConfigurationError
@@ -120,6 +121,7 @@ def variant(
     *,
     rounds: Sequence[Round] | None = None,
     threshold: float | None = None,
+    keep: Keep | None = None,
     group: DedupGroup | None = None,
     packing: PackConfig | None = None,
 ) -> Chain:
@@ -127,39 +129,41 @@ def variant(
 
     With `rounds` it reads the same `raw` table, and the same signals where these have what its rules need:
     another limit reads no text. It then has a dedup group to itself, with the options of the first. Without,
-    it shares the verdicts and all comparisons, and differs by the `threshold` of similarity alone. A `group`
-    compares variants of several datasets: a dedup group of them, or `at_threshold` of the first's.
+    it shares the verdicts and all comparisons, and differs by the `threshold` of similarity or by who stays,
+    `keep`. A `group` compares variants of several datasets: a dedup group of them, or `at_threshold` of the
+    first's.
     """
     dataset = names.variant(of.dataset, name)
-    if rounds is None and threshold is None and group is None:
+    if rounds is None and threshold is None and keep is None and group is None:
         raise ConfigurationError(
-            f"`{dataset}` differs from `{of.dataset}` in nothing. Give the variant `rounds` or a `threshold`."
+            f"`{dataset}` differs from `{of.dataset}` in nothing. Give the variant `rounds`, a `threshold` "
+            "or `keep`."
         )
-    if threshold is not None and group is not None:
-        raise ConfigurationError(
-            f"`{dataset}` has both a `threshold` and dedup group `{group.name}`, whose own is "
-            f"{group.config.threshold:g}. Leave one out."
-        )
-    own = group or _own_group(of, name, rounds, threshold)
+    for option, given in (("threshold", threshold), ("keep", keep)):
+        if given is not None and group is not None:
+            raise ConfigurationError(
+                f"`{dataset}` has both a `{option}` and dedup group `{group.name}`, whose own is "
+                f"{getattr(group.config, option)}. Leave one out."
+            )
+    own = group or _own_group(of, name, rounds, threshold, keep)
     chain = _chain(replace(of, dataset=dataset, group=own, packing=packing or of.packing), rounds)
     return chain if group else replace(chain, assets=(*own.assets, *chain.assets))
 
 
-def _own_group(of: Chain, name: str, rounds: Sequence[Round] | None, threshold: float | None) -> DedupGroup:
+def _own_group(
+    of: Chain, name: str, rounds: Sequence[Round] | None, threshold: float | None, keep: Keep | None
+) -> DedupGroup:
     """The group of a variant that is given none."""
     if rounds is None:
-        assert threshold is not None
-        return at_threshold(of.group, name, threshold)
+        return at_threshold(of.group, name, threshold, keep)
     dataset = names.variant(of.dataset, name)
-    config = of.group.config
-    if threshold is not None:
-        config = config.model_copy(update={"threshold": threshold})
+    given = {"threshold": threshold, "keep": keep}
     return dedup_group(
         dataset,
         [dataset],
         kind=of.group.kind,
         group_name=of.group_name,
-        config=config,
+        config=of.group.config.changed(**{option: it for option, it in given.items() if it is not None}),
         repositories=of.group.repositories,
     )
 

@@ -207,7 +207,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::independent_set::{Edge, independent_set};
+    use crate::keep_rule::{Keep, decisions};
+    use crate::similarity_graph::Edge;
     use proptest::prelude::*;
 
     const LIMITS: Limits = Limits {
@@ -278,7 +279,7 @@ mod tests {
                 prop_assert!(all.iter().any(|e| (e.left, e.right) == (found.left, found.right)));
             }
             let kept = |edges: &[Edge]| -> Vec<bool> {
-                independent_set(members.len(), edges).iter().map(Option::is_none).collect()
+                decisions(Keep::IndependentSet, members.len(), edges).iter().map(Option::is_none).collect()
             };
             prop_assert_eq!(kept(&few), kept(&all));
         }
@@ -295,7 +296,7 @@ mod tests {
         let members: Vec<Member> = (0..2000).map(copy).collect();
         let edges = crowd_edges(&members, LIMITS);
         assert!(edges.len() <= 4 * 2000);
-        let kept = independent_set(2000, &edges)
+        let kept = decisions(Keep::IndependentSet, 2000, &edges)
             .iter()
             .filter(|decision| decision.is_none())
             .count();

@@ -1,4 +1,4 @@
-//! What other thresholds would keep: the keep rule and the components of whole components, a row a threshold.
+//! What other thresholds would keep: a keep rule and the components of whole components, a row a threshold.
 //!
 //! A higher threshold is a subset of the edges, so its components lie inside those of the lowest one, and one
 //! pass over these answers every threshold. A document stands for `copies` documents of the same text.
@@ -12,7 +12,8 @@ use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::independent_set::{Edge, graph, independent_set};
+use crate::keep_rule::{Keep, decisions};
+use crate::similarity_graph::{Edge, best_of_component, graph};
 use crate::strings::column;
 
 /// What the keep rule does at one threshold.
@@ -34,7 +35,7 @@ pub struct Text {
 }
 
 /// The outcome for the edges that reach `threshold`; `texts` come best first.
-pub fn outcome(texts: &[Text], edges: &[Edge], threshold: f64) -> Outcome {
+pub fn outcome(keep: Keep, texts: &[Text], edges: &[Edge], threshold: f64) -> Outcome {
     let similar: Vec<Edge> = edges
         .iter()
         .copied()
@@ -45,8 +46,8 @@ pub fn outcome(texts: &[Text], edges: &[Edge], threshold: f64) -> Outcome {
         largest_component: largest(texts, &similar),
         ..Outcome::default()
     };
-    for (text, decision) in texts.iter().zip(independent_set(texts.len(), &similar)) {
-        if decision.is_some() {
+    for (text, removal) in texts.iter().zip(decisions(keep, texts.len(), &similar)) {
+        if removal.is_some() {
             found.removed += 1;
             found.removed_bytes += text.n_bytes;
         }
@@ -54,34 +55,16 @@ pub fn outcome(texts: &[Text], edges: &[Edge], threshold: f64) -> Outcome {
     found
 }
 
-/// Documents of the largest component, by union-find.
+/// Documents of the largest component.
 fn largest(texts: &[Text], edges: &[Edge]) -> i64 {
-    fn root(parents: &mut [usize], mut node: usize) -> usize {
-        while parents[node] != node {
-            parents[node] = parents[parents[node]];
-            node = parents[node];
-        }
-        node
-    }
-    let mut parents: Vec<usize> = (0..texts.len()).collect();
-    let mut sizes: Vec<i64> = texts.iter().map(|text| text.copies).collect();
-    for edge in edges {
-        let left = root(&mut parents, edge.left as usize);
-        let right = root(&mut parents, edge.right as usize);
-        if left != right {
-            let (less, more) = if sizes[left] < sizes[right] {
-                (left, right)
-            } else {
-                (right, left)
-            };
-            parents[less] = more;
-            sizes[more] += sizes[less];
-        }
+    let mut sizes = vec![0; texts.len()];
+    for (text, best) in texts.iter().zip(best_of_component(texts.len(), edges)) {
+        sizes[best as usize] += text.copies;
     }
     sizes.into_iter().max().unwrap_or(0)
 }
 
-fn outcomes(batch: &RecordBatch, thresholds: &[f64]) -> Result<RecordBatch, String> {
+fn outcomes(batch: &RecordBatch, keep: Keep, thresholds: &[f64]) -> Result<RecordBatch, String> {
     let number = |name: &str| {
         column(batch, name)?
             .as_primitive_opt::<Int64Type>()
@@ -98,7 +81,7 @@ fn outcomes(batch: &RecordBatch, thresholds: &[f64]) -> Result<RecordBatch, Stri
         .collect();
     let found: Vec<Outcome> = thresholds
         .iter()
-        .map(|&threshold| outcome(&texts, &edges, threshold))
+        .map(|&threshold| outcome(keep, &texts, &edges, threshold))
         .collect();
     let integers =
         |of: fn(&Outcome) -> i64| Arc::new(Int64Array::from_iter_values(found.iter().map(of))) as ArrayRef;
@@ -119,9 +102,10 @@ fn outcomes(batch: &RecordBatch, thresholds: &[f64]) -> Result<RecordBatch, Stri
 fn sweep(
     py: Python<'_>,
     batch: PyArrowType<RecordBatch>,
+    keep: &str,
     thresholds: Vec<f64>,
 ) -> PyResult<PyArrowType<RecordBatch>> {
-    py.detach(|| outcomes(&batch.0, &thresholds))
+    py.detach(|| outcomes(&batch.0, Keep::parse(keep)?, &thresholds))
         .map(PyArrowType)
         .map_err(PyValueError::new_err)
 }
@@ -147,7 +131,7 @@ mod tests {
             .map(|&copies| Text { copies, n_bytes: 10 })
             .collect();
         let told = |threshold| {
-            let found = outcome(&texts, &edges, threshold);
+            let found = outcome(Keep::IndependentSet, &texts, &edges, threshold);
             (
                 found.similar_pairs,
                 found.removed,
@@ -159,6 +143,10 @@ mod tests {
         assert_eq!(told(0.85), (2, 2, 20, 4)); // 2 goes for 1
         assert_eq!(told(0.92), (1, 1, 10, 3));
         assert_eq!(told(0.99), (0, 0, 0, 3));
-        assert_eq!(outcome(&[], &[], 0.5), Outcome::default());
+        assert_eq!(
+            outcome(Keep::OnePerComponent, &texts, &edges, 0.8).removed_bytes,
+            30
+        );
+        assert_eq!(outcome(Keep::IndependentSet, &[], &[], 0.5), Outcome::default());
     }
 }

@@ -1,4 +1,4 @@
-"""The keep rules that are compared, beside brute force on small graphs."""
+"""What is measured of the keep rules, beside brute force on small graphs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.keep import changed, judged, ours
-from bench.keep_rules import Edge, components, cover, most, one_per_component, stars
+from bench.keep import changed, decided, judged
+from bench.keep_graphs import Edge, components, most, stars
+from factory.dedup.config import Keep
 
 N = 8
 pairs = st.sets(st.sampled_from(list(combinations(range(N), 2))))
+
+
+def by(keep: Keep, n: int, edges: set[Edge]) -> set[int]:
+    """What the stage keeps of `n` documents with these edges."""
+    return decided([str(number) for number in range(n)], dict.fromkeys(sorted(edges), 0.9), keep)
 
 
 @settings(deadline=None)
@@ -29,19 +35,18 @@ def test_the_most_that_can_stay_is_that_of_all_subsets(edges: set[Edge]) -> None
 
 @settings(deadline=None)
 @given(pairs)
-def test_components_are_those_of_networkx_and_the_best_of_each_stays(edges: set[Edge]) -> None:
+def test_components_are_those_of_networkx(edges: set[Edge]) -> None:
     graph = nx.Graph()
     graph.add_nodes_from(range(N))
     graph.add_edges_from(edges)
     expected = sorted(sorted(members) for members in nx.connected_components(graph))
     assert sorted(components(N, edges)) == expected
-    assert one_per_component(N, edges) == {members[0] for members in expected}
 
 
 @settings(deadline=None)
 @given(pairs)
 def test_a_cover_touches_every_edge_and_keeps_who_has_none(edges: set[Edge]) -> None:
-    kept = cover(N, edges)
+    kept = by("cover", N, edges)
     assert all(left in kept or right in kept for left, right in edges)
     assert set(range(N)) - {end for edge in edges for end in edge} <= kept
     assert judged("cover", kept, N, edges).unsupported == 0
@@ -50,7 +55,7 @@ def test_a_cover_touches_every_edge_and_keeps_who_has_none(edges: set[Edge]) -> 
 @settings(deadline=None)
 @given(pairs)
 def test_ours_keeps_no_alike_pair_and_removes_nothing_without_a_like(edges: set[Edge]) -> None:
-    kept = ours([str(number) for number in range(N)], dict.fromkeys(edges, 0.9))
+    kept = by("independent_set", N, edges)
     outcome = judged("ours", kept, N, edges)
     assert (outcome.alike, outcome.unsupported, outcome.lost) == (0, 0, 0)
     assert len(kept) <= most(range(N), edges)
@@ -58,9 +63,9 @@ def test_ours_keeps_no_alike_pair_and_removes_nothing_without_a_like(edges: set[
 
 def test_a_chain_by_every_rule() -> None:
     chain = {(0, 1), (1, 2), (2, 3), (3, 4)}
-    assert judged("one", one_per_component(5, chain), 5, chain).unsupported == 3
-    assert cover(5, chain) == {1, 3}
-    assert ours(list("01234"), dict.fromkeys(sorted(chain), 0.9)) == {0, 2, 4}
+    assert judged("one", by("one_per_component", 5, chain), 5, chain).unsupported == 3
+    assert by("cover", 5, chain) == {1, 3}
+    assert by("independent_set", 5, chain) == {0, 2, 4}
     assert most(range(5), chain) == 3
 
 

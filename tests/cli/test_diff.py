@@ -150,7 +150,9 @@ def test_a_document_that_the_other_table_never_had_is_absent(lake: Lake) -> None
     assert [(it["cause"], it["documents"]) for it in found["leave"]["causes"]] == [("absent", 6)]
 
 
-def deduplicated(lake: Lake, dataset: str, copies: dict[str, str], letters: str) -> None:
+def deduplicated(
+    lake: Lake, dataset: str, copies: dict[str, str], letters: str, reason: str = "similar"
+) -> None:
     """Publish the decisions on the documents that passed, and what they keep of a dataset."""
     decisions = names.dedup(dataset, "decisions")
     rows = [
@@ -158,9 +160,9 @@ def deduplicated(lake: Lake, dataset: str, copies: dict[str, str], letters: str)
             "doc_id": letter,
             "dataset": dataset,
             "kept": letter not in copies,
-            "reason": "similar" if letter in copies else "kept",
+            "reason": reason if letter in copies else "kept",
             "duplicate_of": copies.get(letter),
-            "similarity": 0.9 if letter in copies else None,
+            "similarity": 0.9 if letter in copies and reason == "similar" else None,
         }
         for letter in letters
     ]
@@ -181,6 +183,15 @@ def test_what_dedup_removed_names_the_document_that_was_kept(lake: Lake) -> None
         assert (causes["similar"]["doc_id"], causes["similar"]["duplicate_of"]) == ("c", "d")
         assert causes["similar"]["value"] == 0.9
         assert found["enter"]["documents"] == 0
+
+
+def test_what_was_removed_through_others_is_not_shown_as_alike(lake: Lake) -> None:
+    verdicts(lake, "web", {})
+    deduplicated(lake, "web", {}, "abcdef")
+    verdicts(lake, STRICT, {})
+    deduplicated(lake, STRICT, {"c": "d"}, "abcdef", "connected")
+    shown = factory("diff", "deduplicated.web", "deduplicated.web__strict").stdout
+    assert "web / page c: joined through others to d" in " ".join(shown.split())
 
 
 def test_packed_documents_are_those_of_the_segments(lake: Lake) -> None:

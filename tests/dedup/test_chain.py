@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import networkx as nx
@@ -11,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from factory.dedup.banding import candidate_probability
 from factory.dedup.buckets import buckets
 from factory.dedup.components import components
-from factory.dedup.config import DedupConfig
+from factory.dedup.config import DedupConfig, Keep
 from factory.dedup.decisions import decisions, deduplicated
 from factory.dedup.edges import edges
 from factory.dedup.signatures import signatures
@@ -187,6 +188,40 @@ def test_an_exact_copy_names_the_kept_document_of_its_text(chain: Chain) -> None
             expected = (representative["duplicate_of"], representative["similarity"])
         assert (decision["duplicate_of"], decision["similarity"]) == expected
         assert decided[decision["duplicate_of"]]["kept"]
+
+
+@pytest.mark.parametrize("keep", ["one_per_component", "cover"])
+def test_the_other_rules_keep_what_they_say_and_name_a_kept_document(
+    spark: SparkSession, chain: Chain, keep: Keep
+) -> None:
+    given = [
+        spark.createDataFrame(chain[name], spark_schema(TABLES[name]))
+        for name in ("signatures", "edges", "components")
+    ]
+    rows_of = decisions(spark.createDataFrame(arrow(ROWS)), *given, CONFIG.changed(keep=keep))
+    decided = {row["doc_id"]: row for row in rows(rows_of, "doc_id")}
+    first = {row["doc_id"] for row in chain["signatures"] if row["signature"]}
+    graph = nx.Graph()
+    graph.add_nodes_from(first)
+    graph.add_weighted_edges_from((row["left"], row["right"], row["similarity"]) for row in chain["edges"])
+    kept = {name for name in first if decided[name]["kept"]}
+    assert set(nx.isolates(graph)) <= kept
+    if keep == "cover":
+        assert all(left in kept or right in kept for left, right in graph.edges)
+    else:
+        assert all(len(kept & nodes) == 1 for nodes in nx.connected_components(graph))
+    for name, row in decided.items():
+        if not row["kept"]:
+            partner = row["duplicate_of"]
+            assert decided[partner]["kept"]
+            if name in first:
+                joined = graph.get_edge_data(name, partner, {}).get("weight")
+                assert row["similarity"] == joined
+                assert row["reason"] == ("connected" if joined is None else "similar")
+                assert nx.has_path(graph, name, partner)
+    reasons = Counter(row["reason"] for row in decided.values())
+    assert (reasons["connected"] > 0) == (keep == "one_per_component")
+    assert reasons["similar"] > 20
 
 
 def test_documents_without_tokens_are_all_kept(chain: Chain) -> None:

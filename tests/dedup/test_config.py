@@ -87,6 +87,7 @@ def test_bits_are_values_times_value_bits() -> None:
         {"bands": 7},
         {"sweep": [0.5, 1]},
         {"value_bits": 3},
+        {"keep": "all"},
     ],
 )
 def test_a_wrong_setting_is_refused_by_name(wrong: dict[str, object]) -> None:

@@ -83,7 +83,7 @@ def kept(members: pa.RecordBatch, edges: list[dict[str, object]]) -> list[object
             ),
         }
     )
-    return [row["doc_id"] for row in _native.independent_set(batch).to_pylist() if row["kept"]]
+    return [row["doc_id"] for row in _native.decide(batch, "independent_set").to_pylist() if row["kept"]]
 
 
 @pytest.mark.parametrize("families", [1, 4])

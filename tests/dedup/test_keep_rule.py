@@ -1,4 +1,4 @@
-"""Components and the keep rule on random graphs, beside networkx."""
+"""Components and the keep rules on random graphs, beside networkx."""
 
 from __future__ import annotations
 
@@ -49,18 +49,25 @@ def rows(graph: nx.Graph, names: list[str], edges: list[Edge]) -> pa.RecordBatch
     )
 
 
+def decisions(
+    graph: nx.Graph, names: list[str], edges: list[Edge], keep: str
+) -> tuple[set[str], dict[str, dict[str, object]]]:
+    """The kept documents, and the row of each, decided from batches of three rows."""
+    batch = rows(graph, names, edges)
+    decided = {
+        row["doc_id"]: row
+        for part in decide([batch.slice(at, 3) for at in range(0, batch.num_rows, 3)], keep)
+        for row in part.to_pylist()
+    }
+    assert set(decided) == set(names)
+    return {name for name in names if decided[name]["kept"]}, decided
+
+
 @given(graphs())
 def test_kept_documents_are_independent_and_dominate_the_rest(case: tuple[list[str], list[Edge]]) -> None:
     names, edges = case
     graph = graph_of(names, edges)
-    batch = rows(graph, names, edges)
-    decided = {
-        row["doc_id"]: row
-        for part in decide([batch.slice(at, 3) for at in range(0, batch.num_rows, 3)])
-        for row in part.to_pylist()
-    }
-    assert set(decided) == set(names)
-    kept = {name for name in names if decided[name]["kept"]}
+    kept, decided = decisions(graph, names, edges, "independent_set")
     assert not any(graph.has_edge(a, b) for a in kept for b in kept)
     assert nx.is_dominating_set(graph, kept)
     for name in set(names) - kept:
@@ -79,9 +86,40 @@ def test_the_kept_set_is_the_greedy_one_by_priority(case: tuple[list[str], list[
     for name in names:
         if not any(graph.has_edge(name, other) for other in kept):
             kept.append(name)
-    decided = [row for part in decide([rows(graph, names, edges)]) for row in part.to_pylist()]
-    assert sorted(row["doc_id"] for row in decided if row["kept"]) == sorted(kept)
-    assert all((row["duplicate_of"] is None) == row["kept"] == (row["similarity"] is None) for row in decided)
+    found, decided = decisions(graph, names, edges, "independent_set")
+    assert found == set(kept)
+    for row in decided.values():
+        assert (row["duplicate_of"] is None) == row["kept"] == (row["similarity"] is None)
+
+
+@given(graphs())
+def test_the_best_of_each_component_stays_and_the_rest_names_it(case: tuple[list[str], list[Edge]]) -> None:
+    names, edges = case
+    graph = graph_of(names, edges)
+    best = {name: min(nodes, key=names.index) for nodes in nx.connected_components(graph) for name in nodes}
+    kept, decided = decisions(graph, names, edges, "one_per_component")
+    assert kept == set(best.values())
+    for name in set(names) - kept:
+        joined = graph.get_edge_data(name, best[name], {}).get("weight")
+        assert (decided[name]["duplicate_of"], decided[name]["similarity"]) == (best[name], joined)
+
+
+@given(graphs())
+def test_a_greedy_cover_stays_and_who_has_no_edge(case: tuple[list[str], list[Edge]]) -> None:
+    names, edges = case
+    graph = graph_of(names, edges)
+    left, expected = graph.copy(), set(nx.isolates(graph))
+    while left.number_of_edges():
+        most = max(degree for _, degree in left.degree)
+        chosen = next(name for name in names if name in left and left.degree[name] == most)
+        expected.add(chosen)
+        left.remove_node(chosen)
+    kept, decided = decisions(graph, names, edges, "cover")
+    assert kept == expected
+    for name in set(names) - kept:
+        assert set(graph[name]) <= kept
+        row, best = decided[name], max(edge["weight"] for edge in graph[name].values())
+        assert row["similarity"] == best == graph[name][row["duplicate_of"]]["weight"]
 
 
 @given(graphs(), st.integers(1, 7))
@@ -111,4 +149,16 @@ def test_an_edge_to_a_document_that_is_not_there_is_refused_by_name() -> None:
         {"doc_id": ["a", "a"], "other": [None, "b"], "similarity": [None, 0.9]}
     )
     with pytest.raises(ValueError, match="document b"):
-        _native.independent_set(batch)
+        _native.decide(batch, "independent_set")
+
+
+def test_a_rule_that_is_none_is_refused_by_name() -> None:
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "doc_id": ["a"],
+            "other": pa.array([None], pa.string()),
+            "similarity": pa.array([None], pa.float64()),
+        }
+    )
+    with pytest.raises(ValueError, match="`all` is no keep rule"):
+        _native.decide(batch, "all")

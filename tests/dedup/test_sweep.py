@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import networkx as nx
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from factory.dedup.buckets import buckets
 from factory.dedup.components import components
-from factory.dedup.config import DedupConfig
+from factory.dedup.config import DedupConfig, Keep
 from factory.dedup.decisions import decisions
 from factory.dedup.edges import edges, similar
 from factory.dedup.signatures import signatures
@@ -33,18 +35,19 @@ def compared(spark: SparkSession) -> tuple[DataFrame, DataFrame, DataFrame]:
     return documents, signed, found
 
 
+@pytest.mark.parametrize("keep", get_args(Keep))
 def test_a_sweep_tells_what_decisions_at_each_threshold_do(
-    compared: tuple[DataFrame, DataFrame, DataFrame],
+    compared: tuple[DataFrame, DataFrame, DataFrame], keep: Keep
 ) -> None:
     documents, signed, found = compared
-    told = sweep(documents, signed, found, CONFIG)
+    told = sweep(documents, signed, found, CONFIG.changed(keep=keep))
     assert told.columns == schemas.SWEEP.names
     outcomes = {row.threshold: row for row in told.collect()}
     assert sorted(outcomes) == [0.7, 0.8, 0.9]
     n_bytes = {row.doc_id: row.n_bytes for row in documents.collect()}
     copies = {row.doc_id: row.copies for row in signed.where("signature IS NOT NULL").collect()}
     for threshold, outcome in outcomes.items():
-        config = CONFIG.model_copy(update={"threshold": threshold})
+        config = CONFIG.changed(threshold=threshold, keep=keep)
         decided = decisions(documents, signed, found, components(found, signed, config), config).collect()
         removed = [row.doc_id for row in decided if not row.kept]
         assert (outcome.documents, outcome.kept) == (len(n_bytes), len(n_bytes) - len(removed))

@@ -6,6 +6,7 @@ import dagster as dg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from pyspark.sql import SparkSession
 
 from factory.errors import ConfigurationError
@@ -131,6 +132,17 @@ def test_a_variant_at_another_threshold_shares_verdicts_and_comparisons() -> Non
     assert assets["deduplicated.web__loose"] == {"raw.web", "dedup.web__loose_decisions"}
 
 
+def test_a_variant_by_another_keep_rule_shares_all_comparisons() -> None:
+    made = variant(chain(WORDS), "cover", keep="cover")
+    assert (made.group.config.keep, made.group.config.threshold) == ("cover", 0.8)
+    assert dg.AssetKey(["dedup", "web__cover_decisions"]) in {key for asset in made for key in asset.keys}
+    assert not any(key.path[-1].endswith("_edges") for asset in made for key in asset.keys)
+    filtered = variant(chain(WORDS), "strict", rounds=[WORDS], keep="one_per_component")
+    assert filtered.group.config.keep == "one_per_component"
+    with pytest.raises(ValidationError, match="keep"):
+        variant(chain(WORDS), "all", keep="all")  # type: ignore[arg-type]
+
+
 def test_datasets_of_a_group_take_another_threshold_together() -> None:
     both = dedup_group("both", ["web", "books"], kind="prose")
     loose = at_threshold(both, "loose", 0.9)
@@ -157,6 +169,8 @@ def test_what_does_not_fit_is_refused_when_it_is_declared() -> None:
         variant(chain(WORDS), "same")
     with pytest.raises(ConfigurationError, match="both a `threshold` and dedup group `web__two`"):
         variant(chain(WORDS), "two", threshold=0.9, group=dedup_group("web__two", ["web__two"], kind="prose"))
+    with pytest.raises(ConfigurationError, match="both a `keep` and dedup group `web__two`"):
+        variant(chain(WORDS), "two", keep="cover", group=dedup_group("web__two", ["web__two"], kind="prose"))
     with pytest.raises(ConfigurationError, match=r"has edges for 0.8, 0.85, 0.9, 0.95"):
         variant(chain(WORDS), "looser", threshold=0.7)
     with pytest.raises(ConfigurationError, match="no dataset"):

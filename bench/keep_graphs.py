@@ -1,11 +1,10 @@
-"""Rules of who stays among alike documents, each on a graph of numbered documents, the best number first.
+"""Graphs of numbered documents, the best number first: their components, stars, and the most that can stay.
 
-A graph is a list of edges (left, right). Every rule gives the set of documents that stay, of 0 to n - 1.
+A graph is a number of documents and its edges (left, right).
 """
 
 from __future__ import annotations
 
-import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
@@ -24,33 +23,6 @@ def components(n: int, edges: Iterable[Edge]) -> list[list[int]]:
     for document, label in enumerate(connected_components(graph, directed=False)[1]):
         members[int(label)].append(document)
     return list(members.values())
-
-
-def one_per_component(n: int, edges: Iterable[Edge]) -> set[int]:
-    """The best document of each component."""
-    return {members[0] for members in components(n, edges)}
-
-
-def cover(n: int, edges: Iterable[Edge]) -> set[int]:
-    """A greedy vertex cover, and the documents without an edge, which no cover has."""
-    neighbours = adjacency(edges)
-    kept = set(range(n)) - neighbours.keys()
-    heap = [(-len(others), document) for document, others in neighbours.items()]
-    heapq.heapify(heap)
-    while heap:
-        degree, document = heapq.heappop(heap)
-        others = neighbours[document]
-        if -degree != len(others):
-            if others:
-                heapq.heappush(heap, (-len(others), document))
-            continue
-        if not others:
-            continue
-        kept.add(document)
-        for other in others:
-            neighbours[other].discard(document)
-        neighbours[document] = set()
-    return kept
 
 
 def most(members: Sequence[int], edges: Iterable[Edge]) -> int:

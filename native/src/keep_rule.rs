@@ -1,0 +1,262 @@
+//! Who stays of the documents of whole components, by one of three rules, and the evidence for each removal.
+//!
+//! Vertices come best first. `independent_set` takes them in that order and keeps one unless an earlier kept
+//! one is its neighbour, so no two kept vertices are joined and every removed one is joined to a kept one:
+//! what is removed is a minimal vertex cover. `one_per_component` keeps the best of each component, so it
+//! also removes what is joined to that one through others alone. `cover` keeps a greedy vertex cover, the
+//! vertex of the most uncovered edges first and of these the best, and vertices without an edge.
+//!
+//! A removed vertex names its most similar kept neighbour, of equally similar ones the best; where it has
+//! none, the best of its component, without a similarity. All three take time in proportion to the edges,
+//! but for a logarithm in `cover`, whatever the size of a component.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray};
+use arrow_pyarrow::PyArrowType;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::similarity_graph::{Edge, Neighbours, best_of_component, graph};
+
+/// Who stays among alike documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    IndependentSet,
+    OnePerComponent,
+    Cover,
+}
+
+impl Keep {
+    pub fn parse(name: &str) -> Result<Self, String> {
+        match name {
+            "independent_set" => Ok(Self::IndependentSet),
+            "one_per_component" => Ok(Self::OnePerComponent),
+            "cover" => Ok(Self::Cover),
+            _ => Err(format!(
+                "`{name}` is no keep rule. Use `independent_set`, `one_per_component` or `cover`."
+            )),
+        }
+    }
+}
+
+/// The kept vertex that a removed one names, and their similarity where an edge joins them.
+pub type Removal = (u32, Option<f64>);
+
+/// For each of `n` vertices `None` if it is kept.
+pub fn decisions(keep: Keep, n: usize, edges: &[Edge]) -> Vec<Option<Removal>> {
+    let neighbours = Neighbours::new(n, edges);
+    let best = match keep {
+        Keep::OnePerComponent => best_of_component(n, edges),
+        Keep::IndependentSet | Keep::Cover => Vec::new(), // their removed vertices have a kept neighbour
+    };
+    let kept = match keep {
+        Keep::IndependentSet => independent_set(&neighbours),
+        Keep::OnePerComponent => best.iter().zip(0..).map(|(&best, own)| best == own).collect(),
+        Keep::Cover => cover(&neighbours),
+    };
+    let partner = |vertex: usize| {
+        neighbours
+            .of(vertex)
+            .iter()
+            .filter(|(other, _)| kept[*other as usize])
+            .min_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)))
+            .map_or_else(
+                || (best[vertex], None),
+                |&(other, similarity)| (other, Some(similarity)),
+            )
+    };
+    (0..n)
+        .map(|vertex| (!kept[vertex]).then(|| partner(vertex)))
+        .collect()
+}
+
+fn independent_set(neighbours: &Neighbours) -> Vec<bool> {
+    let mut kept = vec![false; neighbours.len()];
+    for vertex in 0..kept.len() {
+        kept[vertex] = neighbours
+            .of(vertex)
+            .iter()
+            .all(|&(other, _)| !kept[other as usize]);
+    }
+    kept
+}
+
+fn cover(neighbours: &Neighbours) -> Vec<bool> {
+    let mut uncovered: Vec<usize> = (0..neighbours.len())
+        .map(|vertex| neighbours.of(vertex).len())
+        .collect();
+    let mut kept: Vec<bool> = uncovered.iter().map(|&edges| edges == 0).collect();
+    let mut next: BinaryHeap<_> = uncovered
+        .iter()
+        .enumerate()
+        .filter(|(_, edges)| **edges > 0)
+        .map(|(vertex, &edges)| (edges, Reverse(vertex)))
+        .collect();
+    while let Some((edges, Reverse(vertex))) = next.pop() {
+        let now = uncovered[vertex];
+        if now == 0 {
+            continue;
+        }
+        if now < edges {
+            next.push((now, Reverse(vertex))); // some of its edges were covered from the other end
+            continue;
+        }
+        kept[vertex] = true;
+        uncovered[vertex] = 0;
+        for &(other, _) in neighbours.of(vertex) {
+            uncovered[other as usize] = uncovered[other as usize].saturating_sub(1);
+        }
+    }
+    kept
+}
+
+/// (doc_id, kept, duplicate_of, similarity) of the documents of `batch`, as `graph` reads it.
+fn decide(batch: &RecordBatch, keep: Keep) -> Result<RecordBatch, String> {
+    let (documents, edges) = graph(batch)?;
+    let decided = decisions(keep, documents.len(), &edges);
+    let names = StringArray::from_iter_values(documents.iter().map(|(_, name)| name));
+    let kept: BooleanArray = decided.iter().map(|removal| Some(removal.is_none())).collect();
+    let partners: StringArray = decided
+        .iter()
+        .map(|removal| removal.map(|(partner, _)| documents[partner as usize].1))
+        .collect();
+    let similarities: Float64Array = decided
+        .iter()
+        .map(|removal| removal.and_then(|(_, similarity)| similarity))
+        .collect();
+    RecordBatch::try_from_iter_with_nullable([
+        ("doc_id", Arc::new(names) as ArrayRef, false),
+        ("kept", Arc::new(kept) as ArrayRef, false),
+        ("duplicate_of", Arc::new(partners) as ArrayRef, true),
+        ("similarity", Arc::new(similarities) as ArrayRef, true),
+    ])
+    .map_err(|error| error.to_string())
+}
+
+#[pyfunction]
+#[pyo3(name = "decide")]
+fn decide_py(
+    py: Python<'_>,
+    batch: PyArrowType<RecordBatch>,
+    keep: &str,
+) -> PyResult<PyArrowType<RecordBatch>> {
+    py.detach(|| decide(&batch.0, Keep::parse(keep)?))
+        .map(PyArrowType)
+        .map_err(PyValueError::new_err)
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(decide_py, module)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const RULES: [Keep; 3] = [Keep::IndependentSet, Keep::OnePerComponent, Keep::Cover];
+
+    fn edge(left: u32, right: u32, similarity: f64) -> Edge {
+        Edge {
+            left,
+            right,
+            similarity,
+        }
+    }
+
+    fn graph() -> impl Strategy<Value = (usize, Vec<Edge>)> {
+        let ends = |n| (0..n, 0..n, 0u8..5);
+        (2u32..30).prop_flat_map(move |n| {
+            proptest::collection::vec(ends(n), 0..80).prop_map(move |edges| {
+                let edges = edges.into_iter().filter(|(left, right, _)| left != right);
+                let edges = edges.map(|(left, right, s)| edge(left, right, 0.8 + f64::from(s) / 25.0));
+                (n as usize, edges.collect())
+            })
+        })
+    }
+
+    fn kept(keep: Keep, n: usize, edges: &[Edge]) -> Vec<bool> {
+        decisions(keep, n, edges).iter().map(Option::is_none).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn each_rule_keeps_what_it_says((n, edges) in graph()) {
+            let [alone, best, covers] = RULES.map(|rule| kept(rule, n, &edges));
+            for edge in &edges {
+                let (left, right) = (edge.left as usize, edge.right as usize);
+                prop_assert!(!(alone[left] && alone[right]));
+                prop_assert!(!(best[left] && best[right]));
+                prop_assert!(covers[left] || covers[right]);
+            }
+            let roots = best_of_component(n, &edges);
+            for vertex in 0..n {
+                prop_assert_eq!(best[vertex], roots[vertex] == vertex as u32);
+                if !edges.iter().any(|e| [e.left, e.right].contains(&(vertex as u32))) {
+                    prop_assert!(alone[vertex] && best[vertex] && covers[vertex]);
+                }
+            }
+        }
+
+        #[test]
+        fn a_removed_vertex_names_its_most_similar_kept_neighbour_or_the_best_of_its_component(
+            (n, edges) in graph(), rule in 0usize..3,
+        ) {
+            let decided = decisions(RULES[rule], n, &edges);
+            let kept = |v: u32| decided[v as usize].is_none();
+            for (vertex, removal) in decided.iter().enumerate() {
+                let Some((partner, similarity)) = *removal else { continue };
+                prop_assert!(kept(partner));
+                let mut joined: Vec<(f64, u32)> = Vec::new();
+                for edge in &edges {
+                    for (from, to) in [(edge.left, edge.right), (edge.right, edge.left)] {
+                        if from as usize == vertex && kept(to) {
+                            joined.push((-edge.similarity, to));
+                        }
+                    }
+                }
+                joined.sort_by(|a, b| a.partial_cmp(b).unwrap());
+                match joined.first() {
+                    Some(&first) => prop_assert_eq!((similarity.map(|it| -it), partner), (Some(first.0), first.1)),
+                    None => {
+                        prop_assert_eq!(RULES[rule], Keep::OnePerComponent);
+                        prop_assert_eq!((partner, similarity), (best_of_component(n, &edges)[vertex], None));
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn the_order_of_edges_does_not_matter((n, edges) in graph(), rule in 0usize..3) {
+            let turned: Vec<Edge> =
+                edges.iter().rev().map(|e| Edge { left: e.right, right: e.left, ..*e }).collect();
+            prop_assert_eq!(decisions(RULES[rule], n, &turned), decisions(RULES[rule], n, &edges));
+        }
+    }
+
+    #[test]
+    fn the_rules_differ_on_chains_cliques_and_stars() {
+        let kept = |n, ends: &[(u32, u32)]| {
+            let edges: Vec<Edge> = ends.iter().map(|&(left, right)| edge(left, right, 0.9)).collect();
+            RULES.map(|rule| {
+                let kept = kept(rule, n, &edges);
+                (0..n).filter(|&vertex| kept[vertex]).collect::<Vec<_>>()
+            })
+        };
+        let chain = [(0, 1), (1, 2), (2, 3), (3, 4)];
+        assert_eq!(kept(5, &chain), [vec![0, 2, 4], vec![0], vec![1, 3]]);
+        let clique = [(0, 1), (1, 2), (0, 2)];
+        assert_eq!(kept(3, &clique), [vec![0], vec![0], vec![0, 1]]);
+        let star = [(0, 3), (1, 3), (2, 3)];
+        assert_eq!(kept(4, &star), [vec![0, 1, 2], vec![0], vec![3]]);
+        assert_eq!(kept(2, &[]), [vec![0, 1], vec![0, 1], vec![0, 1]]);
+    }
+
+    #[test]
+    fn a_rule_that_is_none_is_refused() {
+        assert!(Keep::parse("all").is_err());
+    }
+}
