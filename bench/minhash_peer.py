@@ -1,8 +1,9 @@
 """What datasketch and rensa need for the same files, and what they estimate; run in their environment.
 
-Arguments: a folder with `texts.parquet` (text), `bags.npz` (dimensions, weights, offsets, dimension) and
-`pairs.npz` (dimensions, weights, offsets; bag 2 i beside 2 i + 1), and the number of values. Prints one JSON
-line: by tool the documents and CPU seconds from counts and from text, and the estimate of every pair.
+Arguments: a folder with `texts.parquet` (text), `bags.npz` (dimensions, weights, offsets, dimension; share:
+the numbers of those that datasketch signs) and `pairs.npz` (dimensions, weights, offsets; bag 2 i beside
+2 i + 1), and the number of values. Prints one JSON line: by tool the documents and CPU seconds from counts
+and from text, and the estimate of every pair.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from scipy.sparse import csr_matrix
 
 WORD = re.compile(r"\w+")
 NONZEROS_AT_ONCE = 12_000_000  # times values: fewer copy its parameters more often, more leave the caches
-DENSE = 48  # documents for `minhash`, which takes a tenth of a second each
+DENSE = 24  # documents for `minhash`, which takes a tenth of a second each
 
 folder, values = Path(sys.argv[1]), int(sys.argv[2])
 texts = pq.read_table(folder / "texts.parquet")["text"].to_pylist()
 bags, pairs = np.load(folder / "bags.npz"), np.load(folder / "pairs.npz")
-dimension = int(bags["dimension"])
+dimension, share = int(bags["dimension"]), bags["share"].tolist()
 
 
 def timed(work: Callable[[], Any], documents: int) -> dict[str, float]:
@@ -59,7 +60,7 @@ def many(rows: csr_matrix) -> list[np.ndarray]:
 def from_texts() -> csr_matrix:
     """The files as weighted rows, their words counted in Python as a user of datasketch counts them."""
     dimensions, weights, offsets = [], [], [0]
-    for text in texts:
+    for text in (texts[number] for number in share):
         for word, count in Counter(WORD.findall(text)).items():
             number = numbers.get(word)
             if number is not None:
@@ -83,17 +84,17 @@ idf = {number: math.log(1 + len(texts) / in_texts[word]) for word, number in num
 
 found: dict[str, Any] = {}
 generator = WeightedMinHashGenerator(dimension, values, seed=1)
-rows = matrix(bags["dimensions"], bags["weights"], bags["offsets"])
-dense = [rows[number].toarray()[0] for number in range(DENSE)]
+rows = matrix(bags["dimensions"], bags["weights"], bags["offsets"])[share]
+dense = [rows[number].toarray()[0] for number in range(0, len(share), len(share) // DENSE)]
 found["datasketch minhash"] = {
-    "counts": timed(lambda: [generator.minhash(row) for row in dense], DENSE),
+    "counts": timed(lambda: [generator.minhash(row) for row in dense], len(dense)),
     "estimates": None,
     "text": None,
 }
 found["datasketch minhash_many"] = {
-    "counts": timed(lambda: many(rows), len(texts)),
+    "counts": timed(lambda: many(rows), len(share)),
     "estimates": agreement(many(matrix(pairs["dimensions"], pairs["weights"], pairs["offsets"]))),
-    "text": timed(lambda: many(from_texts()), len(texts)),
+    "text": timed(lambda: many(from_texts()), len(share)),
 }
 words = [list(set(WORD.findall(text))) for text in texts]
 sets = [

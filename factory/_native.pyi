@@ -146,9 +146,10 @@ def bags(texts: pa.StringArray | pa.LargeStringArray, kind: str, max_distinct: i
     """The bag of each text: (tokens list<int64>, counts list<int32>, n_tokens int64), null for a null text.
 
     Tokens are distinct 64-bit hashes, ascending as unsigned numbers. `kind` is `prose` (Unicode words,
-    lower-cased) or `code` (identifiers, numbers, words), or `code-5grams` for five of them in a row. Above
-    `max_distinct` tokens those of the smallest hashes stay, while `n_tokens` counts all with repetitions.
-    Raises ValueError for another kind.
+    lower-cased), `code` (identifiers, numbers, words) or `cl100k_base` (tokens of that encoding, but for
+    white space and punctuation), or `code-5grams` for five of them in a row. Above `max_distinct` tokens
+    those of the smallest hashes stay, while `n_tokens` counts all with repetitions. Raises ValueError for
+    another kind.
     """
 
 class TokenCounter:

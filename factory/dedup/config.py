@@ -14,7 +14,10 @@ MAX_DISTINCT = 1 << 20
 
 Priority = Literal["quality", "not_fork", "stars", "recency", "length"]
 Keep = Literal["independent_set", "one_per_component", "cover"]
-Similarity = Annotated[float, Field(gt=0, lt=1)]
+LEAST_THRESHOLD = 0.3
+"""Below, bands are so short that unlike documents meet: at .2 half of all pairs with a tenth in common."""
+
+Similarity = Annotated[float, Field(ge=LEAST_THRESHOLD, lt=1)]
 
 
 class DedupConfig(BaseModel):
@@ -23,12 +26,16 @@ class DedupConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["prose", "code"] = Field(description="lexer: Unicode words, or identifiers and numbers")
-    shingle: int = Field(default=1, ge=1, le=16, description="words in a row that make a token")
-    threshold: float = Field(
-        default=0.8, gt=0, lt=1, description="weighted Jaccard from which documents are similar"
+    tokens: Literal["words", "cl100k_base"] = Field(
+        default="words", description="what prose is cut in: words, or the tokens of a pre-trained tokenizer"
+    )
+    shingle: int = Field(default=1, ge=1, le=16, description="words or tokens in a row that make one")
+    threshold: Similarity = Field(
+        default=0.8, description="weighted Jaccard from which documents are similar"
     )
     sweep: tuple[Similarity, ...] = Field(
         default=(0.85, 0.9, 0.95),
+        max_length=32,  # a crowd has leaders for each
         description="other thresholds whose outcome is told and can be taken; below `threshold` they cost",
     )
     scheme: Literal["lpmh", "cell_oph"] = Field(
@@ -96,6 +103,15 @@ class DedupConfig(BaseModel):
         return values
 
     @model_validator(mode="after")
+    def _tokenizer_of_prose(self) -> Self:
+        if self.kind == "code" and self.tokens != "words":
+            raise ValueError(
+                f"`tokens` is {self.tokens}, and code has a lexer of its own. Leave it out, or let the group "
+                "be of prose."
+            )
+        return self
+
+    @model_validator(mode="after")
     def _whole_values_a_band(self) -> Self:
         if self.band_bits and (self.band_bits % self.value_bits or self.band_bits > self.signature_bits):
             raise ValueError(
@@ -111,7 +127,8 @@ class DedupConfig(BaseModel):
     @property
     def lexer(self) -> str:
         """The native lexer's name."""
-        return self.kind if self.shingle == 1 else f"{self.kind}-{self.shingle}grams"
+        words = self.kind if self.tokens == "words" else self.tokens
+        return words if self.shingle == 1 else f"{words}-{self.shingle}grams"
 
     @property
     def thresholds(self) -> tuple[float, ...]:

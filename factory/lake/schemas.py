@@ -205,7 +205,7 @@ DECISIONS = TableSchema(
         _required("doc_id", pa.string()),
         _required("dataset", pa.string()),
         _required("kept", pa.bool_()),
-        # `kept`, `exact_copy`, `similar`, `connected`, `no_tokens`; with its repository: `repository`, `topic`
+        # `kept`, `exact_copy`, `similar`, `connected`, `no_tokens`; with its repository `repository`, `topic`
         _required("reason", pa.string()),
         pa.field("duplicate_of", pa.string()),  # a kept document, for every one that is removed by itself
         pa.field("similarity", pa.float64()),  # exact J_W with it; 1.0 for an exact copy, null if `connected`

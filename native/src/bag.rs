@@ -130,10 +130,18 @@ mod tests {
         assert_eq!(bounded.n_tokens, 1001);
     }
 
+    #[test]
+    fn a_flood_of_a_million_tokens_is_bounded() {
+        let flood: String = (0..1_200_000).map(|i| format!("{i:x} ")).collect();
+        let bag = bag_of(&flood, "code", 1 << 20);
+        assert_eq!((bag.tokens.len(), bag.n_tokens), (1 << 20, 1_200_000));
+        assert!(bag.tokens.is_sorted());
+    }
+
     proptest! {
         #[test]
         fn any_text_is_lexed_and_its_counts_add_up(text in "\\PC*|[a-z0-9.eE+ \\\\_-]*") {
-            for lexer in ["prose", "code", "code-4grams"] {
+            for lexer in ["prose", "code", "code-4grams", "cl100k_base"] {
                 let bag = bag_of(&text, lexer, usize::MAX);
                 prop_assert_eq!(bag.counts.iter().map(|&c| c as usize).sum::<usize>(), bag.n_tokens);
                 prop_assert!(bag.tokens.windows(2).all(|pair| pair[0] < pair[1]));

@@ -1,15 +1,20 @@
-//! Texts as tokens: words, or shingles of a number of words in a row.
+//! Texts as tokens: words, those of a pre-trained tokenizer, or shingles of a number of either in a row.
 //!
 //! Prose: words, lower-cased. ASCII letters and digits make a word and every other ASCII character ends
 //! one; a stretch with other characters is cut at the word boundaries of Unicode (UAX #29), which gives
 //! one word an ideograph. Code: identifiers, numbers and the words of strings and comments, case kept,
-//! all punctuation and the escapes `\n`, `\t` and `\r` dropped; no language's grammar is assumed.
+//! all punctuation and the escapes `\n`, `\t` and `\r` dropped; no language's grammar is assumed. The words
+//! of `cl100k_base` are its tokens (`cl100k.rs`).
 //!
 //! A word is the XXH3 of its bytes, a shingle that of its words' hashes. A text of fewer words than a
 //! shingle has is one shingle.
 
+use std::borrow::Cow;
+
 use unicode_segmentation::UnicodeSegmentation;
 use xxhash_rust::xxh3::xxh3_64;
+
+use crate::cl100k;
 
 const MOST_WORDS: usize = 16; // of a shingle
 
@@ -17,6 +22,7 @@ const MOST_WORDS: usize = 16; // of a shingle
 enum Kind {
     Prose,
     Code,
+    Cl100k,
 }
 
 /// How texts are cut in tokens.
@@ -28,29 +34,28 @@ pub struct Lexer {
 }
 
 impl Lexer {
-    /// `prose` or `code` for words, `prose-5grams` or `code-5grams` for shingles of five.
+    /// `prose`, `code` or `cl100k_base` for words, `prose-5grams` and the like for shingles of five.
     pub fn parse(name: &str) -> Result<Self, String> {
         let (kind, shingle) = match name.split_once('-') {
             None => (name, Some(1)),
             Some((kind, grams)) => (kind, grams.strip_suffix("grams").and_then(|n| n.parse().ok())),
         };
+        let kind = match kind {
+            "prose" => Some(Kind::Prose),
+            "code" => Some(Kind::Code),
+            "cl100k_base" => Some(Kind::Cl100k),
+            _ => None,
+        };
         match (kind, shingle) {
-            ("prose", Some(shingle @ 1..=MOST_WORDS)) => Ok(Self {
-                kind: Kind::Prose,
-                shingle,
-            }),
-            ("code", Some(shingle @ 1..=MOST_WORDS)) => Ok(Self {
-                kind: Kind::Code,
-                shingle,
-            }),
+            (Some(kind), Some(shingle @ 1..=MOST_WORDS)) => Ok(Self { kind, shingle }),
             _ => Err(format!(
-                "`{name}` is no kind of text. Use `prose` or `code`, or `code-5grams` for shingles of 2 to {MOST_WORDS} words."
+                "`{name}` is no kind of text. Use `prose`, `code` or `cl100k_base`, or `code-5grams` for shingles of 2 to {MOST_WORDS} words."
             )),
         }
     }
 
     /// Calls `emit` with the hash and the words of every token, in order.
-    pub fn each_token<'a>(self, text: &'a str, mut emit: impl FnMut(u64, &[&'a str])) {
+    pub fn each_token<'a>(self, text: &'a str, mut emit: impl FnMut(u64, &[&'a [u8]])) {
         if self.shingle == 1 {
             return each_word(text, self.kind, |hash, word| emit(hash, &[word]));
         }
@@ -72,16 +77,16 @@ impl Lexer {
     }
 
     /// The text under which a token stands in the vocabulary.
-    pub fn canonical(self, words: &[&str]) -> String {
-        let words: Vec<String> = words
+    pub fn canonical(self, words: &[&[u8]]) -> String {
+        let words: Vec<Cow<str>> = words
             .iter()
-            .map(|word| match self.kind {
-                Kind::Prose if word.is_ascii() => word.to_ascii_lowercase(),
-                Kind::Prose => word.to_lowercase(),
-                Kind::Code => (*word).to_owned(),
+            .map(|word| match (self.kind, String::from_utf8_lossy(word)) {
+                (Kind::Prose, word) => word.to_lowercase().into(),
+                (Kind::Code | Kind::Cl100k, word) => word,
             })
             .collect();
-        words.join(" ")
+        // A token of cl100k_base has its space.
+        words.join(if self.kind == Kind::Cl100k { "" } else { " " })
     }
 }
 
@@ -112,8 +117,12 @@ static PROSE: [Byte; 256] = classes(Byte::Ends);
 static CODE: [Byte; 256] = classes(Byte::Continues);
 
 /// Calls `emit` with the hash and the text of every word, in order.
-fn each_word<'a>(text: &'a str, kind: Kind, mut emit: impl FnMut(u64, &'a str)) {
-    let classes = if kind == Kind::Prose { &PROSE } else { &CODE };
+fn each_word<'a>(text: &'a str, kind: Kind, mut emit: impl FnMut(u64, &'a [u8])) {
+    let classes = match kind {
+        Kind::Prose => &PROSE,
+        Kind::Code => &CODE,
+        Kind::Cl100k => return cl100k::each_token(text, emit),
+    };
     let bytes = text.as_bytes();
     let mut lower = Vec::new();
     let mut at = 0;
@@ -140,17 +149,17 @@ fn each_word<'a>(text: &'a str, kind: Kind, mut emit: impl FnMut(u64, &'a str)) 
             Kind::Prose if ascii => {
                 lower.clear();
                 lower.extend(word.bytes().map(|byte| byte.to_ascii_lowercase()));
-                emit(xxh3_64(&lower), word);
+                emit(xxh3_64(&lower), word.as_bytes());
             }
-            Kind::Code if ascii => emit(xxh3_64(word.as_bytes()), word),
             Kind::Prose => {
                 for word in word.unicode_words() {
-                    emit(xxh3_64(word.to_lowercase().as_bytes()), word);
+                    emit(xxh3_64(word.to_lowercase().as_bytes()), word.as_bytes());
                 }
             }
-            Kind::Code => {
+            _ if ascii => emit(xxh3_64(word.as_bytes()), word.as_bytes()),
+            _ => {
                 for word in word.unicode_words() {
-                    emit(xxh3_64(word.as_bytes()), word);
+                    emit(xxh3_64(word.as_bytes()), word.as_bytes());
                 }
             }
         }
@@ -231,6 +240,10 @@ mod tests {
         assert_eq!(tokens("Is a", "prose-3grams"), ["is a"]);
         assert_eq!(tokens("Is a Bee", "prose-3grams"), ["is a bee"]);
         assert_eq!(tokens("()", "prose-3grams"), Vec::<String>::new());
+        assert_eq!(
+            tokens("A plan, tokenized", "cl100k_base-2grams"),
+            ["A plan", " plan token", " tokenized"]
+        );
     }
 
     #[test]
@@ -263,10 +276,10 @@ mod tests {
             lexer.each_token(&text, |hash, words| {
                 assert_eq!(*seen.entry(hash).or_insert_with(|| words.to_vec()), words);
             });
-            let words = text.split_whitespace().count();
-            let expected: std::collections::BTreeSet<Vec<&str>> = match words {
+            let words: Vec<&[u8]> = text.split_whitespace().map(str::as_bytes).collect();
+            let expected: std::collections::BTreeSet<&[&[u8]]> = match words.len() {
                 0 => [].into(),
-                _ => text.split_whitespace().collect::<Vec<_>>().windows(shingle.min(words)).map(<[&str]>::to_vec).collect(),
+                n => words.windows(shingle.min(n)).collect(),
             };
             prop_assert_eq!(seen.len(), expected.len());
         }

@@ -12,6 +12,7 @@ mod bag;
 mod c_text;
 mod candidates;
 mod cell_oph;
+mod cl100k;
 mod crowd;
 mod fingerprint;
 mod hash;

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.lexers import SIGNS, WEIGHTS, cut, judged, replaced, weighted_jaccard
+from bench.lexers import SIGNS, WEIGHTS, cut, identifiers, judged, replaced, weighted_jaccard
 
 texts = st.text("ab c(", min_size=1, max_size=30).filter(lambda text: any(it in text for it in "abc"))
 
@@ -34,6 +34,23 @@ def test_a_copy_has_the_asked_share_of_foreign_lines() -> None:
     text = "\n".join(f"line {number}" for number in range(100))
     copy = replaced(text, "foreign\n\nother", (0.2, 0.2), random.Random(0))
     assert sum(line.strip() in ("foreign", "other") for line in copy.split("\n")) == 20
+
+
+def test_identifiers_are_the_words_outside_strings_comments_and_keywords() -> None:
+    code = '''def total(rows, n2=3):  # of all rows
+    """The sum."""
+    return f"{rows}" + r'it\\'s' + x_1 if rows else None or 0x1F
+"""unfinished word'''
+    assert set(identifiers(code)) == set(cut("code", ["total rows n2 x_1"])[0][0])
+
+
+def test_heavier_identifiers_change_similarity_as_their_weight_does() -> None:
+    texts = ["a b c d", "a b c x", "a x y z", "p q r s"]
+    bags, heavy = cut("code", texts), [identifiers(text) for text in ("a", "a", "a", "p")]
+    plain = judged(bags, WEIGHTS["1"])
+    assert judged(bags, WEIGHTS["1"], heavy, 1) == plain
+    assert plain[1] == 0.0  # 3 of 5
+    assert judged(bags, WEIGHTS["1"], heavy, 6)[1] == 1.0  # 8 of 10
 
 
 def test_a_weight_that_orders_copies_tells_them_apart() -> None:

@@ -88,6 +88,10 @@ def test_bits_are_values_times_value_bits() -> None:
         {"sweep": [0.5, 1]},
         {"value_bits": 3},
         {"keep": "all"},
+        {"sweep": [1e-9]},
+        {"threshold": 0.29},
+        {"sweep": [0.9] * 33},
+        {"tokens": "o200k_base"},
     ],
 )
 def test_a_wrong_setting_is_refused_by_name(wrong: dict[str, object]) -> None:
@@ -112,7 +116,15 @@ def test_signatures_of_other_settings_have_another_version() -> None:
             {"kind": "code", "value_bits": 4},
             {"kind": "code", "scheme": "cell_oph"},
             {"kind": "code", "shingle": 3},
+            {"kind": "prose", "tokens": "cl100k_base"},
+            {"kind": "prose", "tokens": "cl100k_base", "shingle": 3},
         )
         for digest in ("a", "b")
     }
-    assert len(versions) == 14
+    assert len(versions) == 18
+
+
+def test_a_tokenizer_of_prose_is_refused_for_code() -> None:
+    assert DedupConfig(kind="prose", tokens="cl100k_base", shingle=2).lexer == "cl100k_base-2grams"
+    with pytest.raises(ValidationError, match="`tokens` is cl100k_base, and code has a lexer of its own"):
+        DedupConfig(kind="code", tokens="cl100k_base")
