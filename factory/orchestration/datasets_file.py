@@ -35,6 +35,7 @@ from factory.ingest.readers import Fields, Ingested, Ingests
 from factory.lake import names
 from factory.orchestration.partitions_file import Partitioned
 from factory.packing.tokenize import TokenizeConfig
+from factory.packing.tokenizer import MOST_TOKENS
 from spark_udfs.ingest_files import MAX_TEXT_BYTES
 
 RULES = {"prose": ["gopher_quality", "gopher_repetition"], "code": ["code"]}  # of a dataset that names none
@@ -313,7 +314,9 @@ class Blend(BaseModel):
 class Tokenizer(TokenizeConfig):
     """A tokenizer that is trained on the datasets that name it, or that of a file."""
 
-    vocabulary: int = Field(default=16_384, ge=258, description="number of tokens, where it is trained")
+    vocabulary: int = Field(
+        default=16_384, ge=258, le=MOST_TOKENS, description="number of tokens, where it is trained"
+    )
     file: str | None = Field(default=None, description="a `tokenizer.json`, relative to this file's folder")
 
     @model_validator(mode="after")

@@ -24,6 +24,7 @@ __all__ = ["END_OF_TEXT", "n_tokens", "token_bytes", "tokenizer_table", "train",
 END_OF_TEXT = "<|endoftext|>"
 N_BYTES_VALUES = 256
 SAMPLE_BYTES = 8_000_000
+MOST_TOKENS = 1 << 20  # four times the largest in use; the trainer makes room for all before it starts
 SAMPLED_OF_A_DOCUMENT = 100_000  # characters: no single document should shape the vocabulary
 
 
@@ -50,8 +51,13 @@ def train(
     """The `tokenizer.json` of a byte-level BPE of at most `vocabulary` tokens, bytes and specials included.
 
     A sample that is too small for as many merges gives fewer. Raises ConfigurationError where the
-    vocabulary has no room for a single merge.
+    vocabulary has no room for a single merge, or more than MOST_TOKENS.
     """
+    if vocabulary > MOST_TOKENS:
+        raise ConfigurationError(
+            f"A vocabulary of {vocabulary} tokens is more than can be trained. Use at most {MOST_TOKENS}; "
+            "16384 is the default."
+        )
     least = N_BYTES_VALUES + len(special_tokens) + 1
     if vocabulary < least:
         raise ConfigurationError(

@@ -55,5 +55,7 @@ def test_the_vocabulary_has_the_bytes_the_special_tokens_and_as_many_merges_as_a
 
 
 def test_a_vocabulary_without_room_for_a_merge_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="Use at most 1048576"):
+        train(iter(["text"]), vocabulary=1 << 40)
     with pytest.raises(ConfigurationError, match="Use at least 258"):
         train(iter(["a"]), 257)
