@@ -186,6 +186,17 @@ BUCKETS = TableSchema(
     key=("doc_id",),
 )
 
+CROWDS = TableSchema(
+    columns(
+        _required("doc_id", pa.string()),  # the best document of the bucket
+        _required("dataset", pa.string()),
+        _required("members", pa.int64()),  # distinct texts of the largest bucket it is the best of
+        _required("bands", pa.int32()),  # in which it is the best of one of the largest buckets
+        _required("text", pa.string()),  # its first 200 characters
+    ),
+    key=("doc_id",),
+)
+
 EDGES = TableSchema(
     columns(
         _required("left", pa.string()),

@@ -112,6 +112,13 @@ def shares(rows: DataFrame) -> str:
     return _counted(rows, step, "pairs of repositories by share")
 
 
+def crowds(rows: DataFrame) -> str:
+    """The largest buckets, by how their best document begins."""
+    found = rows.orderBy(F.desc("members"), "doc_id").collect()
+    labels = [f"{row.dataset}: {_drawable(' '.join(row.text.split())[:40])}" for row in found]
+    return bars(labels, [row.members for row in found], "distinct texts of the largest buckets")
+
+
 def thresholds(rows: DataFrame) -> str:
     """What each threshold of similarity keeps, removes and joins."""
     told = rows.orderBy("threshold").collect()
@@ -160,6 +167,11 @@ def _counted(rows: DataFrame, value: Column, title: str) -> str:
     return bars([row.value.strip() for row in counted], [row["count"] for row in counted], title)
 
 
+def _drawable(text: str) -> str:
+    """A text as a label: a dollar would begin a formula, and the font has the letters of Europe."""
+    return "".join(it if it.isprintable() and it < "\u0530" else "?" for it in text).replace("$", r"\$")
+
+
 def _power_of_two(power: int) -> str:
     if power < 10:
         return str(1 << power)
@@ -178,6 +190,7 @@ _BY_COLUMNS: tuple[tuple[tuple[str, ...], Chart], ...] = (
     (("kept", "duplicate_of"), decided),
     (("reason",), counts("reason", "documents by reason")),
     (("component",), sizes("component", title="components by size")),
+    (("members", "bands"), crowds),
     (("band", "bucket"), sizes("band", "bucket", title="buckets by size")),
     (("document_frequency",), powers_of_two("document_frequency", "tokens by document frequency")),
     (("signature",), powers_of_two("n_distinct", "documents by distinct tokens")),

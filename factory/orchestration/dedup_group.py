@@ -1,7 +1,7 @@
 """A dedup group: datasets whose documents are compared with each other, and the assets that do it.
 
     vocabulary -> signatures -> buckets -> edges -> components -> decisions
-                             -> recall           -> sweep
+                             -> recall  -> crowds  -> sweep
 
 With `repositories`, whole repositories are compared first, and documents are decided among what they leave:
 
@@ -26,6 +26,7 @@ from pyspark.sql import DataFrame
 from factory.dedup.buckets import buckets
 from factory.dedup.components import components
 from factory.dedup.config import DedupConfig, Keep
+from factory.dedup.crowds import crowds
 from factory.dedup.decisions import decisions
 from factory.dedup.edges import edges
 from factory.dedup.recall import recall
@@ -113,6 +114,11 @@ def dedup_group(
         """The bucket of every signature in every band."""
         return buckets(signatures, chosen)
 
+    @declare("crowds", schemas.CROWDS, "buckets", text=text)
+    def group_crowds(buckets: DataFrame, **upstream: DataFrame) -> DataFrame:
+        """The largest buckets, with the beginning of their best document."""
+        return crowds(text.documents(upstream), buckets, chosen)
+
     @declare(
         "edges",
         schemas.EDGES,
@@ -154,12 +160,14 @@ def dedup_group(
         """What each threshold of the sweep keeps."""
         return sweep(text.documents(upstream), signatures, edges, chosen)
 
-    assets = [group_vocabulary, group_signatures, group_buckets, group_recall, group_edges, group_sweep]
+    compared = (group_vocabulary, group_signatures, group_buckets, group_edges)
+    told = (group_recall, group_crowds, group_sweep)
     decided = _decisions(name, name, group_name or name, chosen, text, repositories)
+    assets = [*compared, *told, *decided]
     if repositories is not None and repositories.topics:
         assets.append(topics_by_hand(name, group_name or name, repositories))
     return DedupGroup(
-        name, kind, tuple(datasets), chosen, (*assets, *decided), group_name or name, repositories
+        name, kind, tuple(datasets), chosen, tuple(assets), group_name or name, repositories
     )
 
 

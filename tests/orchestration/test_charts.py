@@ -82,6 +82,23 @@ def test_counts_fall_between_powers_of_two(spark: SparkSession, shown: dict[str,
 
 
 @pytest.mark.spark
+def test_the_largest_buckets_are_shown_by_how_they_begin(spark: SparkSession, shown: dict[str, int]) -> None:
+    rows = [
+        ("a", "web", 7, 1, "# $x\t=\n" + "y" * 90, None),
+        ("b", "web", 9, 2, "\u6771 \x00 caf\u00e9", None),
+    ]
+    charts.crowds(spark.createDataFrame(rows, from_arrow_schema(schemas.CROWDS.columns)))
+    assert list(shown.items()) == [("web: ? ? caf\u00e9", 9), ("web: # \\$x = " + "y" * 33, 7)]
+
+
+@pytest.mark.spark
+def test_a_label_that_looks_like_a_formula_is_drawn(spark: SparkSession) -> None:
+    rows = [("a", "web", 7, 1, "a $\\frac{ b_ $ c \u6771", None)]
+    drawn = charts.crowds(spark.createDataFrame(rows, from_arrow_schema(schemas.CROWDS.columns)))
+    assert drawn.startswith("![distinct texts")
+
+
+@pytest.mark.spark
 def test_groups_are_counted_by_size(spark: SparkSession, shown: dict[str, int]) -> None:
     frame = spark.createDataFrame([("x",), ("x",), ("y",), ("z",)], "component string")
     charts.sizes("component", title="title")(frame)

@@ -1,0 +1,55 @@
+"""The largest buckets with their best documents, beside a count by hand."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from factory.dedup.config import DedupConfig
+from factory.dedup.crowds import SHOWN, crowds
+from factory.lake import schemas
+from factory.lake_spark.audit import spark_schema
+from tests.dedup.corpus import arrow, document
+
+pytestmark = pytest.mark.spark
+
+CONFIG = DedupConfig(kind="code")
+
+
+def told(
+    spark: SparkSession, rows: list[dict[str, object]], members: dict[tuple[int, int], str]
+) -> DataFrame:
+    """The crowds of documents in buckets (band, bucket), named by the keys of their members."""
+    ids = {str(row["key"]): row["doc_id"] for row in rows}
+    placed = [(*bucket, ids[key], None) for bucket, keys in members.items() for key in keys]
+    buckets = spark.createDataFrame(placed, spark_schema(schemas.BUCKETS))
+    found = crowds(spark.createDataFrame(arrow(rows)), buckets, CONFIG)
+    assert found.columns == schemas.CROWDS.names
+    declared = {field.name: field.dataType for field in spark_schema(schemas.CROWDS).fields}
+    assert {field.name: field.dataType for field in found.schema.fields} == declared
+    return found
+
+
+def test_a_bucket_is_told_by_its_best_document_once_for_all_bands(spark: SparkSession) -> None:
+    rows = [document(key, key * 300, stars=4**number) for number, key in enumerate("abcdef")]
+    members = {(0, 1): "abc", (1, 2): "bc", (2, 3): "de", (0, 4): "f", (3, 5): "abcd"}
+    found = {row.text[0]: row for row in told(spark, rows, members).collect()}
+    assert {key: (row.members, row.bands) for key, row in found.items()} == {
+        "c": (3, 2),
+        "d": (4, 1),
+        "e": (2, 1),
+    }
+    assert found["c"].doc_id == rows[2]["doc_id"]
+    assert {row.text for row in found.values()} == {key * 200 for key in "cde"}
+
+
+def test_only_the_largest_are_told_however_many_there_are(spark: SparkSession) -> None:
+    names = [chr(0x4E00 + number) for number in range(3 * SHOWN)]
+    rows = [document(name, f"text {name}", n_bytes=number) for number, name in enumerate(names)]
+    members = {(0, number): "".join(names[: number + 1]) for number in range(1, len(names))}
+    found = sorted((row.members, row.text) for row in told(spark, rows, members).collect())
+    assert found == [(number + 1, f"text {names[number]}") for number in range(2 * SHOWN, 3 * SHOWN)]
+
+
+def test_buckets_of_one_are_no_crowd(spark: SparkSession) -> None:
+    assert told(spark, [document("a", "text")], {(0, 1): "a", (1, 2): "a"}).collect() == []
