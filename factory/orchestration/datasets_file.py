@@ -28,6 +28,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from factory.dedup.config import Similarity
 from factory.errors import ConfigurationError
 from factory.filters.rounds import Round
 from factory.ingest.listing import UNWANTED
@@ -79,8 +80,8 @@ class Filters(Round):
 class Variant(Filters):
     """Other filters of a dataset's documents, or another threshold of similarity."""
 
-    threshold: float | None = Field(
-        default=None, gt=0, lt=1, description="weighted Jaccard from which documents are similar"
+    threshold: Similarity | None = Field(
+        default=None, description="weighted Jaccard from which documents are similar"
     )
 
 

@@ -188,9 +188,8 @@ def at_threshold(
             f"Dedup group `{group.name}` has no decisions at {threshold:g}. It has edges for {known}: "
             "add the threshold to its `sweep`."
         )
-    config = group.config.changed(
-        threshold=threshold, sweep=group.config.thresholds, keep=keep or group.config.keep
-    )
+    others = tuple(it for it in group.config.thresholds if it != threshold)
+    config = group.config.changed(threshold=threshold, sweep=others, keep=keep or group.config.keep)
     own = names.variant(group.name, name)
     text = _Texts(group.datasets, lambda dataset: names.variant(dataset, name))
     assets = _decisions(own, group.name, group.group_name, config, text, group.repositories)
