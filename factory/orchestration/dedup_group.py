@@ -166,9 +166,7 @@ def dedup_group(
     assets = [*compared, *told, *decided]
     if repositories is not None and repositories.topics:
         assets.append(topics_by_hand(name, group_name or name, repositories))
-    return DedupGroup(
-        name, kind, tuple(datasets), chosen, tuple(assets), group_name or name, repositories
-    )
+    return DedupGroup(name, kind, tuple(datasets), chosen, tuple(assets), group_name or name, repositories)
 
 
 def at_threshold(
