@@ -27,8 +27,7 @@ from bench.dedup_exact import Alike
 from bench.dedup_judge import FAR, Verdict, kept_texts, lost_families, shown, verdict
 from bench.dedup_peers import PEERS, Kept, deduplicated, lay_out, own_measure
 from bench.harness import Report, Row, at_least, at_most, table
-from bench.keep import ours as independent
-from bench.keep_rules import one_per_component
+from bench.keep import decided as kept_by
 from bench.minhash_corpus import weighed
 from bench.processes import Span
 from factory.dedup.config import DedupConfig
@@ -115,13 +114,13 @@ def _judge(report: Report, judged: Judged, decided: pa.Table, exact: Alike) -> N
     truth = exact.at(threshold)
     edges = dict(zip(sorted(truth.pairs()), truth.similarity.tolist(), strict=True))
     empty = set(decided.filter(pc.equal(decided["reason"], "no_tokens"))["doc_id"].to_pylist())
-    kept = kept_ids(decided)
+    kept, numbers = kept_ids(decided), [f"{it:08}" for it in range(n)]
     found = [
         verdict(name, WEIGHTED, texts, n, exact, threshold)
         for name, texts in {
             "ours": _texts(judged, kept),
-            "exact, independent set": independent([f"{it:08}" for it in range(n)], edges),
-            "exact, one per component": one_per_component(n, edges),
+            "exact, independent set": kept_by(numbers, edges, "independent_set"),
+            "exact, one per component": kept_by(numbers, edges, "one_per_component"),
         }.items()
     ]
     report.tables.append(_verdicts("By exact weighted Jaccard of all pairs", found))

@@ -14,7 +14,7 @@ import numpy as np
 
 from bench.dedup_exact import Alike
 from bench.keep import judged
-from bench.keep_rules import components
+from bench.keep_graphs import components
 
 FAR = 0.7  # a removed text whose kept likes are all below this was removed without reason
 
