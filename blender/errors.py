@@ -47,5 +47,9 @@ class BlenderUnavailable(MachineError):
     """No Blender answers at the address, or it did not answer in time."""
 
 
+class Busy(BlenderUnavailable):
+    """The Blender answers as many calls as it takes at once."""
+
+
 class BlenderFailure(FactoryError):
     """Blender failed in a way nobody foresaw; the message carries the id of its log entry."""

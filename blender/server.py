@@ -27,13 +27,14 @@ from grpc_reflection.v1alpha import reflection
 from blender.blends import DEFAULT_MEMORY_BYTES, Blends, open_blends
 from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
 from blender.security import ServerSecurity
-from blender.service import CONFIGS, DATA, BlendConfigs, BlendData
+from blender.service import CONFIGS, DATA, BlendConfigs, BlendData, Slots
 from factory.errors import ConfigurationError, FactoryError, MachineError
 from factory.lake.servers import require_servers
 from factory.settings import settings
 
 MAX_REQUEST_BYTES = 4 << 20
 DEFAULT_WORKERS = 64  # a stream holds a thread while it lasts; calls beyond that are refused
+SPARE_THREADS = 8  # to refuse them, and to say that the server is well
 
 
 class BlenderServer:
@@ -62,8 +63,8 @@ class BlenderServer:
             )
         self._health = health.HealthServicer()
         self._server = grpc.server(
-            ThreadPoolExecutor(workers, thread_name_prefix="blender"),
-            maximum_concurrent_rpcs=workers,
+            ThreadPoolExecutor(workers + SPARE_THREADS, thread_name_prefix="blender"),
+            maximum_concurrent_rpcs=workers + SPARE_THREADS,
             interceptors=security.interceptors(),
             options=[
                 ("grpc.so_reuseport", 0),  # else a second server shares the port in silence
@@ -74,8 +75,9 @@ class BlenderServer:
                 ),  # blocks are bounded in bytes, save a row larger than one
             ],
         )
-        pb_grpc.add_BlendConfigsServicer_to_server(BlendConfigs(blends), self._server)
-        self._server.add_generic_rpc_handlers((BlendData(blends).handlers(),))
+        slots = Slots(workers)
+        pb_grpc.add_BlendConfigsServicer_to_server(BlendConfigs(blends, slots), self._server)
+        self._server.add_generic_rpc_handlers((BlendData(blends, slots).handlers(),))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         names = (CONFIGS, DATA, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)

@@ -20,6 +20,7 @@ from blender.errors import (
     BlenderFailure,
     BlenderUnavailable,
     BlendNotFound,
+    Busy,
     EndOfData,
     InvalidBlend,
     InvalidRequest,
@@ -255,6 +256,27 @@ def test_a_reader_that_stops_early_leaves_no_thread_busy(blends: Blends) -> None
             next(stream)
             stream.close()
         assert client.get(blend.id) == blend
+
+
+def test_a_server_whose_slots_are_taken_is_well_and_says_that_it_is_busy(blends: Blends) -> None:
+    with (
+        BlenderServer(blends, workers=2) as server,
+        BlenderClient(server.address) as client,
+        BlenderClient(server.address, patience_s=0) as other,
+        grpc.insecure_channel(server.address) as channel,
+    ):
+        blend = client.create([Source(CODE, 1000, oversample=True)])
+        streams = [client.fetch(blend.id) for _ in range(2)]
+        for stream in streams:
+            next(stream)
+        for _ in range(3):
+            with pytest.raises(Busy, match=r"answers 2 calls already\. Ask again, ask another"):
+                other.get(blend.id)
+            health = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=20)
+            assert health.status == health_pb2.HealthCheckResponse.SERVING
+        streams.pop().close()
+        assert client.get(blend.id) == blend  # asked again until a slot is free
+        streams.pop().close()
 
 
 def test_health_and_reflection_answer(server: BlenderServer) -> None:
