@@ -62,7 +62,7 @@ def _check(file: DatasetsFile) -> None:
                 f"`{_group(entry)}` holds `{like.name}`, which is {like.kind}, and `{entry.name}` is "
                 f"{entry.kind}. Give it another group.",
             )
-    _check_thresholds(file)
+    _check_decisions(file)
     groups = set(kinds) | {_group(it, of) for it in file.datasets for of in it.variants}
     for name, options in file.groups.items():
         if name not in groups:
@@ -83,7 +83,7 @@ def _check(file: DatasetsFile) -> None:
     _check_blend(file)
 
 
-def _check_thresholds(file: DatasetsFile) -> None:
+def _check_decisions(file: DatasetsFile) -> None:
     """Raise Wrong where variants of one name, whose documents are compared, are not decided alike."""
     first: dict[str, tuple[str, Variant]] = {}
     for number, entry in enumerate(file.datasets):
@@ -91,22 +91,23 @@ def _check_thresholds(file: DatasetsFile) -> None:
             dataset = names.variant(entry.name, name)
             other, like = first.setdefault(_group(entry, name), (dataset, given))
             place = ("datasets", number, "variants", name)
-            if like.threshold != given.threshold:
+            if (like.threshold, like.keep) != (given.threshold, given.keep):
                 raise Wrong(
                     place,
-                    f"`{other}` has {_threshold_of(like)} and `{dataset}` has {_threshold_of(given)}, and "
+                    f"`{other}` has {_decides_by(like)} and `{dataset}` has {_decides_by(given)}, and "
                     "variants of one name in one group are decided together. Give one another name.",
                 )
-            if given.threshold is not None and _group(entry, name) in file.groups:
+            if given.shares_comparisons and _group(entry, name) in file.groups:
                 raise Wrong(
                     ("groups", _group(entry, name)),
-                    f"`{dataset}` takes a `threshold` of the comparisons of `{_group(entry)}`, so it has no "
-                    "options of its own. Leave them out.",
+                    f"`{dataset}` takes the comparisons of `{_group(entry)}`, so its group has no options. "
+                    "Leave them out.",
                 )
 
 
-def _threshold_of(given: Variant) -> str:
-    return "filters of its own" if given.threshold is None else f"threshold {given.threshold:g}"
+def _decides_by(given: Variant) -> str:
+    told = [f"{name} {getattr(given, name)}" for name in ("threshold", "keep") if getattr(given, name)]
+    return " and ".join(told) or "filters of its own"
 
 
 def _check_paths(file: DatasetsFile) -> None:
@@ -185,20 +186,20 @@ def _group(entry: Dataset, variant: str | None = None) -> str:
 def _groups(located: LocatedYaml, file: DatasetsFile) -> dict[str, DedupGroup]:
     """Every dedup group, by name; those of variants have the options of the first unless they have some.
 
-    A variant that differs in its threshold has no comparisons of its own: its threshold joins the sweep of
-    the group it is a variant of.
+    A variant that decides otherwise has no comparisons of its own: its threshold joins the sweep of the group
+    it is a variant of.
     """
     members: dict[str, list[str]] = defaultdict(list)
     kinds: dict[str, Kind] = {}
-    thresholds: dict[str, dict[str, float]] = defaultdict(dict)  # by group, by variant
+    decided: dict[str, dict[str, Variant]] = defaultdict(dict)  # by group, by variant
     for entry in file.datasets:
         kinds |= {_group(entry, of): entry.kind for of in (None, *entry.variants)}
         members[_group(entry)].append(entry.name)
         for name, given in entry.variants.items():
-            if given.threshold is None:
-                members[_group(entry, name)].append(names.variant(entry.name, name))
+            if given.shares_comparisons:
+                decided[_group(entry)][name] = given
             else:
-                thresholds[_group(entry)][name] = given.threshold
+                members[_group(entry, name)].append(names.variant(entry.name, name))
     found = {}
     for name, datasets in sorted(members.items()):
         options_of = name if name in file.groups else names.base(name)
@@ -206,7 +207,10 @@ def _groups(located: LocatedYaml, file: DatasetsFile) -> dict[str, DedupGroup]:
         options = {**file.groups.get(options_of, {}), "kind": kinds[name]}
         repositories = _repositories(located, (*place, "repositories"), options)
         config = located.part(place, DedupConfig, options)
-        swept = sorted({*config.sweep, *thresholds[name].values()})
+        variants = decided[name]
+        swept = sorted(
+            {*config.sweep, *(it.threshold for it in variants.values() if it.threshold is not None)}
+        )
         found[name] = dedup_group(
             name,
             datasets,
@@ -215,8 +219,8 @@ def _groups(located: LocatedYaml, file: DatasetsFile) -> dict[str, DedupGroup]:
             config=config.model_copy(update={"sweep": tuple(swept)}),
             repositories=repositories,
         )
-        for variant_name, threshold in thresholds[name].items():
-            group = at_threshold(found[name], variant_name, threshold)
+        for variant_name, given in variants.items():
+            group = at_threshold(found[name], variant_name, given.threshold, given.keep)
             found[group.name] = group
     return dict(sorted(found.items()))
 
@@ -340,7 +344,7 @@ def _chains(
         yield variant(
             first,
             name,
-            rounds=given.in_rounds() if given.threshold is None else None,
+            rounds=None if given.shares_comparisons else given.in_rounds(),
             group=groups[_group(entry, name)],
             packing=packing((*place, "variants", name, "packing"), given.packing),
         )

@@ -13,7 +13,7 @@
 Every field means what the argument of the same name of `Ingests`, `Round`, `DedupConfig` and `PackConfig`
 means. A dataset without rules has those of its kind. A variant says what differs: with `rules` or `rounds` it
 has filters of its own; without, it takes the dataset's, and its `limits`, `languages` and `predicates` are
-put over them. One with a `threshold` differs in nothing but the similarity from which documents are removed.
+put over them. One with a `threshold` or `keep` differs in nothing but which of similar documents are removed.
 `factory.orchestration.datasets` makes assets of this.
 """
 
@@ -28,7 +28,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from factory.dedup.config import Similarity
+from factory.dedup.config import Keep, Similarity
 from factory.errors import ConfigurationError
 from factory.filters.rounds import Round
 from factory.ingest.listing import UNWANTED
@@ -78,11 +78,17 @@ class Filters(Round):
 
 
 class Variant(Filters):
-    """Other filters of a dataset's documents, or another threshold of similarity."""
+    """Other filters of a dataset's documents, or another way to decide on similar ones."""
 
     threshold: Similarity | None = Field(
         default=None, description="weighted Jaccard from which documents are similar"
     )
+    keep: Keep | None = Field(default=None, description="who stays among similar documents")
+
+    @property
+    def shares_comparisons(self) -> bool:
+        """Whether it takes the filters and comparisons of its dataset, and decides otherwise."""
+        return self.threshold is not None or self.keep is not None
 
 
 class Dataset(Filters):
@@ -97,7 +103,7 @@ class Dataset(Filters):
     group: str | None = Field(default=None, description="datasets it is compared with; default its kind's")
     tokenizer: str = Field(default="tokenizer", description="tokenizer it is packed with")
     variants: dict[str, Variant] = Field(
-        default={}, description="other filters of the same documents, or another threshold"
+        default={}, description="other filters of the same documents, or other decisions on them"
     )
 
     @model_validator(mode="before")
@@ -145,14 +151,15 @@ _LATER = ("kind", "partitions", "group", "tokenizer", "variants")
 def _over(dataset: Mapping[str, Any], variant: Any) -> Any:
     """A variant's values with those it takes from its dataset."""
     variant = {} if variant is None else variant
-    if isinstance(variant, Mapping) and variant.get("threshold") is not None:
+    options = [name for name in ("threshold", "keep") if isinstance(variant, Mapping) and name in variant]
+    if options:
         beside = [name for name in (*FILTERS, "rounds") if name in variant]
         if beside:
             raise PydanticCustomError(
-                "beside_threshold",
-                "A variant has filters of its own or a `threshold`, and one has `{given}` beside it. "
-                "Make two variants of it, or give its group the threshold.",
-                {"field": "variants", "given": beside[0]},
+                "beside_decisions",
+                "A variant has filters of its own or a `{option}`, and one has `{given}` beside it. "
+                "Make two variants of it, or give its group the `{option}`.",
+                {"field": "variants", "option": options[0], "given": beside[0]},
             )
         return variant
     if not isinstance(variant, Mapping) or "rules" in variant or "rounds" in variant:

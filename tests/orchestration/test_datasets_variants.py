@@ -1,4 +1,4 @@
-"""Variants that a file of datasets declares: other filters, or another threshold of similarity."""
+"""Variants that a file of datasets declares: other filters, another threshold of similarity or keep rule."""
 
 from __future__ import annotations
 
@@ -47,6 +47,14 @@ def test_a_variant_at_another_threshold_shares_filters_and_comparisons(folder: P
     definitions(found.assets, Settings(home=folder / "lake"))
 
 
+def test_a_variant_by_another_keep_rule_shares_filters_and_comparisons(folder: Path) -> None:
+    found = declared(folder, GOOD.replace("      same:\n", "      same:\n      cover: {keep: cover}\n"))
+    made = tables(found)
+    assert {"deduplicated.notes__cover", "packed.notes__cover", "dedup.prose__cover_decisions"} <= made
+    assert not {"filtered.notes__cover", "dedup.prose__cover_edges"} & made
+    definitions(found.assets, Settings(home=folder / "lake"))
+
+
 @pytest.mark.parametrize(
     "good, bad, said",
     [
@@ -54,6 +62,21 @@ def test_a_variant_at_another_threshold_shares_filters_and_comparisons(folder: P
             "threshold: 0.6",
             "threshold: 1.5",
             "line 12, datasets[0].variants.loose.threshold: `1.5` does not fit.",
+        ),
+        (
+            "threshold: 0.6",
+            "threshold: 0.2",
+            "line 12, datasets[0].variants.loose.threshold: `0.2` does not fit.",
+        ),
+        (
+            "threshold: 0.6",
+            "keep: all",
+            "line 12, datasets[0].variants.loose.keep: `all` is no keep.",
+        ),
+        (
+            "threshold: 0.6",
+            "keep: cover, rules: [stop_words]",
+            "A variant has filters of its own or a `keep`, and one has `rules` beside it.",
         ),
         (
             "threshold: 0.6",
@@ -65,6 +88,11 @@ def test_a_variant_at_another_threshold_shares_filters_and_comparisons(folder: P
             "    columns: {created_at: date}\n    variants: {loose: {threshold: 0.5}}\n",
             "line 19, datasets[1].variants.loose: `notes__loose` has threshold 0.6 and `pages__loose` has "
             "threshold 0.5, and variants of one name in one group are decided together.",
+        ),
+        (
+            "    columns: {created_at: date}\n",
+            "    columns: {created_at: date}\n    variants: {loose: {threshold: 0.6, keep: cover}}\n",
+            "`pages__loose` has threshold 0.6 and keep cover, and variants of one name",
         ),
         (
             "  prose: {t",
