@@ -27,6 +27,7 @@ BENCHES = {
     "line": "bench.line",
     "minhash": "bench.minhash",
     "packing": "bench.packing",
+    "pages": "bench.pages",
 }
 _WIDTH = 140  # columns of a table where the output is no terminal
 

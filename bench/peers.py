@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,10 +31,16 @@ class Peer:
     name: str
     requirements: tuple[str, ...]
 
+    @property
+    def interpreter(self) -> Path:
+        """The environment's interpreter, whether it is there or not."""
+        return settings().cache / "bench" / self.name / "bin" / "python"
+
     def python(self, console: Console) -> Path:
         """The environment's interpreter, installed where it is not there yet."""
-        home = settings().cache / "bench" / self.name
-        python, stamp = home / "bin" / "python", home / "requirements"
+        python = self.interpreter
+        home = python.parents[1]
+        stamp = home / "requirements"
         wanted = "\n".join(self.requirements)
         if not stamp.exists() or stamp.read_text() != wanted:
             console.print(f"installing {', '.join(self.requirements)} into {home}")
@@ -45,12 +51,16 @@ class Peer:
 
     def answer(self, program: Path, arguments: Sequence[str], console: Console) -> Any:
         """What `program`, run by the peer's interpreter, printed as JSON on its last line."""
-        printed = _run([str(self.python(console)), str(program), *arguments])
-        return json.loads(printed.strip().splitlines()[-1])
+        return run_for_json([str(self.python(console)), str(program), *arguments])
 
 
-def _run(command: Sequence[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def run_for_json(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Any:
+    """What a command printed as JSON on its last line; raises PeerFailed where it failed."""
+    return json.loads(_run(command, environment).strip().splitlines()[-1])
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         last = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()[-1]
         raise PeerFailed(f"`{' '.join(command[:4])} ...` failed: {last} Run it by hand to see all of it.")

@@ -41,6 +41,24 @@ def test_every_function_of_the_stub_is_documented() -> None:
     assert undocumented == []
 
 
+def test_the_stub_names_every_class_with_its_members() -> None:
+    stub = {
+        node.name: {
+            it.target.id if isinstance(it, ast.AnnAssign) else it.name  # type: ignore[union-attr]
+            for it in node.body
+            if isinstance(it, ast.FunctionDef | ast.AnnAssign)
+        }
+        for node in ast.parse(STUB.read_text()).body
+        if isinstance(node, ast.ClassDef)
+    }
+    classes = {name: value for name, value in vars(_native).items() if inspect.isclass(value)}
+    special = {"__init__", "__len__"}
+    assert {name: members - special for name, members in stub.items()} == {
+        name: {member for member in vars(value) if not member.startswith("_")}
+        for name, value in classes.items()
+    }
+
+
 @pytest.mark.spark
 def test_a_worker_loads_the_same_native_module(spark: SparkSession) -> None:
     def where(batches):  # type: ignore[no-untyped-def]

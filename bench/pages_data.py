@@ -1,0 +1,75 @@
+"""The rows that `bench pages` reads: 1 GiB of packed tokens, in every reader's own files.
+
+Written once below FACTORY_CACHE. Tokens are drawn, so compressed files are larger than those of real text.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich.console import Console
+
+from factory.settings import settings
+
+ROWS, LENGTH = 131_072, 2_048
+ROW_BYTES = 4 * LENGTH
+VOCABULARY = 32_000
+_PART = 4_096  # rows drawn at a time
+
+LAYOUTS: dict[str, dict[str, object]] = {
+    "p1": {"write_batch_size": 1, "compression": "none", "row_group_size": 16_384},
+    "p8": {"write_batch_size": 8, "compression": "none", "row_group_size": 1_000},
+    "p16z": {"write_batch_size": 16, "compression": "zstd", "compression_level": 1, "row_group_size": 16_384},
+}
+"""pN has N rows a page, z is zstd; pyarrow writes a page whenever a batch is at least a byte."""
+
+
+def folder() -> Path:
+    """Where the files lie."""
+    return settings().cache / "bench" / "pages" / f"{ROWS}x{LENGTH}"
+
+
+def written(progress: Console) -> Path:
+    """The folder with `rows.npy` and a Parquet file for each layout."""
+    home = folder()
+    if not (home / "done").exists():
+        progress.print(f"writing 1 GiB of rows and {len(LAYOUTS)} Parquet files into {home}")
+        write(home, ROWS)
+        (home / "done").touch()
+    return home
+
+
+def write(home: Path, n_rows: int) -> None:
+    """Write `n_rows` rows in every layout of ours."""
+    home.mkdir(parents=True, exist_ok=True)
+    rows = np.lib.format.open_memmap(home / "rows.npy", "w+", np.int32, (n_rows, LENGTH))
+    random = np.random.default_rng(0)
+    for begin in range(0, n_rows, _PART):
+        part = rows[begin : begin + _PART]
+        part[:] = random.integers(0, VOCABULARY, part.shape, dtype=np.int32)
+    rows.flush()
+    for name, options in LAYOUTS.items():
+        _write_parquet(home / f"{name}.parquet", rows, options)
+
+
+def _write_parquet(path: Path, rows: np.ndarray, options: dict[str, object]) -> None:
+    schema = pa.schema([pa.field("tokens", pa.binary(), nullable=False)])
+    chosen = {
+        "use_dictionary": False,
+        "write_statistics": False,
+        "write_page_index": True,
+        "data_page_size": 1,
+    }
+    group = int(str(options["row_group_size"]))
+    writing = {key: value for key, value in options.items() if key != "row_group_size"}
+    with pq.ParquetWriter(path, schema, **chosen, **writing) as writer:
+        for begin in range(0, len(rows), group):
+            part = np.ascontiguousarray(rows[begin : begin + group])
+            offsets = np.arange(0, part.nbytes + 1, ROW_BYTES, dtype=np.int32)
+            column = pa.Array.from_buffers(
+                pa.binary(), len(part), [None, pa.py_buffer(offsets), pa.py_buffer(part)]
+            )
+            writer.write_table(pa.table([column], schema=schema), row_group_size=group)

@@ -1,0 +1,56 @@
+"""The bench of pages: its readers give the same rows, and its figures are of what they say."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.pages import READER, Cell
+from bench.pages_data import ROW_BYTES, write
+from bench.peers import PeerFailed, run_for_json
+
+N = 300
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Rows in every layout of ours."""
+    made = tmp_path_factory.mktemp("pages")
+    write(made, N)
+    return made
+
+
+def read(home: Path, reader: str, state: str = "warm", times: int = 1) -> dict[str, float]:
+    """What the reading program prints of 200 rows in batches of 50."""
+    command = [sys.executable, str(READER), reader, str(home), "50", "200", "5", state, str(times)]
+    root = str(READER.parents[1])
+    found: dict[str, float] = run_for_json(command, {"PYTHONPATH": root})
+    return found
+
+
+def test_readers_give_the_same_rows_warm_and_cold(home: Path) -> None:
+    found = [
+        read(home, reader, state)
+        for reader in ("memmap", "p1", "p16z", "pyarrow")
+        for state in ("warm", "cold")
+    ]
+    assert len({one["digest"] for one in found}) == 1
+    assert all(one["cpu_us"] > 0 and one["rows_per_s"] > 0 and one["anonymous_mib"] > 1 for one in found)
+
+
+def test_a_page_of_one_row_is_asked_for_alone(home: Path) -> None:
+    assert 1 < read(home, "p1")["asked"] / ROW_BYTES < 1.05
+    assert read(home, "p8")["asked"] / ROW_BYTES > 3
+    assert read(home, "p1", times=10)["digest"] == read(home, "p1")["digest"]
+
+
+def test_a_reader_that_does_not_exist_is_an_error(home: Path) -> None:
+    with pytest.raises(PeerFailed, match="nobody"):
+        read(home, "nobody")
+
+
+def test_best_and_median_are_of_all_runs() -> None:
+    cell = Cell(({"cpu_us": 3}, {"cpu_us": 1}, {"cpu_us": 7}))
+    assert (cell.best("cpu_us"), cell.median("cpu_us")) == (1, 3)
