@@ -53,6 +53,8 @@ NO_IDENTIFIERS = re.compile(
     r"|#[^\n]*|\b\d\w*",
     re.DOTALL,
 )
+AT_SIGNS = re.compile(r"\.\s*([^\W\d]\w*)|([^\W\d]\w*)(?=\s*[(.\[=:])")
+OF_SHAPE = re.compile(r"_|[a-z][A-Z]|[a-zA-Z]\d")
 KEYWORDS = {*keyword.kwlist, *keyword.softkwlist}
 
 Bag = tuple[np.ndarray, np.ndarray]
@@ -75,8 +77,9 @@ def measure(progress: Console) -> Report:
             "Copies are made by replacing lines; real revisions also move and rename.",
             "`told apart` is the chance that a copy with few foreign lines is rated above a copy of any file "
             "with more: 1 is perfect, .5 is none.",
-            "Identifiers are told by Python's rules for strings, comments and keywords; a word that is one "
-            "somewhere in a file is one in all of it.",
+            "Identifiers are told in three ways: by Python's rules for strings, comments and keywords; by "
+            "the sign beside them, as in .x, x(, x[, x. and x =; by their shape, as in a_b, aB and a1. A word that "
+            "is one somewhere in a file is one in all of it.",
             "Shingles rate every copy lower, so `few >= .8` is no fault of theirs: they need a lower limit.",
         ],
         data=f"up to {FILES} files of either kind, {FEW[0]:.0%} to {FEW[1]:.0%} and {SOME[0]:.0%} to "
@@ -99,11 +102,12 @@ def measure(progress: Console) -> Report:
             speed = "" if lexer == SIGNS else f"{megabytes_a_second(lexer, texts):.0f}"
             weighted = [(name, judged(bags, weight)) for name, weight in WEIGHTS.items()]
             if lexer == "code":
-                heavy = [identifiers(text) for text in texts]
-                weighted += [
-                    (f"the same, identifiers x {factor:g}", judged(bags, WEIGHTS[DEFAULT], heavy, factor))
-                    for factor in IDENTIFIER_FACTORS
-                ]
+                for way, told in IDENTIFIERS.items():
+                    heavy = [tokens_of(told(text)) for text in texts]
+                    weighted += [
+                        (f"identifiers by {way} x {factor:g}", judged(bags, WEIGHTS[DEFAULT], heavy, factor))
+                        for factor in IDENTIFIER_FACTORS
+                    ]
             for name, (apart, found, near) in weighted:
                 shown.add_row(
                     lexer, name, f"{apart:.4f}", f"{found:.3f}", f"{near:.3f}", f"{tokens:.0f}", speed
@@ -161,9 +165,26 @@ def megabytes_a_second(lexer: str, texts: list[str]) -> float:
     return sum(len(text.encode()) for text in texts) / 1e6 / (time.process_time() - began)
 
 
-def identifiers(text: str) -> np.ndarray:
-    """The tokens of the words of Python code that are identifiers, ascending."""
-    words = {word for word in re.findall(r"\w+", NO_IDENTIFIERS.sub(" ", text)) if word not in KEYWORDS}
+def by_rules(text: str) -> set[str]:
+    """The words of Python code that are identifiers: none of a string, of a comment, nor a keyword."""
+    return {*re.findall(r"\w+", NO_IDENTIFIERS.sub(" ", text))} - KEYWORDS
+
+
+def by_signs(text: str) -> set[str]:
+    """The words of code that stand beside a sign of it, whatever stands elsewhere."""
+    return {before or behind for before, behind in AT_SIGNS.findall(text)} - KEYWORDS
+
+
+def by_shape(text: str) -> set[str]:
+    """The words that no prose has: with an underscore, a capital or a digit inside."""
+    return {word for word in re.findall(r"\w+", text) if OF_SHAPE.search(word)}
+
+
+IDENTIFIERS = {"rules": by_rules, "signs": by_signs, "shape": by_shape}
+
+
+def tokens_of(words: set[str]) -> np.ndarray:
+    """The tokens of words of code, ascending."""
     return cut("code", [" ".join(sorted(words))])[0][0]
 
 

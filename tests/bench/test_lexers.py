@@ -10,7 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.lexers import SIGNS, WEIGHTS, cut, identifiers, judged, replaced, weighted_jaccard
+from bench.lexers import (
+    SIGNS,
+    WEIGHTS,
+    by_rules,
+    by_shape,
+    by_signs,
+    cut,
+    judged,
+    replaced,
+    tokens_of,
+    weighted_jaccard,
+)
 
 texts = st.text("ab c(", min_size=1, max_size=30).filter(lambda text: any(it in text for it in "abc"))
 
@@ -41,12 +52,18 @@ def test_identifiers_are_the_words_outside_strings_comments_and_keywords() -> No
     """The sum."""
     return f"{rows}" + r'it\\'s' + x_1 if rows else None or 0x1F
 """unfinished word'''
-    assert set(identifiers(code)) == set(cut("code", ["total rows n2 x_1"])[0][0])
+    assert by_rules(code) == {"total", "rows", "n2", "x_1"}
+
+
+def test_identifiers_are_told_by_signs_and_shape_wherever_they_stand() -> None:
+    text = "# see total(rows) and self.x_1 = n2, or aB: 'the end.'"
+    assert by_signs(text) == {"total", "self", "x_1", "aB", "end"}
+    assert by_shape(text) == {"x_1", "n2", "aB"}
 
 
 def test_heavier_identifiers_change_similarity_as_their_weight_does() -> None:
     texts = ["a b c d", "a b c x", "a x y z", "p q r s"]
-    bags, heavy = cut("code", texts), [identifiers(text) for text in ("a", "a", "a", "p")]
+    bags, heavy = cut("code", texts), [tokens_of({word}) for word in "aaap"]
     plain = judged(bags, WEIGHTS["1"])
     assert judged(bags, WEIGHTS["1"], heavy, 1) == plain
     assert plain[1] == 0.0  # 3 of 5
