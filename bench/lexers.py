@@ -78,7 +78,7 @@ def measure(progress: Console) -> Report:
             "`told apart` is the chance that a copy with few foreign lines is rated above a copy of any file "
             "with more: 1 is perfect, .5 is none.",
             "Identifiers are told in three ways: by Python's rules for strings, comments and keywords; by "
-            "the sign beside them, as in .x, x(, x[, x. and x =; by their shape, as in a_b, aB and a1. A word that "
+            "the sign beside them, as in .x, x(, x[, x. and x =; by their shape, as in a_b, aB and a1. What "
             "is one somewhere in a file is one in all of it.",
             "Shingles rate every copy lower, so `few >= .8` is no fault of theirs: they need a lower limit.",
         ],
