@@ -157,7 +157,7 @@ def _peers(report: Report, judged: Judged, exact: Alike, scratch: Path, progress
             found.append(verdict(name, measure, kept, judged.texts, similar, CONFIG.threshold))
             report.rows += _verdict_rows(found[-1], measure != WEIGHTED)
         for family in lost_families(kept, judged.texts, own, CONFIG.threshold)[:WORST]:
-            worst.add_row(name, str(len(family)), shown(family, judged.paths))
+            worst.add_row(name, str(len(family)), shown(family, judged.paths, most=1))
     report.tables += [_verdicts("Peers", found), worst]
     return done
 
