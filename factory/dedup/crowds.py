@@ -22,11 +22,12 @@ def crowds(documents: DataFrame, buckets: DataFrame, config: DedupConfig) -> Dat
     A bucket has two distinct texts or more. As many buckets as SHOWN times the bands are looked into, the
     largest ones, of equally large ones those of the first bands.
     """
-    sizes = buckets.groupBy("band", "bucket").agg(F.count("*").alias("members")).where("members > 1")
+    placed = buckets.select("doc_id", F.posexplode("buckets").alias("band", "bucket"))
+    sizes = placed.groupBy("band", "bucket").agg(F.count("*").alias("members")).where("members > 1")
     largest = sizes.orderBy(F.desc("members"), "band", "bucket").limit(SHOWN * config.banding.bands)
     ranks = documents.select("doc_id", "dataset", rank(documents, config).alias("rank"))
     best = (
-        buckets.join(F.broadcast(largest), ["band", "bucket"])
+        placed.join(F.broadcast(largest), ["band", "bucket"])
         .join(ranks, "doc_id")
         .groupBy("band", "bucket", "members")
         .agg(F.min_by(F.struct("doc_id", "dataset"), "rank").alias("best"))
