@@ -112,6 +112,12 @@ def shares(rows: DataFrame) -> str:
     return _counted(rows, step, "pairs of repositories by share")
 
 
+def bucket_sizes(rows: DataFrame) -> str:
+    """How many buckets have which size, in powers of two."""
+    one_each = rows.select(F.posexplode("buckets").alias("band", "bucket"))
+    return sizes("band", "bucket", title="buckets by size")(one_each)
+
+
 def crowds(rows: DataFrame) -> str:
     """The largest buckets, by how their best document begins."""
     found = rows.orderBy(F.desc("members"), "doc_id").collect()
@@ -191,7 +197,7 @@ _BY_COLUMNS: tuple[tuple[tuple[str, ...], Chart], ...] = (
     (("reason",), counts("reason", "documents by reason")),
     (("component",), sizes("component", title="components by size")),
     (("members", "bands"), crowds),
-    (("band", "bucket"), sizes("band", "bucket", title="buckets by size")),
+    (("buckets",), bucket_sizes),
     (("document_frequency",), powers_of_two("document_frequency", "tokens by document frequency")),
     (("signature",), powers_of_two("n_distinct", "documents by distinct tokens")),
     (("segments", "n_tokens"), fill),

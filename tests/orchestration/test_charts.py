@@ -82,6 +82,15 @@ def test_counts_fall_between_powers_of_two(spark: SparkSession, shown: dict[str,
 
 
 @pytest.mark.spark
+def test_a_bucket_counts_once_however_many_documents_it_has(
+    spark: SparkSession, shown: dict[str, int]
+) -> None:
+    rows = [("a", [1, 5], None), ("b", [1, 6], None), ("c", [2, 7], None)]
+    charts.bucket_sizes(spark.createDataFrame(rows, from_arrow_schema(schemas.BUCKETS.columns)))
+    assert shown == {"1": 4, "2": 1}
+
+
+@pytest.mark.spark
 def test_the_largest_buckets_are_shown_by_how_they_begin(spark: SparkSession, shown: dict[str, int]) -> None:
     rows = [
         ("a", "web", 7, 1, "# $x\t=\n" + "y" * 90, None),
