@@ -1,7 +1,7 @@
 //! Single pages of Parquet files: where they are, and what they hold.
 //!
 //!     scan.rs       a file's pages, from its footer and offset indexes (bytes are handed in)
-//!     index.rs      the pages of all files as flat numbers; row or page -> file, row group, bytes
+//!     index.rs      the pages of all files as flat numbers (layout.rs); row or page -> file, row group, bytes
 //!     decode.rs     one page from its bytes to Arrow
 //!     reader.rs     rows and pages of local files: exact reads, the disk kept busy
 //!
@@ -27,12 +27,16 @@ mod files;
 mod footer;
 mod guard;
 mod header;
+mod header_scan;
 mod index;
+mod layout;
 mod locations;
+mod one_page;
 mod reader;
 mod rows;
 mod runs;
 mod scan;
+mod schema;
 mod thrift;
 
 use decode::{Decoder, Wanted};

@@ -7,7 +7,8 @@ use std::thread;
 
 use super::error::{PageError, Place, Result};
 use super::files::read;
-use super::index::{ChunkEntry, Parts};
+use super::index::ChunkEntry;
+use super::layout::Parts;
 use super::scan::FileScan;
 
 const THREADS: usize = 8; // footers are waited for, not computed
@@ -42,11 +43,11 @@ pub fn join<'a>(column: &str, scans: impl IntoIterator<Item = &'a FileScan>) -> 
             parts.leaves.len() - 1
         });
         for found in chunks {
-            parts.runs.push(parts.chunks.len() as u64, found);
+            parts.runs.append(parts.chunks.len() as u64, &found.runs);
             parts.chunks.push(ChunkEntry {
                 file: parts.files.len(),
-                row_group: found.chunk.row_group,
-                codec: found.chunk.codec,
+                row_group: found.row_group,
+                codec: found.codec,
                 dictionary: found.dictionary.clone().map_or((0, 0), |it| (it.start, it.end)),
             });
         }

@@ -5,28 +5,25 @@
 //! a row group of this one page, so that all types, encodings, nulls and nested columns are read.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, UInt32Array};
+use arrow_array::UInt32Array;
 use arrow_select::take::take;
 use bytes::Bytes;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowGroups};
 use parquet::basic::{Encoding, Type as Physical};
-use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
-use parquet::errors::{ParquetError, Result as ParquetResult};
-use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::column::page::Page;
 
 use super::body::{Body, Parts};
 use super::codec::{Codec, Decompressor};
 use super::delta::end_of_numbers;
 use super::error::{PageError, Place, Result};
 use super::footer::Leaf;
-use super::guard::guarded;
 use super::header::Content;
+use super::one_page::rows_of;
 use super::rows::{Rows, of_bytes};
 
 const PLAIN: i32 = 0;
 const MOST_VALUES: usize = 1 << 27;
+const MOST_BYTES: usize = 1 << 31; // of values of fixed length
 
 /// Which page is being decoded, for the errors, and what its index says of it.
 #[derive(Clone, Copy)]
@@ -127,6 +124,9 @@ impl Decoder {
             .parts(leaf.max_repetition, leaf.max_definition)
             .ok_or_else(|| of.corrupt("its levels are longer than it, or of an unknown encoding"))?;
         let values = body.values();
+        if leaf.width.saturating_mul(values) > MOST_BYTES {
+            return Err(of.corrupt("its values take more space than a page can have"));
+        }
         if values > MOST_VALUES || (leaf.max_repetition == 0 && values != of.rows) {
             return Err(of.corrupt(format!("it has {values} values for {} rows", of.rows)));
         }
@@ -140,7 +140,7 @@ impl Decoder {
                 .ok_or_else(|| of.corrupt("a value reaches beyond its end"));
         }
         let pages = pages_of(of, &body, &parts, leaf, dictionary)?;
-        let array = arrays(of, leaf, pages)?;
+        let array = rows_of(leaf, of.rows, pages).map_err(|what| of.corrupt(what))?;
         let array = match wanted {
             Wanted::All => array,
             Wanted::Some(numbers) => {
@@ -274,104 +274,6 @@ fn pages_of(
         _ => return Err(of.corrupt("it is no data page")),
     });
     Ok(pages)
-}
-
-fn arrays(of: PageOf<'_>, leaf: &Leaf, pages: VecDeque<Page>) -> Result<ArrayRef> {
-    let group = OnePage {
-        leaf,
-        rows: of.rows,
-        pages,
-    };
-    let array = guarded(|| {
-        let mut batches =
-            ParquetRecordBatchReader::try_new_with_row_groups(&leaf.levels, &group, of.rows.max(1), None)?;
-        match batches.next() {
-            Some(batch) => batch
-                .map(|it| Some(Arc::clone(it.column(0))))
-                .map_err(ParquetError::from),
-            None => Ok(None),
-        }
-    })
-    .map_err(|what| of.corrupt(format!("it cannot be decoded ({what})")))?;
-    match array {
-        Some(array) if array.len() == of.rows => Ok(array),
-        None if of.rows == 0 => Ok(arrow_array::new_empty_array(leaf.field.data_type())),
-        found => {
-            let found = found.map_or(0, |array| array.len());
-            Err(of.corrupt(format!("it holds {found} rows, its index says {}", of.rows)))
-        }
-    }
-}
-
-/// A row group of one page, with its dictionary, as the array readers want it.
-struct OnePage<'a> {
-    leaf: &'a Leaf,
-    rows: usize,
-    pages: VecDeque<Page>,
-}
-
-impl RowGroups for OnePage<'_> {
-    fn num_rows(&self) -> usize {
-        self.rows
-    }
-
-    fn column_chunks(&self, number: usize) -> ParquetResult<Box<dyn PageIterator>> {
-        if number != self.leaf.number {
-            return Err(ParquetError::General("another column was asked for".into()));
-        }
-        Ok(Box::new(Chunks(Some(Pages(self.pages.clone())))))
-    }
-
-    fn row_groups(&self) -> Box<dyn Iterator<Item = &RowGroupMetaData> + '_> {
-        Box::new(std::iter::empty())
-    }
-
-    fn metadata(&self) -> &ParquetMetaData {
-        &self.leaf.metadata
-    }
-}
-
-struct Chunks(Option<Pages>);
-
-impl Iterator for Chunks {
-    type Item = ParquetResult<Box<dyn PageReader>>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0
-            .take()
-            .map(|pages| Ok(Box::new(pages) as Box<dyn PageReader>))
-    }
-}
-
-impl PageIterator for Chunks {}
-
-struct Pages(VecDeque<Page>);
-
-impl Iterator for Pages {
-    type Item = ParquetResult<Page>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.pop_front().map(Ok)
-    }
-}
-
-impl PageReader for Pages {
-    fn get_next_page(&mut self) -> ParquetResult<Option<Page>> {
-        Ok(self.0.pop_front())
-    }
-
-    fn peek_next_page(&mut self) -> ParquetResult<Option<PageMetadata>> {
-        Ok(self.0.front().map(|page| PageMetadata {
-            num_rows: None,
-            num_levels: Some(page.num_values() as usize),
-            is_dict: matches!(page, Page::DictionaryPage { .. }),
-        }))
-    }
-
-    fn skip_next_page(&mut self) -> ParquetResult<()> {
-        self.0.pop_front();
-        Ok(())
-    }
 }
 
 #[cfg(test)]

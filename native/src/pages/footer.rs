@@ -23,7 +23,7 @@ use parquet::schema::types::ColumnDescriptor;
 use super::codec::Codec;
 use super::error::{PageError, Place, Result};
 use super::guard::guarded;
-use super::thrift;
+use super::schema::check_footer;
 
 /// Bytes of the length and the magic at the end of a file.
 pub const TAIL: u64 = 8;
@@ -82,7 +82,7 @@ pub fn footer_range(place: Place<'_>, size: u64, tail: &[u8]) -> Result<Range<u6
 
 /// The leaf and its chunks in every row group, from the footer's bytes; `end` is where the footer begins.
 pub fn parse(place: Place<'_>, bytes: &[u8], end: u64) -> Result<(Leaf, Vec<Chunk>)> {
-    thrift::check_struct(bytes).map_err(|what| place.corrupt(what))?;
+    check_footer(bytes).map_err(|what| place.corrupt(what))?;
     let metadata = decode(place, bytes)?;
     let number = find(place, &metadata)?;
     let chunks = metadata
@@ -106,7 +106,7 @@ pub fn parse(place: Place<'_>, bytes: &[u8], end: u64) -> Result<(Leaf, Vec<Chun
 impl Leaf {
     /// The leaf `place.column` of a footer kept in an index.
     pub fn open(place: Place<'_>, bytes: &[u8]) -> Result<Self> {
-        thrift::check_struct(bytes).map_err(|what| place.corrupt(what))?;
+        check_footer(bytes).map_err(|what| place.corrupt(what))?;
         let number = find(place, &decode(place, bytes)?)?;
         Self::new(place, bytes.to_vec(), number)
     }
@@ -277,4 +277,19 @@ fn reduced(place: Place<'_>, metadata: &ParquetMetaData) -> Result<Vec<u8>> {
         .map_err(|what| place.corrupt(format!("its schema is damaged ({what})")))?;
     bytes.truncate(bytes.len().saturating_sub(TAIL as usize)); // the footer alone, without length and magic
     Ok(bytes)
+}
+
+#[cfg(test)]
+impl Chunk {
+    /// A chunk without compression and offset index, a value a row.
+    pub fn plain(row_group: usize, rows: u64, bytes: Range<u64>) -> Self {
+        Self {
+            row_group,
+            rows,
+            values: rows,
+            bytes,
+            codec: Codec::Plain,
+            offset_index: None,
+        }
+    }
 }

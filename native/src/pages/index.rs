@@ -1,38 +1,17 @@
 //! The global page index: from a row or a page, over all files, to the bytes of the page.
 //!
-//! Flat numbers in one buffer, in memory or mapped from a file, little-endian, sections aligned to 64 bytes:
-//!
-//!     head      magic, version, bytes in all, sections, rows, pages, 0, checksum of head and table
-//!     table     begin, length and checksum of each section
-//!     text      the column's name, the footers of `Leaf::bytes`, the files' paths, one after another
-//!     ends      where each of those ends: 1, then `n_leaves`, then `n_files`
-//!     files     a file: bytes, leaf                                               2 numbers of 8 bytes
-//!     chunks    a column chunk: file, row group, codec, dictionary begin and end  5
-//!     runs      see `runs.rs`                                                     9
-//!     entries   first rows and offsets of uneven pages                            4 bytes each
-//!     sums      a checksum for every 4 KiB of entries
-//!
 //! Layered binary search: a row is sought among the runs, of which there is about one a row group, then among
-//! the pages of its run. All sections but the entries are checked when the index is opened; a block of entries
-//! is checked when it is first looked at, so that an index of any size opens at once.
+//! the pages of its run. A block of entries is held against its checksum when it is first looked at.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
+use arrow_buffer::Buffer;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::codec::Codec;
-use super::error::{PageError, Result};
-use super::runs::{Run, Runs, WIDTH};
-
-const MAGIC: u64 = u64::from_le_bytes(*b"MFPAGES\0");
-const VERSION: u64 = 1;
-const HEAD: usize = 64;
-const SECTIONS: usize = 7;
-const ENTRIES: usize = 5; // the section that is checked block by block
-const BLOCK: usize = 1024; // entries under one checksum
-const FILE: usize = 2;
-const CHUNK: usize = 5;
+use super::error::Result;
+use super::layout::{BLOCK, CHUNK, FILE, Sections, damaged};
+use super::runs::{Run, WIDTH};
 
 /// A column chunk as the index has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,154 +44,20 @@ pub struct PageEntry {
     pub rows: usize,
 }
 
-/// What an index is made of.
-#[derive(Default)]
-pub struct Parts {
-    pub column: String,
-    pub leaves: Vec<Vec<u8>>,
-    /// Path, bytes, leaf.
-    pub files: Vec<(String, u64, usize)>,
-    pub chunks: Vec<ChunkEntry>,
-    pub runs: Runs,
-}
-
-impl Parts {
-    /// The index as bytes.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let paths = self.files.iter().map(|file| file.0.as_bytes());
-        let texts = std::iter::once(self.column.as_bytes())
-            .chain(self.leaves.iter().map(Vec::as_slice))
-            .chain(paths);
-        let (mut text, mut ends) = (Vec::new(), vec![self.leaves.len() as u64]);
-        for part in texts {
-            text.extend_from_slice(part);
-            ends.push(text.len() as u64);
-        }
-        let files = self
-            .files
-            .iter()
-            .flat_map(|&(_, bytes, leaf)| [bytes, leaf as u64]);
-        let chunks = self.chunks.iter().flat_map(|it| {
-            [
-                it.file as u64,
-                it.row_group as u64,
-                it.codec.number(),
-                it.dictionary.0,
-                it.dictionary.1,
-            ]
-        });
-        let runs = self.runs.runs.iter().flat_map(|run| run.to_words());
-        let entries: Vec<u8> = self
-            .runs
-            .entries
-            .iter()
-            .flat_map(|entry| entry.to_le_bytes())
-            .collect();
-        let sums = entries.chunks(4 * BLOCK).map(xxh3_64);
-        let sections = [
-            text,
-            words(ends),
-            words(files),
-            words(chunks),
-            words(runs),
-            entries.clone(),
-            words(sums),
-        ];
-        layout(&sections, self.runs.rows, self.runs.pages)
-    }
-}
-
-fn words(numbers: impl IntoIterator<Item = u64>) -> Vec<u8> {
-    numbers.into_iter().flat_map(u64::to_le_bytes).collect()
-}
-
-fn layout(sections: &[Vec<u8>; SECTIONS], rows: u64, pages: u64) -> Vec<u8> {
-    let mut begin = (HEAD + 24 * SECTIONS).next_multiple_of(64);
-    let mut table = Vec::new();
-    for (number, section) in sections.iter().enumerate() {
-        let sum = if number == ENTRIES { 0 } else { xxh3_64(section) };
-        table.extend([begin as u64, section.len() as u64, sum]);
-        begin = (begin + section.len()).next_multiple_of(64);
-    }
-    let head = words([MAGIC, VERSION, begin as u64, SECTIONS as u64, rows, pages, 0]);
-    let table = words(table);
-    let mut bytes = Vec::with_capacity(begin);
-    bytes.extend_from_slice(&head);
-    bytes.extend_from_slice(&xxh3_64(&[&head[..], &table].concat()).to_le_bytes());
-    bytes.extend_from_slice(&table);
-    for section in sections {
-        bytes.resize(bytes.len().next_multiple_of(64), 0);
-        bytes.extend_from_slice(section);
-    }
-    bytes.resize(begin, 0);
-    bytes
-}
-
 /// An open index.
 pub struct Index {
-    text: ScalarBuffer<u8>,
-    ends: ScalarBuffer<u64>,
-    files: ScalarBuffer<u64>,
-    chunks: ScalarBuffer<u64>,
-    runs: ScalarBuffer<u64>,
-    entries: ScalarBuffer<u32>,
-    sums: ScalarBuffer<u64>,
+    sections: Sections,
+    /// A bit for every block of entries that was found whole.
     checked: Vec<AtomicU64>,
-    rows: u64,
-    pages: u64,
 }
 
 impl Index {
     /// Opens the bytes of `Parts::to_bytes`; Corrupt for any others.
     pub fn open(buffer: Buffer) -> Result<Self> {
-        // A mapped file is aligned; bytes from elsewhere may have to move.
-        let aligned = (buffer.as_ptr() as usize).is_multiple_of(align_of::<u64>());
-        let buffer = if aligned {
-            buffer
-        } else {
-            Buffer::from_slice_ref(buffer.as_slice())
-        };
-        let head: ScalarBuffer<u64> = section(&buffer, 0, HEAD)?;
-        let [magic, version, length, n_sections, rows, pages, _, sum] = head[..] else {
-            return Err(damaged("it is too short"));
-        };
-        if magic != MAGIC {
-            return Err(damaged("it does not begin as one"));
-        }
-        if version != VERSION || n_sections != SECTIONS as u64 {
-            return Err(damaged(&format!(
-                "it is of version {version}, version {VERSION} is read"
-            )));
-        }
-        let table: ScalarBuffer<u64> = section(&buffer, HEAD, 24 * SECTIONS)?;
-        let summed = [&buffer[..HEAD - 8], &buffer[HEAD..HEAD + 24 * SECTIONS]].concat();
-        if sum != xxh3_64(&summed) || length != buffer.len() as u64 {
-            return Err(damaged("it was cut short, or its head is not as it was written"));
-        }
-        let place = |number: usize| (table[3 * number] as usize, table[3 * number + 1] as usize);
-        for number in (0..SECTIONS).filter(|&number| number != ENTRIES) {
-            let (begin, length) = place(number);
-            let bytes: ScalarBuffer<u8> = section(&buffer, begin, length)?;
-            if table[3 * number + 2] != xxh3_64(&bytes) {
-                return Err(damaged("its bytes are not as they were written"));
-            }
-        }
-        let numbers = |number| section(&buffer, place(number).0, place(number).1);
-        let mut index = Self {
-            text: section(&buffer, place(0).0, place(0).1)?,
-            ends: numbers(1)?,
-            files: numbers(2)?,
-            chunks: numbers(3)?,
-            runs: numbers(4)?,
-            entries: section(&buffer, place(ENTRIES).0, place(ENTRIES).1)?,
-            sums: numbers(6)?,
-            checked: Vec::new(),
-            rows,
-            pages,
-        };
-        index
-            .checked
-            .resize_with(index.sums.len().div_ceil(64), AtomicU64::default);
+        let sections = Sections::open(buffer)?;
+        let mut checked = Vec::new();
+        checked.resize_with(sections.sums.len().div_ceil(64), AtomicU64::default);
+        let index = Self { sections, checked };
         if index.is_whole() {
             Ok(index)
         } else {
@@ -221,15 +66,15 @@ impl Index {
     }
 
     fn is_whole(&self) -> bool {
-        let lengths = self.files.len().is_multiple_of(FILE)
-            && self.chunks.len().is_multiple_of(CHUNK)
-            && self.runs.len().is_multiple_of(WIDTH)
-            && self.ends.len() == 2 + self.n_leaves() + self.n_files()
-            && self.sums.len() == self.entries.len().div_ceil(BLOCK);
+        let lengths = self.sections.files.len().is_multiple_of(FILE)
+            && self.sections.chunks.len().is_multiple_of(CHUNK)
+            && self.sections.runs.len().is_multiple_of(WIDTH)
+            && self.sections.ends.len() == 2 + self.n_leaves() + self.n_files()
+            && self.sections.sums.len() == self.sections.entries.len().div_ceil(BLOCK);
         lengths
-            && (0..self.ends.len() - 1).all(|number| self.text(number).is_some())
+            && (0..self.sections.ends.len() - 1).all(|number| self.text(number).is_some())
             && (0..self.n_files()).all(|it| self.file(it).is_some_and(|file| file.leaf < self.n_leaves()))
-            && (0..self.chunks.len() / CHUNK)
+            && (0..self.sections.chunks.len() / CHUNK)
                 .all(|it| self.chunk(it).is_some_and(|it| it.file < self.n_files()))
             && (0..self.n_runs()).all(|number| self.run_is_whole(number).is_some())
     }
@@ -251,43 +96,54 @@ impl Index {
             && bytes > 0
             && fits(run.page_rows, rows)
             && fits(run.page_bytes, bytes)
-            && run.entries.checked_add(entries)? <= self.entries.len() as u64
+            && run.entries.checked_add(entries)? <= self.sections.entries.len() as u64
             && self.chunk(usize::try_from(run.chunk).ok()?).is_some();
         whole.then_some(())
     }
 
     pub fn rows(&self) -> u64 {
-        self.rows
+        self.sections.rows
     }
 
     pub fn pages(&self) -> u64 {
-        self.pages
+        self.sections.pages
     }
 
     /// Bytes of the index without the text.
     pub fn bytes(&self) -> usize {
-        let numbers = [&self.ends, &self.files, &self.chunks, &self.runs, &self.sums];
-        numbers.iter().map(|it| 8 * it.len()).sum::<usize>() + 4 * self.entries.len()
+        let numbers = [
+            &self.sections.ends,
+            &self.sections.files,
+            &self.sections.chunks,
+            &self.sections.runs,
+            &self.sections.sums,
+        ];
+        numbers.iter().map(|it| 8 * it.len()).sum::<usize>() + 4 * self.sections.entries.len()
     }
 
     pub fn n_files(&self) -> usize {
-        self.files.len() / FILE
+        self.sections.files.len() / FILE
     }
 
     pub fn n_leaves(&self) -> usize {
-        self.ends
-            .first()
-            .map_or(0, |&n| usize::try_from(n).unwrap_or(0).min(self.ends.len()))
+        self.sections.ends.first().map_or(0, |&n| {
+            usize::try_from(n).unwrap_or(0).min(self.sections.ends.len())
+        })
     }
 
     fn n_runs(&self) -> usize {
-        self.runs.len() / WIDTH
+        self.sections.runs.len() / WIDTH
     }
 
     fn text(&self, number: usize) -> Option<&[u8]> {
-        let begin = if number == 0 { 0 } else { *self.ends.get(number)? };
-        self.text
-            .get(usize::try_from(begin).ok()?..usize::try_from(*self.ends.get(number + 1)?).ok()?)
+        let begin = if number == 0 {
+            0
+        } else {
+            *self.sections.ends.get(number)?
+        };
+        self.sections
+            .text
+            .get(usize::try_from(begin).ok()?..usize::try_from(*self.sections.ends.get(number + 1)?).ok()?)
     }
 
     pub fn column(&self) -> &str {
@@ -302,7 +158,7 @@ impl Index {
     }
 
     pub fn file(&self, number: usize) -> Option<FileEntry<'_>> {
-        let words = self.files.get(FILE * number..FILE * (number + 1))?;
+        let words = self.sections.files.get(FILE * number..FILE * (number + 1))?;
         let path = str::from_utf8(self.text(1 + self.n_leaves() + number)?).ok()?;
         Some(FileEntry {
             path,
@@ -312,7 +168,7 @@ impl Index {
     }
 
     pub fn chunk(&self, number: usize) -> Option<ChunkEntry> {
-        let words = self.chunks.get(CHUNK * number..CHUNK * (number + 1))?;
+        let words = self.sections.chunks.get(CHUNK * number..CHUNK * (number + 1))?;
         Some(ChunkEntry {
             file: usize::try_from(words[0]).ok()?,
             row_group: usize::try_from(words[1]).ok()?,
@@ -322,7 +178,8 @@ impl Index {
     }
 
     fn run(&self, number: usize) -> Option<Run> {
-        self.runs
+        self.sections
+            .runs
             .get(WIDTH * number..WIDTH * (number + 1))?
             .first_chunk()
             .map(Run::from_words)
@@ -331,7 +188,9 @@ impl Index {
     /// Rows and pages before the end of a run, over all files.
     fn end_of(&self, run: usize) -> (u64, u64) {
         self.run(run + 1)
-            .map_or((self.rows, self.pages), |next| (next.first_row, next.first_page))
+            .map_or((self.sections.rows, self.sections.pages), |next| {
+                (next.first_row, next.first_page)
+            })
     }
 
     /// The last run of which `key` (0: first row, 1: first page) is not beyond `value`.
@@ -339,7 +198,7 @@ impl Index {
         let (mut low, mut high) = (0, self.n_runs());
         while low < high {
             let middle = low.midpoint(high);
-            if *self.runs.get(WIDTH * middle + key)? <= value {
+            if *self.sections.runs.get(WIDTH * middle + key)? <= value {
                 low = middle + 1
             } else {
                 high = middle
@@ -350,7 +209,7 @@ impl Index {
 
     /// The page that holds a row; nothing beyond the last row.
     pub fn page_of_row(&self, row: u64) -> Result<Option<u64>> {
-        let Some(number) = self.run_of(0, row).filter(|_| row < self.rows) else {
+        let Some(number) = self.run_of(0, row).filter(|_| row < self.sections.rows) else {
             return Ok(None);
         };
         let run = self.run(number).ok_or_else(|| damaged("it lacks a run"))?;
@@ -372,7 +231,7 @@ impl Index {
 
     /// A page by its number over all files; nothing beyond the last page.
     pub fn page(&self, page: u64) -> Result<Option<PageEntry>> {
-        let Some(number) = self.run_of(1, page).filter(|_| page < self.pages) else {
+        let Some(number) = self.run_of(1, page).filter(|_| page < self.sections.pages) else {
             return Ok(None);
         };
         let run = self.run(number).ok_or_else(|| damaged("it lacks a run"))?;
@@ -406,46 +265,34 @@ impl Index {
     fn entry(&self, number: u64) -> Result<u32> {
         let missing = || damaged("it lacks entries");
         let number = usize::try_from(number).map_err(|_| missing())?;
+        if number >= self.sections.entries.len() {
+            return Err(missing());
+        }
         let block = number / BLOCK;
         let (word, bit) = (
             self.checked.get(block / 64).ok_or_else(missing)?,
             1u64 << (block % 64),
         );
         if word.load(Ordering::Relaxed) & bit == 0 {
-            let entries = self
-                .entries
-                .get(block * BLOCK..self.entries.len().min((block + 1) * BLOCK));
-            let entries = self
-                .entries
-                .slice(block * BLOCK, entries.ok_or_else(missing)?.len());
-            if self.sums.get(block) != Some(&xxh3_64(entries.inner())) {
+            let begin = block * BLOCK;
+            let length = self.sections.entries.len().saturating_sub(begin).min(BLOCK);
+            let entries = self.sections.entries.slice(begin, length);
+            if self.sections.sums.get(block) != Some(&xxh3_64(entries.inner())) {
                 return Err(damaged("its bytes are not as they were written"));
             }
             word.fetch_or(bit, Ordering::Relaxed);
         }
-        self.entries.get(number).copied().ok_or_else(missing)
+        self.sections.entries.get(number).copied().ok_or_else(missing)
     }
-}
-
-fn section<T: ArrowNativeType>(buffer: &Buffer, begin: usize, length: usize) -> Result<ScalarBuffer<T>> {
-    let inside = begin.checked_add(length).is_some_and(|end| end <= buffer.len());
-    if !inside || !begin.is_multiple_of(align_of::<T>()) || !length.is_multiple_of(size_of::<T>()) {
-        return Err(damaged("it was cut short"));
-    }
-    Ok(ScalarBuffer::from(buffer.slice_with_length(begin, length)))
-}
-
-fn damaged(what: &str) -> PageError {
-    PageError::Corrupt(format!(
-        "This is no page index that can be read: {what}. Build it anew from its files."
-    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::pages::footer::Chunk;
+    use crate::pages::layout::Parts;
     use crate::pages::locations::{ChunkPages, Location};
+    use crate::pages::runs::Runs;
     use proptest::prelude::*;
 
     /// Chunks given as the (gap, size, rows) of their pages, two chunks a file.
@@ -472,22 +319,13 @@ mod tests {
                 offset += u64::from(size);
                 row += rows;
             }
-            let chunk = Chunk {
-                row_group,
-                rows: row,
-                values: row,
-                bytes: 4..offset,
-                codec: Codec::Zstd,
-                offset_index: None,
+            let chunk = Chunk::plain(row_group, row, 4..offset);
+            let found = ChunkPages {
+                chunk,
+                dictionary: None,
+                pages,
             };
-            parts.runs.push(
-                number as u64,
-                &ChunkPages {
-                    chunk,
-                    dictionary: None,
-                    pages,
-                },
-            );
+            parts.runs.append(number as u64, &Runs::of(&found));
             parts.chunks.push(ChunkEntry {
                 file,
                 row_group,

@@ -70,7 +70,7 @@ impl Run {
     }
 }
 
-/// Runs in the making: the index of all files so far.
+/// Runs of one column chunk, or of all of them.
 #[derive(Default)]
 pub struct Runs {
     pub runs: Vec<Run>,
@@ -80,21 +80,41 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Adds the pages of the next column chunk.
-    pub fn push(&mut self, chunk: u64, found: &ChunkPages) {
+    /// The runs of a column chunk that stands alone.
+    pub fn of(found: &ChunkPages) -> Self {
+        let mut made = Self::default();
+        made.push(found);
+        made
+    }
+
+    /// Adds the runs of the next column chunk, which is number `chunk`.
+    pub fn append(&mut self, chunk: u64, one: &Self) {
+        self.runs.extend(one.runs.iter().map(|run| Run {
+            first_row: run.first_row + self.rows,
+            first_page: run.first_page + self.pages,
+            chunk,
+            entries: run.entries + self.entries.len() as u64,
+            ..*run
+        }));
+        self.entries.extend_from_slice(&one.entries);
+        self.rows += one.rows;
+        self.pages += one.pages;
+    }
+
+    fn push(&mut self, found: &ChunkPages) {
         let mut rest = &found.pages[..];
         let mut page_in_chunk = 0;
         while let Some(first) = rest.first() {
             let n = length(rest);
             let (pages, after) = rest.split_at(n);
             let rows = after.first().map_or(found.chunk.rows, |next| next.first_row) - first.first_row;
-            self.push_run(chunk, page_in_chunk, pages, rows);
+            self.push_run(page_in_chunk, pages, rows);
             page_in_chunk += n as u64;
             rest = after;
         }
     }
 
-    fn push_run(&mut self, chunk: u64, page_in_chunk: u64, pages: &[Location], rows: u64) {
+    fn push_run(&mut self, page_in_chunk: u64, pages: &[Location], rows: u64) {
         let (Some(first), Some(last)) = (pages.first(), pages.last()) else {
             return;
         };
@@ -105,7 +125,7 @@ impl Runs {
         self.runs.push(Run {
             first_row: self.rows,
             first_page: self.pages,
-            chunk,
+            chunk: 0,
             page_in_chunk,
             begin: first.offset,
             end: last.offset + u64::from(last.size),
@@ -157,18 +177,10 @@ fn step(pages: &[Location], value: impl Fn(&Location) -> u64, total: u64) -> u64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pages::codec::Codec;
     use crate::pages::footer::Chunk;
 
-    fn chunk(rows: u64, pages: &[(u64, u32, u64)]) -> ChunkPages {
-        let chunk = Chunk {
-            row_group: 0,
-            rows,
-            values: rows,
-            bytes: 0..1 << 40,
-            codec: Codec::Plain,
-            offset_index: None,
-        };
+    fn runs(rows: u64, pages: &[(u64, u32, u64)]) -> Runs {
+        let chunk = Chunk::plain(0, rows, 0..1 << 40);
         let pages = pages
             .iter()
             .map(|&(offset, size, first_row)| Location {
@@ -177,17 +189,17 @@ mod tests {
                 first_row,
             })
             .collect();
-        ChunkPages {
+        Runs::of(&ChunkPages {
             chunk,
             dictionary: None,
             pages,
-        }
+        })
     }
 
     #[test]
     fn even_pages_take_no_entries() {
         let mut found = Runs::default();
-        found.push(0, &chunk(10, &[(100, 50, 0), (150, 50, 4), (200, 30, 8)]));
+        found.append(0, &runs(10, &[(100, 50, 0), (150, 50, 4), (200, 30, 8)]));
         assert_eq!(
             (found.runs.len(), found.entries.len(), found.rows, found.pages),
             (1, 0, 10, 3)
@@ -205,12 +217,12 @@ mod tests {
     #[test]
     fn uneven_pages_take_an_entry_each_for_what_is_uneven() {
         let mut found = Runs::default();
-        found.push(0, &chunk(10, &[(100, 50, 0), (150, 50, 4), (200, 51, 8)]));
+        found.append(0, &runs(10, &[(100, 50, 0), (150, 50, 4), (200, 51, 8)]));
         assert_eq!(
             (found.runs[0].page_rows, &found.entries[..]),
             (4, &[0, 50, 100][..])
         );
-        found.push(1, &chunk(3, &[(300, 5, 0), (305, 5, 1)]));
+        found.append(1, &runs(3, &[(300, 5, 0), (305, 5, 1)]));
         assert_eq!(
             (
                 found.runs[1].page_bytes,
@@ -225,15 +237,15 @@ mod tests {
     fn a_gap_or_a_number_beyond_32_bits_begins_another_run() {
         let mut found = Runs::default();
         let far = (1 << 31) + 100;
-        found.push(0, &chunk(9, &[(100, 50, 0), (160, 50, 4), (210, 50, 8)]));
+        found.append(0, &runs(9, &[(100, 50, 0), (160, 50, 4), (210, 50, 8)]));
         assert_eq!(
             found.runs.iter().map(|run| run.page_in_chunk).collect::<Vec<_>>(),
             [0, 1]
         );
         let mut found = Runs::default();
-        found.push(
+        found.append(
             0,
-            &chunk(
+            &runs(
                 9,
                 &[
                     (0, far, 0),

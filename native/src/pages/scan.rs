@@ -8,9 +8,12 @@
 
 use std::ops::Range;
 
+use super::codec::Codec;
 use super::error::{Place, Result};
 use super::footer::{Chunk, Leaf, TAIL, footer_range, parse};
-use super::locations::{ChunkPages, HeaderScan, from_offset_index};
+use super::header_scan::HeaderScan;
+use super::locations::{ChunkPages, from_offset_index};
+use super::runs::Runs;
 
 const GUESS: u64 = 64 << 10; // most footers and their offset indexes lie in so many bytes at the end
 
@@ -20,6 +23,14 @@ enum State {
     OffsetIndexes,
     Headers(Box<HeaderScan>),
     Done,
+}
+
+/// A column chunk whose pages are found.
+pub struct ChunkFound {
+    pub row_group: usize,
+    pub codec: Codec,
+    pub dictionary: Option<Range<u64>>,
+    pub runs: Runs,
 }
 
 pub struct FileScan {
@@ -34,7 +45,7 @@ pub struct FileScan {
     leaf: Option<Leaf>,
     indexed: Vec<(Chunk, Range<u64>)>,
     bare: Vec<Chunk>,
-    found: Vec<ChunkPages>,
+    found: Vec<ChunkFound>,
 }
 
 impl FileScan {
@@ -92,7 +103,7 @@ impl FileScan {
             }
             State::OffsetIndexes => {
                 for ((chunk, _), bytes) in self.indexed.drain(..).zip(ranges) {
-                    self.found.push(from_offset_index(place, chunk, bytes)?);
+                    self.found.push(kept(&from_offset_index(place, chunk, bytes)?));
                 }
                 self.next_headers(place)
             }
@@ -129,7 +140,7 @@ impl FileScan {
                     let inside =
                         (range.start - self.tail_begin) as usize..(range.end - self.tail_begin) as usize;
                     self.found
-                        .push(from_offset_index(place, chunk, &self.tail[inside])?);
+                        .push(kept(&from_offset_index(place, chunk, &self.tail[inside])?));
                 }
             }
         }
@@ -145,20 +156,30 @@ impl FileScan {
     fn next_headers(&mut self, place: Place<'_>) -> Result<()> {
         let state = std::mem::replace(&mut self.state, State::Done);
         if let State::Headers(scan) = state {
-            self.found.push(scan.finish(place)?);
+            self.found.push(kept(&scan.finish(place)?));
         }
         if let Some(chunk) = self.bare.pop() {
             let repeated = self.leaf.as_ref().is_some_and(|leaf| leaf.max_repetition > 0);
             self.state = State::Headers(Box::new(HeaderScan::new(chunk, repeated, self.window)));
         } else {
-            self.found.sort_by_key(|it| it.chunk.row_group);
+            self.found.sort_by_key(|it| it.row_group);
         }
         Ok(())
     }
 
     /// The column and its chunks with pages in order of row groups, once nothing more is wanted.
-    pub fn found(&self) -> Option<(&Leaf, &[ChunkPages])> {
+    pub fn found(&self) -> Option<(&Leaf, &[ChunkFound])> {
         let leaf = self.leaf.as_ref().filter(|_| matches!(self.state, State::Done))?;
         Some((leaf, &self.found))
+    }
+}
+
+/// What stays of a chunk's pages: a fraction of their list.
+fn kept(found: &ChunkPages) -> ChunkFound {
+    ChunkFound {
+        row_group: found.chunk.row_group,
+        codec: found.chunk.codec,
+        dictionary: found.dictionary.clone(),
+        runs: Runs::of(found),
     }
 }
