@@ -192,6 +192,15 @@ class Oracle:
             reached = reached[: self.chosen.best]
         return [(of, within) for of in self.holders(text) for within in reached if of != within]
 
+    def common(self, name: str) -> list[dict[str, object]]:
+        """The documents of a repository whose text is too common for all its pairs to meet."""
+
+        def holders(text: str) -> int:
+            return sum(len(self.holders(it)) for it in self.around(text))
+
+        most = self.chosen.pair_repositories
+        return [it for it in self.compared(name) if holders(str(it["content_hash"])) > most]
+
     def decided(
         self, pairs: dict[Pair, tuple[object, ...]]
     ) -> dict[str, tuple[str, str | None, float | None]]:
