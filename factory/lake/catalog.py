@@ -22,7 +22,7 @@ from factory.settings import CATALOG_NAME, Settings
 
 _LOCK_WAIT_S = 60
 _SYSTEM_SAID = re.compile(r"\[Errno -?\d+\] ([^'\")]+)")
-_TABLES_MADE_MEANWHILE = {"42P07", "23505"}  # Postgres: the table, or its entry in the system tables, exists
+_TABLES_MADE_MEANWHILE = {"42P07", "42710", "23505"}  # Postgres: table, type or their entries exist
 
 
 def pyiceberg_properties(settings: Settings) -> dict[str, str]:

@@ -51,8 +51,8 @@ from factory.orchestration.table_asset import table_asset
 Kind = Literal["prose", "code"]
 
 # What the two tables that read every text depend on, so that no other setting makes them again.
-OF_VOCABULARY = frozenset({"kind", "shingle", "text_documents", "text_bytes"})
-OF_SIGNATURES = frozenset({"kind", "shingle", "scheme", "values", "value_bits", "seed", "priority"})
+OF_VOCABULARY = frozenset({"kind", "tokens", "shingle", "text_documents", "text_bytes"})
+OF_SIGNATURES = frozenset({"kind", "tokens", "shingle", "scheme", "values", "value_bits", "seed", "priority"})
 
 
 @dataclass(frozen=True)
