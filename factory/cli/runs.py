@@ -9,6 +9,7 @@ What is half done is on audit branches, which the next run drops.
 from __future__ import annotations
 
 import logging
+import os
 import re
 import threading
 import time
@@ -163,12 +164,20 @@ def _interruptible(work: Callable[[], dg.ExecuteInProcessResult]) -> dg.ExecuteI
             raised.append(error)
 
     thread = threading.Thread(target=body, name="run", daemon=True)
-    thread.start()
+    said_to = {number: os.dup(number) for number in (1, 2)}
     try:
+        thread.start()
         thread.join()
     except KeyboardInterrupt:
+        # While a step runs, Dagster has its output in a file, and a process that copies it from there: what
+        # is said now, at the end of this one, would be lost with it.
+        for number, original in said_to.items():
+            os.dup2(original, number)
         kill_jvm()
         raise
+    finally:
+        for original in said_to.values():
+            os.close(original)
     if raised:
         raise raised[0]
     return given[0]
