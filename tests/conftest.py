@@ -17,7 +17,7 @@ from factory.spark import build_session
 
 ROOT = Path(__file__).parents[1]
 
-# The JVMs of tests live for seconds: compiling for speed costs them a third more CPU than it gains.
+# The JVMs of tests live for seconds: compiling for speed costs them more CPU than it gains.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 
 
