@@ -3,7 +3,7 @@
     step and rank -> rows of the blend           (this file)
     row           -> source, index in the source (mixture)
     index         -> epoch, position, ordinal    (shuffle)
-    ordinal       -> row group and place in it   (sources)
+    ordinal       -> row of the table            (sources)
 
 Every arrow is a pure function and has an inverse, which `locate` follows from the bottom to the top.
 """
@@ -136,14 +136,8 @@ class Blend:
             source = self.sources[number]
             chosen = np.flatnonzero(sources == number)
             epochs[chosen], ordinals[chosen] = source.ordinals(index[chosen])
-            groups, within = source.reader.locate(ordinals[chosen])
-            for group in np.unique(groups):
-                of_group = groups == group
-                part = source.reader.row_group(int(group), source.config.columns).take(
-                    as_arrow(within[of_group])
-                )
-                parts.append(_conform(part, self.schema))
-                places.append(chosen[of_group])
+            parts.append(_conform(source.reader.read(ordinals[chosen], source.config.columns), self.schema))
+            places.append(chosen)
         batch = parts[0] if len(parts) == 1 else pa.concat_batches(parts)
         order = np.argsort(np.concatenate(places), kind="stable")
         if len(parts) > 1:
@@ -307,8 +301,7 @@ def _conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 def _segments(reader: SnapshotReader, ordinals: Ints) -> tuple[Segment, ...]:
     if SEGMENTS not in reader.schema.names:
         return ()
-    groups, rows = reader.locate(ordinals)
-    found = reader.row_group(int(groups[0]), (SEGMENTS,)).column(SEGMENTS)[int(rows[0])].as_py()
+    found = reader.read(ordinals, (SEGMENTS,)).column(SEGMENTS)[0].as_py()
     return tuple(Segment(**segment) for segment in found)
 
 

@@ -101,12 +101,28 @@ class SnapshotReader:
             fields.append(pa.field(SEGMENT_LENGTHS, pa.list_(pa.int32())))
         return fields
 
-    def locate(self, ordinals: Ints) -> tuple[Ints, Ints]:
-        """Row group, and place in it once sorted by ordinal, of each ordinal below `n_rows`."""
-        run = np.searchsorted(self._first, ordinals, side="right") - 1
-        return self._run_group[run], self._place[run] + ordinals - self._first[run]
+    def read(self, ordinals: Ints, columns: tuple[str, ...]) -> pa.RecordBatch:
+        """The rows of `ordinals`, each below `n_rows`, in the order asked for, with the fields of `columns`.
 
-    def row_group(self, group: int, columns: tuple[str, ...]) -> pa.RecordBatch:
+        An ordinal may be asked for more than once. Raises SourceGone where a file cannot be read.
+        """
+        run = np.searchsorted(self._first, ordinals, side="right") - 1
+        groups, places = self._run_group[run], self._place[run] + ordinals - self._first[run]
+        parts, chosen = [], []
+        for group in np.unique(groups):
+            of_group = np.flatnonzero(groups == group)
+            parts.append(self._row_group(int(group), columns).take(as_arrow(places[of_group])))
+            chosen.append(of_group)
+        if not parts:
+            fields = self.fields(columns)
+            return pa.RecordBatch.from_arrays(
+                [pa.nulls(0, one.type) for one in fields], schema=pa.schema(fields)
+            )
+        if len(parts) == 1:
+            return parts[0]
+        return pa.concat_batches(parts).take(as_arrow(np.argsort(np.concatenate(chosen), kind="stable")))
+
+    def _row_group(self, group: int, columns: tuple[str, ...]) -> pa.RecordBatch:
         """A decoded row group, sorted by ordinal, with the fields of `columns`."""
         where = self._groups[group]
         return self._cache.get((where.path, where.number, columns), lambda: self._decode(where, columns))

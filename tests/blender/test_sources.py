@@ -34,19 +34,15 @@ def reader(home: Path, rows: pa.Table, files: object = None, budget: int = 1 << 
 
 
 def read(one: SnapshotReader, ordinals: list[int], columns: tuple[str, ...] = ("tokens",)) -> list[dict]:
-    """Rows by ordinal, one at a time."""
-    groups, places = one.locate(np.array(ordinals))
-    return [
-        one.row_group(int(group), columns).slice(int(place), 1).to_pylist()[0]
-        for group, place in zip(groups, places, strict=True)
-    ]
+    """Rows by ordinal."""
+    return one.read(np.array(ordinals, dtype=np.int64), columns).to_pylist()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_an_ordinal_is_the_same_row_in_every_layout(layout: str, tmp_path: Path) -> None:
     rows = packed_rows("code", ROWS)
     one = reader(tmp_path, rows, LAYOUTS[layout])
-    asked = [0, 99, 7, 50, 49, 6, 13, 14]
+    asked = [0, 99, 7, 50, 7, 49, 6, 13, 14]
     got = read(one, asked, ("tokens", "segments", "chunk"))
     assert one.n_rows == ROWS
     for ordinal, row in zip(asked, got, strict=True):
@@ -55,6 +51,13 @@ def test_an_ordinal_is_the_same_row_in_every_layout(layout: str, tmp_path: Path)
         assert row["segments"] == written["segments"]
         assert row["chunk"] == written["chunk"]
         assert row["segment_lengths"] == [segment["length"] for segment in written["segments"]]
+
+
+def test_no_ordinals_are_no_rows_of_the_same_columns(tmp_path: Path) -> None:
+    one = reader(tmp_path, packed_rows("code", ROWS))
+    columns = ("tokens", "segments", "chunk")
+    none = one.read(np.array([], dtype=np.int64), columns)
+    assert (none.num_rows, none.schema) == (0, one.read(np.array([5]), columns).schema)
 
 
 def test_a_budget_too_small_for_a_row_group_reads_the_same(tmp_path: Path) -> None:
