@@ -110,17 +110,26 @@ class Blend:
         return min((end for end in self.ends if end is not None), default=None)
 
     def fetch(
-        self, offset: int, steps: int = 0, rank: int = 0, ranks: int = 1, block_bytes: int = BLOCK_BYTES
+        self,
+        offset: int,
+        steps: int = 0,
+        rank: int = 0,
+        ranks: int = 1,
+        block_bytes: int = BLOCK_BYTES,
+        stride: int = 1,
     ) -> Iterator[Block]:
         """Blocks of about `block_bytes` of the rows of `steps` steps from `offset`, for one rank.
 
         `steps` 0 means up to the end of data. Rank r of n takes rows [r w/n, (r+1) w/n) of a step of w rows.
+        Of these steps every `stride`-th is read, the first of them included.
         Raises InvalidRequest at once, and EndOfData after the last step where more were asked for.
         """
         self._check(offset, steps, rank, ranks)
+        if not 1 <= stride <= MAX_OFFSET:
+            raise InvalidRequest(f"A stride of {stride:,} was asked for. Use 1 to {MAX_OFFSET:,}.")
         end = MAX_OFFSET if self.steps is None else self.steps
         asked = offset + steps if steps else max(offset, end)
-        return self._blocks(offset, asked, min(asked, end), rank, ranks, block_bytes)
+        return self._blocks(offset, asked, min(asked, end), rank, ranks, block_bytes, stride)
 
     def step(self, offset: int, rank: int = 0, ranks: int = 1) -> pa.RecordBatch:
         """The rows of one step, for one rank; raises InvalidRequest and EndOfData."""
@@ -197,22 +206,24 @@ class Blend:
                 places.append(Place(offset, int(row[0]) - self.mixture.first_row(offset), epoch))
         return places
 
-    def _rows(self, offset: int, steps: int, rank: int, ranks: int) -> Ints:
+    def _rows(self, offset: int, steps: int, rank: int, ranks: int, stride: int = 1) -> Ints:
         width = self.mixture.rows_per_step(offset)
         share = width // ranks
         first = self.mixture.first_row(offset) + rank * share
-        return (first + np.arange(steps)[:, None] * width + np.arange(share)).reshape(-1)
+        return (first + np.arange(steps)[:, None] * (stride * width) + np.arange(share)).reshape(-1)
 
     def _blocks(
-        self, offset: int, asked: int, stop: int, rank: int, ranks: int, block_bytes: int
+        self, offset: int, asked: int, stop: int, rank: int, ranks: int, block_bytes: int, stride: int
     ) -> Iterator[Block]:
         if offset < stop:
             row_bytes = _row_bytes(self.gather(self._rows(offset, 1, rank, ranks)[:_PROBE_ROWS]))
         while offset < stop:
             share = self.mixture.rows_per_step(offset) // ranks
             fitting = max(1, block_bytes // row_bytes)
-            end = min(offset + max(1, fitting // share), stop, self.mixture.piece_end(offset))
-            rows = self._rows(offset, end - offset, rank, ranks)
+            left = -(-(min(stop, self.mixture.piece_end(offset)) - offset) // stride)
+            steps = min(left, max(1, fitting // share))
+            end = offset + steps * stride
+            rows = self._rows(offset, steps, rank, ranks, stride)
             for first in range(0, len(rows), fitting):  # once, unless a step alone is more than a block
                 batch = self.gather(rows[first : first + fitting])
                 yield Block(offset, end if first + fitting >= len(rows) else offset, batch)

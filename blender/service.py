@@ -87,7 +87,13 @@ class BlendData:
         """The rows of a range of steps."""
         with answering(context, self._slots):
             blend = self._blends.open(request.blend)
-            for block in blend.fetch(request.offset, request.steps, request.rank, request.ranks or 1):
+            for block in blend.fetch(
+                request.offset,
+                request.steps,
+                request.rank,
+                request.ranks or 1,
+                stride=request.stride or 1,
+            ):
                 yield WireBlock(block.offset, block.next_offset, to_ipc(block.batch))
 
     def describe(self, request: Any, context: grpc.ServicerContext) -> Any:

@@ -104,6 +104,30 @@ def test_the_shares_of_all_ranks_make_the_step(blends: Blends, ranks: int) -> No
     assert sorted(map(repr, itertools.chain(*fetched))) == sorted(map(repr, rows_of(blend, 0, 5)))
 
 
+def test_readers_that_take_every_nth_step_have_all_steps_between_them(blends: Blends) -> None:
+    parent = mixed(blends)
+    blend = blends.open(blends.update(parent.id, 31, {CODE: 2}).id)
+    rows = rows_of(blend, 5, 100)
+    for stride, block_bytes in itertools.product((2, 7), (1, 1000, 1 << 20)):
+        dealt: list[dict] = []
+        for reader in range(stride):
+            mine = rows_of(blend, 5 + reader, 100 - reader, stride=stride, block_bytes=block_bytes)
+            assert {(row["offset"] - 5) % stride for row in mine} == {reader}
+            dealt += mine
+        assert sorted(dealt, key=lambda row: row["offset"]) == rows
+
+
+def test_a_reader_of_every_nth_step_goes_on_where_a_block_says(blends: Blends) -> None:
+    blend = mixed(blends)
+    blocks = list(blend.fetch(3, 100, stride=9, block_bytes=500))
+    assert len(blocks) > 2
+    for block in blocks:
+        rest = rows_of(blend, block.next_offset, 103 - block.next_offset, stride=9)
+        assert rest == [row for row in rows_of(blend, 3, 100, stride=9) if row["offset"] >= block.next_offset]
+        if block.next_offset > 94:
+            break
+
+
 def test_the_blend_ends_with_a_clear_status_after_its_last_step(blends: Blends) -> None:
     blend = mixed(blends)
     assert blend.steps == 150
@@ -139,6 +163,8 @@ def test_a_blend_of_oversampled_sources_never_ends(blends: Blends) -> None:
         ({"offset": 0, "rank": -1}, "Rank -1 of 1"),
         ({"offset": 0, "ranks": 0}, "Rank 0 of 0"),
         ({"offset": 0, "ranks": 3}, "A step of 8 rows .* 3 ranks"),
+        ({"offset": 0, "stride": 0}, "A stride of 0"),
+        ({"offset": 0, "stride": 1 << 62}, "A stride of 4,6"),
     ],
 )
 def test_a_wrong_request_is_refused_at_once(blends: Blends, request_: dict[str, int], sentence: str) -> None:

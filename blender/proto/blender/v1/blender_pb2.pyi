@@ -102,18 +102,20 @@ class RetireRequest(_message.Message):
     def __init__(self, id: _Optional[str] = ...) -> None: ...
 
 class FetchRequest(_message.Message):
-    __slots__ = ("blend", "offset", "steps", "rank", "ranks")
+    __slots__ = ("blend", "offset", "steps", "rank", "ranks", "stride")
     BLEND_FIELD_NUMBER: _ClassVar[int]
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
     RANK_FIELD_NUMBER: _ClassVar[int]
     RANKS_FIELD_NUMBER: _ClassVar[int]
+    STRIDE_FIELD_NUMBER: _ClassVar[int]
     blend: str
     offset: int
     steps: int
     rank: int
     ranks: int
-    def __init__(self, blend: _Optional[str] = ..., offset: _Optional[int] = ..., steps: _Optional[int] = ..., rank: _Optional[int] = ..., ranks: _Optional[int] = ...) -> None: ...
+    stride: int
+    def __init__(self, blend: _Optional[str] = ..., offset: _Optional[int] = ..., steps: _Optional[int] = ..., rank: _Optional[int] = ..., ranks: _Optional[int] = ..., stride: _Optional[int] = ...) -> None: ...
 
 class FetchResponse(_message.Message):
     __slots__ = ("offset", "next_offset", "payload")
