@@ -10,6 +10,7 @@ Every arrow is a pure function and has an inverse, which `locate` follows from t
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +20,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from blender.arrays import as_arrow
+from blender.caller import Caller
 from blender.config import PROVENANCE, BlendConfig, BlendSource, pieces
+from blender.counts import COUNTS, WAIT_S
 from blender.errors import EndOfData, InvalidBlend, InvalidRequest
 from blender.mixture import MAX_OFFSET, Mixture
 from blender.permutation import Permutation
@@ -117,19 +120,22 @@ class Blend:
         ranks: int = 1,
         block_bytes: int = BLOCK_BYTES,
         stride: int = 1,
+        caller: Caller | None = None,
     ) -> Iterator[Block]:
         """Blocks of about `block_bytes` of the rows of `steps` steps from `offset`, for one rank.
 
         `steps` 0 means up to the end of data. Rank r of n takes rows [r w/n, (r+1) w/n) of a step of w rows.
-        Of these steps every `stride`-th is read, the first of them included.
-        Raises InvalidRequest at once, and EndOfData after the last step where more were asked for.
+        Of these steps every `stride`-th is read, the first of them included. `caller` bounds every wait, for
+        ever by default. Raises InvalidRequest at once, and EndOfData after the last step where more were
+        asked for.
         """
         self._check(offset, steps, rank, ranks)
         if not 1 <= stride <= MAX_OFFSET:
             raise InvalidRequest(f"A stride of {stride:,} was asked for. Use 1 to {MAX_OFFSET:,}.")
         end = MAX_OFFSET if self.steps is None else self.steps
         asked = offset + steps if steps else max(offset, end)
-        return self._blocks(offset, asked, min(asked, end), rank, ranks, block_bytes, stride)
+        stop = min(asked, end)
+        return self._blocks(offset, asked, stop, rank, ranks, block_bytes, stride, caller or Caller())
 
     def step(self, offset: int, rank: int = 0, ranks: int = 1) -> pa.RecordBatch:
         """The rows of one step, for one rank; raises InvalidRequest and EndOfData."""
@@ -145,7 +151,10 @@ class Blend:
             source = self.sources[number]
             chosen = np.flatnonzero(sources == number)
             epochs[chosen], ordinals[chosen] = source.ordinals(index[chosen])
-            parts.append(_conform(source.reader.read(ordinals[chosen], source.config.columns), self.schema))
+            began = time.perf_counter()
+            part = source.reader.read(ordinals[chosen], source.config.columns)
+            COUNTS.add(WAIT_S, source.config.table, time.perf_counter() - began)
+            parts.append(_conform(part, self.schema))
             places.append(chosen)
         batch = parts[0] if len(parts) == 1 else pa.concat_batches(parts)
         order = np.argsort(np.concatenate(places), kind="stable")
@@ -213,7 +222,15 @@ class Blend:
         return (first + np.arange(steps)[:, None] * (stride * width) + np.arange(share)).reshape(-1)
 
     def _blocks(
-        self, offset: int, asked: int, stop: int, rank: int, ranks: int, block_bytes: int, stride: int
+        self,
+        offset: int,
+        asked: int,
+        stop: int,
+        rank: int,
+        ranks: int,
+        block_bytes: int,
+        stride: int,
+        caller: Caller,
     ) -> Iterator[Block]:
         if offset < stop:
             row_bytes = _row_bytes(self.gather(self._rows(offset, 1, rank, ranks)[:_PROBE_ROWS]))
@@ -225,6 +242,7 @@ class Blend:
             end = offset + steps * stride
             rows = self._rows(offset, steps, rank, ranks, stride)
             for first in range(0, len(rows), fitting):  # once, unless a step alone is more than a block
+                caller.check()
                 batch = self.gather(rows[first : first + fitting])
                 yield Block(offset, end if first + fitting >= len(rows) else offset, batch)
             row_bytes = _row_bytes(batch)  # rows of text vary; the last ones are the best guess

@@ -51,5 +51,17 @@ class Busy(BlenderUnavailable):
     """The Blender answers as many calls as it takes at once."""
 
 
+class Stalled(BlenderUnavailable):
+    """The rows did not come in the time the caller gave; the message names the source waited for."""
+
+
+class Ending(BlenderUnavailable):
+    """The Blender ends before the call does; another, or itself once it is back, goes on from there."""
+
+
+class CallerLeft(FactoryError):
+    """Whoever asked no longer waits for the answer."""
+
+
 class BlenderFailure(FactoryError):
     """Blender failed in a way nobody foresaw; the message carries the id of its log entry."""

@@ -1,0 +1,84 @@
+"""Whoever waits for rows: until when, and whether it is still there.
+
+    caller = Caller(timeout_s=60)
+    caller.check()                                          # between two pieces of work
+    caller.wait(0.5, lambda: "Source `wiki` has 4 rows ...")    # instead of time.sleep
+    caller.result(future, lambda: "Source `wiki` ...")          # instead of future.result()
+
+Everything below a fetch that can take long waits through its caller, so no wait outlasts the call: it ends
+with `Stalled` and the sentence of what was waited for when the time is over, and with the reason given to
+`leave` as soon as the caller has left.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+from blender.errors import Stalled
+from factory.errors import FactoryError
+
+Value = TypeVar("Value")
+
+
+class Caller:
+    """One that waits at most `timeout_s` from now, for ever by default; safe for many threads."""
+
+    def __init__(self, timeout_s: float | None = None) -> None:
+        self._changed = threading.Condition()
+        self._left: FactoryError | None = None
+        self.set_timeout(timeout_s)
+
+    def set_timeout(self, timeout_s: float | None) -> None:
+        """Wait at most `timeout_s` from now, for ever where it is None."""
+        self._until = math.inf if timeout_s is None else time.monotonic() + timeout_s
+
+    @property
+    def remaining_s(self) -> float:
+        """Seconds until the time is over, zero when it is, `inf` where there is no end."""
+        return max(0.0, self._until - time.monotonic())
+
+    def leave(self, reason: FactoryError) -> None:
+        """End every wait, those to come too, by raising `reason`; the first reason stays."""
+        with self._changed:
+            self._left = self._left or reason
+            self._changed.notify_all()
+
+    def check(self) -> None:
+        """Raise the reason of one who has left."""
+        if self._left is not None:
+            raise self._left
+
+    def wait(self, seconds: float, stalled: Callable[[], str]) -> None:
+        """Sleep for `seconds`; raises Stalled with the sentences of `stalled` where the time ends before."""
+        end = time.monotonic() + seconds
+        with self._changed:
+            while (left := end - time.monotonic()) > 0:
+                self._sleep(left, stalled)
+            self.check()
+
+    def result(self, future: Future[Value], stalled: Callable[[], str]) -> Value:
+        """The result of `future`; raises what it raised, and Stalled where the time ends before."""
+        if not future.done():
+            future.add_done_callback(self._wake)
+            with self._changed:
+                while not future.done():
+                    self._sleep(math.inf, stalled)
+        return future.result()
+
+    def _sleep(self, seconds: float, stalled: Callable[[], str]) -> None:
+        """Sleep until something may have changed, with the lock held by the caller."""
+        self.check()
+        remaining = self.remaining_s
+        if remaining <= 0:
+            raise Stalled(stalled())
+        shortest = min(seconds, remaining)
+        self._changed.wait(None if math.isinf(shortest) else shortest)
+
+    def _wake(self, _: object) -> None:
+        with self._changed:
+            self._changed.notify_all()
