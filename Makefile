@@ -36,7 +36,7 @@ test: setup system-packages $(VENV)/.all-jars ## Run all tests
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test-crash: setup ## Kill runs at random instants (POINTS=20 SEED=7)
-	@$(BIN)/pytest -n 0 -s tests/test_crash.py -k random $(if $(POINTS),--kill-points $(POINTS)) $(if $(SEED),--kill-seed $(SEED))
+	@$(BIN)/pytest -n 0 -s tests/test_crash.py $(if $(POINTS),--kill-points $(POINTS)) $(if $(SEED),--kill-seed $(SEED))
 
 pictures: setup system-packages ## Take the pictures of docs/img from the running UI
 	@$(BIN)/pytest -n 0 tests/ui --pictures docs/img

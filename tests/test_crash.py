@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from bisect import bisect_right
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -85,49 +86,63 @@ def contents(home: Path) -> dict[str, str]:
     }
 
 
+@dataclass(frozen=True)
+class Line:
+    """A lake that the tests of this file disturb one after the other, and what its first run told."""
+
+    corpus: Path
+    home: Path
+    events: Path
+
+
+@pytest.fixture(scope="module")
+def line(tmp_path_factory: pytest.TempPathFactory) -> Line:
+    folder = tmp_path_factory.mktemp("crash")
+    made = Line(write_corpus(folder / "corpus", ("json",), prose=False), folder / "lake", folder / "events")
+    assert run(made.home, made.corpus, "--events", str(made.events)) == 0
+    return made
+
+
 @pytest.mark.long
 @pytest.mark.process
 @pytest.mark.timeout(1_800)
-def test_a_killed_run_publishes_nothing_half_and_the_next_finishes(tmp_path: Path) -> None:
-    corpus = write_corpus(tmp_path / "corpus", ("json",), prose=False)
-    home = tmp_path / "lake"
-    assert run(home, corpus) == 0
+def test_a_killed_run_publishes_nothing_half(line: Line) -> None:
     for asset, phase, delay_s in POINTS:
-        _change(corpus, asset)
-        before = contents(home)
-        assert run(home, corpus, "--kill", f"{asset}:{phase}:{delay_s}") != 0, (
+        _change(line.corpus, asset)
+        before = contents(line.home)
+        assert run(line.home, line.corpus, "--kill", f"{asset}:{phase}:{delay_s}") != 0, (
             f"seed {SEED}: {asset} was not killed"
         )
-        after = contents(home)
+        after = contents(line.home)
         unpublished = ORDER[ORDER.index(asset) :]
         changed = [table for table in unpublished if after[table] != before[table]]
         assert changed == [], f"seed {SEED}: changed without a publish after the kill at {asset}"
-    assert run(home, corpus) == 0
-    assert leftovers(Lake(Settings(home=home)), AUDIT) == {}
-
-    undisturbed = tmp_path / "undisturbed"
-    assert run(undisturbed, corpus) == 0
-    assert contents(home) == contents(undisturbed)
 
 
 @pytest.mark.long
 @pytest.mark.process
 @pytest.mark.timeout(3_600)
 def test_a_run_killed_at_random_instants_leaves_only_published_rows(
-    tmp_path: Path, kill_points: int, kill_seed: int
+    line: Line, kill_points: int, kill_seed: int
 ) -> None:
-    corpus = write_corpus(tmp_path / "corpus", ("json",), prose=False)
-    home, undisturbed, events = (tmp_path / name for name in ("lake", "undisturbed", "events"))
-    assert run(home, corpus, "--events", str(events)) == 0
-    for point, kill in enumerate(random_instants(events, kill_points, kill_seed)):
+    for point, kill in enumerate(random_instants(line.events, kill_points, kill_seed)):
         print(f"seed {kill_seed}, point {point}: {kill}")
-        _change(corpus, f"point{point}")
-        run(home, corpus, "--kill", kill)  # where this run is faster than the first, it may end before
-        assert_only_published_rows(home)
-    assert run(home, corpus) == 0
-    assert leftovers(Lake(Settings(home=home)), AUDIT) == {}
-    assert run(undisturbed, corpus) == 0
-    assert contents(home) == contents(undisturbed)
+        _change(line.corpus, f"point{point}")
+        run(
+            line.home, line.corpus, "--kill", kill
+        )
+        assert_only_published_rows(line.home)
+
+
+@pytest.mark.long
+@pytest.mark.process
+@pytest.mark.timeout(1_800)
+def test_the_run_after_the_kills_gives_what_an_undisturbed_lake_has(line: Line, tmp_path: Path) -> None:
+    _change(line.corpus, "last")
+    assert run(line.home, line.corpus) == 0
+    assert leftovers(Lake(Settings(home=line.home)), AUDIT) == {}
+    assert run(tmp_path, line.corpus) == 0
+    assert contents(line.home) == contents(tmp_path)
 
 
 def random_instants(events: Path, n: int, seed: int) -> list[str]:
