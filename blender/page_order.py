@@ -74,9 +74,13 @@ class WindowOrder:
             positions[chosen] = first + order.inverse(shuffled[chosen] - first)
         return positions
 
+    def turn(self, positions: Ints) -> Ints:
+        """The number of the window that holds each position."""
+        return self._pages.turn(positions) // self._window_pages
+
     def _windows(self, positions: Ints) -> Iterator[tuple[np.ndarray, int, Permutation]]:
         """Of each window: which of the positions it holds, where it begins, and the order of its rows."""
-        windows = self._pages.turn(positions) // self._window_pages
+        windows = self.turn(positions)
         for window in np.unique(windows):
             turns = np.array([window, window + 1]) * self._window_pages
             first, end = self._pages.start(np.minimum(turns, self._pages.n_pages)).tolist()
