@@ -62,6 +62,13 @@ class Blends:
         pinned = [self._pin(source) for source in sources]
         return self._keep(blend_config([source for source, _ in pinned], seed), [pin for _, pin in pinned])
 
+    def considered(self, sources: Sequence[BlendSource], seed: int = 0) -> Blend:
+        """The blend that `create` would make, open but not put on record; raises what it raises."""
+        pinned = [self._pin(source) for source in sources]
+        config = blend_config([source for source, _ in pinned], seed)
+        readers = [self._reader(self._find(source, snapshot)) for source, snapshot in pinned]
+        return Blend(config.id, (config,), readers)
+
     def update(
         self, parent: str, offset: int, weights: Mapping[str, int], add: Sequence[BlendSource] = ()
     ) -> StoredBlend:

@@ -108,10 +108,10 @@ def price(facts: SourceFacts, shuffle: Shuffle, seed: int, configured: Shuffle) 
     width = facts.rows_per_step
     ordinals, readings, ranks = _read_together(facts, shuffle, order)
     steps = len(ordinals) / width
-    pages, n_bytes = _read(facts, ordinals, readings)
-    _, by_ranks = _read(facts, ordinals, readings * (int(facts.rank_of_row.max()) + 1) + ranks)
-    first = order.forward(np.arange(min(width, facts.n_rows)))
-    first_pages, first_bytes = _read(facts, first, np.zeros_like(first))
+    pages = [column.of(ordinals) for column in facts.columns]
+    n_pages, n_bytes = _read(facts, pages, readings)
+    _, by_ranks = _read(facts, pages, readings * (int(facts.rank_of_row.max()) + 1) + ranks)
+    first_pages, first_bytes = _read(facts, [it[:width] for it in pages], np.zeros_like(ordinals[:width]))
     window_rows = _window_rows(shuffle, facts.n_rows)
     return Choice(
         source=facts.name,
@@ -122,7 +122,7 @@ def price(facts: SourceFacts, shuffle: Shuffle, seed: int, configured: Shuffle) 
         window_rows=window_rows,
         score=epoch_score(order.forward, facts.n_rows, width),
         long_score=epoch_score(order.forward, facts.n_rows, LONG * width),
-        pages_a_step=pages / steps,
+        pages_a_step=n_pages / steps,
         bytes_a_step=n_bytes / steps,
         bytes_of_ranks=by_ranks / steps,
         window_bytes=0.0 if shuffle.kind in ("none", "row") else window_rows * facts.row_bytes,
@@ -159,12 +159,11 @@ def _read_together(facts: SourceFacts, shuffle: Shuffle, order: Permutation) -> 
     return order.forward(positions), readings, facts.rank_of_row[positions % width]
 
 
-def _read(facts: SourceFacts, ordinals: Ints, readings: Ints) -> tuple[int, int]:
+def _read(facts: SourceFacts, pages: Sequence[Ints], readings: Ints) -> tuple[int, int]:
     """Pages and bytes of all columns, where each reading takes the pages of its rows once."""
     n_pages = n_bytes = 0
-    for column in facts.columns:
-        pages = column.of(ordinals)
-        distinct = np.unique(np.stack([readings, pages]), axis=1)[1]
+    for column, of_rows in zip(facts.columns, pages, strict=True):
+        distinct = np.unique(np.stack([readings, of_rows]), axis=1)[1]
         n_pages += len(distinct)
         n_bytes += int(column.n_bytes(distinct).sum())
     return n_pages, n_bytes

@@ -128,9 +128,7 @@ def test_a_run_killed_at_random_instants_leaves_only_published_rows(
     for point, kill in enumerate(random_instants(line.events, kill_points, kill_seed)):
         print(f"seed {kill_seed}, point {point}: {kill}")
         _change(line.corpus, f"point{point}")
-        run(
-            line.home, line.corpus, "--kill", kill
-        )
+        run(line.home, line.corpus, "--kill", kill)
         assert_only_published_rows(line.home)
 
 

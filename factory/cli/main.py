@@ -26,6 +26,8 @@ trace_app = typer.Typer(
     no_args_is_help=True,
 )
 app.add_typer(trace_app, name="trace")
+blender_app = typer.Typer(help="Look at a blend before it is trained on.", no_args_is_help=True)
+app.add_typer(blender_app, name="blender")
 console = Console(highlight=False)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -184,6 +186,29 @@ def serve(
             "--token-file": token_file,
         }
         serve_blends(_settings(), host, port, files, allow_remote=allow_remote)
+
+
+@blender_app.command("plan")
+def blender_plan(
+    blend: Annotated[
+        str | None, typer.Argument(help="The id of a blend; without it, the blend of --table.")
+    ] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(help="A source of a blend that is being considered, packed.code=6: rows in a step."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the blend of --table.")] = 0,
+    offset: Annotated[int, typer.Option(min=0, help="The step whose weights count.")] = 0,
+    ranks: Annotated[int, typer.Option(min=1, help="Ranks that share a step.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Show what each shuffle of each source gives and costs: score, pages, bytes, memory."""
+    with edge.sentences():
+        from factory.cli.plan import considered, plan_of, show_plan
+
+        sources = considered(table or [])
+        found = plan_of(_settings(), blend, sources, seed, offset, ranks)
+        show_plan(found, ranks, console, as_json=as_json)
 
 
 @app.command()

@@ -1,0 +1,106 @@
+"""What `factory blender plan` prints: every shuffle of each source of a blend, its score and its price."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import groupby
+
+from rich.console import Console
+from rich.table import Table
+
+from blender.blends import open_blends
+from blender.config import BlendSource, blend_source
+from blender.plan import LONG, Choice
+from blender.plan_facts import plan
+from factory.errors import ConfigurationError
+from factory.lake.tables import Lake
+from factory.settings import Settings
+
+
+def considered(tables: Sequence[str]) -> list[BlendSource]:
+    """The sources that `packed.code=6` and its like name; raises ConfigurationError for another text."""
+    found = []
+    for text in tables:
+        name, _, rows = text.partition("=")
+        if not rows.isdecimal():
+            raise ConfigurationError(
+                f"`{text}` says no rows a step. Write a table and a whole number: {name or 'packed.code'}=6."
+            )
+        found.append(blend_source(table=name, weight=int(rows)))
+    return found
+
+
+def plan_of(
+    settings: Settings,
+    blend: str | None,
+    sources: Sequence[BlendSource],
+    seed: int,
+    offset: int,
+    ranks: int,
+) -> list[Choice]:
+    """The plan of a blend on record, or of one that would be made of `sources`; nothing is put on record.
+
+    Raises ConfigurationError unless one of both is given, and what opening and planning a blend raise.
+    """
+    if (blend is None) == (not sources):
+        raise ConfigurationError("Give the id of a blend, or sources with --table packed.code=6, not both.")
+    blends = open_blends(settings)
+    opened = blends.considered(sources, seed) if blend is None else blends.open(blend)
+    return plan(opened, Lake(settings), offset, ranks)
+
+
+def show_plan(found: Sequence[Choice], ranks: int, console: Console, *, as_json: bool) -> None:
+    """Print a table for each source, or all of them as JSON."""
+    if as_json:
+        console.print_json(json.dumps([asdict(choice) for choice in found]))
+        return
+    for source, of_source in groupby(found, lambda it: it.source):
+        console.print(_table(source, list(of_source)))
+        console.print()
+    console.print(
+        f"score: variance of topic counts in a step's rows of the source, and in those of {LONG} steps, over "
+        "that of a perfect shuffle\n"
+        "pages, MiB: read for a step, on average, by one reader that keeps its window; first: by step 0\n"
+        f"x alone: bytes that {ranks} ranks read when each has a window of its own, over one reader's\n"
+        "*: what the blend has",
+        soft_wrap=True,
+    )
+
+
+def _table(source: str, found: Sequence[Choice]) -> Table:
+    table = Table(title=source, title_justify="left", box=None, header_style="bold")
+    table.add_column("shuffle", no_wrap=True)
+    columns = (
+        "window rows",
+        "MiB kept",
+        "score",
+        f"of {LONG}",
+        "pages",
+        "MiB",
+        "first pages",
+        "MiB",
+        "x alone",
+    )
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    for it in found:
+        sizes = "/".join(str(size) for size in (it.page_rows, it.window_pages) if size)
+        table.add_row(
+            f"{'* ' if it.chosen else '  '}{it.shuffle} {sizes}",
+            f"{it.window_rows:,}" if it.window_bytes else "-",
+            _mebibytes(it.window_bytes) if it.window_bytes else "-",
+            f"{it.score:.2f}",
+            f"{it.long_score:.2f}",
+            f"{it.pages_a_step:,.2f}",
+            _mebibytes(it.bytes_a_step),
+            f"{it.first_pages:,}",
+            _mebibytes(it.first_bytes),
+            f"{it.bytes_of_ranks / it.bytes_a_step:.2f}" if it.bytes_a_step else "-",
+        )
+    return table
+
+
+def _mebibytes(n_bytes: float) -> str:
+    return f"{n_bytes / 2**20:.3g}" if n_bytes < 100 * 2**20 else f"{n_bytes / 2**20:,.0f}"
