@@ -1,16 +1,18 @@
 """One step as a trainer takes it: padded tokens, and where its documents begin and end.
 
-    tokens [rows, L]   a a a b b 0 0 0 | c c c c c c d d    a short row is padded with zeros at its end
-    position_ids       0 1 2 0 1 0 1 2 | 0 1 2 3 4 5 0 1    restart with every document and with the padding
-    cu_seqlens         0 3 5 8 14 16                        ends of these stretches in tokens.reshape(-1)
+    tokens [rows, L]   a b c d e 0 0 0 | f g h i j k l m    a short row is padded with zeros at its end
+    document_ids       0 0 0 1 1 2 2 2 | 0 0 0 0 0 0 1 1    stretches of a row: its documents, then padding
+    position_ids       0 1 2 0 1 0 1 2 | 0 1 2 3 4 5 0 1    restart with every stretch
+    cu_seqlens         0 3 5 8 14 16                        ends of the stretches in tokens.reshape(-1)
+    targets            b c - e - - - - | g h i j k - m -    the token that follows in its document; - is -100
 
-So attention over `cu_seqlens` never crosses from one document to another. Every array is computed when it
-is first asked for.
+So attention over `cu_seqlens`, or where `document_ids` are equal, never crosses from one document to another,
+and a loss that leaves `targets` of -100 out is the loss of every document by itself. Every array is computed
+when it is first asked for, for all steps of a block at once: a step takes its rows of it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -21,105 +23,130 @@ from blender.arrays import as_numpy
 from blender.errors import InvalidRequest
 from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
 
+IGNORED = -100  # the target that torch's losses leave out by default
 
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """The rows of one step, or of one rank's share of it."""
 
-    offset: int
-    """The step."""
-    next_offset: int
-    """The step after it: all the state a reader needs to go on."""
-    arrow: pa.RecordBatch
-    """The rows as they came: provenance columns, then the columns asked for."""
+class Block:
+    """The rows of a record batch as arrays."""
 
-    def __len__(self) -> int:
-        return int(self.arrow.num_rows)
+    def __init__(self, arrow: pa.RecordBatch) -> None:
+        self.arrow = arrow
 
     @cached_property
     def source(self) -> npt.NDArray[np.int32]:
-        """The number of each row's source, in the order of the blend's sources; shape [rows]."""
+        """See `Batch.source`."""
         return as_numpy(self.arrow.column("source"))
 
     @cached_property
     def ordinal(self) -> npt.NDArray[np.int64]:
-        """Each row's ordinal in its table; shape [rows]."""
+        """See `Batch.ordinal`."""
         return as_numpy(self.arrow.column("ordinal"))
 
     @cached_property
     def epoch(self) -> npt.NDArray[np.int64]:
-        """How often the row's source had been read through before; shape [rows]."""
+        """See `Batch.epoch`."""
         return as_numpy(self.arrow.column("epoch"))
 
     @cached_property
     def sequence_length(self) -> int:
-        """Tokens a full row holds."""
+        """See `Batch.sequence_length`."""
         return self._token_property(SEQUENCE_LENGTH)
 
     @cached_property
+    def token_bytes(self) -> int:
+        """Bytes that a token takes in `arrow`."""
+        return self._token_property(TOKEN_BYTES)
+
+    @cached_property
     def n_tokens(self) -> npt.NDArray[np.int64]:
-        """Tokens in each row, without padding; shape [rows]."""
-        starts, ends, _ = self._token_bytes
-        return (ends - starts) // self._token_property(TOKEN_BYTES)
+        """See `Batch.n_tokens`."""
+        return np.diff(self._token_offsets) // self.token_bytes
 
     @cached_property
     def tokens(self) -> npt.NDArray[np.int32]:
-        """Token ids, padded with zeros; shape [rows, sequence_length]."""
-        width = self._token_property(TOKEN_BYTES)
-        starts, ends, data = self._token_bytes
-        shape = (len(self), self.sequence_length)
-        kind = f"<u{width}"
-        if len(self) and (ends - starts == self.sequence_length * width).all():  # the usual case: one copy
-            values = np.frombuffer(data, kind, count=shape[0] * shape[1], offset=int(starts[0]))
-            return values.astype(np.int32).reshape(shape)
+        """See `Batch.tokens`."""
+        offsets, length = self._token_offsets, self.sequence_length
+        shape = (self.arrow.num_rows, length)
+        data = self.arrow.column("tokens").buffers()[2]
+        n = int(offsets[-1] - offsets[0]) // self.token_bytes
+        values = np.frombuffer(data or b"", f"<i{self.token_bytes}", count=n, offset=int(offsets[0]))
+        if self.token_bytes < 4:
+            values = values.view(f"<u{self.token_bytes}")
+        if (self.n_tokens == length).all():  # the usual case: in place, or widened in one go
+            return values.astype(np.int32, copy=False).reshape(shape)
         padded = np.zeros(shape, dtype=np.int32)
-        for row, (start, count) in enumerate(zip(starts, self.n_tokens, strict=True)):
-            padded[row, :count] = np.frombuffer(data, kind, count=int(count), offset=int(start))
+        padded[self._is_token] = values
         return padded
 
     @cached_property
-    def cu_seqlens(self) -> npt.NDArray[np.int32]:
-        """Ends of all stretches in `tokens.reshape(-1)`, with a leading 0; shape [stretches + 1]."""
-        ends = self._ends
-        return np.concatenate([[0], ends]).astype(np.int32)
+    def document_ids(self) -> npt.NDArray[np.int32]:
+        """See `Batch.document_ids`."""
+        in_row = np.arange(len(self._lengths)) - np.repeat(self._row_starts[:-1], np.diff(self._row_starts))
+        return np.repeat(in_row.astype(np.int32), self._lengths).reshape(-1, self.sequence_length)
 
     @cached_property
     def position_ids(self) -> npt.NDArray[np.int32]:
-        """Each token's place in its stretch; shape [rows, sequence_length]."""
-        total = len(self) * self.sequence_length
-        starts = self.cu_seqlens[:-1]
-        lengths = np.diff(self.cu_seqlens)
-        places = np.arange(total, dtype=np.int32) - np.repeat(starts, lengths)
-        return places.reshape(len(self), self.sequence_length)
+        """See `Batch.position_ids`."""
+        places = np.arange(self._borders[-1], dtype=self._borders.dtype)
+        places -= np.repeat(self._borders[:-1], self._lengths)
+        return places.astype(np.int32, copy=False).reshape(-1, self.sequence_length)
 
     @cached_property
-    def _ends(self) -> npt.NDArray[np.int64]:
-        """Where each document's stretch ends, and each row's padding, in the padded rows laid end to end."""
-        length = self.sequence_length
-        last = (np.arange(len(self)) + 1) * length
-        rows = np.arange(len(self)) * length + self.n_tokens
-        if "segment_lengths" not in self.arrow.schema.names:
-            inside = rows
-        else:
+    def targets(self) -> npt.NDArray[np.int64]:
+        """See `Batch.targets`."""
+        tokens = self.tokens.reshape(-1)
+        following = np.empty(len(tokens), dtype=np.int64)
+        following[:-1] = tokens[1:]
+        following[self._borders[1:] - 1] = IGNORED  # the last token of each stretch
+        targets = following.reshape(-1, self.sequence_length)
+        targets[~self._is_token] = IGNORED
+        return targets
+
+    def cu_seqlens(self, first: int, stop: int) -> npt.NDArray[np.int32]:
+        """See `Batch.cu_seqlens`, of the rows from `first` to `stop`."""
+        starts = self._row_starts
+        borders = self._borders[starts[first] : starts[stop] + 1]
+        return (borders - borders[0]).astype(np.int32, copy=False)
+
+    @cached_property
+    def _is_token(self) -> npt.NDArray[np.bool_]:
+        """Which places of the padded rows hold a token."""
+        return np.arange(self.sequence_length) < self.n_tokens[:, None]
+
+    @cached_property
+    def _borders(self) -> npt.NDArray[np.integer]:
+        """0, and where each stretch ends in the padded rows laid end to end."""
+        n, length = self.arrow.num_rows, self.sequence_length
+        starts = np.arange(n) * length
+        found = [starts, starts + self.n_tokens, np.array([n * length])]
+        if "segment_lengths" in self.arrow.schema.names:
             column = self.arrow.column("segment_lengths")
             offsets = as_numpy(column.offsets).astype(np.int64)
             lengths = as_numpy(column.values)[offsets[0] : offsets[-1]].astype(np.int64)
-            row = np.repeat(np.arange(len(self)), np.diff(offsets))
-            ends = np.cumsum(lengths)
-            before = np.concatenate([[0], ends])[offsets - offsets[0]][:-1]  # tokens of earlier rows
-            inside = np.concatenate([ends - before[row] + row * length, rows])
-        found = np.unique(np.concatenate([inside, last]))
-        return found[found > 0]
+            ends = np.concatenate([[0], np.cumsum(lengths)])
+            row = np.repeat(np.arange(n), np.diff(offsets))
+            before = ends[offsets - offsets[0]][:-1]  # tokens of earlier rows
+            found.append(ends[1:] + (starts - before)[row])
+        kind = np.int32 if n * length < 1 << 31 else np.int64  # half the work, in all but vast steps
+        return np.unique(np.concatenate(found)).astype(kind)
 
     @cached_property
-    def _token_bytes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], pa.Buffer]:
-        """Where the bytes of each row begin and end in a buffer; an absent row has none."""
+    def _lengths(self) -> npt.NDArray[np.integer]:
+        return np.diff(self._borders)
+
+    @cached_property
+    def _row_starts(self) -> npt.NDArray[np.int64]:
+        """Which of `_borders` each row begins at, and the end."""
+        rows = np.arange(self.arrow.num_rows + 1) * self.sequence_length
+        return np.searchsorted(self._borders, rows)
+
+    @cached_property
+    def _token_offsets(self) -> npt.NDArray[np.int64]:
+        """Where each row begins in the bytes of all, and the end; an absent row has none."""
+        self._token_property(TOKEN_BYTES)
         column = self.arrow.column("tokens")
-        _, offsets, data = column.buffers()
-        ends = np.frombuffer(offsets, np.int32, count=len(column) + 1, offset=4 * column.offset).astype(
-            np.int64
-        )
-        return ends[:-1], ends[1:], data if data is not None else pa.py_buffer(b"")
+        offsets = column.buffers()[1]
+        return np.frombuffer(offsets, "<i4", len(column) + 1, 4 * column.offset).astype(np.int64)
 
     def _token_property(self, name: str) -> int:
         if "tokens" not in self.arrow.schema.names:
@@ -132,3 +159,87 @@ class Batch:
                 f"The tables of this blend do not say their `{name}`. Read the column from `arrow`."
             )
         return int(value)
+
+
+class Batch:
+    """The rows of one step, or of one rank's share of it."""
+
+    __slots__ = ("_block", "_first", "_stop", "next_offset", "offset")
+
+    offset: int
+    """The step."""
+    next_offset: int
+    """The step to ask for next: all the state a reader needs to go on."""
+
+    def __init__(self, offset: int, next_offset: int, arrow: pa.RecordBatch) -> None:
+        self.offset, self.next_offset = offset, next_offset
+        self._block, self._first, self._stop = Block(arrow), 0, arrow.num_rows
+
+    @classmethod
+    def of_block(cls, offset: int, next_offset: int, block: Block, first: int, stop: int) -> Batch:
+        """The rows of `block` from `first` to `stop`."""
+        batch = cls.__new__(cls)
+        batch.offset, batch.next_offset = offset, next_offset
+        batch._block, batch._first, batch._stop = block, first, stop
+        return batch
+
+    def __len__(self) -> int:
+        return self._stop - self._first
+
+    @property
+    def arrow(self) -> pa.RecordBatch:
+        """The rows as they came: provenance columns, then the columns asked for."""
+        return self._block.arrow.slice(self._first, len(self))
+
+    @property
+    def source(self) -> npt.NDArray[np.int32]:
+        """The number of each row's source, in the order of the blend's sources; shape [rows]."""
+        return self._block.source[self._first : self._stop]
+
+    @property
+    def ordinal(self) -> npt.NDArray[np.int64]:
+        """Each row's ordinal in its table; shape [rows]."""
+        return self._block.ordinal[self._first : self._stop]
+
+    @property
+    def epoch(self) -> npt.NDArray[np.int64]:
+        """How often the row's source had been read through before; shape [rows]."""
+        return self._block.epoch[self._first : self._stop]
+
+    @property
+    def sequence_length(self) -> int:
+        """Tokens a full row holds."""
+        return self._block.sequence_length
+
+    @property
+    def n_tokens(self) -> npt.NDArray[np.int64]:
+        """Tokens in each row, without padding; shape [rows]."""
+        return self._block.n_tokens[self._first : self._stop]
+
+    @property
+    def tokens(self) -> npt.NDArray[np.int32]:
+        """Token ids, padded with zeros; shape [rows, sequence_length].
+
+        Tokens of four bytes in full rows lie where they came; others are copied once.
+        """
+        return self._block.tokens[self._first : self._stop]
+
+    @property
+    def document_ids(self) -> npt.NDArray[np.int32]:
+        """Which stretch of its row each token belongs to; shape [rows, sequence_length]."""
+        return self._block.document_ids[self._first : self._stop]
+
+    @property
+    def position_ids(self) -> npt.NDArray[np.int32]:
+        """Each token's place in its stretch; shape [rows, sequence_length]."""
+        return self._block.position_ids[self._first : self._stop]
+
+    @property
+    def cu_seqlens(self) -> npt.NDArray[np.int32]:
+        """Ends of all stretches in `tokens.reshape(-1)`, with a leading 0; shape [stretches + 1]."""
+        return self._block.cu_seqlens(self._first, self._stop)
+
+    @property
+    def targets(self) -> npt.NDArray[np.int64]:
+        """The token that follows each one in its document, or -100; shape [rows, sequence_length]."""
+        return self._block.targets[self._first : self._stop]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blender.batch import Batch
+from blender.batch import Batch, Block
 from blender.errors import InvalidRequest
 
 LENGTH = 6
@@ -38,20 +38,30 @@ def batch(documents: list[list[int]], *, width: int = 2, lengths: bool = True) -
 @given(rows, st.sampled_from([2, 4]))
 def test_tokens_positions_and_borders_are_those_of_the_rows(documents: list[list[int]], width: int) -> None:
     one = batch(documents, width=width)
-    token, tokens, positions, ends = 1, [], [], [0]
+    token, tokens, positions, ids, targets, ends = 1, [], [], [], [], [0]
     for row in documents:
         padding = LENGTH - sum(row)
         tokens.append([*range(token, token + sum(row)), *[0] * padding])
-        token += sum(row)
+        targets.append([])
+        for length in row:
+            targets[-1] += [*range(token + 1, token + length), -100]
+            token += length
+        targets[-1] += [-100] * padding
         stretches = [*row, *([padding] if padding else [])]
         positions.append([place for stretch in stretches for place in range(stretch)])
+        ids.append([number for number, stretch in enumerate(stretches) for _ in range(stretch)])
         for stretch in stretches:
             ends.append(ends[-1] + stretch)
     assert one.tokens.tolist() == tokens
     assert one.n_tokens.tolist() == [sum(row) for row in documents]
     assert one.position_ids.tolist() == positions
+    assert one.document_ids.tolist() == ids
+    assert one.targets.tolist() == targets
     assert one.cu_seqlens.tolist() == ends
-    assert {one.tokens.dtype, one.position_ids.dtype, one.cu_seqlens.dtype} == {np.dtype(np.int32)}
+    assert one.targets.dtype == np.int64
+    assert {one.tokens.dtype, one.position_ids.dtype, one.cu_seqlens.dtype, one.document_ids.dtype} == {
+        np.dtype(np.int32)
+    }
 
 
 @settings(deadline=None)
@@ -61,11 +71,25 @@ def test_a_slice_of_a_block_is_the_same_as_a_batch_of_its_own(
 ) -> None:
     first = data.draw(st.integers(0, len(documents) - 1))
     whole = batch(documents)
-    part = Batch(0, 1, whole.arrow.slice(first))
-    assert part.tokens.tolist() == whole.tokens[first:].tolist()
-    assert part.position_ids.tolist() == whole.position_ids[first:].tolist()
-    borders = whole.cu_seqlens[whole.cu_seqlens >= first * LENGTH] - first * LENGTH
-    assert part.cu_seqlens.tolist() == borders.tolist()
+    stop = data.draw(st.integers(first + 1, len(documents)))
+    alone = Batch(0, 1, whole.arrow.slice(first, stop - first))
+    shared = Batch.of_block(0, 1, Block(whole.arrow), first, stop)
+    for part in (alone, shared):
+        assert len(part) == stop - first
+        assert part.arrow.equals(whole.arrow.slice(first, stop - first))
+        for name in ("tokens", "n_tokens", "position_ids", "document_ids", "targets"):
+            assert getattr(part, name).tolist() == getattr(whole, name)[first:stop].tolist()
+        borders = whole.cu_seqlens - first * LENGTH
+        inside = (borders >= 0) & (borders <= (stop - first) * LENGTH)
+        assert part.cu_seqlens.tolist() == borders[inside].tolist()
+
+
+def test_full_rows_of_four_bytes_a_token_are_not_copied() -> None:
+    one = batch([[4, 2], [6], [1, 5]], width=4)
+    data = one.arrow.column("tokens").buffers()[2]
+    assert one.tokens.ctypes.data == data.address
+    part = Batch(0, 1, one.arrow.slice(1))
+    assert part.tokens.ctypes.data == data.address + 4 * LENGTH
 
 
 def test_a_row_without_segments_is_one_document() -> None:
