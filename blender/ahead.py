@@ -6,12 +6,17 @@ however large it is. An error of the iterator comes after the items before it.
 
 from __future__ import annotations
 
+import atexit
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+
+_OPEN: weakref.WeakSet[Ahead] = weakref.WeakSet()
+_END_S = 5.0
 
 
 class Ahead(Generic[T]):
@@ -35,6 +40,7 @@ class Ahead(Generic[T]):
             target=_fill, args=(self._queue, items, size), name="blender-ahead", daemon=True
         )
         self._thread.start()
+        _OPEN.add(self)
 
     def __iter__(self) -> Iterator[T]:
         return self
@@ -55,6 +61,21 @@ class Ahead(Generic[T]):
 
     def __del__(self) -> None:
         self.close()
+
+    def end(self) -> None:
+        """Close, and wait for the thread."""
+        self.close()
+        self._thread.join(_END_S)
+
+
+@atexit.register
+def _end_all() -> None:
+    """End every thread while the interpreter is whole.
+
+    A thread that is frozen where it stands, inside gRPC, holds locks that the rest of the shutdown waits for.
+    """
+    for ahead in list(_OPEN):
+        ahead.end()
 
 
 class _Queue(Generic[T]):

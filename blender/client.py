@@ -3,47 +3,53 @@
     with BlenderClient("127.0.0.1:50051") as blender:
         blend = blender.create([Source("packed.code", weight=6), Source("packed.prose", weight=2)], seed=7)
         for batch in blender.fetch(blend.id, offset=0, steps=1000):
-            train(batch.tokens, batch.cu_seqlens, batch.position_ids)
+            train(batch.tokens, batch.targets, batch.cu_seqlens, batch.position_ids)
 
 It holds no state worth saving: `next_offset` of the last batch is where to go on, on any machine, with any
 number of ranks. A Blender that goes away is asked again from there, so a restart goes unnoticed; only
-what it says on purpose is raised, as the same classes the core raises (`blender.errors`).
+what it says on purpose is raised, as the same classes the core raises (`blender.errors`). A thread fetches
+ahead of the reader, so a step that has come costs no wait.
+
+A client travels into other processes, by pickle or by fork, and makes a connection of its own in each.
 
 Importing this module imports neither Spark nor Dagster nor PyIceberg.
 """
 
 from __future__ import annotations
 
-import random
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import grpc
-import numpy as np
-import pyarrow as pa
 
-from blender.arrays import as_numpy
+from blender.ahead import Ahead
+from blender.answers import description_of, explanation_of, record_of, source_to
 from blender.batch import Batch
 from blender.credentials import Tls, bearer
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
-from blender.records import (
-    BlendRecord,
-    DescribedPiece,
-    DescribedSource,
-    Description,
-    ExplainedRow,
-    Segment,
-    Source,
-)
-from blender.status import TRANSIENT, to_error
-from blender.wire import WireBlock, from_ipc, parse
+from blender.reading import OpenBlend
+from blender.records import BlendRecord, Description, ExplainedRow, Source
+from blender.resume import Patience, Resumed
+from blender.status import to_error
+from blender.steps import Rows, batches
+from blender.wire import parse
 
-__all__ = ["Batch", "BlendRecord", "BlenderClient", "Description", "ExplainedRow", "Source", "Tls"]
+__all__ = [
+    "Batch",
+    "BlendRecord",
+    "BlenderClient",
+    "Description",
+    "ExplainedRow",
+    "OpenBlend",
+    "Source",
+    "Tls",
+]
+
+AHEAD_BYTES = 16 << 20  # a second of most trainers; a block is 1 MiB
 
 _FETCH = "/blender.v1.BlendData/Fetch"
-_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.05, 2.0
 _OPTIONS = [
     ("grpc.max_receive_message_length", -1),  # a block is about 1 MiB, save a row larger than that
     ("grpc.initial_reconnect_backoff_ms", 100),  # the default of one second and growing outlasts a restart
@@ -51,11 +57,28 @@ _OPTIONS = [
 ]
 
 
+class _Connection:
+    """The channel of one process and what is called over it."""
+
+    def __init__(self, address: str, tls: Tls | None) -> None:
+        self.process = os.getpid()
+        self.channel = (
+            grpc.insecure_channel(address, options=_OPTIONS)
+            if tls is None
+            else grpc.secure_channel(address, tls.credentials(), options=_OPTIONS)
+        )
+        self.configs = pb_grpc.BlendConfigsStub(self.channel)
+        self.data = pb_grpc.BlendDataStub(self.channel)
+        self.fetch = self.channel.unary_stream(
+            _FETCH, request_serializer=pb.FetchRequest.SerializeToString, response_deserializer=parse
+        )
+
+
 class BlenderClient:
     """A connection to one Blender, plaintext without `tls`; safe for many threads.
 
     `timeout_s` bounds every call, of a fetch the wait for its next step; `patience_s` is how long a Blender
-    that does not answer is asked again.
+    that does not answer is asked again; `ahead_bytes` is what each fetch may hold that was not yet read.
     Raises the classes of `blender.errors`.
     """
 
@@ -67,21 +90,28 @@ class BlenderClient:
         token: str | None = None,
         timeout_s: float = 60.0,
         patience_s: float = 30.0,
+        ahead_bytes: int = AHEAD_BYTES,
     ) -> None:
         self.address = address
+        self._tls = tls
         self._metadata = bearer(token)
         self._timeout_s = timeout_s
         self._patience_s = patience_s
-        self._channel = (
-            grpc.insecure_channel(address, options=_OPTIONS)
-            if tls is None
-            else grpc.secure_channel(address, tls.credentials(), options=_OPTIONS)
-        )
-        self._configs = pb_grpc.BlendConfigsStub(self._channel)
-        self._data = pb_grpc.BlendDataStub(self._channel)
-        self._fetch = self._channel.unary_stream(
-            _FETCH, request_serializer=pb.FetchRequest.SerializeToString, response_deserializer=parse
-        )
+        self._ahead_bytes = ahead_bytes
+        self._made = _Connection(address, tls)
+
+    @property
+    def _connection(self) -> _Connection:
+        if self._made.process != os.getpid():  # that of the process this one was forked from
+            self._made = _Connection(self.address, self._tls)
+        return self._made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_made"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._made = _Connection(self.address, self._tls)
 
     def __enter__(self) -> BlenderClient:
         return self
@@ -91,178 +121,89 @@ class BlenderClient:
 
     def close(self) -> None:
         """End the connection; fetches under way fail."""
-        self._channel.close()
+        self._connection.channel.close()
+
+    def open(self, blend: str) -> OpenBlend:
+        """A blend by id, as a trainer reads it; raises BlendNotFound."""
+        return OpenBlend(self, self.get(blend).id)
 
     def create(self, sources: Sequence[Source], seed: int = 0) -> BlendRecord:
         """Define a blend; the same content, weights and seed again give the same id."""
-        request = pb.CreateRequest(sources=[_source_to(one) for one in sources], seed=seed)
-        return _record(self._call(self._configs.Create, request))
+        request = pb.CreateRequest(sources=[source_to(one) for one in sources], seed=seed)
+        return record_of(self._call(self._connection.configs.Create, request))
 
     def update(
         self, parent: str, offset: int, weights: Mapping[str, int] | None = None, add: Sequence[Source] = ()
     ) -> BlendRecord:
         """The blend equal to `parent` before step `offset`, with `weights` by source name from there on."""
         request = pb.UpdateRequest(
-            parent=parent, offset=offset, weights=dict(weights or {}), add=[_source_to(one) for one in add]
+            parent=parent, offset=offset, weights=dict(weights or {}), add=[source_to(one) for one in add]
         )
-        return _record(self._call(self._configs.Update, request))
+        return record_of(self._call(self._connection.configs.Update, request))
 
     def get(self, blend: str) -> BlendRecord:
         """A blend by id."""
-        return _record(self._call(self._configs.Get, pb.GetRequest(id=blend)))
+        return record_of(self._call(self._connection.configs.Get, pb.GetRequest(id=blend)))
 
     def list(self, with_retired: bool = False) -> list[BlendRecord]:
         """Every blend, the oldest first."""
-        answer = self._call(self._configs.List, pb.ListRequest(with_retired=with_retired))
-        return [_record(one) for one in answer.blends]
+        answer = self._call(self._connection.configs.List, pb.ListRequest(with_retired=with_retired))
+        return [record_of(one) for one in answer.blends]
 
     def retire(self, blend: str) -> BlendRecord:
         """Give the blend's snapshots free for maintenance."""
-        return _record(self._call(self._configs.Retire, pb.RetireRequest(id=blend)))
+        return record_of(self._call(self._connection.configs.Retire, pb.RetireRequest(id=blend)))
 
     def describe(self, blend: str) -> Description:
         """Sources, sizes, weights and length of a blend."""
-        answer = self._call(self._data.Describe, pb.DescribeRequest(blend=blend))
-        return Description(
-            blend=answer.blend,
-            sources=tuple(_described(one) for one in answer.sources),
-            pieces=tuple(
-                DescribedPiece(one.offset, tuple(one.weights), one.rows_per_step) for one in answer.pieces
-            ),
-            steps=answer.steps if answer.HasField("steps") else None,
-        )
+        return description_of(self._call(self._connection.data.Describe, pb.DescribeRequest(blend=blend)))
 
     def explain(self, blend: str, offset: int) -> tuple[ExplainedRow, ...]:
         """The documents behind every row of a step."""
-        answer = self._call(self._data.Explain, pb.ExplainRequest(blend=blend, offset=offset))
-        return tuple(
-            ExplainedRow(
-                row=row.row,
-                source=row.source,
-                table=row.table,
-                ordinal=row.ordinal,
-                epoch=row.epoch,
-                segments=tuple(Segment(one.doc_id, one.doc_offset, one.length) for one in row.segments),
-            )
-            for row in answer.rows
-        )
+        request = pb.ExplainRequest(blend=blend, offset=offset)
+        return explanation_of(self._call(self._connection.data.Explain, request))
 
     def fetch(
-        self, blend: str, offset: int = 0, steps: int | None = None, rank: int = 0, ranks: int = 1
+        self,
+        blend: str,
+        offset: int = 0,
+        steps: int | None = None,
+        rank: int = 0,
+        ranks: int = 1,
+        stride: int = 1,
     ) -> Iterator[Batch]:
         """One `Batch` a step from `offset` on: `steps` of them, or all up to the end of data.
 
-        Rank r of n gets rows [r w/n, (r+1) w/n) of a step of w rows. Raises EndOfData where the blend ends
-        before `steps` steps, after the last one there is.
+        Rank r of n gets rows [r w/n, (r+1) w/n) of a step of w rows. Of these steps every `stride`-th comes,
+        the first of them included. Raises EndOfData where the blend ends before `steps` steps, after the
+        last one there is.
         """
         stop = None if steps is None else offset + steps
-        patience = self._patience()
-        while stop is None or offset < stop:
+
+        def stream(first: int) -> Any:
             request = pb.FetchRequest(
-                blend=blend, offset=offset, steps=0 if stop is None else stop - offset, rank=rank, ranks=ranks
+                blend=blend,
+                offset=first,
+                steps=0 if stop is None else stop - first,
+                rank=rank,
+                ranks=ranks,
+                stride=stride,
             )
-            stream = self._fetch(request, timeout=self._timeout_s, metadata=self._metadata)
-            try:
-                for batch in _steps(stream):
-                    offset = batch.next_offset
-                    patience = self._patience()
-                    yield batch
-                return
-            except grpc.RpcError as error:
-                expired = error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-                if not (expired and offset > request.offset) and not patience(error):
-                    raise to_error(error, self.address) from error
-            finally:
-                stream.cancel()  # of a stream that has ended, nothing
+            return self._connection.fetch(request, timeout=self._timeout_s, metadata=self._metadata)
+
+        resumed = Resumed(stream, offset, stop, Patience(self._patience_s), self.address)
+        with Ahead(resumed, self._ahead_bytes, _size, resumed.cancel) as ahead:
+            yield from batches(ahead, offset, stride)
 
     def _call(self, method: Any, request: Any) -> Any:
-        patience = self._patience()
+        patience = Patience(self._patience_s)
         while True:
             try:
                 return method(request, timeout=self._timeout_s, metadata=self._metadata)
             except grpc.RpcError as error:
-                if not patience(error):
+                if not patience.again(error):
                     raise to_error(error, self.address) from error
 
-    def _patience(self) -> Callable[[grpc.RpcError], bool]:
-        """Whether to ask again after an error; waits a growing, jittered time before it says yes."""
-        deadline = time.monotonic() + self._patience_s
-        wait = _FIRST_WAIT_S
 
-        def again(error: grpc.RpcError) -> bool:
-            nonlocal wait
-            if error.code() not in TRANSIENT or time.monotonic() + wait > deadline:
-                return False
-            time.sleep(wait * random.uniform(0.5, 1.0))  # many readers come back to one restarted server
-            wait = min(2 * wait, _LONGEST_WAIT_S)
-            return True
-
-        return again
-
-
-def _steps(blocks: Iterable[WireBlock]) -> Iterator[Batch]:
-    """The steps in a stream of blocks: coalesced ones split, a split one joined."""
-    parts: list[pa.RecordBatch] = []
-    for block in blocks:
-        batch = from_ipc(block.payload)
-        steps = as_numpy(batch.column("offset"))
-        starts = np.flatnonzero(np.diff(steps, prepend=steps[0] - 1))
-        for start, end in zip(starts, [*starts[1:], len(steps)], strict=True):
-            step = int(steps[start])
-            parts.append(batch.slice(start, end - start))
-            if step < block.next_offset:
-                yield Batch(step, step + 1, parts[0] if len(parts) == 1 else pa.concat_batches(parts))
-                parts = []
-
-
-def _source_to(source: Source) -> Any:
-    return pb.Source(
-        table=source.table,
-        name=source.name,
-        snapshot=source.snapshot,
-        branch=source.branch,
-        tag=source.tag,
-        weight=source.weight,
-        oversample=source.oversample,
-        shuffle=source.shuffle,
-        page_rows=source.page_rows,
-        window_pages=source.window_pages,
-        columns=source.columns,
-        content=source.content,
-    )
-
-
-def _record(answer: Any) -> BlendRecord:
-    sources = tuple(
-        Source(
-            table=one.table,
-            weight=one.weight,
-            name=one.name,
-            oversample=one.oversample,
-            shuffle=one.shuffle,
-            page_rows=one.page_rows,
-            window_pages=one.window_pages,
-            columns=tuple(one.columns),
-            snapshot=one.snapshot,
-            content=one.content,
-        )
-        for one in answer.sources
-    )
-    return BlendRecord(answer.id, sources, answer.seed, answer.parent, answer.offset, answer.retired)
-
-
-def _described(one: Any) -> DescribedSource:
-    return DescribedSource(
-        name=one.name,
-        table=one.table,
-        snapshot=one.snapshot,
-        content=one.content,
-        rows=one.rows,
-        weight=one.weight,
-        oversample=one.oversample,
-        shuffle=one.shuffle,
-        page_rows=one.page_rows,
-        window_pages=one.window_pages,
-        columns=tuple(one.columns),
-        steps=one.steps if one.HasField("steps") else None,
-    )
+def _size(rows: Rows) -> int:
+    return int(rows.batch.nbytes)

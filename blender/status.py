@@ -48,6 +48,9 @@ _CLASS = {kind.__name__: kind for kind, _ in STATUS}
 
 TRANSIENT = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED)  # worth asking again
 
+# How gRPC reports a connection that broke where it is not UNAVAILABLE: no server answers like this.
+_BROKEN = ("RST_STREAM", "Stream removed", "GOAWAY")
+
 
 def to_status(error: FactoryError) -> tuple[grpc.StatusCode, str]:
     """The status of an error and the name of its class."""
@@ -55,6 +58,14 @@ def to_status(error: FactoryError) -> tuple[grpc.StatusCode, str]:
         if isinstance(error, kind):
             return code, kind.__name__
     return grpc.StatusCode.INTERNAL, BlenderFailure.__name__
+
+
+def is_transient(error: grpc.RpcError) -> bool:
+    """Whether the same call may be answered a moment later."""
+    if error.code() in TRANSIENT:
+        return True
+    said = any(one.key == ERROR_KEY for one in error.trailing_metadata() or ())
+    return not said and any(sign in (error.details() or "") for sign in _BROKEN)
 
 
 def to_error(error: grpc.RpcError, address: str) -> FactoryError:

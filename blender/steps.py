@@ -1,7 +1,7 @@
 """Blocks of rows cut into steps, one `Batch` each: the same for a server's blocks and for those read here.
 
-    block   3 3 3 4 4 4 5 5 5    several small steps: a batch is its rows of the block, nothing is copied
-    blocks  7 7 7 7 | 7 7 7      one large step: its parts are joined when the last has come
+block   3 3 3 4 4 4 5 5 5    several small steps: a batch is its rows of the block, nothing is copied
+blocks  7 7 7 7 | 7 7 7      one large step: its parts are joined when the last has come
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def batches(rows: Iterable[Rows], offset: int, stride: int = 1) -> Iterator[Batc
         for first, stop in zip([0, *starts.tolist()], [*starts.tolist(), len(steps)], strict=True):
             if steps[first] != offset:
                 raise BlenderFailure(
-                    f"Step {offset:,} was due and step {steps[first]:,} came. Compare the versions of Blender."
+                    f"Step {offset:,} was due and step {steps[first]:,} came. Use one version of Blender on "
+                    "both sides."
                 )
             if offset >= next_offset:
                 parts.append(batch.slice(first, stop - first))

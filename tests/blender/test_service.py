@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -63,20 +61,6 @@ def test_a_blend_is_the_same_through_the_client_as_through_the_core(
         (PROSE, 2, "none", False),
     ]
     assert [s.snapshot for s in blend.sources] == list(blends.get(blend.id).pins.snapshots)
-
-
-def test_generated_code_alone_fetches_the_same_bytes(client: BlenderClient, server: BlenderServer) -> None:
-    blend = client.create(SOURCES, seed=7)
-    request = pb.FetchRequest(blend=blend.id, offset=2, steps=30)
-    with grpc.insecure_channel(server.address) as channel:
-        messages = list(pb_grpc.BlendDataStub(channel).Fetch(request))
-    ours = list(client._fetch(request))
-    assert [message.payload for message in messages] == [bytes(block.payload) for block in ours]
-    assert (
-        [(m.offset, m.next_offset) for m in messages]
-        == [(b.offset, b.next_offset) for b in ours]
-        == [(2, 32)]
-    )
 
 
 def test_steps_larger_than_a_block_arrive_whole(client: BlenderClient, blends: Blends) -> None:
@@ -305,20 +289,6 @@ def test_a_blender_that_is_not_there_is_named_after_patience(blends: Blends) -> 
         address = server.address
     with BlenderClient(address, patience_s=0.2) as client, pytest.raises(BlenderUnavailable, match=address):
         client.list()
-
-
-def test_importing_the_client_is_quick_and_brings_no_engine() -> None:
-    program = (
-        "import time, sys; began = time.process_time(); import blender.client; "
-        "engines = {'pyspark', 'dagster', 'pyiceberg'} & set(sys.modules); "
-        "print(time.process_time() - began, sorted(engines))"
-    )
-    runs = [
-        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-        for _ in range(3)
-    ]
-    assert {run.split(maxsplit=1)[1].strip() for run in runs} == {"[]"}
-    assert min(float(run.split()[0]) for run in runs) < 0.3
 
 
 def test_an_error_that_quotes_a_long_request_still_arrives(client: BlenderClient) -> None:

@@ -1,0 +1,98 @@
+"""Between the messages of the protocol and the plain records of a client."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from blender.proto.blender.v1 import blender_pb2 as pb
+from blender.records import (
+    BlendRecord,
+    DescribedPiece,
+    DescribedSource,
+    Description,
+    ExplainedRow,
+    Segment,
+    Source,
+)
+
+
+def source_to(source: Source) -> Any:
+    """A source to ask for."""
+    return pb.Source(
+        table=source.table,
+        name=source.name,
+        snapshot=source.snapshot,
+        branch=source.branch,
+        tag=source.tag,
+        weight=source.weight,
+        oversample=source.oversample,
+        shuffle=source.shuffle,
+        page_rows=source.page_rows,
+        window_pages=source.window_pages,
+        columns=source.columns,
+        content=source.content,
+    )
+
+
+def record_of(answer: Any) -> BlendRecord:
+    """A blend on record."""
+    sources = tuple(
+        Source(
+            table=one.table,
+            weight=one.weight,
+            name=one.name,
+            oversample=one.oversample,
+            shuffle=one.shuffle,
+            page_rows=one.page_rows,
+            window_pages=one.window_pages,
+            columns=tuple(one.columns),
+            snapshot=one.snapshot,
+            content=one.content,
+        )
+        for one in answer.sources
+    )
+    return BlendRecord(answer.id, sources, answer.seed, answer.parent, answer.offset, answer.retired)
+
+
+def description_of(answer: Any) -> Description:
+    """An open blend."""
+    return Description(
+        blend=answer.blend,
+        sources=tuple(_described(one) for one in answer.sources),
+        pieces=tuple(
+            DescribedPiece(one.offset, tuple(one.weights), one.rows_per_step) for one in answer.pieces
+        ),
+        steps=answer.steps if answer.HasField("steps") else None,
+    )
+
+
+def explanation_of(answer: Any) -> tuple[ExplainedRow, ...]:
+    """The rows of a step."""
+    return tuple(
+        ExplainedRow(
+            row=row.row,
+            source=row.source,
+            table=row.table,
+            ordinal=row.ordinal,
+            epoch=row.epoch,
+            segments=tuple(Segment(one.doc_id, one.doc_offset, one.length) for one in row.segments),
+        )
+        for row in answer.rows
+    )
+
+
+def _described(one: Any) -> DescribedSource:
+    return DescribedSource(
+        name=one.name,
+        table=one.table,
+        snapshot=one.snapshot,
+        content=one.content,
+        rows=one.rows,
+        weight=one.weight,
+        oversample=one.oversample,
+        shuffle=one.shuffle,
+        page_rows=one.page_rows,
+        window_pages=one.window_pages,
+        columns=tuple(one.columns),
+        steps=one.steps if one.HasField("steps") else None,
+    )
