@@ -7,19 +7,20 @@ logged whole under an id, and the caller gets the id alone.
 from __future__ import annotations
 
 import logging
-import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import grpc
 
 from blender.blends import Blends
+from blender.caller import Caller
+from blender.calls import Calls
 from blender.convert import blend_to, description_to, explanation_to, source_from
-from blender.errors import Busy
+from blender.counts import Counts
 from blender.proto.blender.v1 import blender_pb2 as pb
-from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
+from blender.requests import checked, reader_of
 from blender.status import ERROR_KEY, to_status
 from blender.wire import WireBlock, serialize, to_ipc
 from factory.errors import FactoryError
@@ -30,114 +31,133 @@ MAX_MESSAGE_CHARACTERS = 1_000  # gRPC drops a status of more than some 16 KB, p
 
 CONFIGS, DATA = (pb.DESCRIPTOR.services_by_name[name].full_name for name in ("BlendConfigs", "BlendData"))
 
+ENDED = Counts()
+"""Calls that have ended, by method and name of the status."""
+SENT = Counts()
+"""`blocks`, `rows` and `bytes` sent, by method."""
 
-class Slots:
-    """The calls of both services that are answered at once; health checks and reflection need none."""
-
-    def __init__(self, n: int) -> None:
-        self.n = n
-        self._free = threading.BoundedSemaphore(n)
-
-    def take(self, context: grpc.ServicerContext) -> None:
-        """Take a slot until the call ends; raises Busy where there is none."""
-        if not self._free.acquire(blocking=False):
-            raise Busy(
-                f"Blender answers {self.n} calls already. Ask again, ask another Blender of the lake, or "
-                "start it with more --workers."
-            )
-        if not context.add_callback(self._free.release):
-            self._free.release()  # the call has ended before it began
+Answer = Callable[[Any, Caller], Any]
 
 
-class BlendConfigs(pb_grpc.BlendConfigsServicer):
+class BlendConfigs:
     """Defines blends."""
 
-    def __init__(self, blends: Blends, slots: Slots) -> None:
-        self._blends, self._slots = blends, slots
+    def __init__(self, blends: Blends) -> None:
+        self._blends = blends
 
-    def Create(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 - the protocol's name
-        with answering(context, self._slots):
-            return blend_to(self._blends.create([source_from(one) for one in request.sources], request.seed))
+    def create(self, request: Any, _: Caller) -> Any:
+        """A new blend, or the one there is."""
+        return blend_to(self._blends.create([source_from(one) for one in request.sources], request.seed))
 
-    def Update(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
-        with answering(context, self._slots):
-            add = [source_from(one) for one in request.add]
-            return blend_to(self._blends.update(request.parent, request.offset, dict(request.weights), add))
+    def update(self, request: Any, _: Caller) -> Any:
+        """A blend that follows another from an offset on."""
+        add = [source_from(one) for one in request.add]
+        return blend_to(self._blends.update(request.parent, request.offset, dict(request.weights), add))
 
-    def Get(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
-        with answering(context, self._slots):
-            return blend_to(self._blends.get(request.id))
+    def get(self, request: Any, _: Caller) -> Any:
+        """A blend by its id."""
+        return blend_to(self._blends.get(request.id))
 
-    def List(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
-        with answering(context, self._slots):
-            return pb.ListResponse(blends=[blend_to(one) for one in self._blends.list(request.with_retired)])
+    def list(self, request: Any, _: Caller) -> Any:
+        """Every blend."""
+        return pb.ListResponse(blends=[blend_to(one) for one in self._blends.list(request.with_retired)])
 
-    def Retire(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
-        with answering(context, self._slots):
-            return blend_to(self._blends.retire(request.id))
+    def retire(self, request: Any, _: Caller) -> Any:
+        """A blend whose snapshots are given free."""
+        return blend_to(self._blends.retire(request.id))
+
+    def handlers(self, calls: Calls) -> grpc.GenericRpcHandler:
+        """The service as gRPC takes it."""
+        methods = {
+            "Create": _one_answer(calls, "Create", pb.CreateRequest, self.create),
+            "Update": _one_answer(calls, "Update", pb.UpdateRequest, self.update),
+            "Get": _one_answer(calls, "Get", pb.GetRequest, self.get),
+            "List": _one_answer(calls, "List", pb.ListRequest, self.list),
+            "Retire": _one_answer(calls, "Retire", pb.RetireRequest, self.retire),
+        }
+        return grpc.method_handlers_generic_handler(CONFIGS, methods)
 
 
 class BlendData:
-    """Serves blends; `Fetch` answers in `WireBlock`s, which `handlers` puts on the wire as they are."""
+    """Serves blends; `Fetch` answers in `WireBlock`s, which go on the wire as they are."""
 
-    def __init__(self, blends: Blends, slots: Slots) -> None:
-        self._blends, self._slots = blends, slots
+    def __init__(self, blends: Blends, calls: Calls) -> None:
+        self._blends, self._calls = blends, calls
 
     def fetch(self, request: Any, context: grpc.ServicerContext) -> Iterator[WireBlock]:
         """The rows of a range of steps."""
-        with answering(context, self._slots):
-            blend = self._blends.open(request.blend)
-            for block in blend.fetch(
+        with answering("Fetch", context, self._calls) as caller:
+            checked(request)
+            self._calls.limits.check_steps(request.steps)
+            blocks = self._blends.open(request.blend).fetch(
                 request.offset,
                 request.steps,
                 request.rank,
                 request.ranks or 1,
                 stride=request.stride or 1,
-            ):
-                yield WireBlock(block.offset, block.next_offset, to_ipc(block.batch))
+                caller=caller,
+            )
+            for block in blocks:
+                payload = to_ipc(block.batch)
+                yield WireBlock(block.offset, block.next_offset, payload)
+                SENT.add("blocks", "Fetch")
+                SENT.add("rows", "Fetch", block.batch.num_rows)
+                SENT.add("bytes", "Fetch", payload.size)
+                self._calls.give_time(caller, context)
 
-    def describe(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def describe(self, request: Any, _: Caller) -> Any:
         """Sources, sizes and length of a blend."""
-        with answering(context, self._slots):
-            return description_to(self._blends.open(request.blend))
+        return description_to(self._blends.open(request.blend))
 
-    def explain(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def explain(self, request: Any, _: Caller) -> Any:
         """The documents behind every row of one step."""
-        with answering(context, self._slots):
-            return explanation_to(request.offset, self._blends.open(request.blend).explain(request.offset))
+        blend = self._blends.open(request.blend)
+        if request.offset >= 0:
+            rows = blend.mixture.rows_per_step(request.offset)
+            self._calls.limits.check_explained(request.offset, rows)
+        return explanation_to(request.offset, blend.explain(request.offset))
 
     def handlers(self) -> grpc.GenericRpcHandler:
         """The service as gRPC takes it, `Fetch` with the hand-written serializer."""
-        return grpc.method_handlers_generic_handler(
-            DATA,
-            {
-                "Fetch": grpc.unary_stream_rpc_method_handler(
-                    self.fetch, pb.FetchRequest.FromString, serialize
-                ),
-                "Describe": grpc.unary_unary_rpc_method_handler(
-                    self.describe, pb.DescribeRequest.FromString, pb.DescribeResponse.SerializeToString
-                ),
-                "Explain": grpc.unary_unary_rpc_method_handler(
-                    self.explain, pb.ExplainRequest.FromString, pb.ExplainResponse.SerializeToString
-                ),
-            },
-        )
+        fetch = grpc.unary_stream_rpc_method_handler(self.fetch, reader_of(pb.FetchRequest), serialize)
+        methods = {
+            "Fetch": fetch,
+            "Describe": _one_answer(self._calls, "Describe", pb.DescribeRequest, self.describe),
+            "Explain": _one_answer(self._calls, "Explain", pb.ExplainRequest, self.explain),
+        }
+        return grpc.method_handlers_generic_handler(DATA, methods)
 
 
 @contextmanager
-def answering(context: grpc.ServicerContext, slots: Slots) -> Iterator[None]:
-    """Answer the call, which takes a slot, with the status of whatever is raised inside."""
+def answering(method: str, context: grpc.ServicerContext, calls: Calls) -> Iterator[Caller]:
+    """Answer the call, which is one of `calls`, with the status of whatever is raised inside."""
+    ended = grpc.StatusCode.OK
     try:
-        slots.take(context)
-        yield
+        yield calls.begin(context)
     except FactoryError as error:
-        code, name = to_status(error)
-        _abort(context, code, str(error), name)
+        ended, name = to_status(error)
+        _abort(context, ended, str(error), name)
+    except GeneratorExit:  # of a stream that nobody reads any more
+        ended = grpc.StatusCode.CANCELLED
+        raise
     except Exception:
+        ended = grpc.StatusCode.INTERNAL
         incident = uuid.uuid4().hex[:12]
         log.exception("incident %s", incident)
         message = f"Blender failed unexpectedly. Its log has the details under incident {incident}."
-        _abort(context, grpc.StatusCode.INTERNAL, message, "")
+        _abort(context, ended, message, "")
+    finally:
+        ENDED.add(method, ended.name)
+
+
+def _one_answer(calls: Calls, method: str, message: Any, answer: Answer) -> grpc.RpcMethodHandler:
+    def handle(request: Any, context: grpc.ServicerContext) -> Any:
+        with answering(method, context, calls) as caller:
+            return answer(checked(request), caller)
+
+    return grpc.unary_unary_rpc_method_handler(
+        handle, reader_of(message), lambda message: message.SerializeToString()
+    )
 
 
 def _abort(context: grpc.ServicerContext, code: grpc.StatusCode, message: str, name: str) -> NoReturn:

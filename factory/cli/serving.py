@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -49,15 +48,13 @@ def ui_command(port: int, module: str = "jobs.definitions") -> list[str]:
     return [sys.executable, "-m", "dagster", "dev", *arguments]
 
 
-def serve_blends(
-    settings: Settings, host: str, port: int, files: Mapping[str, Path | None], *, allow_remote: bool
-) -> None:
-    """Replace this process by a Blender on the lake; `files` by the option that names each."""
+def serve_blends(settings: Settings, options: Mapping[str, object], *, allow_remote: bool) -> None:
+    """Replace this process by a Blender on the lake; of `options` those that are None are left out."""
     os.environ |= settings.environment()
-    arguments = ["--host", host, "--port", str(port), *(["--allow-remote"] if allow_remote else [])]
-    for option, path in files.items():
-        arguments += [] if path is None else [option, str(path)]
-    os.execv(sys.executable, [sys.executable, "-m", "blender.server", *arguments])
+    arguments = ["--allow-remote"] if allow_remote else []
+    for option, value in options.items():
+        arguments += [] if value is None else [option, str(value)]
+    os.execv(sys.executable, [sys.executable, "-m", "blender.serve", *arguments])
 
 
 def show_blends(settings: Settings, console: Console) -> None:
@@ -86,7 +83,7 @@ def blender_process(settings: Settings, wait_s: float = 60) -> Iterator[str]:
     log = settings.home / "blender.log"
     with log.open("wb") as output:
         server = subprocess.Popen(
-            [sys.executable, "-m", "blender.server", "--port", "0", "--address-file", str(address)],
+            [sys.executable, "-m", "blender.serve", "--port", "0", "--address-file", str(address)],
             stdout=subprocess.DEVNULL,
             stderr=output,
             env=os.environ | settings.environment(),

@@ -13,6 +13,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
 from blender.blends import Blends
+from blender.calls import Limits
 from blender.client import BlenderClient, Source
 from blender.errors import (
     BlenderFailure,
@@ -192,14 +193,16 @@ def test_a_malformed_request_has_its_status_and_sentence_and_the_server_lives_on
     assert len(next(client.fetch(blend.id, 0, steps=1))) == 8
 
 
-def test_bytes_that_are_no_request_are_refused_and_the_server_lives_on(
+def test_bytes_that_are_no_request_are_refused_by_a_sentence_and_the_server_lives_on(
     client: BlenderClient, server: BlenderServer
 ) -> None:
     blend = client.create(SOURCES)
     with grpc.insecure_channel(server.address) as channel:
         for service, method in ((DATA, "Fetch"), (DATA, "Explain"), (CONFIGS, "Create")):
-            with pytest.raises(grpc.RpcError):
+            with pytest.raises(grpc.RpcError) as raised:
                 list(channel.unary_stream(f"/{service}/{method}")(b"\xff\x01 noise"))
+            assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+            assert f"The 8 bytes sent are no {method}Request" in raised.value.details()
     assert client.get(blend.id) == blend
 
 
@@ -233,7 +236,10 @@ def test_sixteen_clients_at_once_get_the_same_rows(server: BlenderServer, blends
 
 
 def test_a_reader_that_stops_early_leaves_no_thread_busy(blends: Blends) -> None:
-    with BlenderServer(blends, workers=2) as server, BlenderClient(server.address, patience_s=5) as client:
+    with (
+        BlenderServer(blends, limits=Limits(calls=2)) as server,
+        BlenderClient(server.address, patience_s=5) as client,
+    ):
         blend = client.create([Source(CODE, 1000, oversample=True)])
         for _ in range(6):  # endless streams, more than there are threads
             stream = client.fetch(blend.id)
@@ -244,7 +250,7 @@ def test_a_reader_that_stops_early_leaves_no_thread_busy(blends: Blends) -> None
 
 def test_a_server_whose_slots_are_taken_is_well_and_says_that_it_is_busy(blends: Blends) -> None:
     with (
-        BlenderServer(blends, workers=2) as server,
+        BlenderServer(blends, limits=Limits(calls=2)) as server,
         BlenderClient(server.address) as client,
         BlenderClient(server.address, patience_s=0) as other,
         grpc.insecure_channel(server.address) as channel,

@@ -1,0 +1,61 @@
+"""A port of this machine that nobody else has, for one process or for several that share it."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+
+from factory.errors import MachineError
+
+
+def require_free(host: str, port: int) -> int:
+    """The port, or a free one for 0; raises MachineError for one that cannot be bound.
+
+    gRPC would write to stderr before it says so, and with a shared port it would not say it at all.
+    """
+    try:
+        with _bound(host, port, shared=False) as probe:
+            return int(probe.getsockname()[1])
+    except OSError as error:
+        raise cannot_bind(host, port, (error.strerror or str(error)).lower()) from error
+
+
+def reserve(host: str, port: int) -> socket.socket:
+    """A socket that keeps the port, or a free one for 0, for processes that share it; it takes no calls.
+
+    Raises MachineError for a port that anybody has, shared or not.
+    """
+    number = require_free(host, port)
+    try:
+        return _bound(host, number, shared=True)
+    except OSError as error:
+        raise cannot_bind(host, number, (error.strerror or str(error)).lower()) from error
+
+
+def cannot_bind(host: str, port: int, reason: str) -> MachineError:
+    """What to tell of a port that cannot be bound."""
+    return MachineError(
+        f"Port {port} of {host} cannot be bound ({reason}). "
+        "Stop the process that has it, or choose another --port or --host."
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches `host`."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _bound(host: str, port: int, shared: bool) -> socket.socket:
+    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as gRPC does: a port just left is free
+        if shared:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        made.bind((host.strip("[]"), port))
+    except OSError:
+        made.close()
+        raise
+    return made

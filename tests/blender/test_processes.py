@@ -1,0 +1,164 @@
+"""A Blender of several processes on one port, as its operator meets it."""
+
+from __future__ import annotations
+
+import hashlib
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import grpc
+import psutil
+import pytest
+
+from blender.client import Batch, BlenderClient, Source
+from blender.proto.blender.v1 import blender_pb2 as pb
+from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
+from tests.blender.lakes import Server, make_lake, serving
+from tests.ports import free_ports
+
+pytestmark = pytest.mark.process
+
+SOURCES = [Source("packed.code", 6, oversample=True, shuffle="row")]
+
+
+def scrape(port: int) -> dict[str, float]:
+    """The samples of a scrape, by name with labels; zero for one that is not there yet."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:
+        lines = answer.read().decode().splitlines()
+    samples = (line.rsplit(" ", 1) for line in lines if line[0] != "#")
+    return defaultdict(float, {name: float(value) for name, value in samples})
+
+
+def eventually(holds: Callable[[], bool], within_s: float = 60) -> bool:
+    """Whether it holds before the time is over."""
+    end = time.monotonic() + within_s
+    while time.monotonic() < end:
+        if holds():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def digest(batches: Iterable[Batch]) -> str:
+    """A hash of all rows in their order."""
+    sums = hashlib.blake2b(digest_size=16)
+    for batch in batches:
+        for values in (batch.tokens, batch.ordinal, batch.epoch):
+            sums.update(values.tobytes())
+    return sums.hexdigest()
+
+
+def channel_of_its_own(address: str) -> grpc.Channel:
+    """A connection that no other channel of this process shares."""
+    return grpc.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
+
+
+def listeners(server: Server) -> list[psutil.Process]:
+    """The processes that answer on the server's port."""
+    return psutil.Process(server.process.pid).children()
+
+
+def test_processes_share_a_port_and_answer_alike_and_one_that_dies_comes_back(tmp_path: Path) -> None:
+    make_lake(tmp_path, code=40)
+    (metrics,) = free_ports(1)
+    with serving(tmp_path, "--processes", "2", "--metrics-port", str(metrics)) as server:
+        assert len(listeners(server)) == 2
+        with BlenderClient(server.address) as client:
+            blend = client.create(SOURCES, seed=7)
+            expected = [batch.arrow for batch in client.fetch(blend.id, steps=50)]
+        request = pb.FetchRequest(blend=blend.id, steps=50)
+        payloads = set()
+        for _ in range(20):  # the chance that the kernel gives all to one process is 2^-19
+            with channel_of_its_own(server.address) as channel:
+                messages = list(pb_grpc.BlendDataStub(channel).Fetch(request))
+                payloads.add(b"".join(message.payload for message in messages))
+        assert len(payloads) == 1
+        assert eventually(lambda: scrape(metrics)['blender_calls_total{method="Fetch",status="OK"}'] == 21)
+        seen = scrape(metrics)
+        assert seen["blender_rows_total"] == 21 * 50 * 6
+        assert seen["blender_processes"] == 2
+        assert seen['blender_wait_seconds_total{table="packed.code"}'] > 0
+
+        killed = listeners(server)[0]
+        killed.kill()
+        assert eventually(lambda: len(listeners(server)) == 2 and killed not in listeners(server))
+        assert eventually(lambda: scrape(metrics)["blender_processes"] == 2)
+        assert scrape(metrics)["blender_rows_total"] >= seen["blender_rows_total"]
+        with BlenderClient(server.address, patience_s=60) as client:
+            assert [batch.arrow for batch in client.fetch(blend.id, steps=50)] == expected
+
+        children = listeners(server)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(timeout=30) == 0
+        assert not [child for child in children if child.is_running()]
+        assert server.process.stdout is not None
+        assert server.process.stdout.read() == ""  # the address was its one line of output
+
+
+def test_what_is_wrong_is_said_once_however_many_processes(tmp_path: Path) -> None:
+    make_lake(tmp_path, code=4)
+    with serving(tmp_path, "--processes", "2", "--host", "0.0.0.0") as server:
+        assert server.process.wait(timeout=60) == 2
+        assert server.process.stderr is not None
+        (line,) = server.process.stderr.read().splitlines()
+        assert "0.0.0.0 can be reached from other machines" in line
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_second_sigterm_ends_at_once(tmp_path: Path, processes: int) -> None:
+    make_lake(tmp_path, code=40)
+    with (
+        serving(tmp_path, "--processes", str(processes), "--grace-s", "600") as server,
+        BlenderClient(server.address, patience_s=0) as client,
+    ):
+        stream = client.fetch(client.create([Source("packed.code", 6000, oversample=True)]).id)
+        next(stream)
+        children = listeners(server)
+        server.process.send_signal(signal.SIGTERM)
+        with pytest.raises(subprocess.TimeoutExpired):
+            server.process.wait(timeout=0.5)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(timeout=10) == 128 + signal.SIGTERM
+        assert psutil.wait_procs(children, timeout=10)[1] == []
+        stream.close()
+
+
+def test_many_readers_of_a_server_that_is_killed_again_and_again_get_every_row_once(tmp_path: Path) -> None:
+    make_lake(tmp_path, code=40)
+    steps, rows = 3000, 300
+    program = (
+        "import hashlib, sys; from blender.client import BlenderClient\n"
+        "sums, seen = hashlib.blake2b(digest_size=16), []\n"
+        "with BlenderClient(sys.argv[1], patience_s=120) as client:\n"
+        "    for batch in client.fetch(sys.argv[2], 0, int(sys.argv[3])):\n"
+        "        seen.append(batch.offset); sums.update(batch.tokens.tobytes())\n"
+        "        sums.update(batch.ordinal.tobytes()); sums.update(batch.epoch.tobytes())\n"
+        "print(seen == list(range(int(sys.argv[3]))), sums.hexdigest())\n"
+    )
+    (metrics,) = free_ports(1)
+    with (
+        serving(tmp_path, "--processes", "2", "--metrics-port", str(metrics)) as server,
+        BlenderClient(server.address) as client,
+    ):
+        blend = client.create([Source("packed.code", rows, oversample=True, shuffle="row")], seed=7)
+        expected = digest(client.fetch(blend.id, 0, steps))
+        command = [sys.executable, "-c", program, server.address, blend.id, str(steps)]
+        readers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+        for share in (1.2, 3.0):  # of one reader's rows, the first that was read before included
+            assert eventually(
+                lambda share=share: scrape(metrics)["blender_rows_total"] > share * steps * rows
+            )
+            for child in listeners(server):
+                child.kill()
+            assert eventually(lambda: len(listeners(server)) == 2)
+        said = {reader.communicate(timeout=300)[0] for reader in readers}
+        children = listeners(server)
+        server.kill()
+        assert psutil.wait_procs(children, timeout=30)[1] == []  # no process outlives its parent
+    assert said == {f"True {expected}\n"}
