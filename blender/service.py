@@ -22,7 +22,7 @@ from blender.counts import Counts
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.requests import checked, reader_of
 from blender.status import ERROR_KEY, to_status
-from blender.wire import WireBlock, serialize, to_ipc
+from blender.wire import Outgoing, serialize, to_ipc
 from factory.errors import FactoryError
 
 log = logging.getLogger("blender")
@@ -79,12 +79,12 @@ class BlendConfigs:
 
 
 class BlendData:
-    """Serves blends; `Fetch` answers in `WireBlock`s, which go on the wire as they are."""
+    """Serves blends; `Fetch` answers in `Outgoing` blocks, which go on the wire as they are."""
 
     def __init__(self, blends: Blends, calls: Calls) -> None:
         self._blends, self._calls = blends, calls
 
-    def fetch(self, request: Any, context: grpc.ServicerContext) -> Iterator[WireBlock]:
+    def fetch(self, request: Any, context: grpc.ServicerContext) -> Iterator[Outgoing]:
         """The rows of a range of steps."""
         with answering("Fetch", context, self._calls) as caller:
             checked(request)
@@ -98,11 +98,10 @@ class BlendData:
                 caller=caller,
             )
             for block in blocks:
-                payload = to_ipc(block.batch)
-                yield WireBlock(block.offset, block.next_offset, payload)
+                yield Outgoing(block.offset, block.next_offset, to_ipc(block.batch))
                 SENT.add("blocks", "Fetch")
                 SENT.add("rows", "Fetch", block.batch.num_rows)
-                SENT.add("bytes", "Fetch", payload.size)
+                SENT.add("bytes", "Fetch", block.batch.nbytes)
                 self._calls.give_time(caller, context)
 
     def describe(self, request: Any, _: Caller) -> Any:

@@ -26,7 +26,7 @@ from blender.errors import BlenderFailure, BlenderUnavailable, BlendNotFound
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.server import BlenderServer
 from blender.service import DATA
-from blender.wire import WireBlock, serialize, to_ipc
+from blender.wire import Outgoing, serialize, to_ipc
 from tests.blender.lakes import ROOT, make_lake
 from tests.ports import free_ports
 
@@ -122,16 +122,16 @@ class Breaking:
     An entry is how many blocks come before an abort, or a function of the blocks to send others.
     """
 
-    def __init__(self, blend: Blend, plan: list[int | Callable[[list[WireBlock]], list[WireBlock]]]) -> None:
+    def __init__(self, blend: Blend, plan: list[int | Callable[[list[Outgoing]], list[Outgoing]]]) -> None:
         self.blend, self.plan = blend, plan
         self.asked: list[int] = []
 
-    def fetch(self, request: Any, context: grpc.ServicerContext) -> Iterator[WireBlock]:
+    def fetch(self, request: Any, context: grpc.ServicerContext) -> Iterator[Outgoing]:
         self.asked.append(request.offset)
         found = self.blend.fetch(
             request.offset, request.steps, request.rank, request.ranks or 1, 400, request.stride or 1
         )
-        blocks = [WireBlock(one.offset, one.next_offset, to_ipc(one.batch)) for one in found]
+        blocks = [Outgoing(one.offset, one.next_offset, to_ipc(one.batch)) for one in found]
         step = self.plan.pop(0) if self.plan else len(blocks) + 1
         if callable(step):
             yield from step(blocks)
@@ -183,7 +183,7 @@ def test_a_stream_that_breaks_inside_a_step_goes_on_without_losing_or_repeating_
     ],
 )
 def test_a_server_that_loses_or_repeats_rows_is_found_out(
-    wide: Blend, harm: Callable[[list[WireBlock]], list[WireBlock]], sentence: str
+    wide: Blend, harm: Callable[[list[Outgoing]], list[Outgoing]], sentence: str
 ) -> None:
     with Breaking(wide, [harm]) as address, BlenderClient(address) as client:
         reading = client.fetch(wide.id, 2, steps=3)
@@ -217,7 +217,7 @@ def test_a_fetch_that_is_closed_ends_its_call_while_it_waits(wide: Blend) -> Non
     waiting, left = threading.Event(), threading.Event()
 
     class Silent(Breaking):
-        def fetch(self, request: Any, context: grpc.ServicerContext) -> Iterator[WireBlock]:
+        def fetch(self, request: Any, context: grpc.ServicerContext) -> Iterator[Outgoing]:
             context.add_callback(left.set)
             yield from list(super().fetch(request, context))
             waiting.set()
