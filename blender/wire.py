@@ -12,7 +12,7 @@ payload begins aligned and the client reads it in place.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -22,7 +22,7 @@ _ALIGNMENT = 8
 _LENGTH_BYTES = 5  # a varint of 5 bytes holds more than a message can
 
 
-Piece = pa.Buffer | memoryview | bytes
+Piece: TypeAlias = "pa.Buffer | memoryview | bytes"
 
 
 class WireBlock(NamedTuple):
