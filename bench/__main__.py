@@ -28,6 +28,8 @@ BENCHES = {
     "minhash": "bench.minhash",
     "packing": "bench.packing",
     "pages": "bench.pages",
+    "shuffle": "bench.shuffle",
+    "stream": "bench.stream",
 }
 _WIDTH = 140  # columns of a table where the output is no terminal
 
