@@ -11,6 +11,7 @@ from blender.records import (
     DescribedSource,
     Description,
     ExplainedRow,
+    Schedule,
     Segment,
     Source,
 )
@@ -51,7 +52,28 @@ def record_of(answer: Any) -> BlendRecord:
         )
         for one in answer.sources
     )
-    return BlendRecord(answer.id, sources, answer.seed, answer.parent, answer.offset, answer.retired)
+    return BlendRecord(
+        id=answer.id,
+        sources=sources,
+        seed=answer.seed,
+        parent=answer.parent,
+        offset=answer.offset,
+        retired=answer.retired,
+        schedule=_schedule_of(answer.schedule) if answer.HasField("schedule") else None,
+    )
+
+
+def schedule_to(schedule: Schedule | None) -> Any:
+    """A schedule to ask for."""
+    if schedule is None:
+        return None
+    knots = [pb.Knot(offset=offset, proportions=proportions) for offset, proportions in schedule.knots]
+    return pb.Schedule(kind=schedule.kind, rows_per_step=schedule.rows_per_step, knots=knots)
+
+
+def _schedule_of(answer: Any) -> Schedule:
+    knots = tuple((knot.offset, dict(knot.proportions)) for knot in answer.knots)
+    return Schedule(answer.rows_per_step, knots, answer.kind)
 
 
 def description_of(answer: Any) -> Description:

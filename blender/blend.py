@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from blender.arrays import as_arrow
 from blender.caller import Caller
-from blender.config import PROVENANCE, BlendConfig, BlendSource, pieces
+from blender.config import PROVENANCE, BlendConfig, BlendSource
 from blender.counts import COUNTS, WAIT_S
 from blender.errors import EndOfData, InvalidBlend, InvalidRequest
 from blender.mixture import MAX_OFFSET, Mixture
@@ -81,11 +81,11 @@ class OpenSource:
 class Blend:
     """A blend and the readers of its sources; safe for many threads."""
 
-    def __init__(self, id: str, history: Sequence[BlendConfig], readers: Sequence[SnapshotReader]) -> None:
-        """`history` runs from the first ancestor to the blend itself; `readers` follow its sources."""
-        self.id = id
-        self.config = history[-1]
-        self.mixture = Mixture(*pieces(history))
+    def __init__(self, config: BlendConfig, mixture: Mixture, readers: Sequence[SnapshotReader]) -> None:
+        """`mixture` is that of all ancestors and of `config` itself; `readers` follow its sources."""
+        self.id = config.id
+        self.config = config
+        self.mixture = mixture
         self.sources = tuple(
             OpenSource(source, self.config.seed, reader)
             for source, reader in zip(self.config.sources, readers, strict=True)
@@ -257,14 +257,13 @@ class Blend:
             )
         if ranks < 1 or not 0 <= rank < ranks:
             raise InvalidRequest(f"Rank {rank} of {ranks} was asked for. Ranks run from 0 to ranks - 1.")
-        asked = offset + steps if steps else MAX_OFFSET
-        for start, piece in zip(self.mixture.starts, self.mixture.pieces, strict=True):
-            overlaps = start < asked and offset < self.mixture.piece_end(int(start))
-            if overlaps and piece.rows_per_step % ranks:
-                raise InvalidRequest(
-                    f"A step of {piece.rows_per_step:,} rows (from step {start:,} on) cannot be shared "
-                    f"evenly by {ranks:,} ranks. Use a number of ranks that divides it, or other weights."
-                )
+        found = self.mixture.indivisible(offset, offset + steps if steps else MAX_OFFSET, ranks)
+        if found is not None:
+            start, rows = found
+            raise InvalidRequest(
+                f"A step of {rows:,} rows (from step {start:,} on) cannot be shared evenly by {ranks:,} "
+                "ranks. Use a number of ranks that divides it, or other weights."
+            )
 
     def _check_step(self, offset: int, rank: int, ranks: int) -> None:
         self._check(offset, 1, rank, ranks)

@@ -19,6 +19,8 @@ from blender.blend import Blend
 from blender.cache import SharedCache
 from blender.config import BlendConfig, BlendSource, blend_config, updated
 from blender.errors import InvalidBlend, SourceGone
+from blender.mixture import Mixture
+from blender.records import Schedule
 from blender.sources import SnapshotReader, row_group_cache
 from blender.store import BlendStore, Pins, open_store
 from factory.lake.names import TableName
@@ -54,31 +56,39 @@ class Blends:
         self._configs: SharedCache[BlendConfig] = SharedCache(_KNOWN_CONFIGS)
         self._blends: SharedCache[Blend] = SharedCache(_OPEN_BLENDS)
 
-    def create(self, sources: Sequence[BlendSource], seed: int = 0) -> StoredBlend:
-        """A blend of `sources`; the same content, weights and seed again give the same id.
+    def create(
+        self, sources: Sequence[BlendSource], seed: int = 0, schedule: Schedule | None = None
+    ) -> StoredBlend:
+        """A blend of `sources`; the same content, weights or schedule, and seed again give the same id.
 
         Raises InvalidBlend, ConfigurationError for a malformed table name, and TableNotFound.
         """
         pinned = [self._pin(source) for source in sources]
-        return self._keep(blend_config([source for source, _ in pinned], seed), [pin for _, pin in pinned])
+        config = blend_config([source for source, _ in pinned], seed, schedule)
+        return self._keep(config, [pin for _, pin in pinned])
 
     def considered(self, sources: Sequence[BlendSource], seed: int = 0) -> Blend:
         """The blend that `create` would make, open but not put on record; raises what it raises."""
         pinned = [self._pin(source) for source in sources]
         config = blend_config([source for source, _ in pinned], seed)
         readers = [self._reader(self._find(source, snapshot)) for source, snapshot in pinned]
-        return Blend(config.id, (config,), readers)
+        return Blend(config, self._mixture(config), readers)
 
     def update(
-        self, parent: str, offset: int, weights: Mapping[str, int], add: Sequence[BlendSource] = ()
+        self,
+        parent: str,
+        offset: int,
+        weights: Mapping[str, int],
+        add: Sequence[BlendSource] = (),
+        schedule: Schedule | None = None,
     ) -> StoredBlend:
-        """The blend equal to `parent` before step `offset` and with `weights` (by source name) from there on.
+        """The blend equal to `parent` before step `offset`, from there on with `weights` by source name.
 
-        Raises BlendNotFound, and what `create` raises.
+        A `schedule` takes the place of all weights. Raises BlendNotFound, and what `create` raises.
         """
         config, pins = self._store.get(parent)
         added = [self._pin(source) for source in add]
-        child = updated(config, offset, weights, [source for source, _ in added])
+        child = updated(config, offset, weights, [source for source, _ in added], schedule)
         return self._keep(child, [*pins.snapshots, *(pin for _, pin in added)])
 
     def get(self, blend: str) -> StoredBlend:
@@ -114,14 +124,14 @@ class Blends:
         config, pins = self._store.get(blend)
         snapshots = zip(config.sources, pins.snapshots, strict=True)
         readers = [self._reader(self._find(source, snapshot)) for source, snapshot in snapshots]
-        return Blend(blend, self._history(config), readers)
+        return Blend(config, self._mixture(config), readers)
 
     def _keep(self, config: BlendConfig, snapshots: Sequence[int]) -> StoredBlend:
         blend = config.id
         found = [
             self._find(source, snapshot) for source, snapshot in zip(config.sources, snapshots, strict=True)
         ]
-        opened = Blend(blend, self._history(config), [self._reader(one) for one in found])
+        opened = Blend(config, self._mixture(config), [self._reader(one) for one in found])
         for number, (source, (_, snapshot)) in enumerate(zip(config.sources, found, strict=True)):
             _tag(self._lake, TableName.parse(source.table), snapshot, _tag_name(blend, number))
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -165,11 +175,12 @@ class Blends:
         key = (str(table.metadata.table_uuid), snapshot)
         return self._readers.get(key, lambda: SnapshotReader(table, snapshot, self._row_groups))
 
-    def _history(self, config: BlendConfig) -> tuple[BlendConfig, ...]:
+    def _mixture(self, config: BlendConfig) -> Mixture:
         history = [config]
         while history[-1].parent:
             history.append(self._config(history[-1].parent))
-        return tuple(reversed(history))
+        history.reverse()
+        return Mixture([one.piece for one in history], [one.offset for one in history])
 
     def _config(self, blend: str) -> BlendConfig:
         return self._configs.get(blend, lambda: self._store.get(blend)[0])

@@ -24,13 +24,13 @@ from typing import Any
 import grpc
 
 from blender.ahead import Ahead
-from blender.answers import description_of, explanation_of, record_of, source_to
+from blender.answers import description_of, explanation_of, record_of, schedule_to, source_to
 from blender.batch import Batch
 from blender.credentials import Tls, bearer
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
 from blender.reading import OpenBlend
-from blender.records import BlendRecord, Description, ExplainedRow, Source
+from blender.records import BlendRecord, Description, ExplainedRow, Schedule, Source
 from blender.resume import Patience, Resumed
 from blender.status import to_error
 from blender.steps import Rows, batches
@@ -43,6 +43,7 @@ __all__ = [
     "Description",
     "ExplainedRow",
     "OpenBlend",
+    "Schedule",
     "Source",
     "Tls",
 ]
@@ -127,17 +128,32 @@ class BlenderClient:
         """A blend by id, as a trainer reads it; raises BlendNotFound."""
         return OpenBlend(self, self.get(blend).id)
 
-    def create(self, sources: Sequence[Source], seed: int = 0) -> BlendRecord:
-        """Define a blend; the same content, weights and seed again give the same id."""
-        request = pb.CreateRequest(sources=[source_to(one) for one in sources], seed=seed)
+    def create(
+        self, sources: Sequence[Source], seed: int = 0, schedule: Schedule | None = None
+    ) -> BlendRecord:
+        """Define a blend by the weights of its sources or by a schedule; the same again gives the same id."""
+        asked = [source_to(one) for one in sources]
+        request = pb.CreateRequest(sources=asked, seed=seed, schedule=schedule_to(schedule))
         return record_of(self._call(self._connection.configs.Create, request))
 
     def update(
-        self, parent: str, offset: int, weights: Mapping[str, int] | None = None, add: Sequence[Source] = ()
+        self,
+        parent: str,
+        offset: int,
+        weights: Mapping[str, int] | None = None,
+        add: Sequence[Source] = (),
+        schedule: Schedule | None = None,
     ) -> BlendRecord:
-        """The blend equal to `parent` before step `offset`, with `weights` by source name from there on."""
+        """The blend equal to `parent` before step `offset`, with `weights` by source name from there on.
+
+        A source that is not named keeps its weight. A `schedule` takes the place of all weights.
+        """
         request = pb.UpdateRequest(
-            parent=parent, offset=offset, weights=dict(weights or {}), add=[source_to(one) for one in add]
+            parent=parent,
+            offset=offset,
+            weights=dict(weights or {}),
+            add=[source_to(one) for one in add],
+            schedule=schedule_to(schedule),
         )
         return record_of(self._call(self._connection.configs.Update, request))
 

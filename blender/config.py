@@ -1,5 +1,7 @@
 """What a blend is: its sources, their weights and its seed, under an id that is the hash of all of it.
 
+Weights are rows in every step; a blend may have a schedule of shares in their place (`blender.schedule`).
+
 The id is a hash of the canonical JSON: fields that hold their default are left out (so a field added
 later changes no id that exists), references to snapshots too, and every source carries the content
 fingerprint of its table instead. The same data on two machines makes the same blend, whatever the
@@ -10,13 +12,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self, TypeVar
+from functools import cached_property
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from blender.checked import checked
 from blender.errors import InvalidBlend
-from blender.mixture import MAX_OFFSET, MAX_ROWS_PER_STEP, ConstantPiece
+from blender.mixture import MAX_OFFSET, MAX_ROWS_PER_STEP, MAX_SOURCES, Piece, constant
+from blender.records import Schedule
+from blender.schedule import BlendSchedule, blend_schedule
 from blender.shuffle import Shuffle
 
 FORMAT = 1  # of the order of rows: mixture, shuffle and their keys. Another order is another format.
@@ -25,8 +32,6 @@ PROVENANCE = ("offset", "source", "ordinal", "epoch")  # columns every batch has
 SEGMENT_LENGTHS = "segment_lengths"  # column that comes with `tokens`: lengths of the documents in a row
 
 _REFERENCE = ("snapshot", "branch", "tag")
-
-_Model = TypeVar("_Model", bound=BaseModel)
 
 
 class _Frozen(BaseModel):
@@ -111,6 +116,8 @@ class BlendConfig(_Frozen):
 
     sources: tuple[BlendSource, ...]
     """All sources, with the weights that hold from step `offset` on."""
+    schedule: BlendSchedule | None = None
+    """Shares of a step that hold from step `offset` on, in place of weights."""
     seed: int = Field(0, ge=0, lt=1 << 64)
     """Seed of every shuffle."""
     parent: str = ""
@@ -120,12 +127,16 @@ class BlendConfig(_Frozen):
 
     @model_validator(mode="after")
     def _sources_make_a_step(self) -> Self:
-        names = [source.name for source in self.sources]
-        repeated = sorted({name for name in names if names.count(name) > 1})
+        times = Counter(source.name for source in self.sources)
+        repeated = sorted(name for name, count in times.items() if count > 1)
         if repeated:
             raise ValueError(f"Two sources are called `{repeated[0]}`. Give one of them another `name`.")
+        if len(self.sources) > MAX_SOURCES:
+            raise ValueError(f"The blend has {len(self.sources):,} sources. Use at most {MAX_SOURCES:,}.")
         total = sum(source.weight for source in self.sources)
-        if not 0 < total <= MAX_ROWS_PER_STEP:
+        if self.schedule is not None:
+            self._schedule_fits(self.schedule, total)
+        elif not 0 < total <= MAX_ROWS_PER_STEP:
             raise ValueError(
                 f"The weights sum to {total} rows a step. Use at least 1 and at most {MAX_ROWS_PER_STEP:,}."
             )
@@ -135,10 +146,31 @@ class BlendConfig(_Frozen):
             )
         return self
 
+    def _schedule_fits(self, schedule: BlendSchedule, weights: int) -> None:
+        if weights:
+            raise ValueError(
+                f"The blend has a schedule and weights that sum to {weights} rows a step. "
+                "Leave out one of them."
+            )
+        if schedule.knots[0].offset < self.offset:
+            raise ValueError(
+                f"The first knot is at step {schedule.knots[0].offset:,}, and the update holds from step "
+                f"{self.offset:,} on. Put every knot there or later."
+            )
+        for knot in schedule.knots:
+            if len(knot.shares) != len(self.sources):
+                raise ValueError(
+                    f"The knot at step {knot.offset:,} has {len(knot.shares)} shares, the blend "
+                    f"{len(self.sources)} sources. Make the schedule through Blender."
+                )
+        schedule.piece(self.offset)
+
     @property
-    def weights(self) -> tuple[int, ...]:
-        """Rows a step of each source."""
-        return tuple(source.weight for source in self.sources)
+    def piece(self) -> Piece:
+        """What holds from step `offset` on."""
+        if self.schedule is not None:
+            return self.schedule.piece(self.offset)
+        return constant([source.weight for source in self.sources])
 
     def canonical(self) -> dict[str, Any]:
         """What is hashed and stored: everything but the references."""
@@ -150,7 +182,7 @@ class BlendConfig(_Frozen):
         text = json.dumps(self.canonical(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return text.encode()
 
-    @property
+    @cached_property
     def id(self) -> str:
         """32 hexadecimal digits; raises InvalidBlend while a source has no content fingerprint."""
         for source in self.sources:
@@ -173,21 +205,29 @@ class BlendConfig(_Frozen):
 
 def blend_source(**fields: Any) -> BlendSource:
     """A source; raises InvalidBlend with a sentence for each field that is wrong."""
-    return _checked(BlendSource, fields)
+    return checked(BlendSource, fields)
 
 
-def blend_config(sources: Sequence[BlendSource], seed: int = 0) -> BlendConfig:
-    """A blend of its own; raises InvalidBlend."""
-    return _checked(BlendConfig, {"sources": tuple(sources), "seed": seed})
+def blend_config(
+    sources: Sequence[BlendSource], seed: int = 0, schedule: Schedule | None = None
+) -> BlendConfig:
+    """A blend of its own, with a schedule where the sources have no weights; raises InvalidBlend."""
+    fields = {"sources": tuple(sources), "seed": seed}
+    return checked(BlendConfig, fields | _schedule(schedule, sources))
 
 
 def updated(
-    parent: BlendConfig, offset: int, weights: Mapping[str, int], add: Sequence[BlendSource] = ()
+    parent: BlendConfig,
+    offset: int,
+    weights: Mapping[str, int],
+    add: Sequence[BlendSource] = (),
+    schedule: Schedule | None = None,
 ) -> BlendConfig:
-    """The blend equal to `parent` before step `offset` and with `weights` from there on.
+    """The blend equal to `parent` before step `offset`, with `weights` or a `schedule` from there on.
 
     `weights` are rows a step by source name; a source it does not name keeps its weight, a weight of zero
-    lets a source rest. `add` are further sources, behind those of the parent. Raises InvalidBlend.
+    lets a source rest. A schedule replaces every weight. `add` are further sources, behind those of the
+    parent. Raises InvalidBlend.
     """
     known = {source.name for source in parent.sources}
     unknown = sorted(set(weights) - known)
@@ -195,39 +235,20 @@ def updated(
         raise InvalidBlend(
             f"The blend has no source `{unknown[0]}`. Its sources: {', '.join(sorted(known))}."
         )
-    kept = [
-        blend_source(**{**source.model_dump(), "weight": weights.get(source.name, source.weight)})
-        for source in parent.sources
-    ]
-    fields = {"sources": (*kept, *add), "seed": parent.seed, "parent": parent.id, "offset": offset}
-    return _checked(BlendConfig, fields)
+    if schedule is not None and weights:
+        raise InvalidBlend("The update has weights and a schedule. Leave out one of them.")
+    chosen = {source.name: 0 for source in parent.sources} if schedule is not None else weights
+    kept = [_weighted(source, chosen.get(source.name, source.weight)) for source in parent.sources]
+    sources = (*kept, *add)
+    fields = {"sources": sources, "seed": parent.seed, "parent": parent.id, "offset": offset}
+    return checked(BlendConfig, fields | _schedule(schedule, sources))
 
 
-def pieces(history: Sequence[BlendConfig]) -> tuple[list[ConstantPiece], list[int]]:
-    """The pieces of a blend and their first steps, from its first ancestor to itself.
-
-    An update at an offset replaces whatever its ancestors planned from there on.
-    """
-    n_sources = len(history[-1].sources)
-    knots: list[tuple[int, tuple[int, ...]]] = []
-    for config in history:
-        while knots and knots[-1][0] >= config.offset:
-            knots.pop()
-        knots.append((config.offset, config.weights))
-    rows = [weights + (0,) * (n_sources - len(weights)) for _, weights in knots]
-    return [ConstantPiece(weights) for weights in rows], [start for start, _ in knots]
+def _weighted(source: BlendSource, weight: int) -> BlendSource:
+    if weight == source.weight:
+        return source
+    return blend_source(**{**source.model_dump(), "weight": weight})
 
 
-def _checked(model: type[_Model], fields: Mapping[str, Any]) -> _Model:
-    try:
-        return model.model_validate(dict(fields))
-    except ValidationError as error:
-        raise InvalidBlend(" ".join(_sentence(problem) for problem in error.errors())) from error
-
-
-def _sentence(problem: Any) -> str:
-    reason = problem.get("ctx", {}).get("error")
-    if reason is not None:
-        return str(reason)
-    field = ".".join(str(part) for part in problem["loc"]) or "blend"
-    return f"`{field}` is {problem['input']!r}: {problem['msg'][0].lower()}{problem['msg'][1:]}."
+def _schedule(schedule: Schedule | None, sources: Sequence[BlendSource]) -> dict[str, BlendSchedule]:
+    return {} if schedule is None else {"schedule": blend_schedule(schedule, [one.name for one in sources])}

@@ -6,9 +6,12 @@ from typing import Any
 
 from blender.blend import Blend
 from blender.blends import StoredBlend
-from blender.config import BlendSource, blend_source
+from blender.config import BlendConfig, BlendSource, blend_source
+from blender.mixture import WHOLE, Piece
 from blender.proto.blender.v1 import blender_pb2 as pb
-from blender.records import ExplainedRow
+from blender.records import ExplainedRow, Schedule
+
+_DESCRIBED_WEIGHTS = 1 << 17  # what fits a message of the usual 4 MiB, and more than anybody reads
 
 
 def source_from(message: Any) -> BlendSource:
@@ -56,7 +59,35 @@ def blend_to(stored: StoredBlend) -> Any:
         parent=stored.config.parent,
         offset=stored.config.offset,
         retired=stored.pins.retired,
+        schedule=_schedule_to(stored.config),
     )
+
+
+def schedule_from(message: Any) -> Schedule | None:
+    """The schedule a request asks for, if any."""
+    if not message.HasField("schedule"):
+        return None
+    asked = message.schedule
+    knots = tuple((knot.offset, dict(knot.proportions)) for knot in asked.knots)
+    return Schedule(asked.rows_per_step, knots, asked.kind)
+
+
+def _schedule_to(config: BlendConfig) -> Any:
+    schedule = config.schedule
+    if schedule is None:
+        return None
+    knots = [
+        pb.Knot(
+            offset=knot.offset,
+            proportions={
+                source.name: share / WHOLE
+                for source, share in zip(config.sources, knot.shares, strict=True)
+                if share
+            },
+        )
+        for knot in schedule.knots
+    ]
+    return pb.Schedule(kind=schedule.kind, rows_per_step=schedule.rows_per_step, knots=knots)
 
 
 def description_to(blend: Blend) -> Any:
@@ -78,15 +109,26 @@ def description_to(blend: Blend) -> Any:
         )
         for source, end in zip(blend.sources, blend.ends, strict=True)
     ]
-    mixture = blend.mixture
     pieces = [
-        pb.Piece(offset=int(start), weights=piece.weights.tolist(), rows_per_step=piece.rows_per_step)
-        for start, piece in zip(mixture.starts, mixture.pieces, strict=True)
+        pb.Piece(offset=start, weights=_weights(piece, len(sources)), rows_per_step=piece.rows_per_step)
+        for start, piece in _last_pieces(blend)
     ]
     schema = blend.schema.serialize().to_pybytes()
     return pb.DescribeResponse(
         blend=blend.id, sources=sources, pieces=pieces, steps=blend.steps, schema=schema
     )
+
+
+def _weights(piece: Piece, n_sources: int) -> list[int]:
+    """Zero for the sources that a later piece brought; none for a schedule."""
+    return [*piece.weights, *[0] * (n_sources - piece.n_sources)] if piece.weights else []
+
+
+def _last_pieces(blend: Blend) -> list[tuple[int, Piece]]:
+    """As many of the last pieces as a message has room for."""
+    mixture = blend.mixture
+    shown = max(1, _DESCRIBED_WEIGHTS // mixture.n_sources)
+    return mixture.pieces(max(0, len(mixture.starts) - shown))
 
 
 def explanation_to(offset: int, rows: list[ExplainedRow]) -> Any:

@@ -24,7 +24,7 @@ from blender.client import AHEAD_BYTES
 from blender.convert import blend_to, description_to, source_from
 from blender.errors import CallerLeft
 from blender.reading import OpenBlend
-from blender.records import BlendRecord, Description, ExplainedRow, Source
+from blender.records import BlendRecord, Description, ExplainedRow, Schedule, Source
 from blender.steps import Rows, batches
 from factory.settings import Settings
 from factory.settings import settings as default_settings
@@ -58,17 +58,27 @@ class LocalBlender:
         """A blend by id, as a trainer reads it; raises BlendNotFound and SourceGone."""
         return OpenBlend(self, self._blends.open(blend).id)
 
-    def create(self, sources: Sequence[Source], seed: int = 0) -> BlendRecord:
-        """Define a blend; the same content, weights and seed again give the same id."""
+    def create(
+        self, sources: Sequence[Source], seed: int = 0, schedule: Schedule | None = None
+    ) -> BlendRecord:
+        """Define a blend by the weights of its sources or by a schedule; the same again gives the same id."""
         asked = [source_from(source_to(one)) for one in sources]
-        return record_of(blend_to(self._blends.create(asked, seed)))
+        return record_of(blend_to(self._blends.create(asked, seed, schedule)))
 
     def update(
-        self, parent: str, offset: int, weights: Mapping[str, int] | None = None, add: Sequence[Source] = ()
+        self,
+        parent: str,
+        offset: int,
+        weights: Mapping[str, int] | None = None,
+        add: Sequence[Source] = (),
+        schedule: Schedule | None = None,
     ) -> BlendRecord:
-        """The blend equal to `parent` before step `offset`, with `weights` by source name from there on."""
+        """The blend equal to `parent` before step `offset`, with `weights` by source name from there on.
+
+        A source that is not named keeps its weight. A `schedule` takes the place of all weights.
+        """
         added = [source_from(source_to(one)) for one in add]
-        return record_of(blend_to(self._blends.update(parent, offset, weights or {}, added)))
+        return record_of(blend_to(self._blends.update(parent, offset, weights or {}, added, schedule)))
 
     def get(self, blend: str) -> BlendRecord:
         """A blend by id."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -39,12 +40,13 @@ class Place:
 class Source:
     """A source as a client asks for it, and as the server reports it back (pinned, with its content).
 
-    `weight` is rows in every step. At most one of `snapshot`, `branch` and `tag`; none means the published
-    main. The server checks all of it; `blender.config.BlendSource` says what each field means.
+    `weight` is rows in every step, 0 in a blend that has a schedule. At most one of `snapshot`, `branch` and
+    `tag`; none means the published main. The server checks all of it; `blender.config.BlendSource` says what
+    each field means.
     """
 
     table: str
-    weight: int
+    weight: int = 0
     name: str = ""
     oversample: bool = False
     shuffle: str = "none"
@@ -58,6 +60,21 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Schedule:
+    """Shares of a step that change along the steps, in place of weights.
+
+    `knots` are (step of the blend, proportions by source name), ascending; proportions have any sum, a source
+    that is not named has none. Before the first knot its proportions hold, after the last one those of the
+    last. In between, `stepped` keeps those of the knot before, `linear` goes straight to the next and
+    `cosine` along half a wave; `constant` has one knot.
+    """
+
+    rows_per_step: int
+    knots: tuple[tuple[int, Mapping[str, float]], ...]
+    kind: str = "linear"
+
+
+@dataclass(frozen=True)
 class BlendRecord:
     """A blend on record; `parent` is empty and `offset` 0 for a blend that is no update."""
 
@@ -67,6 +84,7 @@ class BlendRecord:
     parent: str
     offset: int
     retired: bool
+    schedule: Schedule | None = None
 
 
 @dataclass(frozen=True)
@@ -89,7 +107,7 @@ class DescribedSource:
 
 @dataclass(frozen=True)
 class DescribedPiece:
-    """Weights (in the order of the sources) that hold from step `offset` on."""
+    """Weights (in the order of the sources) that hold from step `offset` on; none for a schedule."""
 
     offset: int
     weights: tuple[int, ...]

@@ -17,7 +17,7 @@ import grpc
 from blender.blends import Blends
 from blender.caller import Caller
 from blender.calls import Calls
-from blender.convert import blend_to, description_to, explanation_to, source_from
+from blender.convert import blend_to, description_to, explanation_to, schedule_from, source_from
 from blender.counts import Counts
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.requests import checked, reader_of
@@ -47,12 +47,14 @@ class BlendConfigs:
 
     def create(self, request: Any, _: Caller) -> Any:
         """A new blend, or the one there is."""
-        return blend_to(self._blends.create([source_from(one) for one in request.sources], request.seed))
+        sources = [source_from(one) for one in request.sources]
+        return blend_to(self._blends.create(sources, request.seed, schedule_from(request)))
 
     def update(self, request: Any, _: Caller) -> Any:
         """A blend that follows another from an offset on."""
         add = [source_from(one) for one in request.add]
-        return blend_to(self._blends.update(request.parent, request.offset, dict(request.weights), add))
+        weights, schedule = dict(request.weights), schedule_from(request)
+        return blend_to(self._blends.update(request.parent, request.offset, weights, add, schedule))
 
     def get(self, request: Any, _: Caller) -> Any:
         """A blend by its id."""

@@ -139,6 +139,75 @@ class PageIndex:
     def read_rows(self, rows: npt.NDArray[np.int64]) -> pa.Array:
         """One array of the rows, in the order asked for; a row may be asked for more than once."""
 
+# -- mixtures (native/src/mixture.rs, mixture/)
+
+class MixturePlan:
+    """What a blend does from some step on; made by `whole` or `schedule`."""
+
+    n_sources: int
+    rows_per_step: int
+    weights: list[int] | None
+    """Rows a step of each source; None for a schedule."""
+
+    @staticmethod
+    def whole(weights: list[int]) -> MixturePlan:
+        """Fixed rows a step; raises ValueError for a negative number and a sum outside 1 to 2^20."""
+
+    @staticmethod
+    def schedule(
+        kind: str, rows_per_step: int, steps: list[int], shares: npt.NDArray[np.int64]
+    ) -> MixturePlan:
+        """Shares that change: `kind` is constant, stepped, linear or cosine.
+
+        `shares` has those of all sources for each of `steps` (ascending, counted from where the plan begins),
+        one knot after another, in units of 2^-32. Raises ValueError where they do not sum to 2^32.
+        """
+
+class MixtureTimeline:
+    """Plans, each from a step on; immutable, and what two share is held once."""
+
+    n_sources: int
+    starts: list[int]
+
+    def __init__(self, starts: list[int], plans: list[MixturePlan]) -> None: ...
+    def extended(self, starts: list[int], plans: list[MixturePlan]) -> MixtureTimeline:
+        """With further plans, each in the place of those that begin where it does or later."""
+
+    def plans(self, first: int) -> list[tuple[int, MixturePlan]]:
+        """The plans from number `first` on, with the step each begins at."""
+
+    def rows_per_step(self, step: int) -> int:
+        """Rows of one step."""
+
+    def first_row(self, step: int) -> int:
+        """Rows of all steps before `step`; raises ValueError for one outside 0 to 2^42."""
+
+    def piece_end(self, step: int) -> int:
+        """Where the plan that holds `step` ends; 2^42 for the last."""
+
+    def indivisible(self, offset: int, stop: int, ranks: int) -> tuple[int, int] | None:
+        """First step and rows a step of the first plan of these steps that `ranks` does not divide."""
+
+    def counts(self, rows: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> None:
+        """Fill `counts`, row by row: how many of the first `rows[i]` rows are of each source."""
+
+    def place(
+        self,
+        rows: npt.NDArray[np.int64],
+        source: npt.NDArray[np.int64],
+        index: npt.NDArray[np.int64],
+    ) -> None:
+        """Fill `source` and `index` with the source of each row and the index within the source."""
+
+    def row_of(self, source: int, index: npt.NDArray[np.int64], row: npt.NDArray[np.int64]) -> None:
+        """Fill `row` with the row that is each `index` of `source`, -1 where there is none."""
+
+    def step_of(self, rows: npt.NDArray[np.int64], step: npt.NDArray[np.int64]) -> None:
+        """Fill `step` with the step of each row."""
+
+    def steps_within(self, source: int, rows: int) -> int | None:
+        """Whole steps that need at most `rows` rows of `source`; None when any number does."""
+
 # -- dedup (native/src/lexer.rs, bag.rs, token_counter.rs, idf.rs, signature.rs, agreement.rs, candidates.rs,
 #    crowd.rs, jaccard.rs, union_find.rs, similarity_graph.rs, keep_rule.rs, sweep.rs)
 

@@ -22,6 +22,7 @@ mod keep_rule;
 mod lexer;
 mod ln;
 mod lpmh;
+mod mixture;
 mod packing;
 mod packing_runs;
 mod pages;
@@ -52,6 +53,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     idf::register(module)?;
     jaccard::register(module)?;
     keep_rule::register(module)?;
+    mixture::register(module)?;
     sampled_pairs::register(module)?;
     signature::register(module)?;
     sweep::register(module)?;

@@ -154,7 +154,7 @@ def test_many_updates_in_a_row_stay_one_blend(blends: Blends, lake: Settings) ->
     for number in range(1, 40):
         stored = blends.update(stored.id, number, {CODE: number % 5, PROSE: 1 + number % 3})
     blend = open_blends(lake).open(stored.id)
-    assert len(blend.mixture.pieces) == 40
+    assert len(blend.mixture.starts) == 40
     assert blend.step(37).num_rows == 2 + 2
 
 

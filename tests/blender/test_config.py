@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from blender.config import BlendConfig, BlendSource, blend_config, blend_source, pieces, updated
+from blender.config import BlendConfig, BlendSource, blend_config, blend_source, updated
 from blender.errors import InvalidBlend
+from blender.mixture import MAX_OFFSET, WHOLE
+from blender.records import Schedule
 
 
 def source(table: str = "packed.code", **fields: object) -> BlendSource:
@@ -106,10 +108,91 @@ def test_an_update_of_an_unknown_source_names_those_there_are() -> None:
         updated(blend_config([source(name="a"), source(name="b")]), 1, {"x": 1})
 
 
-def test_an_update_replaces_what_was_planned_from_its_offset_on() -> None:
-    first = blend_config([source(name="a")])
-    second = updated(first, 100, {"a": 3})
-    third = updated(second, 50, {}, [source(name="b", weight=4)])
-    planned, starts = pieces([first, second, third])
-    assert starts == [0, 50]
-    assert [piece.weights.tolist() for piece in planned] == [[2, 0], [3, 4]]
+def test_a_schedule_is_in_the_id_and_its_scale_is_not() -> None:
+    sources = [source(name="a", weight=0), source(name="b", weight=0)]
+
+    def blend(first: float, second: float, **fields: object) -> BlendConfig:
+        options = {"rows_per_step": 8, "kind": "linear", **fields}
+        return blend_config(
+            sources, 7, Schedule(knots=((0, {"a": 1}), (9, {"a": first, "b": second})), **options)
+        )
+
+    same = blend(6, 4)
+    assert same.id == blend(0.6, 0.4).id == blend(3, 2).id
+    others = [blend(6, 5), blend(6, 4, kind="cosine"), blend(6, 4, rows_per_step=16)]
+    assert len({same.id, *(one.id for one in others)}) == 4
+    assert BlendConfig.from_json(same.canonical_json()) == same
+
+
+GOLDEN_SCHEDULE_ID = "2761de260a0eebe38ead1b93c918b768"
+
+
+def test_the_golden_id_of_a_schedule_never_changes() -> None:
+    knots = ((0, {"a": 1, "b": 0}), (100, {"a": 0.5, "b": 0.5}))
+    config = blend_config([source(name="a", weight=0), source(name="b", weight=0)], 7, Schedule(8, knots))
+    assert config.canonical_json() == (
+        b'{"format":1,"schedule":{"kind":"linear","knots":[{"offset":0,"shares":[4294967296,0]},'
+        b'{"offset":100,"shares":[2147483648,2147483648]}],"rows_per_step":8},"seed":7,"sources":'
+        b'[{"content":"c0de-40","name":"a","table":"packed.code"},'
+        b'{"content":"c0de-40","name":"b","table":"packed.code"}]}'
+    )
+    assert config.id == GOLDEN_SCHEDULE_ID
+
+
+@pytest.mark.parametrize(
+    "asked, sentence",
+    [
+        (Schedule(8, ((0, {"a": 1}),), "sine"), "no schedule `sine`"),
+        (Schedule(8, ()), "linear schedule has 0 knots. Give it at least one"),
+        (Schedule(8, ((0, {"a": 1}), (1, {"a": 1})), "constant"), "constant schedule has 2 knots"),
+        (Schedule(0, ((0, {"a": 1}),)), "has 0 rows a step"),
+        (Schedule((1 << 20) + 1, ((0, {"a": 1}),)), "has 1,048,577 rows a step"),
+        (Schedule(8, ((0, {"x": 1}),)), r"knot at step 0 names `x`, which is no source .* Its sources: a, b"),
+        (Schedule(8, ((0, {"a": 1, "b": -0.5}),)), r"knot at step 0 makes no step: A proportion is -0\.5"),
+        (Schedule(8, ((3, {"a": 0}),)), "knot at step 3 makes no step: All proportions are zero"),
+        (Schedule(8, ((3, {"a": float("nan")}),)), "A proportion is nan"),
+        (Schedule(8, ((3, {"a": 1}), (3, {"a": 1}))), "knot at step 3 follows one at 3"),
+        (Schedule(8, ((3, {"a": 1}), (2, {"a": 1}))), "knot at step 2 follows one at 3"),
+        (Schedule(8, ((-1, {"a": 1}),)), "knot is at step -1"),
+        (Schedule(8, ((MAX_OFFSET + 1, {"a": 1}),)), "knot is at step 4,398,046,511,105"),
+    ],
+)
+def test_a_wrong_schedule_is_refused_with_a_sentence(asked: Schedule, sentence: str) -> None:
+    with pytest.raises(InvalidBlend, match=sentence):
+        blend_config([source(name="a", weight=0), source(name="b", weight=0)], 0, asked)
+
+
+def test_weights_and_a_schedule_together_are_refused() -> None:
+    schedule = Schedule(8, ((0, {"a": 1}),))
+    with pytest.raises(InvalidBlend, match="a schedule and weights that sum to 2 rows a step"):
+        blend_config([source(name="a")], 0, schedule)
+    with pytest.raises(InvalidBlend, match="The update has weights and a schedule"):
+        updated(blend_config([source(name="a")]), 5, {"a": 1}, schedule=schedule)
+
+
+def test_an_update_takes_a_schedule_from_its_offset_on_and_gives_weights_back() -> None:
+    parent = blend_config([source(name="a"), source(name="b")])
+    schedule = Schedule(8, ((100, {"a": 1}), (200, {"b": 1, "c": 1})))
+    child = updated(parent, 100, {}, [source(name="c", weight=0)], schedule)
+    assert [one.weight for one in child.sources] == [0, 0, 0]
+    assert child.schedule is not None
+    assert child.schedule.knots[1].shares == (0, WHOLE // 2, WHOLE // 2)
+    with pytest.raises(
+        InvalidBlend, match="first knot is at step 100, and the update holds from step 101 on"
+    ):
+        updated(parent, 101, {}, [source(name="c", weight=0)], schedule)
+    back = updated(child, 300, {"b": 3})
+    assert [one.weight for one in back.sources] == [0, 3, 0]
+    assert back.schedule is None
+    with pytest.raises(InvalidBlend, match="sum to 0 rows a step"):
+        updated(child, 300, {})
+
+
+def test_a_blend_of_a_thousand_sources_is_checked_as_one_of_three() -> None:
+    sources = [source(name=f"s{number}", weight=0) for number in range(1000)]
+    knots = tuple(
+        (step, {f"s{(number * 7) % 1000}": 1 + number for number in range(1000)}) for step in (0, 10)
+    )
+    config = blend_config(sources, 1, Schedule(1 << 12, knots, "cosine"))
+    assert config.piece.n_sources == 1000
+    assert BlendConfig.from_json(config.canonical_json()).id == config.id

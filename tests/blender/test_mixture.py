@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blender.mixture import MAX_OFFSET, MAX_ROWS_PER_STEP, ConstantPiece, Mixture
+from blender.mixture import MAX_OFFSET, MAX_ROWS_PER_STEP, Mixture, constant
 
 weights = st.lists(st.integers(0, 40), min_size=1, max_size=8).filter(any)
 pieces = st.integers(1, 4).flatmap(
@@ -25,7 +25,7 @@ pieces = st.integers(1, 4).flatmap(
 def mixture(*planned: tuple[int, list[int]]) -> Mixture:
     """A mixture of (number of steps, weights); the last piece goes on for ever."""
     starts = np.cumsum([0, *(steps for steps, _ in planned[:-1])]).tolist()
-    return Mixture([ConstantPiece(weights) for _, weights in planned], starts)
+    return Mixture([constant(weights) for _, weights in planned], starts)
 
 
 def events(weights: list[int], rows: int) -> list[tuple[int, int]]:
@@ -180,7 +180,52 @@ def test_the_golden_order_never_changes() -> None:
     assert mixture((1, [4, 5, 2])).place(np.arange(11))[0].tolist() == GOLDEN
 
 
+def test_a_mixture_goes_on_from_another_and_leaves_it_as_it_was() -> None:
+    first = mixture((1, [2, 1]))
+    second = first.extended([constant([0, 1, 3]), constant([1, 1, 1])], [4, 9])
+    third = second.extended([constant([5, 0, 0])], [6])  # in the place of what was planned from step 9 on
+    assert [first.starts, second.starts, third.starts] == [(0,), (0, 4, 9), (0, 4, 6)]
+    assert [piece.weights for _, piece in third.pieces(1)] == [(0, 1, 3), (5, 0, 0)]
+    whole = mixture((4, [2, 1, 0]), (2, [0, 1, 3]), (1, [5, 0, 0]))
+    rows = np.arange(200)
+    assert (np.array(third.place(rows)) == np.array(whole.place(rows))).all()
+    assert first.n_sources == 2
+    assert first.first_row(100) == 300
+
+
+def test_a_mixture_cannot_go_on_with_fewer_sources_or_before_its_front() -> None:
+    with pytest.raises(ValueError, match="Keep all of them, with weight 0"):
+        mixture((1, [2, 1])).extended([constant([1])], [4])
+    with pytest.raises(ValueError, match="Step -1 was given"):
+        mixture((1, [2, 1])).extended([constant([1, 1])], [-1])
+
+
+@pytest.mark.parametrize("ranks, found", [(1, None), (2, (5, 3)), (3, (0, 4)), (7, (0, 4))])
+def test_the_first_piece_that_ranks_cannot_share_is_named(ranks: int, found: tuple[int, int] | None) -> None:
+    mixed = mixture((5, [3, 1]), (5, [1, 2]))
+    assert mixed.indivisible(0, 20, ranks) == found
+
+
+def test_ranks_need_not_share_the_steps_nobody_asked_for() -> None:
+    mixed = mixture((5, [3, 1]), (5, [1, 2]))
+    assert mixed.indivisible(0, 5, 2) is None
+    assert mixed.indivisible(5, 6, 3) is None
+    assert mixed.indivisible(4, 6, 2) == (5, 3)
+
+
+def test_what_lies_outside_a_blend_is_refused() -> None:
+    mixed = mixture((1, [2, 1]))
+    for ask in (mixed.place, mixed.counts, mixed.step_of, lambda rows: mixed.row_of(0, rows)):
+        with pytest.raises(ValueError, match="Row -1 was asked for"):
+            ask(np.array([-1]))
+    with pytest.raises(ValueError, match="Source 2 was asked for"):
+        mixed.row_of(2, np.array([0]))
+    with pytest.raises(ValueError, match="Step 4398046511105 was asked for"):
+        mixed.first_row(MAX_OFFSET + 1)
+    assert [len(found) for found in mixed.place(np.empty(0, dtype=np.int64))] == [0, 0]
+
+
 @pytest.mark.parametrize("wrong", [[], [0], [0, 0], [3, -1], [MAX_ROWS_PER_STEP, 1]])
 def test_weights_that_make_no_step_are_refused(wrong: list[int]) -> None:
     with pytest.raises(ValueError, match="Use"):
-        ConstantPiece(wrong)
+        constant(wrong)

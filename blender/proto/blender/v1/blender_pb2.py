@@ -24,55 +24,63 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&blender/proto/blender/v1/blender.proto\x12\nblender.v1\"\xe7\x01\n\x06Source\x12\r\n\x05table\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\x08snapshot\x18\x03 \x01(\x03H\x00\x12\x10\n\x06\x62ranch\x18\x04 \x01(\tH\x00\x12\r\n\x03tag\x18\x05 \x01(\tH\x00\x12\x0e\n\x06weight\x18\x06 \x01(\x03\x12\x12\n\noversample\x18\x07 \x01(\x08\x12\x0f\n\x07shuffle\x18\x08 \x01(\t\x12\x0f\n\x07\x63olumns\x18\t \x03(\t\x12\x0f\n\x07\x63ontent\x18\n \x01(\t\x12\x11\n\tpage_rows\x18\x0b \x01(\x03\x12\x14\n\x0cwindow_pages\x18\x0c \x01(\x03\x42\x0b\n\treference\"w\n\x05\x42lend\x12\n\n\x02id\x18\x01 \x01(\t\x12#\n\x07sources\x18\x02 \x03(\x0b\x32\x12.blender.v1.Source\x12\x0c\n\x04seed\x18\x03 \x01(\x04\x12\x0e\n\x06parent\x18\x04 \x01(\t\x12\x0e\n\x06offset\x18\x05 \x01(\x03\x12\x0f\n\x07retired\x18\x06 \x01(\x08\"B\n\rCreateRequest\x12#\n\x07sources\x18\x01 \x03(\x0b\x32\x12.blender.v1.Source\x12\x0c\n\x04seed\x18\x02 \x01(\x04\"\xb9\x01\n\rUpdateRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x03\x12\x37\n\x07weights\x18\x03 \x03(\x0b\x32&.blender.v1.UpdateRequest.WeightsEntry\x12\x1f\n\x03\x61\x64\x64\x18\x04 \x03(\x0b\x32\x12.blender.v1.Source\x1a.\n\x0cWeightsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"\x18\n\nGetRequest\x12\n\n\x02id\x18\x01 \x01(\t\"#\n\x0bListRequest\x12\x14\n\x0cwith_retired\x18\x01 \x01(\x08\"1\n\x0cListResponse\x12!\n\x06\x62lends\x18\x01 \x03(\x0b\x32\x11.blender.v1.Blend\"\x1b\n\rRetireRequest\x12\n\n\x02id\x18\x01 \x01(\t\"i\n\x0c\x46\x65tchRequest\x12\r\n\x05\x62lend\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x03\x12\r\n\x05steps\x18\x03 \x01(\x03\x12\x0c\n\x04rank\x18\x04 \x01(\x05\x12\r\n\x05ranks\x18\x05 \x01(\x05\x12\x0e\n\x06stride\x18\x06 \x01(\x03\"E\n\rFetchResponse\x12\x0e\n\x06offset\x18\x01 \x01(\x03\x12\x13\n\x0bnext_offset\x18\x02 \x01(\x03\x12\x0f\n\x07payload\x18\x0f \x01(\x0c\" \n\x0f\x44\x65scribeRequest\x12\r\n\x05\x62lend\x18\x01 \x01(\t\"\xec\x01\n\x0f\x44\x65scribedSource\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05table\x18\x02 \x01(\t\x12\x10\n\x08snapshot\x18\x03 \x01(\x03\x12\x0f\n\x07\x63ontent\x18\x04 \x01(\t\x12\x0c\n\x04rows\x18\x05 \x01(\x03\x12\x0e\n\x06weight\x18\x06 \x01(\x03\x12\x12\n\noversample\x18\x07 \x01(\x08\x12\x0f\n\x07shuffle\x18\x08 \x01(\t\x12\x0f\n\x07\x63olumns\x18\t \x03(\t\x12\x12\n\x05steps\x18\n \x01(\x03H\x00\x88\x01\x01\x12\x11\n\tpage_rows\x18\x0b \x01(\x03\x12\x14\n\x0cwindow_pages\x18\x0c \x01(\x03\x42\x08\n\x06_steps\"?\n\x05Piece\x12\x0e\n\x06offset\x18\x01 \x01(\x03\x12\x0f\n\x07weights\x18\x02 \x03(\x03\x12\x15\n\rrows_per_step\x18\x03 \x01(\x03\"\xa0\x01\n\x10\x44\x65scribeResponse\x12\r\n\x05\x62lend\x18\x01 \x01(\t\x12,\n\x07sources\x18\x02 \x03(\x0b\x32\x1b.blender.v1.DescribedSource\x12!\n\x06pieces\x18\x03 \x03(\x0b\x32\x11.blender.v1.Piece\x12\x12\n\x05steps\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x0e\n\x06schema\x18\x05 \x01(\x0c\x42\x08\n\x06_steps\"/\n\x0e\x45xplainRequest\x12\r\n\x05\x62lend\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x03\"=\n\x07Segment\x12\x0e\n\x06\x64oc_id\x18\x01 \x01(\t\x12\x12\n\ndoc_offset\x18\x02 \x01(\x03\x12\x0e\n\x06length\x18\x03 \x01(\x03\"\x81\x01\n\x0c\x45xplainedRow\x12\x0b\n\x03row\x18\x01 \x01(\x03\x12\x0e\n\x06source\x18\x02 \x01(\t\x12\r\n\x05table\x18\x03 \x01(\t\x12\x0f\n\x07ordinal\x18\x04 \x01(\x03\x12\r\n\x05\x65poch\x18\x05 \x01(\x03\x12%\n\x08segments\x18\x06 \x03(\x0b\x32\x13.blender.v1.Segment\"I\n\x0f\x45xplainResponse\x12\x0e\n\x06offset\x18\x01 \x01(\x03\x12&\n\x04rows\x18\x02 \x03(\x0b\x32\x18.blender.v1.ExplainedRow2\xa3\x02\n\x0c\x42lendConfigs\x12\x36\n\x06\x43reate\x12\x19.blender.v1.CreateRequest\x1a\x11.blender.v1.Blend\x12\x36\n\x06Update\x12\x19.blender.v1.UpdateRequest\x1a\x11.blender.v1.Blend\x12\x30\n\x03Get\x12\x16.blender.v1.GetRequest\x1a\x11.blender.v1.Blend\x12\x39\n\x04List\x12\x17.blender.v1.ListRequest\x1a\x18.blender.v1.ListResponse\x12\x36\n\x06Retire\x12\x19.blender.v1.RetireRequest\x1a\x11.blender.v1.Blend2\xd6\x01\n\tBlendData\x12>\n\x05\x46\x65tch\x12\x18.blender.v1.FetchRequest\x1a\x19.blender.v1.FetchResponse0\x01\x12\x45\n\x08\x44\x65scribe\x12\x1b.blender.v1.DescribeRequest\x1a\x1c.blender.v1.DescribeResponse\x12\x42\n\x07\x45xplain\x12\x1a.blender.v1.ExplainRequest\x1a\x1b.blender.v1.ExplainResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&blender/proto/blender/v1/blender.proto\x12\nblender.v1\"\xe7\x01\n\x06Source\x12\r\n\x05table\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\x08snapshot\x18\x03 \x01(\x03H\x00\x12\x10\n\x06\x62ranch\x18\x04 \x01(\tH\x00\x12\r\n\x03tag\x18\x05 \x01(\tH\x00\x12\x0e\n\x06weight\x18\x06 \x01(\x03\x12\x12\n\noversample\x18\x07 \x01(\x08\x12\x0f\n\x07shuffle\x18\x08 \x01(\t\x12\x0f\n\x07\x63olumns\x18\t \x03(\t\x12\x0f\n\x07\x63ontent\x18\n \x01(\t\x12\x11\n\tpage_rows\x18\x0b \x01(\x03\x12\x14\n\x0cwindow_pages\x18\x0c \x01(\x03\x42\x0b\n\treference\"P\n\x08Schedule\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x15\n\rrows_per_step\x18\x02 \x01(\x03\x12\x1f\n\x05knots\x18\x03 \x03(\x0b\x32\x10.blender.v1.Knot\"\x82\x01\n\x04Knot\x12\x0e\n\x06offset\x18\x01 \x01(\x03\x12\x36\n\x0bproportions\x18\x02 \x03(\x0b\x32!.blender.v1.Knot.ProportionsEntry\x1a\x32\n\x10ProportionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"\x9f\x01\n\x05\x42lend\x12\n\n\x02id\x18\x01 \x01(\t\x12#\n\x07sources\x18\x02 \x03(\x0b\x32\x12.blender.v1.Source\x12\x0c\n\x04seed\x18\x03 \x01(\x04\x12\x0e\n\x06parent\x18\x04 \x01(\t\x12\x0e\n\x06offset\x18\x05 \x01(\x03\x12\x0f\n\x07retired\x18\x06 \x01(\x08\x12&\n\x08schedule\x18\x07 \x01(\x0b\x32\x14.blender.v1.Schedule\"j\n\rCreateRequest\x12#\n\x07sources\x18\x01 \x03(\x0b\x32\x12.blender.v1.Source\x12\x0c\n\x04seed\x18\x02 \x01(\x04\x12&\n\x08schedule\x18\x03 \x01(\x0b\x32\x14.blender.v1.Schedule\"\xe1\x01\n\rUpdateRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x03\x12\x37\n\x07weights\x18\x03 \x03(\x0b\x32&.blender.v1.UpdateRequest.WeightsEntry\x12\x1f\n\x03\x61\x64\x64\x18\x04 \x03(\x0b\x32\x12.blender.v1.Source\x12&\n\x08schedule\x18\x05 \x01(\x0b\x32\x14.blender.v1.Schedule\x1a.\n\x0cWeightsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"\x18\n\nGetRequest\x12\n\n\x02id\x18\x01 \x01(\t\"#\n\x0bListRequest\x12\x14\n\x0cwith_retired\x18\x01 \x01(\x08\"1\n\x0cListResponse\x12!\n\x06\x62lends\x18\x01 \x03(\x0b\x32\x11.blender.v1.Blend\"\x1b\n\rRetireRequest\x12\n\n\x02id\x18\x01 \x01(\t\"i\n\x0c\x46\x65tchRequest\x12\r\n\x05\x62lend\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x03\x12\r\n\x05steps\x18\x03 \x01(\x03\x12\x0c\n\x04rank\x18\x04 \x01(\x05\x12\r\n\x05ranks\x18\x05 \x01(\x05\x12\x0e\n\x06stride\x18\x06 \x01(\x03\"E\n\rFetchResponse\x12\x0e\n\x06offset\x18\x01 \x01(\x03\x12\x13\n\x0bnext_offset\x18\x02 \x01(\x03\x12\x0f\n\x07payload\x18\x0f \x01(\x0c\" \n\x0f\x44\x65scribeRequest\x12\r\n\x05\x62lend\x18\x01 \x01(\t\"\xec\x01\n\x0f\x44\x65scribedSource\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05table\x18\x02 \x01(\t\x12\x10\n\x08snapshot\x18\x03 \x01(\x03\x12\x0f\n\x07\x63ontent\x18\x04 \x01(\t\x12\x0c\n\x04rows\x18\x05 \x01(\x03\x12\x0e\n\x06weight\x18\x06 \x01(\x03\x12\x12\n\noversample\x18\x07 \x01(\x08\x12\x0f\n\x07shuffle\x18\x08 \x01(\t\x12\x0f\n\x07\x63olumns\x18\t \x03(\t\x12\x12\n\x05steps\x18\n \x01(\x03H\x00\x88\x01\x01\x12\x11\n\tpage_rows\x18\x0b \x01(\x03\x12\x14\n\x0cwindow_pages\x18\x0c \x01(\x03\x42\x08\n\x06_steps\"?\n\x05Piece\x12\x0e\n\x06offset\x18\x01 \x01(\x03\x12\x0f\n\x07weights\x18\x02 \x03(\x03\x12\x15\n\rrows_per_step\x18\x03 \x01(\x03\"\xa0\x01\n\x10\x44\x65scribeResponse\x12\r\n\x05\x62lend\x18\x01 \x01(\t\x12,\n\x07sources\x18\x02 \x03(\x0b\x32\x1b.blender.v1.DescribedSource\x12!\n\x06pieces\x18\x03 \x03(\x0b\x32\x11.blender.v1.Piece\x12\x12\n\x05steps\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x0e\n\x06schema\x18\x05 \x01(\x0c\x42\x08\n\x06_steps\"/\n\x0e\x45xplainRequest\x12\r\n\x05\x62lend\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x03\"=\n\x07Segment\x12\x0e\n\x06\x64oc_id\x18\x01 \x01(\t\x12\x12\n\ndoc_offset\x18\x02 \x01(\x03\x12\x0e\n\x06length\x18\x03 \x01(\x03\"\x81\x01\n\x0c\x45xplainedRow\x12\x0b\n\x03row\x18\x01 \x01(\x03\x12\x0e\n\x06source\x18\x02 \x01(\t\x12\r\n\x05table\x18\x03 \x01(\t\x12\x0f\n\x07ordinal\x18\x04 \x01(\x03\x12\r\n\x05\x65poch\x18\x05 \x01(\x03\x12%\n\x08segments\x18\x06 \x03(\x0b\x32\x13.blender.v1.Segment\"I\n\x0f\x45xplainResponse\x12\x0e\n\x06offset\x18\x01 \x01(\x03\x12&\n\x04rows\x18\x02 \x03(\x0b\x32\x18.blender.v1.ExplainedRow2\xa3\x02\n\x0c\x42lendConfigs\x12\x36\n\x06\x43reate\x12\x19.blender.v1.CreateRequest\x1a\x11.blender.v1.Blend\x12\x36\n\x06Update\x12\x19.blender.v1.UpdateRequest\x1a\x11.blender.v1.Blend\x12\x30\n\x03Get\x12\x16.blender.v1.GetRequest\x1a\x11.blender.v1.Blend\x12\x39\n\x04List\x12\x17.blender.v1.ListRequest\x1a\x18.blender.v1.ListResponse\x12\x36\n\x06Retire\x12\x19.blender.v1.RetireRequest\x1a\x11.blender.v1.Blend2\xd6\x01\n\tBlendData\x12>\n\x05\x46\x65tch\x12\x18.blender.v1.FetchRequest\x1a\x19.blender.v1.FetchResponse0\x01\x12\x45\n\x08\x44\x65scribe\x12\x1b.blender.v1.DescribeRequest\x1a\x1c.blender.v1.DescribeResponse\x12\x42\n\x07\x45xplain\x12\x1a.blender.v1.ExplainRequest\x1a\x1b.blender.v1.ExplainResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'blender.proto.blender.v1.blender_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_KNOT_PROPORTIONSENTRY']._loaded_options = None
+  _globals['_KNOT_PROPORTIONSENTRY']._serialized_options = b'8\001'
   _globals['_UPDATEREQUEST_WEIGHTSENTRY']._loaded_options = None
   _globals['_UPDATEREQUEST_WEIGHTSENTRY']._serialized_options = b'8\001'
   _globals['_SOURCE']._serialized_start=55
   _globals['_SOURCE']._serialized_end=286
-  _globals['_BLEND']._serialized_start=288
-  _globals['_BLEND']._serialized_end=407
-  _globals['_CREATEREQUEST']._serialized_start=409
-  _globals['_CREATEREQUEST']._serialized_end=475
-  _globals['_UPDATEREQUEST']._serialized_start=478
-  _globals['_UPDATEREQUEST']._serialized_end=663
-  _globals['_UPDATEREQUEST_WEIGHTSENTRY']._serialized_start=617
-  _globals['_UPDATEREQUEST_WEIGHTSENTRY']._serialized_end=663
-  _globals['_GETREQUEST']._serialized_start=665
-  _globals['_GETREQUEST']._serialized_end=689
-  _globals['_LISTREQUEST']._serialized_start=691
-  _globals['_LISTREQUEST']._serialized_end=726
-  _globals['_LISTRESPONSE']._serialized_start=728
-  _globals['_LISTRESPONSE']._serialized_end=777
-  _globals['_RETIREREQUEST']._serialized_start=779
-  _globals['_RETIREREQUEST']._serialized_end=806
-  _globals['_FETCHREQUEST']._serialized_start=808
-  _globals['_FETCHREQUEST']._serialized_end=913
-  _globals['_FETCHRESPONSE']._serialized_start=915
-  _globals['_FETCHRESPONSE']._serialized_end=984
-  _globals['_DESCRIBEREQUEST']._serialized_start=986
-  _globals['_DESCRIBEREQUEST']._serialized_end=1018
-  _globals['_DESCRIBEDSOURCE']._serialized_start=1021
-  _globals['_DESCRIBEDSOURCE']._serialized_end=1257
-  _globals['_PIECE']._serialized_start=1259
-  _globals['_PIECE']._serialized_end=1322
-  _globals['_DESCRIBERESPONSE']._serialized_start=1325
-  _globals['_DESCRIBERESPONSE']._serialized_end=1485
-  _globals['_EXPLAINREQUEST']._serialized_start=1487
-  _globals['_EXPLAINREQUEST']._serialized_end=1534
-  _globals['_SEGMENT']._serialized_start=1536
-  _globals['_SEGMENT']._serialized_end=1597
-  _globals['_EXPLAINEDROW']._serialized_start=1600
-  _globals['_EXPLAINEDROW']._serialized_end=1729
-  _globals['_EXPLAINRESPONSE']._serialized_start=1731
-  _globals['_EXPLAINRESPONSE']._serialized_end=1804
-  _globals['_BLENDCONFIGS']._serialized_start=1807
-  _globals['_BLENDCONFIGS']._serialized_end=2098
-  _globals['_BLENDDATA']._serialized_start=2101
-  _globals['_BLENDDATA']._serialized_end=2315
+  _globals['_SCHEDULE']._serialized_start=288
+  _globals['_SCHEDULE']._serialized_end=368
+  _globals['_KNOT']._serialized_start=371
+  _globals['_KNOT']._serialized_end=501
+  _globals['_KNOT_PROPORTIONSENTRY']._serialized_start=451
+  _globals['_KNOT_PROPORTIONSENTRY']._serialized_end=501
+  _globals['_BLEND']._serialized_start=504
+  _globals['_BLEND']._serialized_end=663
+  _globals['_CREATEREQUEST']._serialized_start=665
+  _globals['_CREATEREQUEST']._serialized_end=771
+  _globals['_UPDATEREQUEST']._serialized_start=774
+  _globals['_UPDATEREQUEST']._serialized_end=999
+  _globals['_UPDATEREQUEST_WEIGHTSENTRY']._serialized_start=953
+  _globals['_UPDATEREQUEST_WEIGHTSENTRY']._serialized_end=999
+  _globals['_GETREQUEST']._serialized_start=1001
+  _globals['_GETREQUEST']._serialized_end=1025
+  _globals['_LISTREQUEST']._serialized_start=1027
+  _globals['_LISTREQUEST']._serialized_end=1062
+  _globals['_LISTRESPONSE']._serialized_start=1064
+  _globals['_LISTRESPONSE']._serialized_end=1113
+  _globals['_RETIREREQUEST']._serialized_start=1115
+  _globals['_RETIREREQUEST']._serialized_end=1142
+  _globals['_FETCHREQUEST']._serialized_start=1144
+  _globals['_FETCHREQUEST']._serialized_end=1249
+  _globals['_FETCHRESPONSE']._serialized_start=1251
+  _globals['_FETCHRESPONSE']._serialized_end=1320
+  _globals['_DESCRIBEREQUEST']._serialized_start=1322
+  _globals['_DESCRIBEREQUEST']._serialized_end=1354
+  _globals['_DESCRIBEDSOURCE']._serialized_start=1357
+  _globals['_DESCRIBEDSOURCE']._serialized_end=1593
+  _globals['_PIECE']._serialized_start=1595
+  _globals['_PIECE']._serialized_end=1658
+  _globals['_DESCRIBERESPONSE']._serialized_start=1661
+  _globals['_DESCRIBERESPONSE']._serialized_end=1821
+  _globals['_EXPLAINREQUEST']._serialized_start=1823
+  _globals['_EXPLAINREQUEST']._serialized_end=1870
+  _globals['_SEGMENT']._serialized_start=1872
+  _globals['_SEGMENT']._serialized_end=1933
+  _globals['_EXPLAINEDROW']._serialized_start=1936
+  _globals['_EXPLAINEDROW']._serialized_end=2065
+  _globals['_EXPLAINRESPONSE']._serialized_start=2067
+  _globals['_EXPLAINRESPONSE']._serialized_end=2140
+  _globals['_BLENDCONFIGS']._serialized_start=2143
+  _globals['_BLENDCONFIGS']._serialized_end=2434
+  _globals['_BLENDDATA']._serialized_start=2437
+  _globals['_BLENDDATA']._serialized_end=2651
 # @@protoc_insertion_point(module_scope)

@@ -34,32 +34,61 @@ class Source(_message.Message):
     window_pages: int
     def __init__(self, table: _Optional[str] = ..., name: _Optional[str] = ..., snapshot: _Optional[int] = ..., branch: _Optional[str] = ..., tag: _Optional[str] = ..., weight: _Optional[int] = ..., oversample: _Optional[bool] = ..., shuffle: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., content: _Optional[str] = ..., page_rows: _Optional[int] = ..., window_pages: _Optional[int] = ...) -> None: ...
 
+class Schedule(_message.Message):
+    __slots__ = ("kind", "rows_per_step", "knots")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    ROWS_PER_STEP_FIELD_NUMBER: _ClassVar[int]
+    KNOTS_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    rows_per_step: int
+    knots: _containers.RepeatedCompositeFieldContainer[Knot]
+    def __init__(self, kind: _Optional[str] = ..., rows_per_step: _Optional[int] = ..., knots: _Optional[_Iterable[_Union[Knot, _Mapping]]] = ...) -> None: ...
+
+class Knot(_message.Message):
+    __slots__ = ("offset", "proportions")
+    class ProportionsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    PROPORTIONS_FIELD_NUMBER: _ClassVar[int]
+    offset: int
+    proportions: _containers.ScalarMap[str, float]
+    def __init__(self, offset: _Optional[int] = ..., proportions: _Optional[_Mapping[str, float]] = ...) -> None: ...
+
 class Blend(_message.Message):
-    __slots__ = ("id", "sources", "seed", "parent", "offset", "retired")
+    __slots__ = ("id", "sources", "seed", "parent", "offset", "retired", "schedule")
     ID_FIELD_NUMBER: _ClassVar[int]
     SOURCES_FIELD_NUMBER: _ClassVar[int]
     SEED_FIELD_NUMBER: _ClassVar[int]
     PARENT_FIELD_NUMBER: _ClassVar[int]
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     RETIRED_FIELD_NUMBER: _ClassVar[int]
+    SCHEDULE_FIELD_NUMBER: _ClassVar[int]
     id: str
     sources: _containers.RepeatedCompositeFieldContainer[Source]
     seed: int
     parent: str
     offset: int
     retired: bool
-    def __init__(self, id: _Optional[str] = ..., sources: _Optional[_Iterable[_Union[Source, _Mapping]]] = ..., seed: _Optional[int] = ..., parent: _Optional[str] = ..., offset: _Optional[int] = ..., retired: _Optional[bool] = ...) -> None: ...
+    schedule: Schedule
+    def __init__(self, id: _Optional[str] = ..., sources: _Optional[_Iterable[_Union[Source, _Mapping]]] = ..., seed: _Optional[int] = ..., parent: _Optional[str] = ..., offset: _Optional[int] = ..., retired: _Optional[bool] = ..., schedule: _Optional[_Union[Schedule, _Mapping]] = ...) -> None: ...
 
 class CreateRequest(_message.Message):
-    __slots__ = ("sources", "seed")
+    __slots__ = ("sources", "seed", "schedule")
     SOURCES_FIELD_NUMBER: _ClassVar[int]
     SEED_FIELD_NUMBER: _ClassVar[int]
+    SCHEDULE_FIELD_NUMBER: _ClassVar[int]
     sources: _containers.RepeatedCompositeFieldContainer[Source]
     seed: int
-    def __init__(self, sources: _Optional[_Iterable[_Union[Source, _Mapping]]] = ..., seed: _Optional[int] = ...) -> None: ...
+    schedule: Schedule
+    def __init__(self, sources: _Optional[_Iterable[_Union[Source, _Mapping]]] = ..., seed: _Optional[int] = ..., schedule: _Optional[_Union[Schedule, _Mapping]] = ...) -> None: ...
 
 class UpdateRequest(_message.Message):
-    __slots__ = ("parent", "offset", "weights", "add")
+    __slots__ = ("parent", "offset", "weights", "add", "schedule")
     class WeightsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -71,11 +100,13 @@ class UpdateRequest(_message.Message):
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     WEIGHTS_FIELD_NUMBER: _ClassVar[int]
     ADD_FIELD_NUMBER: _ClassVar[int]
+    SCHEDULE_FIELD_NUMBER: _ClassVar[int]
     parent: str
     offset: int
     weights: _containers.ScalarMap[str, int]
     add: _containers.RepeatedCompositeFieldContainer[Source]
-    def __init__(self, parent: _Optional[str] = ..., offset: _Optional[int] = ..., weights: _Optional[_Mapping[str, int]] = ..., add: _Optional[_Iterable[_Union[Source, _Mapping]]] = ...) -> None: ...
+    schedule: Schedule
+    def __init__(self, parent: _Optional[str] = ..., offset: _Optional[int] = ..., weights: _Optional[_Mapping[str, int]] = ..., add: _Optional[_Iterable[_Union[Source, _Mapping]]] = ..., schedule: _Optional[_Union[Schedule, _Mapping]] = ...) -> None: ...
 
 class GetRequest(_message.Message):
     __slots__ = ("id",)
