@@ -26,6 +26,7 @@ BENCHES = {
     "lexers": "bench.lexers",
     "line": "bench.line",
     "minhash": "bench.minhash",
+    "mixture": "bench.mixture",
     "packing": "bench.packing",
     "pages": "bench.pages",
     "shuffle": "bench.shuffle",
