@@ -1,7 +1,7 @@
 """What a random row of packed tokens costs, read page by page, beside other readers of the same rows.
 
 1 GiB of rows (131,072 of 2,048 tokens), 10,000 of them at random in batches of 1, 64 and 1,024, with the
-files in the page cache and out of it. Every reading is a process of its own.
+files in the page cache and out of it. Every run of a reader is a process of its own.
 """
 
 from __future__ import annotations
@@ -20,22 +20,26 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from bench.data_peers import GRAIN, HUGGING_FACE, LANCE, TORCH
 from bench.harness import ROOT, Report, Row, at_least, at_most, table
 from bench.pages_data import ROW_BYTES, written
-from bench.peers import Peer, run_for_json
+from bench.peers import run_for_json
 
 CAVEATS = [
     "Tokens are drawn at random, so zstd saves less here than on text, and takes longer.",
     "Cold: files are dropped from the page cache before; what the disk itself or its host caches is not.",
-    "pyarrow reads a row group of 1,000 rows for each row and is given few; litData and MDS are left out.",
+    "pyarrow reads a row group of 1,000 rows for each row and is given few.",
+    "litData and mosaicml's MDS have no call for many rows: they are asked row by row.",
 ]
 READER = Path(__file__).with_name("pages_reader.py")
 INDEXER = Path(__file__).with_name("pages_index.py")
 LISTED = 1_221  # times that the 8,192 uneven pages of `p16z` are listed: 10 million
 PEERS = {
-    "hf": Peer("pages-hf", ("datasets==5.2.0",)),
-    "lance": Peer("pages-lance", ("pylance==14.0.2",)),
-    "array_record": Peer("pages-array-record", ("array-record==0.8.6", "numpy==2.4.6")),
+    "hf": HUGGING_FACE,
+    "lance": LANCE,
+    "array_record": GRAIN,
+    "mosaicml": TORCH,
+    "litdata": TORCH,
 }
 OURS = ("memmap", "p1", "p8", "p16z", "pyarrow")
 BATCHES = (1, 64, 1024)
@@ -74,7 +78,7 @@ def measure(progress: Console) -> Report:
     report.check("every reader gives the same rows", len(digests) == 1)
     _show(report, "In the page cache", warm, "cpu_us")
     _add_warm(report, warm)
-    grown = _read(home, "p1", 64, 7, "warm", times=10)
+    (grown,) = _read(home, "p1", (64,), 7, "warm", times=10)
     report.rows.append(
         at_most("pages.p1.anonymous", warm["p1", 64].best("anonymous_mib"), "MiB", MOST_ANONYMOUS_MIB)
     )
@@ -106,17 +110,19 @@ def _cells(home: Path, readers: Sequence[str], state: str, progress: Console) ->
     for run in range(RUNS):
         for reader in readers:
             progress.print(f"{state}, run {run + 1} of {RUNS}: {reader}")
-            for batch in BATCHES:
-                found.setdefault((reader, batch), []).append(_read(home, reader, batch, 10 + run, state))
+            for batch, read in zip(BATCHES, _read(home, reader, BATCHES, 10 + run, state), strict=True):
+                found.setdefault((reader, batch), []).append(read)
     return {key: Cell(tuple(runs)) for key, runs in found.items()}
 
 
-def _read(home: Path, reader: str, batch: int, seed: int, state: str, times: int = 1) -> Mapping[str, Any]:
+def _read(
+    home: Path, reader: str, batches: Sequence[int], seed: int, state: str, times: int = 1
+) -> list[Mapping[str, Any]]:
     python = PEERS[reader].interpreter if reader in PEERS else Path(sys.executable)
-    n = SLOW.get((reader, batch), N)
-    arguments = [reader, str(home), str(batch), str(n), str(seed), state, str(times)]
+    readings = ",".join(f"{batch}:{SLOW.get((reader, batch), N)}" for batch in batches)
+    arguments = [reader, str(home), readings, str(seed), state, str(times)]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
-    found: Mapping[str, Any] = run_for_json([str(python), str(READER), *arguments], environment)
+    found: list[Mapping[str, Any]] = run_for_json([str(python), str(READER), *arguments], environment)
     return found
 
 

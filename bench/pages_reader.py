@@ -1,9 +1,9 @@
 """Random rows by one reader in a process of its own; run by `bench.pages`, by a peer's interpreter for peers.
 
-Arguments: reader, folder, rows a batch, rows in all, seed, `warm` or `cold`, times the data is repeated.
-Prints one JSON line: a hash of rows to check, CPU microseconds a row, rows a second, bytes a row that were
-asked of the system and that the disk gave, and MiB of anonymous memory afterwards. With two arguments alone
-it writes the peer's files.
+Arguments: reader, folder, readings (batches of B rows, N rows in all, as `B:N` with commas between), seed,
+`warm` or `cold`, times the data is repeated. Prints one JSON line, a list with an entry for each reading: a
+hash of rows to check, CPU microseconds a row, rows a second, bytes a row that were asked of the system and
+that the disk gave, and MiB of anonymous memory afterwards. With two arguments it writes the peer's files.
 """
 
 import hashlib
@@ -12,6 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +106,25 @@ def array_record(home: Path, _times: int) -> Read:
     return read
 
 
+def mosaicml(home: Path, _times: int) -> Read:
+    """mosaicml-streaming: MDS shards of 64 MiB, a row at a time."""
+    from streaming import StreamingDataset
+    from streaming.base.util import clean_stale_shared_memory
+
+    clean_stale_shared_memory()
+    rows = StreamingDataset(local=str(home / "rows.mds"), batch_size=1)
+    return lambda wanted: np.stack([rows[row]["tokens"] for row in wanted.tolist()])
+
+
+def litdata(home: Path, _times: int) -> Read:
+    """litData: chunks of 64 MB of tokens, a row at a time."""
+    from litdata import StreamingDataset, TokensLoader
+
+    loader = TokensLoader(block_size=array(home).shape[1])
+    rows = StreamingDataset(str(home / "rows.litdata"), item_loader=loader)
+    return lambda wanted: np.stack([rows[row].numpy() for row in wanted.tolist()])
+
+
 READERS: dict[str, tuple[Callable[[Path, int], Read], str]] = {
     "memmap": (memmap, "rows.npy"),
     "p1": (lambda home, times: pages(home, times, "p1"), "p1.parquet"),
@@ -114,6 +134,8 @@ READERS: dict[str, tuple[Callable[[Path, int], Read], str]] = {
     "hf": (hf_datasets, "rows.arrow"),
     "lance": (lance, "rows.lance"),
     "array_record": (array_record, "rows.array_record"),
+    "mosaicml": (mosaicml, "rows.mds"),
+    "litdata": (litdata, "rows.litdata"),
 }
 
 
@@ -155,10 +177,45 @@ def write_array_record(home: Path, rows: Tokens) -> None:
     writer.close()
 
 
+def write_mosaicml(home: Path, rows: Tokens) -> None:
+    """The MDS shards."""
+    from streaming import MDSWriter
+
+    columns = {"tokens": f"ndarray:int32:{rows.shape[1]}"}
+    with MDSWriter(columns=columns, out=str(home / "rows.mds"), exist_ok=True) as writer:
+        for row in rows:
+            writer.write({"tokens": row})
+
+
+def tensors(home: Path, _part: int) -> Iterator[object]:
+    """The rows as litData takes them."""
+    import torch
+
+    for row in array(home):
+        yield torch.from_numpy(row.copy())
+
+
+def write_litdata(home: Path, rows: Tokens) -> None:
+    """litData's chunks."""
+    from litdata import TokensLoader, optimize
+
+    optimize(
+        fn=partial(tensors, home),
+        inputs=[0],
+        output_dir=str(home / "rows.litdata"),
+        chunk_bytes=1 << 26,
+        item_loader=TokensLoader(block_size=rows.shape[1]),
+        num_workers=1,
+        mode="overwrite",
+    )
+
+
 WRITERS: dict[str, Callable[[Path, Tokens], None]] = {
     "hf": write_hf,
     "lance": write_lance,
     "array_record": write_array_record,
+    "mosaicml": write_mosaicml,
+    "litdata": write_litdata,
 }
 
 
@@ -201,30 +258,37 @@ def main() -> None:
         WRITERS[name](home, array(home))
         print("{}")
         return
-    batch, n, seed = (int(it) for it in sys.argv[3:6])
-    cold, times = sys.argv[6] == "cold", int(sys.argv[7])
+    readings = [tuple(int(it) for it in reading.split(":")) for reading in sys.argv[3].split(",")]
+    seed, cold, times = int(sys.argv[4]), sys.argv[5] == "cold", int(sys.argv[6])
     open_reader, path = READERS[name]
     rows = len(array(home))
     set_cache(home / path, cold=False)
     read = open_reader(home, times)
     checked = np.random.default_rng(1).integers(0, rows, CHECKED)
     digest = hashlib.sha256(read(checked).tobytes()).hexdigest()
-    wanted = np.random.default_rng(seed).choice(times * rows, n, replace=False)
-    if cold:
-        set_cache(home / path, cold=True)
+    found = []
+    for batch, n in readings:
+        wanted = np.random.default_rng(seed).choice(times * rows, n, replace=False)
+        if cold:
+            set_cache(home / path, cold=True)
+        found.append({"digest": digest, **costs(read, wanted, batch)})
+    print(json.dumps(found))
+
+
+def costs(read: Read, wanted: npt.NDArray[np.int64], batch: int) -> dict[str, float]:
+    """What it costs to read rows in batches."""
+    n = len(wanted)
     before, began, wall = counted(), time.process_time(), time.perf_counter()
     for begin in range(0, n, batch):
         read(wanted[begin : begin + batch])
     cpu_s, wall_s, after = time.process_time() - began, time.perf_counter() - wall, counted()
-    found = {
-        "digest": digest,
+    return {
         "cpu_us": cpu_s / n * 1e6,
         "rows_per_s": n / wall_s,
         "asked": (after["rchar"] - before["rchar"]) / n,
         "disk": (after["read_bytes"] - before["read_bytes"]) / n,
         "anonymous_mib": anonymous_kib() / 1024,
     }
-    print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -24,10 +24,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def read(home: Path, reader: str, state: str = "warm", times: int = 1) -> dict[str, float]:
     """What the reading program prints of 200 rows in batches of 50."""
-    command = [sys.executable, str(READER), reader, str(home), "50", "200", "5", state, str(times)]
-    root = str(READER.parents[1])
-    found: dict[str, float] = run_for_json(command, {"PYTHONPATH": root})
-    return found
+    command = [sys.executable, str(READER), reader, str(home), "50:200", "5", state, str(times)]
+    (found,) = run_for_json(command, {"PYTHONPATH": str(READER.parents[1])})
+    return dict(found)
 
 
 def test_readers_give_the_same_rows_warm_and_cold(home: Path) -> None:
