@@ -1,4 +1,4 @@
-"""What a blend costs through gRPC, server and client together, beside constant bytes through the same stack."""
+"""What a blend costs through gRPC, server and client together, beside constant bytes on the same stack."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc
@@ -50,7 +50,7 @@ def constant_server() -> None:
 def constant(address: str) -> Iterator[np.ndarray]:
     """Messages as they come."""
     channel = grpc.insecure_channel(address, options=[("grpc.max_receive_message_length", -1)])
-    for message in channel.unary_stream(METHOD)(b""):
+    for message in channel.unary_stream(METHOD, None, None)(b""):
         yield np.frombuffer(message, np.int32)
 
 
@@ -92,11 +92,15 @@ def timed(batches: Iterator[np.ndarray], n: int) -> dict[str, object]:
             kept.append(batch)
     found = {"cpu_s": time.process_time() - cpu, "wall_s": time.perf_counter() - began, "bytes": read}
     for batch in kept:
-        sums.update(np.ascontiguousarray(batch))
+        sums.update(batch.tobytes())
     return {**found, "hash": sums.hexdigest()}
 
 
-READERS = {"constant": constant, "blocks": blocks, "direct": direct}
+READERS: dict[str, Callable[..., Iterator[np.ndarray]]] = {
+    "constant": constant,
+    "blocks": blocks,
+    "direct": direct,
+}
 
 
 def main() -> None:

@@ -219,20 +219,20 @@ def test_an_unforeseen_failure_is_logged_whole_and_answered_with_its_id(
     assert "AttributeError" not in str(raised.value)
 
 
-def test_sixteen_clients_at_once_get_the_same_rows(server: BlenderServer, blends: Blends) -> None:
+def test_64_clients_at_once_get_the_same_rows(server: BlenderServer, blends: Blends) -> None:
     with BlenderClient(server.address) as one:
         blend = one.create(SOURCES, seed=7)
     expected = [blends.open(blend.id).step(offset) for offset in range(150)]
-    together = threading.Barrier(16)
+    together = threading.Barrier(64)
 
     def read(number: int) -> bool:
         with BlenderClient(server.address) as mine:
             together.wait()
-            got = [batch.arrow for batch in mine.fetch(blend.id, number, steps=100)]
-        return got == expected[number : number + 100]
+            got = [batch.arrow for batch in mine.fetch(blend.id, number, steps=80)]
+        return got == expected[number : number + 80]
 
-    with ThreadPoolExecutor(16) as pool:
-        assert list(pool.map(read, range(16))) == [True] * 16
+    with ThreadPoolExecutor(64) as pool:
+        assert list(pool.map(read, range(64))) == [True] * 64
 
 
 def test_a_reader_that_stops_early_leaves_no_thread_busy(blends: Blends) -> None:
