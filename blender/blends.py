@@ -2,12 +2,13 @@
 
 Making a blend resolves each source's reference to a snapshot, reads its content fingerprint, opens it as a
 reader would (so what is wrong comes out now), tags the snapshots so that maintenance keeps them, and only
-then stores the blend. A step that fails leaves tags at most, which making the blend again takes over.
+then stores the blend. A step that fails leaves tags at most, which making the blend again takes over. An
+update reads what its parent has open, under the same tags: it costs two small objects and no table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -19,7 +20,7 @@ from blender.blend import Blend
 from blender.cache import SharedCache
 from blender.config import BlendConfig, BlendSource, blend_config, updated
 from blender.errors import InvalidBlend, SourceGone
-from blender.mixture import Mixture
+from blender.history import Chapter, chapter_of, mixture_of
 from blender.records import Schedule
 from blender.sources import SnapshotReader, row_group_cache
 from blender.store import BlendStore, Pins, open_store
@@ -72,7 +73,7 @@ class Blends:
         pinned = [self._pin(source) for source in sources]
         config = blend_config([source for source, _ in pinned], seed)
         readers = [self._reader(self._find(source, snapshot)) for source, snapshot in pinned]
-        return Blend(config, self._mixture(config), readers)
+        return Blend(config, mixture_of(config, 0, self), readers)
 
     def update(
         self,
@@ -87,9 +88,16 @@ class Blends:
         A `schedule` takes the place of all weights. Raises BlendNotFound, and what `create` raises.
         """
         config, pins = self._store.get(parent)
+        opened = self.open(parent)
         added = [self._pin(source) for source in add]
         child = updated(config, offset, weights, [source for source, _ in added], schedule)
-        return self._keep(child, [*pins.snapshots, *(pin for _, pin in added)])
+        readers = [self._reader(self._find(source, snapshot)) for source, snapshot in added]
+        blend = Blend(
+            child,
+            opened.mixture.extended([child.piece], [child.offset]),
+            [*(source.reader for source in opened.sources), *readers],
+        )
+        return self._keep_update(blend, parent, pins)
 
     def get(self, blend: str) -> StoredBlend:
         """A blend by id; raises BlendNotFound."""
@@ -109,12 +117,19 @@ class Blends:
         It is served as long as its snapshots live, and creating it again revives it.
         """
         stored = self.get(blend)
-        for number, source in enumerate(stored.config.sources):
-            name = TableName.parse(source.table)
-            if self._lake.exists(name):
-                _untag(self._lake, name, _tag_name(blend, number))
         self._store.put_pins(blend, stored.pins.model_copy(update={"retired": True}))
+        for tagger, numbers in _taggers(stored):
+            self._store.let_go(blend, tagger)
+            if not self._is_needed(tagger):
+                for number in numbers:
+                    name = TableName.parse(stored.config.sources[number].table)
+                    if self._lake.exists(name):
+                        _untag(self._lake, name, _tag_name(tagger, number))
         return self.get(blend)
+
+    def _is_needed(self, tagger: str) -> bool:
+        """Whether a blend that is not retired reads under the tags of `tagger`."""
+        return any(not self.get(one).pins.retired for one in [tagger, *self._store.holders(tagger)])
 
     def open(self, blend: str) -> Blend:
         """A blend ready to be read; raises BlendNotFound and SourceGone."""
@@ -124,20 +139,54 @@ class Blends:
         config, pins = self._store.get(blend)
         snapshots = zip(config.sources, pins.snapshots, strict=True)
         readers = [self._reader(self._find(source, snapshot)) for source, snapshot in snapshots]
-        return Blend(config, self._mixture(config), readers)
+        return Blend(config, mixture_of(config, pins.depth, self), readers)
 
     def _keep(self, config: BlendConfig, snapshots: Sequence[int]) -> StoredBlend:
-        blend = config.id
         found = [
             self._find(source, snapshot) for source, snapshot in zip(config.sources, snapshots, strict=True)
         ]
-        opened = Blend(config, self._mixture(config), [self._reader(one) for one in found])
-        for number, (source, (_, snapshot)) in enumerate(zip(config.sources, found, strict=True)):
-            _tag(self._lake, TableName.parse(source.table), snapshot, _tag_name(blend, number))
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        self._store.put(config, Pins(snapshots=tuple(snapshot for _, snapshot in found), created_at=now))
-        self._blends.get(blend, lambda: opened)
-        return self.get(blend)
+        opened = Blend(config, mixture_of(config, 0, self), [self._reader(one) for one in found])
+        self._tag(opened, 0)
+        return self._put(opened, Pins(snapshots=_snapshots(opened), created_at=_now()))
+
+    def _keep_update(self, blend: Blend, parent: str, parent_pins: Pins) -> StoredBlend:
+        """Store an update under the tags of its parent: ten thousand of them tag as much as one.
+
+        Its hold is on record before the parent is looked at again, and a parent is retired before its tags
+        are asked for. So either the one sees the other's retirement or that sees the hold.
+        """
+        known = len(parent_pins.snapshots)
+        tagged_by = list(parent_pins.tagged_by or ((parent, 0),))
+        for tagger, _ in tagged_by:
+            self._store.hold(blend.id, tagger)
+        if len(blend.sources) > known:
+            self._tag(blend, known)
+            tagged_by.append((blend.id, known))
+        pins = Pins(
+            snapshots=_snapshots(blend),
+            created_at=_now(),
+            depth=parent_pins.depth + 1,
+            tagged_by=tuple(tagged_by),
+        )
+        chapter = chapter_of(blend.config, pins.depth, self)
+        if chapter is not None:
+            self._store.put_chapter(blend.id, chapter)
+        stored = self._put(blend, pins)
+        if not self._store.get(parent)[1].retired:
+            return stored
+        self._tag(blend, 0)
+        return self._put(blend, pins.model_copy(update={"tagged_by": ()}))
+
+    def _tag(self, blend: Blend, first: int) -> None:
+        for number, source in enumerate(blend.sources[first:], first):
+            name = TableName.parse(source.config.table)
+            _tag(self._lake, name, source.reader.snapshot_id, _tag_name(blend.id, number))
+
+    def _put(self, blend: Blend, pins: Pins) -> StoredBlend:
+        self._store.put(blend.config, pins)
+        self._configs.get(blend.id, lambda: blend.config)
+        self._blends.get(blend.id, lambda: blend)
+        return StoredBlend(blend.id, blend.config, pins)
 
     def _pin(self, source: BlendSource) -> tuple[BlendSource, int]:
         table = self._lake.table(TableName.parse(source.table))
@@ -175,15 +224,13 @@ class Blends:
         key = (str(table.metadata.table_uuid), snapshot)
         return self._readers.get(key, lambda: SnapshotReader(table, snapshot, self._row_groups))
 
-    def _mixture(self, config: BlendConfig) -> Mixture:
-        history = [config]
-        while history[-1].parent:
-            history.append(self._config(history[-1].parent))
-        history.reverse()
-        return Mixture([one.piece for one in history], [one.offset for one in history])
-
-    def _config(self, blend: str) -> BlendConfig:
+    def config(self, blend: str) -> BlendConfig:
+        """A blend's config; raises BlendNotFound."""
         return self._configs.get(blend, lambda: self._store.get(blend)[0])
+
+    def chapter(self, blend: str) -> Chapter | None:
+        """What a blend and its nearest ancestors plan, where that is on record."""
+        return self._store.chapter(blend)
 
 
 def open_blends(settings: Settings, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> Blends:
@@ -208,6 +255,22 @@ def _resolve(table: Table, source: BlendSource) -> Snapshot:
 
 def _content(snapshot: Snapshot) -> str:
     return str(snapshot.summary.additional_properties.get(_CONTENT, "")) if snapshot.summary else ""
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _snapshots(blend: Blend) -> tuple[int, ...]:
+    return tuple(source.reader.snapshot_id for source in blend.sources)
+
+
+def _taggers(stored: StoredBlend) -> Iterator[tuple[str, range]]:
+    """The blends whose tags keep the snapshots of a blend, and the numbers of the sources each keeps."""
+    taggers = stored.pins.tagged_by or ((stored.id, 0),)
+    ends = [first for _, first in taggers[1:]] + [len(stored.config.sources)]
+    for (tagger, first), end in zip(taggers, ends, strict=True):
+        yield tagger, range(first, end)
 
 
 def _tag_name(blend: str, source: int) -> str:

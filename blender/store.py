@@ -2,6 +2,8 @@
 
     <warehouse>/blends/<id>.json        the canonical config, put once and never replaced
     <warehouse>/blends/<id>.pins.json   snapshot ids, time of creation, retired or not; replaced at will
+    <warehouse>/blends/<id>.chapter.json     of some updates: what their ancestors planned (`blender.history`)
+    <warehouse>/blends/<id>.held/<id>.held   of blends that read snapshots under another's tags
 
 The first is what the id is a hash of. The second says where that content is found in this lake.
 """
@@ -19,11 +21,13 @@ from pydantic import BaseModel, ConfigDict
 
 from blender.config import BlendConfig
 from blender.errors import BlendNotFound
+from blender.history import Chapter
 from factory.lake.store import object_store
 from factory.settings import Settings
 
 _FOLDER = "blends"
 _PINS = ".pins.json"
+_HELD = ".held"
 
 
 class Pins(BaseModel):
@@ -35,6 +39,10 @@ class Pins(BaseModel):
     created_at: str
     """UTC, ISO 8601."""
     retired: bool = False
+    depth: int = 0
+    """Updates between the blend and the one it began as."""
+    tagged_by: tuple[tuple[str, int], ...] = ()
+    """Whose tags keep the snapshots: (blend, first source) of each range of sources; empty means its own."""
 
 
 class BlendStore:
@@ -54,6 +62,32 @@ class BlendStore:
     def put_pins(self, blend: str, pins: Pins) -> None:
         """Replace the pins of a blend."""
         obstore.put(self._store, f"{_FOLDER}/{blend}{_PINS}", pins.model_dump_json().encode())
+
+    def put_chapter(self, blend: str, chapter: Chapter) -> None:
+        """Store what a blend and its nearest ancestors plan."""
+        obstore.put(self._store, _chapter(blend), chapter.model_dump_json(exclude_defaults=True).encode())
+
+    def chapter(self, blend: str) -> Chapter | None:
+        """What `put_chapter` stored, if it did."""
+        try:
+            stored = obstore.get(self._store, _chapter(blend)).bytes().to_bytes()
+        except FileNotFoundError:
+            return None
+        return Chapter.model_validate_json(stored)
+
+    def hold(self, blend: str, tags_of: str) -> None:
+        """Put on record that `blend` reads snapshots under the tags of another."""
+        obstore.put(self._store, _held(tags_of, blend), b"")
+
+    def let_go(self, blend: str, tags_of: str) -> None:
+        """Take `hold` back."""
+        with contextlib.suppress(FileNotFoundError):
+            obstore.delete(self._store, _held(tags_of, blend))
+
+    def holders(self, tags_of: str) -> list[str]:
+        """The other blends that read snapshots under the tags of one."""
+        listed = obstore.list(self._store, prefix=f"{_FOLDER}/{tags_of}{_HELD}")
+        return [Path(entry["path"]).name.removesuffix(_HELD) for chunk in listed for entry in chunk]
 
     def get(self, blend: str) -> tuple[BlendConfig, Pins]:
         """A blend by id; raises BlendNotFound."""
@@ -86,6 +120,14 @@ def open_store(settings: Settings) -> BlendStore:
 
 def _config(blend: str) -> str:
     return f"{_FOLDER}/{blend}.json"
+
+
+def _chapter(blend: str) -> str:
+    return f"{_FOLDER}/{blend}.chapter.json"
+
+
+def _held(tags_of: str, blend: str) -> str:
+    return f"{_FOLDER}/{tags_of}{_HELD}/{blend}{_HELD}"
 
 
 def _is_id(text: str) -> bool:

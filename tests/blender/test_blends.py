@@ -66,8 +66,35 @@ def test_retiring_a_parent_leaves_its_update_whole(blends: Blends, lake: Setting
     parent = blends.create([source()])
     child = blends.update(parent.id, 3, {CODE: 2})
     blends.retire(parent.id)
-    assert list(tags(lake)) == [f"blend_{child.id}_0"]
+    assert list(tags(lake)) == [f"blend_{parent.id}_0"]
     assert open_blends(lake).open(child.id).step(3).num_rows == 2
+    blends.retire(child.id)
+    assert tags(lake) == {}
+
+
+def test_an_update_of_a_retired_blend_keeps_the_snapshots_itself(blends: Blends, lake: Settings) -> None:
+    parent = blends.create([source()])
+    blends.retire(parent.id)
+    child = blends.update(parent.id, 3, {CODE: 2})
+    assert list(tags(lake)) == [f"blend_{child.id}_0"]
+    grandchild = blends.update(child.id, 5, {CODE: 1}, [source(PROSE)])
+    assert list(tags(lake, PROSE)) == [f"blend_{grandchild.id}_1"]
+    blends.retire(child.id)
+    assert list(tags(lake)) == [f"blend_{child.id}_0"]
+    blends.retire(grandchild.id)
+    assert (tags(lake), tags(lake, PROSE)) == ({}, {})
+
+
+def test_of_two_updates_the_one_that_is_left_keeps_the_tags(blends: Blends, lake: Settings) -> None:
+    parent = blends.create([source()])
+    one, other = (blends.update(parent.id, 3, {CODE: weight}) for weight in (2, 4))
+    for retired in (one, parent):
+        blends.retire(retired.id)
+        assert list(tags(lake)) == [f"blend_{parent.id}_0"]
+    assert [it.id for it in blends.list()] == [other.id]
+    assert blends.create([source()]).id == parent.id  # revived: its tags are there already
+    blends.retire(other.id)
+    assert list(tags(lake)) == [f"blend_{parent.id}_0"]
 
 
 def test_a_blend_serves_its_snapshot_after_the_table_was_replaced(blends: Blends, lake: Settings) -> None:
@@ -151,11 +178,30 @@ def test_an_unknown_blend_is_not_found(blends: Blends, blend: str) -> None:
 
 def test_many_updates_in_a_row_stay_one_blend(blends: Blends, lake: Settings) -> None:
     stored = blends.create([source(oversample=True), source(PROSE, oversample=True)])
-    for number in range(1, 40):
+    first = stored.id
+    for number in range(1, 300):
         stored = blends.update(stored.id, number, {CODE: number % 5, PROSE: 1 + number % 3})
+    assert list(tags(lake)) == [f"blend_{first}_0"]
+    as_made = blends.open(stored.id)
     blend = open_blends(lake).open(stored.id)
-    assert len(blend.mixture.starts) == 40
+    assert blend.mixture.starts == as_made.mixture.starts == tuple(range(300))
     assert blend.step(37).num_rows == 2 + 2
+    assert [blend.step(it) for it in (0, 127, 128, 299)] == [as_made.step(it) for it in (0, 127, 128, 299)]
+
+
+def test_a_chapter_that_is_missing_is_read_from_the_configs(blends: Blends, lake: Settings) -> None:
+    stored = blends.create([source(oversample=True), source(PROSE, oversample=True)])
+    for number in range(1, 260):  # one of them takes back what twenty before it planned
+        offset = number if number != 140 else 120
+        stored = blends.update(stored.id, offset, {CODE: 1 + number % 5, PROSE: 1})
+    chapters = sorted((lake.home / "warehouse" / "blends").glob("*.chapter.json"))
+    assert len(chapters) == 2
+    planned = [piece.weights for _, piece in open_blends(lake).open(stored.id).mixture.pieces()]
+    for chapter in chapters:
+        chapter.unlink()
+    again = open_blends(lake).open(stored.id).mixture
+    assert [piece.weights for _, piece in again.pieces()] == planned
+    assert again.starts == (*range(121), *range(141, 260))
 
 
 def test_a_pin_on_other_content_is_not_believed(blends: Blends, lake: Settings) -> None:
