@@ -31,7 +31,7 @@ serve: setup ## Serve the lake's blends over gRPC (PORT=50051)
 ##@ Develop
 setup: $(VENV)/.installed $(VENV)/.native $(VENV)/.jars ## Create the environment: packages, native module, Spark's jars
 
-test: setup system-packages $(VENV)/.all-jars ## Run all tests
+test: setup system-packages $(VENV)/.all-jars $(VENV)/.torch ## Run all tests
 	@cd native && cargo test --release
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
@@ -94,4 +94,9 @@ $(VENV)/.jars: factory/spark.py | $(VENV)/.installed $(VENV)/.native
 
 $(VENV)/.all-jars: $(VENV)/.jars
 	@$(BIN)/python -m factory.spark --all
+	@touch $@
+
+$(VENV)/.torch: constraints.txt | $(VENV)/.installed
+	@echo "Installing torch into $(VENV) (five gigabytes, a minute, once) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
 	@touch $@

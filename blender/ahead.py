@@ -117,7 +117,10 @@ class _Queue(Generic[T]):
                 self._changed.notify_all()
                 return item
             error, self._error = self._error, None
-            raise error or StopIteration
+            try:
+                raise error or StopIteration
+            finally:
+                del error  # else it holds itself, by this frame of its traceback, and all it came through
 
     def close(self) -> None:
         """Drop everything and let the thread end."""
@@ -128,11 +131,11 @@ class _Queue(Generic[T]):
 
 
 def _fill(queue: _Queue[T], items: Iterable[T], size: Callable[[T], int]) -> None:
-    error: BaseException | None = None
     try:
         for item in items:
             if not queue.put(item, size(item)):
                 break
-    except BaseException as raised:  # it belongs to whoever takes the items
-        error = raised
-    queue.end(error)
+    except BaseException as error:  # it belongs to whoever takes the items
+        queue.end(error)
+    else:
+        queue.end(None)

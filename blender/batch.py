@@ -14,6 +14,7 @@ when it is first asked for, for all steps of a block at once: a step takes its r
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ import pyarrow as pa
 
 from blender.arrays import as_numpy
 from blender.errors import InvalidRequest
+from blender.wire import from_ipc, to_ipc
 from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
 
 IGNORED = -100  # the target that torch's losses leave out by default
@@ -183,6 +185,10 @@ class Batch:
         batch._block, batch._first, batch._stop = block, first, stop
         return batch
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        rows = b"".join(to_ipc(self.arrow))  # not the whole block
+        return _unpickled, (self.offset, self.next_offset, rows)
+
     def __len__(self) -> int:
         return self._stop - self._first
 
@@ -243,3 +249,7 @@ class Batch:
     def targets(self) -> npt.NDArray[np.int64]:
         """The token that follows each one in its document, or -100; shape [rows, sequence_length]."""
         return self._block.targets[self._first : self._stop]
+
+
+def _unpickled(offset: int, next_offset: int, rows: bytes) -> Batch:
+    return Batch(offset, next_offset, from_ipc(rows))

@@ -5,7 +5,7 @@
         train(batch.tokens, batch.targets, batch.cu_seqlens, batch.position_ids)
 
 A `LocalBlender` has the methods of `blender.client.BlenderClient` and answers in the same records. It
-travels into other processes, by pickle or by fork, and opens the lake anew in each.
+travels into other processes by pickle and opens the lake anew in each; by fork only before it was used.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from blender.blends import DEFAULT_MEMORY_BYTES, Blends, open_blends
 from blender.caller import Caller
 from blender.client import AHEAD_BYTES
 from blender.convert import blend_to, description_to, source_from
-from blender.errors import CallerLeft
+from blender.errors import CallerLeft, InvalidRequest
 from blender.reading import OpenBlend
 from blender.records import BlendRecord, Description, ExplainedRow, Schedule, Source
 from blender.steps import Rows, batches
@@ -46,10 +46,15 @@ class LocalBlender:
 
     @property
     def _blends(self) -> Blends:
-        opened = self._opened
-        if opened is None or opened[0] != os.getpid():  # that of the process this one was forked from
-            opened = self._opened = os.getpid(), open_blends(self.settings, self.memory_bytes)
-        return opened[1]
+        if self._opened is None:
+            self._opened = os.getpid(), open_blends(self.settings, self.memory_bytes)
+        process, blends = self._opened
+        if process != os.getpid():  # native threads do not come along, and waiting for them would never end
+            raise InvalidRequest(
+                "This process was forked from one that had opened the lake. Start workers with `spawn` or "
+                "`forkserver`, or read through a server."
+            )
+        return blends
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_opened": None}

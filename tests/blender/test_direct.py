@@ -59,7 +59,9 @@ def test_the_rows_are_the_server_s_bytes(
             assert [(one.offset, one.next_offset) for one in ours] == [
                 (one.offset, one.next_offset) for one in theirs
             ]
-            assert [to_ipc(one.arrow) for one in ours] == [to_ipc(one.arrow) for one in theirs]
+            assert [b"".join(to_ipc(one.arrow)) for one in ours] == [
+                b"".join(to_ipc(one.arrow)) for one in theirs
+            ]
 
 
 def test_it_answers_as_the_server_does(served: BlenderClient, local: LocalBlender) -> None:

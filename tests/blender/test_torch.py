@@ -1,0 +1,287 @@
+"""Tensors for PyTorch: one sequence of steps for any ranks, workers and restarts; documents kept apart."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+from blender.batch import Batch
+from blender.client import BlenderClient, Source
+from blender.direct import LocalBlender
+from blender.errors import EndOfData, InvalidRequest
+from blender.reading import OpenBlend
+from blender.torch import BlendDataset, BlendLoader, block_diagonal, map_tensors, tensors
+from factory.errors import ConfigurationError
+from factory.settings import Settings
+from tests.blender.lakes import make_lake, serving
+
+CODE, PROSE = "packed.code", "packed.prose"
+SOURCES = [Source(CODE, 18, oversample=True, shuffle="row"), Source(PROSE, 6)]  # 24 rows: 50 steps
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    return make_lake(tmp_path_factory.mktemp("lake"), code=40, prose=300)
+
+
+@pytest.fixture(scope="module")
+def local(lake: Settings) -> OpenBlend:
+    """A blend read in this process."""
+    blender = LocalBlender(lake)
+    return blender.open(blender.create(SOURCES, seed=7).id)
+
+
+@pytest.fixture(scope="module")
+def served(lake: Settings, local: OpenBlend) -> Iterator[OpenBlend]:
+    """The same blend from a server."""
+    assert lake.home is not None
+    with serving(lake.home) as server, BlenderClient(server.address, timeout_s=20) as client:
+        yield client.open(local.id)
+
+
+@pytest.fixture(params=["local", "served"])
+def blend(request: pytest.FixtureRequest) -> OpenBlend:
+    return request.getfixturevalue(request.param)  # type: ignore[no-any-return]
+
+
+def plain(item: dict[str, Any]) -> dict[str, Any]:
+    return {name: value.tolist() if torch.is_tensor(value) else value for name, value in item.items()}
+
+
+def steps(blend: OpenBlend, offset: int, stop: int) -> list[dict[str, Any]]:
+    """What every way of reading must give, in order."""
+    return [plain(tensors(batch)) for batch in blend.fetch(offset, stop - offset)]
+
+
+def test_a_dataset_gives_the_steps_as_tensors_over_the_memory_of_the_batch(blend: OpenBlend) -> None:
+    items = list(BlendDataset(blend, offset=3, stop=9))
+    assert [plain(item) for item in items] == steps(blend, 3, 9)
+    assert [item["offset"] for item in items] == list(range(3, 9))
+    assert (items[0]["tokens"].shape, items[0]["tokens"].dtype) == ((24, 8), torch.int32)
+    assert items[0]["targets"].dtype == torch.int64
+    batch = next(blend.fetch(3))
+    fields = ("tokens", "source", "ordinal", "epoch", "n_tokens", "document_ids")
+    for name, tensor in tensors(batch, fields).items():
+        if name != "offset":
+            assert tensor.data_ptr() == getattr(batch, name).ctypes.data
+
+
+def test_tokens_of_four_bytes_come_to_torch_without_a_copy() -> None:
+    metadata = {"factory.token-bytes": "4", "factory.sequence-length": "2"}
+    schema = pa.schema([pa.field("tokens", pa.binary(), metadata=metadata)])
+    rows = pa.RecordBatch.from_arrays(
+        [pa.array([np.array([number, -1], "<i4").tobytes() for number in range(3)], pa.binary())],
+        schema=schema,
+    )
+    tokens = tensors(Batch(0, 1, rows), ("tokens",))["tokens"]
+    assert tokens.data_ptr() == rows.column("tokens").buffers()[2].address
+    assert tokens.tolist() == [[0, -1], [1, -1], [2, -1]]
+
+
+@pytest.mark.parametrize("name, context", [("local", "spawn"), ("served", "fork")])
+def test_workers_change_no_step_and_no_state(name: str, context: str, request: pytest.FixtureRequest) -> None:
+    blend: OpenBlend = request.getfixturevalue(name)
+    expected = steps(blend, 3, 16)
+    reading = blend.fetch(0)  # a thread is at work while the workers start
+    next(reading)
+    loader = BlendLoader(BlendDataset(blend, offset=3, stop=16), workers=2, context=context)
+    found = []
+    for item in loader:
+        found.append(plain(item))
+        assert loader.state_dict() == {"blend": blend.id, "offset": item["offset"] + 1}
+    assert found == expected
+    reading.close()
+
+
+def test_a_fork_that_could_only_hang_is_refused(local: OpenBlend) -> None:
+    loader = BlendLoader(BlendDataset(local), workers=1, context="fork")
+    with pytest.raises(InvalidRequest, match="was forked from one that had opened the lake"):
+        next(iter(loader))
+
+
+def test_a_plain_dataloader_has_the_order_and_its_unknown_state_is_refused(served: OpenBlend) -> None:
+    dataset = BlendDataset(served, offset=3, stop=16)
+    loader = DataLoader(dataset, batch_size=None, num_workers=2, multiprocessing_context="fork")
+    assert [plain(item) for item in loader] == steps(served, 3, 16)
+    with pytest.raises(InvalidRequest, match="Iterate over a BlendLoader"):
+        dataset.state_dict()
+    dataset.load_state_dict({"blend": served.id, "offset": 5})
+    assert dataset.state_dict() == {"blend": served.id, "offset": 5}
+    single = DataLoader(dataset, batch_size=None)
+    assert [item["offset"] for item in single] == list(range(5, 16))
+    assert dataset.state_dict() == {"blend": served.id, "offset": 16}
+
+
+def read(blend: OpenBlend, state: dict[str, Any], ranks: int, n: int) -> tuple[list[Any], dict[str, Any]]:
+    """The rows of `n` steps as `ranks` ranks read them from a state on, and the state they all end with."""
+    shares, states = [], []
+    for rank in range(ranks):
+        dataset = BlendDataset(
+            blend, rank=rank, ranks=ranks, transform=partial(tensors, fields=("tokens", "source", "ordinal"))
+        )
+        dataset.load_state_dict(state)
+        loader = BlendLoader(dataset)
+        items = iter(loader)
+        shares.append([next(items) for _ in range(n)])
+        states.append(loader.state_dict())
+    assert all(one == states[0] for one in states)
+    rows = [
+        (step[0]["offset"], *row)
+        for step in zip(*shares, strict=True)
+        for share in step
+        for row in zip(*(share[name].tolist() for name in ("tokens", "source", "ordinal")), strict=True)
+    ]
+    return rows, states[0]
+
+
+def test_the_number_of_ranks_may_change_at_any_step(blend: OpenBlend) -> None:
+    expected, _ = read(blend, {"blend": blend.id, "offset": 0}, 1, 40)
+    assert {row[2] for row in expected} == {0, 1}
+    state: dict[str, Any] = {"blend": blend.id, "offset": 0}
+    found: list[Any] = []
+    for ranks, n in ((8, 7), (6, 13), (2, 11), (24, 1), (1, 8)):
+        state = pickle.loads(pickle.dumps(state))
+        rows, state = read(blend, state, ranks, n)
+        found += rows
+    assert found == expected
+    assert state == {"blend": blend.id, "offset": 40}
+
+
+def test_a_state_goes_on_in_an_update_made_at_its_step_or_later_and_nowhere_else(local: OpenBlend) -> None:
+    blender = local.blender
+    assert isinstance(blender, LocalBlender)
+    child = blender.open(blender.update(local.id, 20, {CODE: 6}).id)
+    grandchild = blender.open(blender.update(child.id, 30, {PROSE: 18}).id)
+    stranger = blender.open(blender.create(SOURCES, seed=99).id)
+    for offset in (0, 20):
+        for one in (child, grandchild):
+            dataset = BlendDataset(one, rank=0, ranks=1)
+            dataset.load_state_dict({"blend": local.id, "offset": offset})
+            assert next(iter(dataset))["offset"] == offset
+    dataset = BlendDataset(grandchild)
+    dataset.load_state_dict({"blend": child.id, "offset": 30})
+    for state, sentence in (
+        ({"blend": local.id, "offset": 21}, f"is another from step 20 on. Update {local.id} at step 21"),
+        ({"blend": child.id, "offset": 31}, "is another from step 30 on"),
+        ({"blend": stranger.id, "offset": 0}, "was not updated. Open the blend of the state"),
+    ):
+        with pytest.raises(InvalidRequest, match=sentence):
+            dataset.load_state_dict(state)
+    with pytest.raises(InvalidRequest, match="was not updated"):
+        BlendDataset(local).load_state_dict({"blend": child.id, "offset": 0})
+
+
+def test_the_rank_is_that_of_the_launcher_unless_given(
+    local: OpenBlend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RANK", raising=False)
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    assert (BlendDataset(local).rank, BlendDataset(local).ranks) == (0, 1)
+    monkeypatch.setenv("RANK", "3")
+    with pytest.raises(ConfigurationError, match="RANK 3 and WORLD_SIZE None"):
+        BlendDataset(local)
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    assert (BlendDataset(local).rank, BlendDataset(local).ranks) == (3, 4)
+    assert (BlendDataset(local, rank=0, ranks=2).rank, BlendDataset(local, rank=0, ranks=2).ranks) == (0, 2)
+    with pytest.raises(InvalidRequest, match="Give `rank` and `ranks`, or neither"):
+        BlendDataset(local, rank=1)
+    with pytest.raises(InvalidRequest, match="Rank 4 of 4"):
+        next(iter(BlendDataset(local, rank=4, ranks=4)))
+
+
+def test_the_end_of_data_comes_after_the_last_step(blend: OpenBlend) -> None:
+    assert [item["offset"] for item in BlendLoader(BlendDataset(blend, offset=47))] == [47, 48, 49]
+    loader = BlendLoader(BlendDataset(blend, offset=47, stop=60))
+    items = iter(loader)
+    assert [next(items)["offset"] for _ in range(3)] == [47, 48, 49]
+    with pytest.raises(EndOfData, match="ends after 50 steps"):
+        next(items)
+    assert loader.state_dict()["offset"] == 50
+
+
+def test_a_transform_is_the_last_mile_and_its_error_the_trainer_s(local: OpenBlend) -> None:
+    def last_mile(batch: Batch) -> tuple[torch.Tensor, list[int]]:
+        if batch.offset == 5:
+            raise ZeroDivisionError("step 5")
+        return torch.from_dlpack(batch.tokens).long() + 1, batch.arrow.column("epoch").to_pylist()
+
+    loader = BlendLoader(BlendDataset(local, offset=3, stop=8, transform=last_mile), device="cpu")
+    items = iter(loader)
+    tokens, epochs = next(items)
+    assert tokens.tolist() == (next(local.fetch(3)).tokens + 1).tolist()
+    assert (tokens.dtype, len(epochs)) == (torch.int64, 24)
+    next(items)
+    with pytest.raises(ZeroDivisionError, match="step 5"):
+        next(items)
+    assert loader.state_dict()["offset"] == 5  # it comes again, not the one after it
+
+
+def test_tensors_are_found_wherever_an_item_has_them() -> None:
+    one = torch.zeros(2)
+    moved = map_tensors({"a": one, "b": [(one, 3), "text"], "c": {"d": one}}, lambda it: it + 1)
+    assert moved["b"][0][1] == 3
+    assert [moved["a"][0], moved["b"][0][0][0], moved["c"]["d"][0]] == [1, 1, 1]
+    assert moved["b"][1] == "text"
+
+
+class Attending(nn.Module):
+    """One layer of causal attention with learned positions: small, and it sees whatever it is let."""
+
+    def __init__(self, vocabulary: int, length: int, width: int = 16) -> None:
+        super().__init__()
+        self.token = nn.Embedding(vocabulary, width)
+        self.place = nn.Embedding(length, width)
+        self.mix = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, vocabulary)
+
+    def forward(self, tokens: torch.Tensor, places: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        hidden = self.token(tokens) + self.place(places)
+        q, k, v = self.mix(hidden).unsqueeze(1).chunk(3, dim=-1)
+        seen = nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return self.out(hidden + seen.squeeze(1))  # type: ignore[no-any-return]
+
+
+def test_the_loss_of_packed_rows_is_the_loss_of_every_document_by_itself(local: OpenBlend) -> None:
+    torch.manual_seed(3)
+    model = Attending(1 << 15, 8).double()
+    batch = next(local.fetch(4))
+    item = tensors(batch, ("tokens", "targets", "position_ids", "document_ids", "cu_seqlens"))
+    mask = block_diagonal(item["document_ids"])
+    logits = model(item["tokens"], item["position_ids"], mask)
+    cross_entropy = partial(nn.functional.cross_entropy, reduction="sum")
+    packed = cross_entropy(logits.flatten(0, 1), item["targets"].flatten())
+
+    alone, n = torch.zeros((), dtype=torch.float64), 0
+    for row in batch.arrow.to_pylist():
+        tokens = torch.from_numpy(np.frombuffer(row["tokens"], "<u2").astype(np.int64))
+        for document in tokens.split(row["segment_lengths"]):
+            length = len(document)
+            causal = torch.ones(length, length, dtype=torch.bool).tril()[None, None]
+            logits = model(document[None], torch.arange(length)[None], causal)
+            alone = alone + cross_entropy(logits[0, :-1], document[1:])
+            n += length - 1
+    assert n == int((item["targets"] != -100).sum())
+    assert torch.allclose(packed, alone, rtol=1e-12)
+    everything = torch.ones_like(mask).tril()
+    leaking = model(item["tokens"], item["position_ids"], everything)
+    assert not torch.allclose(cross_entropy(leaking.flatten(0, 1), item["targets"].flatten()), alone)
+
+
+def test_the_mask_is_that_of_cu_seqlens(local: OpenBlend) -> None:
+    item = tensors(next(local.fetch(1)), ("document_ids", "cu_seqlens"))
+    expected = torch.zeros(24 * 8, 24 * 8, dtype=torch.bool)
+    for start, stop in item["cu_seqlens"].unfold(0, 2, 1).tolist():
+        expected[start:stop, start:stop] = torch.ones(stop - start, stop - start).tril().bool()
+    mask = block_diagonal(item["document_ids"])
+    for row in range(24):
+        assert mask[row, 0].equal(expected[8 * row : 8 * row + 8, 8 * row : 8 * row + 8])
+    assert int(mask.sum()) == int(expected.sum())
