@@ -16,10 +16,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from bench import stream_grpc
 from bench.data_peers import GRAIN, HUGGING_FACE, TORCH
 from bench.harness import ROOT, Report, Row, at_most, table
 from bench.peers import run_for_json
-from bench.stream_data import written
+from bench.stream_data import SHUFFLES, lake_of, written
 from bench.stream_reader import BATCH, SHARES, array
 from blender.shuffle_score import shuffle_score
 
@@ -68,6 +69,9 @@ def measure(progress: Console) -> Report:
     report.tables += [_costs(runs), _gives(epochs, resumed, runs, whole, scores)]
     _add(report, epochs, resumed, runs, scores)
     _add_ranks(report, progress, home)
+    for name in OURS:
+        tables = [f"packed.s{source}_{name}" for source in range(len(SHARES))]
+        stream_grpc.add(report, lake_of(home), tables, SHUFFLES[name], name, progress)
     return report
 
 

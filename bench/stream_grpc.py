@@ -18,6 +18,7 @@ from rich.console import Console
 
 from bench.harness import ROOT, Report, Row, at_most, table
 from blender.client import BlenderClient, Source
+from factory.settings import Settings
 
 PROGRAM = Path(__file__).with_name("stream_grpc_reader.py")
 WEIGHTS = (72, 36, 12)  # 120 rows of 8 KiB: a step of 15 ranks is a block of somewhat less than 1 MiB
@@ -31,13 +32,13 @@ Figures = Mapping[str, Any]
 
 def add(
     report: Report,
-    home: Path,
+    lake: Settings,
     tables: Sequence[str],
     sequence: Mapping[str, Any],
     name: str,
     progress: Console,
 ) -> None:
-    """Read a blend of `tables` of the lake at `home` both ways, and add what it costs to the report.
+    """Read a blend of `tables` of the lake both ways, and add what it costs to the report.
 
     `sequence` are the fields of every source's shuffle. Raises WrongAnswer where the rows through gRPC are
     not those read directly.
@@ -45,7 +46,7 @@ def add(
     sources = [
         Source(of, weight, oversample=True, **sequence) for of, weight in zip(tables, WEIGHTS, strict=True)
     ]
-    environment = os.environ | {"FACTORY_HOME": str(home), "PYTHONPATH": str(ROOT)}
+    environment = os.environ | {**lake.environment(), "PYTHONPATH": str(ROOT)}
     blender = [sys.executable, "-m", "blender.serve", "--port", "0"]
     constant = [sys.executable, str(PROGRAM), "serve"]
     runs: dict[str, list[Figures]] = {}
@@ -59,7 +60,7 @@ def add(
             "constant": (["constant", its_address], 1, its_pid)
         }
         for ranks in (1, RANKS):
-            ways[f"direct_{ranks}"] = (["direct", str(home), blend, str(ranks)], ranks, None)
+            ways[f"direct_{ranks}"] = (["direct", blend, str(ranks)], ranks, None)
             ways[f"grpc_{ranks}"] = (["blocks", address, blend, str(ranks)], ranks, pid)
         for run in range(RUNS):
             progress.print(f"{name} through gRPC, run {run + 1} of {RUNS}")

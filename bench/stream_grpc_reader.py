@@ -4,7 +4,7 @@ Arguments: one of
     serve                            send constant bytes for ever; prints its port
     constant ADDRESS N               read N messages of constant bytes
     blocks ADDRESS BLEND RANKS N     read N batches of rank 0 of RANKS through the client
-    direct HOME BLEND RANKS N        the same without a server
+    direct BLEND RANKS N             the same without a server, in the lake the settings name
 
 A reader prints one line once it is warm, waits for a line, reads what is counted, and prints what that cost
 and a hash of every hundredth batch, made when the clock has stopped.
@@ -62,12 +62,12 @@ def blocks(address: str, blend: str, ranks: str) -> Iterator[np.ndarray]:
         yield batch.tokens
 
 
-def direct(home: str, blend: str, ranks: str) -> Iterator[np.ndarray]:
+def direct(blend: str, ranks: str) -> Iterator[np.ndarray]:
     """Tokens of the batches of rank 0, read in this process."""
     from blender.blends import open_blends
-    from factory.settings import Settings
+    from factory.settings import settings
 
-    opened = open_blends(Settings(home=home, cache=home)).open(blend)
+    opened = open_blends(settings()).open(blend)
     for block in opened.fetch(0, ranks=int(ranks)):
         column = block.batch.column("tokens")
         rows = np.frombuffer(column.buffers()[2], np.int32, len(column) * 2_048, column.offset * 2_048 * 4)
