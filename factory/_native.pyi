@@ -1,5 +1,7 @@
 """The native kernels: Arrow or bytes in and out; no I/O and no settings (sources: `native/src`)."""
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -95,11 +97,44 @@ class PageScan:
     def push(self, ranges: list[bytes]) -> None:
         """Take what the ranges of `wanted` hold, in their order."""
 
+    row_groups: list[tuple[int, tuple[int, int] | None]]
+    """Once ended, of each row group that has rows: their number, and the least and greatest value where the
+    footer has them and they are integers without nulls."""
+
 def scan_pages(paths: list[str], column: str) -> list[PageScan]:
     """Ended scans of local files, in the order of `paths`; several files are read at a time."""
 
 def join_pages(column: str, scans: list[PageScan]) -> pa.UInt8Array:
     """The content of a `PageIndex` over ended scans, in their order."""
+
+def join_indexes(contents: list[pa.UInt8Array]) -> pa.UInt8Array:
+    """The content of one `PageIndex` over those of several, in their order.
+
+    Raises NotImplementedError where they are not of one column and type.
+    """
+
+class PageCache:
+    """Pages that are likely to be asked for again, of any number of indexes; safe for many threads."""
+
+    used: int
+    """Bytes of what is kept, at most the budget."""
+    hits_and_misses: tuple[int, int]
+
+    def __init__(self, budget: int) -> None:
+        """`budget` in bytes."""
+
+def gather_pages(
+    kind: pa.DataType,
+    n: int,
+    parts: list[tuple[PageIndex, npt.NDArray[np.int64], npt.NDArray[np.int64], bool]],
+    cache: PageCache,
+) -> pa.Array:
+    """An array of `n` rows of type `kind`, from rows of several indexes; null where none has a row.
+
+    A part is an index, rows of it, where in the result each of them goes, and whether their pages are likely
+    to be asked for again and are kept in `cache`. `kind` is the type of all indexes, or any of bytes and
+    strings where theirs is one of them. Raises NotImplementedError for another type.
+    """
 
 class PageIndex:
     """Where every page of a column lies, over all files; reads those of local ones. Safe for many threads."""
@@ -115,8 +150,15 @@ class PageIndex:
     read_so_far: tuple[int, int]
     """Pages and bytes that `read_pages` and `read_rows` have read, dictionary pages included."""
 
-    def __init__(self, content: pa.UInt8Array) -> None:
-        """Open what `join_pages` gave; the array's memory is used where it lies."""
+    def __init__(
+        self,
+        content: pa.UInt8Array,
+        fetch: Callable[[list[tuple[str, list[tuple[int, int]]]]], list[list[bytes]]] | None = None,
+    ) -> None:
+        """Open what `join_pages` gave; the array's memory is used where it lies.
+
+        `fetch` reads files that are not local: paths with byte ranges (begin, end) in, what they hold out.
+        """
 
     def path(self, file: int) -> str:
         """A file's path."""
@@ -207,6 +249,14 @@ class MixtureTimeline:
 
     def steps_within(self, source: int, rows: int) -> int | None:
         """Whole steps that need at most `rows` rows of `source`; None when any number does."""
+
+# -- shuffles (native/src/feistel.rs)
+
+def feistel(values: npt.NDArray[np.int64], n: int, keys: list[int], inverse: bool) -> pa.Int64Array:
+    """Of each position its item, or of each item its position, in a keyed permutation of 0 .. n-1.
+
+    `keys` are 6 words of 64 bits, `n` is 2 to 2^62. Raises ValueError for a value outside 0 .. n-1.
+    """
 
 # -- dedup (native/src/lexer.rs, bag.rs, token_counter.rs, idf.rs, signature.rs, agreement.rs, candidates.rs,
 #    crowd.rs, jaccard.rs, union_find.rs, similarity_graph.rs, keep_rule.rs, sweep.rs)

@@ -14,6 +14,7 @@ mod candidates;
 mod cell_oph;
 mod cl100k;
 mod crowd;
+mod feistel;
 mod fingerprint;
 mod hash;
 mod idf;
@@ -46,6 +47,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     packing::register(module)?;
     packing_runs::register(module)?;
     pages::register(module)?;
+    feistel::register(module)?;
     bag::register(module)?;
     c_text::register(module)?;
     candidates::register(module)?;

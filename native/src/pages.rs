@@ -3,15 +3,20 @@
 //!     scan.rs       a file's pages, from its footer and offset indexes (bytes are handed in)
 //!     index.rs      the pages of all files as flat numbers (layout.rs); row or page -> file, row group, bytes
 //!     decode.rs     one page from its bytes to Arrow
-//!     reader.rs     rows and pages of local files: exact reads, the disk kept busy
+//!     loader.rs     the bytes of pages: exact reads, the disk or the store kept busy
+//!     cache.rs      pages that are likely to be asked for again, under a budget
+//!     gather.rs     rows of several indexes in one array, in the order asked for
 //!
 //! Youmu's design (Zhong et al., 2025): no file is converted, and no row group is read for one of its rows.
+
+use std::ops::Range;
 
 use arrow_array::{Array, ArrayRef, UInt8Array, make_array};
 use arrow_buffer::Buffer;
 use arrow_data::ArrayData;
 use arrow_pyarrow::PyArrowType;
 use arrow_schema::DataType;
+use bytes::Bytes;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -19,17 +24,21 @@ use pyo3::pybacked::PyBackedBytes;
 
 mod body;
 mod build;
+mod cache;
 mod codec;
+mod content;
 mod decode;
 mod delta;
 mod error;
 mod files;
 mod footer;
+mod gather;
 mod guard;
 mod header;
 mod header_scan;
 mod index;
 mod layout;
+mod loader;
 mod locations;
 mod one_page;
 mod reader;
@@ -39,11 +48,12 @@ mod scan;
 mod schema;
 mod thrift;
 
-use decode::{Decoder, Wanted};
+use decode::Decoder;
 use error::PageError;
+use gather::{Part, gather};
 use index::Index;
+use loader::Fetch;
 use reader::Reader;
-use rows::Rows;
 use scan::FileScan;
 
 /// `PageScan` of the Python module.
@@ -65,6 +75,34 @@ impl PageScan {
         let ranges: Vec<&[u8]> = ranges.iter().map(|it| &**it).collect();
         Ok(py.detach(|| self.0.push(&ranges))?)
     }
+
+    #[getter]
+    fn row_groups(&self) -> Vec<(u64, Option<(i64, i64)>)> {
+        let chunks = self.0.found().map(|it| it.1).unwrap_or_default();
+        chunks.iter().map(|it| (it.runs.rows, it.bounds)).collect()
+    }
+}
+
+/// `PageCache` of the Python module.
+#[pyclass(frozen)]
+struct PageCache(cache::PageCache);
+
+#[pymethods]
+impl PageCache {
+    #[new]
+    fn new(budget: usize) -> Self {
+        Self(cache::PageCache::new(budget))
+    }
+
+    #[getter]
+    fn used(&self) -> usize {
+        self.0.used()
+    }
+
+    #[getter]
+    fn hits_and_misses(&self) -> (u64, u64) {
+        self.0.hits_and_misses()
+    }
 }
 
 /// `PageIndex` of the Python module.
@@ -74,18 +112,13 @@ struct PageIndex(Reader);
 #[pymethods]
 impl PageIndex {
     #[new]
-    fn new(py: Python<'_>, content: PyArrowType<ArrayData>) -> PyResult<Self> {
-        let content = make_array(content.0);
-        let bytes = content
-            .as_any()
-            .downcast_ref::<UInt8Array>()
-            .filter(|it| it.null_count() == 0)
-            .ok_or_else(|| {
-                PyValueError::new_err("The content of a page index is an array of uint8 without nulls.")
-            })?;
-        let buffer = bytes.values().inner().clone();
+    #[pyo3(signature = (content, fetch=None))]
+    fn new(py: Python<'_>, content: PyArrowType<ArrayData>, fetch: Option<Py<PyAny>>) -> PyResult<Self> {
+        let buffer = content_of(content)?;
+        let fetch =
+            fetch.map(|it| Box::new(move |asked: &[(&str, Vec<Range<u64>>)]| call(&it, asked)) as Box<Fetch>);
         Ok(py
-            .detach(|| Index::open(buffer).and_then(Reader::new))
+            .detach(|| Index::open(buffer).and_then(|index| Reader::new(index, fetch)))
             .map(Self)?)
     }
 
@@ -121,11 +154,7 @@ impl PageIndex {
 
     #[getter]
     fn r#type(&self) -> PyArrowType<DataType> {
-        PyArrowType(
-            self.0
-                .leaf()
-                .map_or(DataType::Null, |leaf| leaf.field.data_type().clone()),
-        )
+        PyArrowType(self.0.kind())
     }
 
     fn path(&self, file: usize) -> PyResult<&str> {
@@ -146,10 +175,7 @@ impl PageIndex {
     }
 
     fn page_of_row(&self, row: u64) -> PyResult<u64> {
-        let found = self.0.index.page_of_row(row)?;
-        Ok(found.ok_or_else(|| {
-            PageError::Beyond(format!("There is no row {row}: the index has {}.", self.n_rows()))
-        })?)
+        Ok(self.0.page_of_row(row)?.0)
     }
 
     fn decode(
@@ -162,15 +188,12 @@ impl PageIndex {
         let decoded = py.detach(|| -> Result<ArrayRef, PageError> {
             let page = self.0.page(number)?;
             let (of, leaf, _) = self.0.described(&page)?;
-            let mut rows = Rows::new(leaf.field.data_type().clone());
             let known = || {
                 dictionary
                     .map(|bytes| Decoder::default().dictionary(of, leaf, &bytes))
                     .transpose()
             };
-            Decoder::default().append(of, leaf, &content, Wanted::All, known, &mut rows)?;
-            rows.finish()
-                .map_err(|what| of.place.corrupt_page(of.row_group, of.page, what))
+            Decoder::default().page(of, leaf, &content, known)
         })?;
         Ok(PyArrowType(decoded.to_data()))
     }
@@ -186,7 +209,7 @@ impl PageIndex {
 
     fn read_rows(&self, py: Python<'_>, rows: PyBuffer<i64>) -> PyResult<PyArrowType<ArrayData>> {
         let rows = unsigned(py, &rows)?;
-        let array = py.detach(|| self.0.read_rows(&rows))?;
+        let array = py.detach(|| self.0.read_rows(rows))?;
         Ok(PyArrowType(array.to_data()))
     }
 }
@@ -198,6 +221,78 @@ fn unsigned(py: Python<'_>, numbers: &PyBuffer<i64>) -> PyResult<Vec<u64>> {
         .into_iter()
         .map(|it| u64::try_from(it).map_err(|_| beyond(it)))
         .collect::<Result<_, _>>()?)
+}
+
+fn content_of(content: PyArrowType<ArrayData>) -> PyResult<Buffer> {
+    let content = make_array(content.0);
+    let bytes = content
+        .as_any()
+        .downcast_ref::<UInt8Array>()
+        .filter(|it| it.null_count() == 0)
+        .ok_or_else(|| {
+            PyValueError::new_err("The content of a page index is an array of uint8 without nulls.")
+        })?;
+    Ok(bytes.values().inner().clone())
+}
+
+fn call(fetch: &Py<PyAny>, asked: &[(&str, Vec<Range<u64>>)]) -> Result<Vec<Vec<Bytes>>, PageError> {
+    let asked: Vec<(&str, Vec<(u64, u64)>)> = asked
+        .iter()
+        .map(|(path, ranges)| (*path, ranges.iter().map(|it| (it.start, it.end)).collect()))
+        .collect();
+    Python::attach(|py| -> PyResult<Vec<Vec<Bytes>>> {
+        let found: Vec<Vec<PyBackedBytes>> = fetch.call1(py, (asked,))?.extract(py)?;
+        Ok(found
+            .into_iter()
+            .map(|of_file| of_file.into_iter().map(Bytes::from_owner).collect())
+            .collect())
+    })
+    .map_err(PageError::Raised)
+}
+
+type PyPart = (Py<PageIndex>, PyBuffer<i64>, PyBuffer<i64>, bool);
+
+/// See `gather_pages` in the stub.
+#[pyfunction]
+fn gather_pages(
+    py: Python<'_>,
+    kind: PyArrowType<DataType>,
+    n: usize,
+    parts: Vec<PyPart>,
+    cache: &PageCache,
+) -> PyResult<PyArrowType<ArrayData>> {
+    let parts = parts
+        .iter()
+        .map(|(index, rows, positions, again)| {
+            Ok(Part {
+                reader: &index.get().0,
+                rows: unsigned(py, rows)?,
+                positions: unsigned(py, positions)?,
+                again: *again,
+            })
+        })
+        .collect::<PyResult<Vec<_>>>()?;
+    let array = py.detach(|| gather(&kind.0, n, &parts, &cache.0))?;
+    Ok(PyArrowType(array.to_data()))
+}
+
+/// See `join_indexes` in the stub.
+#[pyfunction]
+fn join_indexes(py: Python<'_>, contents: Vec<PyArrowType<ArrayData>>) -> PyResult<PyArrowType<ArrayData>> {
+    let buffers = contents
+        .into_iter()
+        .map(content_of)
+        .collect::<PyResult<Vec<_>>>()?;
+    let bytes = py.detach(|| -> Result<Vec<u8>, PageError> {
+        let readers = buffers
+            .into_iter()
+            .map(|buffer| Reader::new(Index::open(buffer)?, None))
+            .collect::<Result<Vec<_>, _>>()?;
+        build::join_indexes(&readers).map(|parts| parts.to_bytes())
+    })?;
+    Ok(PyArrowType(
+        UInt8Array::new(Buffer::from_vec(bytes).into(), None).to_data(),
+    ))
 }
 
 /// See `scan_pages` in the stub.
@@ -227,6 +322,9 @@ fn join_pages(
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PageScan>()?;
     module.add_class::<PageIndex>()?;
+    module.add_class::<PageCache>()?;
     module.add_function(wrap_pyfunction!(scan_pages, module)?)?;
+    module.add_function(wrap_pyfunction!(join_indexes, module)?)?;
+    module.add_function(wrap_pyfunction!(gather_pages, module)?)?;
     module.add_function(wrap_pyfunction!(join_pages, module)?)
 }

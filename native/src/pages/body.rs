@@ -15,6 +15,8 @@ const BIT_PACKED: i32 = 4;
 pub struct Body<'a> {
     pub header: PageHeader,
     pub bytes: &'a [u8],
+    /// Whether the bytes lie in the scratch, not in the page.
+    pub decompressed: bool,
 }
 
 impl<'a> Body<'a> {
@@ -64,6 +66,7 @@ impl<'a> Body<'a> {
             return Ok(Self {
                 header,
                 bytes: stored,
+                decompressed: false,
             });
         }
         scratch.clear();
@@ -74,6 +77,7 @@ impl<'a> Body<'a> {
         Ok(Self {
             header,
             bytes: scratch,
+            decompressed: true,
         })
     }
 

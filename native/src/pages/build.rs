@@ -9,6 +9,7 @@ use super::error::{PageError, Place, Result};
 use super::files::read;
 use super::index::ChunkEntry;
 use super::layout::Parts;
+use super::reader::Reader;
 use super::scan::FileScan;
 
 const THREADS: usize = 8; // footers are waited for, not computed
@@ -37,11 +38,7 @@ pub fn join<'a>(column: &str, scans: impl IntoIterator<Item = &'a FileScan>) -> 
                 "Index files of one type together.",
             ));
         }
-        let known = parts.leaves.iter().position(|bytes| *bytes == leaf.bytes);
-        let leaf = known.unwrap_or_else(|| {
-            parts.leaves.push(leaf.bytes.clone());
-            parts.leaves.len() - 1
-        });
+        let leaf = parts.leaf(&leaf.bytes);
         for found in chunks {
             parts.runs.append(parts.chunks.len() as u64, &found.runs);
             parts.chunks.push(ChunkEntry {
@@ -52,6 +49,26 @@ pub fn join<'a>(column: &str, scans: impl IntoIterator<Item = &'a FileScan>) -> 
             });
         }
         parts.files.push((scan.path.clone(), scan.size, leaf));
+    }
+    Ok(parts)
+}
+
+/// One index over those of `indexes`, in their order; NotImplemented where they are not of one type.
+pub fn join_indexes(readers: &[Reader]) -> Result<Parts> {
+    let mut parts = Parts::default();
+    for reader in readers {
+        let first = &readers[0];
+        if (first.kind(), first.index.column()) != (reader.kind(), reader.index.column()) {
+            return Err(PageError::Unsupported(format!(
+                "Column `{}` of type {} and column `{}` of type {} make no index together. Join others.",
+                first.index.column(),
+                first.kind(),
+                reader.index.column(),
+                reader.kind()
+            )));
+        }
+        reader.index.append_to(&mut parts)?;
+        parts.column = reader.index.column().to_owned();
     }
     Ok(parts)
 }

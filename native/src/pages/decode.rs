@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use arrow_array::UInt32Array;
+use arrow_array::{ArrayRef, UInt32Array};
 use arrow_select::take::take;
 use bytes::Bytes;
 use parquet::basic::{Encoding, Type as Physical};
@@ -14,10 +14,11 @@ use parquet::column::page::Page;
 
 use super::body::{Body, Parts};
 use super::codec::{Codec, Decompressor};
+use super::content::Content;
 use super::delta::end_of_numbers;
 use super::error::{PageError, Place, Result};
 use super::footer::Leaf;
-use super::header::Content;
+use super::header::Content as Said;
 use super::one_page::rows_of;
 use super::rows::{Rows, of_bytes};
 
@@ -86,7 +87,7 @@ impl Decoder {
         };
         let body = Body::open(page, of.codec, &mut self.decompressor, &mut self.scratch)
             .map_err(|it| corrupt(&it))?;
-        let Content::Dictionary(said) = body.header.content else {
+        let Said::Dictionary(said) = body.header.content else {
             return Err(corrupt("it is none"));
         };
         let least = match leaf.physical {
@@ -117,26 +118,9 @@ impl Decoder {
     ) -> Result<()> {
         let body = Body::open(page, of.codec, &mut self.decompressor, &mut self.scratch)
             .map_err(|it| of.corrupt(it))?;
-        if !matches!(body.header.content, Content::Data(_) | Content::DataV2(_)) {
-            return Err(of.corrupt("it is no data page"));
-        }
-        let parts = body
-            .parts(leaf.max_repetition, leaf.max_definition)
-            .ok_or_else(|| of.corrupt("its levels are longer than it, or of an unknown encoding"))?;
-        let values = body.values();
-        if leaf.width.saturating_mul(values) > MOST_BYTES {
-            return Err(of.corrupt("its values take more space than a page can have"));
-        }
-        if values > MOST_VALUES || (leaf.max_repetition == 0 && values != of.rows) {
-            return Err(of.corrupt(format!("it has {values} values for {} rows", of.rows)));
-        }
-        let walkable = body.encoding() == PLAIN
-            && leaf.max_repetition == 0
-            && leaf.physical == Physical::BYTE_ARRAY
-            && of_bytes(leaf.field.data_type())
-            && parts.all_defined(leaf.max_definition, values);
-        if walkable {
-            return walk(parts.values, values, wanted, rows)
+        let parts = checked(of, leaf, &body)?;
+        if walkable(leaf, &body, &parts) {
+            return walk(parts.values, body.values(), wanted, rows)
                 .ok_or_else(|| of.corrupt("a value reaches beyond its end"));
         }
         let pages = pages_of(of, &body, &parts, leaf, dictionary)?;
@@ -149,6 +133,89 @@ impl Decoder {
         };
         rows.push_array(array).map_err(|error| of.corrupt(error))
     }
+
+    /// All rows of `page` as an array.
+    pub fn page(
+        &mut self,
+        of: PageOf<'_>,
+        leaf: &Leaf,
+        page: &[u8],
+        dictionary: impl FnOnce() -> Result<Option<Dictionary>>,
+    ) -> Result<ArrayRef> {
+        let mut rows = Rows::new(leaf.field.data_type().clone());
+        rows.expect(of.rows);
+        self.append(of, leaf, page, Wanted::All, dictionary, &mut rows)?;
+        rows.finish().map_err(|what| of.corrupt(what))
+    }
+
+    /// All rows of `page`, which is kept where its values can be taken from it as they lie there.
+    pub fn content(
+        &mut self,
+        of: PageOf<'_>,
+        leaf: &Leaf,
+        page: Vec<u8>,
+        dictionary: impl FnOnce() -> Result<Option<Dictionary>>,
+    ) -> Result<Content> {
+        let mut scratch = Vec::new();
+        let body =
+            Body::open(&page, of.codec, &mut self.decompressor, &mut scratch).map_err(|it| of.corrupt(it))?;
+        let parts = checked(of, leaf, &body)?;
+        if !walkable(leaf, &body, &parts) {
+            let pages = pages_of(of, &body, &parts, leaf, dictionary)?;
+            let array = rows_of(leaf, of.rows, pages).map_err(|what| of.corrupt(what))?;
+            return Ok(Content::Array(array));
+        }
+        let ends =
+            ends(parts.values, body.values()).ok_or_else(|| of.corrupt("a value reaches beyond its end"))?;
+        let within = body.bytes.len() - parts.values.len(); // values are the last part of a body
+        Ok(if body.decompressed {
+            scratch.shrink_to_fit();
+            Content::bytes(scratch, within, ends)
+        } else {
+            let begin = body.header.length + within;
+            Content::bytes(page, begin, ends)
+        })
+    }
+}
+
+/// Levels and values of a data page that has the rows its index says.
+fn checked<'a>(of: PageOf<'_>, leaf: &Leaf, body: &Body<'a>) -> Result<Parts<'a>> {
+    if !matches!(body.header.content, Said::Data(_) | Said::DataV2(_)) {
+        return Err(of.corrupt("it is no data page"));
+    }
+    let parts = body
+        .parts(leaf.max_repetition, leaf.max_definition)
+        .ok_or_else(|| of.corrupt("its levels are longer than it, or of an unknown encoding"))?;
+    let values = body.values();
+    if leaf.width.saturating_mul(values) > MOST_BYTES {
+        return Err(of.corrupt("its values take more space than a page can have"));
+    }
+    if values > MOST_VALUES || (leaf.max_repetition == 0 && values != of.rows) {
+        return Err(of.corrupt(format!("it has {values} values for {} rows", of.rows)));
+    }
+    Ok(parts)
+}
+
+/// Whether a page is byte strings one after another, none of them null.
+fn walkable(leaf: &Leaf, body: &Body<'_>, parts: &Parts<'_>) -> bool {
+    body.encoding() == PLAIN
+        && leaf.max_repetition == 0
+        && leaf.physical == Physical::BYTE_ARRAY
+        && of_bytes(leaf.field.data_type())
+        && parts.all_defined(leaf.max_definition, body.values())
+}
+
+/// Where each of `n` byte strings in PLAIN encoding ends, behind a zero; nothing where one reaches too far.
+fn ends(values: &[u8], n: usize) -> Option<Vec<u32>> {
+    let mut at = 0usize;
+    let mut ends = Vec::with_capacity(n + 1);
+    ends.push(0);
+    for _ in 0..n {
+        let length = values.get(at..)?.first_chunk::<4>()?;
+        at = at.checked_add(4 + u32::from_le_bytes(*length) as usize)?;
+        ends.push(u32::try_from(at).ok().filter(|_| at <= values.len())?);
+    }
+    Some(ends)
 }
 
 /// Appends byte strings in PLAIN encoding: each behind its length in 4 bytes.
@@ -252,7 +319,7 @@ fn pages_of(
         _ => {}
     }
     pages.push_back(match body.header.content {
-        Content::DataV2(data) => Page::DataPageV2 {
+        Said::DataV2(data) => Page::DataPageV2 {
             buf,
             num_values: data.values,
             encoding: known,
@@ -263,7 +330,7 @@ fn pages_of(
             is_compressed: false,
             statistics: None,
         },
-        Content::Data(data) => Page::DataPage {
+        Said::Data(data) => Page::DataPage {
             buf,
             num_values: data.values,
             encoding: known,
@@ -323,6 +390,7 @@ mod tests {
             let mut rows = Rows::new(DataType::Binary);
             let found = walk(&bytes[..at.min(bytes.len())], values.len(), Wanted::All, &mut rows);
             prop_assert_eq!(found.is_some(), at >= bytes.len());
+            prop_assert_eq!(ends(&bytes[..at.min(bytes.len())], values.len()).is_some(), at >= bytes.len());
         }
     }
 }

@@ -19,18 +19,22 @@ pub enum PageError {
     Unreadable(String),
     /// A row or page beyond the last one (IndexError).
     Beyond(String),
+    /// What the caller's own function raised.
+    Raised(PyErr),
 }
 
 pub type Result<T> = std::result::Result<T, PageError>;
 
 impl fmt::Display for PageError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Column(said)
-        | Self::Unsupported(said)
-        | Self::Corrupt(said)
-        | Self::Unreadable(said)
-        | Self::Beyond(said)) = self;
-        formatter.write_str(said)
+        match self {
+            Self::Column(said)
+            | Self::Unsupported(said)
+            | Self::Corrupt(said)
+            | Self::Unreadable(said)
+            | Self::Beyond(said) => formatter.write_str(said),
+            Self::Raised(error) => error.fmt(formatter),
+        }
     }
 }
 
@@ -43,6 +47,7 @@ impl From<PageError> for PyErr {
             PageError::Corrupt(_) => PyValueError::new_err(said),
             PageError::Unreadable(_) => PyOSError::new_err(said),
             PageError::Beyond(_) => PyIndexError::new_err(said),
+            PageError::Raised(error) => error,
         }
     }
 }

@@ -18,6 +18,7 @@ use parquet::file::metadata::{
     ColumnChunkMetaData, FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataReader,
     ParquetMetaDataWriter,
 };
+use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnDescriptor;
 
 use super::codec::Codec;
@@ -41,6 +42,8 @@ pub struct Chunk {
     pub bytes: Range<u64>,
     pub codec: Codec,
     pub offset_index: Option<Range<u64>>,
+    /// Least and greatest value, where the footer has them and they are integers without nulls.
+    pub bounds: Option<(i64, i64)>,
 }
 
 /// A leaf column as its pages are decoded.
@@ -242,7 +245,20 @@ fn chunk(
         bytes,
         codec,
         offset_index,
+        bounds: bounds(column),
     })
+}
+
+fn bounds(column: &ColumnChunkMetaData) -> Option<(i64, i64)> {
+    let found = column.statistics()?;
+    if found.null_count_opt().is_some_and(|nulls| nulls > 0) {
+        return None;
+    }
+    match found {
+        Statistics::Int32(of) => Some((i64::from(*of.min_opt()?), i64::from(*of.max_opt()?))),
+        Statistics::Int64(of) => Some((*of.min_opt()?, *of.max_opt()?)),
+        _ => None,
+    }
 }
 
 fn span(offset: i64, length: i64, end: u64) -> Option<Range<u64>> {
@@ -290,6 +306,7 @@ impl Chunk {
             bytes,
             codec: Codec::Plain,
             offset_index: None,
+            bounds: None,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Layered binary search: a row is sought among the runs, of which there is about one a row group, then among
 //! the pages of its run. A block of entries is held against its checksum when it is first looked at.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_buffer::Buffer;
@@ -10,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::codec::Codec;
 use super::error::Result;
-use super::layout::{BLOCK, CHUNK, FILE, Sections, damaged};
+use super::layout::{BLOCK, CHUNK, FILE, Parts, Sections, damaged};
 use super::runs::{Run, WIDTH};
 
 /// A column chunk as the index has it.
@@ -42,6 +43,18 @@ pub struct PageEntry {
     /// First row over all files.
     pub first_row: u64,
     pub rows: usize,
+}
+
+impl PageEntry {
+    /// Its byte range in the file.
+    pub fn bytes(&self) -> Range<u64> {
+        self.offset..self.offset + self.size as u64
+    }
+
+    pub fn holds(&self, row: u64) -> bool {
+        row.checked_sub(self.first_row)
+            .is_some_and(|it| it < self.rows as u64)
+    }
 }
 
 /// An open index.
@@ -177,6 +190,38 @@ impl Index {
         })
     }
 
+    /// Adds what the index holds to `parts`, behind what is there.
+    pub fn append_to(&self, parts: &mut Parts) -> Result<()> {
+        let missing = || damaged("it lacks a part");
+        let (files, chunks) = (parts.files.len(), parts.chunks.len() as u64);
+        for number in 0..self.n_files() {
+            let file = self.file(number).ok_or_else(missing)?;
+            let bytes = self.leaf(file.leaf);
+            let leaf = parts.leaf(bytes);
+            parts.files.push((file.path.to_owned(), file.bytes, leaf));
+        }
+        for number in 0..self.sections.chunks.len() / CHUNK {
+            let chunk = self.chunk(number).ok_or_else(missing)?;
+            parts.chunks.push(ChunkEntry {
+                file: chunk.file + files,
+                ..chunk
+            });
+        }
+        for block in 0..self.sections.sums.len() {
+            self.entry((block * BLOCK) as u64)?; // looks at its checksum
+        }
+        let runs = (0..self.n_runs()).map(|number| self.run(number).ok_or_else(missing));
+        parts.runs.extend(
+            runs.collect::<Result<Vec<_>>>()?.into_iter().map(|run| Run {
+                chunk: run.chunk + chunks,
+                ..run
+            }),
+            &self.sections.entries,
+            (self.sections.rows, self.sections.pages),
+        );
+        Ok(())
+    }
+
     fn run(&self, number: usize) -> Option<Run> {
         self.sections
             .runs
@@ -207,15 +252,16 @@ impl Index {
         low.checked_sub(1)
     }
 
-    /// The page that holds a row; nothing beyond the last row.
-    pub fn page_of_row(&self, row: u64) -> Result<Option<u64>> {
+    /// The page that holds a row, by its number over all files; nothing beyond the last row.
+    pub fn page_of_row(&self, row: u64) -> Result<Option<(u64, PageEntry)>> {
         let Some(number) = self.run_of(0, row).filter(|_| row < self.sections.rows) else {
             return Ok(None);
         };
         let run = self.run(number).ok_or_else(|| damaged("it lacks a run"))?;
         let (relative, pages) = (row - run.first_row, self.end_of(number).1 - run.first_page);
         if let Some(page) = relative.checked_div(run.page_rows) {
-            return Ok(Some(run.first_page + page.min(pages - 1)));
+            let page = run.first_page + page.min(pages - 1);
+            return Ok(Some((page, self.page_of_run(number, run, page)?)));
         }
         let (mut low, mut high) = (0, pages); // the last page whose first row is not beyond it
         while low < high {
@@ -226,7 +272,8 @@ impl Index {
                 high = middle
             }
         }
-        Ok(Some(run.first_page + low.saturating_sub(1)))
+        let page = run.first_page + low.saturating_sub(1);
+        Ok(Some((page, self.page_of_run(number, run, page)?)))
     }
 
     /// A page by its number over all files; nothing beyond the last page.
@@ -235,6 +282,10 @@ impl Index {
             return Ok(None);
         };
         let run = self.run(number).ok_or_else(|| damaged("it lacks a run"))?;
+        self.page_of_run(number, run, page).map(Some)
+    }
+
+    fn page_of_run(&self, number: usize, run: Run, page: u64) -> Result<PageEntry> {
         let (rows_end, pages_end) = self.end_of(number);
         let (k, n) = (page - run.first_page, pages_end - run.first_page);
         let bounds = |step: u64, entries: u64, total: u64| -> Result<(u64, u64)> {
@@ -252,14 +303,14 @@ impl Index {
         let (row, rows) = bounds(run.page_rows, run.entries, rows_end - run.first_row)?;
         let offsets = run.entries + if run.page_rows == 0 { n } else { 0 };
         let (offset, size) = bounds(run.page_bytes, offsets, run.end - run.begin)?;
-        Ok(Some(PageEntry {
+        Ok(PageEntry {
             chunk: run.chunk as usize,
             page: (run.page_in_chunk + k) as usize,
             offset: run.begin + offset,
             size: size as usize,
             first_row: run.first_row + row,
             rows: rows as usize,
-        }))
+        })
     }
 
     fn entry(&self, number: u64) -> Result<u32> {
@@ -412,7 +463,7 @@ mod tests {
                     };
                     prop_assert_eq!(found.page(page).unwrap(), Some(expected));
                     for row in row..row + rows {
-                        prop_assert_eq!(found.page_of_row(row).unwrap(), Some(page));
+                        prop_assert_eq!(found.page_of_row(row).unwrap(), Some((page, expected)));
                     }
                     offset += u64::from(size);
                     row += rows;

@@ -46,6 +46,15 @@ pub struct Parts {
 }
 
 impl Parts {
+    /// The number of a leaf, by the footer it was kept as; files of one schema share one.
+    pub fn leaf(&mut self, bytes: &[u8]) -> usize {
+        let known = self.leaves.iter().position(|it| it == bytes);
+        known.unwrap_or_else(|| {
+            self.leaves.push(bytes.to_vec());
+            self.leaves.len() - 1
+        })
+    }
+
     /// The index as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let paths = self.files.iter().map(|file| file.0.as_bytes());

@@ -1,8 +1,4 @@
-//! Rows and pages of local files, through an index.
-//!
-//! Pages are read one by one in the order asked for, each exactly, into one buffer, and decoded at once; a page
-//! of which several rows are asked for is read once. What is held: the result, one page, and dictionaries
-//! within a bound.
+//! The rows and pages of an index: what a page is, and the dictionaries that pages need, within a bound.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -10,22 +6,29 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::{ArrayRef, UInt32Array};
-use arrow_select::take::take;
+use arrow_array::ArrayRef;
+use arrow_schema::DataType;
 
-use super::decode::{Decoder, Dictionary, PageOf, Wanted};
+use super::cache::PageCache;
+use super::decode::{Decoder, Dictionary, PageOf};
 use super::error::{PageError, Place, Result};
-use super::files::{AHEAD, Files, announce, read, read_cached};
+use super::files::{Files, read};
 use super::footer::Leaf;
+use super::gather::{Part, gather};
 use super::index::{ChunkEntry, Index, PageEntry};
-use super::rows::Rows;
+use super::loader::{Fetch, Loader, PageAt};
 
 const MOST_DICTIONARY_BYTES: usize = 16 << 20;
 const MOST_DICTIONARIES: usize = 64;
+const MOST_HELD: usize = 64 << 20; // of pages that are wanted for several rows of one call
 const MOST_KEPT: usize = 4 << 20; // a buffer that has grown beyond is not kept
 
 pub struct Reader {
+    /// Its number among all of the process.
+    pub id: u64,
     pub index: Index,
+    /// How the bytes of files are got that are not local.
+    pub fetch: Option<Box<Fetch>>,
     leaves: Vec<Leaf>,
     files: Files,
     idle: Mutex<Vec<Worker>>,
@@ -34,21 +37,15 @@ pub struct Reader {
     bytes_read: AtomicU64,
 }
 
+/// What a thread decodes with, kept from one call to the next.
 #[derive(Default)]
-struct Worker {
-    decoder: Decoder,
-    buffer: Vec<u8>,
-}
-
-/// A page to read and which of the wanted rows it holds.
-struct Task {
-    page: PageEntry,
-    chunk: ChunkEntry,
-    wanted: Range<usize>,
+pub struct Worker {
+    pub decoder: Decoder,
+    pub buffer: Vec<u8>,
 }
 
 impl Reader {
-    pub fn new(index: Index) -> Result<Self> {
+    pub fn new(index: Index, fetch: Option<Box<Fetch>>) -> Result<Self> {
         let column = index.column();
         let place = Place {
             file: "the page index",
@@ -57,7 +54,10 @@ impl Reader {
         let leaves = (0..index.n_leaves())
             .map(|number| Leaf::open(place, index.leaf(number)))
             .collect::<Result<_>>()?;
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         Ok(Self {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            fetch,
             leaves,
             index,
             files: Files::default(),
@@ -71,6 +71,22 @@ impl Reader {
     /// The column as its pages are decoded; nothing where there is no file.
     pub fn leaf(&self) -> Option<&Leaf> {
         self.leaves.first()
+    }
+
+    /// The Arrow type of a row.
+    pub fn kind(&self) -> DataType {
+        self.leaf()
+            .map_or(DataType::Null, |leaf| leaf.field.data_type().clone())
+    }
+
+    /// The page that holds a row, and its number.
+    pub fn page_of_row(&self, row: u64) -> Result<(u64, PageEntry)> {
+        self.index.page_of_row(row)?.ok_or_else(|| {
+            PageError::Beyond(format!(
+                "There is no row {row}: the index has {}.",
+                self.index.rows()
+            ))
+        })
     }
 
     /// Pages and bytes read so far, dictionaries included.
@@ -130,172 +146,86 @@ impl Reader {
 
     /// Each page whole.
     pub fn read_pages(&self, numbers: &[u64]) -> Result<Vec<ArrayRef>> {
-        let tasks = numbers
+        let pages = numbers
             .iter()
             .map(|&number| {
-                let page = self.page(number)?;
-                Ok(Task {
-                    chunk: self.chunk(&page)?,
-                    page,
-                    wanted: 0..0,
+                let entry = self.page(number)?;
+                Ok(PageAt {
+                    reader: self,
+                    number,
+                    entry,
                 })
             })
             .collect::<Result<Vec<_>>>()?;
-        let mut arrays = Vec::with_capacity(tasks.len());
-        self.each(&tasks, |decoder, task, of, leaf, bytes| {
-            let mut rows = Rows::new(leaf.field.data_type().clone());
-            rows.expect(of.rows, task.page.size / of.rows.max(1));
-            decoder.append(
-                of,
-                leaf,
-                bytes,
-                Wanted::All,
-                || self.dictionary(of, leaf, task.chunk, task.page.chunk),
-                &mut rows,
-            )?;
-            arrays.push(
-                rows.finish()
-                    .map_err(|what| of.place.corrupt_page(of.row_group, of.page, what))?,
-            );
-            Ok(())
-        })?;
+        let (mut loader, mut worker) = (Loader::default(), self.worker());
+        loader.fetch(&pages, 0..pages.len())?;
+        let mut arrays = Vec::with_capacity(pages.len());
+        for (number, page) in pages.iter().enumerate() {
+            let (of, leaf, chunk) = page.described()?;
+            if worker.buffer.len() < page.entry.size {
+                worker.buffer.resize(page.entry.size, 0);
+            }
+            let bytes = &mut worker.buffer[..page.entry.size];
+            loader.read(&pages, number, bytes)?;
+            let dictionary = || self.dictionary(of, leaf, chunk, page.entry.chunk);
+            arrays.push(worker.decoder.page(of, leaf, bytes, dictionary)?);
+        }
+        self.rests(worker);
         Ok(arrays)
     }
 
     /// One array with the rows in the order asked for; a row may be asked for more than once.
-    pub fn read_rows(&self, numbers: &[u64]) -> Result<ArrayRef> {
-        let mut sought = Vec::with_capacity(numbers.len()); // page, row in it, position
-        let mut pages = Vec::with_capacity(numbers.len());
-        for (position, &row) in numbers.iter().enumerate() {
-            let page = self.index.page_of_row(row)?.ok_or_else(|| {
-                PageError::Beyond(format!(
-                    "There is no row {row}: the index has {}.",
-                    self.index.rows()
-                ))
-            })?;
-            let entry = self.page(page)?;
-            sought.push((page, (row - entry.first_row) as u32, position as u32));
-            pages.push(entry);
-        }
-        let mut sorted = sought.clone();
-        sorted.sort_unstable();
-        let alone = sorted.windows(2).all(|pair| pair[0].0 != pair[1].0);
-        let order = if alone { sought } else { sorted };
-        let (mut wanted, mut places, mut tasks) = (
-            Vec::new(),
-            vec![0; if alone { 0 } else { order.len() }],
-            Vec::new(),
-        );
-        let mut before = None;
-        for (page, row, position) in order {
-            if before != Some((page, row)) {
-                wanted.push(row);
-            }
-            let same = before.is_some_and(|it| it.0 == page);
-            before = Some((page, row));
-            match tasks.last_mut() {
-                Some(Task { wanted: range, .. }) if same => range.end = wanted.len(),
-                _ => {
-                    let page = pages[position as usize];
-                    tasks.push(Task {
-                        chunk: self.chunk(&page)?,
-                        page,
-                        wanted: wanted.len() - 1..wanted.len(),
-                    });
-                }
-            }
-            if !alone {
-                places[position as usize] = wanted.len() as u32 - 1;
-            }
-        }
-        let kind = self.leaf().map_or(arrow_schema::DataType::Null, |leaf| {
-            leaf.field.data_type().clone()
-        });
-        let mut rows = Rows::new(kind);
-        if let Some(first) = tasks.first() {
-            rows.expect(wanted.len(), first.page.size / first.page.rows.max(1));
-        }
-        self.each(&tasks, |decoder, task, of, leaf, bytes| {
-            let wanted = Wanted::Some(&wanted[task.wanted.clone()]);
-            decoder.append(
-                of,
-                leaf,
-                bytes,
-                wanted,
-                || self.dictionary(of, leaf, task.chunk, task.page.chunk),
-                &mut rows,
-            )
-        })?;
-        let told =
-            |what: String| PageError::Corrupt(format!("Rows of column `{}`: {what}.", self.index.column()));
-        let array = rows.finish().map_err(told)?;
-        if alone {
-            return Ok(array);
-        }
-        take(&array, &UInt32Array::from(places), None).map_err(|error| told(error.to_string()))
+    pub fn read_rows(&self, rows: Vec<u64>) -> Result<ArrayRef> {
+        let n = rows.len();
+        let part = Part {
+            reader: self,
+            rows,
+            positions: (0..n as u64).collect(),
+            again: false,
+        };
+        gather(&self.kind(), n, &[part], &PageCache::new(MOST_HELD))
     }
 
-    /// Reads the pages of `tasks` in order and hands each to `visit`.
-    fn each(
-        &self,
-        tasks: &[Task],
-        mut visit: impl FnMut(&mut Decoder, &Task, PageOf<'_>, &Leaf, &[u8]) -> Result<()>,
-    ) -> Result<()> {
-        let mut worker = self
-            .idle
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop()
-            .unwrap_or_default();
-        let (mut waiting, mut announced) = (false, 0);
-        let mut opened: Option<(usize, Arc<File>)> = None;
-        for (number, task) in tasks.iter().enumerate() {
-            let (of, leaf, chunk) = self.described(&task.page)?;
-            let file = match opened.take() {
-                Some(same) if same.0 == chunk.file => same.1,
-                _ => self.open(chunk, of.place)?,
-            };
-            if worker.buffer.len() < task.page.size {
-                worker.buffer.resize(task.page.size, 0);
-            }
-            let bytes = &mut worker.buffer[..task.page.size];
-            if waiting || !read_cached(&file, bytes, task.page.offset) {
-                waiting = true; // what is not cached seldom comes alone
-                let end = tasks.len().min(number + AHEAD);
-                for next in tasks.get(announced.max(number + 1)..end).unwrap_or_default() {
-                    let (of, _, chunk) = self.described(&next.page)?;
-                    announce(&*self.open(chunk, of.place)?, next.page.offset, next.page.size);
-                }
-                announced = end;
-                read(&file, bytes, task.page.offset, of.place)?;
-            }
-            visit(&mut worker.decoder, task, of, leaf, bytes)?;
-            opened = Some((chunk.file, file));
-        }
-        self.count(tasks.len(), tasks.iter().map(|task| task.page.size).sum());
+    /// A worker that rests, or a new one.
+    pub fn worker(&self) -> Worker {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.pop().unwrap_or_default()
+    }
+
+    /// Lets a worker rest.
+    pub fn rests(&self, worker: Worker) {
         if worker.buffer.len() <= MOST_KEPT && worker.decoder.size() <= MOST_KEPT {
             self.idle
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .push(worker);
         }
-        Ok(())
     }
 
-    fn open(&self, chunk: ChunkEntry, place: Place<'_>) -> Result<Arc<File>> {
+    pub fn open(&self, chunk: ChunkEntry, place: Place<'_>) -> Result<Arc<File>> {
         let entry = self.index.file(chunk.file);
         let entry =
             entry.ok_or_else(|| PageError::Corrupt("The page index lacks a file. Build it anew.".into()))?;
         self.files.get(chunk.file, entry, place)
     }
 
-    fn count(&self, pages: usize, bytes: usize) {
+    fn range(&self, place: Place<'_>, chunk: ChunkEntry, range: Range<u64>) -> Result<Vec<u8>> {
+        if let Some(fetch) = &self.fetch {
+            let found = fetch(&[(place.file, vec![range])])?;
+            return Ok(found.into_iter().flatten().next().unwrap_or_default().to_vec());
+        }
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        read(&*self.open(chunk, place)?, &mut bytes, range.start, place)?;
+        Ok(bytes)
+    }
+
+    pub fn count(&self, pages: usize, bytes: usize) {
         self.pages_read.fetch_add(pages as u64, Ordering::Relaxed);
         self.bytes_read.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
     /// The dictionary of a page's column chunk, kept for the pages to come.
-    fn dictionary(
+    pub fn dictionary(
         &self,
         of: PageOf<'_>,
         leaf: &Leaf,
@@ -307,13 +237,11 @@ impl Reader {
             return Ok(Some(kept.clone()));
         }
         let (begin, end) = chunk.dictionary;
-        let file = self.open(chunk, of.place)?;
         let size = end.saturating_sub(begin) as usize;
         if size == 0 || self.index.file(chunk.file).is_none_or(|entry| end > entry.bytes) {
             return Ok(None);
         }
-        let mut bytes = vec![0; size];
-        read(&file, &mut bytes, begin, of.place)?;
+        let bytes = self.range(of.place, chunk, begin..end)?;
         self.count(1, size);
         let made = Decoder::default().dictionary(of, leaf, &bytes)?;
         let mut kept = lock();

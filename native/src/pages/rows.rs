@@ -7,16 +7,21 @@ use std::sync::Arc;
 
 use arrow_array::types::{BinaryType, ByteArrayType, LargeBinaryType, LargeUtf8Type, Utf8Type};
 use arrow_array::{Array, ArrayRef, GenericByteArray, OffsetSizeTrait, new_empty_array};
-use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 use arrow_select::concat::concat;
+
+const MOST_EXPECTED: usize = 1 << 30; // bytes taken before they are there
 
 /// An array in the making.
 pub struct Rows {
     kind: DataType,
     ends: Vec<i64>,
     data: Vec<u8>,
+    /// Which of them are null.
+    nulls: Vec<usize>,
     arrays: Vec<ArrayRef>,
+    expected: usize,
 }
 
 /// Whether values of this type may be appended as bytes.
@@ -33,18 +38,29 @@ impl Rows {
             kind,
             ends: Vec::new(),
             data: Vec::new(),
+            nulls: Vec::new(),
             arrays: Vec::new(),
+            expected: 0,
         }
     }
 
-    /// Room for `n` more values like the first one.
-    pub fn expect(&mut self, n: usize, bytes: usize) {
-        self.ends.reserve(n);
-        self.data.reserve(n.saturating_mul(bytes).min(1 << 30));
+    /// Says how many values will come, which are taken to be like the first one.
+    pub fn expect(&mut self, n: usize) {
+        self.expected = n;
     }
 
     pub fn push_bytes(&mut self, value: &[u8]) {
+        if self.ends.is_empty() {
+            self.ends.reserve(self.expected);
+            self.data
+                .reserve(self.expected.saturating_mul(value.len()).min(MOST_EXPECTED));
+        }
         self.data.extend_from_slice(value);
+        self.ends.push(self.data.len() as i64);
+    }
+
+    pub fn push_null(&mut self) {
+        self.nulls.push(self.ends.len());
         self.ends.push(self.data.len() as i64);
     }
 
@@ -73,11 +89,17 @@ impl Rows {
             return Ok(());
         }
         let (ends, data) = (std::mem::take(&mut self.ends), std::mem::take(&mut self.data));
+        let nulls = std::mem::take(&mut self.nulls);
+        let nulls = (!nulls.is_empty()).then(|| {
+            let mut valid = vec![true; ends.len()];
+            nulls.iter().for_each(|&number| valid[number] = false);
+            NullBuffer::from(valid)
+        });
         let made = match self.kind {
-            DataType::Binary => build::<BinaryType>(&ends, data),
-            DataType::LargeBinary => build::<LargeBinaryType>(&ends, data),
-            DataType::Utf8 => build::<Utf8Type>(&ends, data),
-            DataType::LargeUtf8 => build::<LargeUtf8Type>(&ends, data),
+            DataType::Binary => build::<BinaryType>(&ends, data, nulls),
+            DataType::LargeBinary => build::<LargeBinaryType>(&ends, data, nulls),
+            DataType::Utf8 => build::<Utf8Type>(&ends, data, nulls),
+            DataType::LargeUtf8 => build::<LargeUtf8Type>(&ends, data, nulls),
             ref other => Err(format!("{other} is no type of bytes")),
         };
         self.arrays.push(made?);
@@ -85,7 +107,11 @@ impl Rows {
     }
 }
 
-fn build<T: ByteArrayType>(ends: &[i64], data: Vec<u8>) -> Result<ArrayRef, String> {
+fn build<T: ByteArrayType>(
+    ends: &[i64],
+    data: Vec<u8>,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef, String> {
     let mut offsets = Vec::with_capacity(ends.len() + 1);
     offsets.push(T::Offset::default());
     for &end in ends {
@@ -93,7 +119,7 @@ fn build<T: ByteArrayType>(ends: &[i64], data: Vec<u8>) -> Result<ArrayRef, Stri
             .push(offset::<T::Offset>(end).ok_or("they take more than 2 GiB: ask for fewer rows at a time")?);
     }
     let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-    GenericByteArray::<T>::try_new(offsets, Buffer::from_vec(data), None)
+    GenericByteArray::<T>::try_new(offsets, Buffer::from_vec(data), nulls)
         .map(|array| Arc::new(array) as ArrayRef)
         .map_err(|error| error.to_string())
 }
@@ -115,9 +141,11 @@ mod tests {
         rows.push_bytes(b"");
         rows.push_array(Arc::new(BinaryArray::from_opt_vec(vec![None, Some(b"b")])))
             .unwrap();
+        rows.push_null();
         rows.push_bytes(b"cd");
         let found = rows.finish().unwrap();
-        let expected = BinaryArray::from_opt_vec(vec![Some(b"a"), Some(b""), None, Some(b"b"), Some(b"cd")]);
+        let expected =
+            BinaryArray::from_opt_vec(vec![Some(b"a"), Some(b""), None, Some(b"b"), None, Some(b"cd")]);
         assert_eq!(found.as_binary::<i32>(), &expected);
     }
 

@@ -89,16 +89,22 @@ impl Runs {
 
     /// Adds the runs of the next column chunk, which is number `chunk`.
     pub fn append(&mut self, chunk: u64, one: &Self) {
-        self.runs.extend(one.runs.iter().map(|run| Run {
-            first_row: run.first_row + self.rows,
-            first_page: run.first_page + self.pages,
-            chunk,
-            entries: run.entries + self.entries.len() as u64,
-            ..*run
+        let runs = one.runs.iter().map(|run| Run { chunk, ..*run });
+        self.extend(runs, &one.entries, (one.rows, one.pages));
+    }
+
+    /// Adds runs that have so many (rows, pages) and are counted from their own front.
+    pub fn extend(&mut self, runs: impl IntoIterator<Item = Run>, entries: &[u32], totals: (u64, u64)) {
+        let (rows, pages, before) = (self.rows, self.pages, self.entries.len() as u64);
+        self.runs.extend(runs.into_iter().map(|run| Run {
+            first_row: run.first_row + rows,
+            first_page: run.first_page + pages,
+            entries: run.entries + before,
+            ..run
         }));
-        self.entries.extend_from_slice(&one.entries);
-        self.rows += one.rows;
-        self.pages += one.pages;
+        self.entries.extend_from_slice(entries);
+        self.rows += totals.0;
+        self.pages += totals.1;
     }
 
     fn push(&mut self, found: &ChunkPages) {

@@ -31,6 +31,8 @@ pub struct ChunkFound {
     pub codec: Codec,
     pub dictionary: Option<Range<u64>>,
     pub runs: Runs,
+    /// Least and greatest value, see `Chunk`.
+    pub bounds: Option<(i64, i64)>,
 }
 
 pub struct FileScan {
@@ -181,5 +183,6 @@ fn kept(found: &ChunkPages) -> ChunkFound {
         codec: found.chunk.codec,
         dictionary: found.dictionary.clone(),
         runs: Runs::of(found),
+        bounds: found.chunk.bounds,
     }
 }

@@ -1,0 +1,136 @@
+//! A keyed permutation of 0 .. n-1, computed where it is asked for: the Feistel network of
+//! `blender/permutation.py`, walked until it falls below n.
+
+use arrow_array::Array;
+use arrow_array::Int64Array;
+use arrow_data::ArrayData;
+use arrow_pyarrow::PyArrowType;
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+const ROUNDS: usize = 6;
+
+struct Network {
+    n: u64,
+    low: u32,
+    low_mask: u64,
+    high_mask: u64,
+    keys: [u64; ROUNDS],
+}
+
+impl Network {
+    fn new(n: u64, keys: [u64; ROUNDS]) -> Self {
+        let bits = 64 - (n - 1).leading_zeros();
+        let low = bits - bits / 2; // the high half may be a bit narrower
+        Self {
+            n,
+            low,
+            low_mask: (1 << low) - 1,
+            high_mask: (1 << (bits / 2)) - 1,
+            keys,
+        }
+    }
+
+    fn encrypt(&self, value: u64) -> u64 {
+        let (mut high, mut low) = (value >> self.low, value & self.low_mask);
+        for pair in self.keys.chunks_exact(2) {
+            high ^= mix(low.wrapping_add(pair[0])) & self.high_mask;
+            low ^= mix(high.wrapping_add(pair[1])) & self.low_mask;
+        }
+        (high << self.low) | low
+    }
+
+    fn decrypt(&self, value: u64) -> u64 {
+        let (mut high, mut low) = (value >> self.low, value & self.low_mask);
+        for pair in self.keys.chunks_exact(2).rev() {
+            low ^= mix(high.wrapping_add(pair[1])) & self.low_mask;
+            high ^= mix(low.wrapping_add(pair[0])) & self.high_mask;
+        }
+        (high << self.low) | low
+    }
+
+    /// The item at a position below n, or its inverse.
+    fn walk(&self, mut value: u64, inverse: bool) -> u64 {
+        loop {
+            value = if inverse {
+                self.decrypt(value)
+            } else {
+                self.encrypt(value)
+            };
+            if value < self.n {
+                return value;
+            }
+        }
+    }
+}
+
+/// The finalizer of splitmix64.
+fn mix(word: u64) -> u64 {
+    let word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    word ^ (word >> 31)
+}
+
+/// See `feistel` in the stub.
+#[pyfunction]
+fn feistel(
+    py: Python<'_>,
+    values: PyBuffer<i64>,
+    n: u64,
+    keys: [u64; ROUNDS],
+    inverse: bool,
+) -> PyResult<PyArrowType<ArrayData>> {
+    let values = values.to_vec(py)?;
+    if n < 2 || n > 1 << 62 {
+        return Err(PyValueError::new_err(format!(
+            "{n} items have no network. Use 2 to 2^62."
+        )));
+    }
+    if let Some(beyond) = values
+        .iter()
+        .find(|&&value| u64::try_from(value).is_ok_and(|it| it >= n) || value < 0)
+    {
+        return Err(PyValueError::new_err(format!(
+            "{beyond} is none of 0 to {}.",
+            n - 1
+        )));
+    }
+    let found: Int64Array = py.detach(|| {
+        let network = Network::new(n, keys);
+        values
+            .into_iter()
+            .map(|value| network.walk(value.cast_unsigned(), inverse).cast_signed())
+            .collect::<Vec<_>>()
+            .into()
+    });
+    Ok(PyArrowType(found.to_data()))
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(feistel, module)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_item_is_read_once() {
+        for n in [2, 3, 5, 64, 257, 1000] {
+            let network = Network::new(n, [1, 2, 3, 4, 5, 6]);
+            let mut items: Vec<u64> = (0..n).map(|it| network.walk(it, false)).collect();
+            items.sort_unstable();
+            assert!(items.into_iter().eq(0..n), "{n}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_inverse_is_one(n in 2u64..1 << 62, at in any::<u64>(), keys in any::<[u64; 6]>()) {
+            let network = Network::new(n, keys);
+            prop_assert_eq!(network.walk(network.walk(at % n, false), true), at % n);
+        }
+    }
+}

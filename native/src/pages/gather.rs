@@ -1,0 +1,288 @@
+//! Rows of several indexes in one array, each row once, where the caller wants it.
+//!
+//!     result     0     1     2     3     4
+//!     part       a     b     a     a     c        positions: a 0 2 3, b 1, c 4; a position of none is null
+//!
+//! A page is read and decoded once. One that is wanted for several rows, or is likely to be wanted again, goes
+//! through the cache; of any other the row is taken straight from what was read. Byte strings are copied once,
+//! from the page to their place.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, new_null_array};
+use arrow_schema::DataType;
+use arrow_select::interleave::interleave;
+use rustc_hash::FxHashMap;
+
+use super::cache::PageCache;
+use super::content::Content;
+use super::decode::Wanted;
+use super::error::{PageError, Result};
+use super::loader::{Loader, PageAt};
+use super::reader::{Reader, Worker};
+use super::rows::{Rows, of_bytes};
+
+/// Rows of one index and where in the result they go.
+pub struct Part<'a> {
+    pub reader: &'a Reader,
+    pub rows: Vec<u64>,
+    pub positions: Vec<u64>,
+    /// Whether their pages are likely to be asked for again.
+    pub again: bool,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// What is gathered: every page once, in order of first use, and of each position page and row.
+struct Plan<'a> {
+    pages: Vec<PageAt<'a>>,
+    cached: Vec<bool>,
+    slots: Vec<(u32, u32)>,
+}
+
+/// An array of `n` rows of type `kind`, which is that of all parts, or any type of bytes where theirs is one.
+pub fn gather(kind: &DataType, n: usize, parts: &[Part<'_>], cache: &PageCache) -> Result<ArrayRef> {
+    if let Some(part) = parts.iter().find(|it| !fits(kind, it.reader)) {
+        let found = part.reader.kind();
+        return Err(PageError::Unsupported(format!(
+            "Column `{}` is of type {found}, and {kind} is asked for. Ask for its own type.",
+            part.reader.index.column()
+        )));
+    }
+    let plan = Plan::of(n, parts)?;
+    let mut loader = Loader::default();
+    let kept = |number: usize| plan.cached[number] && cache.holds(plan.key(number));
+    loader.fetch(&plan.pages, (0..plan.pages.len()).filter(|&number| !kept(number)))?;
+    let mut worker = Worker::default();
+    if let Some(page) = plan.pages.first() {
+        worker = page.reader.worker();
+    }
+    let array = if of_bytes(kind) {
+        plan.bytes(kind, cache, &mut loader, &mut worker)
+    } else {
+        plan.arrays(kind, cache, &mut loader, &mut worker)
+    };
+    if let Some(page) = plan.pages.first() {
+        page.reader.rests(worker);
+    }
+    array
+}
+
+fn fits(kind: &DataType, reader: &Reader) -> bool {
+    reader.leaf().is_none_or(|leaf| {
+        leaf.field.data_type() == kind || (of_bytes(kind) && of_bytes(leaf.field.data_type()))
+    })
+}
+
+impl<'a> Plan<'a> {
+    fn of(n: usize, parts: &[Part<'a>]) -> Result<Self> {
+        let mut wanted = vec![(NONE, 0u64); n];
+        for (number, part) in parts.iter().enumerate() {
+            if part.rows.len() != part.positions.len() {
+                return Err(PageError::Beyond(
+                    "Every row has one position, and none is left over.".into(),
+                ));
+            }
+            for (&row, &position) in part.rows.iter().zip(&part.positions) {
+                let place = usize::try_from(position).ok().and_then(|it| wanted.get_mut(it));
+                *place.ok_or_else(|| {
+                    PageError::Beyond(format!(
+                        "There is no position {position}: the result has {n} rows."
+                    ))
+                })? = (number as u32, row);
+            }
+        }
+        let mut plan = Self {
+            pages: Vec::with_capacity(n),
+            cached: Vec::with_capacity(n),
+            slots: Vec::with_capacity(n),
+        };
+        let mut known: FxHashMap<(u64, u64), u32> = FxHashMap::default();
+        let mut last = vec![NONE; parts.len()]; // the page that a part's last row was on
+        for (number, row) in wanted {
+            let Some(part) = parts.get(number as usize) else {
+                plan.slots.push((NONE, 0));
+                continue;
+            };
+            let again = plan
+                .pages
+                .get(last[number as usize] as usize)
+                .map(|page| page.entry);
+            if let Some(entry) = again.filter(|it| it.holds(row)) {
+                let page = last[number as usize];
+                plan.cached[page as usize] = true;
+                plan.slots.push((page, (row - entry.first_row) as u32));
+                continue;
+            }
+            let (page, entry) = part.reader.page_of_row(row)?;
+            let place = *known
+                .entry((part.reader.id, page))
+                .or_insert(plan.pages.len() as u32);
+            if place as usize == plan.pages.len() {
+                plan.pages.push(PageAt {
+                    reader: part.reader,
+                    number: page,
+                    entry,
+                });
+                plan.cached.push(part.again);
+            } else {
+                plan.cached[place as usize] = true;
+            }
+            last[number as usize] = place;
+            plan.slots.push((place, (row - entry.first_row) as u32));
+        }
+        Ok(plan)
+    }
+
+    fn key(&self, page: usize) -> (u64, u64) {
+        (self.pages[page].reader.id, self.pages[page].number)
+    }
+
+    fn content(
+        &self,
+        page: usize,
+        cache: &PageCache,
+        loader: &mut Loader,
+        worker: &mut Worker,
+    ) -> Result<Arc<Content>> {
+        cache.get(self.key(page), || self.decoded(page, loader, worker))
+    }
+
+    fn decoded(&self, page: usize, loader: &mut Loader, worker: &mut Worker) -> Result<Content> {
+        let at = &self.pages[page];
+        let (of, leaf, chunk) = at.described()?;
+        let mut bytes = vec![0; at.entry.size];
+        loader.read(&self.pages, page, &mut bytes)?;
+        let dictionary = || at.reader.dictionary(of, leaf, chunk, at.entry.chunk);
+        worker.decoder.content(of, leaf, bytes, dictionary)
+    }
+
+    /// Byte strings, copied in the order of the result.
+    fn bytes(
+        &self,
+        kind: &DataType,
+        cache: &PageCache,
+        loader: &mut Loader,
+        worker: &mut Worker,
+    ) -> Result<ArrayRef> {
+        let mut rows = Rows::new(kind.clone());
+        rows.expect(self.slots.len());
+        let mut held: Option<(u32, Arc<Content>)> = None;
+        for &(page, row) in &self.slots {
+            if page == NONE {
+                rows.push_null();
+                continue;
+            }
+            let number = page as usize;
+            if self.cached[number] {
+                let content = match held.take() {
+                    Some(same) if same.0 == page => same.1,
+                    _ => self.content(number, cache, loader, worker)?,
+                };
+                match content.value(row as usize) {
+                    Some(Some(value)) => rows.push_bytes(value),
+                    Some(None) => rows.push_null(),
+                    None => return Err(self.corrupt(number, "it lacks a row that its index has")),
+                }
+                held = Some((page, content));
+            } else {
+                self.append(number, row, loader, worker, &mut rows)?;
+            }
+        }
+        rows.finish()
+            .map_err(|what| self.culprit(cache, loader, worker, &what))
+    }
+
+    /// The row of a page of which nothing else is wanted.
+    fn append(
+        &self,
+        page: usize,
+        row: u32,
+        loader: &mut Loader,
+        worker: &mut Worker,
+        rows: &mut Rows,
+    ) -> Result<()> {
+        let at = &self.pages[page];
+        let (of, leaf, chunk) = at.described()?;
+        if worker.buffer.len() < at.entry.size {
+            worker.buffer.resize(at.entry.size, 0);
+        }
+        let bytes = &mut worker.buffer[..at.entry.size];
+        loader.read(&self.pages, page, bytes)?;
+        let dictionary = || at.reader.dictionary(of, leaf, chunk, at.entry.chunk);
+        worker
+            .decoder
+            .append(of, leaf, bytes, Wanted::Some(&[row]), dictionary, rows)
+    }
+
+    /// Rows of any other type, taken from the arrays of their pages.
+    fn arrays(
+        &self,
+        kind: &DataType,
+        cache: &PageCache,
+        loader: &mut Loader,
+        worker: &mut Worker,
+    ) -> Result<ArrayRef> {
+        let mut arrays = Vec::with_capacity(self.pages.len() + 1);
+        for page in 0..self.pages.len() {
+            let array = if self.cached[page] {
+                match &*self.content(page, cache, loader, worker)? {
+                    Content::Array(array) => Arc::clone(array),
+                    Content::Bytes { .. } => return Err(self.corrupt(page, "it holds bytes")),
+                }
+            } else {
+                match self.decoded(page, loader, worker)? {
+                    Content::Array(array) => array,
+                    Content::Bytes { .. } => return Err(self.corrupt(page, "it holds bytes")),
+                }
+            };
+            arrays.push(array);
+        }
+        let nothing = arrays.len();
+        arrays.push(new_null_array(kind, 1));
+        let places: Vec<(usize, usize)> = self
+            .slots
+            .iter()
+            .map(|&(page, row)| {
+                if page == NONE {
+                    (nothing, 0)
+                } else {
+                    (page as usize, row as usize)
+                }
+            })
+            .collect();
+        let without_nulls = !places.iter().any(|it| it.0 == nothing);
+        if let ([one], true) = (&arrays[..nothing], without_nulls)
+            && places.len() == one.len()
+            && places.iter().enumerate().all(|(number, it)| it.1 == number)
+        {
+            return Ok(Arc::clone(one));
+        }
+        let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
+        interleave(&arrays, &places)
+            .map_err(|error| PageError::Corrupt(format!("Rows of a column do not fit together: {error}.")))
+    }
+
+    fn corrupt(&self, page: usize, what: &str) -> PageError {
+        match self.pages[page].described() {
+            Ok((of, ..)) => of.place.corrupt_page(of.row_group, of.page, what),
+            Err(error) => error,
+        }
+    }
+
+    /// Which page it is that makes the result none of its type.
+    fn culprit(&self, cache: &PageCache, loader: &mut Loader, worker: &mut Worker, what: &str) -> PageError {
+        for &(page, row) in self.slots.iter().filter(|it| it.0 != NONE) {
+            let found = self.content(page as usize, cache, loader, worker);
+            let Ok(content) = found else { continue };
+            if content
+                .value(row as usize)
+                .flatten()
+                .is_some_and(|value| str::from_utf8(value).is_err())
+            {
+                return self.corrupt(page as usize, "a value is no UTF-8");
+            }
+        }
+        PageError::Corrupt(format!("The rows make no array: {what}."))
+    }
+}

@@ -1,0 +1,122 @@
+//! The bytes of a list of pages, of local files or of a store.
+//!
+//! Local pages are read one by one, each exactly; once one of them is not in the system's cache the next ones
+//! are announced as well, so that the disk works on many at a time without a thread for each. Pages of a store
+//! are asked for all at once, because there every request is waited for.
+
+use std::fs::File;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rustc_hash::FxHashMap;
+
+use super::decode::PageOf;
+use super::error::{PageError, Result};
+use super::files::{AHEAD, announce, read, read_cached};
+use super::footer::Leaf;
+use super::index::{ChunkEntry, PageEntry};
+use super::reader::Reader;
+
+/// Gives what byte ranges of files hold, in their order: (path, ranges) in, bytes out.
+pub type Fetch = dyn Fn(&[(&str, Vec<Range<u64>>)]) -> Result<Vec<Vec<Bytes>>> + Send + Sync;
+
+/// A page of one of several indexes.
+pub struct PageAt<'a> {
+    pub reader: &'a Reader,
+    pub number: u64,
+    pub entry: PageEntry,
+}
+
+impl<'a> PageAt<'a> {
+    /// What the decoder has to know of it.
+    pub fn described(&self) -> Result<(PageOf<'a>, &'a Leaf, ChunkEntry)> {
+        self.reader.described(&self.entry)
+    }
+}
+
+#[derive(Default)]
+pub struct Loader {
+    waiting: bool,
+    announced: usize,
+    opened: Option<((u64, usize), Arc<File>)>,
+    fetched: FxHashMap<usize, Bytes>,
+}
+
+impl Loader {
+    /// Asks stores for those of `pages` that `wanted` lists by number; leaves local ones for later.
+    pub fn fetch(&mut self, pages: &[PageAt<'_>], wanted: impl Iterator<Item = usize>) -> Result<()> {
+        let mut by_reader: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
+        for number in wanted.filter(|&number| pages[number].reader.fetch.is_some()) {
+            by_reader.entry(pages[number].reader.id).or_default().push(number);
+        }
+        for numbers in by_reader.into_values() {
+            let reader = pages[numbers[0]].reader;
+            let Some(fetch) = &reader.fetch else { continue };
+            let mut files: Vec<(usize, &str, Vec<Range<u64>>, Vec<usize>)> = Vec::new();
+            let mut places: FxHashMap<usize, usize> = FxHashMap::default();
+            for &number in &numbers {
+                let (of, _, chunk) = pages[number].described()?;
+                let place = *places.entry(chunk.file).or_insert_with(|| {
+                    files.push((chunk.file, of.place.file, Vec::new(), Vec::new()));
+                    files.len() - 1
+                });
+                files[place].2.push(pages[number].entry.bytes());
+                files[place].3.push(number);
+            }
+            let asked: Vec<_> = files.iter().map(|it| (it.1, it.2.clone())).collect();
+            let found = fetch(&asked)?;
+            for ((_, _, ranges, numbers), found) in files.iter().zip(found) {
+                for ((range, &number), bytes) in ranges.iter().zip(numbers).zip(found) {
+                    reader.count(1, (range.end - range.start) as usize);
+                    self.fetched.insert(number, bytes);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills `bytes` with page `number` of `pages`, which are mostly read in their order.
+    pub fn read(&mut self, pages: &[PageAt<'_>], number: usize, bytes: &mut [u8]) -> Result<()> {
+        let page = &pages[number];
+        let (of, _, chunk) = page.described()?;
+        if page.reader.fetch.is_some() {
+            if !self.fetched.contains_key(&number) {
+                self.fetch(pages, std::iter::once(number))?;
+            }
+            let found = self.fetched.remove(&number).unwrap_or_default();
+            if found.len() != bytes.len() {
+                return Err(PageError::Corrupt(format!(
+                    "File {} is shorter than its footer says. Restore it.",
+                    of.place.file
+                )));
+            }
+            bytes.copy_from_slice(&found);
+            return Ok(());
+        }
+        let key = (page.reader.id, chunk.file);
+        let file = match self.opened.take() {
+            Some(same) if same.0 == key => same.1,
+            _ => page.reader.open(chunk, of.place)?,
+        };
+        if self.waiting || !read_cached(&file, bytes, page.entry.offset) {
+            self.waiting = true; // what is not cached seldom comes alone
+            let end = pages.len().min(number + AHEAD);
+            for next in pages.get(self.announced.max(number + 1)..end).unwrap_or_default() {
+                if next.reader.fetch.is_none() {
+                    let (of, _, chunk) = next.described()?;
+                    announce(
+                        &*next.reader.open(chunk, of.place)?,
+                        next.entry.offset,
+                        next.entry.size,
+                    );
+                }
+            }
+            self.announced = self.announced.max(end);
+            read(&file, bytes, page.entry.offset, of.place)?;
+        }
+        page.reader.count(1, bytes.len());
+        self.opened = Some((key, file));
+        Ok(())
+    }
+}
