@@ -10,7 +10,6 @@ Every arrow is a pure function and has an inverse, which `locate` follows from t
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,13 +21,12 @@ import pyarrow as pa
 from blender.arrays import as_arrow
 from blender.caller import Caller
 from blender.config import PROVENANCE, BlendConfig, BlendSource
-from blender.counts import COUNTS, WAIT_S
 from blender.errors import EndOfData, InvalidBlend, InvalidRequest
 from blender.mixture import MAX_OFFSET, Mixture
 from blender.permutation import Permutation
 from blender.records import ExplainedRow, Place, Segment
 from blender.shuffle import permutation
-from blender.sources import SEGMENTS, TOKENS, SnapshotReader
+from blender.sources import SEGMENTS, TOKENS, Asked, SnapshotReader, gather
 from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
 
 Ints = npt.NDArray[np.int64]
@@ -66,6 +64,11 @@ class OpenSource:
             chosen = epochs == epoch
             ordinals[chosen] = self._order(int(epoch)).forward(positions[chosen])
         return epochs, ordinals
+
+    @property
+    def again(self) -> bool:
+        """Whether rows that are read after each other share pages."""
+        return self.config.shuffle != "row"
 
     def index(self, ordinal: int, epoch: int) -> int:
         """Which row read is `ordinal` in `epoch`: the inverse of `ordinals`."""
@@ -146,27 +149,20 @@ class Blend:
         """Rows of the blend by their number from its front, in the order asked for."""
         sources, index = self.mixture.place(rows)
         epochs, ordinals = np.empty_like(rows), np.empty_like(rows)
-        parts, places = [], []
+        asked = []
         for number in np.unique(sources):
             source = self.sources[number]
             chosen = np.flatnonzero(sources == number)
             epochs[chosen], ordinals[chosen] = source.ordinals(index[chosen])
-            began = time.perf_counter()
-            part = source.reader.read(ordinals[chosen], source.config.columns)
-            COUNTS.add(WAIT_S, source.config.table, time.perf_counter() - began)
-            parts.append(_conform(part, self.schema))
-            places.append(chosen)
-        batch = parts[0] if len(parts) == 1 else pa.concat_batches(parts)
-        order = np.argsort(np.concatenate(places), kind="stable")
-        if len(parts) > 1:
-            batch = batch.take(as_arrow(order))
+            asked.append(Asked(source.reader, ordinals[chosen], chosen, source.config.columns, source.again))
+        columns = gather(asked, len(rows), list(self.schema)[len(PROVENANCE) :])
         provenance = [
             as_arrow(self.mixture.step_of(rows)),
             as_arrow(sources.astype(np.int32)),
             as_arrow(ordinals),
             as_arrow(epochs),
         ]
-        return pa.RecordBatch.from_arrays([*provenance, *batch.columns], schema=self.schema)
+        return pa.RecordBatch.from_arrays([*provenance, *columns], schema=self.schema)
 
     def explain(self, offset: int) -> list[ExplainedRow]:
         """The documents behind every row of a step; no segments where a table keeps none."""
@@ -314,16 +310,6 @@ def _token_metadata(sources: Sequence[OpenSource]) -> dict[str, str] | None:
     lengths = [int(source.reader.sequence_length) for source in packed if source.reader.sequence_length]
     width = packed[0].reader.token_bytes
     return {TOKEN_BYTES: width, SEQUENCE_LENGTH: str(max(lengths))} if width and lengths else None
-
-
-def _conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The columns of one source as those of the blend; null where the source does not list one."""
-    fields = list(schema)[len(PROVENANCE) :]
-    columns = [
-        batch.column(one.name) if one.name in batch.schema.names else pa.nulls(batch.num_rows, one.type)
-        for one in fields
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
 
 
 def _segments(reader: SnapshotReader, ordinals: Ints) -> tuple[Segment, ...]:

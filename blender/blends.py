@@ -21,14 +21,15 @@ from blender.cache import SharedCache
 from blender.config import BlendConfig, BlendSource, blend_config, updated
 from blender.errors import InvalidBlend, SourceGone
 from blender.history import Chapter, chapter_of, mixture_of
+from blender.lake_pages import LakePages
 from blender.records import Schedule
-from blender.sources import SnapshotReader, row_group_cache
+from blender.sources import SnapshotReader
 from blender.store import BlendStore, Pins, open_store
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 from factory.settings import Settings
 
-DEFAULT_MEMORY_BYTES = 512 << 20  # of decoded row groups
+DEFAULT_MEMORY_BYTES = 512 << 20  # of pages and blocks read ahead
 
 _CONTENT = "factory.content"
 _TAG_ATTEMPTS = 20  # other commits to a table under way make one fail; each attempt reads it anew
@@ -52,7 +53,7 @@ class Blends:
     def __init__(self, lake: Lake, store: BlendStore, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> None:
         self._lake = lake
         self._store = store
-        self._row_groups = row_group_cache(memory_bytes)
+        self._pages = LakePages(lake.settings, memory_bytes)
         self._readers: SharedCache[SnapshotReader] = SharedCache(_OPEN_TABLES)
         self._configs: SharedCache[BlendConfig] = SharedCache(_KNOWN_CONFIGS)
         self._blends: SharedCache[Blend] = SharedCache(_OPEN_BLENDS)
@@ -222,7 +223,7 @@ class Blends:
     def _reader(self, found: tuple[Table, int]) -> SnapshotReader:
         table, snapshot = found
         key = (str(table.metadata.table_uuid), snapshot)
-        return self._readers.get(key, lambda: SnapshotReader(table, snapshot, self._row_groups))
+        return self._readers.get(key, lambda: SnapshotReader(table, snapshot, self._pages))
 
     def config(self, blend: str) -> BlendConfig:
         """A blend's config; raises BlendNotFound."""
@@ -234,7 +235,7 @@ class Blends:
 
 
 def open_blends(settings: Settings, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> Blends:
-    """The blends of the lake that `settings` names, reading under `memory_bytes` of decoded rows."""
+    """The blends of the lake that `settings` names, reading under `memory_bytes` of pages."""
     return Blends(Lake(settings), open_store(settings), memory_bytes)
 
 

@@ -9,11 +9,13 @@ too regular: there the permutation is written out, items sorted by keyed random 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+from blender.arrays import as_numpy
+from factory import _native
 
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
@@ -64,42 +66,19 @@ class Feistel:
     """A permutation of n > 1 items by a cycle-walked Feistel network of ROUNDS rounds."""
 
     def __init__(self, n: int, key: bytes) -> None:
-        bits = (n - 1).bit_length()
-        self._n = np.uint64(n)
-        self._low = np.uint64(bits - bits // 2)  # width of the low half; the high half may be a bit narrower
-        self._high_mask = np.uint64((1 << (bits // 2)) - 1)
-        self._low_mask = np.uint64((1 << (bits - bits // 2)) - 1)
-        self._keys = _words(key, ROUNDS)
+        self._n, self._keys = n, _words(key, ROUNDS).tolist()
 
     def forward(self, positions: Ints) -> Ints:
         """The item read at each position."""
-        return self._walk(positions, self._encrypt)
+        return self._walk(positions, inverse=False)
 
     def inverse(self, items: Ints) -> Ints:
         """The position at which each item is read."""
-        return self._walk(items, self._decrypt)
+        return self._walk(items, inverse=True)
 
-    def _walk(self, values: Ints, step: Callable[[Words], Words]) -> Ints:
-        result = step(values.astype(np.uint64))
-        outside = np.flatnonzero(result >= self._n)
-        while len(outside):
-            result[outside] = step(result[outside])
-            outside = outside[result[outside] >= self._n]
-        return result.astype(np.int64)
-
-    def _encrypt(self, values: Words) -> Words:
-        high, low = values >> self._low, values & self._low_mask
-        for number in range(0, ROUNDS, 2):
-            high ^= _mix(low + self._keys[number]) & self._high_mask
-            low ^= _mix(high + self._keys[number + 1]) & self._low_mask
-        return (high << self._low) | low
-
-    def _decrypt(self, values: Words) -> Words:
-        high, low = values >> self._low, values & self._low_mask
-        for number in range(ROUNDS - 2, -1, -2):
-            low ^= _mix(high + self._keys[number + 1]) & self._low_mask
-            high ^= _mix(low + self._keys[number]) & self._high_mask
-        return (high << self._low) | low
+    def _walk(self, values: Ints, inverse: bool) -> Ints:
+        contiguous = np.ascontiguousarray(values, dtype=np.int64)
+        return as_numpy(_native.feistel(contiguous, self._n, self._keys, inverse))
 
 
 def keyed(n: int, key: bytes) -> Permutation:
@@ -111,10 +90,3 @@ def keyed(n: int, key: bytes) -> Permutation:
 
 def _words(key: bytes, count: int) -> Words:
     return np.frombuffer(hashlib.shake_256(key).digest(8 * count), dtype="<u8").astype(np.uint64)
-
-
-def _mix(words: Words) -> Words:
-    # The finalizer of splitmix64; unsigned arithmetic wraps.
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))

@@ -19,7 +19,8 @@ from blender.config import SEGMENT_LENGTHS
 from blender.errors import NotPaged
 from blender.pages import IndexMatrix, get_idx_matrix
 from blender.plan import Choice, SourceFacts, choices, price
-from blender.sources import ORDINAL, SEGMENTS
+from blender.snapshot_index import ORDINAL
+from blender.sources import SEGMENTS
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 

@@ -1,16 +1,19 @@
-"""Rows of a table at a snapshot, read by ordinal.
+"""Rows of a table at a snapshot, read by ordinal, page by page.
 
-A table's rows carry ordinals 0 .. n-1, and everything above this file speaks of ordinals alone. Which file
-and row group hold an ordinal is learned from the footers (and, where a row group's ordinals are not one
-run, from the column itself), so a table that was compacted or written by another engine gives the same
-rows. Row groups are decoded whole and kept, sorted by ordinal, in a cache that all sources share.
+A table's rows carry ordinals 0 .. n-1, and everything above this file speaks of ordinals alone. A table that
+was compacted or written by another engine gives the same rows.
 
-    ordinals      0 ........ 99 | 100 ..... 149 | 150 ........... 399
-    runs          group 0, row 0 | group 2, row 0 | group 1, row 0          sorted by first ordinal
+    ordinal -> row of the snapshot, rows numbered over its files     (snapshot_index, ordinals)
+    row     -> page of each column, by the indexes on disk           (column_pages)
+    pages   -> rows of the result, all sources of a batch at once    (`gather`, native)
+
+Of a snapshot that was opened before nothing is read but the indexes' own files, mapped into memory.
 """
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,54 +21,39 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyiceberg.table import Table
 
 from blender.arrays import as_arrow, as_numpy
-from blender.cache import SharedCache
+from blender.column_pages import ColumnPages, column_pages
 from blender.config import SEGMENT_LENGTHS
+from blender.counts import BYTES, COUNTS, PAGES, READS, WAIT_S
 from blender.errors import InvalidBlend, SourceGone
+from blender.lake_pages import LakePages, reading
+from blender.leaves import joined, leaves
+from blender.ordinals import Ordinals
+from blender.snapshot_index import ORDINAL, snapshot_index
+from factory import _native
 from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
 
 Ints = npt.NDArray[np.int64]
-RowGroupCache = SharedCache[pa.RecordBatch]
 
-ORDINAL, TOKENS, SEGMENTS = "ordinal", "tokens", "segments"
+TOKENS, SEGMENTS = "tokens", "segments"
 
-
-def row_group_cache(budget_bytes: int) -> RowGroupCache:
-    """A cache of decoded row groups under `budget_bytes`."""
-    return SharedCache(budget_bytes, lambda batch: batch.nbytes)
-
-
-@dataclass(frozen=True)
-class _RowGroup:
-    path: str
-    number: int
-    metadata: pq.FileMetaData
-
-
-@dataclass(frozen=True)
-class _Run:
-    """Consecutive ordinals at consecutive places of a row group sorted by ordinal."""
-
-    first: int
-    rows: int
-    group: int
-    place: int
+_LENGTH = f"{SEGMENTS}.list.element.length"
+_BYTES = (pa.binary(), pa.string())
 
 
 class SnapshotReader:
     """One snapshot of one table, open for reading by ordinal; safe for many threads.
 
-    Raises InvalidBlend for a table that cannot be read by ordinal and SourceGone for data that is not there.
+    Raises InvalidBlend for a table that cannot be read by ordinal, SourceGone for data that is not there, and
+    what `blender.lake_pages.reading` names.
     """
 
-    def __init__(self, table: Table, snapshot_id: int, cache: RowGroupCache) -> None:
+    def __init__(self, table: Table, snapshot_id: int, pages: LakePages) -> None:
         self.table = ".".join(table.name())
         self.snapshot_id = snapshot_id
-        self._io = table.io
-        self._cache = cache
+        self.pages = pages
         snapshot = table.snapshot_by_id(snapshot_id)
         if snapshot is None:
             raise SourceGone(
@@ -82,12 +70,20 @@ class SnapshotReader:
         said = snapshot.summary.additional_properties if snapshot.summary else {}
         self.token_bytes = said.get(TOKEN_BYTES, table.properties.get(TOKEN_BYTES))
         self.sequence_length = said.get(SEQUENCE_LENGTH, table.properties.get(SEQUENCE_LENGTH))
-        self._groups: list[_RowGroup] = []
-        runs = self._index(table)
-        self._first = np.array([run.first for run in runs], dtype=np.int64)
-        self._run_group = np.array([run.group for run in runs], dtype=np.int64)
-        self._place = np.array([run.place for run in runs], dtype=np.int64)
-        self.n_rows = runs[-1].first + runs[-1].rows if runs else 0
+        self.described = f"Table {self.table} at snapshot {snapshot_id}"
+        self._key = f"{table.metadata.table_uuid}-{snapshot_id}"
+        self._columns: dict[str, ColumnPages] = {}
+        self._lock = threading.Lock()
+        self._counted = (0, 0)
+        with reading(self.described):
+            self._files, runs = snapshot_index(pages, table, snapshot, self._key)
+        self._ordinals = Ordinals(runs, self._ordinals_of, f"{self.table} at snapshot {snapshot_id}")
+        self.n_rows = self._ordinals.n_rows
+
+    @property
+    def paths(self) -> list[str]:
+        """The data files, in the order of their ordinals."""
+        return [file.path for file in self._files]
 
     def fields(self, columns: Sequence[str]) -> list[pa.Field]:
         """The fields delivered for `columns`; raises InvalidBlend for one the table lacks."""
@@ -97,152 +93,145 @@ class SnapshotReader:
                 known = ", ".join(f"`{name}`" for name in self.schema.names)
                 raise InvalidBlend(f"Table {self.table} has no column `{column}`. Its columns: {known}.")
             fields.append(self.schema.field(column))
-        if self._with_lengths(columns):
+        if TOKENS in columns and SEGMENTS in self.schema.names:
             fields.append(pa.field(SEGMENT_LENGTHS, pa.list_(pa.int32())))
         return fields
+
+    def prepare(self, columns: Sequence[str]) -> None:
+        """Make sure that `columns` have their indexes on disk."""
+        for field in self.fields(columns):
+            for leaf in _leaves(field):
+                self.column(leaf)
 
     def read(self, ordinals: Ints, columns: tuple[str, ...]) -> pa.RecordBatch:
         """The rows of `ordinals`, each below `n_rows`, in the order asked for, with the fields of `columns`.
 
-        An ordinal may be asked for more than once. Raises SourceGone where a file cannot be read.
+        An ordinal may be asked for more than once.
         """
-        run = np.searchsorted(self._first, ordinals, side="right") - 1
-        groups, places = self._run_group[run], self._place[run] + ordinals - self._first[run]
-        parts, chosen = [], []
-        for group in np.unique(groups):
-            of_group = np.flatnonzero(groups == group)
-            parts.append(self._row_group(int(group), columns).take(as_arrow(places[of_group])))
-            chosen.append(of_group)
-        if not parts:
-            fields = self.fields(columns)
-            return pa.RecordBatch.from_arrays(
-                [pa.nulls(0, one.type) for one in fields], schema=pa.schema(fields)
-            )
-        if len(parts) == 1:
-            return parts[0]
-        return pa.concat_batches(parts).take(as_arrow(np.argsort(np.concatenate(chosen), kind="stable")))
+        fields = self.fields(columns)
+        asked = Asked(self, ordinals, np.arange(len(ordinals)), columns)
+        arrays = gather([asked], len(ordinals), fields)
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
-    def _row_group(self, group: int, columns: tuple[str, ...]) -> pa.RecordBatch:
-        """A decoded row group, sorted by ordinal, with the fields of `columns`."""
-        where = self._groups[group]
-        return self._cache.get((where.path, where.number, columns), lambda: self._decode(where, columns))
+    def rows(self, ordinals: Ints) -> Ints:
+        """Of each ordinal its row, counted over `paths`."""
+        return self._ordinals.rows(ordinals)
 
-    def _with_lengths(self, columns: Sequence[str]) -> bool:
-        return TOKENS in columns and SEGMENTS in self.schema.names
+    def column(self, leaf: str) -> ColumnPages:
+        """The pages of a leaf, named by its path in Parquet."""
+        found = self._columns.get(leaf)
+        if found is None:
+            with self._lock:
+                found = self._columns.get(leaf)
+                if found is None:
+                    with reading(self.described):
+                        found = column_pages(self.pages, self._key, self._files, leaf)
+                    self._columns[leaf] = found
+        return found
 
-    def _index(self, table: Table) -> list[_Run]:
-        runs: list[_Run] = []
-        tasks = sorted(
-            table.scan(snapshot_id=self.snapshot_id).plan_files(), key=lambda task: task.file.file_path
-        )
-        for task in tasks:
-            if task.delete_files:
-                raise InvalidBlend(
-                    f"Table {self.table} has delete files at snapshot {self.snapshot_id}, which Blender does "
-                    "not read. Rewrite its data files first."
-                )
-            metadata = self._metadata(task.file.file_path)
-            for number in range(metadata.num_row_groups):
-                group = _RowGroup(task.file.file_path, number, metadata)
-                runs.extend(self._runs(group))
-                self._groups.append(group)
-        runs.sort(key=lambda run: run.first)
-        expected = 0
-        for run in runs:
-            if run.first != expected:
-                what = "is missing" if run.first > expected else "is there twice"
-                raise InvalidBlend(
-                    f"Table {self.table}: ordinal {min(run.first, expected):,} {what} at snapshot "
-                    f"{self.snapshot_id}. Blender needs each of 0 .. n-1 once; write the table anew."
-                )
-            expected += run.rows
-        return runs
+    def count(self, waited_s: float) -> None:
+        """Add what was read since the last call, and a wait for it, to the counts of this process."""
+        COUNTS.add(WAIT_S, self.table, waited_s)
+        with self._lock:
+            so_far = [group.index.read_so_far for one in self._columns.values() for group in one.groups]
+            pages, n_bytes = sum(it[0] for it in so_far), sum(it[1] for it in so_far)
+            before, self._counted = self._counted, (pages, n_bytes)
+        if pages > before[0]:
+            COUNTS.add(PAGES, self.table, pages - before[0])
+            COUNTS.add(READS, self.table, pages - before[0])
+            COUNTS.add(BYTES, self.table, n_bytes - before[1])
 
-    def _runs(self, group: _RowGroup) -> list[_Run]:
-        number, rows = len(self._groups), group.metadata.row_group(group.number).num_rows
-        if rows == 0:
-            return []
-        statistics = self._ordinal_statistics(group)
-        if statistics is not None and statistics[1] - statistics[0] + 1 == rows:
-            return [_Run(statistics[0], rows, number, 0)]
-        ordinals = np.sort(as_numpy(_single(self._read(group, [ORDINAL]).column(ORDINAL))))
-        starts = np.flatnonzero(np.diff(ordinals, prepend=ordinals[0] - 2) != 1)
-        lengths = np.diff(starts, append=rows)
-        return [
-            _Run(int(ordinals[start]), int(length), number, int(start))
-            for start, length in zip(starts, lengths, strict=True)
+    def _ordinals_of(self, rows: Ints) -> Ints:
+        parts = [(*part, False) for part in self.column(ORDINAL).parts(rows, np.arange(len(rows)))]
+        with reading(self.described):
+            found = _native.gather_pages(parts[0][0].type, len(rows), parts, self.pages.cache)
+        return as_numpy(found).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Rows of one source and where in a batch they go."""
+
+    reader: SnapshotReader
+    ordinals: Ints
+    positions: Ints
+    columns: tuple[str, ...]
+    again: bool = False
+    """Whether other rows of their pages will be asked for soon."""
+
+
+def gather(asked: Sequence[Asked], n: int, fields: Sequence[pa.Field]) -> list[pa.Array]:
+    """The columns of a batch of `n` rows, each page read once; null where a source does not list the column.
+
+    All sources are of one lake.
+    """
+    pages, began = asked[0].reader.pages, time.perf_counter()
+    located = [(one, one.reader.rows(one.ordinals)) for one in asked]
+    arrays = []
+    for field in fields:
+        name = TOKENS if field.name == SEGMENT_LENGTHS else field.name
+        having = [
+            (one, rows)
+            for one, rows in located
+            if name in one.columns and (field.name != SEGMENT_LENGTHS or SEGMENTS in one.reader.schema.names)
         ]
-
-    def _ordinal_statistics(self, group: _RowGroup) -> tuple[int, int] | None:
-        row_group = group.metadata.row_group(group.number)
-        for number in range(row_group.num_columns):
-            column = row_group.column(number)
-            if column.path_in_schema == ORDINAL:
-                found = column.statistics
-                return (found.min, found.max) if found is not None and found.has_min_max else None
-        raise InvalidBlend(
-            f"File {group.path} of table {self.table} lacks column `{ORDINAL}`. Write the table anew."
-        )
-
-    def _metadata(self, path: str) -> pq.FileMetaData:
-        try:
-            with self._io.new_input(path).open() as file:
-                return pq.read_metadata(file)
-        except (OSError, pa.ArrowInvalid) as error:
-            raise self._gone(path, error) from error
-
-    def _read(self, group: _RowGroup, leaves: list[str]) -> pa.Table:
-        try:
-            with self._io.new_input(group.path).open() as file:
-                return pq.ParquetFile(file, metadata=group.metadata).read_row_group(
-                    group.number, columns=leaves
-                )
-        except (OSError, pa.ArrowInvalid) as error:
-            raise self._gone(group.path, error) from error
-
-    def _gone(self, path: str, error: Exception) -> SourceGone:
-        reason = str(error).splitlines()[0]
-        return SourceGone(
-            f"File {path} of table {self.table} at snapshot {self.snapshot_id} cannot be read ({reason}). "
-            "Restore it, or materialize the table again and create the blend anew."
-        )
-
-    def _decode(self, group: _RowGroup, columns: tuple[str, ...]) -> pa.RecordBatch:
-        present = [group.metadata.schema.column(number).path for number in range(len(group.metadata.schema))]
-        wanted = {ORDINAL, *columns}
-        leaves = [path for path in present if path.split(".")[0] in wanted]
-        if (
-            self._with_lengths(columns) and SEGMENTS not in columns
-        ):  # only the lengths: ids are most of the bytes
-            leaves += [
-                path for path in present if path.split(".")[0] == SEGMENTS and path.endswith(".length")
-            ]
-        table = self._read(group, leaves)
-        ordinals = as_numpy(_single(table.column(ORDINAL)))
-        if np.any(np.diff(ordinals) <= 0):
-            order = np.argsort(ordinals, kind="stable")
-            if np.any(np.diff(ordinals[order]) == 0):  # statistics alone do not show it
-                raise SourceGone(
-                    f"File {group.path} of table {self.table} holds an ordinal twice. Write the table anew."
-                )
-            table = table.take(as_arrow(order))
-        arrays = [_column(table, field) for field in self.fields(columns)]
-        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(self.fields(columns)))
+        parts = [_leaf(leaf, field, having, n, pages) for leaf in _leaves(field)]
+        arrays.append(_lengths(parts[0]) if field.name == SEGMENT_LENGTHS else joined(field.type, parts))
+    waited = time.perf_counter() - began
+    for one in asked:
+        one.reader.count(waited * len(one.ordinals) / max(1, n))
+    return arrays
 
 
-def _column(table: pa.Table, field: pa.Field) -> pa.Array:
-    if field.name == SEGMENT_LENGTHS:
-        segments = _single(table.column(SEGMENTS))
-        return pa.ListArray.from_arrays(
-            segments.offsets.cast(pa.int32()), pc.struct_field(segments.values, "length").cast(pa.int32())
-        )
-    if field.name not in table.column_names:  # a file older than the column
-        return pa.nulls(table.num_rows, field.type)
-    return _single(table.column(field.name)).cast(field.type)
+def _leaf(
+    leaf: str, field: pa.Field, having: Sequence[tuple[Asked, Ints]], n: int, pages: LakePages
+) -> pa.Array:
+    """One leaf of a column for all sources; files that keep it in several types are read for each."""
+    kinds: dict[str, list[tuple[_native.PageIndex, Ints, Ints, bool]]] = {}
+    for one, rows in having:
+        for index, of_index, positions in one.reader.column(leaf).parts(rows, one.positions):
+            kind = "" if field.type in _BYTES else str(index.type)
+            kinds.setdefault(kind, []).append((index, of_index, positions, one.again))
+    described = having[0][0].reader.described if len(having) == 1 else "The sources of a blend"
+    with reading(described):
+        if len(kinds) == 1:
+            (parts,) = kinds.values()
+            kind = field.type if field.type in _BYTES else parts[0][0].type
+            return _native.gather_pages(kind, n, parts, pages.cache)
+        return _of_several(list(kinds.values()), field, n, pages)
 
 
-def _single(column: pa.ChunkedArray) -> pa.Array:
-    return pa.concat_arrays(column.chunks) if column.num_chunks != 1 else column.chunk(0)
+def _of_several(
+    by_kind: Sequence[list[tuple[_native.PageIndex, Ints, Ints, bool]]],
+    field: pa.Field,
+    n: int,
+    pages: LakePages,
+) -> pa.Array:
+    """One array of what is kept in several types, or in none."""
+    found, places = [pa.nulls(1, field.type)], np.zeros(n, dtype=np.int64)
+    rows = 1
+    for parts in by_kind:
+        compact, first = [], 0
+        for index, of_index, positions, again in parts:
+            compact.append((index, of_index, np.arange(first, first + len(positions)), again))
+            places[positions] = rows + np.arange(first, first + len(positions))
+            first += len(positions)
+        array = _native.gather_pages(parts[0][0].type, first, compact, pages.cache)
+        found.append(array.cast(field.type))
+        rows += first
+    return pa.concat_arrays(found).take(as_arrow(places))
+
+
+def _leaves(field: pa.Field) -> list[str]:
+    return [_LENGTH] if field.name == SEGMENT_LENGTHS else leaves(field.name, field.type)
+
+
+def _lengths(segments: pa.Array) -> pa.Array:
+    if segments.type == pa.list_(pa.int32()):  # no source has any
+        return segments
+    lengths = pc.struct_field(segments.values, 0).cast(pa.int32())
+    mask = segments.is_null() if segments.null_count else None
+    return pa.ListArray.from_arrays(segments.offsets.cast(pa.int32()), lengths, mask=mask)
 
 
 def _delivered(field: pa.Field) -> pa.Field:

@@ -19,8 +19,10 @@ from blender.errors import (
     EndOfData,
     InvalidBlend,
     InvalidRequest,
+    NotPaged,
     SourceGone,
     Stalled,
+    StoreAway,
     Unauthenticated,
 )
 from factory.errors import ConfigurationError, FactoryError, NotFound, TableNotFound
@@ -38,6 +40,8 @@ STATUS: tuple[tuple[type[FactoryError], grpc.StatusCode], ...] = (  # the first 
     (Unauthenticated, grpc.StatusCode.UNAUTHENTICATED),
     (EndOfData, grpc.StatusCode.OUT_OF_RANGE),
     (CorruptPage, grpc.StatusCode.DATA_LOSS),
+    (StoreAway, grpc.StatusCode.UNAVAILABLE),
+    (NotPaged, grpc.StatusCode.FAILED_PRECONDITION),
     (SourceGone, grpc.StatusCode.FAILED_PRECONDITION),
     (TableNotFound, grpc.StatusCode.FAILED_PRECONDITION),
     (ConfigurationError, grpc.StatusCode.INVALID_ARGUMENT),

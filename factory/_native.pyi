@@ -1,6 +1,6 @@
 """The native kernels: Arrow or bytes in and out; no I/O and no settings (sources: `native/src`)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -153,7 +153,7 @@ class PageIndex:
     def __init__(
         self,
         content: pa.UInt8Array,
-        fetch: Callable[[list[tuple[str, list[tuple[int, int]]]]], list[list[bytes]]] | None = None,
+        fetch: Callable[[Sequence[tuple[str, Sequence[tuple[int, int]]]]], list[list[bytes]]] | None = None,
     ) -> None:
         """Open what `join_pages` gave; the array's memory is used where it lies.
 

@@ -26,9 +26,14 @@ def object_store(settings: Settings, prefix: str = "") -> ObjectStore:
     if address.scheme == "file":
         return LocalStore(prefix=f"{url2pathname(address.path)}/{prefix}".rstrip("/"), mkdir=True)
     inside = "/".join(part for part in (address.path.strip("/"), prefix) if part)
+    return bucket_store(settings, address.netloc, inside)
+
+
+def bucket_store(settings: Settings, bucket: str, prefix: str = "") -> ObjectStore:
+    """An S3 bucket, or a folder of it, with the endpoint and credentials of the lake."""
     return S3Store(
-        address.netloc,
-        prefix=inside or None,
+        bucket,
+        prefix=prefix or None,
         client_options={"allow_http": (settings.s3_endpoint or "").startswith("http://")},
         retry_config={"max_retries": 5, "retry_timeout": timedelta(seconds=_RETRY_S)},
         config=_s3(settings),

@@ -82,7 +82,7 @@ fn feistel(
     inverse: bool,
 ) -> PyResult<PyArrowType<ArrayData>> {
     let values = values.to_vec(py)?;
-    if n < 2 || n > 1 << 62 {
+    if !(2..=1 << 62).contains(&n) {
         return Err(PyValueError::new_err(format!(
             "{n} items have no network. Use 2 to 2^62."
         )));

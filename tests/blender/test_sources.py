@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from blender.errors import InvalidBlend, SourceGone
-from blender.sources import SnapshotReader, row_group_cache
+from blender.lake_pages import LakePages
+from blender.sources import SnapshotReader
 from factory.lake.catalog import open_catalog
 from factory.settings import Settings
 from tests.blender.lakes import packed_rows, write_table
@@ -30,7 +31,7 @@ def reader(home: Path, rows: pa.Table, files: object = None, budget: int = 1 << 
     settings = Settings(home=home, cache=home / "cache")
     write_table(settings, "packed.code", rows, files=files, row_group=7)  # type: ignore[arg-type]
     table = open_catalog(settings).load_table("packed.code")
-    return SnapshotReader(table, table.current_snapshot().snapshot_id, row_group_cache(budget))
+    return SnapshotReader(table, table.current_snapshot().snapshot_id, LakePages(settings, budget))
 
 
 def read(one: SnapshotReader, ordinals: list[int], columns: tuple[str, ...] = ("tokens",)) -> list[dict]:
@@ -117,19 +118,21 @@ def test_a_file_cut_short_is_named(tmp_path: Path) -> None:
 
 def test_a_snapshot_that_has_expired_is_named(tmp_path: Path) -> None:
     reader(tmp_path, packed_rows("code", 4))
-    table = open_catalog(Settings(home=tmp_path, cache=tmp_path)).load_table("packed.code")
+    settings = Settings(home=tmp_path, cache=tmp_path)
+    table = open_catalog(settings).load_table("packed.code")
     with pytest.raises(SourceGone, match="no snapshot 12345"):
-        SnapshotReader(table, 12345, row_group_cache(1))
+        SnapshotReader(table, 12345, LakePages(settings, 1))
 
 
 def test_tokens_keep_the_width_and_length_of_their_own_snapshot(tmp_path: Path) -> None:
     reader(tmp_path, packed_rows("code", 4))
-    table = open_catalog(Settings(home=tmp_path, cache=tmp_path)).load_table("packed.code")
+    settings = Settings(home=tmp_path, cache=tmp_path)
+    table = open_catalog(settings).load_table("packed.code")
     later = packed_rows("code", 6).slice(4)
     table.append(later, snapshot_properties={"factory.token-bytes": "2", "factory.sequence-length": "8"})
     with table.transaction() as transaction:
         transaction.set_properties({"factory.token-bytes": "4", "factory.sequence-length": "16"})
-    one = SnapshotReader(table, table.current_snapshot().snapshot_id, row_group_cache(1))
+    one = SnapshotReader(table, table.current_snapshot().snapshot_id, LakePages(settings, 1))
     assert (one.token_bytes, one.sequence_length) == ("2", "8")
 
 
@@ -142,5 +145,5 @@ def test_a_column_added_later_is_null_in_older_files(tmp_path: Path) -> None:
     later = packed_rows("code", 6).slice(4).append_column("score", pa.array([0.5, 0.25]))
     table.append(later, snapshot_properties={"factory.content": "later-6"})
     table = table.refresh()
-    one = SnapshotReader(table, table.current_snapshot().snapshot_id, row_group_cache(1 << 20))
+    one = SnapshotReader(table, table.current_snapshot().snapshot_id, LakePages(settings, 1 << 20))
     assert [row["score"] for row in read(one, [0, 3, 4, 5], ("score",))] == [None, None, 0.5, 0.25]

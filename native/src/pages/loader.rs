@@ -53,22 +53,21 @@ impl Loader {
         for numbers in by_reader.into_values() {
             let reader = pages[numbers[0]].reader;
             let Some(fetch) = &reader.fetch else { continue };
-            let mut files: Vec<(usize, &str, Vec<Range<u64>>, Vec<usize>)> = Vec::new();
+            let (mut asked, mut of_files) = (Vec::new(), Vec::new());
             let mut places: FxHashMap<usize, usize> = FxHashMap::default();
             for &number in &numbers {
                 let (of, _, chunk) = pages[number].described()?;
                 let place = *places.entry(chunk.file).or_insert_with(|| {
-                    files.push((chunk.file, of.place.file, Vec::new(), Vec::new()));
-                    files.len() - 1
+                    asked.push((of.place.file, Vec::new()));
+                    of_files.push(Vec::new());
+                    asked.len() - 1
                 });
-                files[place].2.push(pages[number].entry.bytes());
-                files[place].3.push(number);
+                asked[place].1.push(pages[number].entry.bytes());
+                of_files[place].push(number);
             }
-            let asked: Vec<_> = files.iter().map(|it| (it.1, it.2.clone())).collect();
-            let found = fetch(&asked)?;
-            for ((_, _, ranges, numbers), found) in files.iter().zip(found) {
-                for ((range, &number), bytes) in ranges.iter().zip(numbers).zip(found) {
-                    reader.count(1, (range.end - range.start) as usize);
+            for (numbers, found) in of_files.into_iter().zip(fetch(&asked)?) {
+                for (number, bytes) in numbers.into_iter().zip(found) {
+                    reader.count(1, bytes.len());
                     self.fetched.insert(number, bytes);
                 }
             }

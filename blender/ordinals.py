@@ -1,0 +1,130 @@
+"""Which row of a snapshot has an ordinal, whatever the order in which files were written and cut.
+
+    run       ordinals first .. first + n - 1 are the rows from `row` on, in their order
+    checked   whether that was read in the column itself; else it is what a row group's statistics suggest
+
+A row group whose least and greatest ordinal lie as far apart as it has rows is taken for a run, which is how
+packing writes it. A compaction or another engine may have put the rows of such a row group in another order,
+so a run that is not checked is held against the column: the rows asked for at first, and the run as a whole
+before long. What turns out to be no run is replaced by those it consists of.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from blender.errors import InvalidBlend, SourceGone
+
+Ints = npt.NDArray[np.int64]
+
+_READ_WHOLE = 1024  # rows of a run that is read as a whole at once
+_LOOKS = 32  # at single rows of a longer run, before it is read as a whole
+
+
+class _Runs(NamedTuple):
+    first: Ints
+    row: Ints
+    length: Ints
+    checked: npt.NDArray[np.bool_]
+
+
+class Ordinals:
+    """The runs of a snapshot; safe for many threads."""
+
+    def __init__(self, runs: Ints, read: Callable[[Ints], Ints], table: str) -> None:
+        """`runs` [n, 4]: first ordinal, rows, row, 1 if checked; `read` gives the ordinals of rows.
+
+        Raises InvalidBlend where the ordinals are not 0 .. n-1, each once.
+        """
+        self._table = table
+        self._read = read
+        self._lock = threading.Lock()
+        self._looks: Counter[int] = Counter()
+        runs = runs[np.argsort(runs[:, 0], kind="stable")]
+        ends = np.concatenate([[0], np.cumsum(runs[:, 1])])
+        self.n_rows = int(ends[-1])
+        wrong = np.flatnonzero(runs[:, 0] != ends[:-1])
+        if len(wrong):
+            found, expected = int(runs[wrong[0], 0]), int(ends[wrong[0]])
+            what = "is missing" if found > expected else "is there twice"
+            raise InvalidBlend(
+                f"Table {table}: ordinal {min(found, expected):,} {what}. "
+                "Blender needs each of 0 .. n-1 once; write the table anew."
+            )
+        self._runs = _Runs(runs[:, 0], runs[:, 2], runs[:, 1], runs[:, 3] == 1)
+        self._all_checked = bool(self._runs.checked.all())
+
+    def rows(self, ordinals: Ints) -> Ints:
+        """The row of each ordinal below `n_rows`; raises SourceGone where one turns out to be there twice."""
+        while True:
+            runs = self._runs
+            run = np.searchsorted(runs.first, ordinals, side="right") - 1
+            rows: Ints = ordinals - runs.first[run] + runs.row[run]
+            if self._all_checked or self._hold(runs, run, ordinals, rows):
+                return rows
+
+    def _hold(self, runs: _Runs, run: Ints, ordinals: Ints, rows: Ints) -> bool:
+        """Whether the rows have these ordinals; where not, the runs are mended."""
+        doubtful = np.flatnonzero(~runs.checked[run])
+        if not len(doubtful):
+            return True
+        looked_at, n = np.unique(run[doubtful], return_counts=True)
+        with self._lock:
+            for number, looks in zip(looked_at.tolist(), n.tolist(), strict=True):
+                self._looks[int(runs.first[number])] += looks
+            whole = [
+                number
+                for number in looked_at.tolist()
+                if runs.length[number] <= _READ_WHOLE or self._looks[int(runs.first[number])] > _LOOKS
+            ]
+        single = doubtful[~np.isin(run[doubtful], whole)]
+        if len(single):
+            wrong = self._read(rows[single]) != ordinals[single]
+            whole += np.unique(run[single[wrong]]).tolist()
+        mended = [self._mended(runs, number) for number in whole]
+        if whole:
+            self._replace(runs, whole, mended)
+        return all(len(one) == 1 for one in mended)
+
+    def _mended(self, runs: _Runs, number: int) -> Ints:
+        """The runs that a run consists of, as its rows say."""
+        first, row, length = (int(column[number]) for column in runs[:3])
+        found = runs_of(self._read(np.arange(row, row + length)), row)
+        ascending = found[np.argsort(found[:, 0], kind="stable")]
+        expected = first + np.concatenate([[0], np.cumsum(ascending[:-1, 1])])
+        if not np.array_equal(ascending[:, 0], expected):
+            wrong = int(np.flatnonzero(ascending[:, 0] != expected)[0])
+            raise SourceGone(
+                f"Table {self._table} holds an ordinal twice among {first:,} to {first + length - 1:,} (near "
+                f"{int(expected[wrong]):,}), which its files' statistics do not show. Write the table anew."
+            )
+        return ascending
+
+    def _replace(self, seen: _Runs, numbers: Sequence[int], mended: Sequence[Ints]) -> None:
+        with self._lock:
+            if self._runs is not seen:
+                return  # mended meanwhile; what is still doubtful will be looked at again
+            if all(len(one) == 1 for one in mended):
+                seen.checked[list(numbers)] = True
+                self._all_checked = bool(seen.checked.all())
+                return
+            kept = np.ones(len(seen.first), dtype=bool)
+            kept[list(numbers)] = False
+            old = np.stack([seen.first, seen.length, seen.row, seen.checked.astype(np.int64)], axis=1)[kept]
+            runs = np.concatenate([old, *mended])
+            runs = runs[np.argsort(runs[:, 0], kind="stable")]
+            self._runs = _Runs(runs[:, 0], runs[:, 2], runs[:, 1], runs[:, 3] == 1)
+            self._all_checked = bool(self._runs.checked.all())
+
+
+def runs_of(ordinals: Ints, row: int) -> Ints:
+    """The checked runs of rows from `row` on that have these ordinals, in the order of the rows; [n, 4]."""
+    starts = np.flatnonzero(np.diff(ordinals, prepend=ordinals[:1] - 2) != 1)
+    lengths = np.diff(starts, append=len(ordinals))
+    return np.stack([ordinals[starts], lengths, row + starts, np.ones_like(starts)], axis=1)
