@@ -173,7 +173,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--workers-per-client", "calls at once of one client, in each process", kind=int)
     add("--max-steps", "steps a fetch may ask for", kind=int)
     add("--wait-s", "seconds to wait for rows where a call has no deadline", limits.wait_s)
-    add("--memory-mib", "decoded rows kept, by all processes together", DEFAULT_MEMORY_BYTES >> 20)
+    add("--memory-mib", "pages kept, by all processes together", DEFAULT_MEMORY_BYTES >> 20)
     add("--grace-s", "wait for calls on SIGTERM", 10.0)
     add("--metrics-port", "answer Prometheus on this port", kind=int)
     add("--metrics-host", "address to bind for Prometheus", "127.0.0.1")
