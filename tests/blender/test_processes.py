@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import signal
 import subprocess
 import sys
@@ -103,11 +104,20 @@ def test_processes_share_a_port_and_answer_alike_and_one_that_dies_comes_back(tm
 
 def test_what_is_wrong_is_said_once_however_many_processes(tmp_path: Path) -> None:
     make_lake(tmp_path, code=4)
-    with serving(tmp_path, "--processes", "2", "--host", "0.0.0.0") as server:
-        assert server.process.wait(timeout=60) == 2
-        assert server.process.stderr is not None
-        (line,) = server.process.stderr.read().splitlines()
-        assert "0.0.0.0 can be reached from other machines" in line
+    given = (
+        "serve --host 0.0.0.0 --port 0 --processes 2 --workers 4 --workers-per-client 2 --max-steps 9 "
+        "--wait-s 5 --memory-mib 64 --grace-s 1 --metrics-port 0 --metrics-host 127.0.0.1"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-m", "factory.cli.main", *given.split()],
+        env={**os.environ, "FACTORY_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ended.returncode == 2
+    (line,) = ended.stderr.splitlines()
+    assert "0.0.0.0 can be reached from other machines" in line
 
 
 @pytest.mark.parametrize("processes", [1, 2])
