@@ -137,15 +137,16 @@ def alike_pairs(
     near = sorted(pair for pair in pairs if (signed[pair[0]] == signed[pair[1]]).mean() >= least)
     left, right = ([names[pair[end]] for pair in near] for end in (0, 1))
     nothing = [None] * len(names)
+    bags = _native.packed_bags(texts, CONFIG.lexer, MAX_DISTINCT)
     batch = pa.RecordBatch.from_pydict(
         {
             "doc_id": pa.array([*names, *left]),
             "other": pa.array([*nothing, *right], pa.string()),
             "estimate": pa.array([*nothing, *[0.0] * len(near)], pa.float64()),
-            "text": pa.array([*texts.to_pylist(), *[None] * len(near)], pa.large_string()),
+            "bag": pa.array([*bags.to_pylist(), *[None] * len(near)], pa.binary()),
         }
     )
-    verified = _native.verify_pairs(batch, idf, CONFIG.lexer, MAX_DISTINCT, CONFIG.threshold)
+    verified = _native.verify_pairs(batch, idf, CONFIG.threshold)
     ends = zip(verified["left"].to_pylist(), verified["right"].to_pylist(), strict=True)
     edges = [(int(one), int(other)) for one, other in ends]
     return dict(zip(edges, verified["similarity"].to_pylist(), strict=True))

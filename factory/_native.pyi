@@ -271,13 +271,16 @@ def bags(texts: pa.StringArray | pa.LargeStringArray, kind: str, max_distinct: i
     another kind.
     """
 
+def packed_bags(texts: pa.StringArray | pa.LargeStringArray, kind: str, max_distinct: int) -> pa.BinaryArray:
+    """The bag of each text as bytes, 12 a token, for `verify_pairs` and `CrowdEdges`; of null, empty."""
+
 class TokenCounter:
     """Counts tokens over texts, for the vocabulary. Its length is the number of distinct tokens held."""
 
     def __init__(self, kind: str, max_text_bytes: int) -> None: ...
     def __len__(self) -> int: ...
-    def add(self, texts: pa.StringArray | pa.LargeStringArray) -> None:
-        """Count the tokens of `texts`; a null text counts nothing."""
+    def add(self, texts: pa.StringArray | pa.LargeStringArray, copies: pa.Int64Array) -> None:
+        """Count the tokens of `texts`, each as often as it has `copies`; a null text counts nothing."""
 
     def drain(self) -> pa.RecordBatch:
         """(token int64, document_frequency int64, term_frequency int64, text string) since the last drain.
@@ -342,18 +345,12 @@ class CrowdEdges:
     """
 
     def __init__(
-        self,
-        idf: bytes,
-        kind: str,
-        max_distinct: int,
-        value_bits: int,
-        limits: list[tuple[float, float]],
-        neighbours: int,
+        self, idf: bytes, value_bits: int, limits: list[tuple[float, float]], neighbours: int
     ) -> None: ...
     def add(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """(left, right, estimate, similarity) of the edges that the next members bring, left < right.
 
-        `batch` has (cell int64, doc_id string, signature binary, text string); another cell is another crowd.
+        `batch` has (cell int64, doc_id string, signature binary, bag binary); another cell is another crowd.
         """
 
 def sampled_pairs(
@@ -371,12 +368,10 @@ def sampled_pairs(
     ValueError for signatures of several lengths.
     """
 
-def verify_pairs(
-    batch: pa.RecordBatch, idf: bytes, kind: str, max_distinct: int, threshold: float
-) -> pa.RecordBatch:
+def verify_pairs(batch: pa.RecordBatch, idf: bytes, threshold: float) -> pa.RecordBatch:
     """(left, right, estimate, similarity) of the pairs whose exact weighted Jaccard reaches `threshold`.
 
-    `batch` has (doc_id string, other string, estimate float64, text string): documents without `other`,
+    `batch` has (doc_id string, other string, estimate float64, bag binary): documents without `other`,
     and pairs of them. Raises ValueError where a pair names a document that is not there.
     """
 

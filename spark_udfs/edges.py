@@ -22,32 +22,37 @@ def candidate_pairs(
         yield _native.candidate_pairs(buckets, value_bits, least_estimate)
 
 
+def packed_bags(batches: Iterable[pa.RecordBatch], kind: str, max_distinct: int) -> Iterator[pa.RecordBatch]:
+    """Every column but the last, which is `text`, then the `bag` of the text for the functions below."""
+    for batch in batches:
+        bags = _native.packed_bags(batch.column("text"), kind, max_distinct)
+        yield batch.drop_columns("text").append_column("bag", bags)
+
+
 def verified_pairs(
-    batches: Iterable[pa.RecordBatch], idf: Shared[bytes], kind: str, max_distinct: int, threshold: float
+    batches: Iterable[pa.RecordBatch], idf: Shared[bytes], threshold: float
 ) -> Iterator[pa.RecordBatch]:
     """(left, right, estimate, similarity) of the pairs that reach `threshold`, exactly.
 
-    Rows are (cell, doc_id, other, estimate, text), sorted by cell: the texts of a cell's documents, and
+    Rows are (cell, doc_id, other, estimate, bag), sorted by cell: the bags of a cell's documents, and
     the pairs of them.
     """
     for cells in whole_groups(batches, "cell", _DOCUMENTS_AT_ONCE):
-        yield _native.verify_pairs(cells, idf.value, kind, max_distinct, threshold)
+        yield _native.verify_pairs(cells, idf.value, threshold)
 
 
 def crowd_edges(
     batches: Iterable[pa.RecordBatch],
     idf: Shared[bytes],
-    kind: str,
-    max_distinct: int,
     value_bits: int,
     limits: list[tuple[float, float]],
     neighbours: int,
 ) -> Iterator[pa.RecordBatch]:
     """(left, right, estimate, similarity) of crowds, with leaders for each (least estimate, threshold).
 
-    Rows are (cell, doc_id, signature, text), sorted by cell and there by priority, best first.
+    Rows are (cell, doc_id, signature, bag), sorted by cell and there by priority, best first.
     """
-    crowds = _native.CrowdEdges(idf.value, kind, max_distinct, value_bits, limits, neighbours)
+    crowds = _native.CrowdEdges(idf.value, value_bits, limits, neighbours)
     for batch in batches:
         yield crowds.add(batch)
 

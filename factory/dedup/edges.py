@@ -1,15 +1,16 @@
 """The similarity graph: pairs that share a bucket, look alike by their signatures, and are alike exactly.
 
 1. In a bucket of up to `pair_bucket` members the estimate of every two signatures throws away the pairs
-   that lie far below the threshold. What is left is compared exactly, from the texts: they are read again
-   for these documents alone. Writing and reading a table of bags instead would save 5 CPU seconds a GB of
-   text (`make bench NAME=dedup`), for a table of two thirds of the text's own size that nothing else
-   reads. Pairs meet in *cells* named after the least neighbour of their ends, so the documents
-   of a clique or a star meet once instead of once a pair; a hub's pairs are spread over several cells.
+   that lie far below the threshold. What is left is compared exactly, by the bags of the texts: these are
+   read again for these documents alone, each once and where it lies. Writing and reading a table of bags
+   instead would save 5 CPU seconds a GB of text (`make bench NAME=dedup`), for a table of two thirds of the
+   text's own size that nothing else reads. Pairs meet in *cells* named after the least neighbour of their
+   ends, so the bags of a clique or a star are sent once instead of once a pair; a hub's pairs are spread
+   over several cells.
 2. Larger buckets are crowds, and no clique of them is ever built: members come by priority and are compared
    exactly with the leaders of their kind (`native/src/crowd.rs`). The keep rule finds the same kept
    documents on these few edges as on all pairs of the crowd. Buckets with common members are one crowd, so
-   that a text is read once for it, not once a band.
+   that a bag is sent once for it, not once a band.
 
 Every edge carries the exact similarity, and it reaches the lowest threshold of the group's sweep; `similar`
 gives those of a higher one, and crowds have leaders for each, so no threshold is compared again. The keep
@@ -20,19 +21,20 @@ edge.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
+from pyspark import Broadcast
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType, StructType
 
 from factory.dedup.config import MAX_DISTINCT, DedupConfig
 from factory.dedup.priority import rank
 from factory.dedup.signatures import check_versions
 from factory.dedup.vocabulary import digest, idf_table
+from factory.lake_spark.documents import map_texts
 from spark_udfs import edges as udf
 
 _PAIRS_A_CELL = 4096
-_BROADCAST_ROWS = 500_000  # up to which ids, with their signatures, are sent to the texts: some 150 MB
 _EDGES = "left string, right string, estimate double, similarity double"
 
 
@@ -45,29 +47,20 @@ def edges(
 ) -> DataFrame:
     """Every verified pair of similar documents, once, left id below right: EDGES.
 
-    Runs jobs when called: the idf table is broadcast, and the members of shared buckets and the candidate
-    pairs, which are used several times, are computed once; how many there are decides how texts are joined.
-    Raises ConfigurationError for signatures that were not made with `vocabulary`.
+    `documents` are located. Runs jobs when called: the idf table is broadcast, and the members of shared
+    buckets and the candidate pairs, which are used several times, are computed once. Raises
+    ConfigurationError for signatures that were not made with `vocabulary`.
     """
     idf = idf_table(vocabulary)
     check_versions(signatures, config, digest(idf))
-    weigher = weigher_of(documents, idf, config)
+    weights = documents.sparkSession.sparkContext.broadcast(idf)
     members = _members(buckets, signatures).localCheckpoint()
     largest = members.agg(F.max("members").alias("members")).collect()[0].members or 0
-    found = _paired(members.where(F.col("members") <= config.pair_bucket), documents, config, weigher)
+    found = _paired(members.where(F.col("members") <= config.pair_bucket), documents, config, weights)
     if largest > config.pair_bucket:
         crowded = members.where(F.col("members") > config.pair_bucket)
-        found = found.union(_crowded(crowded, documents, config, weigher)).distinct()
+        found = found.union(_crowded(crowded, documents, config, weights)).distinct()
     return found.withColumn("partition", F.lit(None).cast("string"))
-
-
-def weigher_of(documents: DataFrame, idf: bytes, config: DedupConfig) -> dict[str, Any]:
-    """What a worker weighs the tokens of a text with; broadcasts the idf table."""
-    return {
-        "idf": documents.sparkSession.sparkContext.broadcast(idf),
-        "kind": config.lexer,
-        "max_distinct": MAX_DISTINCT,
-    }
 
 
 def similar(edges: DataFrame, threshold: float) -> DataFrame:
@@ -93,27 +86,35 @@ def _members(buckets: DataFrame, signatures: DataFrame) -> DataFrame:
 
 
 def _paired(
-    members: DataFrame, documents: DataFrame, config: DedupConfig, weigher: dict[str, Any]
+    members: DataFrame, documents: DataFrame, config: DedupConfig, idf: Broadcast[bytes]
 ) -> DataFrame:
     """The edges inside small buckets."""
     pairs = _candidates(members, config).localCheckpoint()
-    return verified(pairs, documents, config.thresholds[0], weigher)
+    return verified(pairs, documents, config.thresholds[0], config, idf)
 
 
-def verified(pairs: DataFrame, documents: DataFrame, threshold: float, weigher: dict[str, Any]) -> DataFrame:
+def verified(
+    pairs: DataFrame, documents: DataFrame, threshold: float, config: DedupConfig, idf: Broadcast[bytes]
+) -> DataFrame:
     """The rows (left, right, estimate) whose exact similarity reaches `threshold`, with it.
 
-    `pairs` are read several times, so they should be computed; runs jobs, over their ends.
+    `pairs` are read several times, so they should be computed; runs a job, over their ends.
     """
     cells = _cells(pairs).localCheckpoint()
-    ends = cells.select("cell", F.explode(F.array("left", "right")).alias("doc_id")).distinct()
-    nothing, no_text = F.lit(None).cast("double"), F.lit(None).cast("string")
-    texts = _with_texts(ends, documents)
-    rows = texts.select("cell", "doc_id", no_text.alias("other"), nothing.alias("estimate"), "text").union(
-        cells.select("cell", "left", "right", "estimate", no_text)
+    ends = cells.select("cell", F.explode(F.array("left", "right")).alias("doc_id"))
+    of_document = ends.groupBy("doc_id").agg(F.collect_set("cell").alias("cells"))
+    bags = _with_bags(of_document, documents, config).select(
+        F.explode("cells").alias("cell"), "doc_id", "bag"
     )
-    verify = partial(udf.verified_pairs, threshold=threshold, **weigher)
-    return rows.repartition("cell").sortWithinPartitions("cell").mapInArrow(verify, _EDGES)
+    rows = bags.withColumns({"other": F.lit(None).cast("string"), "estimate": F.lit(None).cast("double")})
+    of_pairs = cells.withColumnsRenamed({"left": "doc_id", "right": "other"})
+    verify = partial(udf.verified_pairs, idf=idf, threshold=threshold)
+    return (
+        rows.unionByName(of_pairs, allowMissingColumns=True)
+        .repartition("cell")
+        .sortWithinPartitions("cell")
+        .mapInArrow(verify, _EDGES)
+    )
 
 
 def _candidates(members: DataFrame, config: DedupConfig) -> DataFrame:
@@ -150,7 +151,7 @@ def _cells(pairs: DataFrame) -> DataFrame:
 
 
 def _crowded(
-    members: DataFrame, documents: DataFrame, config: DedupConfig, weigher: dict[str, Any]
+    members: DataFrame, documents: DataFrame, config: DedupConfig, idf: Broadcast[bytes]
 ) -> DataFrame:
     """The edges inside large buckets."""
     least = members.groupBy("doc_id").agg(F.min("bucket").alias("least"))
@@ -158,30 +159,26 @@ def _crowded(
     cells = members.join(least, "doc_id").select(
         F.min("least").over(in_bucket).alias("cell"), "doc_id", "signature"
     )
-    ranked = documents.select("doc_id", rank(documents, config).alias("rank"), "text")
-    limits = [(config.least_estimate(threshold), threshold) for threshold in config.thresholds]
+    ranked = documents.select("doc_id", rank(documents, config).alias("rank"))
     compare = partial(
         udf.crowd_edges,
+        idf=idf,
         value_bits=config.value_bits,
-        limits=limits,
+        limits=[(config.least_estimate(threshold), threshold) for threshold in config.thresholds],
         neighbours=config.neighbours,
-        **weigher,
     )
     return (
-        _with_texts(cells.distinct(), ranked)
+        _with_bags(cells.distinct().join(ranked, "doc_id"), documents, config)
         .repartition("cell")
         .sortWithinPartitions("cell", "rank")
-        .select("cell", "doc_id", "signature", "text")
+        .select("cell", "doc_id", "signature", "bag")
         .mapInArrow(compare, _EDGES)
     )
 
 
-def _with_texts(wanted: DataFrame, documents: DataFrame) -> DataFrame:
-    """The rows of `wanted` with the other columns of `documents`, joined on `doc_id`.
-
-    Runs a job, to count `wanted`: it is sent to the texts where it can be, because they are large.
-    """
-    wanted = wanted.localCheckpoint()
-    few = wanted.count() <= _BROADCAST_ROWS
-    texts = documents.select("doc_id", *(name for name in ("rank", "text") if name in documents.columns))
-    return texts.join(F.broadcast(wanted) if few else wanted, "doc_id")
+def _with_bags(wanted: DataFrame, documents: DataFrame, config: DedupConfig) -> DataFrame:
+    """The rows of `wanted`, one or more a document, with its packed `bag`."""
+    placed = wanted.join(documents.select("doc_id", "file", "row"), "doc_id")
+    schema = StructType([*wanted.schema.fields]).add("bag", BinaryType())  # `add` changes the list
+    pack = partial(udf.packed_bags, kind=config.lexer, max_distinct=MAX_DISTINCT)
+    return map_texts(placed.select(*wanted.columns, "file", "row"), pack, schema)

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from factory.dedup.config import DedupConfig
-from factory.dedup.edges import verified, weigher_of
+from factory.dedup.edges import verified
 from factory.dedup.vocabulary import idf_table
 from spark_udfs import edges as udf
 
@@ -27,8 +27,9 @@ def recall(
 ) -> DataFrame:
     """One row for each step of similarity from .5 up in which sampled pairs lie: RECALL.
 
-    Runs jobs when called: the sample is collected, and the pairs are computed once. A sampled document is
-    compared exactly with `_PARTNERS` others at most, chosen by a hash, so that a crowd does not outweigh all.
+    `documents` are located. Runs jobs when called: the sample is collected, and the pairs are computed once.
+    A sampled document is compared exactly with `_PARTNERS` others at most, chosen by a hash, so that a crowd
+    does not outweigh all.
     """
     signed = signatures.where("signature IS NOT NULL").select("doc_id", "signature")
     sample = signed.orderBy(F.xxhash64("doc_id"), "doc_id").limit(config.recall_sample).toArrow()
@@ -54,8 +55,9 @@ def recall(
         )
         .localCheckpoint()
     )
-    weigher = weigher_of(documents, idf_table(vocabulary), config)
-    exact = verified(pairs.select("left", "right", "estimate"), documents, LEAST_SIMILARITY, weigher)
+    idf = documents.sparkSession.sparkContext.broadcast(idf_table(vocabulary))
+    candidates = pairs.select("left", "right", "estimate")
+    exact = verified(candidates, documents, LEAST_SIMILARITY, config, idf)
     found = exact.join(pairs.select("left", "right", "met"), ["left", "right"])
     step = F.least(F.floor(F.col("similarity") * _STEPS), F.lit(_STEPS - 1)) / _STEPS
     return (

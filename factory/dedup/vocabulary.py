@@ -1,7 +1,7 @@
 """The vocabulary of a group: how many documents hold each token, how often, and the text of frequent ones.
 
-Tokens are counted where the texts lie; what is shuffled is one row a token and partition. All documents
-count, exact copies too: to count each text once, all text would have to be shuffled first.
+Each distinct text is read and counted once, for all documents that hold it. What is shuffled is the counts of
+a task, in parts by token.
 """
 
 from __future__ import annotations
@@ -15,33 +15,36 @@ from pyspark.sql import functions as F
 
 from factory import _native
 from factory.dedup.config import DedupConfig
+from factory.lake_spark.documents import map_texts
 from spark_udfs import bags
 
 _MERGED_PARTS = 8  # tables of 1 MiB that reach the driver
 
 
 def vocabulary(documents: DataFrame, config: DedupConfig) -> DataFrame:
-    """Document and term frequency of every token of `documents`: VOCABULARY.
+    """Document and term frequency of every token of `documents`, which are located: VOCABULARY.
 
-    Reads the column `text`; a document without a text counts in `n_documents` alone.
+    A document without a text counts in `n_documents` alone.
     """
+    texts = (
+        documents.groupBy("content_hash")
+        .agg(F.min(F.struct("file", "row")).alias("at"), F.count("*").alias("copies"))
+        .select("at.file", "at.row", "copies")
+    )
     count = partial(bags.count_tokens, kind=config.lexer, text_bytes=config.text_bytes)
+    merge = partial(bags.merge_counts, text_documents=config.text_documents)
     tokens = (
-        documents.select("text")
-        .mapInArrow(count, "token long, document_frequency long, term_frequency long, text string")
-        .groupBy("token")
-        .agg(
-            F.sum("document_frequency").alias("document_frequency"),
-            F.sum("term_frequency").alias("term_frequency"),
-            F.min("text").alias("text"),
-        )
+        map_texts(texts, count, "part int, counts binary")
+        .repartition("part")
+        .sortWithinPartitions("part")
+        .mapInArrow(merge, "token long, document_frequency long, term_frequency long, text string")
     )
     n_documents = documents.agg(F.count("*").alias("n_documents"))
     return tokens.crossJoin(F.broadcast(n_documents)).select(
         "token",
         "document_frequency",
         "term_frequency",
-        F.when(F.col("document_frequency") >= config.text_documents, F.col("text")).alias("text"),
+        "text",
         "n_documents",
         F.lit(None).cast("string").alias("partition"),
     )

@@ -13,10 +13,8 @@ registered table.
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,10 +23,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from factory.errors import SourceChanged
+from factory.lake.forward import ForwardReader
 from factory.lake.schemas import TEXT_AT
 
 SCHEME = "file://"
-_BATCH_ROWS, _BATCH_BYTES = 1024, 8 << 20  # of a column read at once
 _PIECE_BYTES = 64 << 20  # of texts handed over at once
 _MARK = "\ufeff".encode()  # a byte order mark is no text
 
@@ -115,46 +113,19 @@ class _Column:
         self._file, self._name, *_ = key
         self._require_unchanged()
         try:
-            self._parquet = pq.ParquetFile(self._file.removeprefix(SCHEME), pre_buffer=False)
+            parquet = pq.ParquetFile(self._file.removeprefix(SCHEME), pre_buffer=False)
         except (OSError, pa.ArrowException) as error:
             raise self._unreadable(error) from None
-        facts = self._parquet.metadata
-        groups = [facts.row_group(number) for number in range(facts.num_row_groups)]
-        self._ends = list(accumulate(group.num_rows for group in groups))
-        self._group, self._first, self._held = -1, 0, pa.array([], pa.large_binary())
-        self._batches: Iterator[pa.RecordBatch] = iter(())
+        self._reader = ForwardReader(parquet, [self._name])
 
     def take(self, rows: Sequence[int]) -> list[pa.Array]:
         """The values of ascending `rows`, as arrays one after the other."""
-        found: list[pa.Array] = []
-        at = 0
         try:
-            while at < len(rows):
-                self._advance(rows[at])
-                end = self._first + len(self._held)
-                upto = next((n for n in range(at, len(rows)) if rows[n] >= end), len(rows))
-                found.append(self._held.take(pa.array([row - self._first for row in rows[at:upto]])))
-                at = upto
+            found = [batch.column(0).cast(pa.large_binary()) for batch in self._reader.take(rows)]
         except (OSError, pa.ArrowException) as error:
             raise self._unreadable(error) from None
         self._require_unchanged()
         return found
-
-    def _advance(self, row: int) -> None:
-        """Hold the batch that has `row`."""
-        group = bisect_right(self._ends, row)
-        if group != self._group or row < self._first:
-            facts = self._parquet.metadata.row_group(group)
-            row_bytes = max(1, facts.total_byte_size // max(1, facts.num_rows))
-            size = max(1, min(_BATCH_ROWS, _BATCH_BYTES // row_bytes))
-            self._batches = self._parquet.iter_batches(
-                size, row_groups=[group], columns=[self._name], use_threads=False
-            )
-            self._group, self._first = group, self._ends[group] - facts.num_rows
-            self._held = pa.array([], pa.large_binary())
-        while row >= self._first + len(self._held):
-            self._first += len(self._held)
-            self._held = next(self._batches).column(0).cast(pa.large_binary())
 
     def _require_unchanged(self) -> None:
         file, _, n_bytes, modified_ns = self.key

@@ -1,12 +1,33 @@
-"""Joins text back to tables that carry only ids and verdicts."""
+"""Documents and their texts: what verdicts keep of them, and texts read where they lie.
+
+Text never passes through the JVM where `map_texts` reads it. A stage takes documents that are `located`: they
+carry the file and the row of their text instead of the text. It joins and groups these as it likes, and the
+workers then read the column by file and row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import reduce
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial, reduce
 
-from pyspark.sql import DataFrame
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from factory.lake.located import STORAGE
+from factory.settings import CATALOG_NAME
+from spark_udfs.texts import over_texts
+
+_ROWS_TOGETHER = (
+    4096  # of a file, read by one task: a good part of a row group, which is decoded from its begin
+)
+
+
+def located(documents: DataFrame) -> DataFrame:
+    """The rows of a table read from the lake with `file` and `row`, where they lie, in place of `text`."""
+    places = {"file": F.col("_file"), "row": F.col("_pos")}  # Iceberg's, which heed deleted rows
+    return documents.withColumns(places).drop("text")
 
 
 def kept_documents(documents: DataFrame, verdicts: DataFrame) -> DataFrame:
@@ -19,3 +40,26 @@ def of_datasets(documents: Mapping[str, DataFrame]) -> DataFrame:
     """The rows of several datasets under each other, with their dataset in column `dataset`."""
     frames = [frame.withColumn("dataset", F.lit(dataset)) for dataset, frame in documents.items()]
     return reduce(DataFrame.unionByName, frames)
+
+
+def map_texts(
+    located: DataFrame,
+    function: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    schema: StructType | str,
+) -> DataFrame:
+    """What `function` makes of the rows of `located`, with `text` in place of `file` and `row`.
+
+    It sees the rows of a part of a file together, in their order there.
+    """
+    spark = located.sparkSession
+    tasks = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    # A number keeps Spark from making one task of all rows, which are small here.
+    together = located.repartition(tasks, "file", F.floor(F.col("row") / _ROWS_TOGETHER))
+    read = partial(over_texts, storage=_storage(spark), function=function)
+    return together.sortWithinPartitions("file", "row").mapInArrow(read, schema)
+
+
+def _storage(spark: SparkSession) -> dict[str, str]:
+    """How the files of the lake are opened."""
+    found = {name: spark.conf.get(f"spark.sql.catalog.{CATALOG_NAME}.{name}", None) for name in STORAGE}
+    return {name: value for name, value in found.items() if value is not None}

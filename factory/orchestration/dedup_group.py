@@ -37,7 +37,7 @@ from factory.dedup.sweep import sweep
 from factory.dedup.vocabulary import vocabulary
 from factory.errors import ConfigurationError
 from factory.lake import names, schemas
-from factory.lake_spark.documents import kept_documents, of_datasets
+from factory.lake_spark.documents import kept_documents, located, of_datasets
 from factory.orchestration.checks import Check, alarm, holds
 from factory.orchestration.dedup_repositories import (
     loses_no_family,
@@ -102,12 +102,12 @@ def dedup_group(
     )
     def group_vocabulary(**upstream: DataFrame) -> DataFrame:
         """Every token with its term and document frequency."""
-        return vocabulary(text.documents(upstream), chosen)
+        return vocabulary(text.located(upstream), chosen)
 
     @declare("signatures", schemas.SIGNATURES, "vocabulary", text=text, settings=OF_SIGNATURES)
     def group_signatures(before: DataFrame | None, vocabulary: DataFrame, **upstream: DataFrame) -> DataFrame:
         """The weighted MinHash signature of every distinct text."""
-        return signatures(text.documents(upstream), vocabulary, chosen, before)
+        return signatures(text.located(upstream), vocabulary, chosen, before)
 
     @declare("buckets", schemas.BUCKETS, "signatures")
     def group_buckets(signatures: DataFrame) -> DataFrame:
@@ -132,7 +132,7 @@ def dedup_group(
         buckets: DataFrame, signatures: DataFrame, vocabulary: DataFrame, **upstream: DataFrame
     ) -> DataFrame:
         """The pairs of documents whose exact similarity reaches the lowest threshold."""
-        return edges(buckets, signatures, text.documents(upstream), vocabulary, chosen)
+        return edges(buckets, signatures, text.located(upstream), vocabulary, chosen)
 
     @declare(
         "recall",
@@ -153,7 +153,7 @@ def dedup_group(
     )
     def group_recall(vocabulary: DataFrame, signatures: DataFrame, **upstream: DataFrame) -> DataFrame:
         """Which share of similar pairs shares a bucket, measured on a sample."""
-        return recall(text.documents(upstream), signatures, vocabulary, chosen)
+        return recall(text.located(upstream), signatures, vocabulary, chosen)
 
     @declare("sweep", schemas.SWEEP, "signatures", "edges", text=text)
     def group_sweep(signatures: DataFrame, edges: DataFrame, **upstream: DataFrame) -> DataFrame:
@@ -207,10 +207,22 @@ class _Texts:
     def documents(self, upstream: Mapping[str, DataFrame]) -> DataFrame:
         return of_datasets(
             {
-                name: kept_documents(upstream[f"raw_{dataset}"], upstream[f"filtered_{dataset}"])
+                name: self._kept(dataset, upstream[f"raw_{dataset}"], upstream)
                 for name, dataset in self.names.items()
             }
         )
+
+    def located(self, upstream: Mapping[str, DataFrame]) -> DataFrame:
+        """The documents with the places of their texts in place of these."""
+        return of_datasets(
+            {
+                name: self._kept(dataset, located(upstream[f"raw_{dataset}"]), upstream)
+                for name, dataset in self.names.items()
+            }
+        )
+
+    def _kept(self, dataset: str, documents: DataFrame, upstream: Mapping[str, DataFrame]) -> DataFrame:
+        return kept_documents(documents, upstream[f"filtered_{dataset}"])
 
 
 def _declare(  # type: ignore[no-untyped-def]

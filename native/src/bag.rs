@@ -3,11 +3,17 @@
 //! A flood of distinct tokens is bounded: above `max_distinct` a bag keeps those of the smallest hashes, the
 //! same ones in every text, so that alike texts stay alike. While it is made a bag takes eight bytes a
 //! token, so at most four bytes a byte of text.
+//!
+//! A packed bag is what is sent where bags are compared: its tokens, then their counts, little-endian.
+//!
+//! ```text
+//! token 0 .. token n-1 (8 bytes each) | count 0 .. count n-1 (4 bytes each)
+//! ```
 
 use std::sync::Arc;
 
-use arrow_array::builder::{Int32Builder, Int64Builder, ListBuilder};
-use arrow_array::{ArrayRef, RecordBatch, make_array};
+use arrow_array::builder::{BinaryBuilder, Int32Builder, Int64Builder, ListBuilder};
+use arrow_array::{ArrayRef, BinaryArray, RecordBatch, make_array};
 use arrow_data::ArrayData;
 use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
@@ -44,6 +50,47 @@ impl Bag {
         }
         bag
     }
+
+    /// The bytes that `unpacked` reads.
+    fn pack(&self, packed: &mut Vec<u8>) {
+        packed.clear();
+        packed.extend(self.tokens.iter().flat_map(|token| token.to_le_bytes()));
+        packed.extend(self.counts.iter().flat_map(|count| count.to_le_bytes()));
+    }
+
+    /// The bag of these bytes; `n_tokens` is the sum of its counts.
+    pub fn unpacked(packed: &[u8]) -> Result<Self, String> {
+        let n = packed.len() / PACKED_BYTES;
+        let (tokens, counts) = packed.split_at(n * 8);
+        let (tokens, no_tokens) = tokens.as_chunks();
+        let (counts, no_counts) = counts.as_chunks();
+        if packed.len() != n * PACKED_BYTES || !(no_tokens.is_empty() && no_counts.is_empty()) {
+            return Err(format!(
+                "A packed bag has {PACKED_BYTES} bytes a token, this one {} in all. Make it with `packed_bags`.",
+                packed.len()
+            ));
+        }
+        let counts: Vec<u32> = counts.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+        Ok(Self {
+            tokens: tokens.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect(),
+            n_tokens: counts.iter().map(|&count| count as usize).sum(),
+            counts,
+        })
+    }
+}
+
+const PACKED_BYTES: usize = 12; // a token
+
+/// The packed bag of each text, empty for a null text.
+fn packed_bags(texts: &ArrayRef, lexer: Lexer, max_distinct: usize) -> Result<BinaryArray, String> {
+    let texts = Strings::new(texts, "texts")?;
+    let mut bags = BinaryBuilder::new();
+    let mut packed = Vec::new();
+    for row in 0..texts.len() {
+        Bag::of(texts.get(row).unwrap_or_default(), lexer, max_distinct).pack(&mut packed);
+        bags.append_value(&packed);
+    }
+    Ok(bags.finish())
 }
 
 /// The bags of `texts` as (tokens, counts, n_tokens); nulls for a null text.
@@ -91,7 +138,23 @@ fn bags_py(
         .map_err(PyValueError::new_err)
 }
 
+#[pyfunction]
+#[pyo3(name = "packed_bags")]
+fn packed_bags_py(
+    py: Python<'_>,
+    texts: PyArrowType<ArrayData>,
+    kind: &str,
+    max_distinct: usize,
+) -> PyResult<PyArrowType<ArrayData>> {
+    let lexer = Lexer::parse(kind).map_err(PyValueError::new_err)?;
+    let texts = make_array(texts.0);
+    py.detach(|| packed_bags(&texts, lexer, max_distinct))
+        .map(|bags| PyArrowType(bags.into()))
+        .map_err(PyValueError::new_err)
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(packed_bags_py, module)?)?;
     module.add_function(wrap_pyfunction!(bags_py, module)?)
 }
 
@@ -145,6 +208,11 @@ mod tests {
                 let bag = bag_of(&text, lexer, usize::MAX);
                 prop_assert_eq!(bag.counts.iter().map(|&c| c as usize).sum::<usize>(), bag.n_tokens);
                 prop_assert!(bag.tokens.windows(2).all(|pair| pair[0] < pair[1]));
+                let mut packed = Vec::new();
+                bag.pack(&mut packed);
+                prop_assert_eq!(Bag::unpacked(&packed), Ok(bag.clone()));
+                packed.push(0);
+                prop_assert!(Bag::unpacked(&packed).is_err());
             }
         }
     }

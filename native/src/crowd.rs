@@ -27,7 +27,6 @@ use crate::agreement::{checked_value_bits, estimate, matches, matches_for};
 use crate::bag::Bag;
 use crate::idf::Weights;
 use crate::jaccard::weighted_jaccard;
-use crate::lexer::Lexer;
 use crate::strings::{Binaries, column, string_column};
 
 const MAX_LEADERS: usize = 4096;
@@ -102,8 +101,6 @@ impl Crowd {
 #[pyclass]
 struct CrowdEdges {
     idf: Vec<u8>,
-    lexer: Lexer,
-    max_distinct: usize,
     value_bits: usize,
     /// (least estimate, threshold) of each crowd.
     limits: Vec<(f64, f64)>,
@@ -120,7 +117,7 @@ impl CrowdEdges {
             .ok_or("`cell` is no int64 column. Cast it first.")?
             .values();
         let names = string_column(batch, "doc_id")?;
-        let texts = string_column(batch, "text")?;
+        let packed = Binaries::new(column(batch, "bag")?, "bag")?;
         let signatures = Binaries::new(column(batch, "signature")?, "signature")?;
         let weights = Weights::new(&self.idf)?;
         let (mut left, mut right) = (StringBuilder::new(), StringBuilder::new());
@@ -129,7 +126,7 @@ impl CrowdEdges {
             if self.cell.replace(cell) != Some(cell) {
                 self.crowds = self.limits.iter().map(|_| Crowd::default()).collect();
             }
-            let bag = Bag::of(texts.get(row).unwrap_or_default(), self.lexer, self.max_distinct);
+            let bag = Bag::unpacked(packed.get(row).unwrap_or_default())?;
             let mut member = Member {
                 name: names.required(row, "doc_id")?.to_owned(),
                 signature: signatures.get(row).unwrap_or_default().to_owned(),
@@ -172,19 +169,10 @@ impl CrowdEdges {
 #[pymethods]
 impl CrowdEdges {
     #[new]
-    fn new(
-        idf: &[u8],
-        kind: &str,
-        max_distinct: usize,
-        value_bits: usize,
-        limits: Vec<(f64, f64)>,
-        neighbours: usize,
-    ) -> PyResult<Self> {
+    fn new(idf: &[u8], value_bits: usize, limits: Vec<(f64, f64)>, neighbours: usize) -> PyResult<Self> {
         Weights::new(idf).map_err(PyValueError::new_err)?;
         Ok(Self {
             idf: idf.to_vec(),
-            lexer: Lexer::parse(kind).map_err(PyValueError::new_err)?,
-            max_distinct,
             value_bits: checked_value_bits(value_bits).map_err(PyValueError::new_err)?,
             limits,
             neighbours,

@@ -1,5 +1,6 @@
 //! The exact similarity of two documents, from their weighted bags.
 
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use arrow_array::builder::{Float64Builder, StringBuilder};
@@ -13,8 +14,7 @@ use rustc_hash::FxHashMap;
 
 use crate::bag::Bag;
 use crate::idf::Weights;
-use crate::lexer::Lexer;
-use crate::strings::{column, string_column};
+use crate::strings::{Binaries, column, string_column};
 
 /// sum min(x, y) / sum max(x, y) of two bags sorted by token, 0.0 for two empty ones.
 ///
@@ -42,18 +42,12 @@ pub fn weighted_jaccard(tokens: &[u64], weights: &[f64], other_tokens: &[u64], o
 
 /// The rows of `batch` with an `other` whose exact similarity reaches `threshold`.
 ///
-/// Rows are of two kinds: documents (`doc_id`, `text`, no `other`) and pairs of them (`doc_id`, `other`,
-/// `estimate`). A document is lexed once, and only if a pair names it.
-fn verify(
-    batch: &RecordBatch,
-    weights: &Weights,
-    lexer: Lexer,
-    max_distinct: usize,
-    threshold: f64,
-) -> Result<RecordBatch, String> {
+/// Rows are of two kinds: documents (`doc_id`, packed `bag`, no `other`) and pairs of them (`doc_id`, `other`,
+/// `estimate`). A document is weighed once, and only if a pair names it.
+fn verify(batch: &RecordBatch, weights: &Weights, threshold: f64) -> Result<RecordBatch, String> {
     let names = string_column(batch, "doc_id")?;
     let others = string_column(batch, "other")?;
-    let texts = string_column(batch, "text")?;
+    let packed = Binaries::new(column(batch, "bag")?, "bag")?;
     let estimates = column(batch, "estimate")?
         .as_primitive_opt::<Float64Type>()
         .ok_or("`estimate` is no float64 column. Cast it first.")?;
@@ -71,15 +65,15 @@ fn verify(
         for name in pair {
             let Some(&document) = rows.get(name) else {
                 return Err(format!(
-                    "A pair names document {name}, whose text is not in the batch."
+                    "A pair names document {name}, whose bag is not in the batch."
                 ));
             };
-            bags.entry(document).or_insert_with(|| {
-                let bag = Bag::of(texts.get(document).unwrap_or_default(), lexer, max_distinct);
+            if let Entry::Vacant(place) = bags.entry(document) {
+                let bag = Bag::unpacked(packed.get(document).unwrap_or_default())?;
                 let mut bag_weights = Vec::new();
                 weights.of(&bag, &mut bag_weights);
-                (bag.tokens, bag_weights)
-            });
+                place.insert((bag.tokens, bag_weights));
+            }
         }
         let [a, b] = pair.map(|name| &bags[&rows[name]]);
         let similarity = weighted_jaccard(&a.0, &a.1, &b.0, &b.1);
@@ -104,21 +98,11 @@ fn verify_pairs(
     py: Python<'_>,
     batch: PyArrowType<RecordBatch>,
     idf: &[u8],
-    kind: &str,
-    max_distinct: usize,
     threshold: f64,
 ) -> PyResult<PyArrowType<RecordBatch>> {
-    py.detach(|| {
-        verify(
-            &batch.0,
-            &Weights::new(idf)?,
-            Lexer::parse(kind)?,
-            max_distinct,
-            threshold,
-        )
-    })
-    .map(PyArrowType)
-    .map_err(PyValueError::new_err)
+    py.detach(|| verify(&batch.0, &Weights::new(idf)?, threshold))
+        .map(PyArrowType)
+        .map_err(PyValueError::new_err)
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

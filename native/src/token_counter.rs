@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, make_array};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray, make_array};
 use arrow_data::ArrayData;
 use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
@@ -43,7 +45,8 @@ impl Counter {
         self.usages.len()
     }
 
-    pub fn add(&mut self, text: &str) {
+    /// Counts a text that `copies` documents have.
+    pub fn add(&mut self, text: &str, copies: u64) {
         self.texts += 1;
         let (lexer, max_text_bytes, number) = (self.lexer, self.max_text_bytes, self.texts);
         lexer.each_token(text, |hash, words| {
@@ -57,8 +60,8 @@ impl Counter {
                 };
                 (usage, 0)
             });
-            usage.occurrences += 1;
-            usage.texts += u64::from(*last != number);
+            usage.occurrences += copies;
+            usage.texts += if *last == number { 0 } else { copies };
             *last = number;
         });
     }
@@ -91,13 +94,24 @@ impl TokenCounter {
         self.0.len()
     }
 
-    fn add(&mut self, py: Python<'_>, texts: PyArrowType<ArrayData>) -> PyResult<()> {
-        let texts = make_array(texts.0);
+    fn add(
+        &mut self,
+        py: Python<'_>,
+        texts: PyArrowType<ArrayData>,
+        copies: PyArrowType<ArrayData>,
+    ) -> PyResult<()> {
+        let (texts, copies) = (make_array(texts.0), make_array(copies.0));
         let strings = Strings::new(&texts, "texts").map_err(PyValueError::new_err)?;
+        let copies = copies
+            .as_primitive_opt::<Int64Type>()
+            .filter(|copies| copies.len() == strings.len() && copies.null_count() == 0)
+            .ok_or_else(|| {
+                PyValueError::new_err("`copies` is no int64 column with a number for each text. Pass one.")
+            })?;
         py.detach(|| {
-            for row in 0..strings.len() {
+            for (row, &copies) in copies.values().iter().enumerate() {
                 if let Some(text) = strings.get(row) {
-                    self.0.add(text);
+                    self.0.add(text, copies.cast_unsigned());
                 }
             }
         });
@@ -132,28 +146,28 @@ mod tests {
     #[test]
     fn a_counter_counts_texts_and_occurrences() {
         let mut counter = Counter::new(Lexer::parse("prose").unwrap(), 3);
-        counter.add("one One two");
-        counter.add("one three");
+        counter.add("one One two", 1);
+        counter.add("one three", 4);
         let usage = |texts, occurrences, text: Option<&str>| Usage {
             texts,
             occurrences,
             text: text.map(Into::into),
         };
         let mut expected = [
-            (xxh3_64(b"one"), usage(2, 3, Some("one"))),
+            (xxh3_64(b"one"), usage(5, 6, Some("one"))),
             (xxh3_64(b"two"), usage(1, 1, Some("two"))),
-            (xxh3_64(b"three"), usage(1, 1, None)),
+            (xxh3_64(b"three"), usage(4, 4, None)),
         ];
         expected.sort_unstable_by_key(|row| row.0);
         assert_eq!(counter.drain(), expected);
-        counter.add("one");
+        counter.add("one", 1);
         assert_eq!(counter.drain(), [(xxh3_64(b"one"), usage(1, 1, Some("one")))]);
     }
 
     #[test]
     fn a_shingle_has_the_text_of_its_words() {
         let mut counter = Counter::new(Lexer::parse("prose-2grams").unwrap(), 7);
-        counter.add("One (two) three");
+        counter.add("One (two) three", 1);
         let mut texts: Vec<_> = counter.drain().into_iter().map(|row| row.1.text).collect();
         texts.sort();
         assert_eq!(texts, [None, Some("one two".into())]);

@@ -7,16 +7,19 @@ import math
 import random
 import re
 import sysconfig
+import tempfile
 from collections import Counter, defaultdict
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from factory import _native
 from factory.lake.schemas import RAW
 
 IDF_SLOTS = 1 << 20
+_FILES = tempfile.TemporaryDirectory(prefix="dedup-corpus-")
 
 
 def document(key: str, text: str | None, **fields: object) -> dict[str, object]:
@@ -62,11 +65,22 @@ def mutate(text: str, share: float, chosen: random.Random) -> str:
 
 
 def arrow(rows: list[dict[str, object]]) -> pa.Table:
-    """The rows as RAW with a column `dataset`, all nullable as Spark has them."""
+    """The rows as RAW with `dataset`, all nullable as Spark has them; `file` and `row` say where texts lie.
+
+    The file is a new one, which lives as long as this process.
+    """
     fields = [pa.field(field.name, field.type) for field in RAW.columns]
     table = pa.Table.from_pylist(rows, schema=pa.schema(fields))
     datasets = ["even" if int(str(row["doc_id"]), 16) % 2 == 0 else "odd" for row in rows]
-    return table.append_column("dataset", pa.array(datasets, pa.string()))
+    with tempfile.NamedTemporaryFile(suffix=".parquet", dir=_FILES.name, delete=False) as file:
+        pq.write_table(table, file, row_group_size=50)
+    places = {
+        "file": pa.array([f"file:{file.name}"] * len(rows)),
+        "row": pa.array(range(len(rows)), pa.int64()),
+    }
+    for name, column in {"dataset": pa.array(datasets, pa.string()), **places}.items():
+        table = table.append_column(name, column)
+    return table
 
 
 def document_frequencies(rows: list[dict[str, object]]) -> tuple[Counter[int], Counter[int]]:

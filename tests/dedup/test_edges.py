@@ -11,15 +11,11 @@ import pytest
 
 from factory import _native
 from factory.dedup.config import MAX_DISTINCT, DedupConfig
-from spark_udfs.edges import candidate_pairs, crowd_edges, verified_pairs
+from spark_udfs.edges import candidate_pairs, crowd_edges, packed_bags, verified_pairs
 
 CONFIG = DedupConfig(kind="code")
 IDF = bytes([40]) * (1 << 20)
-WEIGHER = {
-    "idf": SimpleNamespace(value=IDF),
-    "kind": CONFIG.kind,
-    "max_distinct": MAX_DISTINCT,
-}
+SHARED = SimpleNamespace(value=IDF)
 LIMITS = [(CONFIG.least_estimate(CONFIG.threshold), CONFIG.threshold)]
 WORDS = [f"word{number}" for number in range(4000)]
 
@@ -37,12 +33,17 @@ def crowd(n: int, families: int, seed: int) -> pa.RecordBatch:
     signed = _native.sign_texts(
         pa.array(texts), IDF, CONFIG.kind, MAX_DISTINCT, CONFIG.scheme, CONFIG.values, CONFIG.value_bits, 0
     )
-    cell = pa.array(np.zeros(n, np.int64))
+    cell, bags = pa.array(np.zeros(n, np.int64)), packed(texts)
     names = pa.array([f"{number:04}" for number in range(n)])
     return pa.RecordBatch.from_arrays(
-        [cell, cell, names, signed["signature"], pa.array(texts)],
-        ["cell", "bucket", "doc_id", "signature", "text"],
+        [cell, cell, names, signed["signature"], bags],
+        ["cell", "bucket", "doc_id", "signature", "bag"],
     )
+
+
+def packed(texts: list[str | None]) -> pa.BinaryArray:
+    (rows,) = packed_bags([pa.RecordBatch.from_pydict({"text": pa.array(texts)})], CONFIG.kind, MAX_DISTINCT)
+    return rows["bag"]
 
 
 def all_edges(members: pa.RecordBatch) -> list[dict[str, object]]:
@@ -55,10 +56,10 @@ def all_edges(members: pa.RecordBatch) -> list[dict[str, object]]:
             "doc_id": pa.array([*pairs["left"].to_pylist(), *members["doc_id"].to_pylist()]),
             "other": pa.array([*pairs["right"].to_pylist(), *[None] * documents], pa.string()),
             "estimate": pa.array([*pairs["estimate"].to_pylist(), *[None] * documents], pa.float64()),
-            "text": pa.array([*[None] * n, *members["text"].to_pylist()], pa.string()),
+            "bag": pa.array([*[None] * n, *members["bag"].to_pylist()], pa.binary()),
         }
     )
-    return pa.Table.from_batches(verified_pairs([cell], threshold=CONFIG.threshold, **WEIGHER)).to_pylist()
+    return pa.Table.from_batches(verified_pairs([cell], threshold=CONFIG.threshold, idf=SHARED)).to_pylist()
 
 
 def few_edges(
@@ -67,7 +68,7 @@ def few_edges(
     """The edges of the crowd, its members coming `cut` at a time."""
     batches = [members.slice(at, cut) for at in range(0, members.num_rows, cut)]
     found = crowd_edges(
-        batches, value_bits=CONFIG.value_bits, limits=limits, neighbours=CONFIG.neighbours, **WEIGHER
+        batches, value_bits=CONFIG.value_bits, limits=limits, neighbours=CONFIG.neighbours, idf=SHARED
     )
     return pa.Table.from_batches(found).to_pylist()
 
@@ -129,30 +130,30 @@ def test_similarity_is_the_sum_of_minima_over_the_sum_of_maxima() -> None:
             "doc_id": ["x", "y", "z", "x", "y"],
             "other": [None, None, None, "y", "z"],
             "estimate": [None, None, None, 0.5, 0.25],
-            "text": ["a b c d", "a b c e", "q", None, None],
+            "bag": packed(["a b c d", "a b c e", "q", None, None]),
         }
     )
-    (found,) = verified_pairs([cell], threshold=0.0, **WEIGHER)
+    (found,) = verified_pairs([cell], threshold=0.0, idf=SHARED)
     assert found.to_pylist() == [
         {"left": "x", "right": "y", "estimate": 0.5, "similarity": 3 / 5},
         {"left": "y", "right": "z", "estimate": 0.25, "similarity": 0.0},
     ]
-    (found,) = verified_pairs([cell], threshold=0.6, **WEIGHER)
+    (found,) = verified_pairs([cell], threshold=0.6, idf=SHARED)
     assert found["right"].to_pylist() == ["y"]
 
 
-def test_a_pair_without_its_text_is_refused_by_name() -> None:
+def test_a_pair_without_its_document_is_refused_by_name() -> None:
     cell = pa.RecordBatch.from_pydict(
         {
             "cell": pa.array([0], pa.int64()),
             "doc_id": ["a"],
             "other": ["b"],
             "estimate": [0.9],
-            "text": pa.array([None], pa.string()),
+            "bag": pa.array([None], pa.binary()),
         }
     )
     with pytest.raises(ValueError, match="document a"):
-        list(verified_pairs([cell], threshold=CONFIG.threshold, **WEIGHER))
+        list(verified_pairs([cell], threshold=CONFIG.threshold, idf=SHARED))
 
 
 def test_signatures_of_different_lengths_never_meet() -> None:

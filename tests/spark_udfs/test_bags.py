@@ -12,18 +12,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factory import _native
-from spark_udfs.bags import IDF_SLOTS, count_tokens, merge_idf, partial_idf
+from spark_udfs.bags import IDF_SLOTS, count_tokens, merge_counts, merge_idf, partial_idf
 
 TEXTS = ["def run(x):\n    return x  # runs", "x = x + 1", "", None, "Größe = 3.5e-1 # Größe"]
 
+COUNTED = pa.schema(
+    [
+        ("token", pa.int64()),
+        ("document_frequency", pa.int64()),
+        ("term_frequency", pa.int64()),
+        ("text", pa.string()),
+    ]
+)
+
 
 def words(batches: list[pa.RecordBatch]) -> dict[str, tuple[int, int]]:
-    rows = pa.Table.from_batches(batches).to_pylist()
+    """(document_frequency, term_frequency) of each token, from (part, counts)."""
+    parts = pa.Table.from_batches(batches).sort_by("part").to_batches()
+    rows = pa.Table.from_batches(list(merge_counts(parts, text_documents=1)), COUNTED).to_pylist()
+    assert len({row["token"] for row in rows}) == len(rows)
     return {row["text"]: (row["document_frequency"], row["term_frequency"]) for row in rows}
 
 
-def texts(values: list[str | None]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict({"text": pa.array(values, pa.string())})
+def texts(values: list[str | None], copies: int = 1) -> pa.RecordBatch:
+    numbers = pa.array([copies] * len(values), pa.int64())
+    return pa.RecordBatch.from_pydict({"text": pa.array(values, pa.string()), "copies": numbers})
 
 
 def test_tokens_are_counted_by_document_and_by_occurrence() -> None:
@@ -38,6 +51,17 @@ def test_tokens_are_counted_by_document_and_by_occurrence() -> None:
         "Größe": (1, 2),
         "3.5e-1": (1, 1),
     }
+
+
+def test_a_text_counts_for_each_of_its_copies() -> None:
+    twice = words(list(count_tokens([texts(["a b a"], copies=2), texts(["b"])], kind="code", text_bytes=64)))
+    assert twice == {"a": (2, 4), "b": (3, 3)}
+
+
+def test_frequent_tokens_alone_have_their_text() -> None:
+    counted = pa.Table.from_batches(count_tokens([texts(["a b", "b"])], kind="code", text_bytes=64))
+    rows = pa.Table.from_batches(merge_counts(counted.sort_by("part").to_batches(), text_documents=2))
+    assert {row["text"]: row["document_frequency"] for row in rows.to_pylist()} == {None: 1, "b": 2}
 
 
 def test_prose_is_lower_cased_and_code_is_not() -> None:

@@ -1,0 +1,50 @@
+"""Columns of a Parquet file, read forwards for ascending rows in memory that does not grow with the file."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+_BATCH_ROWS, _BATCH_BYTES = 1024, 8 << 20  # read at once
+
+
+class ForwardReader:
+    """Some columns of a file, read forwards from wherever it is; a row before that starts its group again."""
+
+    def __init__(self, parquet: pq.ParquetFile, columns: Sequence[str]) -> None:
+        self._parquet, self._columns = parquet, list(columns)
+        facts = parquet.metadata
+        groups = [facts.row_group(number) for number in range(facts.num_row_groups)]
+        self._ends = list(accumulate(group.num_rows for group in groups))
+        self._group, self._first, self._end = -1, 0, 0
+        self._held = pa.RecordBatch.from_pylist([])
+        self._batches: Iterator[pa.RecordBatch] = iter(())
+
+    def take(self, rows: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        """The values of ascending `rows`, as batches of bounded size one after the other."""
+        at = 0
+        while at < len(rows):
+            self._advance(rows[at])
+            upto = bisect_left(rows, self._end, lo=at)
+            yield self._held.take(pa.array([row - self._first for row in rows[at:upto]], pa.int64()))
+            at = upto
+
+    def _advance(self, row: int) -> None:
+        """Hold the batch that has `row`."""
+        group = bisect_right(self._ends, row)
+        if group != self._group or row < self._first:
+            facts = self._parquet.metadata.row_group(group)
+            row_bytes = max(1, facts.total_byte_size // max(1, facts.num_rows))
+            size = max(1, min(_BATCH_ROWS, _BATCH_BYTES // row_bytes))
+            self._batches = self._parquet.iter_batches(
+                size, row_groups=[group], columns=self._columns, use_threads=False
+            )
+            self._group, self._end = group, self._ends[group] - facts.num_rows
+            self._first = self._end
+        while row >= self._end:
+            self._held = next(self._batches)
+            self._first, self._end = self._end, self._end + self._held.num_rows
