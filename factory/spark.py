@@ -37,6 +37,14 @@ ALL_JARS = [*EMBEDDED_JARS, POSTGRES_DRIVER, ICEBERG_AWS]
 
 ROWS_PER_ARROW_BATCH = 500  # the defaults (10,000; of Parquet 4,096) are too much for documents of a megabyte
 
+# Our jobs are many and short, and what is hot in them is native: at the JVM's own thresholds a third of its
+# time goes to compiling code that is not used for long enough to pay. What stays hot is compiled later.
+_COMPILE_LATER = (
+    "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=20000 "
+    "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
+)
+_CODEGEN_CACHED = 2000  # generated classes kept, of which a group of tables has hundreds; the default is 100
+
 _MASTER = re.compile(r"spark://(.+)")
 _CONNECT_S = 5
 _EXECUTOR_WAIT_S = 180  # a cluster that starts machines for us needs minutes
@@ -75,7 +83,9 @@ def spark_conf(settings: Settings) -> dict[str, str]:
         "spark.driver.memory": settings.spark_driver_memory,
         **_addresses(settings),
         "spark.executor.memory": settings.spark_executor_memory,
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_log_configuration(scratch)}",
+        "spark.driver.extraJavaOptions": (
+            f"-Dlog4j2.configurationFile={_log_configuration(scratch)} {_COMPILE_LATER}"
+        ),
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
@@ -83,6 +93,7 @@ def spark_conf(settings: Settings) -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(settings.spark_shuffle_partitions),
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_PER_ARROW_BATCH),
         "spark.sql.parquet.columnarReaderBatchSize": str(ROWS_PER_ARROW_BATCH),
+        "spark.sql.codegen.cache.maxEntries": str(_CODEGEN_CACHED),
         "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
         "spark.python.worker.reuse": "true",

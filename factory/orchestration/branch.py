@@ -1,7 +1,7 @@
 """What an audit branch holds: how often its checks are violated, and the fingerprints of its content.
 
 A Spark job has a cost of its own however few the rows are, and a line has dozens of small tables. So a branch
-of few megabytes is read here, once for all questions; what only SQL can say, and every larger branch, is
+of some megabytes is read here, once for all questions; what only SQL can say, and every larger branch, is
 asked of Spark.
 """
 
@@ -24,7 +24,7 @@ from factory.lake_spark.read import read_at
 from factory.orchestration.checks import repeated, violations
 from factory.orchestration.declaration import Output
 
-SMALL_BYTES = 4 << 20  # as compressed files; text unpacks to some ten times as much
+SMALL_BYTES = 32 << 20  # as compressed files; they unpack to some ten times as much
 
 
 @dataclass

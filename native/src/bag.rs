@@ -1,8 +1,8 @@
 //! Texts as bags of tokens: (64-bit token hash, count), sorted by hash.
 //!
 //! A flood of distinct tokens is bounded: above `max_distinct` a bag keeps those of the smallest hashes, the
-//! same ones in every text, so that alike texts stay alike. While it is made a bag takes eight bytes a
-//! token, so at most four bytes a byte of text.
+//! same ones in every text, so that alike texts stay alike. While the bag of a vast text is made, it takes
+//! eight bytes a token, so at most four bytes a byte of text.
 //!
 //! A packed bag is what is sent where bags are compared: its tokens, then their counts, little-endian.
 //!
@@ -21,6 +21,10 @@ use pyo3::prelude::*;
 
 use crate::lexer::Lexer;
 use crate::strings::Strings;
+use crate::tally::{Counted, Tally};
+
+/// Bytes of a text whose tokens are tallied, for up to 64 bytes a token; those of a larger one are sorted.
+const MOST_TALLIED: usize = 1 << 20;
 
 /// The distinct tokens of a text in ascending order, and how often each stands there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,9 +37,28 @@ pub struct Bag {
 
 impl Bag {
     pub fn of(text: &str, lexer: Lexer, max_distinct: usize) -> Self {
+        if text.len() <= MOST_TALLIED {
+            return Self::tallied(text, lexer, max_distinct);
+        }
         let mut hashes = Vec::with_capacity(text.len() / 6);
         lexer.each_token(text, |hash, _| hashes.push(hash));
         Self::from_hashes(&mut hashes, max_distinct)
+    }
+
+    fn tallied(text: &str, lexer: Lexer, max_distinct: usize) -> Self {
+        let (mut tally, mut n_tokens) = (Tally::new(text.len()), 0);
+        lexer.each_token(text, |token, _| {
+            n_tokens += 1;
+            tally.count(token, || 0);
+        });
+        let mut counted: Vec<Counted> = tally.counted().collect();
+        counted.sort_unstable_by_key(|it| it.token);
+        counted.truncate(max_distinct);
+        Self {
+            tokens: counted.iter().map(|it| it.token).collect(),
+            counts: counted.iter().map(|it| it.count).collect(),
+            n_tokens,
+        }
     }
 
     fn from_hashes(hashes: &mut [u64], max_distinct: usize) -> Self {
@@ -208,6 +231,9 @@ mod tests {
                 let bag = bag_of(&text, lexer, usize::MAX);
                 prop_assert_eq!(bag.counts.iter().map(|&c| c as usize).sum::<usize>(), bag.n_tokens);
                 prop_assert!(bag.tokens.windows(2).all(|pair| pair[0] < pair[1]));
+                let mut hashes = Vec::new();
+                Lexer::parse(lexer).unwrap().each_token(&text, |hash, _| hashes.push(hash));
+                prop_assert_eq!(&Bag::from_hashes(&mut hashes, usize::MAX), &bag);
                 let mut packed = Vec::new();
                 bag.pack(&mut packed);
                 prop_assert_eq!(Bag::unpacked(&packed), Ok(bag.clone()));

@@ -34,6 +34,7 @@ mod signer;
 mod similarity_graph;
 mod strings;
 mod sweep;
+mod tally;
 mod text_signals;
 mod token_counter;
 mod union_find;

@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::lexer::Lexer;
 use crate::strings::Strings;
+use crate::tally::Tally;
 
 /// How many texts hold a token, how often, and the token's own text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,8 +28,9 @@ pub struct Usage {
 pub struct Counter {
     lexer: Lexer,
     max_text_bytes: usize,
-    usages: FxHashMap<u64, (Usage, u64)>,
-    texts: u64,
+    /// Where the usage of a token stands in `usages`.
+    places: FxHashMap<u64, u32>,
+    usages: Vec<(u64, Usage)>,
 }
 
 impl Counter {
@@ -36,8 +38,8 @@ impl Counter {
         Self {
             lexer,
             max_text_bytes,
-            usages: FxHashMap::default(),
-            texts: 0,
+            places: FxHashMap::default(),
+            usages: Vec::new(),
         }
     }
 
@@ -47,32 +49,34 @@ impl Counter {
 
     /// Counts a text that `copies` documents have.
     pub fn add(&mut self, text: &str, copies: u64) {
-        self.texts += 1;
-        let (lexer, max_text_bytes, number) = (self.lexer, self.max_text_bytes, self.texts);
-        lexer.each_token(text, |hash, words| {
-            let (usage, last) = self.usages.entry(hash).or_insert_with(|| {
-                let bytes = words.iter().map(|word| word.len() + 1).sum::<usize>() - 1;
-                let text = (bytes <= max_text_bytes).then(|| lexer.canonical(words).into());
-                let usage = Usage {
-                    texts: 0,
-                    occurrences: 0,
-                    text,
-                };
-                (usage, 0)
+        let (lexer, max_text_bytes) = (self.lexer, self.max_text_bytes);
+        let mut tally = Tally::new(text.len());
+        lexer.each_token(text, |token, words| {
+            tally.count(token, || {
+                *self.places.entry(token).or_insert_with(|| {
+                    let bytes = words.iter().map(|word| word.len() + 1).sum::<usize>() - 1;
+                    let text = (bytes <= max_text_bytes).then(|| lexer.canonical(words).into());
+                    let usage = Usage {
+                        texts: 0,
+                        occurrences: 0,
+                        text,
+                    };
+                    self.usages.push((token, usage));
+                    (self.usages.len() - 1) as u32
+                })
             });
-            usage.occurrences += copies;
-            usage.texts += if *last == number { 0 } else { copies };
-            *last = number;
         });
+        for counted in tally.counted() {
+            let usage = &mut self.usages[counted.tag as usize].1;
+            usage.texts += copies;
+            usage.occurrences += copies * u64::from(counted.count);
+        }
     }
 
     /// What was counted since the last call, sorted by token.
     pub fn drain(&mut self) -> Vec<(u64, Usage)> {
-        let mut rows: Vec<_> = self
-            .usages
-            .drain()
-            .map(|(token, (usage, _))| (token, usage))
-            .collect();
+        self.places.clear();
+        let mut rows = std::mem::take(&mut self.usages);
         rows.sort_unstable_by_key(|row| row.0);
         rows
     }
