@@ -51,8 +51,8 @@ def add(
     constant = [sys.executable, str(PROGRAM), "serve"]
     runs: dict[str, list[Figures]] = {}
     with (
-        _serving(constant, environment) as (its_pid, its_address),
-        _serving(blender, environment) as (pid, address),
+        serving(constant, environment) as (its_pid, its_address),
+        serving(blender, environment) as (pid, address),
         BlenderClient(address) as client,
     ):
         blend = client.create(sources, seed=11).id
@@ -130,7 +130,7 @@ def _cpu_s(pid: int | None) -> float:
 
 
 @contextmanager
-def _serving(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[tuple[int, str]]:
+def serving(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[tuple[int, str]]:
     """Process and address of a server."""
     with subprocess.Popen(command, env=environment, stdin=PIPE, stdout=PIPE, text=True) as server:
         assert server.stdout is not None

@@ -74,7 +74,7 @@ class Block:
         values = np.frombuffer(data or b"", f"<i{self.token_bytes}", count=n, offset=int(offsets[0]))
         if self.token_bytes < 4:
             values = values.view(f"<u{self.token_bytes}")
-        if (self.n_tokens == length).all():  # the usual case: in place, or widened in one go
+        if self._is_full:  # the usual case: in place, or widened in one go
             return values.astype(np.int32, copy=False).reshape(shape)
         padded = np.zeros(shape, dtype=np.int32)
         padded[self._is_token] = values
@@ -101,7 +101,8 @@ class Block:
         following[:-1] = tokens[1:]
         following[self._borders[1:] - 1] = IGNORED  # the last token of each stretch
         targets = following.reshape(-1, self.sequence_length)
-        targets[~self._is_token] = IGNORED
+        if not self._is_full:
+            targets[~self._is_token] = IGNORED
         return targets
 
     def cu_seqlens(self, first: int, stop: int) -> npt.NDArray[np.int32]:
@@ -109,6 +110,11 @@ class Block:
         starts = self._row_starts
         borders = self._borders[starts[first] : starts[stop] + 1]
         return (borders - borders[0]).astype(np.int32, copy=False)
+
+    @cached_property
+    def _is_full(self) -> bool:
+        """Whether no row has padding."""
+        return bool((self.n_tokens == self.sequence_length).all())
 
     @cached_property
     def _is_token(self) -> npt.NDArray[np.bool_]:
