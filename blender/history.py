@@ -5,7 +5,7 @@ CHAPTER-th blend of a chain therefore has a third object beside its config and i
 the chapter before, in the order in which they were planned. It follows from the configs; where it is
 missing they are read one by one.
 
-    0 | 1 .. 128 | 129 .. 256 | 257 .. 300      to open 300: configs 300 .. 257, chapters 256 and 128, config 0
+    0 | 1 .. 128 | 129 .. 256 | 257 .. 300    to open 300: configs 300 .. 257, chapters 256 and 128, config 0
 """
 
 from __future__ import annotations
