@@ -22,7 +22,7 @@ from blender.counts import Counts
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.requests import checked, reader_of
 from blender.status import ERROR_KEY, to_status
-from blender.wire import Outgoing, serialize, to_ipc
+from blender.wire import IpcPieces, Outgoing, serialize
 from factory.errors import FactoryError
 
 log = logging.getLogger("blender")
@@ -91,7 +91,9 @@ class BlendData:
         with answering("Fetch", context, self._calls) as caller:
             checked(request)
             self._calls.limits.check_steps(request.steps)
-            blocks = self._blends.open(request.blend).fetch(
+            blend = self._blends.open(request.blend)
+            pieces = IpcPieces(blend.schema)
+            blocks = blend.fetch(
                 request.offset,
                 request.steps,
                 request.rank,
@@ -100,7 +102,7 @@ class BlendData:
                 caller=caller,
             )
             for block in blocks:
-                yield Outgoing(block.offset, block.next_offset, to_ipc(block.batch))
+                yield Outgoing(block.offset, block.next_offset, pieces.of(block.batch))
                 SENT.add("blocks", "Fetch")
                 SENT.add("rows", "Fetch", block.batch.num_rows)
                 SENT.add("bytes", "Fetch", block.batch.nbytes)

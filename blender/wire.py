@@ -19,6 +19,7 @@ import pyarrow as pa
 _OFFSET, _NEXT_OFFSET, _PAYLOAD = 1, 2, 15
 _VARINT, _BYTES = 0, 2
 _ALIGNMENT = 8
+_END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 _LENGTH_BYTES = 5  # a varint of 5 bytes holds more than a message can
 
 
@@ -41,12 +42,28 @@ class Outgoing(NamedTuple):
     pieces: Sequence[Piece]
 
 
+class IpcPieces:
+    """Batches of one schema, each as an Arrow IPC stream of its own in pieces that are yet to be joined.
+
+    The schema is written once and its bytes begin every stream. Of one thread at a time.
+    """
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._sink = _Pieces()
+        self._writer = pa.ipc.new_stream(pa.PythonFile(self._sink, mode="w"), schema)
+        self._writer.write_batch(pa.RecordBatch.from_pylist([], schema=schema))
+        self._sink.taken()  # with its first batch the writer writes the schema, and never again
+        self._schema = schema.serialize()
+
+    def of(self, batch: pa.RecordBatch) -> list[Piece]:
+        """The pieces of a batch, which hold its buffers as they are."""
+        self._writer.write_batch(batch)
+        return [self._schema, *self._sink.taken(), _END_OF_STREAM]
+
+
 def to_ipc(batch: pa.RecordBatch) -> list[Piece]:
-    """The batch as an Arrow IPC stream, schema included, in pieces that are yet to be joined."""
-    sink = _Pieces()
-    with pa.ipc.new_stream(pa.PythonFile(sink, mode="w"), batch.schema) as writer:
-        writer.write_batch(batch)
-    return sink.pieces
+    """The pieces of a single batch."""
+    return IpcPieces(batch.schema).of(batch)
 
 
 def from_ipc(payload: pa.Buffer | memoryview | bytes) -> pa.RecordBatch:
@@ -104,10 +121,15 @@ class _Pieces:
     closed = False
 
     def __init__(self) -> None:
-        self.pieces: list[Piece] = []
+        self._pieces: list[Piece] = []
 
     def write(self, piece: Piece) -> None:
-        self.pieces.append(piece)
+        self._pieces.append(piece)
+
+    def taken(self) -> list[Piece]:
+        """What was written since it was last asked for."""
+        pieces, self._pieces = self._pieces, []
+        return pieces
 
     def flush(self) -> None:
         pass

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from blender.proto.blender.v1 import blender_pb2 as pb
-from blender.wire import Outgoing, from_ipc, parse, serialize, to_ipc
+from blender.wire import IpcPieces, Outgoing, from_ipc, parse, serialize, to_ipc
 
 numbers = st.integers(0, 2**62)
 payloads = st.binary(min_size=1, max_size=300)
@@ -56,6 +56,21 @@ def test_any_bytes_are_a_block_or_a_value_error(noise: bytes) -> None:
     except ValueError:
         return
     assert len(block.payload) <= len(noise)
+
+
+def test_every_batch_of_a_schema_is_a_stream_of_its_own_as_arrow_writes_it() -> None:
+    schema = pa.schema([pa.field("n", pa.int64()), pa.field("text", pa.string())])
+    pieces = IpcPieces(schema)
+    for rows in (3, 0, 5):
+        columns = [
+            pa.array(range(rows), pa.int64()),
+            pa.array(["a", None, "bcd", "", "e"][:rows], pa.string()),
+        ]
+        batch = pa.RecordBatch.from_arrays(columns, schema=schema)
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, schema) as writer:
+            writer.write_batch(batch)
+        assert b"".join(pieces.of(batch)) == sink.getvalue().to_pybytes()
 
 
 def test_a_batch_travels_with_its_schema() -> None:
