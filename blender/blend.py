@@ -168,21 +168,21 @@ class Blend:
         """The documents behind every row of a step; no segments where a table keeps none."""
         self._check_step(offset, 0, 1)
         sources, index = self.mixture.place(self._rows(offset, 1, 0, 1))
-        explained = []
-        for row, (number, position) in enumerate(zip(sources, index, strict=True)):
+        explained: dict[int, ExplainedRow] = {}
+        for number in np.unique(sources):
             source = self.sources[number]
-            epochs, ordinals = source.ordinals(np.array([position]))
-            explained.append(
-                ExplainedRow(
-                    row=row,
-                    source=source.config.name,
-                    table=source.config.table,
-                    ordinal=int(ordinals[0]),
-                    epoch=int(epochs[0]),
-                    segments=_segments(source.reader, ordinals),
-                )
-            )
-        return explained
+            rows = np.flatnonzero(sources == number)
+            epochs, ordinals = source.ordinals(index[rows])
+            for row, epoch, ordinal, segments in zip(
+                rows.tolist(),
+                epochs.tolist(),
+                ordinals.tolist(),
+                _segments(source.reader, ordinals),
+                strict=True,
+            ):
+                name, table = source.config.name, source.config.table
+                explained[row] = ExplainedRow(row, name, table, ordinal, epoch, segments)
+        return [explained[row] for row in range(len(sources))]
 
     def locate(self, source: str, ordinal: int, epochs: int = 1) -> list[Place]:
         """Where the first `epochs` epochs of `source` serve a row, in closed form; raises InvalidRequest.
@@ -312,11 +312,12 @@ def _token_metadata(sources: Sequence[OpenSource]) -> dict[str, str] | None:
     return {TOKEN_BYTES: width, SEQUENCE_LENGTH: str(max(lengths))} if width and lengths else None
 
 
-def _segments(reader: SnapshotReader, ordinals: Ints) -> tuple[Segment, ...]:
+def _segments(reader: SnapshotReader, ordinals: Ints) -> list[tuple[Segment, ...]]:
+    """Those of each row; none where the table keeps none."""
     if SEGMENTS not in reader.schema.names:
-        return ()
-    found = reader.read(ordinals, (SEGMENTS,)).column(SEGMENTS)[0].as_py()
-    return tuple(Segment(**segment) for segment in found)
+        return [()] * len(ordinals)
+    found = reader.read(ordinals, (SEGMENTS,)).column(SEGMENTS).to_pylist()
+    return [tuple(Segment(**segment) for segment in segments) for segments in found]
 
 
 def _row_bytes(batch: pa.RecordBatch) -> int:

@@ -100,17 +100,25 @@ def trace_documents(
 
     Raises NotFound for an id that no raw table holds.
     """
-    tables = set(lake.names())
-    traces: dict[str, DocumentTrace] = {}
-    for table in sorted(tables):
-        if table.namespace == "raw":
-            traces |= _read_raw(lake, table, ids)
+    traces = trace_known(lake, ids, blends, first)
     missing = [of for of in ids if of not in traces]
     if missing:
         raise NotFound(
             f"No raw table holds document `{missing[0]}`. Give a doc_id as the tables show it: "
             "factory sample raw.<dataset>."
         )
+    return [traces[of] for of in ids]
+
+
+def trace_known(
+    lake: Lake, ids: Sequence[str], blends: Sequence[Servings] = (), first: int = 3
+) -> dict[str, DocumentTrace]:
+    """The traces of those ids that a raw table holds; the others are left out."""
+    tables = set(lake.names())
+    traces: dict[str, DocumentTrace] = {}
+    for table in sorted(tables):
+        if table.namespace == "raw":
+            traces |= _read_raw(lake, table, ids)
     by_dataset: dict[str, list[DocumentTrace]] = defaultdict(list)
     for trace in traces.values():
         if trace.outcome != "bad_record":
@@ -123,7 +131,7 @@ def trace_documents(
             _follow_packing(lake, tables, name, [it for it in traced if it.outcome == "under_way"])
             for blend in blends:
                 _follow_blend(lake, blend, name, traced, first)
-    return [traces[of] for of in ids]
+    return traces
 
 
 def find_ids(lake: Lake, text: str, limit: int = 20) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from rich.console import Console
 
 from blender.blends import open_blends
 from blender.config import blend_source
-from factory.cli.trace import document_tree, served_by
+from factory.cli.trace import document_tree, served_by, show_step, trace_step
 from factory.lake import names
 from factory.lake.fingerprint import fingerprint
 from factory.lake.lineage import Lineage
@@ -94,6 +96,34 @@ def test_a_document_is_traced_to_the_steps_of_a_blend_made_before_its_table_was_
         assert [step.offset for step in served[doc_id].servings] == [offset]
     assert [served[doc_id].outcome for doc_id in "abc"] == ["served", "served", "under_way"]
     assert "serves it first at step 2" in served["c"].reason
+
+
+def test_a_step_is_traced_whatever_its_shuffle_its_columns_and_what_is_known_of_its_documents(
+    tmp_path: Path,
+) -> None:
+    lake = Lake(Settings(home=tmp_path, cache=tmp_path / "cache"))
+    replace(lake, names.raw("code"), RAW, [raw(doc_id) for doc_id in "ab"], "one")
+    pack(lake, ["a", "b", "c"], "one")
+    blends = open_blends(lake.settings)
+    code = blend_source(table="packed.code", weight=3, shuffle="row", oversample=True, columns=("n_tokens",))
+    parent = blends.create([code], seed=5)
+    child = blends.update(parent.id, 4, {"packed.code": 1}).id
+    for offset, n in ((3, 3), (4, 1)):
+        step = trace_step(lake.settings, child, offset)
+        assert [row.ordinal for row in step.rows] == blends.open(child).step(offset)["ordinal"].to_pylist()
+        assert len(step.rows) == n
+    step = trace_step(lake.settings, child, 3)
+    assert {row.epoch for row in step.rows} == {3}
+    assert {doc_id: trace.outcome for doc_id, trace in step.documents.items()} == dict.fromkeys(
+        "ab", "served"
+    )
+    console = Console(record=True, width=120, file=io.StringIO())
+    show_step(step, console, as_json=False)
+    printed = console.export_text()
+    assert "tokens 0 to 4 of test / b (licence unknown)" in printed
+    assert "tokens 0 to 4 of c, which no raw table holds" in printed
+    show_step(step, console, as_json=True)
+    assert json.loads(console.export_text())["rows"][2]["row"] == 2
 
 
 def test_a_variant_that_is_filtered_like_its_dataset_has_its_verdicts(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from blender.records import ExplainedRow
 from factory.errors import TableNotFound
 from factory.lake.tables import Lake
 from factory.settings import Settings
-from factory.trace import DocumentTrace, find_ids, trace_documents
+from factory.trace import DocumentTrace, find_ids, trace_documents, trace_known
 
 _SHOWN = 8  # steps and pieces listed before "and N more"
 
@@ -50,7 +50,7 @@ class OpenBlend:
 
 @dataclass(frozen=True)
 class StepTrace:
-    """The rows of a step and the way of every document in them, by doc_id."""
+    """The rows of a step and the way of every document in them that a raw table holds, by doc_id."""
 
     blend: str
     offset: int
@@ -82,8 +82,7 @@ def trace_step(settings: Settings, blend: str, offset: int) -> StepTrace:
     opened = open_blends(settings).open(blend)
     rows = opened.explain(offset)
     ids = list(dict.fromkeys(segment.doc_id for row in rows for segment in row.segments))
-    traces = trace_documents(Lake(settings), ids, [OpenBlend(opened)])
-    return StepTrace(blend, offset, rows, {trace.doc_id: trace for trace in traces})
+    return StepTrace(blend, offset, rows, trace_known(Lake(settings), ids, [OpenBlend(opened)]))
 
 
 def show_documents(
@@ -109,12 +108,15 @@ def show_step(step: StepTrace, console: Console, *, as_json: bool) -> None:
     for row in step.rows:
         branch = tree.add(f"row {row.row}: sequence {row.ordinal:,} of {row.table} (epoch {row.epoch})")
         for segment in row.segments:
-            trace = step.documents[segment.doc_id]
+            tokens = f"tokens {segment.doc_offset:,} to {segment.doc_offset + segment.length:,} of "
+            trace = step.documents.get(segment.doc_id)
+            if trace is None:
+                branch.add(f"{tokens}{escape(segment.doc_id)}, which no raw table holds")
+                continue
             licence = trace.about.get("licence") or "licence unknown"
-            branch.add(
-                f"tokens {segment.doc_offset:,} to {segment.doc_offset + segment.length:,} of "
-                f"{escape(trace.source)} / [bold]{escape(trace.key)}[/] ({escape(licence)})"
-            )
+            branch.add(f"{tokens}{escape(trace.source)} / [bold]{escape(trace.key)}[/] ({escape(licence)})")
+        if not row.segments:
+            branch.add("its table does not say which documents it holds")
     console.print(tree)
 
 

@@ -172,16 +172,26 @@ def test_a_wrong_request_is_refused_at_once(blends: Blends, request_: dict[str, 
         mixed(blends).fetch(**request_)
 
 
-def test_explain_names_the_documents_of_what_fetch_serves(blends: Blends) -> None:
-    blend = mixed(blends)
-    step = blend.step(9).to_pylist()
-    explained = blend.explain(9)
-    assert [row.row for row in explained] == list(range(8))
-    for served, row in zip(step, explained, strict=True):
-        assert (row.ordinal, row.epoch) == (served["ordinal"], served["epoch"])
-        assert row.source == blend.sources[served["source"]].config.name
-        assert [one.length for one in row.segments] == served["segment_lengths"]
-        assert row.segments[0].doc_id == f"{row.table.removeprefix('packed.')}-{row.ordinal}"
+@pytest.mark.parametrize("shuffle", SHUFFLES, ids=lambda one: str(one["shuffle"]))
+@pytest.mark.parametrize("columns", [("tokens",), ("n_tokens", "chunk")])
+def test_explain_names_the_documents_of_what_fetch_serves(
+    blends: Blends, shuffle: dict[str, object], columns: tuple[str, ...]
+) -> None:
+    code = source(CODE, 6, oversample=True, columns=columns, **shuffle)
+    parent = blends.create([code, source(PROSE, 2, columns=columns)], seed=7)
+    again = source(CODE, 3, name="again", columns=columns, **shuffle)
+    child = blends.open(blends.update(parent.id, 9, {CODE: 1}, [again]).id)
+    tables = {CODE: packed_rows("code", 40), PROSE: packed_rows("prose", 300)}
+    for offset in (8, 9, 12):
+        step = child.step(offset).to_pylist()
+        explained = child.explain(offset)
+        assert [row.row for row in explained] == list(range(8 if offset < 9 else 6))
+        for served, row in zip(step, explained, strict=True):
+            written = tables[row.table].slice(served["ordinal"], 1).to_pylist()[0]
+            assert (row.ordinal, row.epoch) == (served["ordinal"], served["epoch"])
+            assert row.source == child.sources[served["source"]].config.name
+            assert [vars(one) for one in row.segments] == written["segments"]
+            assert {name: served[name] for name in columns} == {name: written[name] for name in columns}
 
 
 def test_locate_finds_every_row_where_fetch_serves_it(blends: Blends) -> None:
