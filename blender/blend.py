@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from blender.arrays import as_arrow
-from blender.caller import Caller
+from blender.caller import Caller, waited_for_by
 from blender.config import PROVENANCE, BlendConfig, BlendSource
 from blender.errors import EndOfData, InvalidBlend, InvalidRequest
 from blender.mixture import MAX_OFFSET, Mixture
@@ -229,7 +229,8 @@ class Blend:
         caller: Caller,
     ) -> Iterator[Block]:
         if offset < stop:
-            row_bytes = _row_bytes(self.gather(self._rows(offset, 1, rank, ranks)[:_PROBE_ROWS]))
+            with waited_for_by(caller):
+                row_bytes = _row_bytes(self.gather(self._rows(offset, 1, rank, ranks)[:_PROBE_ROWS]))
         while offset < stop:
             share = self.mixture.rows_per_step(offset) // ranks
             fitting = max(1, block_bytes // row_bytes)
@@ -239,7 +240,8 @@ class Blend:
             rows = self._rows(offset, steps, rank, ranks, stride)
             for first in range(0, len(rows), fitting):  # once, unless a step alone is more than a block
                 caller.check()
-                batch = self.gather(rows[first : first + fitting])
+                with waited_for_by(caller):
+                    batch = self.gather(rows[first : first + fitting])
                 yield Block(offset, end if first + fitting >= len(rows) else offset, batch)
             row_bytes = _row_bytes(batch)  # rows of text vary; the last ones are the best guess
             offset = end

@@ -4,6 +4,7 @@
     caller.check()                                          # between two pieces of work
     caller.wait(0.5, lambda: "Source `wiki` has 4 rows ...")    # instead of time.sleep
     caller.result(future, lambda: "Source `wiki` ...")          # instead of future.result()
+    with waited_for_by(caller): ...                         # code below finds it with `waiting_caller`
 
 Everything below a fetch that can take long waits through its caller, so no wait outlasts the call: it ends
 with `Stalled` and the sentence of what was waited for when the time is over, and with the reason given to
@@ -15,14 +16,34 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import TypeVar
 
 from blender.errors import Stalled
 from factory.errors import FactoryError
 
 Value = TypeVar("Value")
+
+
+_HERE = threading.local()
+
+
+@contextmanager
+def waited_for_by(caller: Caller) -> Iterator[None]:
+    """What this thread does inside is waited for by `caller`; native code in between cannot hand it on."""
+    before, _HERE.caller = waiting_caller(), caller
+    try:
+        yield
+    finally:
+        _HERE.caller = before
+
+
+def waiting_caller() -> Caller:
+    """Who waits for what this thread does; one that waits for ever where nobody said."""
+    found: Caller | None = getattr(_HERE, "caller", None)
+    return found or Caller()
 
 
 class Caller:

@@ -7,6 +7,7 @@ A local file is read by the native reader itself. Of a store's files ranges are 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -17,6 +18,7 @@ from urllib.request import url2pathname
 import obstore
 import pyarrow.parquet as pq
 
+from blender.caller import waiting_caller
 from blender.index_files import Fetch
 from blender.page_ranges import Range, StoreRanges
 from factory.lake.store import bucket_store
@@ -37,10 +39,23 @@ class LakeFiles:
         return self.fetch if any(local_path(path) is None for path in paths) else None
 
     def fetch(self, asked: Sequence[tuple[str, Sequence[Range]]]) -> list[list[bytes]]:
-        """What ranges of files hold, by file; raises what obstore and the system raise."""
-        if len(asked) == 1:
-            return [self.read(*asked[0])]
-        return list(self._threads.map(lambda one: self.read(*one), asked))
+        """What ranges of files hold, by file.
+
+        Raises what obstore and the system raise, and Stalled for a file that does not come while whoever
+        waits for it has time.
+        """
+        began, caller = time.monotonic(), waiting_caller()
+        reads = [self._threads.submit(self.read, *one) for one in asked]
+
+        def late() -> str:
+            paths = [path for (path, _), read in zip(asked, reads, strict=True) if not read.done()]
+            more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+            return (
+                f"File {paths[0]}{more} did not come from its store in {time.monotonic() - began:.1f} s. "
+                "Look at the store, or ask again with a longer deadline."
+            )
+
+        return [caller.result(read, late) for read in reads]
 
     def read(self, path: str, ranges: Sequence[Range]) -> list[bytes]:
         """What ranges of one file hold."""
