@@ -23,29 +23,37 @@ _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.05, 2.0
 
 
 class Patience:
-    """Whether to ask again: for `seconds` since the last answer, after growing, jittered waits."""
+    """Whether to ask again: for `seconds` from the first failure on, after growing, jittered waits."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._given_up = threading.Event()
+        self._changed = (
+            threading.Condition()
+        )  # of a lock that may be taken twice: `give_up` comes from `__del__`
+        self._given_up = False
         self.restart()
 
     def restart(self) -> None:
         """There was an answer."""
-        self._deadline = time.monotonic() + self._seconds
+        self._deadline: float | None = None
         self._wait = _FIRST_WAIT_S
 
     def give_up(self) -> None:
         """End the wait under way, in another thread, and every later one."""
-        self._given_up.set()
+        with self._changed:
+            self._given_up = True
+            self._changed.notify_all()
 
     def again(self, error: grpc.RpcError) -> bool:
         """Whether to ask again after `error`; waits before it says yes."""
-        if not is_transient(error) or time.monotonic() + self._wait > self._deadline:
+        now = time.monotonic()
+        self._deadline = now + self._seconds if self._deadline is None else self._deadline
+        if not is_transient(error) or now + self._wait > self._deadline:
             return False
         wait = self._wait * random.uniform(0.5, 1.0)  # many readers come back to one restarted server
         self._wait = min(2 * self._wait, _LONGEST_WAIT_S)
-        return not self._given_up.wait(wait)
+        with self._changed:
+            return not self._changed.wait_for(lambda: self._given_up, wait)
 
 
 class Resumed:
@@ -66,26 +74,23 @@ class Resumed:
         self._offset, self._stop = offset, stop
         self._patience = patience
         self._address = address
-        self._lock = threading.Lock()
         self._stream: Any = None
         self._cancelled = False
 
     def cancel(self) -> None:
         """End the iteration, whatever it waits for."""
-        with self._lock:
-            self._cancelled = True
-            if self._stream is not None:
-                self._stream.cancel()
+        self._cancelled = True  # first: a stream that is opened meanwhile ends by it
+        if self._stream is not None:
+            self._stream.cancel()
         self._patience.give_up()
 
     def __iter__(self) -> Iterator[Rows]:
         while self._left():
-            with self._lock:
-                if self._cancelled:
-                    return
-                stream = self._stream = self._open(self._offset)
+            stream = self._stream = self._open(self._offset)
             came = False
             try:
+                if self._cancelled:
+                    return
                 for block in stream:
                     rows = Rows(block.next_offset, from_ipc(block.payload), begins=not came)
                     came = True

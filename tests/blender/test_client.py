@@ -213,6 +213,18 @@ def test_a_reader_that_rests_longer_than_a_stream_may_last_misses_nothing(wide: 
     assert [one.offset for one in got] == [0, 1, 2, 3]
 
 
+def test_patience_is_counted_from_the_failure_and_not_from_the_last_block(wide: Blend) -> None:
+    n_blocks = len(list(wide.fetch(0, 1, block_bytes=400)))
+    with Breaking(wide, [n_blocks + 1]) as address:
+        client = BlenderClient(address, patience_s=0.5, ahead_bytes=1)  # one block is read ahead of the rest
+        reading = client.fetch(wide.id, 0, steps=3)
+        got = [next(reading)]
+        time.sleep(0.8)
+        got += list(reading)
+        client.close()
+    assert [one.offset for one in got] == [0, 1, 2]
+
+
 def test_a_fetch_that_is_closed_ends_its_call_while_it_waits(wide: Blend) -> None:
     waiting, left = threading.Event(), threading.Event()
 

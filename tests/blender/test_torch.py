@@ -19,6 +19,7 @@ from blender.client import BlenderClient, Source
 from blender.direct import LocalBlender
 from blender.errors import EndOfData, InvalidRequest
 from blender.reading import OpenBlend
+from blender.records import Schedule
 from blender.torch import BlendDataset, BlendLoader, block_diagonal, map_tensors, tensors
 from factory.errors import ConfigurationError
 from factory.settings import Settings
@@ -143,7 +144,13 @@ def read(blend: OpenBlend, state: dict[str, Any], ranks: int, n: int) -> tuple[l
     return rows, states[0]
 
 
-def test_the_number_of_ranks_may_change_at_any_step(blend: OpenBlend) -> None:
+@pytest.mark.parametrize("mixture", ["fixed", "scheduled"])
+def test_the_number_of_ranks_may_change_at_any_step(blend: OpenBlend, local: OpenBlend, mixture: str) -> None:
+    if mixture == "scheduled":
+        assert isinstance(local.blender, LocalBlender)
+        sources = [Source(CODE, oversample=True, shuffle="row"), Source(PROSE, oversample=True)]
+        fading = Schedule(24, ((0, {CODE: 9, PROSE: 1}), (30, {CODE: 1, PROSE: 5})), "cosine")
+        blend = OpenBlend(blend.blender, local.blender.create(sources, 7, fading).id)
     expected, _ = read(blend, {"blend": blend.id, "offset": 0}, 1, 40)
     assert {row[2] for row in expected} == {0, 1}
     state: dict[str, Any] = {"blend": blend.id, "offset": 0}
