@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import grpc
 
 from blender.blends import Blends
-from blender.caller import Caller
+from blender.caller import Caller, waited_for_by
 from blender.calls import Calls
 from blender.convert import blend_to, description_to, explanation_to, schedule_from, source_from
 from blender.counts import Counts
@@ -36,7 +36,7 @@ ENDED = Counts()
 SENT = Counts()
 """`blocks`, `rows` and `bytes` sent, by method."""
 
-Answer = Callable[[Any, Caller], Any]
+Answer = Callable[[Any], Any]
 
 
 class BlendConfigs:
@@ -45,26 +45,26 @@ class BlendConfigs:
     def __init__(self, blends: Blends) -> None:
         self._blends = blends
 
-    def create(self, request: Any, _: Caller) -> Any:
+    def create(self, request: Any) -> Any:
         """A new blend, or the one there is."""
         sources = [source_from(one) for one in request.sources]
         return blend_to(self._blends.create(sources, request.seed, schedule_from(request)))
 
-    def update(self, request: Any, _: Caller) -> Any:
+    def update(self, request: Any) -> Any:
         """A blend that follows another from an offset on."""
         add = [source_from(one) for one in request.add]
         weights, schedule = dict(request.weights), schedule_from(request)
         return blend_to(self._blends.update(request.parent, request.offset, weights, add, schedule))
 
-    def get(self, request: Any, _: Caller) -> Any:
+    def get(self, request: Any) -> Any:
         """A blend by its id."""
         return blend_to(self._blends.get(request.id))
 
-    def list(self, request: Any, _: Caller) -> Any:
+    def list(self, request: Any) -> Any:
         """Every blend."""
         return pb.ListResponse(blends=[blend_to(one) for one in self._blends.list(request.with_retired)])
 
-    def retire(self, request: Any, _: Caller) -> Any:
+    def retire(self, request: Any) -> Any:
         """A blend whose snapshots are given free."""
         return blend_to(self._blends.retire(request.id))
 
@@ -91,7 +91,8 @@ class BlendData:
         with answering("Fetch", context, self._calls) as caller:
             checked(request)
             self._calls.limits.check_steps(request.steps)
-            blend = self._blends.open(request.blend)
+            with waited_for_by(caller):
+                blend = self._blends.open(request.blend)
             pieces = IpcPieces(blend.schema)
             blocks = blend.fetch(
                 request.offset,
@@ -108,11 +109,11 @@ class BlendData:
                 SENT.add("bytes", "Fetch", block.batch.nbytes)
                 self._calls.give_time(caller, context)
 
-    def describe(self, request: Any, _: Caller) -> Any:
+    def describe(self, request: Any) -> Any:
         """Sources, sizes and length of a blend."""
         return description_to(self._blends.open(request.blend))
 
-    def explain(self, request: Any, _: Caller) -> Any:
+    def explain(self, request: Any) -> Any:
         """The documents behind every row of one step."""
         blend = self._blends.open(request.blend)
         if request.offset >= 0:
@@ -155,8 +156,8 @@ def answering(method: str, context: grpc.ServicerContext, calls: Calls) -> Itera
 
 def _one_answer(calls: Calls, method: str, message: Any, answer: Answer) -> grpc.RpcMethodHandler:
     def handle(request: Any, context: grpc.ServicerContext) -> Any:
-        with answering(method, context, calls) as caller:
-            return answer(checked(request), caller)
+        with answering(method, context, calls) as caller, waited_for_by(caller):
+            return answer(checked(request))
 
     return grpc.unary_unary_rpc_method_handler(
         handle, reader_of(message), lambda message: message.SerializeToString()
