@@ -26,7 +26,7 @@ from blender.shuffle_score import shuffle_score
 
 CAVEATS = [
     "Files are in the page cache. Tokens are drawn by Zipf's law: zstd saves less than on text.",
-    "`plain` has a row a page, `zstd` 16 in windows of 1,024 pages; without segments, as peers have none.",
+    "`plain` has a row a page, `zstd` 8 in windows of 1,024 pages; without segments, as peers have none.",
     "CPU counts from the second batch on, so Hugging Face's buffers, filled before the first, are not in it.",
     "Peers beside litData, Hugging Face's map-style datasets and numpy are timed on an eighth of the epoch.",
 ]

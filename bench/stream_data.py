@@ -29,13 +29,13 @@ from factory.settings import Settings, settings
 VOCABULARY = 32_000
 SEED = 7
 LAYOUTS: dict[str, dict[str, object]] = {
-    "plain": {"write_batch_size": 1, "compression": "none"},
-    "zstd": {"write_batch_size": 16, "compression": "zstd", "compression_level": 1},
+    "plain": {"data_page_size": 4 * LENGTH, "compression": "none"},
+    "zstd": {"data_page_size": 8 * 4 * LENGTH, "compression": "zstd", "compression_level": 1},
 }
-"""Rows a page, as pyarrow cuts pages where a page may have a single byte; and the codec."""
+"""A row of tokens a page and 8, as pyarrow cuts pages when they have reached a size; and the codec."""
 SHUFFLES: dict[str, dict[str, Any]] = {
     "plain": {"shuffle": "row"},
-    "zstd": {"shuffle": "page_window", "page_rows": 16, "window_pages": 1024},
+    "zstd": {"shuffle": "page_window", "page_rows": 8, "window_pages": 1024},
 }
 _PART = 2_048  # rows drawn or written at a time
 _ROW_GROUP = 16_384
@@ -115,7 +115,7 @@ def _table(lake: Settings, home: Path, source: int, layout: str) -> None:
 
 
 def _write_parquet(path: Path, rows: np.ndarray, schema: pa.Schema, layout: dict[str, object]) -> None:
-    options = {"use_dictionary": False, "write_page_index": True, "data_page_size": 1, **layout}
+    options = {"use_dictionary": False, "write_page_index": True, "write_batch_size": 1, **layout}
     with pq.ParquetWriter(path, schema, **options) as writer:
         for begin in range(0, len(rows), _ROW_GROUP):
             part = np.ascontiguousarray(rows[begin : begin + _ROW_GROUP])

@@ -29,11 +29,13 @@ def direct(layout: str) -> Callable[[Path, Any], Stream]:
 
 
 def _direct(home: Path, layout: str, done: list[int]) -> Iterator[Tokens]:
+    from blender.direct import BLOCK_BYTES
+
     blend = opened_blend(home, layout)
     per_step = STEP_ROWS // BATCH
     skipped = done[0] % per_step * BATCH
     begin = done[0] // per_step
-    for block in blend.fetch(begin, (blend.steps or 0) - begin):
+    for block in blend.fetch(begin, (blend.steps or 0) - begin, block_bytes=BLOCK_BYTES):
         data = block.batch.column("tokens").buffers()[2]
         rows = np.frombuffer(data, np.int32).reshape(-1, LENGTH)
         for row in range(skipped, len(rows), BATCH):

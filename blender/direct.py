@@ -29,6 +29,8 @@ from blender.steps import Rows, batches
 from factory.settings import Settings
 from factory.settings import settings as default_settings
 
+BLOCK_BYTES = 4 << 20  # no message limits a block here, and a larger one costs less CPU a row
+
 
 @dataclass
 class LocalBlender:
@@ -118,7 +120,8 @@ class LocalBlender:
         if steps == 0:
             return
         caller = Caller(self.timeout_s)
-        blocks = self._blends.open(blend).fetch(offset, steps or 0, rank, ranks, stride=stride, caller=caller)
+        opened = self._blends.open(blend)
+        blocks = opened.fetch(offset, steps or 0, rank, ranks, BLOCK_BYTES, stride, caller)
         rows = _rows(blocks, caller, self.timeout_s)
 
         def leave() -> None:

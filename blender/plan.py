@@ -33,7 +33,7 @@ class Pages(Protocol):
     """Where the rows of a column lie in a table's files."""
 
     def of(self, ordinals: Ints) -> Ints:
-        """The number of the page that holds each row."""
+        """The number of the page that holds each row; -1 where none does."""
 
     def n_bytes(self, numbers: Ints) -> Ints:
         """The bytes of each page as it lies in its file."""
@@ -163,7 +163,7 @@ def _read(facts: SourceFacts, pages: Sequence[Ints], readings: Ints) -> tuple[in
     """Pages and bytes of all columns, where each reading takes the pages of its rows once."""
     n_pages = n_bytes = 0
     for column, of_rows in zip(facts.columns, pages, strict=True):
-        distinct = np.unique(np.stack([readings, of_rows]), axis=1)[1]
+        distinct = np.unique(np.stack([readings, of_rows])[:, of_rows >= 0], axis=1)[1]
         n_pages += len(distinct)
         n_bytes += int(column.n_bytes(distinct).sum())
     return n_pages, n_bytes

@@ -99,9 +99,12 @@ class SnapshotReader:
 
     def prepare(self, columns: Sequence[str]) -> None:
         """Make sure that `columns` have their indexes on disk."""
-        for field in self.fields(columns):
-            for leaf in _leaves(field):
-                self.column(leaf)
+        for leaf in self.leaves(columns):
+            self.column(leaf)
+
+    def leaves(self, columns: Sequence[str]) -> list[str]:
+        """The leaves that are read for `columns`, each by its path in Parquet."""
+        return [leaf for field in self.fields(columns) for leaf in _leaves(field)]
 
     def read(self, ordinals: Ints, columns: tuple[str, ...]) -> pa.RecordBatch:
         """The rows of `ordinals`, each below `n_rows`, in the order asked for, with the fields of `columns`.

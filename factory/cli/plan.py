@@ -15,7 +15,6 @@ from blender.config import BlendSource, blend_source
 from blender.plan import LONG, Choice
 from blender.plan_facts import plan
 from factory.errors import ConfigurationError
-from factory.lake.tables import Lake
 from factory.settings import Settings
 
 
@@ -48,7 +47,7 @@ def plan_of(
         raise ConfigurationError("Give the id of a blend, or sources with --table packed.code=6, not both.")
     blends = open_blends(settings)
     opened = blends.considered(sources, seed) if blend is None else blends.open(blend)
-    return plan(opened, Lake(settings), offset, ranks)
+    return plan(opened, offset, ranks)
 
 
 def show_plan(found: Sequence[Choice], ranks: int, console: Console, *, as_json: bool) -> None:
