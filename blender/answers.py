@@ -30,6 +30,8 @@ def source_to(source: Source) -> Any:
         shuffle=source.shuffle,
         page_rows=source.page_rows,
         window_pages=source.window_pages,
+        window_rows=source.window_rows,
+        live=source.live,
         columns=source.columns,
         content=source.content,
     )
@@ -46,6 +48,8 @@ def record_of(answer: Any) -> BlendRecord:
             shuffle=one.shuffle,
             page_rows=one.page_rows,
             window_pages=one.window_pages,
+            window_rows=one.window_rows,
+            live=one.live,
             columns=tuple(one.columns),
             snapshot=one.snapshot,
             content=one.content,
@@ -115,6 +119,8 @@ def _described(one: Any) -> DescribedSource:
         shuffle=one.shuffle,
         page_rows=one.page_rows,
         window_pages=one.window_pages,
+        window_rows=one.window_rows,
+        live=one.live,
         columns=tuple(one.columns),
         steps=one.steps if one.HasField("steps") else None,
     )

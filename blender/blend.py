@@ -11,7 +11,7 @@ Every arrow is a pure function and has an inverse, which `locate` follows from t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,7 +21,8 @@ import pyarrow as pa
 from blender.arrays import as_arrow
 from blender.caller import Caller, waited_for_by
 from blender.config import PROVENANCE, BlendConfig, BlendSource
-from blender.errors import EndOfData, InvalidBlend, InvalidRequest
+from blender.errors import EndOfData, InvalidBlend, InvalidRequest, SourceGone
+from blender.live import LiveReader
 from blender.mixture import MAX_OFFSET, Mixture
 from blender.permutation import Permutation
 from blender.records import ExplainedRow, Place, Segment
@@ -31,6 +32,7 @@ from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
 
 Ints = npt.NDArray[np.int64]
 
+_ENDLESS = 1 << 62  # rows of a source that grows
 BLOCK_BYTES = 1 << 20  # where Python gRPC is fastest; smaller messages cost more CPU a byte
 _PROBE_ROWS = 16  # read ahead of a fetch to learn how many rows make a block
 
@@ -54,10 +56,22 @@ class OpenSource:
 
     config: BlendSource
     seed: int
-    reader: SnapshotReader = field(compare=False)
+    kept: SnapshotReader | LiveReader = field(compare=False)
+
+    @property
+    def reader(self) -> SnapshotReader:
+        """The rows, of a live source as far as they were seen."""
+        return self.kept.now if isinstance(self.kept, LiveReader) else self.kept
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that can be read now."""
+        return self.kept.n_rows
 
     def ordinals(self, index: Ints) -> tuple[Ints, Ints]:
         """Epoch and ordinal of the `index`-th rows read."""
+        if self.config.live:
+            return np.zeros_like(index), self._order(0).forward(index)
         epochs, positions = np.divmod(index, self.reader.n_rows)
         ordinals = np.empty_like(positions)
         for epoch in np.unique(epochs):
@@ -76,15 +90,16 @@ class OpenSource:
         return epoch * self.reader.n_rows + int(position)
 
     def _order(self, epoch: int) -> Permutation:
-        return permutation(
-            self.config.order, self.reader.n_rows, seed=self.seed, epoch=epoch, source=self.config.name
-        )
+        n_rows = _ENDLESS if self.config.live else self.reader.n_rows
+        return permutation(self.config.order, n_rows, seed=self.seed, epoch=epoch, source=self.config.name)
 
 
 class Blend:
     """A blend and the readers of its sources; safe for many threads."""
 
-    def __init__(self, config: BlendConfig, mixture: Mixture, readers: Sequence[SnapshotReader]) -> None:
+    def __init__(
+        self, config: BlendConfig, mixture: Mixture, readers: Sequence[SnapshotReader | LiveReader]
+    ) -> None:
         """`mixture` is that of all ancestors and of `config` itself; `readers` follow its sources."""
         self.id = config.id
         self.config = config
@@ -95,18 +110,25 @@ class Blend:
         )
         served = self.mixture.counts(np.array([self.mixture.first_row(MAX_OFFSET)]))[0]
         for source, count in zip(self.sources, served, strict=True):
-            if count and not source.reader.n_rows:
+            if count and not source.reader.n_rows and not source.config.live:
                 raise InvalidBlend(
                     f"Source `{source.config.name}` has no rows at snapshot {source.reader.snapshot_id}. "
                     "Give it weight 0 or another snapshot."
                 )
+        self._live = [
+            (number, source.kept)
+            for number, source in enumerate(self.sources)
+            if isinstance(source.kept, LiveReader)
+        ]
         self.schema = _schema(self.sources)
 
     @cached_property
     def ends(self) -> tuple[int | None, ...]:
         """For each source, how many steps its rows last; None where they always do."""
         return tuple(
-            None if source.config.oversample else self.mixture.steps_within(number, source.reader.n_rows)
+            None
+            if source.config.oversample or source.config.live
+            else self.mixture.steps_within(number, source.reader.n_rows)
             for number, source in enumerate(self.sources)
         )
 
@@ -141,7 +163,9 @@ class Blend:
         return self._blocks(offset, asked, stop, rank, ranks, block_bytes, stride, caller or Caller())
 
     def step(self, offset: int, rank: int = 0, ranks: int = 1) -> pa.RecordBatch:
-        """The rows of one step, for one rank; raises InvalidRequest and EndOfData."""
+        """The rows of one step, for one rank; raises InvalidRequest, EndOfData and, where a live source has
+        not come to it, Stalled.
+        """
         self._check_step(offset, rank, ranks)
         return self.gather(self._rows(offset, 1, rank, ranks))
 
@@ -155,7 +179,7 @@ class Blend:
             chosen = np.flatnonzero(sources == number)
             epochs[chosen], ordinals[chosen] = source.ordinals(index[chosen])
             asked.append(Asked(source.reader, ordinals[chosen], chosen, source.config.columns, source.again))
-        columns = gather(asked, len(rows), list(self.schema)[len(PROVENANCE) :])
+        columns = self._gather(asked, len(rows))
         provenance = [
             as_arrow(self.mixture.step_of(rows)),
             as_arrow(sources.astype(np.int32)),
@@ -163,6 +187,18 @@ class Blend:
             as_arrow(epochs),
         ]
         return pa.RecordBatch.from_arrays([*provenance, *columns], schema=self.schema)
+
+    def _gather(self, asked: Sequence[Asked], n: int) -> list[pa.Array]:
+        fields = list(self.schema)[len(PROVENANCE) :]
+        try:
+            return gather(asked, n, fields)
+        except SourceGone:
+            newer = {reader.now: reader.compacted() for _, reader in self._live}
+            if all(now is newest for now, newest in newer.items()):
+                raise
+            return gather(
+                [replace(one, reader=newer.get(one.reader, one.reader)) for one in asked], n, fields
+            )
 
     def explain(self, offset: int) -> list[ExplainedRow]:
         """The documents behind every row of a step; no segments where a table keeps none."""
@@ -187,7 +223,8 @@ class Blend:
     def locate(self, source: str, ordinal: int, epochs: int = 1) -> list[Place]:
         """Where the first `epochs` epochs of `source` serve a row, in closed form; raises InvalidRequest.
 
-        A source that is not oversampled has one epoch; places beyond the end of the blend are left out.
+        A source that is not oversampled has one epoch; places beyond the end of the blend are left out. A row
+        that a live source does not have yet has its place already.
         """
         names = [one.config.name for one in self.sources]
         if source not in names:
@@ -196,7 +233,7 @@ class Blend:
             )
         number = names.index(source)
         opened = self.sources[number]
-        if not 0 <= ordinal < opened.reader.n_rows:
+        if ordinal < 0 or (ordinal >= opened.n_rows and not opened.config.live):
             raise InvalidRequest(
                 f"Source `{source}` has ordinals 0 to {opened.reader.n_rows - 1:,}; {ordinal:,} is none."
             )
@@ -229,12 +266,14 @@ class Blend:
         caller: Caller,
     ) -> Iterator[Block]:
         if offset < stop:
+            self._available(offset, caller)
             with waited_for_by(caller):
                 row_bytes = _row_bytes(self.gather(self._rows(offset, 1, rank, ranks)[:_PROBE_ROWS]))
         while offset < stop:
             share = self.mixture.rows_per_step(offset) // ranks
             fitting = max(1, block_bytes // row_bytes)
-            left = -(-(min(stop, self.mixture.piece_end(offset)) - offset) // stride)
+            end = min(stop, self.mixture.piece_end(offset), self._available(offset, caller))
+            left = -(-(end - offset) // stride)
             steps = min(left, max(1, fitting // share))
             end = offset + steps * stride
             rows = self._rows(offset, steps, rank, ranks, stride)
@@ -267,6 +306,18 @@ class Blend:
         self._check(offset, 1, rank, ranks)
         if self.steps is not None and offset >= self.steps:
             raise self._end(offset)
+        self._available(offset, Caller(0))
+
+    def _available(self, offset: int, caller: Caller) -> int:
+        """The step up to which live sources have rows, beyond `offset`; waits for those of this one step."""
+        available = MAX_OFFSET
+        if self._live:
+            needed = self.mixture.counts(np.array([self.mixture.first_row(offset + 1)]))[0]
+        for number, reader in self._live:
+            reader.wait(int(needed[number]), caller)
+            steps = self.mixture.steps_within(number, reader.n_rows)
+            available = available if steps is None else min(available, steps)
+        return available
 
     def _end(self, step: int) -> EndOfData:
         number = next(number for number, end in enumerate(self.ends) if end is not None and end <= step)

@@ -22,6 +22,7 @@ from blender.config import BlendConfig, BlendSource, blend_config, updated
 from blender.errors import InvalidBlend, SourceGone
 from blender.history import Chapter, chapter_of, mixture_of
 from blender.lake_pages import LakePages
+from blender.live import LiveReader
 from blender.records import Schedule
 from blender.sources import SnapshotReader
 from blender.store import BlendStore, Pins, open_store
@@ -55,6 +56,7 @@ class Blends:
         self._store = store
         self._pages = LakePages(lake.settings, memory_bytes)
         self._readers: SharedCache[SnapshotReader] = SharedCache(_OPEN_TABLES)
+        self._live_readers: SharedCache[LiveReader] = SharedCache(_OPEN_TABLES)
         self._configs: SharedCache[BlendConfig] = SharedCache(_KNOWN_CONFIGS)
         self._blends: SharedCache[Blend] = SharedCache(_OPEN_BLENDS)
 
@@ -73,7 +75,10 @@ class Blends:
         """The blend that `create` would make, open but not put on record; raises what it raises."""
         pinned = [self._pin(source) for source in sources]
         config = blend_config([source for source, _ in pinned], seed)
-        readers = [self._reader(self._find(source, snapshot)) for source, snapshot in pinned]
+        readers = [
+            self._open_source(source, snapshot, _tag_name(config.id, number))
+            for number, (source, snapshot) in enumerate(pinned)
+        ]
         return Blend(config, mixture_of(config, 0, self), readers)
 
     def update(
@@ -92,11 +97,15 @@ class Blends:
         opened = self.open(parent)
         added = [self._pin(source) for source in add]
         child = updated(config, offset, weights, [source for source, _ in added], schedule)
-        readers = [self._reader(self._find(source, snapshot)) for source, snapshot in added]
+        first = len(opened.sources)
+        readers = [
+            self._open_source(source, snapshot, _tag_name(child.id, number))
+            for number, (source, snapshot) in enumerate(added, first)
+        ]
         blend = Blend(
             child,
             opened.mixture.extended([child.piece], [child.offset]),
-            [*(source.reader for source in opened.sources), *readers],
+            [*(source.kept for source in opened.sources), *readers],
         )
         return self._keep_update(blend, parent, pins)
 
@@ -138,15 +147,26 @@ class Blends:
 
     def _open(self, blend: str) -> Blend:
         config, pins = self._store.get(blend)
-        snapshots = zip(config.sources, pins.snapshots, strict=True)
-        readers = [self._reader(self._find(source, snapshot)) for source, snapshot in snapshots]
+        tags = [
+            _tag_name(tagger, number)
+            for tagger, numbers in _taggers(StoredBlend(blend, config, pins))
+            for number in numbers
+        ]
+        sources = zip(config.sources, pins.snapshots, tags, strict=True)
+        readers = [self._open_source(*source) for source in sources]
         return Blend(config, mixture_of(config, pins.depth, self), readers)
 
     def _keep(self, config: BlendConfig, snapshots: Sequence[int]) -> StoredBlend:
-        found = [
-            self._find(source, snapshot) for source, snapshot in zip(config.sources, snapshots, strict=True)
+        if any(source.live for source in config.sources) and self._store.has(config.id):
+            # An id must not serve other rows because it was made twice: it goes on where it began.
+            pins = self._store.get(config.id)[1].snapshots
+            followed = zip(config.sources, snapshots, pins, strict=True)
+            snapshots = [old if source.live else new for source, new, old in followed]
+        readers = [
+            self._open_source(source, snapshot, _tag_name(config.id, number))
+            for number, (source, snapshot) in enumerate(zip(config.sources, snapshots, strict=True))
         ]
-        opened = Blend(config, mixture_of(config, 0, self), [self._reader(one) for one in found])
+        opened = Blend(config, mixture_of(config, 0, self), readers)
         self._tag(opened, 0)
         return self._put(opened, Pins(snapshots=_snapshots(opened), created_at=_now()))
 
@@ -176,12 +196,15 @@ class Blends:
         if not self._store.get(parent)[1].retired:
             return stored
         self._tag(blend, 0)
+        for number, source in enumerate(blend.sources):
+            if source.config.live:
+                self._store.saw(_tag_name(blend.id, number), source.n_rows, source.reader.snapshot_id)
         return self._put(blend, pins.model_copy(update={"tagged_by": ()}))
 
     def _tag(self, blend: Blend, first: int) -> None:
         for number, source in enumerate(blend.sources[first:], first):
             name = TableName.parse(source.config.table)
-            _tag(self._lake, name, source.reader.snapshot_id, _tag_name(blend.id, number))
+            _tag(self._lake, name, _pinned(source.kept), _tag_name(blend.id, number))
 
     def _put(self, blend: Blend, pins: Pins) -> StoredBlend:
         self._store.put(blend.config, pins)
@@ -192,11 +215,16 @@ class Blends:
     def _pin(self, source: BlendSource) -> tuple[BlendSource, int]:
         table = self._lake.table(TableName.parse(source.table))
         snapshot = _resolve(table, source)
-        content = _content(snapshot)
+        content = _live_content(table) if source.live else _content(snapshot)
         if not content:
             raise InvalidBlend(
                 f"Snapshot {snapshot.snapshot_id} of table {source.table} has no content fingerprint. "
                 "Blend a snapshot that was published through the factory."
+            )
+        if source.content and source.content != content and source.live:
+            raise InvalidBlend(
+                f"Live table {source.table} is {content}, not {source.content}. Leave `content` out, or name "
+                "the table that is."
             )
         if source.content and source.content != content:
             raise InvalidBlend(
@@ -220,6 +248,29 @@ class Blends:
             )
         return table, max(same, key=lambda one: one.sequence_number or 0).snapshot_id
 
+    def _open_source(self, source: BlendSource, snapshot: int, tag: str) -> SnapshotReader | LiveReader:
+        """The reader of a source that is pinned to a snapshot, which `tag` keeps."""
+        if not source.live:
+            return self._reader(self._find(source, snapshot))
+
+        def load() -> Table:
+            table = self._lake.table(TableName.parse(source.table))
+            if _live_content(table) != source.content:
+                raise SourceGone(
+                    f"Live source `{source.name}`: table {source.table} was dropped and made anew. "
+                    "Make another blend of what is there."
+                )
+            return table
+
+        def follow() -> LiveReader:
+            progress = _Progress(self._store, tag)
+            return LiveReader(source.name, snapshot, source.window_rows, load, self._at, progress)
+
+        return self._live_readers.get((tag, source.window_rows), follow)
+
+    def _at(self, table: Table, snapshot: int) -> SnapshotReader:
+        return self._reader((table, snapshot))
+
     def _reader(self, found: tuple[Table, int]) -> SnapshotReader:
         table, snapshot = found
         key = (str(table.metadata.table_uuid), snapshot)
@@ -232,6 +283,20 @@ class Blends:
     def chapter(self, blend: str) -> Chapter | None:
         """What a blend and its nearest ancestors plan, where that is on record."""
         return self._store.chapter(blend)
+
+
+@dataclass(frozen=True)
+class _Progress:
+    """How far the live source under a tag was read, on record beside the blends."""
+
+    store: BlendStore
+    tag: str
+
+    def seen(self) -> int | None:
+        return self.store.seen(self.tag)
+
+    def saw(self, rows: int, snapshot: int) -> None:
+        self.store.saw(self.tag, rows, snapshot)
 
 
 def open_blends(settings: Settings, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> Blends:
@@ -263,7 +328,15 @@ def _now() -> str:
 
 
 def _snapshots(blend: Blend) -> tuple[int, ...]:
-    return tuple(source.reader.snapshot_id for source in blend.sources)
+    return tuple(_pinned(source.kept) for source in blend.sources)
+
+
+def _pinned(reader: SnapshotReader | LiveReader) -> int:
+    return reader.pinned if isinstance(reader, LiveReader) else reader.snapshot_id
+
+
+def _live_content(table: Table) -> str:
+    return f"live-{table.metadata.table_uuid}"
 
 
 def _taggers(stored: StoredBlend) -> Iterator[tuple[str, range]]:

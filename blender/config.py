@@ -32,6 +32,11 @@ PROVENANCE = ("offset", "source", "ordinal", "epoch")  # columns every batch has
 SEGMENT_LENGTHS = "segment_lengths"  # column that comes with `tokens`: lengths of the documents in a row
 
 _REFERENCE = ("snapshot", "branch", "tag")
+_SIZES = (
+    ("page_rows", ("page", "page_window")),
+    ("window_pages", ("page_window",)),
+    ("window_rows", ("window",)),
+)
 
 
 class _Frozen(BaseModel):
@@ -53,17 +58,22 @@ class BlendSource(_Frozen):
     """Rows in every step. Zero is a source that rests."""
     oversample: bool = False
     """Whether another epoch begins when the rows are used up; otherwise the blend ends there."""
-    shuffle: Literal["none", "page", "page_window", "row"] = "none"
-    """Order of an epoch: ordinals as they are, pages permuted, rows permuted in windows of permuted pages, or
-    all rows permuted; with a new key each epoch."""
+    live: bool = False
+    """Whether the table grows: rows that are not there yet are waited for. It is read once, in its own order
+    or in that of windows."""
+    shuffle: Literal["none", "window", "page", "page_window", "row"] = "none"
+    """Order of an epoch: ordinals as they are, rows permuted in windows of consecutive ordinals, pages
+    permuted, rows permuted in windows of permuted pages, or all rows permuted; with a new key each epoch."""
     page_rows: int = Field(0, ge=0)
     """Consecutive ordinals that are a page, for `page` and `page_window`, however files are cut."""
     window_pages: int = Field(0, ge=0)
     """Pages whose rows are permuted together, for `page_window`."""
+    window_rows: int = Field(0, ge=0)
+    """Consecutive ordinals that are permuted together, for `window`."""
     columns: tuple[str, ...] = ("tokens",)
     """Columns to deliver. `tokens` brings `segment_lengths` with it where the table has `segments`."""
     content: str = ""
-    """Content fingerprint of the snapshot; filled when the blend is made."""
+    """Content fingerprint of the snapshot, of a live source the table's UUID; filled by Blender."""
 
     @model_validator(mode="before")
     @classmethod
@@ -91,17 +101,32 @@ class BlendSource(_Frozen):
 
     @model_validator(mode="after")
     def _sizes_of_the_shuffle(self) -> Self:
-        for size, kinds in (("page_rows", ("page", "page_window")), ("window_pages", ("page_window",))):
+        for size, kinds in _SIZES:
             if self.shuffle in kinds and not getattr(self, size):
                 raise ValueError(f"Shuffle `{self.shuffle}` needs `{size}`, at least 1. Give it.")
             if self.shuffle not in kinds and getattr(self, size):
                 raise ValueError(f"Shuffle `{self.shuffle}` takes no `{size}`. Leave it out.")
         return self
 
+    @model_validator(mode="after")
+    def _live_is_read_once_as_it_grows(self) -> Self:
+        if not self.live:
+            return self
+        if self.oversample:
+            raise ValueError(f"Source `{self.name}` is live and has no end. Leave out `oversample`.")
+        if self.shuffle not in ("none", "window"):
+            raise ValueError(
+                f"Source `{self.name}` is live, and shuffle `{self.shuffle}` needs all rows. "
+                "Use `none`, or `window` with `window_rows`."
+            )
+        if any(getattr(self, name) is not None for name in _REFERENCE):
+            raise ValueError(f"Source `{self.name}` is live and follows the published main. Name no other.")
+        return self
+
     @property
     def order(self) -> Shuffle:
         """The order of an epoch."""
-        return Shuffle(self.shuffle, self.page_rows, self.window_pages)
+        return Shuffle(self.shuffle, self.page_rows, self.window_pages, self.window_rows)
 
     def canonical(self) -> dict[str, Any]:
         """What of the source is hashed."""

@@ -24,6 +24,8 @@ def source_from(message: Any) -> BlendSource:
         "content": message.content,
         "page_rows": message.page_rows,
         "window_pages": message.window_pages,
+        "window_rows": message.window_rows,
+        "live": message.live,
     }
     reference = message.WhichOneof("reference")
     if reference:
@@ -47,6 +49,8 @@ def blend_to(stored: StoredBlend) -> Any:
             shuffle=source.shuffle,
             page_rows=source.page_rows,
             window_pages=source.window_pages,
+            window_rows=source.window_rows,
+            live=source.live,
             columns=source.columns,
             content=source.content,
         )
@@ -98,12 +102,14 @@ def description_to(blend: Blend) -> Any:
             table=source.config.table,
             snapshot=source.reader.snapshot_id,
             content=source.config.content,
-            rows=source.reader.n_rows,
+            rows=source.n_rows,
             weight=source.config.weight,
             oversample=source.config.oversample,
             shuffle=source.config.shuffle,
             page_rows=source.config.page_rows,
             window_pages=source.config.window_pages,
+            window_rows=source.config.window_rows,
+            live=source.config.live,
             columns=source.config.columns,
             steps=end,
         )

@@ -52,6 +52,8 @@ class Source:
     shuffle: str = "none"
     page_rows: int = 0
     window_pages: int = 0
+    window_rows: int = 0
+    live: bool = False
     columns: tuple[str, ...] = ("tokens",)
     snapshot: int | None = None
     branch: str | None = None
@@ -89,7 +91,10 @@ class BlendRecord:
 
 @dataclass(frozen=True)
 class DescribedSource:
-    """A source of an open blend; `steps` its rows last, None where they always do."""
+    """A source of an open blend; `steps` its rows last, None where they always do.
+
+    Of a live source `snapshot` and `rows` are what the Blender last saw.
+    """
 
     name: str
     table: str
@@ -101,6 +106,8 @@ class DescribedSource:
     shuffle: str
     page_rows: int
     window_pages: int
+    window_rows: int
+    live: bool
     columns: tuple[str, ...]
     steps: int | None
 

@@ -1,4 +1,4 @@
-"""The order in which an epoch reads a source: `none`, `page`, `page_window` or `row`.
+"""The order in which an epoch reads a source: `none`, `window`, `page`, `page_window` or `row`.
 
 Each is a pure function of (seed, epoch, source), with its inverse; nothing is stored. A key is a hash of
 (seed, epoch, level, source), and nothing is ever added to a seed: with `seed + epoch`, the second epoch of
@@ -17,11 +17,16 @@ from blender.permutation import Identity, Permutation, keyed
 
 
 class Shuffle(NamedTuple):
-    """A kind of order; `page` and `page_window` have pages of `page_rows`, the latter windows of pages."""
+    """A kind of order.
 
-    kind: Literal["none", "page", "page_window", "row"] = "none"
+    `page` and `page_window` have pages of `page_rows`, the latter windows of pages; `window` has windows of
+    `window_rows` consecutive rows, which keep their places.
+    """
+
+    kind: Literal["none", "window", "page", "page_window", "row"] = "none"
     page_rows: int = 0
     window_pages: int = 0
+    window_rows: int = 0
 
 
 @lru_cache(maxsize=4096)
@@ -35,6 +40,9 @@ def permutation(shuffle: Shuffle, n: int, *, seed: int, epoch: int, source: str)
 
     if shuffle.kind == "row":
         return keyed(n, key("row"))
+    if shuffle.kind == "window":
+        windows = PageOrder(n, shuffle.window_rows, Identity())
+        return WindowOrder(windows, 1, lambda window, rows: keyed(rows, key(f"window {window}")))
     n_pages = -(-n // shuffle.page_rows)
     pages = PageOrder(n, shuffle.page_rows, keyed(n_pages, key("page")))
     if shuffle.kind == "page":

@@ -4,6 +4,7 @@
     <warehouse>/blends/<id>.pins.json   snapshot ids, time of creation, retired or not; replaced at will
     <warehouse>/blends/<id>.chapter.json     of some updates: what their ancestors planned (`blender.history`)
     <warehouse>/blends/<id>.held/<id>.held   of blends that read snapshots under another's tags
+    <warehouse>/blends/<tag>.seen/<rows>.<snapshot>.seen     how far a live source was read
 
 The first is what the id is a hash of. The second says where that content is found in this lake.
 """
@@ -28,6 +29,7 @@ from factory.settings import Settings
 _FOLDER = "blends"
 _PINS = ".pins.json"
 _HELD = ".held"
+_SEEN = ".seen"
 
 
 class Pins(BaseModel):
@@ -89,6 +91,35 @@ class BlendStore:
         listed = obstore.list(self._store, prefix=f"{_FOLDER}/{tags_of}{_HELD}")
         return [Path(entry["path"]).name.removesuffix(_HELD) for chunk in listed for entry in chunk]
 
+    def saw(self, tag: str, rows: int, snapshot: int) -> None:
+        """Put on record that `rows` rows of the live source under `tag` were there at a snapshot.
+
+        Whoever saw the most is believed: Blenders that look at the same time take nothing back.
+        """
+        before = self._seen(tag)
+        obstore.put(self._store, f"{_seen(tag)}/{rows:020}.{snapshot}{_SEEN}", b"")
+        for path in before:
+            if path < (rows, snapshot):
+                with contextlib.suppress(FileNotFoundError):
+                    obstore.delete(self._store, f"{_seen(tag)}/{path[0]:020}.{path[1]}{_SEEN}")
+
+    def seen(self, tag: str) -> int | None:
+        """The snapshot at which the live source under `tag` was seen to have the most rows."""
+        return max(self._seen(tag))[1] if self._seen(tag) else None
+
+    def _seen(self, tag: str) -> list[tuple[int, int]]:
+        listed = obstore.list(self._store, prefix=_seen(tag))
+        names = [Path(entry["path"]).name.removesuffix(_SEEN) for chunk in listed for entry in chunk]
+        return [(int(rows), int(snapshot)) for rows, snapshot in (name.split(".") for name in names)]
+
+    def has(self, blend: str) -> bool:
+        """Whether a blend is on record."""
+        try:
+            obstore.head(self._store, _config(blend))
+        except FileNotFoundError:
+            return False
+        return True
+
     def get(self, blend: str) -> tuple[BlendConfig, Pins]:
         """A blend by id; raises BlendNotFound."""
         if not _is_id(blend):
@@ -128,6 +159,10 @@ def _chapter(blend: str) -> str:
 
 def _held(tags_of: str, blend: str) -> str:
     return f"{_FOLDER}/{tags_of}{_HELD}/{blend}{_HELD}"
+
+
+def _seen(tag: str) -> str:
+    return f"{_FOLDER}/{tag}{_SEEN}"
 
 
 def _is_id(text: str) -> bool:

@@ -7,7 +7,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Source(_message.Message):
-    __slots__ = ("table", "name", "snapshot", "branch", "tag", "weight", "oversample", "shuffle", "columns", "content", "page_rows", "window_pages")
+    __slots__ = ("table", "name", "snapshot", "branch", "tag", "weight", "oversample", "shuffle", "columns", "content", "page_rows", "window_pages", "live", "window_rows")
     TABLE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
@@ -20,6 +20,8 @@ class Source(_message.Message):
     CONTENT_FIELD_NUMBER: _ClassVar[int]
     PAGE_ROWS_FIELD_NUMBER: _ClassVar[int]
     WINDOW_PAGES_FIELD_NUMBER: _ClassVar[int]
+    LIVE_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_ROWS_FIELD_NUMBER: _ClassVar[int]
     table: str
     name: str
     snapshot: int
@@ -32,7 +34,9 @@ class Source(_message.Message):
     content: str
     page_rows: int
     window_pages: int
-    def __init__(self, table: _Optional[str] = ..., name: _Optional[str] = ..., snapshot: _Optional[int] = ..., branch: _Optional[str] = ..., tag: _Optional[str] = ..., weight: _Optional[int] = ..., oversample: _Optional[bool] = ..., shuffle: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., content: _Optional[str] = ..., page_rows: _Optional[int] = ..., window_pages: _Optional[int] = ...) -> None: ...
+    live: bool
+    window_rows: int
+    def __init__(self, table: _Optional[str] = ..., name: _Optional[str] = ..., snapshot: _Optional[int] = ..., branch: _Optional[str] = ..., tag: _Optional[str] = ..., weight: _Optional[int] = ..., oversample: _Optional[bool] = ..., shuffle: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., content: _Optional[str] = ..., page_rows: _Optional[int] = ..., window_pages: _Optional[int] = ..., live: _Optional[bool] = ..., window_rows: _Optional[int] = ...) -> None: ...
 
 class Schedule(_message.Message):
     __slots__ = ("kind", "rows_per_step", "knots")
@@ -165,7 +169,7 @@ class DescribeRequest(_message.Message):
     def __init__(self, blend: _Optional[str] = ...) -> None: ...
 
 class DescribedSource(_message.Message):
-    __slots__ = ("name", "table", "snapshot", "content", "rows", "weight", "oversample", "shuffle", "columns", "steps", "page_rows", "window_pages")
+    __slots__ = ("name", "table", "snapshot", "content", "rows", "weight", "oversample", "shuffle", "columns", "steps", "page_rows", "window_pages", "live", "window_rows")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TABLE_FIELD_NUMBER: _ClassVar[int]
     SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
@@ -178,6 +182,8 @@ class DescribedSource(_message.Message):
     STEPS_FIELD_NUMBER: _ClassVar[int]
     PAGE_ROWS_FIELD_NUMBER: _ClassVar[int]
     WINDOW_PAGES_FIELD_NUMBER: _ClassVar[int]
+    LIVE_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_ROWS_FIELD_NUMBER: _ClassVar[int]
     name: str
     table: str
     snapshot: int
@@ -190,7 +196,9 @@ class DescribedSource(_message.Message):
     steps: int
     page_rows: int
     window_pages: int
-    def __init__(self, name: _Optional[str] = ..., table: _Optional[str] = ..., snapshot: _Optional[int] = ..., content: _Optional[str] = ..., rows: _Optional[int] = ..., weight: _Optional[int] = ..., oversample: _Optional[bool] = ..., shuffle: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., steps: _Optional[int] = ..., page_rows: _Optional[int] = ..., window_pages: _Optional[int] = ...) -> None: ...
+    live: bool
+    window_rows: int
+    def __init__(self, name: _Optional[str] = ..., table: _Optional[str] = ..., snapshot: _Optional[int] = ..., content: _Optional[str] = ..., rows: _Optional[int] = ..., weight: _Optional[int] = ..., oversample: _Optional[bool] = ..., shuffle: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., steps: _Optional[int] = ..., page_rows: _Optional[int] = ..., window_pages: _Optional[int] = ..., live: _Optional[bool] = ..., window_rows: _Optional[int] = ...) -> None: ...
 
 class Piece(_message.Message):
     __slots__ = ("offset", "weights", "rows_per_step")

@@ -1,0 +1,154 @@
+"""Rows of a table that grows: what is there is read, what is not is waited for, what was read never changes.
+
+Appends carry on a live table's ordinals. A reader follows its newest snapshot, and before it goes from one
+to the next it makes sure that every ordinal there was is still the same row: each snapshot in between was
+an append or a compaction (Iceberg's `append` and `replace`), or, where those in between have expired, every
+file of the old one is a file of the new one. Anything else is an error: an overwrite, a rollback, a history
+that is gone. How far the rows were read is on record beside the blend, so that a Blender that was away
+knows where to look on from.
+
+Under the shuffle `window` only windows that are complete are rows, for the order of one is known then alone.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation, Snapshot
+
+from blender.caller import Caller
+from blender.errors import SourceGone
+from blender.sources import SnapshotReader
+
+POLL_S = 0.5  # between two looks at a table for rows that are waited for
+_LOOK_S = 30.0  # between two looks for its own sake: a history that expires unseen cannot be followed
+_KEEPS_ROWS = (Operation.APPEND, Operation.REPLACE)
+
+
+class Progress(Protocol):
+    """How far a live source was read, by anyone; on record beside the blend."""
+
+    def seen(self) -> int | None:
+        """The newest snapshot of which rows were read."""
+
+    def saw(self, rows: int, snapshot: int) -> None:
+        """Put on record that `rows` rows were there at a snapshot, before any of them is read."""
+
+
+class LiveReader:
+    """Follows a table by its snapshots; safe for many threads.
+
+    `load` gives the table as it is now, `open_at` its rows at a snapshot, `pinned` is the snapshot from which
+    on the table is followed. Raises SourceGone where rows that were there may have changed.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        pinned: int,
+        window_rows: int,
+        load: Callable[[], Table],
+        open_at: Callable[[Table, int], SnapshotReader],
+        progress: Progress,
+    ) -> None:
+        self.pinned = pinned
+        self._name, self._window_rows = name, max(1, window_rows)
+        self._load, self._open_at, self._progress = load, open_at, progress
+        self._looking = threading.Lock()
+        self._looked_at = time.monotonic()
+        self._now = self._first()
+
+    @property
+    def now(self) -> SnapshotReader:
+        """The rows at the newest snapshot that was looked at; only those below `n_rows` are of the source."""
+        return self._now
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that can be read: those of complete windows."""
+        return self._now.n_rows // self._window_rows * self._window_rows
+
+    def compacted(self) -> SnapshotReader:
+        """The rows as they lie now, for a reader that found the files of an older snapshot removed."""
+        self.look()
+        return self._now
+
+    def wait(self, rows: int, caller: Caller) -> None:
+        """Until `rows` rows can be read; raises Stalled where the caller's time ends before."""
+        if time.monotonic() - self._looked_at > _LOOK_S:
+            self.look()
+        while self.n_rows < rows:
+            self.look()
+            if self.n_rows < rows:
+                caller.wait(POLL_S, lambda: self._stalled(rows))
+
+    def look(self) -> None:
+        """Take in what was appended; raises SourceGone for any other change."""
+        since = time.monotonic()
+        with self._looking:
+            if self._looked_at >= since:
+                return  # somebody else looked while this thread waited
+            table = self._load()
+            snapshot = table.current_snapshot()
+            if snapshot is None or snapshot.snapshot_id != self._now.snapshot_id:
+                self._now = self._go_on(table, snapshot, self._now.snapshot_id)
+            self._looked_at = time.monotonic()
+
+    def _first(self) -> SnapshotReader:
+        table, since = self._load(), self._progress.seen() or self.pinned
+        snapshot = table.current_snapshot()
+        if snapshot is not None and snapshot.snapshot_id == since:
+            return self._open_at(table, since)
+        return self._go_on(table, snapshot, since)
+
+    def _go_on(self, table: Table, snapshot: Snapshot | None, since: int) -> SnapshotReader:
+        if snapshot is None:
+            raise self._changed(f"no longer has snapshot {since} nor any other")
+        self._check_descent(table, snapshot, since)
+        now = self._open_at(table, snapshot.snapshot_id)
+        self._progress.saw(now.n_rows, snapshot.snapshot_id)
+        return now
+
+    def _check_descent(self, table: Table, snapshot: Snapshot, since: int) -> None:
+        one = snapshot
+        while one.snapshot_id != since:
+            operation = one.summary.operation if one.summary is not None else None
+            if operation not in _KEEPS_ROWS:
+                did = operation.value if operation is not None else "an unknown operation"
+                raise self._changed(f"went through `{did}` at snapshot {one.snapshot_id}")
+            parent = one.parent_snapshot_id
+            before = None if parent is None else table.snapshot_by_id(parent)
+            if before is None:  # the first of all, or one whose parent has expired: engines mark both alike
+                return self._check_files(table, snapshot, since)
+            one = before
+        return None
+
+    def _check_files(self, table: Table, snapshot: Snapshot, since: int) -> None:
+        if table.snapshot_by_id(since) is None:
+            raise self._changed(f"lost snapshot {since} and what happened since")
+        if not _files(table, since) <= _files(table, snapshot.snapshot_id):
+            raise self._changed(
+                f"has other files than at snapshot {since}, from which no appends and compactions lead here"
+            )
+
+    def _changed(self, what: str) -> SourceGone:
+        return SourceGone(
+            f"Live source `{self._name}`: its table {what}, so its rows may not be those that were served. "
+            "Only append to it and compact it, and keep its snapshots for a while; to read what is there "
+            "now, make a blend with another seed."
+        )
+
+    def _stalled(self, rows: int) -> str:
+        window = f" in complete windows of {self._window_rows:,}" if self._window_rows > 1 else ""
+        return (
+            f"Live source `{self._name}` has {self.n_rows:,} rows{window} at snapshot "
+            f"{self._now.snapshot_id}, {rows:,} were asked for. Append more, or wait longer."
+        )
+
+
+def _files(table: Table, snapshot: int) -> set[str]:
+    return {task.file.file_path for task in table.scan(snapshot_id=snapshot).plan_files()}
