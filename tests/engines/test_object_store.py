@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 import obstore
+import pyarrow as pa
 import pytest
 from obstore.exceptions import AlreadyExistsError
 from typer.testing import CliRunner, Result
@@ -21,9 +22,13 @@ from blender.errors import BlendNotFound
 from factory.cli import main
 from factory.cli.serving import blender_process
 from factory.errors import ConfigurationError, FactoryError, MachineError
+from factory.lake.catalog import spark_properties, spark_secrets
+from factory.lake.located import STORAGE, LocatedTexts
+from factory.lake.names import raw
 from factory.lake.servers import create_bucket, probe_conditional_put, probe_store
 from factory.lake.store import object_store as opened
-from factory.settings import Settings
+from factory.lake.tables import Lake
+from factory.settings import CATALOG_NAME, Settings
 from tests.blender.lakes import packed_rows, write_table
 from tests.engines.processes import ObjectStore
 from tests.ports import free_ports
@@ -83,6 +88,16 @@ def test_a_blend_has_the_id_and_the_batches_it_has_on_a_local_disk(lake: Setting
     assert f"blends/{found[0][0]}.json" in names
     assert any(name.startswith("packed/code/data/") and name.endswith(".parquet") for name in names)
     assert not (lake.home / "warehouse").exists()
+
+
+def test_workers_read_texts_of_the_bucket_with_what_spark_knows_of_it(lake: Settings) -> None:
+    texts = [f"text {number}" for number in range(100)]
+    write_table(lake, "raw.web", pa.table({"text": texts}))
+    (task,) = Lake(lake).table(raw("web")).scan().plan_files()
+    conf = spark_properties(lake) | spark_secrets(lake)
+    storage = {name: conf[f"spark.sql.catalog.{CATALOG_NAME}.{name}"] for name in STORAGE}
+    read = LocatedTexts(storage).read(task.file.file_path, [3, 70, 99])
+    assert [text for part in read for text in part.to_pylist()] == ["text 3", "text 70", "text 99"]
 
 
 def test_blends_are_listed_and_retired_in_the_bucket(lake: Settings) -> None:
