@@ -24,6 +24,7 @@ from factory.ingest.readers import Fields, Ingested
 from factory.lake.names import deduplicated, raw, registered
 from factory.lake.schemas import DEDUPLICATED, RAW, REJECTED
 from factory.lake.tables import Lake
+from factory.lake_spark.documents import kept_documents, located, map_texts
 from factory.lake_spark.read import read_at
 from factory.orchestration import progress
 from factory.orchestration.partitions import RANGE_FIRST, RANGE_LAST
@@ -160,6 +161,11 @@ def test_a_registered_dataset_is_to_every_reader_what_a_rewritten_one_is(
     assert lake.read(raw(unique), ["key"], "key = 'id9'").to_pylist() == [{"key": "id9"}]
     assert lake.read(raw(unique), ["text"], "key = 'id9'").to_pylist() == [{"text": expected["id9"]}]
     assert {row["key"]: row["text"] for row in sample(lake, raw(unique), 5, 1)}.items() <= expected.items()
+    for frame in frames.values():  # what stages do that read texts where they lie
+        kept = kept_documents(located(frame), frame.selectExpr("doc_id", "true kept"))
+        assert (
+            texts(map_texts(kept.select("key", "file", "row"), iter, "key string, text string")) == expected
+        )
 
     # The card and the names of the files.
     facts = frames[unique].select("source", "licence", "language", "metadata.split").distinct().collect()
