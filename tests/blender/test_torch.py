@@ -205,6 +205,27 @@ def test_the_rank_is_that_of_the_launcher_unless_given(
         next(iter(BlendDataset(local, rank=4, ranks=4)))
 
 
+def test_a_trainer_does_not_notice_a_server_that_is_killed_and_comes_back(
+    lake: Settings, local: OpenBlend
+) -> None:
+    assert lake.home is not None
+    assert isinstance(local.blender, LocalBlender)
+    wide = [Source(CODE, 40_000, oversample=True, shuffle="row")]  # a step of ours is more than a block
+    blend = local.blender.open(local.blender.create(wide, seed=7).id)
+    with serving(lake.home) as server, BlenderClient(server.address, ahead_bytes=1) as client:
+        dataset = BlendDataset(client.open(blend.id), rank=1, ranks=2, stop=12, transform=tensors)
+        loader = BlendLoader(dataset, ahead=1)
+        items = iter(loader)
+        found = [next(items)["tokens"]]
+        server.kill()
+        with serving(lake.home, port=server.port):
+            found += [item["tokens"] for item in items]
+    expected = [batch.tokens for batch in blend.fetch(0, 12, rank=1, ranks=2)]
+    assert len(found) == 12
+    assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
+    assert loader.state_dict() == {"blend": blend.id, "offset": 12}
+
+
 def test_the_end_of_data_comes_after_the_last_step(blend: OpenBlend) -> None:
     assert [item["offset"] for item in BlendLoader(BlendDataset(blend, offset=47))] == [47, 48, 49]
     loader = BlendLoader(BlendDataset(blend, offset=47, stop=60))
