@@ -22,8 +22,9 @@ from blender.reading import OpenBlend
 from blender.records import Schedule
 from blender.torch import BlendDataset, BlendLoader, block_diagonal, map_tensors, tensors
 from factory.errors import ConfigurationError
+from factory.lake.catalog import open_catalog
 from factory.settings import Settings
-from tests.blender.lakes import make_lake, serving
+from tests.blender.lakes import make_lake, packed_rows, serving, write_table
 
 CODE, PROSE = "packed.code", "packed.prose"
 SOURCES = [Source(CODE, 18, oversample=True, shuffle="row"), Source(PROSE, 6)]  # 24 rows: 50 steps
@@ -161,6 +162,28 @@ def test_the_number_of_ranks_may_change_at_any_step(blend: OpenBlend, local: Ope
         found += rows
     assert found == expected
     assert state == {"blend": blend.id, "offset": 40}
+
+
+@pytest.mark.parametrize("name", ["local", "served"])
+def test_the_number_of_ranks_may_change_over_a_live_source_that_grows_meanwhile(
+    lake: Settings, name: str, request: pytest.FixtureRequest
+) -> None:
+    live = f"packed.live_{name}"
+    write_table(lake, live, packed_rows("live", 100))
+    sources = [Source(live, 12, live=True), Source(CODE, 12, oversample=True, shuffle="row")]
+    blender = LocalBlender(lake)
+    blend = OpenBlend(request.getfixturevalue(name).blender, blender.create(sources, seed=7).id)
+    state: dict[str, Any] = {"blend": blend.id, "offset": 0}
+    found: list[Any] = []
+    for ranks, n, there, more in ((8, 8, 100, 110), (6, 9, 210, 90), (2, 7, 300, 0)):
+        rows, state = read(blend, state, ranks, n)
+        found += rows
+        if more:
+            added = packed_rows("live", there + more).slice(there)
+            open_catalog(lake).load_table(live).append(added)
+    expected, _ = read(OpenBlend(blender, blend.id), {"blend": blend.id, "offset": 0}, 1, 24)
+    assert found == expected
+    assert sorted(row[3] for row in found if row[2] == 0) == list(range(12 * 24))
 
 
 def test_a_state_goes_on_in_an_update_made_at_its_step_or_later_and_nowhere_else(local: OpenBlend) -> None:
