@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from blender.allocator import keep_freed_memory
 from blender.blends import DEFAULT_MEMORY_BYTES, open_blends
 from blender.calls import Limits
 from blender.files import write_whole
@@ -65,6 +66,7 @@ class _AtOnce(BaseException):
 
 def _serve(options: argparse.Namespace, stopping: threading.Event) -> int:
     require_servers(settings())
+    keep_freed_memory()
     server = BlenderServer(
         open_blends(settings(), options.memory_mib << 20),
         host=options.host,
