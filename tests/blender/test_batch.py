@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -82,6 +84,18 @@ def test_a_slice_of_a_block_is_the_same_as_a_batch_of_its_own(
         borders = whole.cu_seqlens - first * LENGTH
         inside = (borders >= 0) & (borders <= (stop - first) * LENGTH)
         assert part.cu_seqlens.tolist() == borders[inside].tolist()
+
+
+def test_a_batch_is_pickled_without_the_rest_of_its_block() -> None:
+    whole = batch([[4, 2]] * 10_000)
+    part = Batch.of_block(3, 4, Block(whole.arrow), 5_000, 5_002)
+    assert part.tokens.shape == (2, LENGTH)  # computed for the whole block
+    pickled = pickle.dumps(part)
+    assert len(pickled) < 4_000
+    there = pickle.loads(pickled)
+    assert (there.offset, there.next_offset, len(there)) == (3, 4, 2)
+    assert there.arrow.equals(part.arrow, check_metadata=True)
+    assert there.tokens.tolist() == part.tokens.tolist()
 
 
 def test_full_rows_of_four_bytes_a_token_are_not_copied() -> None:
