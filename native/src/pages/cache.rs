@@ -1,6 +1,7 @@
 //! Pages that are likely to be asked for again, under one budget for all indexes.
 //!
-//! Threads that want the same page wait for one of them to make it. What is dropped is what has not been asked
+//! Threads that want the same page wait for one of them to make it. What is dropped first are pages whose every
+//! row was taken, because an order that comes back to a page takes each row once; then what has not been asked
 //! for since the hand went by last (CLOCK, which orders pages nearly as LRU does and costs a bit a page).
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,7 +26,10 @@ pub struct PageCache {
 #[derive(Default)]
 struct State {
     places: FxHashMap<Key, usize>,
-    slots: Vec<Slot>,
+    slots: Vec<Option<Slot>>,
+    free: Vec<usize>,
+    /// Where pages lay when their last row was taken.
+    spent: Vec<(usize, Key)>,
     hand: usize,
     used: usize,
     in_making: Vec<Key>,
@@ -35,6 +39,8 @@ struct Slot {
     key: Key,
     content: Arc<Content>,
     asked: bool,
+    /// Rows that were not taken yet.
+    left: u32,
 }
 
 impl PageCache {
@@ -65,15 +71,14 @@ impl PageCache {
         self.lock().places.contains_key(&key)
     }
 
-    /// A page, made where it is not kept; what fails is not kept, and whoever waits for it tries himself.
-    pub fn get(&self, key: Key, make: impl FnOnce() -> Result<Content>) -> Result<Arc<Content>> {
+    /// A page of which `taken` rows will be taken, made where it is not kept. What fails is not kept, and
+    /// whoever waits for it tries himself.
+    pub fn get(&self, key: Key, taken: u32, make: impl FnOnce() -> Result<Content>) -> Result<Arc<Content>> {
         let mut state = self.lock();
         loop {
-            if let Some(&place) = state.places.get(&key) {
-                let slot = &mut state.slots[place];
-                slot.asked = true;
+            if let Some(content) = state.take(key, taken) {
                 self.hits.fetch_add(1, Ordering::Relaxed);
-                return Ok(Arc::clone(&slot.content));
+                return Ok(content);
             }
             if !state.in_making.contains(&key) {
                 break;
@@ -85,7 +90,7 @@ impl PageCache {
         let _ends = Making { cache: self, key };
         self.misses.fetch_add(1, Ordering::Relaxed);
         let content = Arc::new(make()?);
-        self.lock().keep(key, &content, self.budget);
+        self.lock().keep(key, &content, taken, self.budget);
         Ok(content)
     }
 
@@ -108,43 +113,65 @@ impl Drop for Making<'_> {
 }
 
 impl State {
-    fn keep(&mut self, key: Key, content: &Arc<Content>, budget: usize) {
+    fn take(&mut self, key: Key, taken: u32) -> Option<Arc<Content>> {
+        let place = *self.places.get(&key)?;
+        let slot = self.slots.get_mut(place)?.as_mut()?;
+        slot.asked = true;
+        if slot.left > 0 && slot.left <= taken {
+            self.spent.push((place, key));
+        }
+        slot.left = slot.left.saturating_sub(taken);
+        Some(Arc::clone(&slot.content))
+    }
+
+    fn keep(&mut self, key: Key, content: &Arc<Content>, taken: u32, budget: usize) {
         let size = content.size();
         if size > budget {
             return;
         }
-        while self.used + size > budget && !self.slots.is_empty() {
+        while self.used + size > budget && !self.places.is_empty() {
             self.drop_one();
         }
-        self.places.insert(key, self.slots.len());
-        self.slots.push(Slot {
+        let slot = Slot {
             key,
             content: Arc::clone(content),
             asked: false,
-        });
+            left: u32::try_from(content.rows()).unwrap_or(u32::MAX),
+        };
+        let place = self.free.pop().unwrap_or(self.slots.len());
+        match self.slots.get_mut(place) {
+            Some(free) => *free = Some(slot),
+            None => self.slots.push(Some(slot)),
+        }
+        self.places.insert(key, place);
         self.used += size;
+        self.take(key, taken);
     }
 
     fn drop_one(&mut self) {
+        while let Some((place, key)) = self.spent.pop() {
+            if self.slots[place]
+                .as_ref()
+                .is_some_and(|it| it.key == key && it.left == 0)
+            {
+                return self.remove(place);
+            }
+        }
         loop {
-            self.hand = if self.hand < self.slots.len() {
-                self.hand
-            } else {
-                0
-            };
-            let slot = &mut self.slots[self.hand];
-            if slot.asked {
-                slot.asked = false;
-                self.hand += 1;
-                continue;
+            self.hand = (self.hand + 1) % self.slots.len();
+            match &mut self.slots[self.hand] {
+                Some(slot) if slot.asked => slot.asked = false,
+                Some(_) => return self.remove(self.hand),
+                None => {}
             }
-            let gone = self.slots.swap_remove(self.hand);
+        }
+    }
+
+    fn remove(&mut self, place: usize) {
+        if let Some(gone) = self.slots[place].take() {
             self.places.remove(&gone.key);
-            if let Some(moved) = self.slots.get(self.hand) {
-                self.places.insert(moved.key, self.hand);
-            }
             self.used -= gone.content.size();
-            return;
+            self.free.push(place);
         }
     }
 }
@@ -157,24 +184,38 @@ mod tests {
     use std::thread;
 
     fn page(bytes: usize) -> Content {
-        Content::bytes(vec![0; bytes], 0, vec![0])
+        Content::bytes(vec![0; bytes], 0, vec![0; 5])
     }
 
     #[test]
     fn the_budget_holds_and_what_was_asked_for_stays() {
         let cache = PageCache::new(10_000);
         for number in 0..100 {
-            cache.get((0, number), || Ok(page(1_000))).unwrap();
-            cache.get((0, 0), || panic!("the page is there")).unwrap();
+            cache.get((0, number), 1, || Ok(page(1_000))).unwrap();
+            cache.get((0, 0), 0, || panic!("the page is there")).unwrap();
             assert!(cache.used() <= 10_000, "{}", cache.used());
         }
         assert!(cache.holds((0, 99)) && !cache.holds((0, 50)) && !cache.holds((1, 99)));
     }
 
     #[test]
+    fn pages_that_are_taken_whole_go_before_those_with_rows_left() {
+        let cache = PageCache::new(10_000);
+        for number in 0..8 {
+            cache.get((0, number), 1, || Ok(page(1_000))).unwrap();
+        }
+        cache.get((0, 7), 3, || panic!("the page is there")).unwrap();
+        for number in 8..100 {
+            cache.get((0, number), 4, || Ok(page(1_000))).unwrap();
+        }
+        assert!((0..7).all(|number| cache.holds((0, number))));
+        assert!(!cache.holds((0, 7)) && cache.holds((0, 99)));
+    }
+
+    #[test]
     fn a_page_above_the_budget_is_handed_out_and_not_kept() {
         let cache = PageCache::new(100);
-        assert!(cache.get((0, 0), || Ok(page(1_000))).unwrap().size() >= 1_000);
+        assert!(cache.get((0, 0), 1, || Ok(page(1_000))).unwrap().size() >= 1_000);
         assert_eq!(cache.used(), 0);
     }
 
@@ -183,10 +224,10 @@ mod tests {
         let cache = PageCache::new(1_000);
         assert!(
             cache
-                .get((0, 0), || Err(PageError::Corrupt("damaged".into())))
+                .get((0, 0), 1, || Err(PageError::Corrupt("damaged".into())))
                 .is_err()
         );
-        assert!(cache.get((0, 0), || Ok(page(1))).is_ok());
+        assert!(cache.get((0, 0), 1, || Ok(page(1))).is_ok());
     }
 
     #[test]
@@ -197,7 +238,7 @@ mod tests {
                 scope.spawn(|| {
                     for number in 0..50 {
                         cache
-                            .get((0, number), || {
+                            .get((0, number), 1, || {
                                 made.fetch_add(1, Ordering::Relaxed);
                                 Ok(page(10))
                             })

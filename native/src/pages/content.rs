@@ -31,6 +31,13 @@ impl Content {
         }
     }
 
+    pub fn rows(&self) -> usize {
+        match self {
+            Self::Bytes { ends, .. } => ends.len().saturating_sub(1),
+            Self::Array(array) => array.len(),
+        }
+    }
+
     /// A row of byte strings: nothing for null, an error for another type or no such row.
     pub fn value(&self, row: usize) -> Option<Option<&[u8]>> {
         match self {

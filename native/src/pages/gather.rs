@@ -37,6 +37,8 @@ const NONE: u32 = u32::MAX;
 struct Plan<'a> {
     pages: Vec<PageAt<'a>>,
     cached: Vec<bool>,
+    /// How many rows of each page are wanted.
+    wanted: Vec<u32>,
     slots: Vec<(u32, u32)>,
 }
 
@@ -95,6 +97,7 @@ impl<'a> Plan<'a> {
         let mut plan = Self {
             pages: Vec::with_capacity(n),
             cached: Vec::with_capacity(n),
+            wanted: Vec::with_capacity(n),
             slots: Vec::with_capacity(n),
         };
         let mut known: FxHashMap<(u64, u64), u32> = FxHashMap::default();
@@ -111,6 +114,7 @@ impl<'a> Plan<'a> {
             if let Some(entry) = again.filter(|it| it.holds(row)) {
                 let page = last[number as usize];
                 plan.cached[page as usize] = true;
+                plan.wanted[page as usize] += 1;
                 plan.slots.push((page, (row - entry.first_row) as u32));
                 continue;
             }
@@ -125,8 +129,10 @@ impl<'a> Plan<'a> {
                     entry,
                 });
                 plan.cached.push(part.again);
+                plan.wanted.push(1);
             } else {
                 plan.cached[place as usize] = true;
+                plan.wanted[place as usize] += 1;
             }
             last[number as usize] = place;
             plan.slots.push((place, (row - entry.first_row) as u32));
@@ -141,11 +147,12 @@ impl<'a> Plan<'a> {
     fn content(
         &self,
         page: usize,
+        taken: u32,
         cache: &PageCache,
         loader: &mut Loader,
         worker: &mut Worker,
     ) -> Result<Arc<Content>> {
-        cache.get(self.key(page), || self.decoded(page, loader, worker))
+        cache.get(self.key(page), taken, || self.decoded(page, loader, worker))
     }
 
     fn decoded(&self, page: usize, loader: &mut Loader, worker: &mut Worker) -> Result<Content> {
@@ -167,26 +174,21 @@ impl<'a> Plan<'a> {
     ) -> Result<ArrayRef> {
         let mut rows = Rows::new(kind.clone());
         rows.expect(self.slots.len());
-        let mut held: Option<(u32, Arc<Content>)> = None;
-        for &(page, row) in &self.slots {
-            if page == NONE {
-                rows.push_null();
-                continue;
-            }
-            let number = page as usize;
-            if self.cached[number] {
-                let content = match held.take() {
-                    Some(same) if same.0 == page => same.1,
-                    _ => self.content(number, cache, loader, worker)?,
-                };
-                match content.value(row as usize) {
-                    Some(Some(value)) => rows.push_bytes(value),
-                    Some(None) => rows.push_null(),
-                    None => return Err(self.corrupt(number, "it lacks a row that its index has")),
+        for run in self.slots.chunk_by(|one, next| one.0 == next.0) {
+            let number = run[0].0 as usize;
+            if run[0].0 == NONE {
+                run.iter().for_each(|_| rows.push_null());
+            } else if self.cached[number] {
+                let content = self.content(number, run.len() as u32, cache, loader, worker)?;
+                for &(_, row) in run {
+                    match content.value(row as usize) {
+                        Some(Some(value)) => rows.push_bytes(value),
+                        Some(None) => rows.push_null(),
+                        None => return Err(self.corrupt(number, "it lacks a row that its index has")),
+                    }
                 }
-                held = Some((page, content));
             } else {
-                self.append(number, row, loader, worker, &mut rows)?;
+                self.append(number, run[0].1, loader, worker, &mut rows)?;
             }
         }
         rows.finish()
@@ -226,7 +228,7 @@ impl<'a> Plan<'a> {
         let mut arrays = Vec::with_capacity(self.pages.len() + 1);
         for page in 0..self.pages.len() {
             let array = if self.cached[page] {
-                match &*self.content(page, cache, loader, worker)? {
+                match &*self.content(page, self.wanted[page], cache, loader, worker)? {
                     Content::Array(array) => Arc::clone(array),
                     Content::Bytes { .. } => return Err(self.corrupt(page, "it holds bytes")),
                 }
@@ -273,7 +275,7 @@ impl<'a> Plan<'a> {
     /// Which page it is that makes the result none of its type.
     fn culprit(&self, cache: &PageCache, loader: &mut Loader, worker: &mut Worker, what: &str) -> PageError {
         for &(page, row) in self.slots.iter().filter(|it| it.0 != NONE) {
-            let found = self.content(page as usize, cache, loader, worker);
+            let found = self.content(page as usize, 0, cache, loader, worker);
             let Ok(content) = found else { continue };
             if content
                 .value(row as usize)
