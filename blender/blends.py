@@ -8,6 +8,7 @@ update reads what its parent has open, under the same tags: it costs two small o
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,7 +20,7 @@ from pyiceberg.table.snapshots import Snapshot
 from blender.blend import Blend
 from blender.cache import SharedCache
 from blender.config import BlendConfig, BlendSource, blend_config, updated
-from blender.errors import InvalidBlend, SourceGone
+from blender.errors import BlendNotFound, BrokenBlend, InvalidBlend, SourceGone
 from blender.history import Chapter, chapter_of, mixture_of
 from blender.lake_pages import LakePages
 from blender.live import LiveReader
@@ -29,6 +30,8 @@ from blender.store import BlendStore, Pins, open_store
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 from factory.settings import Settings
+
+_LOG = logging.getLogger(__name__)
 
 DEFAULT_MEMORY_BYTES = 512 << 20  # of pages and blocks read ahead
 
@@ -114,8 +117,13 @@ class Blends:
         return StoredBlend(blend, *self._store.get(blend))
 
     def list(self, with_retired: bool = False) -> list[StoredBlend]:
-        """Every blend, the oldest first."""
-        stored = [self.get(blend) for blend in self._store.ids()]
+        """Every blend, the oldest first; one that cannot be read is left out and told in the log."""
+        stored = []
+        for blend in self._store.ids():
+            try:
+                stored.append(self.get(blend))
+            except (BrokenBlend, BlendNotFound, InvalidBlend) as error:
+                _LOG.warning("A blend is left out of the list. %s", error)
         return sorted(
             (one for one in stored if with_retired or not one.pins.retired),
             key=lambda one: (one.pins.created_at, one.id),

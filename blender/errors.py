@@ -17,6 +17,10 @@ class InvalidBlend(ConfigurationError):
     """The definition of a blend is wrong: weights, columns, references, sources that do not fit together."""
 
 
+class BrokenBlend(FactoryError):
+    """What is on record of a blend is no blend: somebody else wrote it, or a disk did."""
+
+
 class InvalidRequest(ConfigurationError):
     """An offset, a number of steps or a rank is outside what the blend allows."""
 

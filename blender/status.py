@@ -12,6 +12,7 @@ from blender.errors import (
     BlenderFailure,
     BlenderUnavailable,
     BlendNotFound,
+    BrokenBlend,
     Busy,
     CallerLeft,
     CorruptPage,
@@ -31,6 +32,7 @@ ERROR_KEY = "factory-error"
 
 STATUS: tuple[tuple[type[FactoryError], grpc.StatusCode], ...] = (  # the first class that fits
     (BlendNotFound, grpc.StatusCode.NOT_FOUND),
+    (BrokenBlend, grpc.StatusCode.DATA_LOSS),
     (InvalidBlend, grpc.StatusCode.INVALID_ARGUMENT),
     (InvalidRequest, grpc.StatusCode.INVALID_ARGUMENT),
     (Busy, grpc.StatusCode.RESOURCE_EXHAUSTED),

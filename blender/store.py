@@ -21,7 +21,7 @@ from obstore.store import ObjectStore
 from pydantic import BaseModel, ConfigDict
 
 from blender.config import BlendConfig
-from blender.errors import BlendNotFound
+from blender.errors import BlendNotFound, BrokenBlend
 from blender.history import Chapter
 from factory.lake.store import object_store
 from factory.settings import Settings
@@ -121,7 +121,7 @@ class BlendStore:
         return True
 
     def get(self, blend: str) -> tuple[BlendConfig, Pins]:
-        """A blend by id; raises BlendNotFound."""
+        """A blend by id; raises BlendNotFound and BrokenBlend."""
         if not _is_id(blend):
             raise BlendNotFound(
                 f"`{blend}` is no blend id. An id is 32 hexadecimal digits; `factory blends` lists them."
@@ -133,7 +133,13 @@ class BlendStore:
             raise BlendNotFound(
                 f"There is no blend {blend} in this lake. List the blends, or create it."
             ) from error
-        return BlendConfig.from_json(config), Pins.model_validate_json(pins)
+        try:
+            return BlendConfig.from_json(config), Pins.model_validate_json(pins)
+        except (ValueError, TypeError, AttributeError) as error:
+            raise BrokenBlend(
+                f"Blend {blend} cannot be read: {_config(blend)} or its pins are not what was stored "
+                f"({str(error).splitlines()[0]}). Restore them, or create the blend anew."
+            ) from error
 
     def ids(self) -> Iterator[str]:
         """Every blend, in order of ids."""

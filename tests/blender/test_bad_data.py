@@ -1,0 +1,144 @@
+"""Data that went bad under a blend: each way is an error of its own that names table and file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+
+from blender.blends import Blends, open_blends
+from blender.config import blend_source
+from blender.errors import BrokenBlend, CorruptPage, InvalidBlend, SourceGone, StoreAway
+from blender.lake_pages import LakePages, reading
+from blender.snapshot_files import _kind
+from blender.sources import SnapshotReader
+from blender.status import to_status
+from factory.lake.catalog import open_catalog
+from factory.settings import Settings
+from tests.blender.lakes import packed_rows, write_table
+from tests.ports import free_ports
+
+
+def opened(settings: Settings, budget: int = 1 << 20) -> SnapshotReader:
+    """A reader of `packed.code` with nothing in memory."""
+    table = open_catalog(settings).load_table("packed.code")
+    return SnapshotReader(table, table.current_snapshot().snapshot_id, LakePages(settings, budget))
+
+
+def data_file(lake: Settings) -> Path:
+    """The one data file of `packed.code`."""
+    (found,) = (lake.home / "warehouse" / "packed" / "code").rglob("*.parquet")
+    return found
+
+
+def test_a_deleted_cache_of_indexes_is_made_again(lake: Settings) -> None:
+    before = opened(lake).read(np.arange(40), ("tokens",))
+    folder = lake.home / "page-index"
+    kept = sorted(path for path in folder.rglob("*") if path.is_file())
+    assert kept
+    for path in kept:
+        path.write_bytes(path.read_bytes()[:-9])
+    assert opened(lake).read(np.arange(40), ("tokens",)) == before
+    for path in kept:
+        path.unlink()
+    assert opened(lake).read(np.arange(40), ("tokens",)) == before
+
+
+def test_a_snapshot_that_was_opened_before_needs_its_footers_no_more(lake: Settings) -> None:
+    before = opened(lake).read(np.arange(40), ("tokens",))
+    file = data_file(lake)
+    content = bytearray(file.read_bytes())
+    content[-100:] = bytes(100)
+    file.write_bytes(content)
+    assert opened(lake).read(np.arange(40), ("tokens",)) == before
+
+
+def test_a_damaged_page_is_told_with_its_file_column_and_page(lake: Settings) -> None:
+    one = opened(lake)
+    one.prepare(("tokens",))
+    file = data_file(lake)
+    begin, end = one.column("tokens").groups[0].index.byte_ranges(0)[0]
+    content = bytearray(file.read_bytes())
+    content[begin + 40 : end] = bytes(255 - byte for byte in content[begin + 40 : end])
+    file.write_bytes(content)
+    with pytest.raises(CorruptPage, match=rf"{file.name}, column `tokens`, row group 0, page 0"):
+        opened(lake).read(np.arange(40), ("tokens",))
+
+
+def test_a_file_cut_short_or_gone_is_named(lake: Settings) -> None:
+    opened(lake).read(np.arange(40), ("tokens",))
+    file = data_file(lake)
+    content = file.read_bytes()
+    file.write_bytes(content[:-1])
+    with pytest.raises(SourceGone, match=f"{file.name} has {len(content) - 1} bytes"):
+        opened(lake).read(np.arange(40), ("tokens",))
+    file.unlink()
+    with pytest.raises(SourceGone, match=file.name):
+        opened(lake).read(np.arange(40), ("tokens",))
+
+
+def test_a_table_dropped_or_made_anew_under_a_blend_is_told(lake: Settings, blends: Blends) -> None:
+    blend = blends.create([blend_source(table="packed.code", weight=2)]).id
+    catalog = open_catalog(lake)
+    catalog.drop_table("packed.code")
+    with pytest.raises(Exception, match=r"packed\.code") as told:
+        open_blends(lake).open(blend)
+    assert to_status(told.value)[0].name == "FAILED_PRECONDITION"  # type: ignore[arg-type]
+    write_table(lake, "packed.code", packed_rows("other", 12))
+    with pytest.raises(SourceGone, match="no longer has snapshot"):
+        open_blends(lake).open(blend)
+
+
+def test_one_broken_blend_is_left_out_of_the_list_and_named_when_asked_for(
+    lake: Settings, blends: Blends, caplog: pytest.LogCaptureFixture
+) -> None:
+    kept = blends.create([blend_source(table="packed.code", weight=2)]).id
+    broken = blends.create([blend_source(table="packed.prose", weight=2)]).id
+    (record,) = lake.home.rglob(f"{broken}.json")
+    for content in (b"", b"[]", b'{"format": 1, "sources"', b"\xff"):
+        record.write_bytes(content)
+        afresh = open_blends(lake)
+        assert [one.id for one in afresh.list()] == [kept]
+        assert broken in caplog.text
+        with pytest.raises(BrokenBlend, match=broken):
+            afresh.get(broken)
+
+
+def test_a_store_that_is_away_is_no_lost_source(tmp_path: Path) -> None:
+    settings = Settings(
+        home=tmp_path,
+        cache=tmp_path,
+        warehouse="s3://nowhere/lake",
+        s3_endpoint=f"http://127.0.0.1:{free_ports(1)[0]}",
+        s3_access_key_id="key",
+        s3_secret_access_key="secret",
+    )
+    files = LakePages(settings, 1).files
+    with pytest.raises(StoreAway, match="does not answer") as told, reading("Table packed.code"):
+        files.fetch([("s3://nowhere/lake/a.parquet", [(0, 10)])])
+    assert to_status(told.value)[0].name == "UNAVAILABLE"
+
+
+@pytest.mark.parametrize(
+    "content, kind, said",
+    [
+        (DataFileContent.EQUALITY_DELETES, FileFormat.PARQUET, "equality deletes"),
+        (DataFileContent.POSITION_DELETES, FileFormat.PARQUET, "position deletes"),
+        (DataFileContent.POSITION_DELETES, FileFormat.PUFFIN, "deletion vectors"),
+    ],
+)
+def test_every_kind_of_deletes_has_its_name(content: DataFileContent, kind: FileFormat, said: str) -> None:
+    assert _kind(DataFile.from_args(content=content, file_format=kind, file_path="x")) == said
+
+
+def test_a_column_of_maps_is_refused_by_name(lake: Settings) -> None:
+    rows = packed_rows("code", 4)
+    maps = pa.array([[("a", 1)]] * 4, type=pa.map_(pa.string(), pa.int64()))
+    write_table(lake, "packed.maps", rows.append_column("facts", maps))
+    table = open_catalog(lake).load_table("packed.maps")
+    one = SnapshotReader(table, table.current_snapshot().snapshot_id, LakePages(lake, 1))
+    with pytest.raises(InvalidBlend, match="`facts` holds maps"):
+        one.read(np.arange(4), ("facts",))
