@@ -25,7 +25,8 @@ Ints = npt.NDArray[np.int64]
 
 CAVEATS = [
     "A topic is 4,096 consecutive rows; real rows have topics of many sizes.",
-    "Rows at hand: what must be in memory, or for mosaicml on the local disk, to go on in that order.",
+    "Rows at hand: what must be in memory, or for mosaicml on the local disk, to go on in that order; "
+    "1 where every row is looked up by itself.",
     "Peers' shards have 8,192 rows, 64 MiB of rows of 8 KiB; their order is that of one process.",
 ]
 ROWS, SHARD = 1 << 18, 1 << 13
@@ -75,7 +76,7 @@ def _shuffles() -> list[Order]:
             if rows * window < ROWS:
                 shuffle = Shuffle("page_window", rows, window)
                 found.append(_order(f"page_window_{rows}x{window}", rows * window, shuffle))
-    return [*found, _order("row", ROWS, Shuffle("row"))]
+    return [*found, _order("row", 1, Shuffle("row"))]
 
 
 def _order(name: str, rows_at_hand: int, shuffle: Shuffle) -> Order:
@@ -99,7 +100,7 @@ def _buffers() -> list[Order]:
 
 
 def _peers(progress: Console) -> list[Order]:
-    found = [Order("numpy_permutation", ROWS, np.random.default_rng(SEED).permutation(ROWS))]
+    found = [Order("numpy_permutation", 1, np.random.default_rng(SEED).permutation(ROWS))]
     with tempfile.TemporaryDirectory() as folder:
         for family, peer in PEERS.items():
             progress.print(f"orders of {family}")
