@@ -156,7 +156,7 @@ def _content(lake: Lake, name: TableName, schema: TableSchema) -> Fingerprint:
     at = lake.published(name).snapshot_id
     columns = pa.schema([schema.columns.field(column) for column in schema.fingerprinted])
     rows = stored(table, at, columns)
-    return fingerprint((lake.read(name) if rows is None else rows).to_batches(), schema.fingerprinted)
+    return fingerprint(lake.read(name).to_batches() if rows is None else rows, schema.fingerprinted)
 
 
 def _require_lists(rows: pa.Table) -> None:

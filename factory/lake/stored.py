@@ -6,26 +6,36 @@ so what is fingerprinted outside of Spark is read here.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyiceberg.table import Table
+from pyiceberg.table import FileScanTask, Table
 
 from factory.lake.schemas import TEXT_AT
 
+_ROWS_AT_ONCE = 4096
 
-def stored(table: Table, snapshot_id: int, schema: pa.Schema) -> pa.Table | None:
-    """The columns of `schema`, null in files that lack one.
+
+def stored(table: Table, snapshot_id: int, schema: pa.Schema) -> Iterator[pa.RecordBatch] | None:
+    """The columns of `schema`, null in files that lack one, a few thousand rows at a time.
 
     None where not all is in the files: where rows of them are deleted, or texts registered.
     """
     if TEXT_AT.name in table.schema().column_names:
         return None
-    found = [schema.empty_table()]
-    for task in table.scan(snapshot_id=snapshot_id).plan_files():
-        if task.delete_files:
-            return None
+    tasks = list(table.scan(snapshot_id=snapshot_id).plan_files())
+    if any(task.delete_files for task in tasks):
+        return None
+    return _rows(table, tasks, schema)
+
+
+def _rows(table: Table, tasks: list[FileScanTask], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for task in tasks:
         with table.io.new_input(task.file.file_path).open() as file:
             parquet = pq.ParquetFile(file)
             present = [name for name in schema.names if name in parquet.schema_arrow.names]
-            found.append(parquet.read(present).replace_schema_metadata(None))
-    return pa.concat_tables(found, promote_options="permissive")
+            for batch in parquet.iter_batches(_ROWS_AT_ONCE, columns=present):
+                rows = pa.Table.from_batches([batch]).replace_schema_metadata(None)
+                whole = pa.concat_tables([schema.empty_table(), rows], promote_options="permissive")
+                yield from whole.to_batches()

@@ -7,7 +7,7 @@ asked of Spark.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,7 +24,7 @@ from factory.lake_spark.read import read_at
 from factory.orchestration.checks import repeated, violations
 from factory.orchestration.declaration import Output
 
-SMALL_BYTES = 32 << 20  # as compressed files; they unpack to some ten times as much
+SMALL_BYTES = 32 << 20  # as compressed files; their keys are held at once, their rows are not
 
 
 @dataclass
@@ -47,10 +47,11 @@ class Branch:
         found = {}
         asked = []
         for check in self.output.checks:
-            if check.distinct and self._small is not None:
-                found[check.name] = _repeats(self._small, check.columns)
-            else:
+            keys = self._stored(check.columns) if check.distinct else None
+            if keys is None:
                 asked.append(check)
+            else:
+                found[check.name] = _repeats(list(keys))
         found |= violations(self.rows, [check for check in asked if check.whole])
         return found | violations(self._made, [check for check in asked if not check.whole])
 
@@ -68,9 +69,11 @@ class Branch:
         return {key: found.get(key, Fingerprint()) for key in self.keys or ()}
 
     def _contents(self, rows: DataFrame) -> dict[str | None, Fingerprint]:
-        if self._small is None:
+        columns = self.output.schema.fingerprinted
+        batches = self._stored([*columns, "partition"])
+        if batches is None:
             return contents(rows, self.output.schema)
-        return fingerprints(self._small.to_batches(), self.output.schema.fingerprinted, by="partition")
+        return fingerprints(batches, columns, by="partition")
 
     @property
     def _made(self) -> DataFrame:
@@ -80,19 +83,19 @@ class Branch:
     def _head(self) -> int:
         return head_of(self.lake, self.audit)
 
-    @cached_property
-    def _small(self) -> pa.Table | None:
-        """All rows, where they are few; the size of registered texts is not known here."""
-        table = self.lake.table(self.audit.table)
+    def _stored(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch] | None:
+        """Columns of all rows, where they are few; the size of registered texts is not known here."""
         small = self.lake.published_at(self.audit.table, self._head).size_bytes <= SMALL_BYTES
-        if not small:
-            return None
-        columns = self.output.schema.columns
-        names = [*self.output.schema.fingerprinted, "partition"]
-        return stored(table, self._head, pa.schema([columns.field(name) for name in names]))
+        return stored(self.lake.table(self.audit.table), self._head, self._schema(columns)) if small else None
+
+    def _schema(self, columns: Sequence[str]) -> pa.Schema:
+        return pa.schema([self.output.schema.columns.field(name) for name in columns])
 
 
-def _repeats(rows: pa.Table, columns: Sequence[str]) -> int:
-    """How many rows would have to go for no two to agree on `columns`; one with a null agrees, as in SQL."""
-    distinct: int = rows.select(columns).drop_null().group_by(list(columns)).aggregate([]).num_rows
+def _repeats(keys: Sequence[pa.RecordBatch]) -> int:
+    """How many rows would have to go for no two to agree; one with a null agrees, as in SQL."""
+    if not keys:
+        return 0
+    rows = pa.Table.from_batches(keys)
+    distinct: int = rows.drop_null().group_by(rows.column_names).aggregate([]).num_rows
     return rows.num_rows - distinct
