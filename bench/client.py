@@ -72,7 +72,7 @@ def measure(progress: Console) -> Report:
 
 
 def _add_imports(report: Report, progress: Console) -> None:
-    made = table("Imports, each in a process of its own", "modules", "CPU s", "best")
+    made = table("Imports", "modules", "CPU s", "best")
     for modules in IMPORTS:
         progress.print(f"importing {modules}")
         spent = [
