@@ -175,6 +175,9 @@ class Blends:
             for number, (source, snapshot) in enumerate(zip(config.sources, snapshots, strict=True))
         ]
         opened = Blend(config, mixture_of(config, 0, self), readers)
+        for source, reader in zip(config.sources, readers, strict=True):
+            now = reader.now if isinstance(reader, LiveReader) else reader
+            now.prepare(source.columns)  # what cannot be read by page comes out before it is on record
         self._tag(opened, 0)
         return self._put(opened, Pins(snapshots=_snapshots(opened), created_at=_now()))
 

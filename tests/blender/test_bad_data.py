@@ -134,7 +134,9 @@ def test_every_kind_of_deletes_has_its_name(content: DataFileContent, kind: File
     assert _kind(DataFile.from_args(content=content, file_format=kind, file_path="x")) == said
 
 
-def test_a_column_of_maps_is_refused_by_name(lake: Settings) -> None:
+def test_a_column_of_maps_is_refused_by_name_before_a_blend_is_on_record(
+    lake: Settings, blends: Blends
+) -> None:
     rows = packed_rows("code", 4)
     maps = pa.array([[("a", 1)]] * 4, type=pa.map_(pa.string(), pa.int64()))
     write_table(lake, "packed.maps", rows.append_column("facts", maps))
@@ -142,3 +144,6 @@ def test_a_column_of_maps_is_refused_by_name(lake: Settings) -> None:
     one = SnapshotReader(table, table.current_snapshot().snapshot_id, LakePages(lake, 1))
     with pytest.raises(InvalidBlend, match="`facts` holds maps"):
         one.read(np.arange(4), ("facts",))
+    with pytest.raises(InvalidBlend, match="`facts` holds maps"):
+        blends.create([blend_source(table="packed.maps", weight=1, columns=("facts",))])
+    assert blends.list() == []
