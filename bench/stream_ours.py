@@ -14,7 +14,7 @@ from bench.stream_reader import BATCH, LENGTH, SHARES, STEP_ROWS, Reader, Stream
 if TYPE_CHECKING:
     from blender.blend import Blend
 
-MEMORY_BYTES = 256 << 20
+MEMORY_BYTES = 224 << 20  # three windows of 64 MiB, and room for the ends of those before
 SEED = 11
 
 
