@@ -146,6 +146,9 @@ impl State {
         self.places.insert(key, place);
         self.used += size;
         self.take(key, taken);
+        if let Some(slot) = &mut self.slots[place] {
+            slot.asked = false; // it was made for this once; what is asked for again stays longer
+        }
     }
 
     fn drop_one(&mut self) {
