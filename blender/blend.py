@@ -11,7 +11,7 @@ Every arrow is a pure function and has an inverse, which `locate` follows from t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,20 +19,18 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from blender.arrays import as_arrow
+from blender.batch_schema import batch_schema
 from blender.caller import Caller, waited_for_by
-from blender.config import PROVENANCE, BlendConfig, BlendSource
+from blender.config import PROVENANCE, BlendConfig
 from blender.errors import EndOfData, InvalidBlend, InvalidRequest, SourceGone
 from blender.live import LiveReader
 from blender.mixture import MAX_OFFSET, Mixture
-from blender.permutation import Permutation
-from blender.records import ExplainedRow, Place, Segment
-from blender.shuffle import permutation
-from blender.sources import SEGMENTS, TOKENS, Asked, SnapshotReader, gather
-from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
+from blender.open_source import OpenSource
+from blender.records import ExplainedRow, Place
+from blender.sources import Asked, SnapshotReader, gather
 
 Ints = npt.NDArray[np.int64]
 
-_ENDLESS = 1 << 62  # rows of a source that grows
 BLOCK_BYTES = 1 << 20  # where Python gRPC is fastest; smaller messages cost more CPU a byte
 _PROBE_ROWS = 16  # read ahead of a fetch to learn how many rows make a block
 
@@ -48,50 +46,6 @@ class Block:
     offset: int
     next_offset: int
     batch: pa.RecordBatch
-
-
-@dataclass(frozen=True)
-class OpenSource:
-    """A source of a blend with its reader: index in the source <-> epoch and ordinal."""
-
-    config: BlendSource
-    seed: int
-    kept: SnapshotReader | LiveReader = field(compare=False)
-
-    @property
-    def reader(self) -> SnapshotReader:
-        """The rows, of a live source as far as they were seen."""
-        return self.kept.now if isinstance(self.kept, LiveReader) else self.kept
-
-    @property
-    def n_rows(self) -> int:
-        """Rows that can be read now."""
-        return self.kept.n_rows
-
-    def ordinals(self, index: Ints) -> tuple[Ints, Ints]:
-        """Epoch and ordinal of the `index`-th rows read."""
-        if self.config.live:
-            return np.zeros_like(index), self._order(0).forward(index)
-        epochs, positions = np.divmod(index, self.reader.n_rows)
-        ordinals = np.empty_like(positions)
-        for epoch in np.unique(epochs):
-            chosen = epochs == epoch
-            ordinals[chosen] = self._order(int(epoch)).forward(positions[chosen])
-        return epochs, ordinals
-
-    @property
-    def again(self) -> bool:
-        """Whether rows that are read after each other share pages."""
-        return self.config.shuffle != "row"
-
-    def index(self, ordinal: int, epoch: int) -> int:
-        """Which row read is `ordinal` in `epoch`: the inverse of `ordinals`."""
-        position = self._order(epoch).inverse(np.array([ordinal], dtype=np.int64))[0]
-        return epoch * self.reader.n_rows + int(position)
-
-    def _order(self, epoch: int) -> Permutation:
-        n_rows = _ENDLESS if self.config.live else self.reader.n_rows
-        return permutation(self.config.order, n_rows, seed=self.seed, epoch=epoch, source=self.config.name)
 
 
 class Blend:
@@ -120,7 +74,7 @@ class Blend:
             for number, source in enumerate(self.sources)
             if isinstance(source.kept, LiveReader)
         ]
-        self.schema = _schema(self.sources)
+        self.schema = batch_schema(self.sources)
 
     @cached_property
     def ends(self) -> tuple[int | None, ...]:
@@ -213,7 +167,7 @@ class Blend:
                 rows.tolist(),
                 epochs.tolist(),
                 ordinals.tolist(),
-                _segments(source.reader, ordinals),
+                source.segments(ordinals),
                 strict=True,
             ):
                 name, table = source.config.name, source.config.table
@@ -328,49 +282,6 @@ class Blend:
             f"{source.reader.snapshot_id}, step {step:,} needs {needed:,}: blend {self.id} ends after "
             f"{self.steps:,} steps. Lower its weight by an update, or set `oversample`."
         )
-
-
-def _schema(sources: Sequence[OpenSource]) -> pa.Schema:
-    """The fields of every batch: provenance, then the columns of all sources in order of first mention."""
-    fields = {
-        name: pa.field(name, pa.int32() if name == "source" else pa.int64(), nullable=False)
-        for name in PROVENANCE
-    }
-    first: dict[str, str] = {}
-    for source in sources:
-        for one in source.reader.fields(source.config.columns):
-            known = fields.setdefault(one.name, one)
-            named = first.setdefault(one.name, source.config.name)
-            if known.type != one.type:
-                raise InvalidBlend(
-                    f"Column `{one.name}` is {known.type} in source `{named}` and {one.type} in "
-                    f"`{source.config.name}`. Leave it out of one of them."
-                )
-    if TOKENS in fields:
-        fields[TOKENS] = fields[TOKENS].with_metadata(_token_metadata(sources))
-    return pa.schema(list(fields.values()))
-
-
-def _token_metadata(sources: Sequence[OpenSource]) -> dict[str, str] | None:
-    packed = [source for source in sources if TOKENS in source.config.columns]
-    widths = {source.config.name: source.reader.token_bytes for source in packed}
-    if len(set(widths.values())) > 1:
-        described = ", ".join(f"`{name}` {width or 'no'}" for name, width in widths.items())
-        raise InvalidBlend(
-            f"The sources keep tokens of different widths (bytes a token: {described}). "
-            "Blend tables packed with one tokenizer."
-        )
-    lengths = [int(source.reader.sequence_length) for source in packed if source.reader.sequence_length]
-    width = packed[0].reader.token_bytes
-    return {TOKEN_BYTES: width, SEQUENCE_LENGTH: str(max(lengths))} if width and lengths else None
-
-
-def _segments(reader: SnapshotReader, ordinals: Ints) -> list[tuple[Segment, ...]]:
-    """Those of each row; none where the table keeps none."""
-    if SEGMENTS not in reader.schema.names:
-        return [()] * len(ordinals)
-    found = reader.read(ordinals, (SEGMENTS,)).column(SEGMENTS).to_pylist()
-    return [tuple(Segment(**segment) for segment in segments) for segments in found]
 
 
 def _row_bytes(batch: pa.RecordBatch) -> int:

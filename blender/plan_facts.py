@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from blender.blend import Blend, OpenSource
+from blender.blend import Blend
+from blender.open_source import OpenSource
 from blender.plan import Choice, SourceFacts, choices, price
 from blender.sources import SnapshotReader
 
