@@ -2,6 +2,7 @@
 
     <folder>/files/<id of path, length and column>.pages          a file's pages of one column
     <folder>/files/<id of path and length>.ordinals.npy           which ordinals its rows have
+    <folder>/snapshots/<id of metadata file and snapshot>.facts   what a table's metadata says of a snapshot
     <folder>/snapshots/<table>-<snapshot>.<id of column>.json     which files make one index together
     <folder>/snapshots/<table>-<snapshot>.<id of column>.0.pages  that index, mapped into memory
 
@@ -13,6 +14,7 @@ processes write it at once. One that was damaged is found out by its checksums a
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import uuid
 from collections.abc import Callable, Sequence
@@ -24,6 +26,8 @@ import pyarrow as pa
 
 from blender.snapshot_files import TableFile
 from factory import _native
+
+_LOG = logging.getLogger(__name__)
 
 Fetch = Callable[[Sequence[tuple[str, Sequence[tuple[int, int]]]]], list[list[bytes]]]
 """Reads ranges of files that are not local: (path, ranges) in, what they hold out."""
@@ -47,6 +51,10 @@ class IndexFiles:
         """Where something of a snapshot is kept."""
         return self._snapshots / f"{snapshot}.{what}"
 
+    def of_metadata(self, metadata_file: str, snapshot: int, content: str) -> Path:
+        """Where it is kept what a metadata file says of a pinned snapshot, or of one of the same content."""
+        return self._snapshots / f"{_id(metadata_file, str(snapshot), content)}.facts"
+
     def column_of_snapshot(self, snapshot: str, column: str, end: str) -> Path:
         """Where something of a snapshot's column is kept."""
         return self.of_snapshot(snapshot, f"{_id(column)}.{end}")
@@ -63,6 +71,14 @@ def put(path: Path, content: bytes | memoryview) -> None:
         beside.unlink(missing_ok=True)
 
 
+def keep(path: Path, content: bytes) -> None:
+    """As `put`, of what only saves time: the log tells of a folder that cannot be written."""
+    try:
+        put(path, content)
+    except OSError as error:
+        _LOG.warning("Blender found out %s and cannot keep it (%s). Make its folder writable.", path, error)
+
+
 def put_index(path: Path, content: pa.UInt8Array) -> None:
     """Keep what a `PageIndex` is made from."""
     put(path, memoryview(content.buffers()[1])[: len(content)])
@@ -72,7 +88,7 @@ def put_numbers(path: Path, numbers: npt.NDArray[np.int64]) -> None:
     """Keep a table of numbers behind the sum that `get_numbers` holds it against."""
     content = np.ascontiguousarray(numbers, dtype="<i8").tobytes()
     head = np.array(numbers.shape, dtype="<i8").tobytes()
-    put(path, hashlib.blake2b(head + content, digest_size=32).digest() + head + content)
+    keep(path, hashlib.blake2b(head + content, digest_size=32).digest() + head + content)
 
 
 def get_numbers(path: Path) -> npt.NDArray[np.int64] | None:

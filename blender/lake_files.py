@@ -24,6 +24,7 @@ from blender.page_ranges import Range, StoreRanges
 from factory.lake.store import bucket_store
 from factory.settings import Settings
 
+_LOCAL = ("/", "file:")
 _THREADS = 16  # files asked for at a time; obstore asks for the ranges of each together
 
 
@@ -36,7 +37,7 @@ class LakeFiles:
 
     def fetch_for(self, paths: Iterable[str]) -> Fetch | None:
         """What reads ranges of these files; None where all are local, which the native reader does itself."""
-        return self.fetch if any(local_path(path) is None for path in paths) else None
+        return None if all(path.startswith(_LOCAL) for path in paths) else self.fetch
 
     def fetch(self, asked: Sequence[tuple[str, Sequence[Range]]]) -> list[list[bytes]]:
         """What ranges of files hold, by file.

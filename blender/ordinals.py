@@ -33,15 +33,25 @@ class _Runs(NamedTuple):
     length: Ints
     checked: npt.NDArray[np.bool_]
 
+    @property
+    def table(self) -> Ints:
+        """As `Ordinals` takes them."""
+        return np.stack([self.first, self.length, self.row, self.checked.astype(np.int64)], axis=1)
+
 
 class Ordinals:
     """The runs of a snapshot; safe for many threads."""
 
-    def __init__(self, runs: Ints, read: Callable[[Ints], Ints], table: str) -> None:
+    def __init__(
+        self, runs: Ints, read: Callable[[Ints], Ints], table: str, keep: Callable[[Ints], None]
+    ) -> None:
         """`runs` [n, 4]: first ordinal, rows, row, 1 if checked; `read` gives the ordinals of rows.
 
-        Raises InvalidBlend where the ordinals are not 0 .. n-1, each once.
+        `keep` takes the runs whenever twice as many are checked as when it last did, and when all are: files
+        never change, so nobody needs to check them again. Raises InvalidBlend where the ordinals are not
+        0 .. n-1, each once.
         """
+        self._keep = keep
         self._table = table
         self._read = read
         self._lock = threading.Lock()
@@ -59,6 +69,18 @@ class Ordinals:
             )
         self._runs = _Runs(runs[:, 0], runs[:, 2], runs[:, 1], runs[:, 3] == 1)
         self._all_checked = bool(self._runs.checked.all())
+        self._kept = int(self._runs.checked.sum())
+
+    def check(self) -> None:
+        """Check every run by reading all ordinals."""
+        while not self._all_checked:
+            runs = self._runs
+            numbers = np.flatnonzero(~runs.checked)
+            rows, lengths = runs.row[numbers], runs.length[numbers]
+            within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+            ordinals = np.split(self._read(np.repeat(rows, lengths) + within), np.cumsum(lengths)[:-1])
+            mended = [self._mended(runs, *it) for it in zip(numbers.tolist(), ordinals, strict=True)]
+            self._replace(runs, numbers.tolist(), mended)
 
     def rows(self, ordinals: Ints) -> Ints:
         """The row of each ordinal below `n_rows`; raises SourceGone where one turns out to be there twice."""
@@ -87,15 +109,18 @@ class Ordinals:
         if len(single):
             wrong = self._read(rows[single]) != ordinals[single]
             whole += np.unique(run[single[wrong]]).tolist()
-        mended = [self._mended(runs, number) for number in whole]
+        mended = [
+            self._mended(runs, it, self._read(np.arange(runs.row[it], runs.row[it] + runs.length[it])))
+            for it in whole
+        ]
         if whole:
             self._replace(runs, whole, mended)
         return all(len(one) == 1 for one in mended)
 
-    def _mended(self, runs: _Runs, number: int) -> Ints:
-        """The runs that a run consists of, as its rows say."""
+    def _mended(self, runs: _Runs, number: int, ordinals: Ints) -> Ints:
+        """The runs that a run consists of, as the ordinals of its rows say."""
         first, row, length = (int(column[number]) for column in runs[:3])
-        found = runs_of(self._read(np.arange(row, row + length)), row)
+        found = runs_of(ordinals, row)
         ascending = found[np.argsort(found[:, 0], kind="stable")]
         expected = first + np.concatenate([[0], np.cumsum(ascending[:-1, 1])])
         if not np.array_equal(ascending[:, 0], expected):
@@ -112,15 +137,21 @@ class Ordinals:
                 return  # mended meanwhile; what is still doubtful will be looked at again
             if all(len(one) == 1 for one in mended):
                 seen.checked[list(numbers)] = True
-                self._all_checked = bool(seen.checked.all())
+                self._changed()
                 return
             kept = np.ones(len(seen.first), dtype=bool)
             kept[list(numbers)] = False
-            old = np.stack([seen.first, seen.length, seen.row, seen.checked.astype(np.int64)], axis=1)[kept]
-            runs = np.concatenate([old, *mended])
+            runs = np.concatenate([seen.table[kept], *mended])
             runs = runs[np.argsort(runs[:, 0], kind="stable")]
             self._runs = _Runs(runs[:, 0], runs[:, 2], runs[:, 1], runs[:, 3] == 1)
-            self._all_checked = bool(self._runs.checked.all())
+            self._changed()
+
+    def _changed(self) -> None:
+        n_checked = int(self._runs.checked.sum())
+        self._all_checked = n_checked == len(self._runs.checked)
+        if self._all_checked or n_checked >= 2 * self._kept:
+            self._keep(self._runs.table)
+            self._kept = n_checked
 
 
 def runs_of(ordinals: Ints, row: int) -> Ints:

@@ -12,7 +12,7 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestCo
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
-from blender.errors import InvalidBlend
+from blender.errors import InvalidBlend, SourceGone
 
 
 @dataclass(frozen=True)
@@ -24,24 +24,35 @@ class TableFile:
     n_rows: int
 
 
-def snapshot_files(table: Table, snapshot: Snapshot) -> list[TableFile]:
+def snapshot_of(table: Table, snapshot_id: int) -> Snapshot:
+    """A snapshot by id; raises SourceGone where it has expired."""
+    snapshot = table.snapshot_by_id(snapshot_id)
+    if snapshot is None:
+        name = ".".join(table.name())
+        raise SourceGone(
+            f"Table {name} has no snapshot {snapshot_id}: it has expired. Create the blend anew."
+        )
+    return snapshot
+
+
+def snapshot_files(table: Table, snapshot_id: int) -> list[TableFile]:
     """The data files with rows, in no order that means anything.
 
-    Raises InvalidBlend for delete files and for files that are no Parquet, and what the table's file system
-    raises where a manifest cannot be read.
+    Raises SourceGone for a snapshot that has expired, InvalidBlend for delete files and for files that are no
+    Parquet, and what the table's file system raises where a manifest cannot be read.
     """
-    name, found = ".".join(table.name()), []
+    name, found, snapshot = ".".join(table.name()), [], snapshot_of(table, snapshot_id)
     for manifest in snapshot.manifests(table.io):
         for entry in manifest.fetch_manifest_entry(table.io):
             file = entry.data_file
             if manifest.content == ManifestContent.DELETES or file.content != DataFileContent.DATA:
                 raise InvalidBlend(
-                    f"Table {name} has {_kind(file)} at snapshot {snapshot.snapshot_id} ({file.file_path}), "
+                    f"Table {name} has {_kind(file)} at snapshot {snapshot_id} ({file.file_path}), "
                     "which Blender does not read. Rewrite its data files first."
                 )
             if file.file_format != FileFormat.PARQUET:
                 raise InvalidBlend(
-                    f"Table {name} keeps rows as {file.file_format} at snapshot {snapshot.snapshot_id} "
+                    f"Table {name} keeps rows as {file.file_format} at snapshot {snapshot_id} "
                     f"({file.file_path}). Rewrite its data files as Parquet first."
                 )
             if file.record_count:

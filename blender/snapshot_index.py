@@ -8,12 +8,12 @@ one that was opened before, as one after an append does, reads the footers of it
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Snapshot
 
 from blender.arrays import as_numpy
 from blender.column_pages import scans
@@ -21,6 +21,7 @@ from blender.errors import InvalidBlend
 from blender.index_files import get_numbers, put, put_index, put_numbers
 from blender.lake_pages import LakePages
 from blender.ordinals import runs_of
+from blender.snapshot_facts import SnapshotFacts
 from blender.snapshot_files import TableFile, snapshot_files
 from factory import _native
 
@@ -30,23 +31,35 @@ ORDINAL = "ordinal"
 
 
 def snapshot_index(
-    pages: LakePages, table: Table, snapshot: Snapshot, key: str
+    pages: LakePages, facts: SnapshotFacts, load: Callable[[], Table]
 ) -> tuple[list[TableFile], Ints]:
-    """The files, and the runs of `blender.ordinals` over all of them; raises what `reading` names."""
-    record, numbers = pages.indexes.of_snapshot(key, "files.json"), pages.indexes.of_snapshot(key, "ordinals")
-    kept, runs = _files(record.read_bytes() if record.exists() else b""), get_numbers(numbers)
+    """The files, and the runs of `blender.ordinals` over all of them; raises what `reading` names.
+
+    `load` gives the table, and is called only where nothing is kept.
+    """
+    record = pages.indexes.of_snapshot(facts.key, "files.json")
+    kept, runs = _files(record.read_bytes() if record.exists() else b""), get_numbers(_numbers(pages, facts))
     if kept is not None and runs is not None:
         return kept, runs
-    files = snapshot_files(table, snapshot)
+    files = snapshot_files(load(), facts.snapshot_id)
     of_files = _runs(pages, files)
     order = sorted(range(len(files)), key=lambda it: (int(of_files[it][:, 0].min()), files[it].path))
     files, of_files = [files[it] for it in order], [of_files[it] for it in order]
     starts = np.cumsum([0, *(file.n_rows for file in files)])
     shifted = [runs + np.array([0, 0, start, 0]) for runs, start in zip(of_files, starts, strict=False)]
     runs = np.concatenate([np.empty((0, 4), dtype=np.int64), *shifted])
-    put_numbers(numbers, runs)
+    put_runs(pages, facts, runs)
     put(record, json.dumps([[file.path, file.n_bytes, file.n_rows] for file in files]).encode())
     return files, runs
+
+
+def put_runs(pages: LakePages, facts: SnapshotFacts, runs: Ints) -> None:
+    """Keep the runs of a snapshot, in place of those it had."""
+    put_numbers(_numbers(pages, facts), runs)
+
+
+def _numbers(pages: LakePages, facts: SnapshotFacts) -> Path:
+    return pages.indexes.of_snapshot(facts.key, "ordinals")
 
 
 def _files(record: bytes) -> list[TableFile] | None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,18 +27,19 @@ from blender.arrays import as_arrow, as_numpy
 from blender.column_pages import ColumnPages, column_pages
 from blender.config import SEGMENT_LENGTHS
 from blender.counts import BYTES, COUNTS, PAGES, READS, WAIT_S
-from blender.errors import InvalidBlend, SourceGone
+from blender.errors import InvalidBlend
 from blender.lake_pages import LakePages, reading
 from blender.leaves import joined, leaves
 from blender.ordinals import Ordinals
-from blender.snapshot_index import ORDINAL, snapshot_index
+from blender.snapshot_facts import SnapshotFacts, facts_of
+from blender.snapshot_index import ORDINAL, put_runs, snapshot_index
 from factory import _native
-from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
 
 Ints = npt.NDArray[np.int64]
 
 TOKENS, SEGMENTS = "tokens", "segments"
 
+_CHECKED_WHOLE = 1 << 22  # rows of a table, whose ordinals take 32 MiB
 _LENGTH = f"{SEGMENTS}.list.element.length"
 _BYTES = (pa.binary(), pa.string())
 
@@ -50,35 +51,35 @@ class SnapshotReader:
     what `blender.lake_pages.reading` names.
     """
 
-    def __init__(self, table: Table, snapshot_id: int, pages: LakePages) -> None:
-        self.table = ".".join(table.name())
-        self.snapshot_id = snapshot_id
+    def __init__(self, facts: SnapshotFacts, pages: LakePages, load: Callable[[], Table]) -> None:
+        """`load` gives the table, and is called only where the snapshot has no index on disk."""
+        self.facts = facts
+        self.table, self.snapshot_id = facts.table, facts.snapshot_id
         self.pages = pages
-        snapshot = table.snapshot_by_id(snapshot_id)
-        if snapshot is None:
-            raise SourceGone(
-                f"Table {self.table} has no snapshot {snapshot_id}: it has expired. Create the blend anew."
-            )
-        schema_id = snapshot.schema_id
-        schema = table.schema() if schema_id is None else table.schemas()[schema_id]
-        self.schema = pa.schema([_delivered(field) for field in schema.as_arrow()])
+        self.schema = pa.schema([_delivered(field) for field in facts.schema])
         if ORDINAL not in self.schema.names:
             raise InvalidBlend(
                 f"Table {self.table} has no column `{ORDINAL}`, by which Blender reads. Blend a packed table."
             )
-        # The table's own properties are those of its newest rows, perhaps of another tokenizer.
-        said = snapshot.summary.additional_properties if snapshot.summary else {}
-        self.token_bytes = said.get(TOKEN_BYTES, table.properties.get(TOKEN_BYTES))
-        self.sequence_length = said.get(SEQUENCE_LENGTH, table.properties.get(SEQUENCE_LENGTH))
-        self.described = f"Table {self.table} at snapshot {snapshot_id}"
-        self._key = f"{table.metadata.table_uuid}-{snapshot_id}"
+        self.token_bytes, self.sequence_length = facts.token_bytes, facts.sequence_length
+        self.described = f"Table {self.table} at snapshot {self.snapshot_id}"
         self._columns: dict[str, ColumnPages] = {}
         self._lock = threading.Lock()
         self._counted = (0, 0)
         with reading(self.described):
-            self._files, runs = snapshot_index(pages, table, snapshot, self._key)
-        self._ordinals = Ordinals(runs, self._ordinals_of, f"{self.table} at snapshot {snapshot_id}")
+            self._files, runs = snapshot_index(pages, facts, load)
+        self._ordinals = Ordinals(
+            runs,
+            self._ordinals_of,
+            f"{self.table} at snapshot {self.snapshot_id}",
+            lambda checked: put_runs(pages, facts, checked),
+        )
         self.n_rows = self._ordinals.n_rows
+
+    @classmethod
+    def at(cls, table: Table, snapshot_id: int, pages: LakePages) -> SnapshotReader:
+        """The rows of a table that is loaded, at a snapshot."""
+        return cls(facts_of(table, snapshot_id), pages, lambda: table)
 
     @property
     def paths(self) -> list[str]:
@@ -98,9 +99,15 @@ class SnapshotReader:
         return fields
 
     def prepare(self, columns: Sequence[str]) -> None:
-        """Make sure that `columns` have their indexes on disk."""
+        """Put the indexes of `columns` on disk, and check the ordinals of a small table.
+
+        A blend of many sources is of small ones, and to check a row in each is what its first batch would
+        wait for.
+        """
         for leaf in self.leaves(columns):
             self.column(leaf)
+        if self.n_rows <= _CHECKED_WHOLE:
+            self._ordinals.check()
 
     def leaves(self, columns: Sequence[str]) -> list[str]:
         """The leaves that are read for `columns`, each by its path in Parquet."""
@@ -128,7 +135,7 @@ class SnapshotReader:
                 found = self._columns.get(leaf)
                 if found is None:
                     with reading(self.described):
-                        found = column_pages(self.pages, self._key, self._files, leaf)
+                        found = column_pages(self.pages, self.facts.key, self._files, leaf)
                     self._columns[leaf] = found
         return found
 

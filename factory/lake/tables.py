@@ -5,18 +5,20 @@ Reading always names a snapshot. `Lake` is cheap to make and holds no state but 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.transforms import IdentityTransform
+from sqlalchemy import select
 
 from factory.errors import ConfigurationError, TableNotFound
 from factory.lake.catalog import open_catalog
@@ -84,6 +86,23 @@ class Lake:
                 f"The lake has no table {name}. "
                 f"Materialize it first: factory materialize {name.namespace}/{name.name}."
             ) from error
+
+    def metadata_files(self, names: Iterable[TableName]) -> dict[TableName, str]:
+        """Of each table that is there its newest metadata file, asked for in one question.
+
+        Nothing where the catalog takes no such question: a REST catalog tells it with the table alone.
+        """
+        if not isinstance(self.catalog, SqlCatalog):
+            return {}
+        wanted = set(names)
+        columns = (IcebergTables.table_namespace, IcebergTables.table_name, IcebergTables.metadata_location)
+        asked = select(*columns).where(
+            IcebergTables.catalog_name == self.catalog.name,
+            IcebergTables.table_namespace.in_({name.namespace for name in wanted}),
+        )
+        with self.catalog.engine.connect() as connection:
+            found = [(TableName(*of), file) for *of, file in connection.execute(asked)]
+        return {name: file for name, file in found if file and name in wanted}
 
     def exists(self, name: TableName) -> bool:
         """Whether the table exists, published or not."""

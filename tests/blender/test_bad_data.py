@@ -25,7 +25,7 @@ from tests.ports import free_ports
 def opened(settings: Settings, budget: int = 1 << 20) -> SnapshotReader:
     """A reader of `packed.code` with nothing in memory."""
     table = open_catalog(settings).load_table("packed.code")
-    return SnapshotReader(table, table.current_snapshot().snapshot_id, LakePages(settings, budget))
+    return SnapshotReader.at(table, table.current_snapshot().snapshot_id, LakePages(settings, budget))
 
 
 def data_file(lake: Settings) -> Path:
@@ -54,6 +54,22 @@ def test_a_snapshot_that_was_opened_before_needs_its_footers_no_more(lake: Setti
     content[-100:] = bytes(100)
     file.write_bytes(content)
     assert opened(lake).read(np.arange(40), ("tokens",)) == before
+
+
+def test_ordinals_that_were_checked_are_not_read_again(lake: Settings) -> None:
+    one = opened(lake)
+    one.prepare(("tokens",))
+    before = one.read(np.arange(40), ("tokens",))
+    pages, file = one.column("ordinal").groups[0].index, data_file(lake)
+    content = bytearray(file.read_bytes())
+    for begin, end in pages.byte_ranges(0):
+        content[begin:end] = bytes(end - begin)
+    file.write_bytes(content)
+    assert opened(lake).read(np.arange(40), ("tokens",)) == before
+    for record in (lake.home / "page-index").rglob("*ordinals*"):
+        record.unlink()
+    with pytest.raises(CorruptPage, match="column `ordinal`"):
+        opened(lake).read(np.arange(40), ("tokens",))
 
 
 def test_a_damaged_page_is_told_with_its_file_column_and_page(lake: Settings) -> None:
@@ -141,7 +157,7 @@ def test_a_column_of_maps_is_refused_by_name_before_a_blend_is_on_record(
     maps = pa.array([[("a", 1)]] * 4, type=pa.map_(pa.string(), pa.int64()))
     write_table(lake, "packed.maps", rows.append_column("facts", maps))
     table = open_catalog(lake).load_table("packed.maps")
-    one = SnapshotReader(table, table.current_snapshot().snapshot_id, LakePages(lake, 1))
+    one = SnapshotReader.at(table, table.current_snapshot().snapshot_id, LakePages(lake, 1))
     with pytest.raises(InvalidBlend, match="`facts` holds maps"):
         one.read(np.arange(4), ("facts",))
     with pytest.raises(InvalidBlend, match="`facts` holds maps"):

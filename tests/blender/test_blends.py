@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from pyiceberg.exceptions import ValidationError
 
 from blender.blends import Blends, open_blends
 from blender.config import BlendSource, blend_source
@@ -60,6 +61,31 @@ def test_a_blend_tags_its_snapshots_until_it_is_retired(blends: Blends, lake: Se
     assert [one.id for one in blends.list(with_retired=True)] == [stored.id]
     assert blends.create([source()]).pins.retired is False
     assert list(tags(lake)) == [f"blend_{stored.id}_0"]
+
+
+def test_sources_of_one_table_are_tagged_in_one_commit(blends: Blends, lake: Settings) -> None:
+    before = len(open_catalog(lake).load_table(CODE).metadata.metadata_log)
+    stored = blends.create([source(name=f"s{number}") for number in range(5)])
+    table = open_catalog(lake).load_table(CODE)
+    assert tags(lake) == {f"blend_{stored.id}_{number}": stored.pins.snapshots[0] for number in range(5)}
+    assert len(table.metadata.metadata_log) == before + 1
+    blends.retire(stored.id)
+    assert tags(lake) == {}
+    assert len(open_catalog(lake).load_table(CODE).metadata.metadata_log) == before + 2
+
+
+def test_a_blend_that_was_opened_before_loads_no_table(blends: Blends, lake: Settings) -> None:
+    stored = blends.create([source(), source(PROSE, 2)])
+    before = blends.open(stored.id).step(5)
+    write_table(lake, PROSE, packed_rows("other", 8))  # from here on other metadata, which was not seen
+    open_blends(lake).open(stored.id)
+    for table in (CODE, PROSE):
+        Path(open_catalog(lake).load_table(table).metadata_location.removeprefix("file://")).write_text("-")
+    assert open_blends(lake).open(stored.id).step(5) == before
+    for facts in (lake.home / "page-index").rglob("*.facts"):
+        facts.write_bytes(facts.read_bytes()[:-1])
+    with pytest.raises(ValidationError):
+        open_blends(lake).open(stored.id)
 
 
 def test_retiring_a_parent_leaves_its_update_whole(blends: Blends, lake: Settings) -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from blender.errors import InvalidBlend, SourceGone
+from blender.index_files import get_numbers
 from blender.lake_pages import LakePages
 from blender.sources import SnapshotReader
 from factory.lake.catalog import open_catalog
@@ -31,7 +32,7 @@ def reader(home: Path, rows: pa.Table, files: object = None, budget: int = 1 << 
     settings = Settings(home=home, cache=home / "cache")
     write_table(settings, "packed.code", rows, files=files, row_group=7)  # type: ignore[arg-type]
     table = open_catalog(settings).load_table("packed.code")
-    return SnapshotReader(table, table.current_snapshot().snapshot_id, LakePages(settings, budget))
+    return SnapshotReader.at(table, table.current_snapshot().snapshot_id, LakePages(settings, budget))
 
 
 def read(one: SnapshotReader, ordinals: list[int], columns: tuple[str, ...] = ("tokens",)) -> list[dict]:
@@ -52,6 +53,24 @@ def test_an_ordinal_is_the_same_row_in_every_layout(layout: str, tmp_path: Path)
         assert row["segments"] == written["segments"]
         assert row["chunk"] == written["chunk"]
         assert row["segment_lengths"] == [segment["length"] for segment in written["segments"]]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_small_table_is_checked_as_a_whole_in_every_layout(layout: str, tmp_path: Path) -> None:
+    reader(tmp_path, packed_rows("code", ROWS), LAYOUTS[layout]).prepare(("tokens",))
+    table = open_catalog(Settings(home=tmp_path, cache=tmp_path / "cache")).load_table("packed.code")
+    (kept,) = (tmp_path / "page-index" / "snapshots").glob("*.ordinals")
+    runs = get_numbers(kept)
+    assert runs is not None
+    assert runs[:, 3].all()
+    assert sorted(it for first, n, *_ in runs.tolist() for it in range(first, first + n)) == list(range(ROWS))
+    again = SnapshotReader.at(
+        table, table.current_snapshot().snapshot_id, LakePages(Settings(home=tmp_path), 1 << 20)
+    )
+    ordinals = np.random.default_rng(1).permutation(ROWS).tolist()
+    assert [row["n_tokens"] for row in read(again, ordinals, ("n_tokens",))] == [
+        5 + (1 if ordinal % 4 == 3 else 3) for ordinal in ordinals
+    ]
 
 
 def test_no_ordinals_are_no_rows_of_the_same_columns(tmp_path: Path) -> None:
@@ -121,7 +140,7 @@ def test_a_snapshot_that_has_expired_is_named(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path, cache=tmp_path)
     table = open_catalog(settings).load_table("packed.code")
     with pytest.raises(SourceGone, match="no snapshot 12345"):
-        SnapshotReader(table, 12345, LakePages(settings, 1))
+        SnapshotReader.at(table, 12345, LakePages(settings, 1))
 
 
 def test_tokens_keep_the_width_and_length_of_their_own_snapshot(tmp_path: Path) -> None:
@@ -132,7 +151,7 @@ def test_tokens_keep_the_width_and_length_of_their_own_snapshot(tmp_path: Path) 
     table.append(later, snapshot_properties={"factory.token-bytes": "2", "factory.sequence-length": "8"})
     with table.transaction() as transaction:
         transaction.set_properties({"factory.token-bytes": "4", "factory.sequence-length": "16"})
-    one = SnapshotReader(table, table.current_snapshot().snapshot_id, LakePages(settings, 1))
+    one = SnapshotReader.at(table, table.current_snapshot().snapshot_id, LakePages(settings, 1))
     assert (one.token_bytes, one.sequence_length) == ("2", "8")
 
 
@@ -145,5 +164,5 @@ def test_a_column_added_later_is_null_in_older_files(tmp_path: Path) -> None:
     later = packed_rows("code", 6).slice(4).append_column("score", pa.array([0.5, 0.25]))
     table.append(later, snapshot_properties={"factory.content": "later-6"})
     table = table.refresh()
-    one = SnapshotReader(table, table.current_snapshot().snapshot_id, LakePages(settings, 1 << 20))
+    one = SnapshotReader.at(table, table.current_snapshot().snapshot_id, LakePages(settings, 1 << 20))
     assert [row["score"] for row in read(one, [0, 3, 4, 5], ("score",))] == [None, None, 0.5, 0.25]

@@ -1,0 +1,190 @@
+"""Readers of a blend's sources, from as few looks into the catalog as it takes.
+
+Which snapshot a source was pinned to is on record with the blend. Whether its table still has it says the
+table's newest metadata file, and what was kept of that file the last time makes loading it unnecessary
+(`blender.snapshot_facts`): opening three hundred sources that were opened before asks the catalog once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+
+from blender.cache import SharedCache
+from blender.config import BlendSource
+from blender.errors import InvalidBlend, SourceGone
+from blender.lake_pages import LakePages
+from blender.live import LiveReader
+from blender.snapshot_facts import SnapshotFacts, content_of, facts_of, get_facts, put_facts
+from blender.sources import SnapshotReader
+from blender.store import BlendStore
+from factory.lake.names import TableName
+from factory.lake.tables import Lake
+
+Reader = SnapshotReader | LiveReader
+
+_OPEN_TABLES = 1024
+
+
+class Opening:
+    """Opens the sources of blends of one lake; safe for many threads."""
+
+    def __init__(self, lake: Lake, store: BlendStore, pages: LakePages) -> None:
+        self._lake, self._store, self._pages = lake, store, pages
+        self._readers: SharedCache[SnapshotReader] = SharedCache(_OPEN_TABLES)
+        self._live_readers: SharedCache[LiveReader] = SharedCache(_OPEN_TABLES)
+
+    def look(self) -> Look:
+        """A look at the lake's tables as they are now."""
+        return Look(self, self._lake)
+
+    def keep(self, table: Table, source: BlendSource, pinned: int, facts: SnapshotFacts) -> None:
+        """Keep what the metadata of `table` says of the snapshot to which a source is pinned."""
+        place = self._pages.indexes.of_metadata(table.metadata_location, pinned, source.content)
+        put_facts(place, facts)
+
+    def kept(self, metadata_file: str | None, source: BlendSource, pinned: int) -> SnapshotFacts | None:
+        """What `keep` kept of a metadata file; None of one that is not known."""
+        if metadata_file is None:
+            return None
+        return get_facts(self._pages.indexes.of_metadata(metadata_file, pinned, source.content))
+
+    def reader(self, facts: SnapshotFacts, look: Look) -> SnapshotReader:
+        """The rows of a snapshot, opened at most once."""
+        return self._readers.get(
+            facts.key, lambda: SnapshotReader(facts, self._pages, lambda: look.table(facts.table))
+        )
+
+    def follow(self, source: BlendSource, snapshot: int, tag: str) -> LiveReader:
+        """The reader of a live source that is followed from the snapshot that `tag` keeps."""
+
+        def load() -> Table:
+            table = self._lake.table(TableName.parse(source.table))
+            if live_content(table) != source.content:
+                raise SourceGone(
+                    f"Live source `{source.name}`: table {source.table} was dropped and made anew. "
+                    "Make another blend of what is there."
+                )
+            return table
+
+        def at(table: Table, snapshot: int) -> SnapshotReader:
+            facts = facts_of(table, snapshot)
+            return self._readers.get(facts.key, lambda: SnapshotReader(facts, self._pages, lambda: table))
+
+        def made() -> LiveReader:
+            progress = _Progress(self._store, tag)
+            return LiveReader(source.name, snapshot, source.window_rows, load, at, progress)
+
+        return self._live_readers.get((tag, source.window_rows), made)
+
+
+class Look:
+    """The tables of a lake while one blend is made or opened: each is loaded once at most."""
+
+    def __init__(self, opening: Opening, lake: Lake) -> None:
+        self._opening, self._lake = opening, lake
+        self._tables: dict[str, Table] = {}
+
+    def table(self, name: str) -> Table:
+        """A table by name; raises TableNotFound."""
+        if name not in self._tables:
+            self._tables[name] = self._lake.table(TableName.parse(name))
+        return self._tables[name]
+
+    def pin(self, source: BlendSource) -> tuple[BlendSource, int]:
+        """The source by its content, and the snapshot it refers to; raises InvalidBlend and TableNotFound."""
+        table = self.table(source.table)
+        snapshot = _resolve(table, source)
+        content = live_content(table) if source.live else content_of(snapshot)
+        if not content:
+            raise InvalidBlend(
+                f"Snapshot {snapshot.snapshot_id} of table {source.table} has no content fingerprint. "
+                "Blend a snapshot that was published through the factory."
+            )
+        if source.content and source.content != content and source.live:
+            raise InvalidBlend(
+                f"Live table {source.table} is {content}, not {source.content}. Leave `content` out, or name "
+                "the table that is."
+            )
+        if source.content and source.content != content:
+            raise InvalidBlend(
+                f"Table {source.table} has content {content} at snapshot {snapshot.snapshot_id}, "
+                f"not {source.content}. Name the snapshot that has it, or leave `content` out."
+            )
+        kept = {"content": content, "snapshot": None, "branch": None, "tag": None}
+        return source.model_copy(update=kept), snapshot.snapshot_id
+
+    def open(
+        self, sources: Sequence[BlendSource], snapshots: Sequence[int], tags: Sequence[str]
+    ) -> list[Reader]:
+        """Readers of sources that are pinned to snapshots, which `tags` keep; raises SourceGone."""
+        fixed = {source.table for source in sources if not source.live} - self._tables.keys()
+        files = self._lake.metadata_files([TableName.parse(table) for table in fixed])
+        return [
+            self._opening.follow(source, snapshot, tag)
+            if source.live
+            else self._opening.reader(
+                self._facts(source, snapshot, files.get(TableName.parse(source.table))), self
+            )
+            for source, snapshot, tag in zip(sources, snapshots, tags, strict=True)
+        ]
+
+    def _facts(self, source: BlendSource, snapshot: int, metadata_file: str | None) -> SnapshotFacts:
+        kept = self._opening.kept(metadata_file, source, snapshot)
+        if kept is not None:
+            return kept
+        table = self.table(source.table)
+        facts = facts_of(table, _found(table, source, snapshot))
+        self._opening.keep(table, source, snapshot, facts)
+        return facts
+
+
+@dataclass(frozen=True)
+class _Progress:
+    """How far the live source under a tag was read, on record beside the blends."""
+
+    store: BlendStore
+    tag: str
+
+    def seen(self) -> int | None:
+        return self.store.seen(self.tag)
+
+    def saw(self, rows: int, snapshot: int) -> None:
+        self.store.saw(self.tag, rows, snapshot)
+
+
+def live_content(table: Table) -> str:
+    """What stands for the content of a table that grows."""
+    return f"live-{table.metadata.table_uuid}"
+
+
+def _found(table: Table, source: BlendSource, snapshot: int) -> int:
+    """The pinned snapshot, or another of the same content where that one is gone."""
+    pinned = table.snapshot_by_id(snapshot)
+    if pinned is not None and content_of(pinned) == source.content:
+        return snapshot
+    same = [one for one in table.snapshots() if content_of(one) == source.content]
+    if not same:
+        raise SourceGone(
+            f"Source `{source.name}`: table {source.table} no longer has snapshot {snapshot}, nor "
+            f"another with content {source.content}. Materialize it again, or blend what is there."
+        )
+    return max(same, key=lambda one: one.sequence_number or 0).snapshot_id
+
+
+def _resolve(table: Table, source: BlendSource) -> Snapshot:
+    if source.snapshot is not None:
+        snapshot, asked = table.snapshot_by_id(source.snapshot), f"snapshot {source.snapshot}"
+    elif source.branch is not None or source.tag is not None:
+        name = source.branch or source.tag or ""
+        snapshot, asked = table.snapshot_by_name(name), f"{'branch' if source.branch else 'tag'} `{name}`"
+    else:
+        snapshot, asked = table.current_snapshot(), "published snapshot"
+    if snapshot is None:
+        raise InvalidBlend(
+            f"Table {source.table} has no {asked}. Name one of: {', '.join(sorted(table.refs())) or '-'}."
+        )
+    return snapshot
