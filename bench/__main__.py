@@ -23,6 +23,7 @@ BENCHES = {
     "dedup": "bench.dedup",
     "depsort": "bench.depsort",
     "filters": "bench.filters",
+    "first_batch": "bench.first_batch",
     "keep": "bench.keep",
     "lexers": "bench.lexers",
     "line": "bench.line",
