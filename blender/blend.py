@@ -128,7 +128,7 @@ class Blend:
         sources, index = self.mixture.place(rows)
         epochs, ordinals = np.empty_like(rows), np.empty_like(rows)
         asked = []
-        for number in np.unique(sources):
+        for number in np.flatnonzero(np.bincount(sources)):
             source = self.sources[number]
             chosen = np.flatnonzero(sources == number)
             epochs[chosen], ordinals[chosen] = source.ordinals(index[chosen])

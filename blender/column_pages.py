@@ -71,17 +71,13 @@ def column_pages(pages: LakePages, snapshot: str, files: Sequence[TableFile], co
     Raises what `pages.reading` turns into the errors of this package.
     """
     fetch = pages.files.fetch_for(file.path for file in files)
-    kept = _kept(pages, snapshot, column, fetch)
+    whole = open_index(pages.indexes.column_of_snapshot(snapshot, column, "pages"), fetch)
+    if whole is not None:
+        kept: list[Group] | None = [Group(whole, np.arange(len(files)))]
+    else:
+        kept = _kept(pages, snapshot, column, fetch)
     if kept is None:
-        groups = _grouped(_of_files(pages, files, column))
-        kept = []
-        for number, (numbers, contents) in enumerate(groups):
-            content = contents[0] if len(contents) == 1 else _native.join_indexes(contents)
-            put_index(pages.indexes.column_of_snapshot(snapshot, column, f"{number}.pages"), content)
-            index = _native.PageIndex(content, fetch)
-            kept.append(Group(index, np.array(numbers, dtype=np.int64)))
-        record = pages.indexes.column_of_snapshot(snapshot, column, "json")
-        put(record, json.dumps([numbers for numbers, _ in groups]).encode())
+        kept = _made(pages, snapshot, files, column, fetch)
     return ColumnPages(kept, [file.n_rows for file in files])
 
 
@@ -99,6 +95,22 @@ def scans(pages: LakePages, files: Sequence[TableFile], column: str) -> list[_na
             return [next(of_stores) if path is None else next(of_local) for path in local]
     except KeyError:
         return [_scan_or_none(pages, file, column) for file in files]
+
+
+def _made(
+    pages: LakePages, snapshot: str, files: Sequence[TableFile], column: str, fetch: Fetch | None
+) -> list[Group]:
+    groups, made = _grouped(_of_files(pages, files, column)), []
+    whole = len(groups) == 1 and len(groups[0][0]) == len(files)
+    for number, (numbers, contents) in enumerate(groups):
+        content = contents[0] if len(contents) == 1 else _native.join_indexes(contents)
+        end = "pages" if whole else f"{number}.pages"
+        put_index(pages.indexes.column_of_snapshot(snapshot, column, end), content)
+        made.append(Group(_native.PageIndex(content, fetch), np.array(numbers, dtype=np.int64)))
+    if not whole:
+        record = pages.indexes.column_of_snapshot(snapshot, column, "json")
+        put(record, json.dumps([numbers for numbers, _ in groups]).encode())
+    return made
 
 
 def _kept(pages: LakePages, snapshot: str, column: str, fetch: Fetch | None) -> list[Group] | None:

@@ -3,8 +3,9 @@
     <folder>/files/<id of path, length and column>.pages          a file's pages of one column
     <folder>/files/<id of path and length>.ordinals.npy           which ordinals its rows have
     <folder>/snapshots/<id of metadata file and snapshot>.facts   what a table's metadata says of a snapshot
-    <folder>/snapshots/<table>-<snapshot>.<id of column>.json     which files make one index together
-    <folder>/snapshots/<table>-<snapshot>.<id of column>.0.pages  that index, mapped into memory
+    <folder>/snapshots/<table>-<snapshot>.<id of column>.pages    all its files' pages of one column
+    <folder>/snapshots/<table>-<snapshot>.<id of column>.json     where types differ: which files go together
+    <folder>/snapshots/<table>-<snapshot>.<id of column>.0.pages  the index of those
 
 Data files and snapshots never change, so nothing here is ever out of date, and all of it can be made again:
 the folder is a cache and may be deleted at any time. A file appears in it whole or not at all, however many
@@ -27,6 +28,7 @@ import pyarrow as pa
 from blender.snapshot_files import TableFile
 from factory import _native
 
+_SMALL = 1 << 16  # bytes that are read in less time than it takes to map them
 _LOG = logging.getLogger(__name__)
 
 Fetch = Callable[[Sequence[tuple[str, Sequence[tuple[int, int]]]]], list[list[bytes]]]
@@ -91,13 +93,19 @@ def put_numbers(path: Path, numbers: npt.NDArray[np.int64]) -> None:
     keep(path, hashlib.blake2b(head + content, digest_size=32).digest() + head + content)
 
 
-def get_numbers(path: Path) -> npt.NDArray[np.int64] | None:
-    """A table of numbers as it was put; None where there is none, or no whole one."""
+def get(path: Path) -> bytes | None:
+    """What was put; None where nothing was."""
     try:
-        kept = path.read_bytes()
+        with path.open("rb", buffering=0) as file:
+            return file.read()
     except FileNotFoundError:
         return None
-    if len(kept) < 48 or hashlib.blake2b(kept[32:], digest_size=32).digest() != kept[:32]:
+
+
+def get_numbers(path: Path) -> npt.NDArray[np.int64] | None:
+    """A table of numbers as it was put; None where there is none, or no whole one."""
+    kept = get(path)
+    if kept is None or len(kept) < 48 or hashlib.blake2b(kept[32:], digest_size=32).digest() != kept[:32]:
         return None
     return np.frombuffer(kept, dtype="<i8", offset=48).reshape(np.frombuffer(kept[32:48], dtype="<i8"))
 
@@ -112,9 +120,11 @@ def open_index(path: Path, fetch: Fetch | None = None) -> _native.PageIndex | No
 
 
 def get_index(path: Path) -> pa.UInt8Array | None:
-    """What an index that was put is made from, mapped into memory; None where there is none."""
+    """What an index that was put is made from, mapped into memory unless small; None where there is none."""
     try:
-        content = pa.memory_map(os.fspath(path)).read_buffer()
+        with path.open("rb", buffering=0) as file:
+            small = os.fstat(file.fileno()).st_size <= _SMALL
+            content = pa.py_buffer(file.read()) if small else pa.memory_map(os.fspath(path)).read_buffer()
     except FileNotFoundError:
         return None
     return pa.Array.from_buffers(pa.uint8(), content.size, [None, content])

@@ -43,9 +43,9 @@ class OpenSource:
             return np.zeros_like(index), self._order(0).forward(index)
         epochs, positions = np.divmod(index, self.reader.n_rows)
         ordinals = np.empty_like(positions)
-        for epoch in np.unique(epochs):
+        for epoch in set(epochs.tolist()):
             chosen = epochs == epoch
-            ordinals[chosen] = self._order(int(epoch)).forward(positions[chosen])
+            ordinals[chosen] = self._order(epoch).forward(positions[chosen])
         return epochs, ordinals
 
     @property

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
-from blender.index_files import keep
+from blender.index_files import get, keep
 from blender.snapshot_files import snapshot_of
 from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
 
@@ -78,11 +78,8 @@ def put_facts(path: Path, facts: SnapshotFacts) -> None:
 
 def get_facts(path: Path) -> SnapshotFacts | None:
     """Facts as they were put; None where there are none, or no whole ones."""
-    try:
-        kept = path.read_bytes()
-    except FileNotFoundError:
-        return None
-    if hashlib.blake2b(kept[_SUM:], digest_size=_SUM).digest() != kept[:_SUM]:
+    kept = get(path)
+    if kept is None or hashlib.blake2b(kept[_SUM:], digest_size=_SUM).digest() != kept[:_SUM]:
         return None
     schema = pa.ipc.read_schema(pa.py_buffer(kept[_SUM:]))
     named = {name.decode(): it.decode() for name, it in schema.metadata.items()}

@@ -18,7 +18,7 @@ from pyiceberg.table import Table
 from blender.arrays import as_numpy
 from blender.column_pages import scans
 from blender.errors import InvalidBlend
-from blender.index_files import get_numbers, put, put_index, put_numbers
+from blender.index_files import get, get_numbers, put, put_index, put_numbers
 from blender.lake_pages import LakePages
 from blender.ordinals import runs_of
 from blender.snapshot_facts import SnapshotFacts
@@ -38,7 +38,7 @@ def snapshot_index(
     `load` gives the table, and is called only where nothing is kept.
     """
     record = pages.indexes.of_snapshot(facts.key, "files.json")
-    kept, runs = _files(record.read_bytes() if record.exists() else b""), get_numbers(_numbers(pages, facts))
+    kept, runs = _files(get(record)), get_numbers(_numbers(pages, facts))
     if kept is not None and runs is not None:
         return kept, runs
     files = snapshot_files(load(), facts.snapshot_id)
@@ -62,7 +62,9 @@ def _numbers(pages: LakePages, facts: SnapshotFacts) -> Path:
     return pages.indexes.of_snapshot(facts.key, "ordinals")
 
 
-def _files(record: bytes) -> list[TableFile] | None:
+def _files(record: bytes | None) -> list[TableFile] | None:
+    if record is None:
+        return None
     try:
         return [TableFile(*file) for file in json.loads(record)]
     except (ValueError, TypeError):
