@@ -20,6 +20,7 @@ from factory import _native
 from factory.settings import Settings
 
 _FOLDER = "page-index"
+_REWRITE = "Spark's `rewrite_data_files` with `rewrite-all` writes a table anew, with offset indexes."
 
 
 class LakePages:
@@ -43,7 +44,7 @@ def reading(what: str) -> Iterator[None]:
     except KeyError as error:
         raise InvalidBlend(f"{what}: {error.args[0]}") from error
     except NotImplementedError as error:
-        raise NotPaged(f"{what}: {error}") from error
+        raise NotPaged(f"{what}: {error} {_REWRITE}") from error
     except IndexError as error:
         raise InvalidRequest(f"{what}: {error}") from error
     except FileNotFoundError as error:

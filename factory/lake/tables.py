@@ -119,7 +119,7 @@ class Lake:
         ]
 
     def create(self, name: TableName, schema: TableSchema) -> Table:
-        """The table with `schema`, created where missing, widened where columns were added.
+        """The table with `schema`, created where missing, widened where columns or properties were added.
 
         Raises ConfigurationError when the existing columns or partitioning do not fit the declared ones.
         """
@@ -145,6 +145,10 @@ class Lake:
         if _plain(existing) != _plain(declared):
             with table.update_schema() as update:
                 update.union_by_name(schema.columns)
+        missing = {name: it for name, it in schema.properties.items() if name not in table.properties}
+        if missing:
+            with table.transaction() as transaction:
+                transaction.set_properties(missing)
         return table
 
     def _create(self, name: TableName, schema: TableSchema) -> Table:

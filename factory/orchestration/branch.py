@@ -21,7 +21,7 @@ from factory.lake.stored import stored
 from factory.lake.tables import Lake
 from factory.lake_spark.audit import contents, head_of
 from factory.lake_spark.read import read_at
-from factory.orchestration.checks import repeated, violations
+from factory.orchestration.checks import in_files, repeated, violations
 from factory.orchestration.declaration import Output
 
 SMALL_BYTES = 32 << 20  # as compressed files; their keys are held at once, their rows are not
@@ -42,8 +42,12 @@ class Branch:
         """All rows, those of partitions that stay included."""
         return read_at(self.spark, self.audit.table, self._head)
 
+    def in_files(self) -> dict[str, list[str]]:
+        """What each check of files says of the whole table."""
+        return in_files(self.lake.table(self.audit.table), self._head, self.output.checks)
+
     def violations(self) -> dict[str, int]:
-        """How many violations each check finds: in the whole table, or in the rows that were made."""
+        """How many violations each check of rows finds: in the whole table, or in the rows that were made."""
         found = {}
         asked = []
         for check in self.output.checks:

@@ -1,13 +1,15 @@
 """Checks of a table's rows, all of one table answered by one query over its audit branch.
 
-A check is an SQL aggregate that counts violations; it passes when the count is zero.
+A check is an SQL aggregate that counts violations; it passes when the count is zero. One of files looks at
+how a table is laid out, and says in sentences what it found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from pyiceberg.table import Table
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -20,7 +22,8 @@ class Check:
 
     It runs over the rows a run made; a check of the `whole` table also sees the partitions that stay. A
     `distinct` one asks that no two rows agree on `columns`, and nothing else. One that is not `blocking` is
-    an alarm: it is shown as a warning, and the table is published.
+    an alarm: it is shown as a warning, and the table is published. One of `files` gives a sentence for each
+    violation in the files of a snapshot, and asks no SQL.
     """
 
     name: str
@@ -30,6 +33,7 @@ class Check:
     whole: bool = False
     distinct: bool = False
     blocking: bool = True
+    files: Callable[[Table, int], list[str]] | None = None
 
 
 def unique(*columns: str) -> Check:
@@ -60,6 +64,11 @@ def alarm(name: str, violations: str, description: str, *columns: str) -> Check:
     return Check(name, violations, columns, description, blocking=False)
 
 
+def layout(name: str, found: Callable[[Table, int], list[str]], description: str) -> Check:
+    """A warning where `found` says anything of the files of a snapshot, whose rows are right all the same."""
+    return Check(name, "", (), description, whole=True, blocking=False, files=found)
+
+
 def checks_of(schema: TableSchema, checks: Sequence[Check] = ()) -> list[Check]:
     """The key of the schema is unique, and `checks`."""
     return [unique(*schema.key), *checks]
@@ -72,10 +81,16 @@ def repeated(rows: DataFrame, schema: TableSchema, n: int = 3) -> list[str]:
     return [" / ".join(str(row[column]) for column in columns) for row in found]
 
 
+def in_files(table: Table, snapshot_id: int, checks: Sequence[Check]) -> dict[str, list[str]]:
+    """What each of `checks` that is one of files says of a snapshot."""
+    return {check.name: check.files(table, snapshot_id) for check in checks if check.files}
+
+
 def violations(rows: DataFrame, checks: Sequence[Check]) -> dict[str, int]:
-    """How many violations each check finds in `rows`."""
-    if not checks:
+    """How many violations each check of rows finds in `rows`."""
+    asked = [check for check in checks if check.files is None]
+    if not asked:
         return {}
-    found = rows.agg(*[F.expr(check.violations).alias(check.name) for check in checks]).first()
+    found = rows.agg(*[F.expr(check.violations).alias(check.name) for check in asked]).first()
     assert found is not None
-    return {check.name: int(found[check.name] or 0) for check in checks}
+    return {check.name: int(found[check.name] or 0) for check in asked}

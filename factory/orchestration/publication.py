@@ -35,13 +35,15 @@ from factory.lake.tables import Lake, Published
 from factory.lake_spark import audit as spark_audit
 from factory.lake_spark.read import read_at
 from factory.orchestration.branch import Branch
-from factory.orchestration.checks import Check, unique, violations
+from factory.orchestration.checks import Check, in_files, unique, violations
 from factory.orchestration.declaration import Declaration, Derived, Made, Output, Parts, Tables, together
 from factory.orchestration.progress import tell
 from factory.orchestration.resources import LakeRun
 from factory.orchestration.reuse import outdated
 
 __all__ = ["Tables", "materialize"]
+
+_MOST_TOLD = 20  # files that a check names
 
 
 def materialize(
@@ -206,9 +208,9 @@ def _stored(lake: Lake, output: Output, tables: Tables) -> TableSchema:
 def _check(run: LakeRun, branches: Sequence[Branch]) -> Iterator[dg.AssetCheckResult]:
     failed: list[str] = []
     for branch in branches:
-        output, found = branch.output, branch.violations()
+        output, found, told = branch.output, branch.violations(), branch.in_files()
         for check in output.checks:
-            count = found[check.name]
+            count = len(told[check.name]) if check.files else found[check.name]
             if count and check.blocking:
                 keys = branch.repeated() if check == unique(*output.schema.key) else []
                 shown = f", for example {'; '.join(keys)}: give every row a key of its own" if keys else ""
@@ -218,7 +220,7 @@ def _check(run: LakeRun, branches: Sequence[Branch]) -> Iterator[dg.AssetCheckRe
                 check_name=check.name,
                 passed=count == 0,
                 severity=_severity(check),
-                metadata={"violations": count},
+                metadata={"violations": count, **_told(told.get(check.name))},
             )
     if failed:
         kept = [f"{of.audit.table}.branch_{set_aside(run.lake, of.audit)}" for of in reversed(branches)]
@@ -275,18 +277,25 @@ def _checks_of_reused(spark: SparkSession, run: LakeRun, output: Output) -> Iter
     """What blocks was passed when the table was published; alarms are asked again."""
     alarms = [check for check in output.checks if not check.blocking]
     found: dict[str, int] = {}
+    told: dict[str, list[str]] = {}
     if alarms:
-        published = read_at(spark, output.table, run.lake.published(output.table).snapshot_id)
-        found = violations(published, alarms)
+        at = run.lake.published(output.table).snapshot_id
+        found = violations(read_at(spark, output.table, at), alarms)
+        told = in_files(run.lake.table(output.table), at, alarms)
     for check in output.checks:
-        count = found.get(check.name, 0)
+        count = found.get(check.name, len(told.get(check.name, ())))
         yield dg.AssetCheckResult(
             asset_key=dg.AssetKey(output.table.identifier),
             check_name=check.name,
             passed=count == 0,
             severity=_severity(check),
-            metadata={"violations": count, "reused": True},
+            metadata={"violations": count, "reused": True, **_told(told.get(check.name))},
         )
+
+
+def _told(sentences: Sequence[str] | None) -> dict[str, dg.MetadataValue]:
+    """The first sentences of a check of files, as Dagster shows them."""
+    return {"found": dg.MetadataValue.text("\n".join(sentences[:_MOST_TOLD]))} if sentences else {}
 
 
 def _severity(check: Check) -> dg.AssetCheckSeverity:

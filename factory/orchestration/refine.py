@@ -28,8 +28,9 @@ from factory.depsort.stage import dependencies, in_order, symbols
 from factory.errors import ConfigurationError
 from factory.filters.rounds import Round
 from factory.lake import names, schemas
+from factory.lake.layout import odd_pages
 from factory.lake_spark.documents import of_datasets
-from factory.orchestration.checks import aggregate, holds
+from factory.orchestration.checks import aggregate, holds, layout
 from factory.orchestration.dedup_group import DedupGroup, at_threshold, dedup_group
 from factory.orchestration.publication import Tables
 from factory.orchestration.rounds import Measured, filter_assets
@@ -331,6 +332,7 @@ def _packing(of: Chain) -> Assets:
                 "n_tokens",
                 "segments",
             ),
+            layout("pages_of_equal_rows", odd_pages, "Pages of every column end at the same rows."),
         ],
     )
     def sequences(tokenized: DataFrame, tokenizer: DataFrame, **upstream: DataFrame) -> Tables:

@@ -11,13 +11,14 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 
 from blender.blends import Blends, open_blends
 from blender.config import blend_source
-from blender.errors import BrokenBlend, CorruptPage, InvalidBlend, SourceGone, StoreAway
+from blender.errors import BrokenBlend, CorruptPage, InvalidBlend, NotPaged, SourceGone, StoreAway
 from blender.lake_pages import LakePages, reading
 from blender.snapshot_files import _kind
 from blender.sources import SnapshotReader
 from blender.status import to_status
 from factory.lake.catalog import open_catalog
 from factory.settings import Settings
+from tests.blender.equality_deletes import delete_equal
 from tests.blender.lakes import packed_rows, write_table
 from tests.ports import free_ports
 
@@ -150,6 +151,18 @@ def test_every_kind_of_deletes_has_its_name(content: DataFileContent, kind: File
     assert _kind(DataFile.from_args(content=content, file_format=kind, file_path="x")) == said
 
 
+def test_a_table_with_equality_deletes_is_refused_by_name(lake: Settings, blends: Blends) -> None:
+    table = open_catalog(lake).load_table("packed.code")
+    path = lake.home / "deletes.parquet"
+    delete_equal(table, "ordinal", pa.array([3, 7], pa.int64()), path)
+    (entry,) = table.inspect.delete_files().to_pylist()
+    assert (entry["content"], entry["file_path"]) == (2, path.as_uri())  # as another reader sees it
+    with pytest.raises(InvalidBlend, match=r"Table packed\.code has equality deletes at snapshot") as told:
+        blends.create([blend_source(table="packed.code", weight=1)])
+    assert path.as_uri() in str(told.value)
+    assert blends.list() == []
+
+
 def test_a_column_of_maps_is_refused_by_name_before_a_blend_is_on_record(
     lake: Settings, blends: Blends
 ) -> None:
@@ -162,4 +175,16 @@ def test_a_column_of_maps_is_refused_by_name_before_a_blend_is_on_record(
         one.read(np.arange(4), ("facts",))
     with pytest.raises(InvalidBlend, match="`facts` holds maps"):
         blends.create([blend_source(table="packed.maps", weight=1, columns=("facts",))])
+    assert blends.list() == []
+
+
+def test_a_table_of_pyiceberg_with_long_segments_is_refused_with_the_way_out(
+    lake: Settings, blends: Blends
+) -> None:
+    small = {"write.parquet.page-size-bytes": "200", "write.parquet.page-row-limit": "8"}
+    write_table(lake, "packed.pages", packed_rows("code", 100), row_group=100, properties=small)
+    with pytest.raises(NotPaged, match=r"`segments\.list\.element\.length`: its pages do not say") as told:
+        blends.create([blend_source(table="packed.pages", weight=1)])
+    assert "Table packed.pages at snapshot" in str(told.value)
+    assert "`rewrite_data_files`" in str(told.value)
     assert blends.list() == []

@@ -18,7 +18,7 @@ from typer.testing import CliRunner, Result
 from blender.blends import open_blends
 from blender.client import BlenderClient
 from blender.config import blend_source
-from blender.errors import BlendNotFound
+from blender.errors import BlendNotFound, StoreAway
 from factory.cli import main
 from factory.cli.serving import blender_process
 from factory.errors import ConfigurationError, FactoryError, MachineError
@@ -88,6 +88,34 @@ def test_a_blend_has_the_id_and_the_batches_it_has_on_a_local_disk(lake: Setting
     assert f"blends/{found[0][0]}.json" in names
     assert any(name.startswith("packed/code/data/") and name.endswith(".parquet") for name in names)
     assert not (lake.home / "warehouse").exists()
+
+
+def test_a_blend_reads_pages_of_the_bucket_until_its_store_is_away(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, unique: str
+) -> None:
+    store = ObjectStore(tmp_path_factory.mktemp("store"))  # of its own, because it is ended
+    try:
+        away = on_store(store, tmp_path / "away", urlparse(store.bucket(unique)).netloc)
+        opened, steps = [], []
+        for settings in (away, Settings(home=tmp_path / "local")):
+            write_table(settings, "packed.prose", packed_rows("prose", 150), row_group=16)
+            blends = open_blends(settings)
+            source = blend_source(table="packed.prose", weight=4, shuffle="row")
+            opened.append(blends.open(blends.create([source], seed=3).id))
+            steps.append([opened[-1].step(number).to_pylist() for number in range(5)])
+        assert steps[0] == steps[1]
+        readers = [blend.sources[0].reader for blend in opened]
+        assert readers[0].paths[0].startswith(f"s3://{unique}/some/folder/packed/prose/data/")
+        read = [reader.column("tokens").groups[0].index.read_so_far for reader in readers]
+        assert read[0] == read[1] > (0, 0)  # as many pages and bytes, of the same pages
+        assert not (away.home / "warehouse").exists()
+    finally:
+        store.stop()
+    with pytest.raises(
+        StoreAway, match=r"packed\.prose at snapshot \d+: the store of its files does not answer"
+    ):
+        opened[0].step(7)
+    assert opened[1].step(7).num_rows == 4
 
 
 def test_workers_read_texts_of_the_bucket_with_what_spark_knows_of_it(lake: Settings) -> None:

@@ -247,6 +247,16 @@ def test_nullable_fields_may_be_added_at_any_depth(lake: Lake, table: TableName,
         lake.create(table, BASE)
 
 
+def test_a_property_is_set_where_a_table_lacks_it_and_left_where_somebody_set_another(
+    lake: Lake, table: TableName
+) -> None:
+    lake.create(table, replace(BASE, properties={"write.parquet.page-row-limit": "8"}))
+    both = {"write.parquet.page-row-limit": "1", "write.parquet.row-group-check-min-record-count": "1"}
+    lake.create(table, replace(BASE, properties=both))
+    found = lake.table(table).properties
+    assert [found[name] for name in both] == ["8", "1"]
+
+
 @pytest.mark.parametrize(
     "other, words",
     [

@@ -1,0 +1,52 @@
+"""A snapshot with equality deletes, which PyIceberg itself does not write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestContent, ManifestWriterV2
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation
+from pyiceberg.table.update.snapshot import _FastAppendFiles
+from pyiceberg.typedef import Record
+
+
+class _ManifestOfDeletes(ManifestWriterV2):
+    def content(self) -> ManifestContent:
+        return ManifestContent.DELETES
+
+    @property
+    def _meta(self) -> dict[str, str]:
+        return {**super()._meta, "content": "deletes"}
+
+
+class _AppendDeletes(_FastAppendFiles):
+    def new_manifest_writer(self, spec: Any) -> ManifestWriterV2:
+        return _ManifestOfDeletes(
+            spec, self.schema(), self.new_manifest_output(), self._snapshot_id, self._compression
+        )
+
+
+def delete_equal(table: Table, column: str, values: pa.Array, path: Path) -> None:
+    """Delete the rows whose `column` has one of `values`, by a file of these written to `path`."""
+    field = table.schema().find_field(column)
+    kept = pa.field(column, values.type, metadata={"PARQUET:field_id": str(field.field_id)})
+    pq.write_table(pa.table([values], schema=pa.schema([kept])), path)
+    deletes = DataFile.from_args(
+        content=DataFileContent.EQUALITY_DELETES,
+        file_path=path.as_uri(),
+        file_format=FileFormat.PARQUET,
+        partition=Record(),
+        record_count=len(values),
+        file_size_in_bytes=path.stat().st_size,
+        equality_ids=[field.field_id],
+    )
+    deletes.spec_id = table.spec().spec_id
+    with table.transaction() as transaction:
+        said = {"factory.content": "what is left"}  # as of a snapshot that was published
+        producer = _AppendDeletes(Operation.OVERWRITE, transaction, table.io, snapshot_properties=said)
+        producer.append_data_file(deletes)
+        producer.commit()
