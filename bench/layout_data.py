@@ -7,6 +7,7 @@ there are `ROWS`. Tokens are kept below FACTORY_CACHE; a layout's table lives wh
 
 from __future__ import annotations
 
+import logging
 import sysconfig
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -90,6 +91,8 @@ def write_table(lake: Settings, rows: np.ndarray, layout: Layout) -> Path:
 
 def publish(lake: Settings, path: Path, layout: Layout) -> None:
     """Make the file the table."""
+    # It warns of a column without least and greatest value, which tokens have no use for.
+    logging.getLogger("pyiceberg.io.pyarrow").setLevel(logging.ERROR)
     catalog = open_catalog(lake)
     catalog.create_namespace_if_not_exists("packed")
     properties = {TOKEN_BYTES: str(layout.token_bytes), SEQUENCE_LENGTH: str(LENGTH)}
