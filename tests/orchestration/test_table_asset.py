@@ -14,7 +14,7 @@ from factory.errors import ConfigurationError
 from factory.lake.names import TableName
 from factory.lake.schemas import COMPONENTS
 from factory.lake.tables import Lake
-from factory.orchestration.checks import Check, alarm, holds
+from factory.orchestration.checks import Check, alarm, holds, layout
 from factory.orchestration.publication import Tables
 from factory.orchestration.resources import REUSE_TAG, resources
 from factory.orchestration.table_asset import source_function, table_asset
@@ -112,15 +112,19 @@ def test_an_alarm_warns_again_whenever_its_table_is_reused_and_the_table_is_publ
     spark: SparkSession, lake_settings: Settings, unique: str
 ) -> None:
     few = alarm("few", "int(count(1) > 1)", "There is one row at most.", "doc_id")
-    down = upper(f"{unique}_up", unique, checks=[few])
+    odd = layout("odd", lambda table, at: [f"{table.name()} at {at} is odd"], "No file is odd.")
+    down = upper(f"{unique}_up", unique, checks=[few, odd])
     for reuse in (False, True):
         result = run(lake_settings, source(unique, [("a", "1"), ("b", "1")]), down, reuse=reuse)
         assert result.success
         assert ids(lake_settings, f"{unique}_up") == ["A", "B"]
-        (warned,) = [check for check in result.get_asset_check_evaluations() if not check.passed]
-        assert (warned.check_name, warned.severity) == ("few", dg.AssetCheckSeverity.WARN)
-        assert warned.metadata["violations"].value == 1
-        assert ("reused" in warned.metadata) is reuse
+        warned = {it.check_name: it for it in result.get_asset_check_evaluations() if not it.passed}
+        assert list(warned) == ["few", "odd"]
+        for check in warned.values():
+            assert check.severity == dg.AssetCheckSeverity.WARN
+            assert check.metadata["violations"].value == 1
+            assert ("reused" in check.metadata) is reuse
+        assert str(warned["odd"].metadata["found"].value).endswith(" is odd")
 
 
 @pytest.mark.spark
