@@ -62,14 +62,14 @@ def show_plan(found: Sequence[Choice], ranks: int, console: Console, *, as_json:
         f"score: variance of topic counts in a step's rows of the source, and in those of {LONG} steps, over "
         "that of a perfect shuffle\n"
         "pages, MiB: read for a step, on average, by one reader that keeps its window; first: by step 0\n"
-        f"x alone: bytes that {ranks} ranks read when each has a window of its own, over one reader's\n"
+        f"alone: bytes that {ranks} ranks read when each has a window of its own, over one reader's\n"
         "*: what the blend has",
         soft_wrap=True,
     )
 
 
 def _table(source: str, found: Sequence[Choice]) -> Table:
-    table = Table(title=source, title_justify="left", box=None, header_style="bold")
+    table = Table(title=source, title_justify="left", box=None, header_style="bold", padding=(0, 1, 0, 0))
     table.add_column("shuffle", no_wrap=True)
     columns = (
         "window rows",
@@ -80,19 +80,19 @@ def _table(source: str, found: Sequence[Choice]) -> Table:
         "MiB",
         "first pages",
         "MiB",
-        "x alone",
+        "alone",
     )
     for column in columns:
-        table.add_column(column, justify="right", no_wrap=True)
+        table.add_column(column, justify="right")  # long names wrap where a terminal is narrow
     for it in found:
         sizes = "/".join(str(size) for size in (it.page_rows, it.window_pages) if size)
         table.add_row(
             f"{'* ' if it.chosen else '  '}{it.shuffle} {sizes}",
             f"{it.window_rows:,}" if it.window_bytes else "-",
             _mebibytes(it.window_bytes) if it.window_bytes else "-",
-            f"{it.score:.2f}",
-            f"{it.long_score:.2f}",
-            f"{it.pages_a_step:,.2f}",
+            f"{it.score:.3g}",
+            f"{it.long_score:.3g}",
+            f"{it.pages_a_step:,.1f}",
             _mebibytes(it.bytes_a_step),
             f"{it.first_pages:,}",
             _mebibytes(it.first_bytes),
