@@ -1,4 +1,4 @@
-"""Files of a store that does not answer."""
+"""Files of a store that does not answer, and how many local ones are open."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ import socket
 import time
 from pathlib import Path
 
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from blender.caller import Caller, waited_for_by, waiting_caller
 from blender.errors import CallerLeft, Stalled
 from blender.lake_files import LakeFiles
+from blender.pages import get_idx_matrix
 from factory.settings import Settings
 
 
@@ -51,3 +56,15 @@ def test_who_waits_is_known_inside_alone() -> None:
             assert waiting_caller() is inner
         assert waiting_caller() is outer
     assert waiting_caller() not in (outer, inner)
+
+
+def test_indexes_share_one_budget_of_open_files(tmp_path: Path) -> None:
+    path, process = tmp_path / "rows.parquet", psutil.Process()
+    pq.write_table(pa.table({"tokens": pa.array([b"a", b"b"])}), path)
+    before = process.num_fds()
+    indexes = [get_idx_matrix([path], "tokens") for _ in range(700)]
+    assert {index.read_rows(np.array([1]))[0].as_py() for index in indexes} == {b"b"}
+    assert 300 < process.num_fds() - before <= 512
+    assert {index.read_rows(np.array([0]))[0].as_py() for index in indexes} == {b"a"}
+    del indexes
+    assert process.num_fds() <= before

@@ -7,32 +7,59 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
 use super::error::{PageError, Place, Result};
 use super::index::FileEntry;
 
-const MOST_OPEN: usize = 256;
+/// Files of all indexes together: half of what most systems let a process have open.
+const MOST_OPEN: usize = 512;
 /// Ranges the system is told of ahead of the one that is waited for.
 pub const AHEAD: usize = 64;
 
+static OPEN: LazyLock<Mutex<Open>> = LazyLock::new(Mutex::default);
+static INDEXES: AtomicU64 = AtomicU64::new(0);
+
 /// The files of an index, opened when they are first read.
-#[derive(Default)]
-pub struct Files(Mutex<Open>);
+///
+/// All indexes of the process share one budget of open files; the one opened first is closed first.
+pub struct Files {
+    index: u64,
+}
+
+/// An index and the number of one of its files.
+type Key = (u64, usize);
 
 #[derive(Default)]
 struct Open {
-    files: FxHashMap<usize, Arc<File>>,
-    order: VecDeque<usize>,
+    files: FxHashMap<Key, Arc<File>>,
+    order: VecDeque<Key>,
+}
+
+impl Default for Files {
+    fn default() -> Self {
+        Self {
+            index: INDEXES.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        let mut open = lock();
+        open.files.retain(|key, _| key.0 != self.index);
+        open.order.retain(|key| key.0 != self.index);
+    }
 }
 
 impl Files {
     /// A file by its number; Corrupt where it is not of the size its index knows.
     pub fn get(&self, number: usize, entry: FileEntry<'_>, place: Place<'_>) -> Result<Arc<File>> {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(file) = open.files.get(&number) {
+        let key = (self.index, number);
+        if let Some(file) = lock().files.get(&key) {
             return Ok(Arc::clone(file));
         }
         let file = File::open(entry.path).map_err(|error| place.unreadable(&error))?;
@@ -44,16 +71,29 @@ impl Files {
                 entry.path, entry.bytes
             )));
         }
-        let file = Arc::new(file);
-        if open.order.len() == MOST_OPEN
-            && let Some(oldest) = open.order.pop_front()
-        {
-            open.files.remove(&oldest);
-        }
-        open.order.push_back(number);
-        open.files.insert(number, Arc::clone(&file));
-        Ok(file)
+        Ok(lock().keep(key, Arc::new(file)))
     }
+}
+
+impl Open {
+    /// The file under a key: the one that came first, where two threads opened it.
+    fn keep(&mut self, key: Key, file: Arc<File>) -> Arc<File> {
+        if let Some(first) = self.files.get(&key) {
+            return Arc::clone(first);
+        }
+        if self.order.len() == MOST_OPEN
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.files.remove(&oldest);
+        }
+        self.order.push_back(key);
+        self.files.insert(key, Arc::clone(&file));
+        file
+    }
+}
+
+fn lock() -> MutexGuard<'static, Open> {
+    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Fills `bytes` from the page cache alone; says whether it could.
