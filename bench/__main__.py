@@ -25,6 +25,7 @@ BENCHES = {
     "filters": "bench.filters",
     "first_batch": "bench.first_batch",
     "keep": "bench.keep",
+    "layout": "bench.layout",
     "lexers": "bench.lexers",
     "line": "bench.line",
     "minhash": "bench.minhash",
