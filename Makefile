@@ -76,10 +76,11 @@ prerequisites:
 	@command -v cc >/dev/null || { echo "No C linker was found, and Rust needs one. Install it (Debian: apt-get install gcc)." >&2; exit 1; }
 	@command -v java >/dev/null || [ -x "$$JAVA_HOME/bin/java" ] || { echo "No Java was found, and Spark needs a JVM of version 17 or newer. Install one (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME." >&2; exit 1; }
 
+# PySpark comes as source alone, which setuptools and wheel build; a fresh environment may have neither.
 $(VENV)/.installed: pyproject.toml constraints.txt | prerequisites
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing packages into $(VENV) (a minute or two, once) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt maturin
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt maturin setuptools wheel
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
 	@touch $@ $(VENV)/.native
 
