@@ -3,7 +3,7 @@
 A lookup says which source a row of the blend is and which of that source's rows. Ours (`blender.mixture`)
 is timed for 1,024 rows at once, as a fetch asks, and for one row, with fixed weights and with shares that
 change linearly; a seek is one row anywhere up to step 1e12. Beside it Grain's rule alone, and `ds[k]` of its
-mixture of ranges.
+mixture of ranges. Then updates (`bench.mixture_updates`), which no peer has.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from rich.console import Console
 
+from bench import mixture_updates
 from bench.data_peers import GRAIN
 from bench.harness import Report, Row, at_most, table
 from blender.mixture import WHOLE, Mixture, constant, scheduled, shares_of
@@ -105,6 +106,8 @@ def measure(progress: Console) -> Report:
         for name, found in (("fixed", fixed), ("linear", linear)):
             report.rows += _rows(f"mixture.{name}.{n}", found, most, rule if n == AIMED else None)
     report.tables += [shown, seeks, stray]
+    progress.print(f"updating a blend {mixture_updates.UPDATES:,} times")
+    mixture_updates.measure(report)
     return report
 
 
