@@ -27,6 +27,7 @@ from blender.ahead import Ahead
 from blender.answers import description_of, explanation_of, record_of, schedule_to, source_to
 from blender.batch import Batch
 from blender.credentials import Tls, bearer
+from blender.keepalive import SILENCE_S, pinging
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
 from blender.reading import OpenBlend
@@ -61,12 +62,13 @@ _OPTIONS = [
 class _Connection:
     """The channel of one process and what is called over it."""
 
-    def __init__(self, address: str, tls: Tls | None) -> None:
+    def __init__(self, address: str, tls: Tls | None, silence_s: float) -> None:
         self.process = os.getpid()
+        options = [*_OPTIONS, *pinging(silence_s)]
         self.channel = (
-            grpc.insecure_channel(address, options=_OPTIONS)
+            grpc.insecure_channel(address, options=options)
             if tls is None
-            else grpc.secure_channel(address, tls.credentials(), options=_OPTIONS)
+            else grpc.secure_channel(address, tls.credentials(), options=options)
         )
         self.configs = pb_grpc.BlendConfigsStub(self.channel)
         self.data = pb_grpc.BlendDataStub(self.channel)
@@ -79,7 +81,8 @@ class BlenderClient:
     """A connection to one Blender, plaintext without `tls`; safe for many threads.
 
     `timeout_s` bounds every call, of a fetch the wait for its next step; `patience_s` is how long a Blender
-    that does not answer is asked again; `ahead_bytes` is what each fetch may hold that was not yet read.
+    that does not answer is asked again; `silence_s`, at least 10, is how long a connection on which nothing
+    comes during a call is taken to be whole; `ahead_bytes` is what each fetch may hold that was not yet read.
     Raises the classes of `blender.errors`.
     """
 
@@ -91,6 +94,7 @@ class BlenderClient:
         token: str | None = None,
         timeout_s: float = 60.0,
         patience_s: float = 30.0,
+        silence_s: float = SILENCE_S,
         ahead_bytes: int = AHEAD_BYTES,
     ) -> None:
         self.address = address
@@ -98,13 +102,14 @@ class BlenderClient:
         self._metadata = bearer(token)
         self._timeout_s = timeout_s
         self._patience_s = patience_s
+        self._silence_s = silence_s
         self._ahead_bytes = ahead_bytes
-        self._made = _Connection(address, tls)
+        self._made = _Connection(address, tls, silence_s)
 
     @property
     def _connection(self) -> _Connection:
         if self._made.process != os.getpid():  # that of the process this one was forked from
-            self._made = _Connection(self.address, self._tls)
+            self._made = _Connection(self.address, self._tls, self._silence_s)
         return self._made
 
     def __getstate__(self) -> dict[str, Any]:
@@ -112,7 +117,7 @@ class BlenderClient:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._made = _Connection(self.address, self._tls)
+        self._made = _Connection(self.address, self._tls, self._silence_s)
 
     def __enter__(self) -> BlenderClient:
         return self

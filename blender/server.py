@@ -12,6 +12,7 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from blender import keepalive
 from blender.blends import Blends
 from blender.calls import Calls, Limits
 from blender.errors import Ending
@@ -27,10 +28,7 @@ _TELL_S = 2.0  # for calls beyond the grace to be told
 _OPTIONS = [
     ("grpc.max_receive_message_length", 4 * MAX_REQUEST_BYTES),  # what lies between is refused by a sentence
     ("grpc.max_send_message_length", -1),  # blocks are bounded in bytes, save a row larger than one
-    ("grpc.keepalive_time_ms", 30_000),  # a reader whose machine vanished leaves its place within a minute
-    ("grpc.keepalive_timeout_ms", 20_000),
-    ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),  # and readers may look after us as well
-    ("grpc.keepalive_permit_without_calls", 1),
+    *keepalive.SERVER,
 ]
 
 

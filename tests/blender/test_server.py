@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from blender.client import Batch, BlenderClient, Source
-from factory.errors import MachineError
+from blender.errors import BlenderUnavailable, InvalidRequest
+from factory.errors import FactoryError, MachineError
 from factory.settings import Settings
 from tests.blender.lakes import ROOT, make_lake, packed_rows, serving, write_table
 
@@ -73,6 +77,41 @@ def test_sigterm_finishes_the_stream_under_way_and_exits_0(tmp_path: Path) -> No
         assert server.process.wait(timeout=10) == 0
         assert server.process.stdout is not None
         assert server.process.stdout.read() == ""  # the address was its one line of output
+
+
+def test_a_server_that_answers_nothing_more_is_found_out_while_its_rows_are_waited_for(
+    tmp_path: Path,
+) -> None:
+    make_lake(tmp_path, live=8)
+    with serving(tmp_path) as server:
+        client = BlenderClient(server.address, timeout_s=90, patience_s=0, silence_s=10, ahead_bytes=1)
+        blend = client.create([Source("packed.live", 4, live=True)])
+        reading = client.fetch(blend.id, 0, steps=3)
+        assert [next(reading).offset, next(reading).offset] == [0, 1]
+        ended: list[BaseException] = []
+        waiting = threading.Thread(target=lambda: ended.append(failure(reading)))
+        waiting.start()
+        waiting.join(22)  # three pings, and a server that permits one in five minutes ends at the third
+        assert waiting.is_alive()
+        os.kill(server.process.pid, signal.SIGSTOP)
+        waiting.join(20)
+        os.kill(server.process.pid, signal.SIGCONT)
+        waiting.join()
+        client.close()
+    assert isinstance(ended[0], BlenderUnavailable)
+    assert "ping timeout" in str(ended[0])
+
+
+def failure(reading: Iterator[Batch]) -> BaseException:
+    """What the next step of a fetch ends with."""
+    with pytest.raises(FactoryError) as raised:
+        next(reading)
+    return raised.value
+
+
+def test_a_silence_that_servers_do_not_permit_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match=r"A silence of 2 s was asked for.* Use at least 10 s\."):
+        BlenderClient("127.0.0.1:1", silence_s=2)
 
 
 def test_the_address_is_written_to_a_file(tmp_path: Path) -> None:
