@@ -68,11 +68,13 @@ class Blends:
         config = blend_config([source for source, _ in pinned], seed, schedule)
         return self._keep(config, [pin for _, pin in pinned], look)
 
-    def considered(self, sources: Sequence[BlendSource], seed: int = 0) -> Blend:
+    def considered(
+        self, sources: Sequence[BlendSource], seed: int = 0, schedule: Schedule | None = None
+    ) -> Blend:
         """The blend that `create` would make, open but not put on record; raises what it raises."""
         look = self._opening.look()
         pinned = [look.pin(source) for source in sources]
-        config = blend_config([source for source, _ in pinned], seed)
+        config = blend_config([source for source, _ in pinned], seed, schedule)
         readers = look.open(config.sources, [pin for _, pin in pinned], _tags(config))
         return Blend(config, mixture_of(config, 0, self), readers)
 

@@ -65,6 +65,8 @@ class Choice:
     """A shuffle of a source: what it gives and what it costs."""
 
     source: str
+    rows_a_step: int
+    """Of the source."""
     shuffle: str
     page_rows: int
     window_pages: int
@@ -115,6 +117,7 @@ def price(facts: SourceFacts, shuffle: Shuffle, seed: int, configured: Shuffle) 
     window_rows = _window_rows(shuffle, facts.n_rows)
     return Choice(
         source=facts.name,
+        rows_a_step=width,
         shuffle=shuffle.kind,
         page_rows=shuffle.page_rows,
         window_pages=shuffle.window_pages,

@@ -221,14 +221,17 @@ def serve(
 @blender_app.command("plan")
 def blender_plan(
     blend: Annotated[
-        str | None, typer.Argument(help="The id of a blend; without it, the blend of --table.")
+        str | None, typer.Argument(help="The id of a blend; without it, that of --table or --file.")
     ] = None,
     table: Annotated[
         list[str] | None,
         typer.Option(help="A source of a blend that is being considered, packed.code=6: rows in a step."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the blend of --table.")] = 0,
-    offset: Annotated[int, typer.Option(min=0, help="The step whose weights count.")] = 0,
+    file: Annotated[
+        Path | None, typer.Option(help="A blend that is being considered: YAML or JSON, with its schedule.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the blend of --table.")] = None,
+    offset: Annotated[int, typer.Option(min=0, help="The step whose weights or shares count.")] = 0,
     ranks: Annotated[int, typer.Option(min=1, help="Ranks that share a step.")] = 1,
     as_json: Json = False,
 ) -> None:
@@ -236,8 +239,7 @@ def blender_plan(
     with edge.sentences():
         from factory.cli.plan import considered, plan_of, show_plan
 
-        sources = considered(table or [])
-        found = plan_of(_settings(), blend, sources, seed, offset, ranks)
+        found = plan_of(_settings(), blend, considered(table or [], file, seed), offset, ranks)
         show_plan(found, ranks, console, as_json=as_json)
 
 

@@ -6,20 +6,31 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import groupby
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from blender.blends import open_blends
-from blender.config import BlendSource, blend_source
+from blender.config import blend_source
 from blender.plan import LONG, Choice
 from blender.plan_facts import plan
+from factory.cli.blend_file import WrittenBlend
 from factory.errors import ConfigurationError
 from factory.settings import Settings
 
 
-def considered(tables: Sequence[str]) -> list[BlendSource]:
-    """The sources that `packed.code=6` and its like name; raises ConfigurationError for another text."""
+def considered(tables: Sequence[str], file: Path | None, seed: int | None) -> WrittenBlend | None:
+    """The blend that `packed.code=6` and its like name, or a file; None where there is neither.
+
+    Raises ConfigurationError for another text, for both, and for a seed beside the file's.
+    """
+    if file is not None:
+        if tables or seed is not None:
+            raise ConfigurationError(
+                f"{file} is a whole blend. Leave out --table, and write the seed into it."
+            )
+        return WrittenBlend.read(file)
     found = []
     for text in tables:
         name, _, rows = text.partition("=")
@@ -28,25 +39,25 @@ def considered(tables: Sequence[str]) -> list[BlendSource]:
                 f"`{text}` says no rows a step. Write a table and a whole number: {name or 'packed.code'}=6."
             )
         found.append(blend_source(table=name, weight=int(rows)))
-    return found
+    return WrittenBlend(sources=tuple(found), seed=seed or 0) if found else None
 
 
 def plan_of(
-    settings: Settings,
-    blend: str | None,
-    sources: Sequence[BlendSource],
-    seed: int,
-    offset: int,
-    ranks: int,
+    settings: Settings, blend: str | None, written: WrittenBlend | None, offset: int, ranks: int
 ) -> list[Choice]:
-    """The plan of a blend on record, or of one that would be made of `sources`; nothing is put on record.
+    """The plan of a blend on record, or of one that would be made; nothing is put on record.
 
     Raises ConfigurationError unless one of both is given, and what opening and planning a blend raise.
     """
-    if (blend is None) == (not sources):
-        raise ConfigurationError("Give the id of a blend, or sources with --table packed.code=6, not both.")
+    if (blend is None) == (written is None):
+        raise ConfigurationError(
+            "Give one of three: the id of a blend, sources with --table packed.code=6, or --file blend.yaml."
+        )
     blends = open_blends(settings)
-    opened = blends.considered(sources, seed) if blend is None else blends.open(blend)
+    if written is not None:
+        opened = blends.considered(written.sources, written.seed, written.planned)
+    else:
+        opened = blends.open(blend or "")
     return plan(opened, offset, ranks)
 
 
@@ -69,7 +80,8 @@ def show_plan(found: Sequence[Choice], ranks: int, console: Console, *, as_json:
 
 
 def _table(source: str, found: Sequence[Choice]) -> Table:
-    table = Table(title=source, title_justify="left", box=None, header_style="bold", padding=(0, 1, 0, 0))
+    title = f"{source}, {found[0].rows_a_step:,} rows of the step"
+    table = Table(title=title, title_justify="left", box=None, header_style="bold", padding=(0, 1, 0, 0))
     table.add_column("shuffle", no_wrap=True)
     columns = (
         "window rows",

@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 
 from blender.blends import open_blends
 from blender.config import blend_source
+from blender.records import Schedule
 from factory.cli import main
 from factory.settings import Settings
 from tests.blender.lakes import make_lake
@@ -49,11 +50,72 @@ def test_a_blend_on_record_is_priced_with_its_own_shuffle_marked(lake: Settings)
     assert "bytes that 2 ranks read" in " ".join(shown.split())
 
 
+SCHEDULED = """\
+seed: 5
+sources:
+  - {table: packed.code, oversample: true}
+  - {table: packed.prose, name: prose, shuffle: page_window, page_rows: 4, window_pages: 16}
+schedule:
+  kind: KIND
+  rows_per_step: 8
+  knots:
+    - {offset: 0, proportions: {packed.code: 3, prose: 1}}
+    - {offset: 20, proportions: {prose: 1}}
+"""
+
+
+@pytest.mark.parametrize("kind", ["stepped", "linear", "cosine"])
+def test_a_schedule_in_a_file_is_priced_at_a_step_as_it_is_when_made(
+    lake: Settings, tmp_path: Path, kind: str
+) -> None:
+    file = tmp_path / "blend.yaml"
+    file.write_text(SCHEDULED.replace("KIND", kind))
+    found = {at: planned("--file", str(file), "--offset", at, "--json").stdout for at in ("0", "10", "30")}
+    widths = {at: {it["source"]: it["rows_a_step"] for it in json.loads(found[at])} for at in found}
+    assert widths["30"] == {"prose": 8}
+    assert sum(widths["10"].values()) == 8
+    assert (widths["10"] == widths["0"]) == (kind == "stepped")
+    assert open_blends(lake).list() == []
+    knots = ((0, {"packed.code": 3, "prose": 1}), (20, {"prose": 1}))
+    shuffle = {"shuffle": "page_window", "page_rows": 4, "window_pages": 16}
+    code = blend_source(table="packed.code", oversample=True)
+    prose = blend_source(table="packed.prose", name="prose", **shuffle)
+    made = open_blends(lake).create([code, prose], seed=5, schedule=Schedule(8, knots, kind))
+    assert {at: planned(made.id, "--offset", at, "--json").stdout for at in found} == found
+
+
+@pytest.mark.parametrize(
+    "old, new, words",
+    [
+        ("KIND", "sine", "blend.yaml, line 6, schedule.kind: `sine` is no kind. Did you mean `cosine`?"),
+        (
+            "name: prose",
+            "nme: prose",
+            "blend.yaml, line 4, sources[1].nme: `nme` is no field here. Did you mean `name`?",
+        ),
+        ("{prose: 1}", "{poetry: 1}", "names `poetry`, which is no source of the blend"),
+        ("oversample: true", "weight: 2", "has a schedule and weights that sum to 2 rows"),
+        ("page_rows: 4, ", "", "line 4, sources[1]: Shuffle `page_window` needs `page_rows`"),
+        ("rows_per_step: 8", "rows_per_step: 8.5", "line 7, schedule.rows_per_step: `8.5` does not fit"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_told(
+    lake: Settings, tmp_path: Path, old: str, new: str, words: str
+) -> None:
+    file = tmp_path / "blend.yaml"
+    file.write_text(SCHEDULED.replace(old, new).replace("KIND", "linear"))
+    result = planned("--file", str(file))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert words in " ".join(result.stderr.split())
+
+
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        ((), "Give the id of a blend, or sources"),
-        (("0" * 32, "--table", "packed.code=1"), "not both"),
+        ((), "Give one of three: the id of a blend"),
+        (("0" * 32, "--table", "packed.code=1"), "or --file blend.yaml"),
+        (("--file", "blend.yaml", "--table", "packed.code=1"), "is a whole blend. Leave out --table"),
+        (("--file", "none.yaml"), "none.yaml cannot be read"),
         (("--table", "packed.code"), "`packed.code` says no rows a step"),
         (("--table", "packed.code=8", "--ranks", "3"), "cannot be shared evenly by 3 ranks"),
         (("--table", "packed.code=0"), "weights sum to 0"),

@@ -1,0 +1,66 @@
+"""A blend as a person writes it down, in YAML or JSON: sources with weights or a schedule, and a seed.
+
+    seed: 7
+    sources:
+      - {table: packed.web, shuffle: page_window, page_rows: 8, window_pages: 1024}
+      - {table: packed.code, oversample: true}
+    schedule:
+      kind: cosine
+      rows_per_step: 512
+      knots:
+        - {offset: 0, proportions: {packed.web: 9, packed.code: 1}}
+        - {offset: 20000, proportions: {packed.web: 6, packed.code: 4}}
+
+The fields are those of `blender.config.BlendSource` and of `blender.records.Schedule`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from blender.config import BlendSource
+from blender.mixture import ScheduleKind
+from blender.records import Schedule
+from factory.orchestration.located_yaml import LocatedYaml
+
+
+class _Written(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class WrittenKnot(_Written):
+    """The proportions at a step, of any sum; a source that is not named has none."""
+
+    offset: int
+    proportions: dict[str, float]
+
+
+class WrittenSchedule(_Written):
+    """Proportions that change along the steps, in place of weights."""
+
+    kind: ScheduleKind = "linear"
+    rows_per_step: int
+    knots: tuple[WrittenKnot, ...] = Field(min_length=1)
+
+
+class WrittenBlend(_Written):
+    """What a blend is made of; what it lacks to be one is told where it is made."""
+
+    sources: tuple[BlendSource, ...] = Field(min_length=1)
+    seed: int = 0
+    schedule: WrittenSchedule | None = None
+
+    @classmethod
+    def read(cls, path: Path) -> WrittenBlend:
+        """The blend of a file; raises ConfigurationError with a line for each field that is wrong."""
+        return LocatedYaml.read(path).build(cls)
+
+    @property
+    def planned(self) -> Schedule | None:
+        """The schedule as a blend is made with it."""
+        if self.schedule is None:
+            return None
+        knots = tuple((knot.offset, knot.proportions) for knot in self.schedule.knots)
+        return Schedule(self.schedule.rows_per_step, knots, self.schedule.kind)
