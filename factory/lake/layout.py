@@ -14,7 +14,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow.parquet as pq
-from pyiceberg.io import InputFile
+from pyiceberg.io import InputFile, InputStream
 from pyiceberg.table import Table
 
 from factory import _native
@@ -38,12 +38,32 @@ def odd_pages(table: Table, snapshot_id: int) -> list[str]:
         return [sentence for sentence in found if sentence]
 
 
+class _Bytes:
+    """Byte ranges of an open file; its end, where the footer is, is read once for all columns."""
+
+    def __init__(self, path: str, source: InputStream, size: int) -> None:
+        self.path, self.size = path, size
+        self._source = source
+        self._ends: dict[int, bytes] = {}
+
+    def read(self, begin: int, end: int) -> bytes:
+        if end < self.size:
+            return self._read(begin, end)
+        if begin not in self._ends:
+            self._ends[begin] = self._read(begin, end)
+        return self._ends[begin]
+
+    def _read(self, begin: int, end: int) -> bytes:
+        self._source.seek(begin)
+        return self._source.read(end - begin)
+
+
 def _of_file(file: InputFile, limit: int) -> str:
     with file.open() as source:
         schema = pq.ParquetFile(source).schema
-    odd = [
-        told for number in range(len(schema)) if (told := _of_column(file, schema.column(number).path, limit))
-    ]
+        leaves = [schema.column(number).path for number in range(len(schema))]
+        ranges = _Bytes(file.location, source, len(file))
+        odd = [told for leaf in leaves if (told := _of_column(ranges, leaf, limit))]
     if not odd:
         return ""
     more = f"; and {len(odd) - _MOST_SHOWN} more columns" if len(odd) > _MOST_SHOWN else ""
@@ -53,7 +73,7 @@ def _of_file(file: InputFile, limit: int) -> str:
     )
 
 
-def _of_column(file: InputFile, leaf: str, limit: int) -> str:
+def _of_column(file: _Bytes, leaf: str, limit: int) -> str:
     try:
         index = _index(file, leaf)
     except NotImplementedError:
@@ -66,15 +86,10 @@ def _of_column(file: InputFile, leaf: str, limit: int) -> str:
     return f"`{leaf}` has {len(odd):,} of {index.n_pages:,}, {first}"
 
 
-def _index(file: InputFile, leaf: str) -> _native.PageIndex:
-    scan = _native.PageScan(file.location, len(file), leaf, _WINDOW)
-    with file.open() as source:
-        while wanted := scan.wanted():
-            parts = []
-            for begin, end in wanted:
-                source.seek(begin)
-                parts.append(source.read(end - begin))
-            scan.push(parts)
+def _index(file: _Bytes, leaf: str) -> _native.PageIndex:
+    scan = _native.PageScan(file.path, file.size, leaf, _WINDOW)
+    while wanted := scan.wanted():
+        scan.push([file.read(begin, end) for begin, end in wanted])
     return _native.PageIndex(_native.join_pages(leaf, [scan]))
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.io import InputStream
+from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 from pyiceberg.table import Table
 
 from factory.lake.catalog import open_catalog
@@ -53,6 +55,32 @@ def test_a_row_group_may_end_with_a_shorter_page_and_only_end(tmp_path: Path, in
     assert f"File {(tmp_path / 'some.parquet').as_uri()} has pages of other than 10 rows" in sentence
     assert "`ordinal` has 5 of 8, the first is page 0 of row group 0 with 8 rows" in sentence
     assert "`tokens` has 5 of 8" in sentence
+
+
+class Counting(PyArrowFileIO):
+    """A lake's files, and which were opened."""
+
+    def __init__(self, properties: dict[str, str]) -> None:
+        super().__init__(properties)
+        self.opened: list[str] = []
+
+    def new_input(self, location: str) -> PyArrowFile:
+        found = super().new_input(location)
+        opening = found.open
+
+        def opened(seekable: bool = True) -> InputStream:
+            self.opened.append(location)
+            return opening(seekable)
+
+        found.open = opened
+        return found
+
+
+def test_a_file_is_opened_once_for_all_its_columns(tmp_path: Path) -> None:
+    table = written(tmp_path, page_rows=8, properties={PAGE_ROWS: "8"})
+    table.io = counting = Counting(table.io.properties)
+    assert odd(table) == []
+    assert counting.opened.count((tmp_path / "some.parquet").as_uri()) == 1
 
 
 def test_a_page_that_is_too_long_is_odd_even_as_the_last(tmp_path: Path) -> None:
