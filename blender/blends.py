@@ -196,8 +196,8 @@ class Blends:
             return stored
         self._tag(blend, 0)
         for number, source in enumerate(blend.sources):
-            if source.config.live:
-                self._store.saw(tag_name(blend.id, number), source.n_rows, source.reader.snapshot_id)
+            if isinstance(source.kept, LiveReader):
+                self._store.saw(tag_name(blend.id, number), source.kept.seen)
         return self._put(blend, pins.model_copy(update={"tagged_by": ()}))
 
     def _tag(self, blend: Blend, first: int) -> None:

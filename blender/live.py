@@ -22,6 +22,8 @@ from pyiceberg.table.snapshots import Operation, Snapshot
 
 from blender.caller import Caller
 from blender.errors import SourceGone
+from blender.seen import Seen, hashes
+from blender.snapshot_files import snapshot_files
 from blender.sources import SnapshotReader
 
 POLL_S = 0.5  # between two looks at a table for rows that are waited for
@@ -32,11 +34,11 @@ _KEEPS_ROWS = (Operation.APPEND, Operation.REPLACE)
 class Progress(Protocol):
     """How far a live source was read, by anyone; on record beside the blend."""
 
-    def seen(self) -> int | None:
+    def seen(self) -> Seen | None:
         """The newest snapshot of which rows were read."""
 
-    def saw(self, rows: int, snapshot: int) -> None:
-        """Put on record that `rows` rows were there at a snapshot, before any of them is read."""
+    def saw(self, seen: Seen) -> None:
+        """Put on record what was there at a snapshot, before any row of it is read."""
 
 
 class LiveReader:
@@ -60,7 +62,12 @@ class LiveReader:
         self._load, self._open_at, self._progress = load, open_at, progress
         self._looking = threading.Lock()
         self._looked_at = time.monotonic()
-        self._now = self._first()
+        self._now, self._seen = self._first()
+
+    @property
+    def seen(self) -> Seen:
+        """What there is of the table at `now`."""
+        return self._seen
 
     @property
     def now(self) -> SnapshotReader:
@@ -95,27 +102,31 @@ class LiveReader:
             table = self._load()
             snapshot = table.current_snapshot()
             if snapshot is None or snapshot.snapshot_id != self._now.snapshot_id:
-                self._now = self._go_on(table, snapshot, self._now.snapshot_id)
+                self._now, self._seen = self._go_on(table, snapshot, self._seen)
             self._looked_at = time.monotonic()
 
-    def _first(self) -> SnapshotReader:
-        table, since = self._load(), self._progress.seen() or self.pinned
+    def _first(self) -> tuple[SnapshotReader, Seen]:
+        table, since = self._load(), self._progress.seen() or Seen(0, 0, self.pinned)
         snapshot = table.current_snapshot()
-        if snapshot is not None and snapshot.snapshot_id == since:
-            return self._open_at(table, since)
+        if snapshot is not None and snapshot.snapshot_id == since.snapshot:
+            return self._opened(table, snapshot)
         return self._go_on(table, snapshot, since)
 
-    def _go_on(self, table: Table, snapshot: Snapshot | None, since: int) -> SnapshotReader:
+    def _go_on(self, table: Table, snapshot: Snapshot | None, since: Seen) -> tuple[SnapshotReader, Seen]:
         if snapshot is None:
-            raise self._changed(f"no longer has snapshot {since} nor any other")
+            raise self._changed(f"no longer has snapshot {since.snapshot} nor any other")
         self._check_descent(table, snapshot, since)
-        now = self._open_at(table, snapshot.snapshot_id)
-        self._progress.saw(now.n_rows, snapshot.snapshot_id)
-        return now
+        now, seen = self._opened(table, snapshot)
+        self._progress.saw(seen)
+        return now, seen
 
-    def _check_descent(self, table: Table, snapshot: Snapshot, since: int) -> None:
+    def _opened(self, table: Table, snapshot: Snapshot) -> tuple[SnapshotReader, Seen]:
+        now = self._open_at(table, snapshot.snapshot_id)
+        return now, Seen(now.n_rows, snapshot.sequence_number or 0, now.snapshot_id, hashes(now.paths))
+
+    def _check_descent(self, table: Table, snapshot: Snapshot, since: Seen) -> None:
         one = snapshot
-        while one.snapshot_id != since:
+        while one.snapshot_id != since.snapshot:
             operation = one.summary.operation if one.summary is not None else None
             if operation not in _KEEPS_ROWS:
                 did = operation.value if operation is not None else "an unknown operation"
@@ -127,12 +138,16 @@ class LiveReader:
             one = before
         return None
 
-    def _check_files(self, table: Table, snapshot: Snapshot, since: int) -> None:
-        if table.snapshot_by_id(since) is None:
-            raise self._changed(f"lost snapshot {since} and what happened since")
-        if not _files(table, since) <= _files(table, snapshot.snapshot_id):
+    def _check_files(self, table: Table, snapshot: Snapshot, since: Seen) -> None:
+        before = since.files
+        if before is None:
+            if table.snapshot_by_id(since.snapshot) is None:
+                raise self._changed(f"lost snapshot {since.snapshot} and what happened since")
+            before = _files(table, since.snapshot)
+        if not before <= _files(table, snapshot.snapshot_id):
             raise self._changed(
-                f"has other files than at snapshot {since}, from which no appends and compactions lead here"
+                f"has other files than at snapshot {since.snapshot}, from which no appends and compactions "
+                "lead here"
             )
 
     def _changed(self, what: str) -> SourceGone:
@@ -150,5 +165,5 @@ class LiveReader:
         )
 
 
-def _files(table: Table, snapshot: int) -> set[str]:
-    return {task.file.file_path for task in table.scan(snapshot_id=snapshot).plan_files()}
+def _files(table: Table, snapshot: int) -> frozenset[bytes]:
+    return hashes(file.path for file in snapshot_files(table, snapshot))

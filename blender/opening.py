@@ -18,6 +18,7 @@ from blender.config import BlendSource
 from blender.errors import InvalidBlend, SourceGone
 from blender.lake_pages import LakePages
 from blender.live import LiveReader
+from blender.seen import Seen
 from blender.snapshot_facts import SnapshotFacts, content_of, facts_of, get_facts, put_facts
 from blender.sources import SnapshotReader
 from blender.store import BlendStore
@@ -149,11 +150,11 @@ class _Progress:
     store: BlendStore
     tag: str
 
-    def seen(self) -> int | None:
+    def seen(self) -> Seen | None:
         return self.store.seen(self.tag)
 
-    def saw(self, rows: int, snapshot: int) -> None:
-        self.store.saw(self.tag, rows, snapshot)
+    def saw(self, seen: Seen) -> None:
+        self.store.saw(self.tag, seen)
 
 
 def live_content(table: Table) -> str:

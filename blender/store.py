@@ -4,7 +4,7 @@
     <warehouse>/blends/<id>.pins.json   snapshot ids, time of creation, retired or not; replaced at will
     <warehouse>/blends/<id>.chapter.json     of some updates: what their ancestors planned (`blender.history`)
     <warehouse>/blends/<id>.held/<id>.held   of blends that read snapshots under another's tags
-    <warehouse>/blends/<tag>.seen/<rows>.<snapshot>.seen     how far a live source was read
+    <warehouse>/blends/<tag>.seen/<rows>.<sequence>.<snapshot>.seen     how far a live source was read
 
 The first is what the id is a hash of. The second says where that content is found in this lake.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import obstore
@@ -23,6 +24,7 @@ from pydantic import BaseModel, ConfigDict
 from blender.config import BlendConfig
 from blender.errors import BlendNotFound, BrokenBlend
 from blender.history import Chapter
+from blender.seen import Seen, from_content
 from factory.lake.store import object_store
 from factory.settings import Settings
 
@@ -91,26 +93,32 @@ class BlendStore:
         listed = obstore.list(self._store, prefix=f"{_FOLDER}/{tags_of}{_HELD}")
         return [Path(entry["path"]).name.removesuffix(_HELD) for chunk in listed for entry in chunk]
 
-    def saw(self, tag: str, rows: int, snapshot: int) -> None:
-        """Put on record that `rows` rows of the live source under `tag` were there at a snapshot.
+    def saw(self, tag: str, seen: Seen) -> None:
+        """Put on record how far the live source under `tag` was read.
 
         Whoever saw the most is believed: Blenders that look at the same time take nothing back.
         """
         before = self._seen(tag)
-        obstore.put(self._store, f"{_seen(tag)}/{rows:020}.{snapshot}{_SEEN}", b"")
-        for path in before:
-            if path < (rows, snapshot):
+        folder = f"{_FOLDER}/{tag}{_SEEN}"
+        path = f"{folder}/{seen.rows:020}.{seen.sequence:020}.{seen.snapshot}{_SEEN}"
+        obstore.put(self._store, path, seen.content())
+        for one, old in before:
+            if one < seen:
                 with contextlib.suppress(FileNotFoundError):
-                    obstore.delete(self._store, f"{_seen(tag)}/{path[0]:020}.{path[1]}{_SEEN}")
+                    obstore.delete(self._store, old)
 
-    def seen(self, tag: str) -> int | None:
-        """The snapshot at which the live source under `tag` was seen to have the most rows."""
-        return max(self._seen(tag))[1] if self._seen(tag) else None
+    def seen(self, tag: str) -> Seen | None:
+        """What was seen last of the live source under `tag`."""
+        while found := self._seen(tag):
+            newest, path = max(found)
+            with contextlib.suppress(FileNotFoundError):  # another Blender has just seen more
+                files = obstore.get(self._store, path).bytes().to_bytes()
+                return replace(newest, files=from_content(files))
+        return None
 
-    def _seen(self, tag: str) -> list[tuple[int, int]]:
-        listed = obstore.list(self._store, prefix=_seen(tag))
-        names = [Path(entry["path"]).name.removesuffix(_SEEN) for chunk in listed for entry in chunk]
-        return [(int(rows), int(snapshot)) for rows, snapshot in (name.split(".") for name in names)]
+    def _seen(self, tag: str) -> list[tuple[Seen, str]]:
+        listed = obstore.list(self._store, prefix=f"{_FOLDER}/{tag}{_SEEN}")
+        return [(_named(entry["path"]), entry["path"]) for chunk in listed for entry in chunk]
 
     def has(self, blend: str) -> bool:
         """Whether a blend is on record."""
@@ -167,8 +175,10 @@ def _held(tags_of: str, blend: str) -> str:
     return f"{_FOLDER}/{tags_of}{_HELD}/{blend}{_HELD}"
 
 
-def _seen(tag: str) -> str:
-    return f"{_FOLDER}/{tag}{_SEEN}"
+def _named(path: str) -> Seen:
+    """What a record's name says; the first ones had no sequence in it, and no files."""
+    rows, *between, snapshot = Path(path).name.removesuffix(_SEEN).split(".")
+    return Seen(int(rows), int(between[0]) if between else 0, int(snapshot))
 
 
 def _is_id(text: str) -> bool:

@@ -16,6 +16,8 @@ from blender.client import BlenderClient, Source
 from blender.config import BlendSource, blend_source
 from blender.errors import InvalidBlend, SourceGone, Stalled
 from blender.records import Schedule
+from blender.seen import Seen, hashes
+from blender.store import open_store
 from factory.cli.trace import OpenBlend
 from factory.lake.catalog import open_catalog
 from factory.settings import Settings
@@ -268,16 +270,57 @@ def test_a_history_that_has_expired_over_an_overwrite_is_refused(growing: Settin
             ask()
 
 
-def test_rows_seen_at_a_snapshot_that_has_expired_are_not_guessed(growing: Settings) -> None:
+def read_beyond_the_tag(growing: Settings) -> str:
+    """A blend that was read up to a snapshot that nothing keeps; appends follow."""
     blends = open_blends(growing)
     stored = blends.create([live()])
     append(growing, 10, 20)
-    assert ordinals(blends.open(stored.id), 5) == list(range(20))  # up to a snapshot that nothing keeps
+    assert ordinals(blends.open(stored.id), 5) == list(range(20))
     append(growing, 20, 30)
+    return stored.id
+
+
+def test_rows_seen_at_a_snapshot_that_has_expired_are_known_by_their_files(growing: Settings) -> None:
+    blend = read_beyond_the_tag(growing)
+    append(growing, 30, 40)
+    expire(growing, keep_last=1)
+    assert ordinals(open_blends(growing).open(blend), 10) == list(range(40))
+
+
+def test_files_written_anew_by_a_snapshot_that_has_expired_are_refused(growing: Settings) -> None:
+    blend = read_beyond_the_tag(growing)
+    open_catalog(growing).load_table(LIVE).overwrite(packed_rows("live", 30))
+    append(growing, 30, 40)
+    expire(growing, keep_last=1)
+    with pytest.raises(SourceGone, match=r"has other files than at snapshot \d+, from which no appends"):
+        open_blends(growing).open(blend)
+
+
+def test_rows_seen_by_a_blender_that_kept_no_files_are_not_guessed(growing: Settings) -> None:
+    blend = read_beyond_the_tag(growing)
+    (record,) = (growing.home / "warehouse" / "blends").rglob("*.*.seen")
+    rows, _, snapshot = record.name.removesuffix(".seen").split(".")
+    (record.parent / f"{rows}.{snapshot}.seen").write_bytes(b"")
+    record.unlink()
+    assert ordinals(open_blends(growing).open(blend), 5) == list(range(20))
+    for left in record.parent.iterdir():
+        left.unlink()
+    (record.parent / f"{rows}.{snapshot}.seen").write_bytes(b"")
     append(growing, 30, 40)
     expire(growing, keep_last=1)
     with pytest.raises(SourceGone, match=r"lost snapshot \d+ and what happened since"):
-        open_blends(growing).open(stored.id)
+        open_blends(growing).open(blend)
+
+
+def test_of_two_that_saw_the_same_rows_the_later_snapshot_is_believed(growing: Settings) -> None:
+    store = open_store(growing)
+    before, after = Seen(10, 1, 900, hashes(["a", "b"])), Seen(10, 2, 7, hashes(["c"]))
+    for order in ([before, after], [after, before]):
+        for one in order:
+            store.saw(f"tag-{order[0].sequence}", one)
+        found = store.seen(f"tag-{order[0].sequence}")
+        assert (found, found and found.files) == (after, after.files)
+    assert store.seen("none") is None
 
 
 @pytest.mark.parametrize(
