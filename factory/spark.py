@@ -97,6 +97,7 @@ def spark_conf(settings: Settings) -> dict[str, str]:
         "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
         "spark.python.worker.reuse": "true",
+        "spark.python.daemon.module": "factory.spark_daemon",
         # Threads inside a worker would compete with the other workers of the machine.
         "spark.executorEnv.TOKENIZERS_PARALLELISM": "false",
         "spark.ui.enabled": "false",
