@@ -21,7 +21,7 @@ use pyo3::prelude::*;
 
 use crate::lexer::Lexer;
 use crate::strings::Strings;
-use crate::tally::{Counted, Tally};
+use crate::tally::Tally;
 
 /// Bytes of a text whose tokens are tallied, for up to 64 bytes a token; those of a larger one are sorted.
 const MOST_TALLIED: usize = 1 << 20;
@@ -51,8 +51,7 @@ impl Bag {
             n_tokens += 1;
             tally.count(token, || 0);
         });
-        let mut counted: Vec<Counted> = tally.counted().collect();
-        counted.sort_unstable_by_key(|it| it.token);
+        let mut counted = tally.ascending();
         counted.truncate(max_distinct);
         Self {
             tokens: counted.iter().map(|it| it.token).collect(),

@@ -15,6 +15,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::cl100k;
+use crate::stretches::Stretches;
 
 const MOST_WORDS: usize = 16; // of a shingle
 
@@ -90,88 +91,65 @@ impl Lexer {
     }
 }
 
-/// What a byte does to a word.
-#[derive(Clone, Copy, PartialEq)]
-enum Byte {
-    Ends,
-    Continues,
-    NonAscii,
-}
-
-const fn classes(underscore: Byte) -> [Byte; 256] {
-    let mut table = [Byte::Ends; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        if byte >= 128 {
-            table[byte] = Byte::NonAscii;
-        } else if (byte as u8).is_ascii_alphanumeric() {
-            table[byte] = Byte::Continues;
-        }
-        byte += 1;
-    }
-    table[b'_' as usize] = underscore;
-    table
-}
-
-static PROSE: [Byte; 256] = classes(Byte::Ends);
-static CODE: [Byte; 256] = classes(Byte::Continues);
-
 /// Calls `emit` with the hash and the text of every word, in order.
-fn each_word<'a>(text: &'a str, kind: Kind, mut emit: impl FnMut(u64, &'a [u8])) {
-    let classes = match kind {
-        Kind::Prose => &PROSE,
-        Kind::Code => &CODE,
-        Kind::Cl100k => return cl100k::each_token(text, emit),
-    };
+fn each_word<'a>(text: &'a str, kind: Kind, emit: impl FnMut(u64, &'a [u8])) {
+    match kind {
+        Kind::Prose => each_prose_word(text, emit),
+        Kind::Code => each_code_word(text, emit),
+        Kind::Cl100k => cl100k::each_token(text, emit),
+    }
+}
+
+fn each_prose_word<'a>(text: &'a str, mut emit: impl FnMut(u64, &'a [u8])) {
+    let mut stretches = Stretches::<false>::new(text);
+    let (mut lower, mut at) = (Vec::new(), 0);
+    while let Some(begin) = stretches.begin(at) {
+        at = stretches.end(begin);
+        let stretch = &text[begin..at];
+        if stretch.is_ascii() {
+            lower.clear();
+            lower.extend(stretch.bytes().map(|byte| byte.to_ascii_lowercase()));
+            emit(xxh3_64(&lower), stretch.as_bytes());
+        } else {
+            for word in stretch.unicode_words() {
+                emit(xxh3_64(word.to_lowercase().as_bytes()), word.as_bytes());
+            }
+        }
+    }
+}
+
+fn each_code_word<'a>(text: &'a str, mut emit: impl FnMut(u64, &'a [u8])) {
     let bytes = text.as_bytes();
-    let mut lower = Vec::new();
+    let mut stretches = Stretches::<true>::new(text);
     let mut at = 0;
-    while at < bytes.len() {
-        if classes[bytes[at] as usize] == Byte::Ends {
-            at += if kind == Kind::Code {
-                punctuation(&bytes[at..])
-            } else {
-                1
-            };
+    while let Some(begin) = stretches.begin(at) {
+        if is_escaped(&bytes[at..=begin]) {
+            at = begin + 1;
             continue;
         }
-        let start = at;
-        let mut ascii = true;
-        while at < bytes.len() && classes[bytes[at] as usize] != Byte::Ends {
-            ascii &= classes[bytes[at] as usize] == Byte::Continues;
-            at += 1;
-        }
-        if ascii && kind == Kind::Code && bytes[start].is_ascii_digit() {
-            at = end_of_number(bytes, start);
-        }
-        let word = &text[start..at];
-        match kind {
-            Kind::Prose if ascii => {
-                lower.clear();
-                lower.extend(word.bytes().map(|byte| byte.to_ascii_lowercase()));
-                emit(xxh3_64(&lower), word.as_bytes());
+        at = stretches.end(begin);
+        let stretch = &text[begin..at];
+        if !stretch.is_ascii() {
+            for word in stretch.unicode_words() {
+                emit(xxh3_64(word.as_bytes()), word.as_bytes());
             }
-            Kind::Prose => {
-                for word in word.unicode_words() {
-                    emit(xxh3_64(word.to_lowercase().as_bytes()), word.as_bytes());
-                }
-            }
-            _ if ascii => emit(xxh3_64(word.as_bytes()), word.as_bytes()),
-            _ => {
-                for word in word.unicode_words() {
-                    emit(xxh3_64(word.as_bytes()), word.as_bytes());
-                }
-            }
+            continue;
         }
+        if bytes[begin].is_ascii_digit() {
+            at = end_of_number(bytes, begin);
+        }
+        emit(xxh3_64(&bytes[begin..at]), &bytes[begin..at]);
     }
 }
 
-/// How many bytes of punctuation to skip: two for an escape whose letter would stick to the next word.
-fn punctuation(rest: &[u8]) -> usize {
-    match rest {
-        [b'\\', b'\\' | b'n' | b't' | b'r', ..] => 2,
-        _ => 1,
-    }
+/// Whether the last byte of `gap` is the letter of an escape, which would stick to the next word: before it
+/// stands punctuation, of which a backslash that follows a free one is escaped itself.
+#[inline]
+fn is_escaped(gap: &[u8]) -> bool {
+    let [before @ .., b'\\', b'n' | b't' | b'r'] = gap else {
+        return false;
+    };
+    before.iter().rev().take_while(|&&byte| byte == b'\\').count() % 2 == 0
 }
 
 /// The end of the number that begins at `start`: digits, letters, inner points, a signed exponent.
@@ -185,7 +163,7 @@ fn end_of_number(bytes: &[u8], start: usize) -> usize {
             b'+' | b'-' => {
                 !hexadecimal && matches!(bytes[at - 1], b'e' | b'E') && digit(at - 2) && digit(at + 1)
             }
-            byte => CODE[byte as usize] == Byte::Continues,
+            byte => byte.is_ascii_alphanumeric() || byte == b'_',
         };
         if !continues {
             break;

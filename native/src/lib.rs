@@ -32,6 +32,7 @@ mod sampled_pairs;
 mod signature;
 mod signer;
 mod similarity_graph;
+mod stretches;
 mod strings;
 mod sweep;
 mod tally;
