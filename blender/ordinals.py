@@ -43,10 +43,16 @@ class Ordinals:
     """The runs of a snapshot; safe for many threads."""
 
     def __init__(
-        self, runs: Ints, read: Callable[[Ints], Ints], table: str, keep: Callable[[Ints], None]
+        self,
+        runs: Ints,
+        read: Callable[[Ints], Ints],
+        read_runs: Callable[[Ints, Ints], Sequence[Ints]],
+        table: str,
+        keep: Callable[[Ints], None],
     ) -> None:
         """`runs` [n, 4]: first ordinal, rows, row, 1 if checked; `read` gives the ordinals of rows.
 
+        `read_runs` gives those of whole runs, by their first rows and lengths, for a fraction of the CPU.
         `keep` takes the runs whenever twice as many are checked as when it last did, and when all are: files
         never change, so nobody needs to check them again. Raises InvalidBlend where the ordinals are not
         0 .. n-1, each once.
@@ -54,6 +60,7 @@ class Ordinals:
         self._keep = keep
         self._table = table
         self._read = read
+        self._read_runs = read_runs
         self._lock = threading.Lock()
         self._looks: Counter[int] = Counter()
         runs = runs[np.argsort(runs[:, 0], kind="stable")]
@@ -76,11 +83,7 @@ class Ordinals:
         while not self._all_checked:
             runs = self._runs
             numbers = np.flatnonzero(~runs.checked)
-            rows, lengths = runs.row[numbers], runs.length[numbers]
-            within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-            ordinals = np.split(self._read(np.repeat(rows, lengths) + within), np.cumsum(lengths)[:-1])
-            mended = [self._mended(runs, *it) for it in zip(numbers.tolist(), ordinals, strict=True)]
-            self._replace(runs, numbers.tolist(), mended)
+            self._replace(runs, numbers.tolist(), self._mended(runs, numbers.tolist()))
 
     def rows(self, ordinals: Ints) -> Ints:
         """The row of each ordinal below `n_rows`; raises SourceGone where one turns out to be there twice."""
@@ -109,16 +112,20 @@ class Ordinals:
         if len(single):
             wrong = self._read(rows[single]) != ordinals[single]
             whole += np.unique(run[single[wrong]]).tolist()
-        mended = [
-            self._mended(runs, it, self._read(np.arange(runs.row[it], runs.row[it] + runs.length[it])))
-            for it in whole
-        ]
+        mended = self._mended(runs, whole)
         if whole:
             self._replace(runs, whole, mended)
         return all(len(one) == 1 for one in mended)
 
-    def _mended(self, runs: _Runs, number: int, ordinals: Ints) -> Ints:
-        """The runs that a run consists of, as the ordinals of its rows say."""
+    def _mended(self, runs: _Runs, numbers: Sequence[int]) -> list[Ints]:
+        """Of each of these runs those it consists of, as the ordinals of its rows say."""
+        if not numbers:
+            return []
+        chosen = np.array(numbers)
+        read = self._read_runs(runs.row[chosen], runs.length[chosen])
+        return [self._split(runs, *it) for it in zip(numbers, read, strict=True)]
+
+    def _split(self, runs: _Runs, number: int, ordinals: Ints) -> Ints:
         first, row, length = (int(column[number]) for column in runs[:3])
         found = runs_of(ordinals, row)
         ascending = found[np.argsort(found[:, 0], kind="stable")]

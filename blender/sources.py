@@ -71,6 +71,7 @@ class SnapshotReader:
         self._ordinals = Ordinals(
             runs,
             self._ordinals_of,
+            self._ordinals_of_runs,
             f"{self.table} at snapshot {self.snapshot_id}",
             lambda checked: put_runs(pages, facts, checked),
         )
@@ -156,6 +157,22 @@ class SnapshotReader:
         with reading(self.described):
             found = _native.gather_pages(parts[0][0].type, len(rows), parts, self.pages.cache)
         return as_numpy(found).astype(np.int64)
+
+    def _ordinals_of_runs(self, rows: Ints, lengths: Ints) -> list[Ints]:
+        """The ordinals of `lengths` rows from each of `rows` on; a run lies in one file."""
+        found: list[Ints] = [np.empty(0, dtype=np.int64)] * len(rows)
+        with reading(self.described):
+            for index, first, numbers in self.column(ORDINAL).parts(rows, np.arange(len(rows))):
+                ends = (first + lengths[numbers] - 1).tolist()
+                begin = np.array([index.page_of_row(row) for row in first.tolist()])
+                n_pages = np.array([index.page_of_row(row) for row in ends]) + 1 - begin
+                within = np.arange(n_pages.sum()) - np.repeat(np.cumsum(n_pages) - n_pages, n_pages)
+                pages = iter(index.read_pages(np.repeat(begin, n_pages) + within))
+                for number, row, page, n in zip(numbers.tolist(), first, begin, n_pages, strict=True):
+                    read = np.concatenate([as_numpy(next(pages)) for _ in range(n)]).astype(np.int64)
+                    skipped = int(row) - index.page(int(page))[3]
+                    found[number] = read[skipped : skipped + int(lengths[number])]
+        return found
 
 
 @dataclass(frozen=True)
