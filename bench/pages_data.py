@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 
+from blender.pages import get_idx_matrix
 from factory.settings import settings
 
 ROWS, LENGTH = 131_072, 2_048
@@ -53,6 +54,18 @@ def write(home: Path, n_rows: int) -> None:
     rows.flush()
     for name, options in LAYOUTS.items():
         _write_parquet(home / f"{name}.parquet", rows, options)
+
+
+def index_of(home: Path, layout: str, times: int = 1) -> Path:
+    """Where `save_index` keeps an index."""
+    return (
+        home / f"{layout}.x{times}.pages"
+    )  # as `pages_reader` names it, which a peer runs without this module
+
+
+def save_index(home: Path, layout: str, times: int = 1) -> None:
+    """Keep the page index of a layout's file, listed so many times, for readers to map."""
+    get_idx_matrix([home / f"{layout}.parquet"] * times, "tokens").save(index_of(home, layout, times))
 
 
 def _write_parquet(path: Path, rows: np.ndarray, options: dict[str, object]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.pages import READER, Cell
-from bench.pages_data import ROW_BYTES, write
+from bench.pages_data import LAYOUTS, ROW_BYTES, save_index, write
 from bench.peers import PeerFailed, run_for_json
 
 N = 300
@@ -19,6 +19,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Rows in every layout of ours."""
     made = tmp_path_factory.mktemp("pages")
     write(made, N)
+    for layout in LAYOUTS:
+        save_index(made, layout)
+    save_index(made, "p1", 10)
     return made
 
 
