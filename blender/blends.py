@@ -152,8 +152,12 @@ class Blends:
         config, pins = self._store.get(blend)
         taggers = _taggers(StoredBlend(blend, config, pins))
         tags = [tag_name(tagger, number) for tagger, numbers in taggers for number in numbers]
+        self._opening.bring_copies(config.sources, pins.snapshots)
         readers = self._opening.look().open(config.sources, pins.snapshots, tags)
-        return Blend(config, mixture_of(config, pins.depth, self), readers)
+        opened = Blend(config, mixture_of(config, pins.depth, self), readers)
+        if self._opening.lacked_copies(len(readers)):
+            self._opening.keep_copies(opened.sources, pins.snapshots)
+        return opened
 
     def _keep(self, config: BlendConfig, snapshots: Sequence[int], look: Look) -> StoredBlend:
         if any(source.live for source in config.sources) and self._store.has(config.id):
@@ -167,6 +171,7 @@ class Blends:
             now = reader.now if isinstance(reader, LiveReader) else reader
             now.prepare(source.columns)  # what cannot be read by page comes out before it is on record
         self._tag(opened, 0)
+        self._opening.keep_copies(opened.sources, _snapshots(opened))
         return self._put(opened, Pins(snapshots=_snapshots(opened), created_at=_now()))
 
     def _keep_update(self, blend: Blend, parent: str, parent_pins: Pins) -> StoredBlend:

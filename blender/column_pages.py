@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from blender.errors import NotPaged
-from blender.index_files import Fetch, get_index, open_index, put, put_index
+from blender.index_files import Fetch, put, put_index
 from blender.lake_files import local_path
 from blender.lake_pages import LakePages
 from blender.snapshot_files import TableFile
@@ -43,8 +43,10 @@ class ColumnPages:
     def __init__(self, groups: Sequence[Group], n_rows: Sequence[int]) -> None:
         """`n_rows` are those of every file of the snapshot."""
         self.groups = tuple(groups)
-        self._start = np.concatenate([[0], np.cumsum(np.asarray(n_rows, dtype=np.int64))])[:-1]
         self._whole = len(groups) == 1 and len(groups[0].files) == len(n_rows)
+        if self._whole:
+            return
+        self._start = np.concatenate([[0], np.cumsum(np.asarray(n_rows, dtype=np.int64))])[:-1]
         self._group = np.full(len(n_rows), -1)
         self._shift = np.zeros(len(n_rows), dtype=np.int64)  # from a row of the snapshot to one of its index
         for number, group in enumerate(groups):
@@ -71,7 +73,7 @@ def column_pages(pages: LakePages, snapshot: str, files: Sequence[TableFile], co
     Raises what `pages.reading` turns into the errors of this package.
     """
     fetch = pages.files.fetch_for(file.path for file in files)
-    whole = open_index(pages.indexes.column_of_snapshot(snapshot, column, "pages"), fetch)
+    whole = pages.indexes.open_index(pages.indexes.column_of_snapshot(snapshot, column, "pages"), fetch)
     if whole is not None:
         kept: list[Group] | None = [Group(whole, np.arange(len(files)))]
     else:
@@ -114,14 +116,17 @@ def _made(
 
 
 def _kept(pages: LakePages, snapshot: str, column: str, fetch: Fetch | None) -> list[Group] | None:
+    record = pages.indexes.get(pages.indexes.column_of_snapshot(snapshot, column, "json"))
+    if record is None:
+        return None
     try:
-        numbers = json.loads(pages.indexes.column_of_snapshot(snapshot, column, "json").read_bytes())
-    except (FileNotFoundError, ValueError):
+        numbers = json.loads(bytes(record))
+    except ValueError:
         return None
     found = []
     for number, of_group in enumerate(numbers):
         path = pages.indexes.column_of_snapshot(snapshot, column, f"{number}.pages")
-        index = open_index(path, fetch)
+        index = pages.indexes.open_index(path, fetch)
         if index is None:
             return None
         found.append(Group(index, np.array(of_group, dtype=np.int64)))
@@ -131,7 +136,8 @@ def _kept(pages: LakePages, snapshot: str, column: str, fetch: Fetch | None) -> 
 def _of_files(pages: LakePages, files: Sequence[TableFile], column: str) -> list[pa.UInt8Array | None]:
     """The content of every file's index, scanned where it is not kept; None of a file without the column."""
     places = [pages.indexes.of_file(file, column) for file in files]
-    found = [get_index(place) if open_index(place) is not None else None for place in places]
+    indexes = pages.indexes
+    found = [indexes.get_index(it) if indexes.open_index(it) is not None else None for it in places]
     missing = [number for number, content in enumerate(found) if content is None]
     for number, scan in zip(missing, scans(pages, [files[it] for it in missing], column), strict=True):
         if scan is not None:

@@ -6,6 +6,7 @@
     <folder>/snapshots/<table>-<snapshot>.<id of column>.pages    all its files' pages of one column
     <folder>/snapshots/<table>-<snapshot>.<id of column>.json     where types differ: which files go together
     <folder>/snapshots/<table>-<snapshot>.<id of column>.0.pages  the index of those
+    <folder>/blends/<id of sources and snapshots>.opening         copies of what opening reads
 
 Data files and snapshots never change, so nothing here is ever out of date, and all of it can be made again:
 the folder is a cache and may be deleted at any time. A file appears in it whole or not at all, however many
@@ -25,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from blender.opening_files import packed, unpacked
 from blender.snapshot_files import TableFile
 from factory import _native
 
@@ -39,41 +41,97 @@ class IndexFiles:
     """A folder of indexes; safe for many threads and processes."""
 
     def __init__(self, folder: Path) -> None:
-        self._files, self._snapshots = folder / "files", folder / "snapshots"
+        # Strings: of hundreds of sources to make each path an object takes a tenth of opening them.
+        self._files, self._snapshots, self._blends = (
+            os.fspath(folder / name) for name in ("files", "snapshots", "blends")
+        )
+        self._copies: dict[str, memoryview] = {}
+        self.lacked = False
+        """Whether something was read that was not among the copies."""
 
-    def of_file(self, file: TableFile, column: str) -> Path:
+    def of_file(self, file: TableFile, column: str) -> str:
         """Where the pages of a file's column are kept."""
-        return self._files / f"{_id(file.path, str(file.n_bytes), column)}.pages"
+        return f"{self._files}/{_id(file.path, str(file.n_bytes), column)}.pages"
 
-    def ordinals_of_file(self, file: TableFile) -> Path:
+    def ordinals_of_file(self, file: TableFile) -> str:
         """Where the runs of a file's ordinals are kept."""
-        return self._files / f"{_id(file.path, str(file.n_bytes))}.ordinals.npy"
+        return f"{self._files}/{_id(file.path, str(file.n_bytes))}.ordinals.npy"
 
-    def of_snapshot(self, snapshot: str, what: str) -> Path:
+    def of_snapshot(self, snapshot: str, what: str) -> str:
         """Where something of a snapshot is kept."""
-        return self._snapshots / f"{snapshot}.{what}"
+        return f"{self._snapshots}/{snapshot}.{what}"
 
-    def of_metadata(self, metadata_file: str, snapshot: int, content: str) -> Path:
+    def of_metadata(self, metadata_file: str, snapshot: int, content: str) -> str:
         """Where it is kept what a metadata file says of a pinned snapshot, or of one of the same content."""
-        return self._snapshots / f"{_id(metadata_file, str(snapshot), content)}.facts"
+        return f"{self._snapshots}/{_id(metadata_file, str(snapshot), content)}.facts"
 
-    def column_of_snapshot(self, snapshot: str, column: str, end: str) -> Path:
+    def column_of_snapshot(self, snapshot: str, column: str, end: str) -> str:
         """Where something of a snapshot's column is kept."""
         return self.of_snapshot(snapshot, f"{_id(column)}.{end}")
 
+    def bring_copies(self, *opened: str) -> None:
+        """Have copies at hand of what opening something reads, until the next call."""
+        kept = _read(self._copies_of(opened))
+        self._copies, self.lacked = unpacked(kept or b""), False
 
-def put(path: Path, content: bytes | memoryview) -> None:
+    def keep_copies(self, paths: Sequence[str], *opened: str) -> None:
+        """Keep copies of the small ones among these files for `bring_copies`, once all are there."""
+        if all(map(os.path.exists, paths)):
+            found = {_name(path): _read(path) for path in paths}
+            small = {name: content for name, content in found.items() if content and len(content) <= _SMALL}
+            keep(self._copies_of(opened), packed(small))
+
+    def _copies_of(self, opened: Sequence[str]) -> str:
+        return f"{self._blends}/{_id(*opened)}.opening"
+
+    def get(self, path: str) -> bytes | memoryview | None:
+        """What was put; None where nothing was."""
+        copy = self._copies.get(_name(path))
+        if copy is not None:
+            return copy
+        self.lacked = True
+        return _read(path)
+
+    def get_numbers(self, path: str) -> npt.NDArray[np.int64] | None:
+        """A table of numbers as it was put; None where there is none, or no whole one."""
+        return numbers_of(self.get(path))
+
+    def get_index(self, path: str) -> pa.UInt8Array | None:
+        """What an index that was put is made from, mapped unless small; None where there is none."""
+        copy = self._copies.get(_name(path))
+        if copy is not None:
+            content = pa.py_buffer(copy)
+        else:
+            try:
+                with Path(path).open("rb", buffering=0) as file:
+                    small = os.fstat(file.fileno()).st_size <= _SMALL
+                    content = pa.py_buffer(file.read()) if small else pa.memory_map(path).read_buffer()
+            except FileNotFoundError:
+                return None
+        return pa.Array.from_buffers(pa.uint8(), content.size, [None, content])
+
+    def open_index(self, path: str, fetch: Fetch | None = None) -> _native.PageIndex | None:
+        """An index that was put, mapped into memory; None where there is none, or no whole one."""
+        content = self.get_index(path)
+        try:
+            return None if content is None else _native.PageIndex(content, fetch)
+        except ValueError:
+            return None if self._copies.pop(_name(path), None) is None else self.open_index(path, fetch)
+
+
+def put(path: str, content: bytes | memoryview) -> None:
     """Make a file appear at once, whole; what is there is replaced."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.{uuid.uuid4().hex}")
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    beside = target.with_name(f".{target.name}.{os.getpid()}.{uuid.uuid4().hex}")
     try:
         beside.write_bytes(content)
-        beside.replace(path)
+        beside.replace(target)
     finally:
         beside.unlink(missing_ok=True)
 
 
-def keep(path: Path, content: bytes) -> None:
+def keep(path: str, content: bytes) -> None:
     """As `put`, of what only saves time: the log tells of a folder that cannot be written."""
     try:
         put(path, content)
@@ -81,53 +139,35 @@ def keep(path: Path, content: bytes) -> None:
         _LOG.warning("Blender found out %s and cannot keep it (%s). Make its folder writable.", path, error)
 
 
-def put_index(path: Path, content: pa.UInt8Array) -> None:
+def put_index(path: str, content: pa.UInt8Array) -> None:
     """Keep what a `PageIndex` is made from."""
     put(path, memoryview(content.buffers()[1])[: len(content)])
 
 
-def put_numbers(path: Path, numbers: npt.NDArray[np.int64]) -> None:
-    """Keep a table of numbers behind the sum that `get_numbers` holds it against."""
+def put_numbers(path: str, numbers: npt.NDArray[np.int64]) -> None:
+    """Keep a table of numbers behind the sum that `numbers_of` holds it against."""
     content = np.ascontiguousarray(numbers, dtype="<i8").tobytes()
     head = np.array(numbers.shape, dtype="<i8").tobytes()
     keep(path, hashlib.blake2b(head + content, digest_size=32).digest() + head + content)
 
 
-def get(path: Path) -> bytes | None:
-    """What was put; None where nothing was."""
-    try:
-        with path.open("rb", buffering=0) as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
-
-
-def get_numbers(path: Path) -> npt.NDArray[np.int64] | None:
-    """A table of numbers as it was put; None where there is none, or no whole one."""
-    kept = get(path)
+def numbers_of(kept: bytes | memoryview | None) -> npt.NDArray[np.int64] | None:
+    """The table of numbers that `put_numbers` put; None where there is none, or no whole one."""
     if kept is None or len(kept) < 48 or hashlib.blake2b(kept[32:], digest_size=32).digest() != kept[:32]:
         return None
     return np.frombuffer(kept, dtype="<i8", offset=48).reshape(np.frombuffer(kept[32:48], dtype="<i8"))
 
 
-def open_index(path: Path, fetch: Fetch | None = None) -> _native.PageIndex | None:
-    """An index that was put, mapped into memory; None where there is none, or no whole one."""
-    content = get_index(path)
-    try:
-        return None if content is None else _native.PageIndex(content, fetch)
-    except ValueError:
-        return None
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
-def get_index(path: Path) -> pa.UInt8Array | None:
-    """What an index that was put is made from, mapped into memory unless small; None where there is none."""
+def _read(path: str) -> bytes | None:
     try:
-        with path.open("rb", buffering=0) as file:
-            small = os.fstat(file.fileno()).st_size <= _SMALL
-            content = pa.py_buffer(file.read()) if small else pa.memory_map(os.fspath(path)).read_buffer()
+        with Path(path).open("rb", buffering=0) as file:
+            return file.read()
     except FileNotFoundError:
         return None
-    return pa.Array.from_buffers(pa.uint8(), content.size, [None, content])
 
 
 def _id(*parts: str) -> str:

@@ -18,8 +18,9 @@ from blender.config import BlendSource
 from blender.errors import InvalidBlend, SourceGone
 from blender.lake_pages import LakePages
 from blender.live import LiveReader
+from blender.open_source import OpenSource
 from blender.seen import Seen
-from blender.snapshot_facts import SnapshotFacts, content_of, facts_of, get_facts, put_facts
+from blender.snapshot_facts import SnapshotFacts, content_of, facts_of, put_facts, read_facts
 from blender.sources import SnapshotReader
 from blender.store import BlendStore
 from factory.lake.names import TableName
@@ -28,6 +29,7 @@ from factory.lake.tables import Lake
 Reader = SnapshotReader | LiveReader
 
 _OPEN_TABLES = 1024
+_MANY = 16  # sources, of which copies of small files save time
 
 
 class Opening:
@@ -51,7 +53,31 @@ class Opening:
         """What `keep` kept of a metadata file; None of one that is not known."""
         if metadata_file is None:
             return None
-        return get_facts(self._pages.indexes.of_metadata(metadata_file, pinned, source.content))
+        indexes = self._pages.indexes
+        return read_facts(indexes.get(indexes.of_metadata(metadata_file, pinned, source.content)))
+
+    def bring_copies(self, sources: Sequence[BlendSource], snapshots: Sequence[int]) -> None:
+        """Have at hand what opening many sources reads, so far as `keep_copies` kept it."""
+        if len(sources) >= _MANY:
+            self._pages.indexes.bring_copies(*_opened(sources, snapshots))
+
+    def lacked_copies(self, n_sources: int) -> bool:
+        """Whether opening so many sources read what `bring_copies` had not brought."""
+        return n_sources >= _MANY and self._pages.indexes.lacked
+
+    def keep_copies(self, sources: Sequence[OpenSource], snapshots: Sequence[int]) -> None:
+        """Keep for `bring_copies` what opening these sources reads, in one file."""
+        if len(sources) < _MANY:
+            return
+        indexes, paths = self._pages.indexes, []
+        files = self._lake.metadata_files(TableName.parse(source.config.table) for source in sources)
+        for source, snapshot in zip(sources, snapshots, strict=True):
+            if not source.config.live:
+                metadata_file = files.get(TableName.parse(source.config.table))
+                if metadata_file is not None:
+                    paths.append(indexes.of_metadata(metadata_file, snapshot, source.config.content))
+                paths += source.reader.kept_files(source.config.columns)
+        indexes.keep_copies(paths, *_opened([source.config for source in sources], snapshots))
 
     def reader(self, facts: SnapshotFacts, look: Look) -> SnapshotReader:
         """The rows of a snapshot, opened at most once."""
@@ -155,6 +181,10 @@ class _Progress:
 
     def saw(self, seen: Seen) -> None:
         self.store.saw(self.tag, seen)
+
+
+def _opened(sources: Sequence[BlendSource], snapshots: Sequence[int]) -> list[str]:
+    return [f"{one.table} {at} {one.columns}" for one, at in zip(sources, snapshots, strict=True)]
 
 
 def live_content(table: Table) -> str:

@@ -63,17 +63,11 @@ class Ordinals:
         self._read_runs = read_runs
         self._lock = threading.Lock()
         self._looks: Counter[int] = Counter()
-        runs = runs[np.argsort(runs[:, 0], kind="stable")]
-        ends = np.concatenate([[0], np.cumsum(runs[:, 1])])
-        self.n_rows = int(ends[-1])
-        wrong = np.flatnonzero(runs[:, 0] != ends[:-1])
-        if len(wrong):
-            found, expected = int(runs[wrong[0], 0]), int(ends[wrong[0]])
-            what = "is missing" if found > expected else "is there twice"
-            raise InvalidBlend(
-                f"Table {table}: ordinal {min(found, expected):,} {what}. "
-                "Blender needs each of 0 .. n-1 once; write the table anew."
-            )
+        if len(runs) == 1 and runs[0, 0] == 0:  # as most tables of a blend of hundreds have it
+            self.n_rows = int(runs[0, 1])
+        else:
+            runs = runs[np.argsort(runs[:, 0], kind="stable")]
+            self.n_rows = _whole(runs, table)
         self._runs = _Runs(runs[:, 0], runs[:, 2], runs[:, 1], runs[:, 3] == 1)
         self._all_checked = bool(self._runs.checked.all())
         self._kept = int(self._runs.checked.sum())
@@ -159,6 +153,20 @@ class Ordinals:
         if self._all_checked or n_checked >= 2 * self._kept:
             self._keep(self._runs.table)
             self._kept = n_checked
+
+
+def _whole(runs: Ints, table: str) -> int:
+    """How many ordinals ascending runs have; raises InvalidBlend where they are not 0 .. n-1, each once."""
+    ends = np.concatenate([[0], np.cumsum(runs[:, 1])])
+    wrong = np.flatnonzero(runs[:, 0] != ends[:-1])
+    if len(wrong):
+        found, expected = int(runs[wrong[0], 0]), int(ends[wrong[0]])
+        what = "is missing" if found > expected else "is there twice"
+        raise InvalidBlend(
+            f"Table {table}: ordinal {min(found, expected):,} {what}. "
+            "Blender needs each of 0 .. n-1 once; write the table anew."
+        )
+    return int(ends[-1])
 
 
 def runs_of(ordinals: Ints, row: int) -> Ints:

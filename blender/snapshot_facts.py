@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
-from blender.index_files import get, keep
+from blender.index_files import keep
 from blender.snapshot_files import snapshot_of
 from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
 
@@ -68,17 +67,16 @@ def facts_of(table: Table, snapshot_id: int) -> SnapshotFacts:
     )
 
 
-def put_facts(path: Path, facts: SnapshotFacts) -> None:
-    """Keep the facts behind the sum that `get_facts` holds them against."""
+def put_facts(path: str, facts: SnapshotFacts) -> None:
+    """Keep the facts behind the sum that `read_facts` holds them against."""
     said = {name: getattr(facts, name) for name in _TEXT}
     named = {name: str(it) for name, it in said.items() if it is not None}
     content = facts.schema.with_metadata(named).serialize().to_pybytes()
     keep(path, hashlib.blake2b(content, digest_size=_SUM).digest() + content)
 
 
-def get_facts(path: Path) -> SnapshotFacts | None:
+def read_facts(kept: bytes | memoryview | None) -> SnapshotFacts | None:
     """Facts as they were put; None where there are none, or no whole ones."""
-    kept = get(path)
     if kept is None or hashlib.blake2b(kept[_SUM:], digest_size=_SUM).digest() != kept[:_SUM]:
         return None
     schema = pa.ipc.read_schema(pa.py_buffer(kept[_SUM:]))

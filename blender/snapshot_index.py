@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,7 @@ from pyiceberg.table import Table
 from blender.arrays import as_numpy
 from blender.column_pages import scans
 from blender.errors import InvalidBlend
-from blender.index_files import get, get_numbers, put, put_index, put_numbers
+from blender.index_files import put, put_index, put_numbers
 from blender.lake_pages import LakePages
 from blender.ordinals import runs_of
 from blender.snapshot_facts import SnapshotFacts
@@ -38,7 +37,7 @@ def snapshot_index(
     `load` gives the table, and is called only where nothing is kept.
     """
     record = pages.indexes.of_snapshot(facts.key, "files.json")
-    kept, runs = _files(get(record)), get_numbers(_numbers(pages, facts))
+    kept, runs = _files(pages.indexes.get(record)), pages.indexes.get_numbers(_numbers(pages, facts))
     if kept is not None and runs is not None:
         return kept, runs
     files = snapshot_files(load(), facts.snapshot_id)
@@ -53,20 +52,25 @@ def snapshot_index(
     return files, runs
 
 
+def kept_files(pages: LakePages, facts: SnapshotFacts) -> list[str]:
+    """What `snapshot_index` reads of a snapshot that is known."""
+    return [pages.indexes.of_snapshot(facts.key, "files.json"), _numbers(pages, facts)]
+
+
 def put_runs(pages: LakePages, facts: SnapshotFacts, runs: Ints) -> None:
     """Keep the runs of a snapshot, in place of those it had."""
     put_numbers(_numbers(pages, facts), runs)
 
 
-def _numbers(pages: LakePages, facts: SnapshotFacts) -> Path:
+def _numbers(pages: LakePages, facts: SnapshotFacts) -> str:
     return pages.indexes.of_snapshot(facts.key, "ordinals")
 
 
-def _files(record: bytes | None) -> list[TableFile] | None:
+def _files(record: bytes | memoryview | None) -> list[TableFile] | None:
     if record is None:
         return None
     try:
-        return [TableFile(*file) for file in json.loads(record)]
+        return [TableFile(*file) for file in json.loads(bytes(record))]
     except (ValueError, TypeError):
         return None
 
@@ -74,7 +78,7 @@ def _files(record: bytes | None) -> list[TableFile] | None:
 def _runs(pages: LakePages, files: Sequence[TableFile]) -> list[Ints]:
     """The runs of each file, counted from its own first row."""
     places = [pages.indexes.ordinals_of_file(file) for file in files]
-    found = [get_numbers(place) for place in places]
+    found = [pages.indexes.get_numbers(place) for place in places]
     unknown = [number for number, runs in enumerate(found) if runs is None]
     scanned = scans(pages, [files[number] for number in unknown], ORDINAL)
     for number, scan in zip(unknown, scanned, strict=True):

@@ -32,7 +32,7 @@ from blender.lake_pages import LakePages, reading
 from blender.leaves import joined, leaves
 from blender.ordinals import Ordinals
 from blender.snapshot_facts import SnapshotFacts, facts_of
-from blender.snapshot_index import ORDINAL, put_runs, snapshot_index
+from blender.snapshot_index import ORDINAL, kept_files, put_runs, snapshot_index
 from factory import _native
 
 Ints = npt.NDArray[np.int64]
@@ -86,6 +86,12 @@ class SnapshotReader:
     def paths(self) -> list[str]:
         """The data files, in the order of their ordinals."""
         return [file.path for file in self._files]
+
+    def kept_files(self, columns: Sequence[str]) -> list[str]:
+        """The files of the page index that opening the snapshot and reading `columns` read."""
+        indexes, key = self.pages.indexes, self.facts.key
+        leaves = [indexes.column_of_snapshot(key, leaf, "pages") for leaf in self.leaves(columns)]
+        return [*kept_files(self.pages, self.facts), *leaves]
 
     def fields(self, columns: Sequence[str]) -> list[pa.Field]:
         """The fields delivered for `columns`; raises InvalidBlend for one the table lacks."""

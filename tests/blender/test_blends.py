@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,32 @@ def test_a_blend_that_was_opened_before_loads_no_table(blends: Blends, lake: Set
         facts.write_bytes(facts.read_bytes()[:-1])
     with pytest.raises(ValidationError):
         open_blends(lake).open(stored.id)
+
+
+def test_many_sources_are_opened_from_one_file(blends: Blends, lake: Settings) -> None:
+    named = [source((CODE, PROSE)[it % 2], name=f"s{it}", oversample=True) for it in range(16)]
+    blend = blends.create(named).id
+    rows = blends.open(blend).step(3)
+    (copies,) = (lake.home / "page-index" / "blends").iterdir()
+    shutil.rmtree(lake.home / "page-index" / "snapshots")
+    assert open_blends(lake).open(blend).step(3).equals(rows)
+    assert not (lake.home / "page-index" / "snapshots").exists()
+    copies.write_bytes(copies.read_bytes()[:-1])
+    assert open_blends(lake).open(blend).step(3).equals(rows)
+    assert (lake.home / "page-index" / "snapshots").exists()
+
+
+def test_copies_are_kept_anew_once_a_table_was_committed_to(blends: Blends, lake: Settings) -> None:
+    named = [source(name=f"s{it}", oversample=True) for it in range(16)]
+    blend = blends.create(named).id
+    (copies,) = (lake.home / "page-index" / "blends").iterdir()
+    before = copies.read_bytes()
+    blends.create([source()], seed=2)  # tags the table
+    assert open_blends(lake).open(blend).step(0).equals(blends.open(blend).step(0))
+    assert copies.read_bytes() != before
+    after = copies.stat().st_mtime_ns
+    open_blends(lake).open(blend)
+    assert copies.stat().st_mtime_ns == after
 
 
 def test_retiring_a_parent_leaves_its_update_whole(blends: Blends, lake: Settings) -> None:

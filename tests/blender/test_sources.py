@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from blender.errors import InvalidBlend, SourceGone
-from blender.index_files import get_numbers
+from blender.index_files import numbers_of
 from blender.lake_pages import LakePages
 from blender.sources import SnapshotReader
 from factory.lake.catalog import open_catalog
@@ -60,7 +60,7 @@ def test_a_small_table_is_checked_as_a_whole_in_every_layout(layout: str, tmp_pa
     reader(tmp_path, packed_rows("code", ROWS), LAYOUTS[layout]).prepare(("tokens",))
     table = open_catalog(Settings(home=tmp_path, cache=tmp_path / "cache")).load_table("packed.code")
     (kept,) = (tmp_path / "page-index" / "snapshots").glob("*.ordinals")
-    runs = get_numbers(kept)
+    runs = numbers_of(kept.read_bytes())
     assert runs is not None
     assert runs[:, 3].all()
     assert sorted(it for first, n, *_ in runs.tolist() for it in range(first, first + n)) == list(range(ROWS))
