@@ -2,13 +2,14 @@
 
     <folder>/files/<id of path, length and column>.pages          a file's pages of one column
     <folder>/files/<id of path and length>.ordinals.npy           which ordinals its rows have
-    <folder>/snapshots/<id of metadata file and snapshot>.facts   what a table's metadata says of a snapshot
+    <folder>/snapshots/<id of table, snapshot and content>.facts  what its metadata said at last
     <folder>/snapshots/<table>-<snapshot>.<id of column>.pages    all its files' pages of one column
     <folder>/snapshots/<table>-<snapshot>.<id of column>.json     where types differ: which files go together
     <folder>/snapshots/<table>-<snapshot>.<id of column>.0.pages  the index of those
     <folder>/blends/<id of sources and snapshots>.opening         copies of what opening reads
 
-Data files and snapshots never change, so nothing here is ever out of date, and all of it can be made again:
+Data files and snapshots never change, so nothing here but facts is ever out of date, and those name the
+metadata file that said them. All of it can be made again:
 the folder is a cache and may be deleted at any time. A file appears in it whole or not at all, however many
 processes write it at once. One that was damaged is found out by its checksums and made again.
 """
@@ -61,9 +62,9 @@ class IndexFiles:
         """Where something of a snapshot is kept."""
         return f"{self._snapshots}/{snapshot}.{what}"
 
-    def of_metadata(self, metadata_file: str, snapshot: int, content: str) -> str:
-        """Where it is kept what a metadata file says of a pinned snapshot, or of one of the same content."""
-        return f"{self._snapshots}/{_id(metadata_file, str(snapshot), content)}.facts"
+    def facts(self, table: str, snapshot: int, content: str) -> str:
+        """Where it is kept what a table's metadata says of a snapshot, or of one of the same content."""
+        return f"{self._snapshots}/{_id(table, str(snapshot), content)}.facts"
 
     def column_of_snapshot(self, snapshot: str, column: str, end: str) -> str:
         """Where something of a snapshot's column is kept."""
@@ -83,6 +84,10 @@ class IndexFiles:
 
     def _copies_of(self, opened: Sequence[str]) -> str:
         return f"{self._blends}/{_id(*opened)}.opening"
+
+    def forget(self, path: str) -> None:
+        """Have no copy of a file at hand: it has changed."""
+        self._copies.pop(_name(path), None)
 
     def get(self, path: str) -> bytes | memoryview | None:
         """What was put; None where nothing was."""

@@ -46,15 +46,20 @@ class Opening:
 
     def keep(self, table: Table, source: BlendSource, pinned: int, facts: SnapshotFacts) -> None:
         """Keep what the metadata of `table` says of the snapshot to which a source is pinned."""
-        place = self._pages.indexes.of_metadata(table.metadata_location, pinned, source.content)
-        put_facts(place, facts)
+        place = self._pages.indexes.facts(source.table, pinned, source.content)
+        put_facts(place, facts, table.metadata_location)
 
     def kept(self, metadata_file: str | None, source: BlendSource, pinned: int) -> SnapshotFacts | None:
-        """What `keep` kept of a metadata file; None of one that is not known."""
+        """What `keep` kept, if it was of this metadata file."""
         if metadata_file is None:
             return None
         indexes = self._pages.indexes
-        return read_facts(indexes.get(indexes.of_metadata(metadata_file, pinned, source.content)))
+        place = indexes.facts(source.table, pinned, source.content)
+        found = read_facts(indexes.get(place), metadata_file)
+        if found is None:
+            indexes.forget(place)
+            found = read_facts(indexes.get(place), metadata_file)
+        return found
 
     def bring_copies(self, sources: Sequence[BlendSource], snapshots: Sequence[int]) -> None:
         """Have at hand what opening many sources reads, so far as `keep_copies` kept it."""
@@ -70,12 +75,9 @@ class Opening:
         if len(sources) < _MANY:
             return
         indexes, paths = self._pages.indexes, []
-        files = self._lake.metadata_files(TableName.parse(source.config.table) for source in sources)
         for source, snapshot in zip(sources, snapshots, strict=True):
             if not source.config.live:
-                metadata_file = files.get(TableName.parse(source.config.table))
-                if metadata_file is not None:
-                    paths.append(indexes.of_metadata(metadata_file, snapshot, source.config.content))
+                paths.append(indexes.facts(source.config.table, snapshot, source.config.content))
                 paths += source.reader.kept_files(source.config.columns)
         indexes.keep_copies(paths, *_opened([source.config for source in sources], snapshots))
 

@@ -1,9 +1,9 @@
 """What a table's metadata says of one of its snapshots: all that reading its rows takes from a catalog.
 
 Loading a table from a catalog costs milliseconds, and a blend may have hundreds. A metadata file never
-changes, though, and every commit to a table writes another. So what one says of a snapshot is kept beside the
-page indexes, under the name of the file, and a table is loaded again only once it was committed to. The
-catalog is asked for the files of all tables of a blend at once (`Lake.metadata_files`).
+changes, though, and every commit to a table writes another. So what the last one said of a snapshot is kept
+beside the page indexes, with the name of the file, and a table is loaded again only once it was committed to.
+The catalog is asked for the files of all tables of a blend at once (`Lake.metadata_files`).
 """
 
 from __future__ import annotations
@@ -67,20 +67,23 @@ def facts_of(table: Table, snapshot_id: int) -> SnapshotFacts:
     )
 
 
-def put_facts(path: str, facts: SnapshotFacts) -> None:
-    """Keep the facts behind the sum that `read_facts` holds them against."""
+def put_facts(path: str, facts: SnapshotFacts, metadata_file: str) -> None:
+    """Keep what a metadata file says, behind the sum that `read_facts` holds it against."""
     said = {name: getattr(facts, name) for name in _TEXT}
     named = {name: str(it) for name, it in said.items() if it is not None}
+    named["metadata_file"] = metadata_file
     content = facts.schema.with_metadata(named).serialize().to_pybytes()
     keep(path, hashlib.blake2b(content, digest_size=_SUM).digest() + content)
 
 
-def read_facts(kept: bytes | memoryview | None) -> SnapshotFacts | None:
-    """Facts as they were put; None where there are none, or no whole ones."""
+def read_facts(kept: bytes | memoryview | None, metadata_file: str) -> SnapshotFacts | None:
+    """Facts as they were put; None where there are no whole ones, or those of another metadata file."""
     if kept is None or hashlib.blake2b(kept[_SUM:], digest_size=_SUM).digest() != kept[:_SUM]:
         return None
     schema = pa.ipc.read_schema(pa.py_buffer(kept[_SUM:]))
     named = {name.decode(): it.decode() for name, it in schema.metadata.items()}
+    if named.get("metadata_file") != metadata_file:
+        return None
     return SnapshotFacts(
         table=named["table"],
         uuid=named["uuid"],

@@ -110,6 +110,7 @@ def test_copies_are_kept_anew_once_a_table_was_committed_to(blends: Blends, lake
     blends.create([source()], seed=2)  # tags the table
     assert open_blends(lake).open(blend).step(0).equals(blends.open(blend).step(0))
     assert copies.read_bytes() != before
+    assert len(list((lake.home / "page-index").rglob("*.facts"))) == 1  # those of the commit before are gone
     after = copies.stat().st_mtime_ns
     open_blends(lake).open(blend)
     assert copies.stat().st_mtime_ns == after
