@@ -17,8 +17,11 @@ use super::index::FileEntry;
 
 /// Files of all indexes together: half of what most systems let a process have open.
 const MOST_OPEN: usize = 512;
-/// Ranges the system is told of ahead of the one that is waited for.
-pub const AHEAD: usize = 64;
+/// Ranges the system is told of ahead of the one that is waited for: as many as a disk's queue holds on Linux.
+const AHEAD: usize = 256;
+/// Fewer of long ones, because they take room in the page cache.
+const LEAST_AHEAD: usize = 16;
+const AHEAD_BYTES: usize = 16 << 20;
 
 static OPEN: LazyLock<Mutex<Open>> = LazyLock::new(Mutex::default);
 static INDEXES: AtomicU64 = AtomicU64::new(0);
@@ -104,6 +107,11 @@ pub fn read_cached(file: &File, bytes: &mut [u8], offset: u64) -> bool {
     rustix::io::preadv2(file, &mut parts, offset, rustix::io::ReadWriteFlags::NOWAIT) == Ok(length)
 }
 
+/// How many ranges of so many bytes the system is told of ahead.
+pub fn ahead(bytes: usize) -> usize {
+    (AHEAD_BYTES / bytes.max(1)).clamp(LEAST_AHEAD, AHEAD)
+}
+
 /// Tells the system that a range will be read.
 #[cfg(target_os = "linux")]
 pub fn announce(file: &File, offset: u64, length: usize) {
@@ -130,4 +138,17 @@ pub fn announce(_file: &File, _offset: u64, _length: usize) {}
 pub fn read(file: &File, bytes: &mut [u8], offset: u64, place: Place<'_>) -> Result<()> {
     file.read_exact_at(bytes, offset)
         .map_err(|error| place.unreadable(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_disk_is_kept_busy_with_small_pages_and_the_page_cache_is_not_filled_with_large_ones() {
+        assert_eq!(ahead(8 << 10), 256);
+        assert_eq!(ahead(0), 256);
+        assert_eq!(ahead(1 << 18), 64);
+        assert_eq!(ahead(1 << 30), 16);
+    }
 }

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use super::decode::PageOf;
 use super::error::{PageError, Result};
-use super::files::{AHEAD, announce, read, read_cached};
+use super::files::{ahead, announce, read, read_cached};
 use super::footer::Leaf;
 use super::index::{ChunkEntry, PageEntry};
 use super::reader::Reader;
@@ -100,22 +100,30 @@ impl Loader {
         };
         if self.waiting || !read_cached(&file, bytes, page.entry.offset) {
             self.waiting = true; // what is not cached seldom comes alone
-            let end = pages.len().min(number + AHEAD);
-            for next in pages.get(self.announced.max(number + 1)..end).unwrap_or_default() {
-                if next.reader.fetch.is_none() {
-                    let (of, _, chunk) = next.described()?;
-                    announce(
-                        &*next.reader.open(chunk, of.place)?,
-                        next.entry.offset,
-                        next.entry.size,
-                    );
-                }
-            }
-            self.announced = self.announced.max(end);
+            self.announce_from(pages, number)?;
             read(&file, bytes, page.entry.offset, of.place)?;
         }
         page.reader.count(1, bytes.len());
         self.opened = Some((key, file));
+        Ok(())
+    }
+
+    /// Tells the system of page `number`, unless it comes alone, and of those behind it.
+    ///
+    /// That page is the first in the disk's queue, so it is copied while the disk reads the others.
+    fn announce_from(&mut self, pages: &[PageAt<'_>], number: usize) -> Result<()> {
+        let end = pages.len().min(number + ahead(pages[number].entry.size));
+        if number + 1 == pages.len() {
+            return Ok(());
+        }
+        for next in pages.get(self.announced.max(number)..end).unwrap_or_default() {
+            if next.reader.fetch.is_none() {
+                let (of, _, chunk) = next.described()?;
+                let file = next.reader.open(chunk, of.place)?;
+                announce(&file, next.entry.offset, next.entry.size);
+            }
+        }
+        self.announced = self.announced.max(end);
         Ok(())
     }
 }
