@@ -18,6 +18,7 @@ from factory.cli import edge
 from factory.errors import ConfigurationError
 
 BENCHES = {
+    "ahead": "bench.ahead",
     "client": "bench.client",
     "components": "bench.components",
     "dedup": "bench.dedup",
