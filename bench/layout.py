@@ -31,9 +31,11 @@ CAVEATS = [
     "Tokens are of source code in a vocabulary of 16,384; other text and larger vocabularies shrink less.",
 ]
 ROWS_A_PAGE, CODECS, WIDTHS = (1, 4, 8, 16, 64), ("none", "snappy", "zstd"), (2, 4)
-WINDOW_ROWS = 4_096
+LONGER, LONGER_CODECS, LONGER_WIDTH = 4, ("none", "zstd"), 2
+"""Rows that many times as long, of the same text, are measured in fewer layouts."""
+WINDOW_ROWS = 4_096  # of LENGTH tokens; of longer ones as many bytes
 STEP_ROWS = 64
-SINGLE_STEPS, WINDOW_STEPS, RUNS = 16, 2 * WINDOW_ROWS // STEP_ROWS, 3
+SINGLE_STEPS, RUNS = 16, 3
 MEMORY_BYTES = 4 * WINDOW_ROWS * LENGTH * 4
 MOST_OF_CHEAPEST, AS_FEW_BYTES = 1.5, 1.05
 PACKING_ROWS, PACKING_CODEC = int(PACKED.properties[PAGE_ROWS]), "zstd"
@@ -73,10 +75,18 @@ def measure(progress: Console) -> Report:
                 layout = Layout(width, page_rows, codec)
                 progress.print(f"measuring {layout.name}")
                 costs[layout] = cost(wide, layout)
-    report.check(f"{len(costs)} layouts give the rows that were written", True)
+    long_rows = rows.reshape(-1, LONGER * LENGTH).astype(f"<u{LONGER_WIDTH}")
+    longer = {}
+    for codec in LONGER_CODECS:
+        for page_rows in ROWS_A_PAGE:
+            layout = Layout(LONGER_WIDTH, page_rows, codec, LONGER * LENGTH)
+            progress.print(f"measuring {layout.name}")
+            longer[layout] = cost(long_rows, layout)
+    report.check(f"{len(costs) + len(longer)} layouts give the rows that were written", True)
     for width in WIDTHS:
         _show(report, width, {layout: it for layout, it in costs.items() if layout.token_bytes == width})
-    for layout, it in costs.items():
+    _show(report, LONGER_WIDTH, longer)
+    for layout, it in (costs | longer).items():
         _add(report, layout, it)
     for width in WIDTHS:
         _add_aim(report, width, {layout: it for layout, it in costs.items() if layout.token_bytes == width})
@@ -94,19 +104,20 @@ def cost(rows: np.ndarray, layout: Layout) -> Cost:
         path = write_table(lake, rows, layout)
         write_us = (time.process_time() - began) * 1e6 / len(rows)
         publish(lake, path, layout)
+        window_rows = WINDOW_ROWS * LENGTH // layout.length
         single = blend_source(table=TABLE, weight=STEP_ROWS, shuffle="row")
         window = blend_source(
             table=TABLE,
             weight=STEP_ROWS,
             shuffle="page_window",
             page_rows=layout.page_rows,
-            window_pages=WINDOW_ROWS // layout.page_rows,
+            window_pages=window_rows // layout.page_rows,
         )
         return Cost(
             path.stat().st_size / rows.size,
             write_us,
             tuple(_readings(lake, single, rows, SINGLE_STEPS)),
-            tuple(_readings(lake, window, rows, WINDOW_STEPS)),
+            tuple(_readings(lake, window, rows, 2 * window_rows // STEP_ROWS)),
         )
     finally:
         shutil.rmtree(home)
@@ -144,7 +155,8 @@ def _median(readings: tuple[Reading, ...]) -> float:
 
 
 def _show(report: Report, width: int, costs: dict[Layout, Cost]) -> None:
-    title = f"{width} bytes a token, CPU in us a row of {LENGTH * width:,} bytes"
+    (length,) = {layout.length for layout in costs}
+    title = f"{width} bytes a token, CPU in us a row of {length * width:,} bytes"
     columns = ("bytes/token", "write", "single", "read/used", "window", "read/used")
     made = table(title, "rows a page, codec", *columns)
     for layout, it in costs.items():

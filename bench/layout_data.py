@@ -38,11 +38,14 @@ class Layout:
     token_bytes: int
     page_rows: int
     codec: str
+    length: int = LENGTH
+    """Tokens of a row."""
 
     @property
     def name(self) -> str:
         """Its part of a number's name."""
-        return f"{self.codec}.p{self.page_rows}.w{self.token_bytes}"
+        longer = "" if self.length == LENGTH else f".l{self.length}"
+        return f"{self.codec}.p{self.page_rows}.w{self.token_bytes}{longer}"
 
 
 def tokens(progress: Console) -> np.ndarray:
@@ -95,7 +98,7 @@ def publish(lake: Settings, path: Path, layout: Layout) -> None:
     logging.getLogger("pyiceberg.io.pyarrow").setLevel(logging.ERROR)
     catalog = open_catalog(lake)
     catalog.create_namespace_if_not_exists("packed")
-    properties = {TOKEN_BYTES: str(layout.token_bytes), SEQUENCE_LENGTH: str(LENGTH)}
+    properties = {TOKEN_BYTES: str(layout.token_bytes), SEQUENCE_LENGTH: str(layout.length)}
     table = catalog.create_table(TABLE, schema=pq.read_schema(path), properties=properties)
     table.add_files([path.as_uri()], snapshot_properties={"factory.content": layout.name})
 

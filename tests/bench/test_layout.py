@@ -37,6 +37,15 @@ def test_a_single_row_costs_its_page_and_a_window_every_page_once(monkeypatch: p
     assert all(one.cpu_us > 0 for one in (*found.single, *found.window))
 
 
+def test_longer_rows_have_windows_of_as_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "WINDOW_ROWS", 256)  # 64 of four times the length
+    longer = Layout(2, 8, "none", 8_192)
+    found = layout.cost(ROWS.reshape(-1, 8_192), longer)
+    assert longer.name == "none.p8.w2.l8192"
+    assert 1 < found.window[0].read < 1.02
+    assert found.file_bytes < 2.01
+
+
 def test_rounds_of_rows_differ_in_their_order() -> None:
     found = repeated(ROWS[:10], 25)
     assert len(found) == 25
