@@ -46,6 +46,8 @@ mod rows;
 mod runs;
 mod scan;
 mod schema;
+mod space;
+mod straight;
 mod thrift;
 
 use decode::Decoder;

@@ -235,6 +235,39 @@ def test_a_flipped_bit_in_a_page_with_a_checksum_is_named(tmp_path: Path) -> Non
     assert len(read_page(matrix[6])) == matrix[6].n_rows
 
 
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("checksum", [True, False])
+@pytest.mark.parametrize("nullable", [True, False])
+def test_pages_of_one_row_are_read_whether_rows_are_as_long_as_those_before_or_not(
+    version: str, checksum: bool, nullable: bool, tmp_path: Path
+) -> None:
+    lengths = [900] * 5 + [901, 900, 900, 900, 3, 0, 0, 0, 0, 900, 900, 900] + [5_000] * 4
+    values: list[bytes | None] = [bytes([row]) * length for row, length in enumerate(lengths)]
+    if nullable:
+        values[7] = values[-1] = None
+    schema = pa.schema([pa.field("value", pa.binary(), nullable)])
+    path = write(
+        tmp_path / "file.parquet",
+        pa.table([values], schema=schema),
+        compression="none",
+        use_dictionary=False,
+        data_page_size=1,
+        write_batch_size=1,
+        data_page_version=version,
+        write_page_checksum=checksum,
+    )
+    matrix = get_idx_matrix([path], "value")
+    assert len(matrix) >= len(values) - 2  # a null has no bytes, by which pyarrow ends pages
+    for rows in (range(len(values)), range(len(values) - 1, -1, -1), [4, 3, 2, 1, 5, 0, 6, 9, 4]):
+        assert matrix.read_rows(rows).to_pylist() == [values[row] for row in rows]
+    if checksum:
+        whole = bytearray(path.read_bytes())
+        whole[whole.index(bytes([4]) * 900) + 450] ^= 1
+        path.write_bytes(whole)
+        with pytest.raises(CorruptPage, match=r"page 4: .*checksum"):
+            get_idx_matrix([path], "value").read_rows(range(6))
+
+
 def test_a_file_cut_anywhere_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "file.parquet", every_type(50).select(["string"]))
     whole = path.read_bytes()

@@ -3,7 +3,7 @@
 //! The header's number is believed only as far as the codec could reach it from the bytes at hand, and space
 //! for it is taken as the bytes really come where a codec has no such bound.
 
-use std::io::Read;
+use std::io::{Cursor, Read};
 
 use parquet::basic::Compression;
 
@@ -127,12 +127,13 @@ impl Decompressor {
             none => none.insert(zstd::bulk::Decompressor::new().map_err(|error| error.to_string())?),
         };
         let begin = out.len();
-        out.resize(begin + length, 0);
-        let n = decompressor
-            .decompress_to_buffer(bytes, &mut out[begin..])
-            .map_err(|error| error.to_string())?;
-        out.truncate(begin + n);
-        Ok(())
+        out.reserve_exact(length); // and no zeroes first, which would be written over
+        let mut end = Cursor::new(&mut *out);
+        end.set_position(begin as u64);
+        decompressor
+            .decompress_to_buffer(bytes, &mut end)
+            .map(drop)
+            .map_err(|error| error.to_string())
     }
 }
 

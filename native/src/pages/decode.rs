@@ -4,6 +4,7 @@
 //! a slice, appended to the rows. Every other page goes through the array readers of the `parquet` crate, as
 //! a row group of this one page, so that all types, encodings, nulls and nested columns are read.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use arrow_array::{ArrayRef, UInt32Array};
@@ -153,7 +154,7 @@ impl Decoder {
         &mut self,
         of: PageOf<'_>,
         leaf: &Leaf,
-        page: Vec<u8>,
+        page: Cow<'_, [u8]>,
         dictionary: impl FnOnce() -> Result<Option<Dictionary>>,
     ) -> Result<Content> {
         let mut scratch = Vec::new();
@@ -173,7 +174,7 @@ impl Decoder {
             Content::bytes(scratch, within, ends)
         } else {
             let begin = body.header.length + within;
-            Content::bytes(page, begin, ends)
+            Content::bytes(page.into_owned(), begin, ends)
         })
     }
 }
@@ -197,7 +198,7 @@ fn checked<'a>(of: PageOf<'_>, leaf: &Leaf, body: &Body<'a>) -> Result<Parts<'a>
 }
 
 /// Whether a page is byte strings one after another, none of them null.
-fn walkable(leaf: &Leaf, body: &Body<'_>, parts: &Parts<'_>) -> bool {
+pub fn walkable(leaf: &Leaf, body: &Body<'_>, parts: &Parts<'_>) -> bool {
     body.encoding() == PLAIN
         && leaf.max_repetition == 0
         && leaf.physical == Physical::BYTE_ARRAY

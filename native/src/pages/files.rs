@@ -99,12 +99,13 @@ fn lock() -> MutexGuard<'static, Open> {
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Fills `bytes` from the page cache alone; says whether it could.
+/// Fills `head`, then `rest`, from the page cache alone; says whether it could.
 #[cfg(target_os = "linux")]
-pub fn read_cached(file: &File, bytes: &mut [u8], offset: u64) -> bool {
-    let mut parts = [io::IoSliceMut::new(bytes)];
-    let length = parts[0].len();
-    rustix::io::preadv2(file, &mut parts, offset, rustix::io::ReadWriteFlags::NOWAIT) == Ok(length)
+pub fn read_cached(file: &File, head: &mut [u8], rest: &mut [u8], offset: u64) -> bool {
+    let length = head.len() + rest.len();
+    let n = if rest.is_empty() { 1 } else { 2 };
+    let mut parts = [io::IoSliceMut::new(head), io::IoSliceMut::new(rest)];
+    rustix::io::preadv2(file, &mut parts[..n], offset, rustix::io::ReadWriteFlags::NOWAIT) == Ok(length)
 }
 
 /// How many ranges of so many bytes the system is told of ahead.
@@ -126,7 +127,7 @@ pub fn announce(file: &File, offset: u64, length: usize) {
 
 /// Only Linux says what its page cache holds.
 #[cfg(not(target_os = "linux"))]
-pub fn read_cached(_file: &File, _bytes: &mut [u8], _offset: u64) -> bool {
+pub fn read_cached(_file: &File, _head: &mut [u8], _rest: &mut [u8], _offset: u64) -> bool {
     false
 }
 

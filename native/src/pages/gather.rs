@@ -5,8 +5,9 @@
 //!
 //! A page is read and decoded once. One that is wanted for several rows, or is likely to be wanted again, goes
 //! through the cache; of any other the row is taken straight from what was read. Byte strings are copied once,
-//! from the page to their place.
+//! from the page to their place, or read there (straight.rs).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, new_null_array};
@@ -15,12 +16,14 @@ use arrow_select::interleave::interleave;
 use rustc_hash::FxHashMap;
 
 use super::cache::PageCache;
+use super::codec::Codec;
 use super::content::Content;
 use super::decode::Wanted;
 use super::error::{PageError, Result};
 use super::loader::{Loader, PageAt};
 use super::reader::{Reader, Worker};
 use super::rows::{Rows, of_bytes};
+use super::straight::is_one_value;
 
 /// Rows of one index and where in the result they go.
 pub struct Part<'a> {
@@ -158,10 +161,16 @@ impl<'a> Plan<'a> {
     fn decoded(&self, page: usize, loader: &mut Loader, worker: &mut Worker) -> Result<Content> {
         let at = &self.pages[page];
         let (of, leaf, chunk) = at.described()?;
-        let mut bytes = vec![0; at.entry.size];
-        loader.read(&self.pages, page, &mut bytes)?;
         let dictionary = || at.reader.dictionary(of, leaf, chunk, at.entry.chunk);
-        worker.decoder.content(of, leaf, bytes, dictionary)
+        if of.codec == Codec::Plain {
+            let mut bytes = vec![0; at.entry.size]; // which are kept as they are
+            loader.read_parts(&self.pages, page, of, chunk, &mut bytes, &mut [])?;
+            return worker.decoder.content(of, leaf, Cow::Owned(bytes), dictionary);
+        }
+        let bytes = worker.room(at.entry.size);
+        loader.read_parts(&self.pages, page, of, chunk, bytes, &mut [])?;
+        let bytes = &worker.buffer[..at.entry.size];
+        worker.decoder.content(of, leaf, Cow::Borrowed(bytes), dictionary)
     }
 
     /// Byte strings, copied in the order of the result.
@@ -206,15 +215,28 @@ impl<'a> Plan<'a> {
     ) -> Result<()> {
         let at = &self.pages[page];
         let (of, leaf, chunk) = at.described()?;
-        if worker.buffer.len() < at.entry.size {
-            worker.buffer.resize(at.entry.size, 0);
+        let size = at.entry.size;
+        let (head, value) = worker.alike.parts(of, size);
+        let bytes = worker.room(size);
+        let taken = rows.push_filled(value, |space| {
+            loader.read_parts(&self.pages, page, of, chunk, &mut bytes[..head], space)?;
+            let alike = value > 0 && is_one_value(of, leaf, &bytes[..head], space);
+            if !alike {
+                bytes[head..].copy_from_slice(space);
+            }
+            Ok(alike)
+        })?;
+        if taken {
+            return Ok(());
         }
-        let bytes = &mut worker.buffer[..at.entry.size];
-        loader.read(&self.pages, page, bytes)?;
+        let before = rows.n_bytes();
         let dictionary = || at.reader.dictionary(of, leaf, chunk, at.entry.chunk);
+        let bytes = &worker.buffer[..size];
         worker
             .decoder
-            .append(of, leaf, bytes, Wanted::Some(&[row]), dictionary, rows)
+            .append(of, leaf, bytes, Wanted::Some(&[row]), dictionary, rows)?;
+        worker.alike.saw(of, size, rows.n_bytes().saturating_sub(before));
+        Ok(())
     }
 
     /// Rows of any other type, taken from the arrays of their pages.

@@ -35,11 +35,14 @@ impl<'a> PageAt<'a> {
     }
 }
 
+const MOST_OPENED: usize = 8;
+
 #[derive(Default)]
 pub struct Loader {
     waiting: bool,
     announced: usize,
-    opened: Option<((u64, usize), Arc<File>)>,
+    /// The files that were read last: an index and the number of one of its files.
+    opened: Vec<((u64, usize), Arc<File>)>,
     fetched: FxHashMap<usize, Bytes>,
 }
 
@@ -77,35 +80,61 @@ impl Loader {
 
     /// Fills `bytes` with page `number` of `pages`, which are mostly read in their order.
     pub fn read(&mut self, pages: &[PageAt<'_>], number: usize, bytes: &mut [u8]) -> Result<()> {
+        let (of, _, chunk) = pages[number].described()?;
+        self.read_parts(pages, number, of, chunk, bytes, &mut [])
+    }
+
+    /// Fills `head`, then `rest`, with page `number` of `pages`, which is described so.
+    pub fn read_parts(
+        &mut self,
+        pages: &[PageAt<'_>],
+        number: usize,
+        of: PageOf<'_>,
+        chunk: ChunkEntry,
+        head: &mut [u8],
+        rest: &mut [u8],
+    ) -> Result<()> {
         let page = &pages[number];
-        let (of, _, chunk) = page.described()?;
+        let length = head.len() + rest.len();
         if page.reader.fetch.is_some() {
             if !self.fetched.contains_key(&number) {
                 self.fetch(pages, std::iter::once(number))?;
             }
             let found = self.fetched.remove(&number).unwrap_or_default();
-            if found.len() != bytes.len() {
+            if found.len() != length {
                 return Err(PageError::Corrupt(format!(
                     "File {} is shorter than its footer says. Restore it.",
                     of.place.file
                 )));
             }
-            bytes.copy_from_slice(&found);
+            let (first, second) = found.split_at(head.len());
+            head.copy_from_slice(first);
+            rest.copy_from_slice(second);
             return Ok(());
         }
-        let key = (page.reader.id, chunk.file);
-        let file = match self.opened.take() {
-            Some(same) if same.0 == key => same.1,
-            _ => page.reader.open(chunk, of.place)?,
-        };
-        if self.waiting || !read_cached(&file, bytes, page.entry.offset) {
+        let file = self.opened(page, chunk, of)?;
+        if self.waiting || !read_cached(&file, head, rest, page.entry.offset) {
             self.waiting = true; // what is not cached seldom comes alone
             self.announce_from(pages, number)?;
-            read(&file, bytes, page.entry.offset, of.place)?;
+            let behind = page.entry.offset + head.len() as u64;
+            read(&file, head, page.entry.offset, of.place)?;
+            read(&file, rest, behind, of.place)?;
         }
-        page.reader.count(1, bytes.len());
-        self.opened = Some((key, file));
+        page.reader.count(1, length);
         Ok(())
+    }
+
+    fn opened(&mut self, page: &PageAt<'_>, chunk: ChunkEntry, of: PageOf<'_>) -> Result<Arc<File>> {
+        let key = (page.reader.id, chunk.file);
+        if let Some((_, file)) = self.opened.iter().find(|it| it.0 == key) {
+            return Ok(Arc::clone(file));
+        }
+        let file = page.reader.open(chunk, of.place)?;
+        if self.opened.len() == MOST_OPENED {
+            self.opened.remove(0);
+        }
+        self.opened.push((key, Arc::clone(&file)));
+        Ok(file)
     }
 
     /// Tells the system of page `number`, unless it comes alone, and of those behind it.

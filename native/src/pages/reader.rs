@@ -17,6 +17,7 @@ use super::footer::Leaf;
 use super::gather::{Part, gather};
 use super::index::{ChunkEntry, Index, PageEntry};
 use super::loader::{Fetch, Loader, PageAt};
+use super::straight::Alike;
 
 const MOST_DICTIONARY_BYTES: usize = 16 << 20;
 const MOST_DICTIONARIES: usize = 64;
@@ -42,6 +43,17 @@ pub struct Reader {
 pub struct Worker {
     pub decoder: Decoder,
     pub buffer: Vec<u8>,
+    pub alike: Alike,
+}
+
+impl Worker {
+    /// So many bytes of its buffer.
+    pub fn room(&mut self, length: usize) -> &mut [u8] {
+        if self.buffer.len() < length {
+            self.buffer.resize(length, 0);
+        }
+        &mut self.buffer[..length]
+    }
 }
 
 impl Reader {
@@ -162,11 +174,8 @@ impl Reader {
         let mut arrays = Vec::with_capacity(pages.len());
         for (number, page) in pages.iter().enumerate() {
             let (of, leaf, chunk) = page.described()?;
-            if worker.buffer.len() < page.entry.size {
-                worker.buffer.resize(page.entry.size, 0);
-            }
-            let bytes = &mut worker.buffer[..page.entry.size];
-            loader.read(&pages, number, bytes)?;
+            loader.read(&pages, number, worker.room(page.entry.size))?;
+            let bytes = &worker.buffer[..page.entry.size];
             let dictionary = || self.dictionary(of, leaf, chunk, page.entry.chunk);
             arrays.push(worker.decoder.page(of, leaf, bytes, dictionary)?);
         }

@@ -1,15 +1,17 @@
 //! Rows gathered from pages into one Arrow array.
 //!
-//! Values of variable length are appended to one buffer as they come; what had to be decoded otherwise stays
-//! an array of its own until the end.
+//! Values of variable length are appended to one buffer as they come, or read into it; what had to be decoded
+//! otherwise stays an array of its own until the end.
 
 use std::sync::Arc;
 
 use arrow_array::types::{BinaryType, ByteArrayType, LargeBinaryType, LargeUtf8Type, Utf8Type};
 use arrow_array::{Array, ArrayRef, GenericByteArray, OffsetSizeTrait, new_empty_array};
-use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 use arrow_select::concat::concat;
+
+use super::space::Space;
 
 const MOST_EXPECTED: usize = 1 << 30; // bytes taken before they are there
 
@@ -17,7 +19,7 @@ const MOST_EXPECTED: usize = 1 << 30; // bytes taken before they are there
 pub struct Rows {
     kind: DataType,
     ends: Vec<i64>,
-    data: Vec<u8>,
+    data: Space,
     /// Which of them are null.
     nulls: Vec<usize>,
     arrays: Vec<ArrayRef>,
@@ -37,7 +39,7 @@ impl Rows {
         Self {
             kind,
             ends: Vec::new(),
-            data: Vec::new(),
+            data: Space::default(),
             nulls: Vec::new(),
             arrays: Vec::new(),
             expected: 0,
@@ -50,13 +52,38 @@ impl Rows {
     }
 
     pub fn push_bytes(&mut self, value: &[u8]) {
+        self.make_room(value.len());
+        self.data.next(value.len()).copy_from_slice(value);
+        self.data.keep(value.len());
+        self.ends.push(self.data.len() as i64);
+    }
+
+    /// Lets `fill` write a value of so many bytes where it will lie, and keeps it where `fill` says so.
+    pub fn push_filled<E>(
+        &mut self,
+        length: usize,
+        fill: impl FnOnce(&mut [u8]) -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        self.make_room(length);
+        let kept = fill(self.data.next(length))?;
+        if kept {
+            self.data.keep(length);
+            self.ends.push(self.data.len() as i64);
+        }
+        Ok(kept)
+    }
+
+    fn make_room(&mut self, length: usize) {
         if self.ends.is_empty() {
             self.ends.reserve(self.expected);
             self.data
-                .reserve(self.expected.saturating_mul(value.len()).min(MOST_EXPECTED));
+                .expect(self.expected.saturating_mul(length).min(MOST_EXPECTED));
         }
-        self.data.extend_from_slice(value);
-        self.ends.push(self.data.len() as i64);
+    }
+
+    /// Bytes of the values that were appended since the last array.
+    pub fn n_bytes(&self) -> usize {
+        self.data.len()
     }
 
     pub fn push_null(&mut self) {
@@ -107,11 +134,7 @@ impl Rows {
     }
 }
 
-fn build<T: ByteArrayType>(
-    ends: &[i64],
-    data: Vec<u8>,
-    nulls: Option<NullBuffer>,
-) -> Result<ArrayRef, String> {
+fn build<T: ByteArrayType>(ends: &[i64], data: Space, nulls: Option<NullBuffer>) -> Result<ArrayRef, String> {
     let mut offsets = Vec::with_capacity(ends.len() + 1);
     offsets.push(T::Offset::default());
     for &end in ends {
@@ -119,7 +142,7 @@ fn build<T: ByteArrayType>(
             .push(offset::<T::Offset>(end).ok_or("they take more than 2 GiB: ask for fewer rows at a time")?);
     }
     let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-    GenericByteArray::<T>::try_new(offsets, Buffer::from_vec(data), nulls)
+    GenericByteArray::<T>::try_new(offsets, data.into_buffer(), nulls)
         .map(|array| Arc::new(array) as ArrayRef)
         .map_err(|error| error.to_string())
 }

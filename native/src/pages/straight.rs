@@ -1,0 +1,109 @@
+//! A page of one byte string, read so that the value comes to lie where it is wanted.
+//!
+//!     | header, levels, length | value |        a page that is not compressed
+//!       head                     rest, in the result
+//!
+//! Rows of packed tokens are equally long, and so is what stands before them: where a page ended in a value of so
+//! many bytes, the next one probably does. Whether it did is seen by its head; if not, it is put together again and
+//! decoded as any other.
+
+use super::body::Body;
+use super::codec::Codec;
+use super::decode::{PageOf, walkable};
+use super::footer::Leaf;
+use super::header::PageHeader;
+
+const LONGEST_HEAD: usize = 1 << 10;
+
+/// How long the values of the last pages were.
+#[derive(Default)]
+pub struct Alike {
+    last: usize,
+    /// Twice in a row, else zero.
+    length: usize,
+}
+
+impl Alike {
+    /// Where to divide a page of `size` bytes; the second part is empty where it cannot be told.
+    pub fn parts(&self, of: PageOf<'_>, size: usize) -> (usize, usize) {
+        let may = divides(of) && self.length > 0;
+        match size.checked_sub(self.length) {
+            Some(head) if may && head <= LONGEST_HEAD => (head, self.length),
+            _ => (size, 0),
+        }
+    }
+
+    /// A page was decoded that held a value of `length` bytes.
+    pub fn saw(&mut self, of: PageOf<'_>, size: usize, length: usize) {
+        let length = if divides(of) && length < size { length } else { 0 };
+        self.length = if length == self.last { length } else { 0 };
+        self.last = length;
+    }
+}
+
+fn divides(of: PageOf<'_>) -> bool {
+    of.rows == 1 && of.codec == Codec::Plain
+}
+
+/// Whether a page that is not compressed is whole and holds this value, as it is, behind this head.
+pub fn is_one_value(of: PageOf<'_>, leaf: &Leaf, head: &[u8], value: &[u8]) -> bool {
+    let Ok(header) = PageHeader::parse(head) else {
+        return false;
+    };
+    let begin = head.get(header.length..).unwrap_or_default();
+    let stored = begin.len() + value.len();
+    if !divides(of) || header.compressed as usize != stored || header.uncompressed as usize != stored {
+        return false;
+    }
+    if let Some(checksum) = header.checksum {
+        let mut found = crc32fast::Hasher::new();
+        found.update(begin);
+        found.update(value);
+        if found.finalize() != checksum {
+            return false;
+        }
+    }
+    let body = Body {
+        header,
+        bytes: begin,
+        decompressed: false,
+    };
+    let Some(parts) = body.parts(leaf.max_repetition, leaf.max_definition) else {
+        return false;
+    };
+    let length = u32::try_from(value.len()).map(u32::to_le_bytes);
+    body.values() == 1
+        && length.is_ok_and(|it| parts.values == it.as_slice())
+        && walkable(leaf, &body, &parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pages::error::Place;
+
+    const OF: PageOf<'_> = PageOf {
+        place: Place {
+            file: "f",
+            column: "c",
+        },
+        row_group: 0,
+        page: 0,
+        rows: 1,
+        codec: Codec::Plain,
+    };
+
+    #[test]
+    fn a_page_is_divided_once_two_values_were_equally_long() {
+        let mut alike = Alike::default();
+        alike.saw(OF, 130, 100);
+        assert_eq!(alike.parts(OF, 130), (130, 0));
+        alike.saw(OF, 131, 100);
+        assert_eq!(alike.parts(OF, 130), (30, 100));
+        assert_eq!(alike.parts(OF, 90), (90, 0));
+        assert_eq!(alike.parts(OF, 100 + LONGEST_HEAD + 1), (1_124 + 1, 0));
+        assert_eq!(alike.parts(PageOf { rows: 2, ..OF }, 130), (130, 0));
+        alike.saw(OF, 130, 99);
+        assert_eq!(alike.parts(OF, 130), (130, 0));
+    }
+}
