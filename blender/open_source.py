@@ -42,8 +42,11 @@ class OpenSource:
         if self.config.live:
             return np.zeros_like(index), self._order(0).forward(index)
         epochs, positions = np.divmod(index, self.reader.n_rows)
+        found = set(epochs.tolist())
+        if len(found) == 1:
+            return epochs, self._order(*found).forward(positions)
         ordinals = np.empty_like(positions)
-        for epoch in set(epochs.tolist()):
+        for epoch in found:
             chosen = epochs == epoch
             ordinals[chosen] = self._order(epoch).forward(positions[chosen])
         return epochs, ordinals
