@@ -48,6 +48,15 @@ def test_a_page_of_one_row_is_asked_for_alone(home: Path) -> None:
     assert read(home, "p1", times=10)["digest"] == read(home, "p1")["digest"]
 
 
+def test_every_cold_reading_of_a_mapped_file_comes_from_the_disk(home: Path) -> None:
+    if not read(home, "p1", "cold")["disk"]:
+        pytest.skip("These files lie on no disk.")
+    command = [sys.executable, str(READER), "memmap", str(home), "50:200,50:200", "5", "cold", "1"]
+    found = run_for_json(command, {"PYTHONPATH": str(READER.parents[1])})
+    assert len(found) == 2
+    assert all(one["disk"] > 0 for one in found)
+
+
 def test_a_reader_that_does_not_exist_is_an_error(home: Path) -> None:
     with pytest.raises(PeerFailed, match="nobody"):
         read(home, "nobody")
