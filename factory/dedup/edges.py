@@ -32,9 +32,11 @@ from factory.dedup.priority import rank
 from factory.dedup.signatures import check_versions
 from factory.dedup.vocabulary import digest, idf_table
 from factory.lake_spark.documents import map_texts
+from spark_udfs import buckets as of_buckets
 from spark_udfs import edges as udf
 
 _PAIRS_A_CELL = 4096
+_PARTS = "part int, members binary"
 _EDGES = "left string, right string, estimate double, similarity double"
 
 
@@ -74,15 +76,15 @@ def _members(buckets: DataFrame, signatures: DataFrame) -> DataFrame:
     Buckets of the same members are one, named by a hash of them: near copies share most of their bands, and
     would meet, with their signatures, once a band. Should two sets have one hash, they are one bucket.
     """
-    in_bucket = Window.partitionBy("bucket")
     document = F.xxhash64("doc_id").alias("document")  # a fourth of the bytes; who shares it meets too
-    shared = buckets.select(document, F.explode("buckets").alias("bucket")).select(
-        F.bit_xor("document").over(in_bucket).alias("bucket"),
-        F.count("*").over(in_bucket).alias("members"),
-        "document",
-    )
-    signed = signatures.select(document, "doc_id", "signature")
-    return shared.where("members > 1").distinct().join(signed, "document").drop("document")
+    members = buckets.select(document, "buckets").mapInArrow(of_buckets.parted, _PARTS)
+    shared = _by_part(members).mapInArrow(of_buckets.shared, _PARTS)
+    each = _by_part(shared).mapInArrow(of_buckets.distinct, "bucket long, members long, document long")
+    return each.join(signatures.select(document, "doc_id", "signature"), "document").drop("document")
+
+
+def _by_part(rows: DataFrame) -> DataFrame:
+    return rows.repartition("part").sortWithinPartitions("part")
 
 
 def _paired(
