@@ -43,6 +43,9 @@ _COMPILE_LATER = (
     "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=20000 "
     "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
 )
+_COLLECT = (
+    "-XX:+UseParallelGC"  # nobody waits for a pause, and G1 takes a fifth more of a small job's CPU time
+)
 _CODEGEN_CACHED = 2000  # generated classes kept, of which a group of tables has hundreds; the default is 100
 
 _MASTER = re.compile(r"spark://(.+)")
@@ -84,7 +87,7 @@ def spark_conf(settings: Settings) -> dict[str, str]:
         **_addresses(settings),
         "spark.executor.memory": settings.spark_executor_memory,
         "spark.driver.extraJavaOptions": (
-            f"-Dlog4j2.configurationFile={_log_configuration(scratch)} {_COMPILE_LATER}"
+            f"-Dlog4j2.configurationFile={_log_configuration(scratch)} {_COMPILE_LATER} {_COLLECT}"
         ),
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),

@@ -80,7 +80,7 @@ fn whole_mask<const UNDERSCORE: bool>(block: &[u8; BLOCK]) -> u64 {
     eights.iter().rev().fold(0, |mask, eight| {
         let inside = inside::<UNDERSCORE>(u64::from_le_bytes(*eight));
         // The product puts the lowest bit of byte i at bit 56 + i.
-        mask << 8 | (inside >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
+        (mask << 8) | ((inside >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56)
     })
 }
 
@@ -88,7 +88,7 @@ fn whole_mask<const UNDERSCORE: bool>(block: &[u8; BLOCK]) -> u64 {
 #[inline]
 fn inside<const UNDERSCORE: bool>(eight: u64) -> u64 {
     let ascii = eight & !HIGH;
-    let lower = ascii | LANES * 0x20;
+    let lower = ascii | (LANES * 0x20);
     let letters = from(lower, b'a') & !from(lower, b'z' + 1);
     let digits = from(ascii, b'0') & !from(ascii, b'9' + 1);
     let underscores = if UNDERSCORE {
@@ -96,7 +96,7 @@ fn inside<const UNDERSCORE: bool>(eight: u64) -> u64 {
     } else {
         0
     };
-    eight & HIGH | letters | digits | underscores
+    (eight & HIGH) | letters | digits | underscores
 }
 
 /// The highest bit of each byte that is at least `least`; bytes and `least` are ASCII.
@@ -136,7 +136,7 @@ mod tests {
         for byte in 0..=255u8 {
             let word = byte.is_ascii_alphanumeric() || byte >= 0x80;
             for eight in [[byte; 8], [0, 0xff, byte, b'_', byte, b'z', 0, byte]] {
-                let told = |inside: u64| (inside >> 16 & 0x80 != 0, inside & !HIGH);
+                let told = |inside: u64| ((inside >> 16) & 0x80 != 0, inside & !HIGH);
                 assert_eq!(told(inside::<false>(u64::from_le_bytes(eight))), (word, 0));
                 let word = word || byte == b'_';
                 assert_eq!(told(inside::<true>(u64::from_le_bytes(eight))), (word, 0));
