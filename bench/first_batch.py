@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 
-from bench.first_batch_data import STEP_ROWS, written
+from bench.first_batch_data import SAME, STEP_ROWS, written
 from bench.harness import ROOT, Report, Row, at_most, table
 from bench.pages import INDEXER
 from bench.peers import run_for_json
@@ -36,7 +36,7 @@ MOST_S, MOST_INDEX_S = 0.1, 10.0
 READER = Path(__file__).with_name("first_batch_reader.py")
 CAVEATS = [
     "Files are in the page cache, and so are the indexes; processes have imported what they need.",
-    "Rows are two bytes of tokens in pages of about 20,000 rows: data of this many rows that fits on a disk.",
+    f"Rows are two bytes of tokens in pages of {SAME:,} rows: data of this many rows that fits on a disk.",
     "The tables of one blend share the bytes of their files (links); each has paths and indexes of its own.",
     "The index of 1e8 pages lists one file of 100,000 pages a thousand times; each listing is scanned anew.",
     "200e9 tokens in rows of 2,048 are 98e6 pages where each row has a page, as plain packing writes them.",

@@ -28,7 +28,7 @@ from factory.settings import Settings, settings
 
 FILES = 300
 STEP_ROWS = 300
-SAME = 4096  # rows in a row with the same tokens
+SAME = 4096  # rows in a row with the same tokens, and rows of a page
 SCHEMA = pa.schema([("ordinal", pa.int64()), ("tokens", pa.binary())])
 _ROW_GROUP = 1 << 18
 
@@ -40,7 +40,7 @@ def lake_of(home: Path) -> Settings:
 
 def written(rows: int, sources: int, progress: Console) -> Path:
     """The folder of `rows` rows in `sources` tables, with a blend of them."""
-    home = settings().cache.resolve() / "bench" / "first_batch" / f"{rows}" / f"{sources}"
+    home = settings().cache.resolve() / "bench" / f"first_batch-{SAME}" / f"{rows}" / f"{sources}"
     if not (home / "blend").exists():
         progress.print(f"writing {rows:,} rows in {sources} sources into {home}")
         write(home, rows // FILES, sources)
@@ -95,6 +95,7 @@ def _write_part(path: Path, first: int, rows: int) -> None:
         pa.table({"ordinal": ordinals, "tokens": tokens}),
         path,
         row_group_size=_ROW_GROUP,
+        max_rows_per_page=SAME,
         use_dictionary=["tokens"],
         column_encoding={"ordinal": "DELTA_BINARY_PACKED"},
         write_page_index=True,
