@@ -3,8 +3,8 @@
 1. In a bucket of up to `pair_bucket` members the estimate of every two signatures throws away the pairs
    that lie far below the threshold. What is left is compared exactly, by the bags of the texts: these are
    read again for these documents alone, each once and where it lies. Writing and reading a table of bags
-   instead would save 8 CPU seconds a GB of text (`make bench NAME=dedup`), for a table of three fifths of the
-   text's own size that nothing else reads. Pairs meet in *cells* named after the least neighbour of their
+   instead would save a few CPU seconds a GB of text (`make bench NAME=dedup`), for a table of three fifths of
+   the text's own size that nothing else reads. Pairs meet in *cells* named after the least neighbour of their
    ends, so the bags of a clique or a star are sent once instead of once a pair; a hub's pairs are spread
    over several cells.
 2. Larger buckets are crowds, and no clique of them is ever built: members come by priority and are compared
