@@ -1,7 +1,7 @@
 """The members of buckets that have more than one, in Spark's Python workers.
 
-A row a member of a bucket would be dozens a document, each of which Spark would sort for a window and hash once
-more to find it distinct. What is shuffled is rows of many members instead, in parts by bucket.
+A row a member of a bucket would be dozens a document, each of which Spark would sort for a window and hash
+once more to find it distinct. What is shuffled is rows of many members instead, in parts by bucket.
 """
 
 from __future__ import annotations
