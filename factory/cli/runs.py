@@ -173,6 +173,7 @@ def _interruptible(work: Callable[[], dg.ExecuteInProcessResult]) -> dg.ExecuteI
         # is said now, at the end of this one, would be lost with it.
         for number, original in said_to.items():
             os.dup2(original, number)
+        logging.disable()  # the thread finds its JVM dead, and py4j logs that with a trace
         kill_jvm()
         raise
     finally:

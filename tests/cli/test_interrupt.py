@@ -55,6 +55,37 @@ def interrupt_when(run: subprocess.Popen[str], holds: Callable[[], object]) -> t
     return said
 
 
+IN_A_CALL = """
+import os, signal, threading, time
+from pyspark import SparkContext
+from pyspark.java_gateway import launch_gateway
+from factory.cli.runs import _interruptible
+
+gateway = SparkContext._gateway = launch_gateway()
+
+
+def calls():
+    gateway.jvm.java.lang.System.nanoTime()
+    gateway.proc.send_signal(signal.SIGSTOP)  # it dies before it reads the next, which resets the connection
+    threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+    gateway.jvm.java.lang.System.nanoTime()
+
+
+try:
+    _interruptible(calls)
+except KeyboardInterrupt:
+    time.sleep(1)  # for the thread to find out; an interrupted join() holds it ended, so none can wait for it
+    os._exit(130)
+"""
+
+
+@pytest.mark.process
+def test_a_call_that_loses_its_jvm_to_an_interrupt_says_nothing() -> None:
+    run = subprocess.run([sys.executable, "-c", IN_A_CALL], capture_output=True, text=True, timeout=WITHIN_S)
+    assert run.returncode == 130, run.stderr
+    assert "Traceback" not in run.stderr  # beside it stand the JVM's own warnings as it started
+
+
 @pytest.mark.process
 @pytest.mark.timeout(2_400)
 def test_an_interrupted_run_says_one_sentence_and_the_next_clears_it_away(tmp_path: Path) -> None:
