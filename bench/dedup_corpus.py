@@ -1,4 +1,4 @@
-"""The text files of several releases each of 70 packages, as Parquet files that keep families together.
+"""The text files of several releases each of 100 packages, as Parquet files that keep families together.
 
 The releases (`bench/dedup_releases.py`) are pure Python wheels, fetched with `pip download` from the index
 it is configured for, once, and cut to their source code, documentation and data in UTF-8. A document goes
@@ -16,10 +16,12 @@ import sys
 import zipfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import zip_longest
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -32,8 +34,9 @@ from factory.lake.identity import content_hash, doc_id
 from factory.lake.schemas import RAW
 from factory.settings import settings
 
-FOLDS = 30
+FOLDS = 40
 MOST_BYTES = 1_000_000
+MOST_HELD = 64_000_000  # bytes of text that are Python's rows at a time: all at once they would not fit
 ROWS_A_GROUP = 1_000
 SUFFIXES = (
     "bash", "bat", "bzl", "c", "cc", "cfg", "cmake", "cpp", "cs", "css", "csv", "cu", "cxx", "f",
@@ -143,13 +146,38 @@ def _documents(wheels: Iterable[Path]) -> Iterator[dict[str, Any]]:
                 }
 
 
-def _write(folder: Path, documents: Iterable[dict[str, Any]]) -> None:
-    folds: dict[int, list[dict[str, Any]]] = defaultdict(list)
+def _write(folder: Path, documents: Iterable[dict[str, Any]], most: int = MOST_HELD) -> None:
+    """One file a fold, its rows by `doc_id`; holds some `most` bytes of text, then one fold at a time."""
+    with TemporaryDirectory(dir=folder) as spool:
+        spooled = Corpus(Path(spool)).files(range(FOLDS))
+        _spool(spooled, documents, most)
+        for file, target in zip(spooled, Corpus(folder).files(range(FOLDS)), strict=True):
+            rows = pq.read_table(file).sort_by("doc_id")  # as a hash has it: releases are mixed
+            pq.write_table(rows, target, compression="zstd", row_group_size=ROWS_A_GROUP)
+
+
+def _spool(files: Sequence[str], documents: Iterable[dict[str, Any]], most: int) -> None:
+    """Each document to the file of its fold, in the order in which they come."""
     schema = pa.schema([RAW.columns.field(name) for name in COLUMNS])
+    with ExitStack() as opened:
+        writers = [opened.enter_context(pq.ParquetWriter(file, schema)) for file in files]
+        for batch in _batches(documents, most):
+            folds: dict[int, list[dict[str, Any]]] = defaultdict(list)
+            for document in batch:
+                folds[fold(document["path"])].append(document)
+            for number, rows in folds.items():
+                writers[number].write_table(pa.Table.from_pylist(rows, schema=schema))
+
+
+def _batches(documents: Iterable[dict[str, Any]], most: int) -> Iterator[list[dict[str, Any]]]:
+    """The documents, those together whose texts first reach `most` bytes."""
+    batch: list[dict[str, Any]] = []
+    held = 0
     for document in documents:
-        folds[fold(document["path"])].append(document)
-    for number in range(FOLDS):
-        rows = sorted(folds[number], key=lambda row: row["doc_id"])  # as a hash has it: releases are mixed
-        table = pa.Table.from_pylist(rows, schema=schema)
-        target = folder / f"fold-{number:02}.parquet"
-        pq.write_table(table, target, compression="zstd", row_group_size=ROWS_A_GROUP)
+        batch.append(document)
+        held += document["n_bytes"]
+        if held >= most:
+            yield batch
+            batch, held = [], 0
+    if batch:
+        yield batch

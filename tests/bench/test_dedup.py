@@ -205,6 +205,25 @@ def test_the_text_files_of_wheels_become_documents(tmp_path: Path) -> None:
     assert required <= set(COLUMNS)
 
 
+def test_however_little_is_held_the_folds_have_the_same_rows_by_doc_id(tmp_path: Path) -> None:
+    wheels = [tmp_path / f"some-{version}-py3-none-any.whl" for version in range(3)]
+    for wheel in wheels:
+        with zipfile.ZipFile(wheel, "w") as archive:
+            for number in range(100):
+                archive.writestr(f"some/module{number}.py", f"x = {number}\n")
+    little, much = tmp_path / "little", tmp_path / "much"
+    for folder, most in ((little, 10), (much, 1_000_000)):
+        folder.mkdir()
+        _write(folder, _documents(wheels), most)
+    made = Corpus(little).read(range(FOLDS), COLUMNS)
+    assert made.num_rows == 300
+    assert made.equals(Corpus(much).read(range(FOLDS), COLUMNS))
+    for number in range(FOLDS):
+        ids = Corpus(little).read([number], ["doc_id"])["doc_id"].to_pylist()
+        assert ids == sorted(ids)
+    assert sorted(map(str, little.iterdir())) == Corpus(little).files(range(FOLDS))
+
+
 def test_peers_get_all_documents_in_two_files(tmp_path: Path) -> None:
     lay_out(pa.table({"doc_id": [f"{number}" for number in range(101)], "text": ["t"] * 101}), tmp_path)
     parts = [pq.read_table(file).num_rows for file in sorted((tmp_path / "documents").iterdir())]
