@@ -5,6 +5,8 @@
 //! by the compiler, and a quartic in plain IEEE multiplications and additions, which Rust never
 //! contracts to fused ones.
 
+use std::f64::consts::LN_2;
+
 const CENTRES: usize = 512;
 
 /// (1 / c, ln c) for the centres c = 1 + (i + 1/2) / 512 of the mantissas [1, 2).
@@ -41,17 +43,41 @@ const fn ln_by_series(c: f64) -> f64 {
 pub fn ln(x: f64) -> f64 {
     let bits = x.to_bits();
     let exponent = (bits >> 52).cast_signed() - 1023;
+    plus_ln_of_mantissa(exponent as f64 * LN_2, bits)
+}
+
+/// `sum` + ln of the mantissa of the number of these bits.
+#[inline]
+fn plus_ln_of_mantissa(sum: f64, bits: u64) -> f64 {
     let mantissa = f64::from_bits((bits & ((1 << 52) - 1)) | (1023 << 52));
     let (inverse, ln_centre) = TABLE[((bits >> 43) & 511) as usize];
     let t = mantissa * inverse - 1.0;
     let tail = t - t * t * (0.5 - t * (1.0 / 3.0 - t * 0.25));
-    exponent as f64 * std::f64::consts::LN_2 + ln_centre + tail
+    sum + ln_centre + tail
 }
 
 /// -ln u for u = (word + 1/2) / 2^32: an exponential variable from 32 uniform bits.
+///
+/// The bits of `-ln(u)`, without conversions between integers and floats, which `lpmh` would wait for.
 #[inline]
 pub fn exponential(word: u32) -> f64 {
-    -ln((f64::from(word) + 0.5) * (1.0 / 4_294_967_296.0))
+    const TWO_52: u64 = (1023 + 52) << 52; // the bits of 2^52, whose mantissa ends in units
+    let above = f64::from_bits(TWO_52 | u64::from(word)) - (f64::from_bits(TWO_52) - 0.5); // word + 1/2, exact
+    let bits = above.to_bits();
+    -plus_ln_of_mantissa(LN_OF_POWERS[((bits >> 52) & 63) as usize], bits)
+}
+
+/// ln of 2^(e - 1023) / 2^32 for the biased exponents e of word + 1/2, at their lowest six bits.
+static LN_OF_POWERS: [f64; 64] = ln_of_powers();
+
+const fn ln_of_powers() -> [f64; 64] {
+    let mut table = [0.0; 64];
+    let mut exponent = -1;
+    while exponent < 32 {
+        table[((exponent + 1023) & 63) as usize] = (exponent - 32) as f64 * LN_2;
+        exponent += 1;
+    }
+    table
 }
 
 #[cfg(test)]
@@ -69,6 +95,13 @@ mod tests {
         fn an_exponential_is_positive_and_falls_with_its_word(word in 1u32..) {
             prop_assert!(exponential(word) > 0.0);
             prop_assert!(exponential(word) < exponential(word - 1));
+        }
+
+        #[test]
+        fn an_exponential_has_the_bits_of_the_logarithm(word: u32, shift in 0..32) {
+            let word = word >> shift;
+            let expected = -ln((f64::from(word) + 0.5) / 4_294_967_296.0);
+            prop_assert_eq!(exponential(word).to_bits(), expected.to_bits());
         }
     }
 

@@ -7,10 +7,13 @@
 //! weights, which has the probability sum min / sum max: exact for any real weights, without a vocabulary.
 //! A composition of TreeMinHash (Ertl) and of the bucket assignment of DartMinHash (Christiani 2020).
 //!
-//! One 64-bit hash an arrival gives its rank (32 bits), its weight (20) and its bucket (12). Ranks are
-//! sought below a limit that is raised until no bucket is empty; the result does not depend on it. Nothing
-//! but IEEE additions, multiplications and our own logarithm touches a rank, so the bits are the same on
-//! every machine. The cost is O(n levels + k ln k) for n distinct tokens.
+//! One 64-bit hash an arrival gives its rank (32 bits), its weight (20) and its bucket (12). Darts are
+//! thrown below a limit of the rank that rises until no bucket is empty; the result does not depend on its
+//! steps. Nothing but IEEE additions, multiplications and our own logarithm touches a rank, so the bits are
+//! the same on every machine. The cost is O(n levels + k ln k) for n distinct tokens.
+//!
+//! What a dart does is a coin, and a wrongly predicted branch costs as much as a dart. So all processes
+//! throw in turns, independent of each other, and what is kept is written in any case and counted if it is.
 
 use crate::hash::{mix, seeded, word};
 use crate::ln::{exponential, ln};
@@ -32,22 +35,91 @@ fn level(index: usize) -> (f64, f64) {
     }
 }
 
+/// Tokens that are started together.
+const BLOCK: usize = 256;
+/// So few processes gain nothing by turns: each goes on alone.
+const FEW: usize = 8;
+
+/// One token in one level: its next dart, and what those after it come from.
+#[derive(Clone, Copy)]
+struct Process {
+    rank: f64,
+    hash: u64,
+    token: u64,
+    per_width: f64,
+    /// A dart lies under the weight of the token if the lower half of its hash is below this.
+    accepted: u64,
+    arrival: u64,
+}
+
+impl Process {
+    /// Draws the hash of the dart after this one; its rank is drawn from it.
+    #[inline]
+    fn draw_hash(&mut self) {
+        self.arrival += 1;
+        self.hash = word(self.hash ^ self.token, self.arrival);
+    }
+
+    #[inline]
+    fn draw_rank(&mut self) {
+        self.rank += exponential((self.hash >> 32) as u32) * self.per_width;
+    }
+}
+
+/// The least dart of each bucket: the bits of its rank, then its hash.
+///
+/// Equal ranks are rare but real: the hash decides, not the order of the tokens.
+struct Buckets {
+    least: Vec<u128>,
+    /// Their number is this power of two.
+    log2: u32,
+}
+
+const EMPTY: u128 = u128::MAX;
+
+impl Buckets {
+    fn new(values: usize) -> Self {
+        Self {
+            least: vec![EMPTY; 2 * values],
+            log2: values.trailing_zeros(),
+        }
+    }
+
+    /// Takes the next dart of `process`; a rejected one falls into a bucket of the second half, which is not read.
+    #[inline]
+    fn take(&mut self, process: &Process) {
+        let hash = process.hash;
+        let rejected = hash & 0xffff_ffff >= process.accepted;
+        let bucket = (hash & 0xfff) as usize >> (12 - self.log2) | usize::from(rejected) << self.log2;
+        let dart = u128::from(process.rank.to_bits()) << 64 | u128::from(hash);
+        let least = &mut self.least[bucket];
+        *least = dart.min(*least);
+    }
+
+    fn read(&self) -> &[u128] {
+        &self.least[..1 << self.log2]
+    }
+}
+
 /// Throws the darts of bags into `values` buckets; keeps its buffers from one bag to the next.
 pub struct Sketcher {
-    values: usize,
     seed: u64,
-    ranks: Vec<f64>,
+    buckets: Buckets,
     darts: Vec<u64>,
+    processes: Vec<Process>,
+    /// Which processes have a dart below the limit.
+    live: Vec<u32>,
 }
 
 impl Sketcher {
     /// `values` is a power of two up to 4096.
     pub fn new(values: usize, seed: u64) -> Self {
         Self {
-            values,
             seed: seeded(seed),
-            ranks: vec![0.0; values],
+            buckets: Buckets::new(values),
             darts: vec![0; values],
+            processes: Vec::new(),
+            live: Vec::new(),
         }
     }
 
@@ -58,65 +130,115 @@ impl Sketcher {
         if tokens.is_empty() {
             return None;
         }
-        let (total, k) = (weights.iter().sum::<f64>(), self.values as f64);
-        Some(self.sketch_below(tokens, weights, k * (ln(k) + 3.0) / total))
+        let (total, k) = (weights.iter().sum::<f64>(), self.darts.len() as f64);
+        Some(self.sketch_by(tokens, weights, k / total))
     }
 
-    fn sketch_below(&mut self, tokens: &[u64], weights: &[f64], limit: f64) -> &[u64] {
-        let mut limit = limit;
-        while !self.throw(tokens, weights, limit) {
-            limit *= 1.5;
+    /// The limit rises by `step`, in which one dart a bucket is expected.
+    fn sketch_by(&mut self, tokens: &[u64], weights: &[f64], step: f64) -> &[u64] {
+        self.buckets.least.fill(EMPTY);
+        // k (ln k + c) darts leave no bucket empty with the probability exp(-exp(-c)): .69 at c = 1, .98 at 4.
+        let ln_k = ln(self.darts.len() as f64);
+        let (mut limit, mut last) = (step * (ln_k + 1.0), step * (ln_k + 4.5));
+        self.start(tokens, weights, last);
+        loop {
+            self.throw(limit);
+            if !self.buckets.read().contains(&EMPTY) {
+                break;
+            }
+            limit += step;
+            if limit > last {
+                last *= 2.0;
+                self.start(tokens, weights, last); // darts thrown again change nothing
+            }
+        }
+        for (dart, &least) in self.darts.iter_mut().zip(self.buckets.read()) {
+            *dart = least as u64;
         }
         &self.darts
     }
 
-    /// Throws the darts of ranks below `limit`; false if a bucket stayed empty.
-    fn throw(&mut self, tokens: &[u64], weights: &[f64], limit: f64) -> bool {
-        self.ranks.fill(limit);
-        self.darts.fill(u64::MAX);
-        let mut filled = 0;
-        let mut certainly_empty = [0u64; LEVELS];
-        for (index, threshold) in certainly_empty.iter_mut().enumerate() {
-            // A first hash below this is beyond the limit. The margin keeps the C library's `exp` from deciding.
-            let share = (-(level(index).1 * limit)).exp() * (1.0 - 1e-9);
-            *threshold = ((share * 4_294_967_296.0) as u64).saturating_sub(1);
-        }
-        for (&token, &weight) in tokens.iter().zip(weights) {
-            let token = token ^ self.seed;
-            for (index, threshold) in certainly_empty.iter().enumerate() {
-                let (lower, width) = level(index);
-                if lower >= weight {
+    /// Starts the processes whose first dart may lie below `limit`: of a large bag, those of few tokens.
+    fn start(&mut self, tokens: &[u64], weights: &[f64], limit: f64) {
+        self.processes.clear();
+        let mut heavier = [(0, 0.0); BLOCK];
+        let mut first = [(0, 0, 0.0); BLOCK];
+        for (tokens, weights) in tokens.chunks(BLOCK).zip(weights.chunks(BLOCK)) {
+            for (entry, (&token, &weight)) in heavier.iter_mut().zip(tokens.iter().zip(weights)) {
+                *entry = (token ^ self.seed, weight);
+            }
+            let mut n_heavier = tokens.len();
+            for index in 0..LEVELS {
+                if n_heavier == 0 {
                     break;
                 }
-                let mut hash = mix(token, index as u64);
-                if hash >> 32 < *threshold {
-                    continue;
+                let (lower, width) = level(index);
+                // A first hash below this is beyond the limit. The margin keeps the C library's `exp` from deciding.
+                let share = (-(width * limit)).exp() * (1.0 - 1e-9);
+                let certainly_beyond = ((share * 4_294_967_296.0) as u64).saturating_sub(1);
+                let (mut n_first, mut n_next) = (0, 0);
+                for turn in 0..n_heavier {
+                    let (token, weight) = heavier[turn];
+                    let hash = mix(token, index as u64);
+                    first[n_first] = (token, hash, weight);
+                    n_first += usize::from(hash >> 32 >= certainly_beyond);
+                    heavier[n_next] = (token, weight);
+                    n_next += usize::from(weight > lower + width);
                 }
-                let accepted = ((weight - lower) / width * f64::from(1 << 20)).min(f64::from(1 << 20)) as u64;
+                n_heavier = n_next;
                 let per_width = 1.0 / width; // exact: widths are powers of two
-                let mut rank = 0.0;
-                let mut arrival = 0u64;
-                loop {
-                    rank += exponential((hash >> 32) as u32) * per_width;
-                    if rank >= limit {
-                        break;
+                let started = first[..n_first].iter().map(|&(token, hash, weight)| {
+                    let share = ((weight - lower) * per_width).min(1.0);
+                    Process {
+                        rank: exponential((hash >> 32) as u32) * per_width,
+                        hash,
+                        token,
+                        per_width,
+                        accepted: ((share * f64::from(1 << 20)) as u64) << 12,
+                        arrival: 0,
                     }
-                    if (hash >> 12) & 0xf_ffff < accepted {
-                        let bucket = ((hash & 0xfff) as usize * self.values) >> 12;
-                        let best = self.ranks[bucket];
-                        // Equal ranks are rare but real: the dart decides, not the order of the tokens.
-                        if rank < best || (rank == best && hash < self.darts[bucket]) {
-                            filled += usize::from(best == limit);
-                            self.ranks[bucket] = rank;
-                            self.darts[bucket] = hash;
-                        }
-                    }
-                    arrival += 1;
-                    hash = word(hash ^ token, arrival);
-                }
+                });
+                self.processes.extend(started);
             }
         }
-        filled == self.values
+    }
+
+    /// Throws the darts below `limit` that are left.
+    fn throw(&mut self, limit: f64) {
+        let (processes, buckets) = (&mut self.processes[..], &mut self.buckets);
+        self.live.resize(processes.len(), 0);
+        let live = &mut self.live[..];
+        let mut n_live = 0;
+        for (index, process) in processes.iter().enumerate() {
+            live[n_live] = index as u32;
+            n_live += usize::from(process.rank < limit);
+        }
+        while n_live > FEW {
+            // Two short loops: more of their turns overlap than of a long one.
+            for &index in &live[..n_live] {
+                let process = &mut processes[index as usize];
+                buckets.take(process);
+                process.draw_hash();
+            }
+            let mut n_still = 0;
+            for turn in 0..n_live {
+                let index = live[turn];
+                let process = &mut processes[index as usize];
+                process.draw_rank();
+                live[n_still] = index;
+                n_still += usize::from(process.rank < limit);
+            }
+            n_live = n_still;
+        }
+        for &index in &live[..n_live] {
+            let mut process = processes[index as usize];
+            while process.rank < limit {
+                buckets.take(&process);
+                process.draw_hash();
+                process.draw_rank();
+            }
+            processes[index as usize] = process;
+        }
     }
 }
 
@@ -125,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_limit_does_not_change_the_darts() {
+    fn the_steps_of_the_limit_do_not_change_the_darts() {
         for n in [1, 2, 30, 500u64] {
             let tokens: Vec<u64> = (0..n).map(|i| mix(i, 2)).collect();
             let weights: Vec<f64> = (0..n).map(|i| 0.5 + (mix(i, 3) % 1000) as f64 / 70.0).collect();
@@ -133,8 +255,8 @@ mod tests {
             let expected = sketcher.sketch(&tokens, &weights).map(<[u64]>::to_vec).unwrap();
             let total: f64 = weights.iter().sum();
             for factor in [0.01, 0.7, 1.3, 4.0] {
-                let limit = factor * 128.0 * 8.0 / total;
-                assert_eq!(sketcher.sketch_below(&tokens, &weights, limit), expected);
+                let step = factor * 128.0 / total;
+                assert_eq!(sketcher.sketch_by(&tokens, &weights, step), expected);
             }
         }
     }
