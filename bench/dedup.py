@@ -31,7 +31,7 @@ from bench.keep import decided as kept_by
 from bench.minhash_corpus import weighed
 from bench.processes import Span
 from factory.dedup.config import DedupConfig
-from factory.settings import Settings, settings
+from factory.settings import settings
 from factory.spark import build_session
 
 CONFIG = DedupConfig(kind="code")
@@ -72,7 +72,10 @@ def measure(progress: Console) -> Report:
                 "spark_master": "local[2]",
             }
         )  # fmt: skip
-        spans, decided, signed = _ours(found, folds, own, progress)
+        parts = [Part(ACCURACY, found.files(folds))]
+        parts += [Part(name, found.files(range(share))) for name, share in SHARES.items()]
+        chain = Chain(parts, CONFIG, own)
+        spans, decided, signed = _ours(chain, progress)
         build_session(own).stop()  # the one that the runs have started, before its scratch is removed
         progress.print("exact similarities of all pairs")
         texts = judged.documents["text"].combine_chunks()
@@ -80,7 +83,7 @@ def measure(progress: Console) -> Report:
         check_decisions(report, judged, decided, exact, CONFIG.threshold)
         _judge(report, judged, decided, exact)
         add_bandings(report, of_texts(judged, signed), exact, CONFIG)
-        add_bags(report, texts, CONFIG.lexer, Path(scratch))
+        add_bags(report, chain, "whole")
         peers = _peers(report, judged, exact, Path(scratch), progress)
     add_costs(report, spans, sizes, peers, megabytes(judged.documents["n_bytes"]))
     return report
@@ -94,13 +97,8 @@ def judged_folds(found: Corpus) -> list[int]:
     return folds
 
 
-def _ours(
-    found: Corpus, folds: list[int], own: Settings, progress: Console
-) -> tuple[dict[str, dict[str, Span]], pa.Table, pa.Table]:
+def _ours(chain: Chain, progress: Console) -> tuple[dict[str, dict[str, Span]], pa.Table, pa.Table]:
     """What each part took, by table, and the decisions and signatures of the set that is judged."""
-    parts = [Part(ACCURACY, found.files(folds))]
-    parts += [Part(name, found.files(range(share))) for name, share in SHARES.items()]
-    chain = Chain(parts, CONFIG, own)
     chain.run(ACCURACY, progress)
     columns = ["doc_id", "kept", "reason", "duplicate_of", "similarity"]
     decided = chain.table(ACCURACY, "decisions", columns)

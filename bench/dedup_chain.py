@@ -29,7 +29,7 @@ from factory.orchestration.line import definitions
 from factory.orchestration.table_asset import table_asset
 from factory.settings import Settings
 
-TABLES = ("vocabulary", "signatures", "buckets", "edges", "components", "decisions")
+TABLES = ("bags", "vocabulary", "signatures", "buckets", "edges", "components", "decisions")
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,11 @@ class Chain:
     def table(self, part: str, name: str, columns: Sequence[str]) -> pa.Table:
         """Columns of one of `TABLES`."""
         return Lake(self._own).read(names.dedup(part, name), list(columns))
+
+    def stored(self, part: str, name: str | None = None) -> int:
+        """Bytes of the data files of one of `TABLES`, or of the raw table."""
+        table = Lake(self._own).table(names.dedup(part, name) if name else names.raw(part))
+        return sum(task.file.file_size_in_bytes for task in table.scan().plan_files())
 
 
 def _given(part: Part) -> tuple[dg.AssetsDefinition, dg.AssetsDefinition]:

@@ -50,8 +50,8 @@ def measure(progress: Console) -> Report:
     """Find all alike pairs, apply every rule, and judge each."""
     texts, idf = documents()
     names = [f"{number:06}" for number in range(len(texts))]
-    signatures = _native.sign_texts(
-        texts, idf, CONFIG.lexer, MAX_DISTINCT, CONFIG.scheme, CONFIG.values, CONFIG.value_bits, CONFIG.seed
+    signatures = _native.sign_packed(
+        _bags(texts), idf, CONFIG.scheme, CONFIG.values, CONFIG.value_bits, CONFIG.seed
     )["signature"]
     progress.print(f"exact similarities of {len(texts):,} documents")
     fine = alike_pairs(names, texts, idf, signatures, FINE)
@@ -137,13 +137,12 @@ def alike_pairs(
     near = sorted(pair for pair in pairs if (signed[pair[0]] == signed[pair[1]]).mean() >= least)
     left, right = ([names[pair[end]] for pair in near] for end in (0, 1))
     nothing = [None] * len(names)
-    bags = _native.packed_bags(texts, CONFIG.lexer, MAX_DISTINCT)
     batch = pa.RecordBatch.from_pydict(
         {
             "doc_id": pa.array([*names, *left]),
             "other": pa.array([*nothing, *right], pa.string()),
             "estimate": pa.array([*nothing, *[0.0] * len(near)], pa.float64()),
-            "bag": pa.array([*bags.to_pylist(), *[None] * len(near)], pa.binary()),
+            "bag": pa.array([*_bags(texts).to_pylist(), *[None] * len(near)], pa.binary()),
         }
     )
     verified = _native.verify_pairs(batch, idf, CONFIG.threshold)
@@ -227,3 +226,7 @@ def _rows(found: list[Outcome]) -> list[Row]:
                 at_most(f"{name}.{what}", value, unit, 0) if aimed else Row(f"{name}.{what}", value, unit)
             )
     return rows
+
+
+def _bags(texts: pa.Array) -> pa.Array:
+    return _native.BagMaker(CONFIG.lexer, MAX_DISTINCT, CONFIG.text_bytes).make(texts)["bag"]

@@ -87,9 +87,14 @@ def _ours(bags: Bags, alike: Pairs, scheme: str, values: int, progress: Console)
     progress.print(f"{scheme}, {values} values")
     tokens, weights, offsets = pa.array(bags.tokens), pa.array(bags.weights), pa.array(bags.offsets)
     counts = _best(lambda: _native.sign_bags(tokens, weights, offsets, scheme, values, 8, 0))
-    text = _best(lambda: _native.sign_texts(bags.texts, bags.idf, "code", MAX_DISTINCT, scheme, values, 8, 0))
+    text = _best(lambda: _of_texts(bags, scheme, values))
     estimates = np.array([_estimate(alike, number, scheme, values) for number in range(len(alike))])
     return _result(scheme, values, len(bags) / counts, len(bags) / text, estimates, alike.similarities, alike)
+
+
+def _of_texts(bags: Bags, scheme: str, values: int) -> None:
+    made = _native.BagMaker("code", MAX_DISTINCT, max_text_bytes=0).make(bags.texts)
+    _native.sign_packed(made["bag"], bags.idf, scheme, values, 8, 0)
 
 
 def _best(work: Callable[[], Any]) -> float:

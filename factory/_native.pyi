@@ -271,21 +271,31 @@ def bags(texts: pa.StringArray | pa.LargeStringArray, kind: str, max_distinct: i
     another kind.
     """
 
-def packed_bags(texts: pa.StringArray | pa.LargeStringArray, kind: str, max_distinct: int) -> pa.BinaryArray:
-    """The bag of each text as bytes, 12 a token, for `verify_pairs` and `CrowdEdges`; of null, empty."""
+class BagMaker:
+    """Makes packed bags of texts, and spells each token where it first meets it, seldom again."""
+
+    def __init__(self, kind: str, max_distinct: int, max_text_bytes: int) -> None: ...
+    def make(self, texts: pa.StringArray | pa.LargeStringArray) -> pa.RecordBatch:
+        """(n_tokens int64, bag binary, spellings binary) of each text; of null, those of an empty one.
+
+        A packed bag has 9 bytes a token and 4 more. Tokens above `max_text_bytes` are not spelled.
+        """
 
 class TokenCounter:
-    """Counts tokens over texts, for the vocabulary. Its length is the number of distinct tokens held."""
+    """Counts tokens over bags, for the vocabulary. Its length is about the number of distinct tokens held."""
 
-    def __init__(self, kind: str, max_text_bytes: int) -> None: ...
+    def __init__(self) -> None: ...
     def __len__(self) -> int: ...
-    def add(self, texts: pa.StringArray | pa.LargeStringArray, copies: pa.Int64Array) -> None:
-        """Count the tokens of `texts`, each as often as it has `copies`; a null text counts nothing."""
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Count the rows (bag, spellings, copies), each bag as often as it has `copies`.
+
+        Raises ValueError for bags or spellings that are none of `BagMaker`'s.
+        """
 
     def drain(self) -> pa.RecordBatch:
         """(token int64, document_frequency int64, term_frequency int64, text string) since the last drain.
 
-        Sorted by token as an unsigned number; `text` is null for tokens above `max_text_bytes`.
+        Sorted by token as an unsigned number; `text` is null for tokens that were not spelled.
         """
 
 def idf_table(tokens: pa.Int64Array, document_frequencies: pa.Int64Array, n_documents: int) -> bytes:
@@ -298,20 +308,18 @@ def idf_table(tokens: pa.Int64Array, document_frequencies: pa.Int64Array, n_docu
 def idf_steps(document_frequency: int, n_documents: int) -> int:
     """The idf of one token in steps of 1/16, 1 to 255."""
 
-def sign_texts(
-    texts: pa.StringArray | pa.LargeStringArray,
+def sign_packed(
+    bags: pa.BinaryArray | pa.LargeBinaryArray,
     idf: bytes,
-    kind: str,
-    max_distinct: int,
     scheme: str,
     values: int,
     value_bits: int,
     seed: int,
 ) -> pa.RecordBatch:
-    """The signature of each text: (signature binary, n_tokens int64, n_distinct int64).
+    """The signature of each packed bag: (signature binary, n_distinct int64).
 
     A signature has `values` values (a power of two, 16 to 4096) of `value_bits` bits (1, 2, 4, 8 or 16), the
-    first in the highest bits; null for a text without tokens. `scheme` is `lpmh` or `cell_oph`; `idf` is a
+    first in the highest bits; null for a bag without tokens. `scheme` is `lpmh` or `cell_oph`; `idf` is a
     table without zeros. The rate at which two signatures of a scheme agree estimates the weighted Jaccard of
     the bags, weighted (1 + ln tf) * idf. Raises ValueError for a bad table, kind, scheme or size.
     """

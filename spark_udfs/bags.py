@@ -1,4 +1,4 @@
-"""Token counts of texts, the idf table they make, and bags, in Spark's Python workers."""
+"""Bags of texts, the counts of their tokens, and the idf table these make, in Spark's Python workers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from factory import _native
+from spark_udfs.columns import beside
 from spark_udfs.whole_groups import whole_groups
 
 IDF_SLOTS = 1 << 20
@@ -17,15 +18,24 @@ _ROWS_AT_ONCE = 1 << 20
 _PART_BITS = 8  # of a token: the tokens of 256 such tables come to a worker at once
 
 
-def count_tokens(batches: Iterable[pa.RecordBatch], kind: str, text_bytes: int) -> Iterator[pa.RecordBatch]:
-    """(part, counts) of the columns `text` and `copies`, how many documents have the text.
+def make_bags(
+    batches: Iterable[pa.RecordBatch], kind: str, max_distinct: int, text_bytes: int
+) -> Iterator[pa.RecordBatch]:
+    """Every column but `text`, then (n_tokens, bag, spellings) of the text (`native/src/packed_bag.rs`)."""
+    maker = _native.BagMaker(kind, max_distinct, text_bytes)
+    for batch in batches:
+        yield beside(batch.drop_columns("text"), maker.make(batch.column("text")))
+
+
+def count_tokens(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """(part, counts) of the rows (copies, bag, spellings); `copies` is how many documents have the bag.
 
     A part holds tokens that begin with the same bits, and comes again with every `_TOKENS_HELD` tokens;
     `merge_counts` reads its counts. A row a token would take Spark longer than counting takes.
     """
-    counter = _native.TokenCounter(kind, text_bytes)
+    counter = _native.TokenCounter()
     for batch in batches:
-        counter.add(batch.column("text"), batch.column("copies"))
+        counter.add(batch)
         if len(counter) > _TOKENS_HELD:
             yield _parts(counter.drain())
     yield _parts(counter.drain())

@@ -22,13 +22,6 @@ def candidate_pairs(
         yield _native.candidate_pairs(buckets, value_bits, least_estimate)
 
 
-def packed_bags(batches: Iterable[pa.RecordBatch], kind: str, max_distinct: int) -> Iterator[pa.RecordBatch]:
-    """Every column but the last, which is `text`, then the `bag` of the text for the functions below."""
-    for batch in batches:
-        bags = _native.packed_bags(batch.column("text"), kind, max_distinct)
-        yield batch.drop_columns("text").append_column("bag", bags)
-
-
 def verified_pairs(
     batches: Iterable[pa.RecordBatch], idf: Shared[bytes], threshold: float
 ) -> Iterator[pa.RecordBatch]:

@@ -42,7 +42,7 @@ ORDER = [
     *(f"{namespace}.{CODE}" for namespace in ("raw", "signals", "filtered")),
     *(
         f"dedup.small_code_{part}"
-        for part in ("vocabulary", "signatures", "buckets", "edges", "components", "decisions")
+        for part in ("bags", "vocabulary", "signatures", "buckets", "edges", "components", "decisions")
     ),
     f"deduplicated.{CODE}",
     "models.small",

@@ -1,12 +1,9 @@
 """The similarity graph: pairs that share a bucket, look alike by their signatures, and are alike exactly.
 
 1. In a bucket of up to `pair_bucket` members the estimate of every two signatures throws away the pairs
-   that lie far below the threshold. What is left is compared exactly, by the bags of the texts: these are
-   read again for these documents alone, each once and where it lies. Writing and reading a table of bags
-   instead would save a few CPU seconds a GB of text (`make bench NAME=dedup`), for a table of three fifths of
-   the text's own size that nothing else reads. Pairs meet in *cells* named after the least neighbour of their
-   ends, so the bags of a clique or a star are sent once instead of once a pair; a hub's pairs are spread
-   over several cells.
+   that lie far below the threshold. What is left is compared exactly, by the bags of the texts. Pairs meet in
+   *cells* named after the least neighbour of their ends, so the bags of a clique or a star are sent once
+   instead of once a pair; a hub's pairs are spread over several cells.
 2. Larger buckets are crowds, and no clique of them is ever built: members come by priority and are compared
    exactly with the leaders of their kind (`native/src/crowd.rs`). The keep rule finds the same kept
    documents on these few edges as on all pairs of the crowd. Buckets with common members are one crowd, so
@@ -27,11 +24,11 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, StructType
 
-from factory.dedup.config import MAX_DISTINCT, DedupConfig
+from factory.dedup.config import DedupConfig
 from factory.dedup.priority import rank
 from factory.dedup.signatures import check_versions
 from factory.dedup.vocabulary import digest, idf_table
-from factory.lake_spark.documents import map_texts
+from factory.lake_spark.documents import map_columns
 from spark_udfs import buckets as of_buckets
 from spark_udfs import edges as udf
 
@@ -43,13 +40,14 @@ _EDGES = "left string, right string, estimate double, similarity double"
 def edges(
     buckets: DataFrame,
     signatures: DataFrame,
+    bags: DataFrame,
     documents: DataFrame,
     vocabulary: DataFrame,
     config: DedupConfig,
 ) -> DataFrame:
     """Every verified pair of similar documents, once, left id below right: EDGES.
 
-    `documents` are located. Runs jobs when called: the idf table is broadcast, and the members of shared
+    `bags` are located. Runs jobs when called: the idf table is broadcast, and the members of shared
     buckets and the candidate pairs, which are used several times, are computed once. Raises
     ConfigurationError for signatures that were not made with `vocabulary`.
     """
@@ -58,11 +56,19 @@ def edges(
     weights = documents.sparkSession.sparkContext.broadcast(idf)
     members = _members(buckets, signatures).localCheckpoint()
     largest = members.agg(F.max("members").alias("members")).collect()[0].members or 0
-    found = _paired(members.where(F.col("members") <= config.pair_bucket), documents, config, weights)
+    places = bag_places(signatures, bags)
+    found = _paired(members.where(F.col("members") <= config.pair_bucket), places, config, weights)
     if largest > config.pair_bucket:
         crowded = members.where(F.col("members") > config.pair_bucket)
-        found = found.union(_crowded(crowded, documents, config, weights)).distinct()
+        found = found.union(_crowded(crowded, places, documents, config, weights)).distinct()
     return found.withColumn("partition", F.lit(None).cast("string"))
+
+
+def bag_places(signatures: DataFrame, bags: DataFrame) -> DataFrame:
+    """(doc_id, file, row) of the bag of each document that has a signature; `bags` are located."""
+    return (
+        signatures.select("doc_id", "content_hash").join(bags, "content_hash").select("doc_id", "file", "row")
+    )
 
 
 def similar(edges: DataFrame, threshold: float) -> DataFrame:
@@ -87,27 +93,22 @@ def _by_part(rows: DataFrame) -> DataFrame:
     return rows.repartition("part").sortWithinPartitions("part")
 
 
-def _paired(
-    members: DataFrame, documents: DataFrame, config: DedupConfig, idf: Broadcast[bytes]
-) -> DataFrame:
+def _paired(members: DataFrame, places: DataFrame, config: DedupConfig, idf: Broadcast[bytes]) -> DataFrame:
     """The edges inside small buckets."""
     pairs = _candidates(members, config).localCheckpoint()
-    return verified(pairs, documents, config.thresholds[0], config, idf)
+    return verified(pairs, places, config.thresholds[0], idf)
 
 
-def verified(
-    pairs: DataFrame, documents: DataFrame, threshold: float, config: DedupConfig, idf: Broadcast[bytes]
-) -> DataFrame:
+def verified(pairs: DataFrame, places: DataFrame, threshold: float, idf: Broadcast[bytes]) -> DataFrame:
     """The rows (left, right, estimate) whose exact similarity reaches `threshold`, with it.
 
-    `pairs` are read several times, so they should be computed; runs a job, over their ends.
+    `places` are those of bags. `pairs` are read several times, so they should be computed; runs a job, over
+    their ends.
     """
     cells = _cells(pairs).localCheckpoint()
     ends = cells.select("cell", F.explode(F.array("left", "right")).alias("doc_id"))
     of_document = ends.groupBy("doc_id").agg(F.collect_set("cell").alias("cells"))
-    bags = _with_bags(of_document, documents, config).select(
-        F.explode("cells").alias("cell"), "doc_id", "bag"
-    )
+    bags = _with_bags(of_document, places).select(F.explode("cells").alias("cell"), "doc_id", "bag")
     rows = bags.withColumns({"other": F.lit(None).cast("string"), "estimate": F.lit(None).cast("double")})
     of_pairs = cells.withColumnsRenamed({"left": "doc_id", "right": "other"})
     verify = partial(udf.verified_pairs, idf=idf, threshold=threshold)
@@ -153,7 +154,7 @@ def _cells(pairs: DataFrame) -> DataFrame:
 
 
 def _crowded(
-    members: DataFrame, documents: DataFrame, config: DedupConfig, idf: Broadcast[bytes]
+    members: DataFrame, places: DataFrame, documents: DataFrame, config: DedupConfig, idf: Broadcast[bytes]
 ) -> DataFrame:
     """The edges inside large buckets."""
     least = members.groupBy("doc_id").agg(F.min("bucket").alias("least"))
@@ -170,7 +171,7 @@ def _crowded(
         neighbours=config.neighbours,
     )
     return (
-        _with_bags(cells.distinct().join(ranked, "doc_id"), documents, config)
+        _with_bags(cells.distinct().join(ranked, "doc_id"), places)
         .repartition("cell")
         .sortWithinPartitions("cell", "rank")
         .select("cell", "doc_id", "signature", "bag")
@@ -178,9 +179,8 @@ def _crowded(
     )
 
 
-def _with_bags(wanted: DataFrame, documents: DataFrame, config: DedupConfig) -> DataFrame:
+def _with_bags(wanted: DataFrame, places: DataFrame) -> DataFrame:
     """The rows of `wanted`, one or more a document, with its packed `bag`."""
-    placed = wanted.join(documents.select("doc_id", "file", "row"), "doc_id")
     schema = StructType([*wanted.schema.fields]).add("bag", BinaryType())  # `add` changes the list
-    pack = partial(udf.packed_bags, kind=config.lexer, max_distinct=MAX_DISTINCT)
-    return map_texts(placed.select(*wanted.columns, "file", "row"), pack, schema)
+    placed = wanted.join(places, "doc_id").select(*wanted.columns, "file", "row")
+    return map_columns(placed, ["bag"], iter, schema)

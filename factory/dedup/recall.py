@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from factory.dedup.config import DedupConfig
-from factory.dedup.edges import verified
+from factory.dedup.edges import bag_places, verified
 from factory.dedup.vocabulary import idf_table
 from spark_udfs import edges as udf
 
@@ -22,12 +22,10 @@ _STEPS = 20  # rows from similarity 0 to 1
 _PARTNERS = 32  # pairs of a sampled document that are compared exactly
 
 
-def recall(
-    documents: DataFrame, signatures: DataFrame, vocabulary: DataFrame, config: DedupConfig
-) -> DataFrame:
+def recall(signatures: DataFrame, bags: DataFrame, vocabulary: DataFrame, config: DedupConfig) -> DataFrame:
     """One row for each step of similarity from .5 up in which sampled pairs lie: RECALL.
 
-    `documents` are located. Runs jobs when called: the sample is collected, and the pairs are computed once.
+    `bags` are located. Runs jobs when called: the sample is collected, and the pairs are computed once.
     A sampled document is compared exactly with `_PARTNERS` others at most, chosen by a hash, so that a crowd
     does not outweigh all.
     """
@@ -55,9 +53,9 @@ def recall(
         )
         .localCheckpoint()
     )
-    idf = documents.sparkSession.sparkContext.broadcast(idf_table(vocabulary))
+    idf = signatures.sparkSession.sparkContext.broadcast(idf_table(vocabulary))
     candidates = pairs.select("left", "right", "estimate")
-    exact = verified(candidates, documents, LEAST_SIMILARITY, config, idf)
+    exact = verified(candidates, bag_places(signatures, bags), LEAST_SIMILARITY, idf)
     found = exact.join(pairs.select("left", "right", "met"), ["left", "right"])
     step = F.least(F.floor(F.col("similarity") * _STEPS), F.lit(_STEPS - 1)) / _STEPS
     return (

@@ -1,7 +1,7 @@
 """One signature for each distinct text of a group: weighted MinHash of its bag of words.
 
-Exact copies collapse here, on the content hash, before any text is read: the best of them by priority
-represents the text. A text that was signed before with the same vocabulary and settings is not signed again.
+The best of exact copies by priority represents the text. A text that was signed before with the same
+vocabulary and settings is not signed again.
 """
 
 from __future__ import annotations
@@ -12,31 +12,34 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, LongType, StructType
 
-from factory.dedup.config import MAX_DISTINCT, DedupConfig
+from factory.dedup.config import DedupConfig
 from factory.dedup.priority import rank
 from factory.dedup.vocabulary import digest, idf_table
 from factory.errors import ConfigurationError
-from factory.lake_spark.documents import map_texts
+from factory.lake_spark.documents import map_columns
 from spark_udfs import signatures as udf
 
 
 def signatures(
-    documents: DataFrame, vocabulary: DataFrame, config: DedupConfig, before: DataFrame | None = None
+    documents: DataFrame,
+    bags: DataFrame,
+    vocabulary: DataFrame,
+    config: DedupConfig,
+    before: DataFrame | None = None,
 ) -> DataFrame:
     """The representative of each distinct text, its signature and how many copies it has: SIGNATURES.
 
-    `documents` are located. `before` are signatures from which those of the same version are taken over, by
-    content hash. Runs a job when called: the idf table is broadcast. A text without tokens has no signature.
+    `bags` are those of `documents`, located. `before` are signatures from which those of the same version are
+    taken over, by content hash. Runs a job when called: the idf table is broadcast. A text without tokens has
+    no signature.
     """
     idf = idf_table(vocabulary)
     version = config.signature_version(digest(idf))
-    texts = _texts(documents, config)
+    texts = _texts(documents, bags, config)
     if before is None:
         signed = _signed(texts, idf, config)
     else:
-        known = before.where(F.col("version") == version).select(
-            "content_hash", "signature", "n_tokens", "n_distinct"
-        )
+        known = before.where(F.col("version") == version).select("content_hash", "signature", "n_distinct")
         fresh = _signed(texts.join(known, "content_hash", "left_anti").select(texts.columns), idf, config)
         signed = fresh.union(texts.join(known, "content_hash").select(fresh.columns))
     return signed.select(
@@ -52,30 +55,30 @@ def signatures(
     )
 
 
-def _texts(documents: DataFrame, config: DedupConfig) -> DataFrame:
-    """One row for each content hash: its best document, where that lies, and how many documents have it."""
-    best = F.min_by(F.struct("doc_id", "dataset", "partition", "file", "row"), rank(documents, config))
+def _texts(documents: DataFrame, bags: DataFrame, config: DedupConfig) -> DataFrame:
+    """One row for each content hash: its best document, how many have it, and where its bag lies."""
+    best = F.min_by(F.struct("doc_id", "dataset", "partition"), rank(documents, config)).alias("best")
+    placed = bags.select("content_hash", "copies", "n_tokens", "file", "row")
     return (
         documents.groupBy("content_hash")
-        .agg(best.alias("best"), F.count("*").alias("copies"))
-        .select("content_hash", "copies", "best.*")
+        .agg(best)
+        .select("content_hash", "best.*")
+        .join(placed, "content_hash")
     )
 
 
 def _signed(texts: DataFrame, idf: bytes, config: DedupConfig) -> DataFrame:
-    """The columns of `texts` but for where they lie, with (signature, n_tokens, n_distinct)."""
+    """The columns of `texts` but for where their bags lie, with (signature, n_distinct)."""
     sign = partial(
         udf.sign,
         idf=texts.sparkSession.sparkContext.broadcast(idf),
-        kind=config.lexer,
-        max_distinct=MAX_DISTINCT,
         scheme=config.scheme,
         values=config.values,
         value_bits=config.value_bits,
         seed=config.seed,
     )
     schema = StructType(texts.drop("file", "row").schema.fields).add("signature", BinaryType())
-    return map_texts(texts, sign, schema.add("n_tokens", LongType()).add("n_distinct", LongType()))
+    return map_columns(texts, ["bag"], sign, schema.add("n_distinct", LongType()))
 
 
 def check_versions(signatures: DataFrame, config: DedupConfig, vocabulary: str = "") -> None:

@@ -1,7 +1,7 @@
 """The vocabulary of a group: how many documents hold each token, how often, and the text of frequent ones.
 
-Each distinct text is read and counted once, for all documents that hold it. What is shuffled is the counts of
-a task, in parts by token.
+Each distinct text is counted once, for all documents that hold it. What is shuffled is the counts of a task,
+in parts by token.
 """
 
 from __future__ import annotations
@@ -14,32 +14,30 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from factory import _native
+from factory.dedup.bags import LARGE
 from factory.dedup.config import DedupConfig
-from factory.lake_spark.documents import map_texts
-from spark_udfs import bags
+from factory.lake_spark.documents import map_columns
+from spark_udfs import bags as udf
 
 _MERGED_PARTS = 8  # tables of 1 MiB that reach the driver
 
 
-def vocabulary(documents: DataFrame, config: DedupConfig) -> DataFrame:
-    """Document and term frequency of every token of `documents`, which are located: VOCABULARY.
+def vocabulary(bags: DataFrame, config: DedupConfig, before: DataFrame | None = None) -> DataFrame:
+    """Document and term frequency of every token of `bags`, which are located: VOCABULARY.
 
-    A document without a text counts in `n_documents` alone.
+    A document without a text counts in `n_documents` alone. `before` is the vocabulary that was: a token
+    whose text stood in a bag that has gone takes it from there.
     """
-    texts = (
-        documents.groupBy("content_hash")
-        .agg(F.min(F.struct("file", "row")).alias("at"), F.count("*").alias("copies"))
-        .select("at.file", "at.row", "copies")
-    )
-    count = partial(bags.count_tokens, kind=config.lexer, text_bytes=config.text_bytes)
-    merge = partial(bags.merge_counts, text_documents=config.text_documents)
+    merge = partial(udf.merge_counts, text_documents=config.text_documents)
     tokens = (
-        map_texts(texts, count, "part int, counts binary")
+        map_columns(bags.select("copies", "file", "row"), LARGE, udf.count_tokens, "part int, counts binary")
         .repartition("part")
         .sortWithinPartitions("part")
         .mapInArrow(merge, "token long, document_frequency long, term_frequency long, text string")
     )
-    n_documents = documents.agg(F.count("*").alias("n_documents"))
+    if before is not None:
+        tokens = _spelled(tokens, before, config)
+    n_documents = bags.agg(F.coalesce(F.sum("copies"), F.lit(0)).alias("n_documents"))
     return tokens.crossJoin(F.broadcast(n_documents)).select(
         "token",
         "document_frequency",
@@ -50,6 +48,15 @@ def vocabulary(documents: DataFrame, config: DedupConfig) -> DataFrame:
     )
 
 
+def _spelled(tokens: DataFrame, before: DataFrame, config: DedupConfig) -> DataFrame:
+    """`tokens` with the text of those that have none from `before`, where they are frequent."""
+    known = before.where("text IS NOT NULL").select("token", F.col("text").alias("known"))
+    frequent = F.col("document_frequency") >= config.text_documents
+    text = F.when(frequent, F.coalesce("text", "known")).alias("text")
+    joined = tokens.join(known, "token", "left")
+    return joined.select("token", "document_frequency", "term_frequency", text)
+
+
 def idf_table(vocabulary: DataFrame) -> bytes:
     """The frozen idf of every token, 2^20 entries of one byte (`native/src/idf.rs`).
 
@@ -58,13 +65,13 @@ def idf_table(vocabulary: DataFrame) -> bytes:
     parts = (
         vocabulary.select("token", "document_frequency", "n_documents")
         .coalesce(_MERGED_PARTS)
-        .mapInArrow(bags.partial_idf, "idf binary, n_documents long")
+        .mapInArrow(udf.partial_idf, "idf binary, n_documents long")
         .collect()
     )
     n_documents = max((part.n_documents for part in parts), default=1)
     unseen = _native.idf_steps(1, n_documents)
     tables = [np.frombuffer(part.idf, np.uint8) for part in parts]
-    return bags.merge_idf([*tables, np.zeros(bags.IDF_SLOTS, np.uint8)], unseen).tobytes()
+    return udf.merge_idf([*tables, np.zeros(udf.IDF_SLOTS, np.uint8)], unseen).tobytes()
 
 
 def digest(idf: bytes) -> str:

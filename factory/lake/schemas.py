@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-UNFINGERPRINTED = frozenset({"partition"})  # columns that say where a row is kept, not what it is
+# Columns that say where something is kept, not what it is: a row, or the text of a token of several bags.
+UNFINGERPRINTED = frozenset({"partition", "spellings"})
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,18 @@ FILTERED = TableSchema(
     ),
     key=("doc_id",),
     partition_by=("kept",),
+)
+
+BAGS = TableSchema(
+    columns(
+        _required("content_hash", pa.string()),
+        _required("copies", pa.int64()),  # documents that share the text
+        _required("n_tokens", pa.int64()),
+        _required("bag", pa.binary()),  # distinct tokens and their counts (`native/src/packed_bag.rs`)
+        _required("spellings", pa.binary()),  # the text of tokens that no bag made before has
+    ),
+    key=("content_hash",),
+    properties={"write.parquet.compression-codec": "uncompressed"},
 )
 
 VOCABULARY = TableSchema(

@@ -2,32 +2,31 @@
 
 Text never passes through the JVM where `map_texts` reads it. A stage takes documents that are `located`: they
 carry the file and the row of their text instead of the text. It joins and groups these as it likes, and the
-workers then read the column by file and row.
+workers then read the column by file and row. What else is large is read in the same way (`map_columns`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial, reduce
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from factory.lake.located import STORAGE
 from factory.settings import CATALOG_NAME
-from spark_udfs.texts import over_texts
+from spark_udfs.located import Function, over_columns, over_texts
 
 # Of a file, read by one task. A row group is decoded from its begin for each, so with 4,096 rows the workers
 # of a deduplication took a fifth more CPU time.
 _ROWS_TOGETHER = 32_768
 
 
-def located(documents: DataFrame) -> DataFrame:
-    """The rows of a table read from the lake with `file` and `row`, where they lie, in place of `text`."""
+def located(rows: DataFrame, *large: str) -> DataFrame:
+    """Rows read from the lake with `file` and `row`, where they lie, in place of the `large` columns."""
     places = {"file": F.col("_file"), "row": F.col("_pos")}  # Iceberg's, which heed deleted rows
-    return documents.withColumns(places).drop("text")
+    return rows.withColumns(places).drop(*large)
 
 
 def kept_documents(documents: DataFrame, verdicts: DataFrame) -> DataFrame:
@@ -42,21 +41,29 @@ def of_datasets(documents: Mapping[str, DataFrame]) -> DataFrame:
     return reduce(DataFrame.unionByName, frames)
 
 
-def map_texts(
-    located: DataFrame,
-    function: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
-    schema: StructType | str,
-) -> DataFrame:
+def map_texts(located: DataFrame, function: Function, schema: StructType | str) -> DataFrame:
     """What `function` makes of the rows of `located`, with `text` in place of `file` and `row`.
 
     It sees the rows of a part of a file together, in their order there.
     """
-    spark = located.sparkSession
-    tasks = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    read = partial(over_texts, storage=_storage(located.sparkSession), function=function)
+    return _together(located).mapInArrow(read, schema)
+
+
+def map_columns(
+    located: DataFrame, columns: Sequence[str], function: Function, schema: StructType | str
+) -> DataFrame:
+    """`map_texts` of other columns than `text`."""
+    storage = _storage(located.sparkSession)
+    read = partial(over_columns, storage=storage, columns=list(columns), function=function)
+    return _together(located).mapInArrow(read, schema)
+
+
+def _together(located: DataFrame) -> DataFrame:
+    tasks = int(located.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
     # A number keeps Spark from making one task of all rows, which are small here.
     together = located.repartition(tasks, "file", F.floor(F.col("row") / _ROWS_TOGETHER))
-    read = partial(over_texts, storage=_storage(spark), function=function)
-    return together.sortWithinPartitions("file", "row").mapInArrow(read, schema)
+    return together.sortWithinPartitions("file", "row")
 
 
 def _storage(spark: SparkSession) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """A dedup group: datasets whose documents are compared with each other, and the assets that do it.
 
-    vocabulary -> signatures -> buckets -> edges -> components -> decisions
-                             -> recall  -> crowds  -> sweep
+    bags -> vocabulary -> signatures -> buckets -> edges -> components -> decisions
+                                     -> recall  -> crowds  -> sweep
 
 With `repositories`, whole repositories are compared first, and documents are decided among what they leave:
 
@@ -23,6 +23,7 @@ from typing import Any, Literal
 import dagster as dg
 from pyspark.sql import DataFrame
 
+from factory.dedup.bags import LARGE, bags
 from factory.dedup.buckets import buckets
 from factory.dedup.components import components
 from factory.dedup.config import DedupConfig, Keep
@@ -50,8 +51,9 @@ from factory.orchestration.table_asset import table_asset
 
 Kind = Literal["prose", "code"]
 
-# What the two tables that read every text depend on, so that no other setting makes them again.
-OF_VOCABULARY = frozenset({"kind", "tokens", "shingle", "text_documents", "text_bytes"})
+# What the tables of every text depend on, so that no other setting makes them again.
+OF_BAGS = frozenset({"kind", "tokens", "shingle", "text_bytes"})
+OF_VOCABULARY = OF_BAGS | {"text_documents"}
 OF_SIGNATURES = frozenset({"kind", "tokens", "shingle", "scheme", "values", "value_bits", "seed", "priority"})
 
 
@@ -93,21 +95,22 @@ def dedup_group(
     text = _Texts(datasets)
     declare = partial(_declare, name, name, group_name or name, chosen)
 
-    @declare(
-        "vocabulary",
-        schemas.VOCABULARY,
-        text=text,
-        settings=OF_VOCABULARY,
-        growth=chosen.recount_growth,
-    )
-    def group_vocabulary(**upstream: DataFrame) -> DataFrame:
-        """Every token with its term and document frequency."""
-        return vocabulary(text.located(upstream), chosen)
+    @declare("bags", schemas.BAGS, text=text, settings=OF_BAGS)
+    def group_bags(before: DataFrame | None, **upstream: DataFrame) -> DataFrame:
+        """The bag of words of every distinct text."""
+        return bags(text.located(upstream), chosen, before)
 
-    @declare("signatures", schemas.SIGNATURES, "vocabulary", text=text, settings=OF_SIGNATURES)
-    def group_signatures(before: DataFrame | None, vocabulary: DataFrame, **upstream: DataFrame) -> DataFrame:
+    @declare("vocabulary", schemas.VOCABULARY, "bags", settings=OF_VOCABULARY, growth=chosen.recount_growth)
+    def group_vocabulary(before: DataFrame | None, bags: DataFrame) -> DataFrame:
+        """Every token with its term and document frequency."""
+        return vocabulary(located(bags, *LARGE), chosen, before)
+
+    @declare("signatures", schemas.SIGNATURES, "bags", "vocabulary", text=text, settings=OF_SIGNATURES)
+    def group_signatures(
+        before: DataFrame | None, bags: DataFrame, vocabulary: DataFrame, **upstream: DataFrame
+    ) -> DataFrame:
         """The weighted MinHash signature of every distinct text."""
-        return signatures(text.located(upstream), vocabulary, chosen, before)
+        return signatures(text.documents(upstream), located(bags, *LARGE), vocabulary, chosen, before)
 
     @declare("buckets", schemas.BUCKETS, "signatures")
     def group_buckets(signatures: DataFrame) -> DataFrame:
@@ -124,22 +127,28 @@ def dedup_group(
         schemas.EDGES,
         "buckets",
         "signatures",
+        "bags",
         "vocabulary",
         text=text,
         checks=[holds("every_edge_is_similar", f"similarity >= {chosen.thresholds[0]}", "similarity")],
     )
     def group_edges(
-        buckets: DataFrame, signatures: DataFrame, vocabulary: DataFrame, **upstream: DataFrame
+        buckets: DataFrame,
+        signatures: DataFrame,
+        bags: DataFrame,
+        vocabulary: DataFrame,
+        **upstream: DataFrame,
     ) -> DataFrame:
         """The pairs of documents whose exact similarity reaches the lowest threshold."""
-        return edges(buckets, signatures, text.located(upstream), vocabulary, chosen)
+        documents = text.documents(upstream)
+        return edges(buckets, signatures, located(bags, *LARGE), documents, vocabulary, chosen)
 
     @declare(
         "recall",
         schemas.RECALL,
-        "vocabulary",
         "signatures",
-        text=text,
+        "bags",
+        "vocabulary",
         checks=[
             alarm(
                 "buckets_find_what_they_promise",
@@ -151,16 +160,16 @@ def dedup_group(
             )
         ],
     )
-    def group_recall(vocabulary: DataFrame, signatures: DataFrame, **upstream: DataFrame) -> DataFrame:
+    def group_recall(signatures: DataFrame, bags: DataFrame, vocabulary: DataFrame) -> DataFrame:
         """Which share of similar pairs shares a bucket, measured on a sample."""
-        return recall(text.located(upstream), signatures, vocabulary, chosen)
+        return recall(signatures, located(bags, *LARGE), vocabulary, chosen)
 
     @declare("sweep", schemas.SWEEP, "signatures", "edges", text=text)
     def group_sweep(signatures: DataFrame, edges: DataFrame, **upstream: DataFrame) -> DataFrame:
         """What each threshold of the sweep keeps."""
         return sweep(text.documents(upstream), signatures, edges, chosen)
 
-    compared = (group_vocabulary, group_signatures, group_buckets, group_edges)
+    compared = (group_bags, group_vocabulary, group_signatures, group_buckets, group_edges)
     told = (group_recall, group_crowds, group_sweep)
     decided = _decisions(name, name, group_name or name, chosen, text, repositories)
     assets = [*compared, *told, *decided]
@@ -216,7 +225,7 @@ class _Texts:
         """The documents with the places of their texts in place of these."""
         return of_datasets(
             {
-                name: self._kept(dataset, located(upstream[f"raw_{dataset}"]), upstream)
+                name: self._kept(dataset, located(upstream[f"raw_{dataset}"], "text"), upstream)
                 for name, dataset in self.names.items()
             }
         )
@@ -244,7 +253,7 @@ def _declare(  # type: ignore[no-untyped-def]
     It also reads the documents of `text`, and `tables` by argument. Its rows follow from `settings` of
     `config`, and from `besides`.
     """
-    shared = ("vocabulary", "signatures", "buckets", "edges")
+    shared = ("bags", "vocabulary", "signatures", "buckets", "edges")
     upstream = {it: names.dedup(compared if it in shared else of, it) for it in parts}
     return table_asset(
         namespace="dedup",

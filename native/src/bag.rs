@@ -4,16 +4,12 @@
 //! same ones in every text, so that alike texts stay alike. While the bag of a vast text is made, it takes
 //! eight bytes a token, so at most four bytes a byte of text.
 //!
-//! A packed bag is what is sent where bags are compared: its tokens, then their counts, little-endian.
-//!
-//! ```text
-//! token 0 .. token n-1 (8 bytes each) | count 0 .. count n-1 (4 bytes each)
-//! ```
+//! How bags are kept and sent is in `packed_bag.rs`.
 
 use std::sync::Arc;
 
-use arrow_array::builder::{BinaryBuilder, Int32Builder, Int64Builder, ListBuilder};
-use arrow_array::{ArrayRef, BinaryArray, RecordBatch, make_array};
+use arrow_array::builder::{Int32Builder, Int64Builder, ListBuilder};
+use arrow_array::{ArrayRef, RecordBatch, make_array};
 use arrow_data::ArrayData;
 use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
@@ -37,19 +33,37 @@ pub struct Bag {
 
 impl Bag {
     pub fn of(text: &str, lexer: Lexer, max_distinct: usize) -> Self {
+        Self::noticing(text, lexer, max_distinct, |_, _| ())
+    }
+
+    /// The bag of a text; `notice` gets the hash and the words of each of its tokens, once or more often.
+    pub fn noticing<'a>(
+        text: &'a str,
+        lexer: Lexer,
+        max_distinct: usize,
+        mut notice: impl FnMut(u64, &[&'a [u8]]),
+    ) -> Self {
         if text.len() <= MOST_TALLIED {
-            return Self::tallied(text, lexer, max_distinct);
+            return Self::tallied(text, lexer, max_distinct, notice);
         }
         let mut hashes = Vec::with_capacity(text.len() / 6);
-        lexer.each_token(text, |hash, _| hashes.push(hash));
+        lexer.each_token(text, |hash, words| {
+            notice(hash, words);
+            hashes.push(hash);
+        });
         Self::from_hashes(&mut hashes, max_distinct)
     }
 
-    fn tallied(text: &str, lexer: Lexer, max_distinct: usize) -> Self {
+    fn tallied<'a>(
+        text: &'a str,
+        lexer: Lexer,
+        max_distinct: usize,
+        mut notice: impl FnMut(u64, &[&'a [u8]]),
+    ) -> Self {
         let (mut tally, mut n_tokens) = (Tally::new(text.len()), 0);
-        lexer.each_token(text, |token, _| {
+        lexer.each_token(text, |token, words| {
             n_tokens += 1;
-            tally.count(token, || 0);
+            tally.count(token, || notice(token, words));
         });
         let mut counted = tally.ascending();
         counted.truncate(max_distinct);
@@ -72,47 +86,6 @@ impl Bag {
         }
         bag
     }
-
-    /// The bytes that `unpacked` reads.
-    fn pack(&self, packed: &mut Vec<u8>) {
-        packed.clear();
-        packed.extend(self.tokens.iter().flat_map(|token| token.to_le_bytes()));
-        packed.extend(self.counts.iter().flat_map(|count| count.to_le_bytes()));
-    }
-
-    /// The bag of these bytes; `n_tokens` is the sum of its counts.
-    pub fn unpacked(packed: &[u8]) -> Result<Self, String> {
-        let n = packed.len() / PACKED_BYTES;
-        let (tokens, counts) = packed.split_at(n * 8);
-        let (tokens, no_tokens) = tokens.as_chunks();
-        let (counts, no_counts) = counts.as_chunks();
-        if packed.len() != n * PACKED_BYTES || !(no_tokens.is_empty() && no_counts.is_empty()) {
-            return Err(format!(
-                "A packed bag has {PACKED_BYTES} bytes a token, this one {} in all. Make it with `packed_bags`.",
-                packed.len()
-            ));
-        }
-        let counts: Vec<u32> = counts.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
-        Ok(Self {
-            tokens: tokens.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect(),
-            n_tokens: counts.iter().map(|&count| count as usize).sum(),
-            counts,
-        })
-    }
-}
-
-const PACKED_BYTES: usize = 12; // a token
-
-/// The packed bag of each text, empty for a null text.
-fn packed_bags(texts: &ArrayRef, lexer: Lexer, max_distinct: usize) -> Result<BinaryArray, String> {
-    let texts = Strings::new(texts, "texts")?;
-    let mut bags = BinaryBuilder::new();
-    let mut packed = Vec::new();
-    for row in 0..texts.len() {
-        Bag::of(texts.get(row).unwrap_or_default(), lexer, max_distinct).pack(&mut packed);
-        bags.append_value(&packed);
-    }
-    Ok(bags.finish())
 }
 
 /// The bags of `texts` as (tokens, counts, n_tokens); nulls for a null text.
@@ -160,23 +133,7 @@ fn bags_py(
         .map_err(PyValueError::new_err)
 }
 
-#[pyfunction]
-#[pyo3(name = "packed_bags")]
-fn packed_bags_py(
-    py: Python<'_>,
-    texts: PyArrowType<ArrayData>,
-    kind: &str,
-    max_distinct: usize,
-) -> PyResult<PyArrowType<ArrayData>> {
-    let lexer = Lexer::parse(kind).map_err(PyValueError::new_err)?;
-    let texts = make_array(texts.0);
-    py.detach(|| packed_bags(&texts, lexer, max_distinct))
-        .map(|bags| PyArrowType(bags.into()))
-        .map_err(PyValueError::new_err)
-}
-
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(packed_bags_py, module)?)?;
     module.add_function(wrap_pyfunction!(bags_py, module)?)
 }
 
@@ -233,11 +190,6 @@ mod tests {
                 let mut hashes = Vec::new();
                 Lexer::parse(lexer).unwrap().each_token(&text, |hash, _| hashes.push(hash));
                 prop_assert_eq!(&Bag::from_hashes(&mut hashes, usize::MAX), &bag);
-                let mut packed = Vec::new();
-                bag.pack(&mut packed);
-                prop_assert_eq!(Bag::unpacked(&packed), Ok(bag.clone()));
-                packed.push(0);
-                prop_assert!(Bag::unpacked(&packed).is_err());
             }
         }
     }

@@ -24,6 +24,7 @@ mod lexer;
 mod ln;
 mod lpmh;
 mod mixture;
+mod packed_bag;
 mod packing;
 mod packing_runs;
 mod pages;
@@ -51,6 +52,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     pages::register(module)?;
     feistel::register(module)?;
     bag::register(module)?;
+    packed_bag::register(module)?;
     c_text::register(module)?;
     candidates::register(module)?;
     crowd::register(module)?;

@@ -1,4 +1,4 @@
-//! The signatures of texts, and of bags that others have weighed, as columns.
+//! The signatures of packed bags, and of bags that others have weighed, as columns.
 
 use std::sync::Arc;
 
@@ -13,35 +13,25 @@ use pyo3::prelude::*;
 
 use crate::bag::Bag;
 use crate::idf::Weights;
-use crate::lexer::Lexer;
 use crate::signer::{LIGHTEST, Signer};
-use crate::strings::Strings;
+use crate::strings::Binaries;
 
-/// (signature, n_tokens, n_distinct) of each text; no signature where there are no tokens.
-fn sign_texts(
-    texts: &ArrayRef,
-    weights: &Weights,
-    lexer: Lexer,
-    max_distinct: usize,
-    signer: &mut Signer,
-) -> Result<RecordBatch, String> {
-    let texts = Strings::new(texts, "texts")?;
+/// (signature, n_distinct) of each packed bag; no signature where there are no tokens.
+fn sign_packed(bags: &ArrayRef, weights: &Weights, signer: &mut Signer) -> Result<RecordBatch, String> {
+    let packed = Binaries::new(bags, "bags")?;
     let mut signatures = BinaryBuilder::new();
-    let mut n_tokens = Int64Builder::with_capacity(texts.len());
-    let mut n_distinct = Int64Builder::with_capacity(texts.len());
+    let mut n_distinct = Int64Builder::with_capacity(bags.len());
     let (mut signature, mut bag_weights) = (Vec::new(), Vec::new());
-    for row in 0..texts.len() {
-        let bag = Bag::of(texts.get(row).unwrap_or_default(), lexer, max_distinct);
+    for row in 0..bags.len() {
+        let bag = Bag::unpacked(packed.get(row).unwrap_or_default())?;
         weights.of(&bag, &mut bag_weights);
         signature.clear();
         signer.sign(&bag.tokens, &bag_weights, &mut signature);
         signatures.append_option((!signature.is_empty()).then_some(&signature));
-        n_tokens.append_value(bag.n_tokens as i64);
         n_distinct.append_value(bag.tokens.len() as i64);
     }
     RecordBatch::try_from_iter_with_nullable([
         ("signature", Arc::new(signatures.finish()) as ArrayRef, true),
-        ("n_tokens", Arc::new(n_tokens.finish()) as ArrayRef, false),
         ("n_distinct", Arc::new(n_distinct.finish()) as ArrayRef, false),
     ])
     .map_err(|error| error.to_string())
@@ -86,29 +76,20 @@ fn sign_bags(
 }
 
 #[pyfunction]
-#[allow(clippy::too_many_arguments)] // the signature of the Python function
-#[pyo3(name = "sign_texts")]
-fn sign_texts_py(
+#[pyo3(name = "sign_packed")]
+fn sign_packed_py(
     py: Python<'_>,
-    texts: PyArrowType<ArrayData>,
+    bags: PyArrowType<ArrayData>,
     idf: &[u8],
-    kind: &str,
-    max_distinct: usize,
     scheme: &str,
     values: usize,
     value_bits: usize,
     seed: u64,
 ) -> PyResult<PyArrowType<RecordBatch>> {
-    let texts = make_array(texts.0);
+    let bags = make_array(bags.0);
     py.detach(|| {
         let mut signer = Signer::new(scheme, values, value_bits, seed)?;
-        sign_texts(
-            &texts,
-            &Weights::new(idf)?,
-            Lexer::parse(kind)?,
-            max_distinct,
-            &mut signer,
-        )
+        sign_packed(&bags, &Weights::new(idf)?, &mut signer)
     })
     .map(PyArrowType)
     .map_err(PyValueError::new_err)
@@ -147,6 +128,6 @@ fn sign_bags_py(
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(sign_texts_py, module)?)?;
+    module.add_function(wrap_pyfunction!(sign_packed_py, module)?)?;
     module.add_function(wrap_pyfunction!(sign_bags_py, module)?)
 }

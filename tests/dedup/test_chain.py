@@ -19,6 +19,7 @@ from factory.dedup.signatures import signatures
 from factory.dedup.vocabulary import vocabulary
 from factory.lake import schemas
 from factory.lake_spark.audit import spark_schema
+from tests.dedup.bagged import located_bags
 from tests.dedup.corpus import arrow, corpus, document, document_frequencies, similarities
 
 CONFIG = DedupConfig(kind="code")
@@ -50,11 +51,12 @@ class Chain:
 
 def run(documents: DataFrame, config: DedupConfig) -> Chain:
     """All tables, each computed once, as separate assets would."""
-    made = {"vocabulary": vocabulary(documents, config).localCheckpoint()}
-    made["signatures"] = signatures(documents, made["vocabulary"], config).localCheckpoint()
+    bags = located_bags(documents, config)
+    made = {"vocabulary": vocabulary(bags, config).localCheckpoint()}
+    made["signatures"] = signatures(documents, bags, made["vocabulary"], config).localCheckpoint()
     made["buckets"] = buckets(made["signatures"], config).localCheckpoint()
     made["edges"] = edges(
-        made["buckets"], made["signatures"], documents, made["vocabulary"], config
+        made["buckets"], made["signatures"], bags, documents, made["vocabulary"], config
     ).localCheckpoint()
     made["components"] = components(made["edges"], made["signatures"], config).localCheckpoint()
     made["decisions"] = decisions(
@@ -270,7 +272,8 @@ def test_large_buckets_keep_what_all_their_pairs_would_keep(spark: SparkSession,
         for name in ("buckets", "signatures", "vocabulary", "components")
     ]
     crowded = CONFIG.model_copy(update={"pair_bucket": 2})
-    few = edges(given[0], given[1], documents, given[2], crowded).localCheckpoint()
+    bags = located_bags(documents, crowded)
+    few = edges(given[0], given[1], bags, documents, given[2], crowded).localCheckpoint()
     found = {(row.left, row.right): (row.estimate, row.similarity) for row in few.collect()}
     all_edges = {(row["left"], row["right"]): (row["estimate"], row["similarity"]) for row in chain["edges"]}
     assert len(found) == few.count()

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 from factory import _native
-from factory.dedup.config import MAX_DISTINCT, DedupConfig
-from spark_udfs.edges import candidate_pairs, crowd_edges, packed_bags, verified_pairs
+from factory.dedup.config import DedupConfig
+from spark_udfs.edges import candidate_pairs, crowd_edges, verified_pairs
+from tests.dedup.bagged import packed, sign
 
 CONFIG = DedupConfig(kind="code")
 IDF = bytes([40]) * (1 << 20)
@@ -30,20 +31,13 @@ def crowd(n: int, families: int, seed: int) -> pa.RecordBatch:
         for at in chosen.sample(range(200), chosen.randrange(36)):
             words[at] = chosen.choice(WORDS)
         texts.append(" ".join(words))
-    signed = _native.sign_texts(
-        pa.array(texts), IDF, CONFIG.kind, MAX_DISTINCT, CONFIG.scheme, CONFIG.values, CONFIG.value_bits, 0
-    )
+    signed = sign(texts, IDF, CONFIG.kind, CONFIG.scheme, CONFIG.values, CONFIG.value_bits, 0)
     cell, bags = pa.array(np.zeros(n, np.int64)), packed(texts)
     names = pa.array([f"{number:04}" for number in range(n)])
     return pa.RecordBatch.from_arrays(
         [cell, cell, names, signed["signature"], bags],
         ["cell", "bucket", "doc_id", "signature", "bag"],
     )
-
-
-def packed(texts: list[str | None]) -> pa.BinaryArray:
-    (rows,) = packed_bags([pa.RecordBatch.from_pydict({"text": pa.array(texts)})], CONFIG.kind, MAX_DISTINCT)
-    return rows["bag"]
 
 
 def all_edges(members: pa.RecordBatch) -> list[dict[str, object]]:

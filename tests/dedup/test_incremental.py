@@ -14,6 +14,7 @@ from factory.dedup.edges import edges
 from factory.dedup.signatures import signatures
 from factory.dedup.vocabulary import vocabulary
 from factory.errors import ConfigurationError
+from tests.dedup.bagged import located_bags
 from tests.dedup.corpus import arrow, corpus
 
 CONFIG = DedupConfig(kind="code")
@@ -28,14 +29,16 @@ class Group:
 
     def __init__(self, spark: SparkSession) -> None:
         self.first, self.all = (spark.createDataFrame(arrow(rows)).cache() for rows in (FIRST, ROWS))
-        self.vocabulary = vocabulary(self.first, CONFIG).localCheckpoint()
-        self.before = signatures(self.first, self.vocabulary, CONFIG).localCheckpoint()
+        self.first_bags, self.all_bags = (located_bags(it, CONFIG) for it in (self.first, self.all))
+        self.vocabulary = vocabulary(self.first_bags, CONFIG).localCheckpoint()
+        self.before = signatures(self.first, self.first_bags, self.vocabulary, CONFIG).localCheckpoint()
 
     def signed(self, before: DataFrame | None) -> DataFrame:
-        return signatures(self.all, self.vocabulary, CONFIG, before).localCheckpoint()
+        return signatures(self.all, self.all_bags, self.vocabulary, CONFIG, before).localCheckpoint()
 
     def decided(self, signed: DataFrame) -> list[dict[str, object]]:
-        joined = edges(buckets(signed, CONFIG), signed, self.all, self.vocabulary, CONFIG).localCheckpoint()
+        found = buckets(signed, CONFIG)
+        joined = edges(found, signed, self.all_bags, self.all, self.vocabulary, CONFIG).localCheckpoint()
         labelled = components(joined, signed, CONFIG)
         return rows(decisions(self.all, signed, joined, labelled, CONFIG))
 
@@ -59,16 +62,16 @@ def test_a_grown_group_has_the_signatures_and_decisions_of_one_that_is_signed_wh
 
 
 def test_known_texts_are_not_signed_again(group: Group) -> None:
-    marked = group.before.withColumn("n_tokens", F.lit(-1).cast("long"))  # nothing that signing could give
+    marked = group.before.withColumn("n_distinct", F.lit(-1).cast("long"))  # nothing that signing could give
     known = {row["content_hash"] for row in FIRST}
     grown = rows(group.signed(marked))
-    assert {row["content_hash"] for row in grown if row["n_tokens"] == -1} == known
+    assert {row["content_hash"] for row in grown if row["n_distinct"] == -1} == known
     assert len(grown) > len(known)
 
 
 def test_documents_that_have_left_leave_no_signature(group: Group) -> None:
     everything = group.signed(None)
-    left = signatures(group.first, group.vocabulary, CONFIG, everything)
+    left = signatures(group.first, group.first_bags, group.vocabulary, CONFIG, everything)
     assert rows(left) == rows(group.before)
 
 
@@ -76,17 +79,21 @@ def test_texts_of_partitions_are_found_wherever_they_lie(group: Group) -> None:
     parted = group.all.withColumn(
         "partition", F.when(F.col("doc_id") < "5", "early").when(F.col("doc_id") < "a", "late")
     )
-    known = signatures(parted.where("partition = 'late'"), group.vocabulary, CONFIG).localCheckpoint()
-    grown = signatures(parted, group.vocabulary, CONFIG, known)
-    assert rows(grown) == rows(signatures(parted, group.vocabulary, CONFIG))
+    late = parted.where("partition = 'late'")
+    known = signatures(late, located_bags(late, CONFIG), group.vocabulary, CONFIG).localCheckpoint()
+    grown = signatures(parted, group.all_bags, group.vocabulary, CONFIG, known)
+    assert rows(grown) == rows(signatures(parted, group.all_bags, group.vocabulary, CONFIG))
 
 
 def test_signatures_of_another_version_are_made_again(group: Group) -> None:
-    other = group.before.withColumn("version", F.lit("other")).withColumn("n_tokens", F.lit(-1).cast("long"))
+    other = group.before.withColumn("version", F.lit("other")).withColumn(
+        "n_distinct", F.lit(-1).cast("long")
+    )
     assert rows(group.signed(other)) == rows(group.signed(None))
 
 
 def test_signatures_are_not_compared_by_another_vocabulary(group: Group) -> None:
-    counted_anew = vocabulary(group.all, CONFIG)
+    counted_anew = vocabulary(group.all_bags, CONFIG)
+    found = buckets(group.before, CONFIG)
     with pytest.raises(ConfigurationError, match="its settings and its vocabulary ask for `lpmh-256x8-"):
-        edges(buckets(group.before, CONFIG), group.before, group.first, counted_anew, CONFIG)
+        edges(found, group.before, group.first_bags, group.first, counted_anew, CONFIG)

@@ -15,6 +15,7 @@ from factory.dedup.signatures import signatures
 from factory.dedup.vocabulary import vocabulary
 from factory.lake import schemas
 from factory.lake_spark.audit import spark_schema
+from tests.dedup.bagged import located_bags
 from tests.dedup.corpus import arrow, corpus, document, similarities
 
 pytestmark = pytest.mark.spark
@@ -26,14 +27,15 @@ EVERYTHING = DedupConfig(kind="code", recall_sample=1000)
 @pytest.fixture(scope="module")
 def signed(spark: SparkSession) -> tuple[DataFrame, DataFrame, DataFrame]:
     documents = spark.createDataFrame(arrow(ROWS)).localCheckpoint()
-    counted = vocabulary(documents, EVERYTHING).localCheckpoint()
-    return documents, signatures(documents, counted, EVERYTHING).localCheckpoint(), counted
+    bags = located_bags(documents, EVERYTHING)
+    counted = vocabulary(bags, EVERYTHING).localCheckpoint()
+    return signatures(documents, bags, counted, EVERYTHING).localCheckpoint(), bags, counted
 
 
 def test_a_sample_of_everything_has_every_pair_and_which_share_a_bucket(
     signed: tuple[DataFrame, DataFrame, DataFrame],
 ) -> None:
-    of = {row.doc_id: row.signature for row in signed[1].collect() if row.signature}
+    of = {row.doc_id: row.signature for row in signed[0].collect() if row.signature}
     rows, bands = EVERYTHING.banding
 
     def share_a_bucket(pair: tuple[str, str]) -> bool:
@@ -62,10 +64,10 @@ def test_a_sample_of_everything_has_every_pair_and_which_share_a_bucket(
 def test_a_sample_is_the_same_for_every_order_and_partitioning(
     signed: tuple[DataFrame, DataFrame, DataFrame],
 ) -> None:
-    documents, of, counted = signed
+    of, bags, counted = signed
     few = EVERYTHING.model_copy(update={"recall_sample": 20})
-    told = recall(documents, of, counted, few)
-    again = recall(documents.repartition(5), of.orderBy(of.doc_id.desc()).repartition(3), counted, few)
+    told = recall(of, bags, counted, few)
+    again = recall(of.orderBy(of.doc_id.desc()).repartition(3), bags.repartition(5), counted, few)
     assert told.columns == schemas.RECALL.names
     assert sorted(told.collect()) == sorted(again.collect())
     assert 0 < sum(row.pairs for row in told.collect()) < 200
@@ -73,7 +75,9 @@ def test_a_sample_is_the_same_for_every_order_and_partitioning(
 
 def test_documents_without_tokens_have_no_pairs(spark: SparkSession) -> None:
     documents = spark.createDataFrame(arrow([document("a", ""), document("b", "()")]))
-    counted = vocabulary(documents, EVERYTHING)
-    assert recall(documents, signatures(documents, counted, EVERYTHING), counted, EVERYTHING).count() == 0
+    bags = located_bags(documents, EVERYTHING)
+    counted = vocabulary(bags, EVERYTHING)
+    signed = signatures(documents, bags, counted, EVERYTHING)
+    assert recall(signed, bags, counted, EVERYTHING).count() == 0
     nothing = spark.createDataFrame([], spark_schema(schemas.SIGNATURES))
-    assert recall(documents, nothing, counted, EVERYTHING).count() == 0
+    assert recall(nothing, bags, counted, EVERYTHING).count() == 0

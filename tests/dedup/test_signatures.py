@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factory import _native
+from tests.dedup.bagged import packed, sign
 from tests.dedup.icws import icws
 
 SCHEMES = ("lpmh", "cell_oph")
@@ -108,10 +109,8 @@ def test_another_seed_is_another_signature(scheme: str) -> None:
     ],
 )
 def test_signatures_of_texts_never_change(scheme: str, signature: str) -> None:
-    texts = pa.array(["the quick brown fox", "", None, "— {}"])
-    signed = _native.sign_texts(texts, IDF, "prose", 1000, scheme, 16, 8, 7)
+    signed = sign(["the quick brown fox", "", None, "— {}"], IDF, "prose", scheme, 16, 8, 7)
     assert [s and s.hex() for s in signed["signature"].to_pylist()] == [signature, None, None, None]
-    assert signed["n_tokens"].to_pylist() == [4, 0, 0, 0]
     assert signed["n_distinct"].to_pylist() == [4, 0, 0, 0]
 
 
@@ -128,7 +127,7 @@ def test_texts_are_signed_as_their_weighted_bags(scheme: str) -> None:
     expected = _native.sign_bags(
         bag["tokens"].flatten(), pa.array(weights), pa.array([0, 3]), scheme, 64, 8, 9
     )
-    signed = _native.sign_texts(pa.array([text]), idf.tobytes(), "code", 100, scheme, 64, 8, 9)
+    signed = sign([text], idf.tobytes(), "code", scheme, 64, 8, 9)
     assert signed["signature"].to_pylist() == expected.to_pylist()
 
 
@@ -143,10 +142,7 @@ def test_signatures_do_not_depend_on_batches(
     texts: list[str | None], cut: int, scheme: str, value_bits: int
 ) -> None:
     def signed(part: list[str | None]) -> list[dict[str, object]]:
-        found = _native.sign_texts(
-            pa.array(part, pa.string()), IDF, "code", 100, scheme, 32, value_bits, 0
-        ).to_pylist()
-        return list(found)
+        return list(sign(part, IDF, "code", scheme, 32, value_bits, 0).to_pylist())
 
     whole = signed(texts)
     assert signed(texts[:cut]) + signed(texts[cut:]) == whole
@@ -154,10 +150,9 @@ def test_signatures_do_not_depend_on_batches(
 
 
 def test_fewer_bits_are_the_lowest_of_more() -> None:
-    texts = pa.array(["the quick brown fox jumps", "over the lazy dog"])
+    texts = ["the quick brown fox jumps", "over the lazy dog"]
     columns = {
-        bits: _native.sign_texts(texts, IDF, "code", 100, "lpmh", 64, bits, 0)["signature"].to_pylist()
-        for bits in (1, 4, 8, 16)
+        bits: sign(texts, IDF, "code", "lpmh", 64, bits, 0)["signature"].to_pylist() for bits in (1, 4, 8, 16)
     }
     for row in range(len(texts)):
         wide = np.frombuffer(columns[16][row], ">u2")
@@ -188,10 +183,10 @@ def test_a_weight_of_too_many_cells_is_refused_by_the_scheme_of_cells_alone() ->
         ({"values": 100}, "100 values"),
         ({"value_bits": 3}, "3 bits"),
         ({"scheme": "icws"}, "`icws` is no scheme"),
-        ({"kind": "verse"}, "`verse` is no kind"),
+        ({"bags": pa.array([b"bag"])}, "3 bytes are no packed bag"),
     ],
 )
 def test_what_cannot_be_signed_is_refused_by_name(wrong: dict[str, object], message: str) -> None:
-    given = {"idf": IDF, "kind": "code", "max_distinct": 10, "scheme": "lpmh", "values": 16}
+    given = {"bags": packed(["a"]), "idf": IDF, "scheme": "lpmh", "values": 16, "value_bits": 8, "seed": 0}
     with pytest.raises(ValueError, match=message):
-        _native.sign_texts(pa.array(["a"]), **{**given, "value_bits": 8, "seed": 0, **wrong})
+        _native.sign_packed(**{**given, **wrong})

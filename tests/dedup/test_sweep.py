@@ -18,6 +18,7 @@ from factory.dedup.sweep import sweep
 from factory.dedup.vocabulary import vocabulary
 from factory.lake import schemas
 from factory.lake_spark.audit import spark_schema
+from tests.dedup.bagged import located_bags
 from tests.dedup.corpus import arrow, corpus, document
 
 pytestmark = pytest.mark.spark
@@ -29,9 +30,10 @@ CONFIG = DedupConfig(kind="code", threshold=0.8, sweep=(0.7, 0.9))
 def compared(spark: SparkSession) -> tuple[DataFrame, DataFrame, DataFrame]:
     """Documents, their signatures and the edges from the lowest threshold on."""
     documents = spark.createDataFrame(arrow(corpus(40, seed=5))).localCheckpoint()
-    counted = vocabulary(documents, CONFIG).localCheckpoint()
-    signed = signatures(documents, counted, CONFIG).localCheckpoint()
-    found = edges(buckets(signed, CONFIG), signed, documents, counted, CONFIG).localCheckpoint()
+    bags = located_bags(documents, CONFIG)
+    counted = vocabulary(bags, CONFIG).localCheckpoint()
+    signed = signatures(documents, bags, counted, CONFIG).localCheckpoint()
+    found = edges(buckets(signed, CONFIG), signed, bags, documents, counted, CONFIG).localCheckpoint()
     return documents, signed, found
 
 
@@ -66,8 +68,8 @@ def test_a_sweep_tells_what_decisions_at_each_threshold_do(
 def test_documents_without_tokens_or_edges_are_counted(spark: SparkSession) -> None:
     given = [document("a", "alpha beta"), document("b", "alpha beta"), document("c", ""), document("d", "")]
     documents = spark.createDataFrame(arrow(given))
-    counted = vocabulary(documents, CONFIG)
-    signed = signatures(documents, counted, CONFIG).localCheckpoint()
+    bags = located_bags(documents, CONFIG)
+    signed = signatures(documents, bags, vocabulary(bags, CONFIG), CONFIG).localCheckpoint()
     none = spark.createDataFrame([], spark_schema(schemas.EDGES))
     for row in sweep(documents, signed, none, CONFIG).collect():
         assert (row.documents, row.kept, row.removed, row.removed_bytes) == (4, 3, 1, 10)

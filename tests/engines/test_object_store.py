@@ -125,7 +125,7 @@ def test_workers_read_texts_of_the_bucket_with_what_spark_knows_of_it(lake: Sett
     conf = spark_properties(lake) | spark_secrets(lake)
     storage = {name: conf[f"spark.sql.catalog.{CATALOG_NAME}.{name}"] for name in STORAGE}
     read = LocatedTexts(storage).read(task.file.file_path, [3, 70, 99])
-    assert [text for part in read for text in part.to_pylist()] == ["text 3", "text 70", "text 99"]
+    assert [text for part in read for text in part["text"].to_pylist()] == ["text 3", "text 70", "text 99"]
 
 
 def test_blends_are_listed_and_retired_in_the_bucket(lake: Settings) -> None:

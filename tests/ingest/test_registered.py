@@ -162,7 +162,7 @@ def test_a_registered_dataset_is_to_every_reader_what_a_rewritten_one_is(
     assert lake.read(raw(unique), ["text"], "key = 'id9'").to_pylist() == [{"text": expected["id9"]}]
     assert {row["key"]: row["text"] for row in sample(lake, raw(unique), 5, 1)}.items() <= expected.items()
     for frame in frames.values():  # what stages do that read texts where they lie
-        kept = kept_documents(located(frame), frame.selectExpr("doc_id", "true kept"))
+        kept = kept_documents(located(frame, "text"), frame.selectExpr("doc_id", "true kept"))
         assert (
             texts(map_texts(kept.select("key", "file", "row"), iter, "key string, text string")) == expected
         )

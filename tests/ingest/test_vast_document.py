@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from factory import _native
 from factory.dedup.config import MAX_DISTINCT, DedupConfig
-from spark_udfs.bags import count_tokens, merge_counts, merge_idf
+from spark_udfs.bags import count_tokens, make_bags, merge_counts, merge_idf
 from spark_udfs.ingest_files import Input
 from spark_udfs.ingest_jsonl import jsonl_file
 from spark_udfs.ingest_records import Fields
@@ -26,22 +26,22 @@ def test_a_document_of_a_million_different_tokens_goes_through_every_stage(tmp_p
     (tmp_path / "a.jsonl").write_text(json.dumps({"text": text}) + "\n")
     [document] = jsonl_file(Input(Origin("s"), os.fsencode(tmp_path), b"a.jsonl"), Fields())
     assert document["text"] == text
-    texts = pa.RecordBatch.from_pydict({"text": [document["text"]], "copies": [1]})
+    texts = pa.RecordBatch.from_pydict({"copies": [1], "text": [document["text"]]})
 
     measured = _native.text_signals(texts.column("text"), ["code_lines", "word_count"])
     assert [measured.column(name)[0].as_py() for name in ("code_lines", "word_count")] == [N // 2, N]
 
-    parts = pa.Table.from_batches(count_tokens([texts], "code", 64)).sort_by("part")
+    [bags] = make_bags([texts], "code", MAX_DISTINCT, 64)
+    assert bags["n_tokens"].to_pylist() == [N]
+    parts = pa.Table.from_batches(count_tokens([bags])).sort_by("part")
     counted = pa.Table.from_batches(merge_counts(parts.to_batches(), 1))
     assert counted.num_rows == N
     tokens, frequencies = (counted[name].combine_chunks() for name in ("token", "document_frequency"))
     part = _native.idf_table(tokens, frequencies, 1)
     idf = merge_idf([np.frombuffer(part, np.uint8)], unseen=1).tobytes()
     config = DedupConfig(kind="code")
-    signed = _native.sign_texts(
-        texts.column("text"), idf, "code", MAX_DISTINCT, config.scheme, config.values, config.value_bits, 0
-    ).to_pylist()
-    assert [(row["n_tokens"], row["n_distinct"]) for row in signed] == [(N, N)]
+    signed = _native.sign_packed(bags["bag"], idf, config.scheme, config.values, config.value_bits, 0)
+    assert signed["n_distinct"].to_pylist() == [N]
 
     # As source code it is longer than what symbols are read from; it keeps its place and gives none.
     assert len(text) > MAX_SOURCE_BYTES

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from factory.lake.located import LocatedTexts
 from factory.lake.registered import Place, location
 from factory.lake.schemas import TEXT_AT
-from spark_udfs.texts import with_texts
+from spark_udfs.located import over_texts
 
 TEXTS = [None if row % 9 == 4 else f"text {row} é" for row in range(60)]
 
@@ -54,19 +54,21 @@ def test_rows_get_the_texts_of_their_places(
         }
     )
     batches = [rows.slice(at, cut) for at in range(0, len(wanted), cut)]
-    found = [row for batch in with_texts(batches, {}) for row in batch.to_pylist()]
+    found = [row for batch in over_texts(batches, {}, iter) for row in batch.to_pylist()]
     assert found == [{"number": n, "text": TEXTS[row]} for n, (_, row) in enumerate(wanted)]
 
 
 def test_a_reader_goes_back_where_it_is_asked_to(files: list[str]) -> None:
     texts = LocatedTexts({})
     for file, row in ((0, 50), (0, 3), (1, 20), (1, 19), (0, 50)):
-        assert [it for read in texts.read(files[file], [row]) for it in read.to_pylist()] == [TEXTS[row]]
+        assert [it for read in texts.read(files[file], [row]) for it in read["text"].to_pylist()] == [
+            TEXTS[row]
+        ]
 
 
 def test_a_wide_text_comes_in_arrays_of_bounded_size(tmp_path: Path) -> None:
     path = tmp_path / "wide.parquet"
     pq.write_table(pa.table({"text": ["x" * (1 << 20)] * 40}), path, use_dictionary=False)
     read = list(LocatedTexts({}).read(f"file:{path}", range(40)))
-    assert sum(map(len, read)) == 40
+    assert sum(it.num_rows for it in read) == 40
     assert max(it.nbytes for it in read) < 10 << 20

@@ -12,10 +12,11 @@ from factory.dedup.config import DedupConfig
 from factory.lake import names
 from factory.lake.schemas import FILTERED, RAW
 from factory.lake.tables import Lake
-from factory.orchestration.dedup_group import OF_SIGNATURES, OF_VOCABULARY, DedupGroup, dedup_group
+from factory.orchestration.dedup_group import OF_BAGS, OF_SIGNATURES, OF_VOCABULARY, DedupGroup, dedup_group
 from factory.orchestration.resources import REUSE_TAG, resources
 from factory.orchestration.table_asset import table_asset
 from factory.settings import Settings
+from tests.dedup.bagged import located_bags
 from tests.dedup.corpus import arrow, corpus
 
 ROWS = corpus(12, seed=9)
@@ -57,7 +58,7 @@ class Lakeside:
         chosen = DedupConfig(kind="code", **config)  # type: ignore[arg-type]
         group = dedup_group(self.name, list(datasets), kind="code", config=chosen)
         sources = [asset for name, rows in datasets.items() for asset in dataset(name, rows)]
-        wanted = ("vocabulary", "signatures", "buckets", "edges", "components", "decisions")
+        wanted = ("bags", "vocabulary", "signatures", "buckets", "edges", "components", "decisions")
         done = dg.materialize(
             [*sources, *group.assets],
             selection=[
@@ -118,6 +119,7 @@ def test_another_threshold_signs_nothing_again(lakeside: Lakeside, unique: str) 
 def test_the_tables_that_read_texts_depend_on_all_settings_they_read(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from factory.dedup.bags import bags
     from factory.dedup.signatures import signatures
     from factory.dedup.vocabulary import vocabulary
 
@@ -129,8 +131,12 @@ def test_the_tables_that_read_texts_depend_on_all_settings_they_read(
         return object.__getattribute__(self, name)
 
     monkeypatch.setattr(DedupConfig, "__getattribute__", noting, raising=False)
-    counted = vocabulary(documents, config)
-    assert read == OF_VOCABULARY
+    bags(documents, config)
+    assert read == OF_BAGS
+    made = located_bags(documents, config)
     read.clear()
-    signatures(documents, counted, config)
+    counted = vocabulary(made, config)
+    assert read | OF_BAGS == OF_VOCABULARY  # it is kept while its bags change a little
+    read.clear()
+    signatures(documents, made, counted, config)
     assert read == OF_SIGNATURES

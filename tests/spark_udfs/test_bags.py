@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factory import _native
-from spark_udfs.bags import IDF_SLOTS, count_tokens, merge_counts, merge_idf, partial_idf
+from spark_udfs.bags import IDF_SLOTS, count_tokens, make_bags, merge_counts, merge_idf, partial_idf
 
 TEXTS = ["def run(x):\n    return x  # runs", "x = x + 1", "", None, "Größe = 3.5e-1 # Größe"]
 
@@ -36,11 +36,16 @@ def words(batches: list[pa.RecordBatch]) -> dict[str, tuple[int, int]]:
 
 def texts(values: list[str | None], copies: int = 1) -> pa.RecordBatch:
     numbers = pa.array([copies] * len(values), pa.int64())
-    return pa.RecordBatch.from_pydict({"text": pa.array(values, pa.string()), "copies": numbers})
+    return pa.RecordBatch.from_pydict({"copies": numbers, "text": pa.array(values, pa.string())})
+
+
+def counted_parts(batches: list[pa.RecordBatch], kind: str = "code") -> list[pa.RecordBatch]:
+    """(part, counts) of the rows (copies, text)."""
+    return list(count_tokens(make_bags(batches, kind, max_distinct=100, text_bytes=64)))
 
 
 def test_tokens_are_counted_by_document_and_by_occurrence() -> None:
-    counted = words(list(count_tokens([texts(TEXTS)], kind="code", text_bytes=64)))
+    counted = words(counted_parts([texts(TEXTS)]))
     assert counted == {
         "def": (1, 1),
         "run": (1, 1),
@@ -54,27 +59,25 @@ def test_tokens_are_counted_by_document_and_by_occurrence() -> None:
 
 
 def test_a_text_counts_for_each_of_its_copies() -> None:
-    twice = words(list(count_tokens([texts(["a b a"], copies=2), texts(["b"])], kind="code", text_bytes=64)))
+    twice = words(counted_parts([texts(["a b a"], copies=2), texts(["b"])]))
     assert twice == {"a": (2, 4), "b": (3, 3)}
 
 
 def test_frequent_tokens_alone_have_their_text() -> None:
-    counted = pa.Table.from_batches(count_tokens([texts(["a b", "b"])], kind="code", text_bytes=64))
+    counted = pa.Table.from_batches(counted_parts([texts(["a b", "b"])]))
     rows = pa.Table.from_batches(merge_counts(counted.sort_by("part").to_batches(), text_documents=2))
     assert {row["text"]: row["document_frequency"] for row in rows.to_pylist()} == {None: 1, "b": 2}
 
 
 def test_prose_is_lower_cased_and_code_is_not() -> None:
-    prose = words(list(count_tokens([texts(["The the_THE"])], kind="prose", text_bytes=64)))
-    code = words(list(count_tokens([texts(["The the_THE"])], kind="code", text_bytes=64)))
+    prose = words(counted_parts([texts(["The the_THE"])], "prose"))
+    code = words(counted_parts([texts(["The the_THE"])]))
     assert prose == {"the": (1, 3)}
     assert code == {"The": (1, 1), "the_THE": (1, 1)}
 
 
 def test_shingles_are_words_in_a_row_and_a_short_text_is_one() -> None:
-    counted = words(
-        list(count_tokens([texts(["a = (b, c)", "a.b.d", "C"])], kind="code-2grams", text_bytes=64))
-    )
+    counted = words(counted_parts([texts(["a = (b, c)", "a.b.d", "C"])], "code-2grams"))
     assert counted == {"a b": (2, 2), "b c": (1, 1), "b d": (1, 1), "C": (1, 1)}
 
 
@@ -85,10 +88,26 @@ def test_shingles_are_words_in_a_row_and_a_short_text_is_one() -> None:
 def test_counts_do_not_depend_on_how_texts_come_in_batches(documents: list[list[str]], cut: int) -> None:
     joined = [" ".join(document) for document in documents]
     parts = [texts(joined[at : at + cut]) for at in range(0, len(joined), cut)]
-    counted = words(list(count_tokens(parts, kind="code", text_bytes=64)))
+    counted = words(counted_parts(parts))
     occurrences = Counter(token for document in documents for token in document)
     in_documents = Counter(token for document in documents for token in set(document))
     assert counted == {token: (in_documents[token], occurrences[token]) for token in occurrences}
+
+
+def test_bags_stand_beside_the_other_columns_of_their_texts() -> None:
+    [made] = make_bags([texts(TEXTS, copies=3)], "code", max_distinct=100, text_bytes=64)
+    assert made.schema.names == ["copies", "n_tokens", "bag", "spellings"]
+    assert made["n_tokens"].to_pylist() == [6, 3, 0, 0, 3]
+    distinct = [len(it) // 9 for it in made["bag"].to_pylist()]  # and four bytes for their number
+    assert distinct == [5, 2, 0, 0, 2]
+
+
+@pytest.mark.parametrize("column", ["bag", "spellings"])
+def test_what_is_no_bag_is_not_counted(column: str) -> None:
+    [made] = make_bags([texts(["a b"])], "code", max_distinct=100, text_bytes=64)
+    cut = pa.array([made[column][0].as_py()[:-1]])
+    with pytest.raises(ValueError, match=r"\d+ bytes are no"):
+        _native.TokenCounter().add(made.set_column(made.schema.names.index(column), column, cut))
 
 
 def test_a_bag_has_the_same_tokens_in_strings_of_either_width() -> None:
