@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
@@ -125,27 +124,27 @@ def alike_pairs(
     names: list[str], texts: pa.Array, idf: bytes, signatures: pa.Array, banding: Banding
 ) -> dict[Edge, float]:
     """Every pair that shares a bucket and is alike exactly, with its similarity."""
-    pairs = {
-        (left, right)
-        for members in _buckets(signatures, banding)
-        for right in members
-        for left in members
-        if left < right
-    }
-    signed = np.stack([np.frombuffer(it.as_py(), np.uint8) for it in signatures])
-    least = CONFIG.least_estimate(CONFIG.threshold)
-    near = sorted(pair for pair in pairs if (signed[pair[0]] == signed[pair[1]]).mean() >= least)
-    left, right = ([names[pair[end]] for pair in near] for end in (0, 1))
-    nothing = [None] * len(names)
-    batch = pa.RecordBatch.from_pydict(
+    pairs = sorted(
         {
-            "doc_id": pa.array([*names, *left]),
-            "other": pa.array([*nothing, *right], pa.string()),
-            "estimate": pa.array([*nothing, *[0.0] * len(near)], pa.float64()),
-            "bag": pa.array([*_bags(texts).to_pylist(), *[None] * len(near)], pa.binary()),
+            (left, right)
+            for members in _buckets(signatures, banding)
+            for right in members
+            for left in members
+            if left < right
         }
     )
-    verified = _native.verify_pairs(batch, idf, CONFIG.threshold)
+    n, nothing = len(names), [None] * len(pairs)
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "document": pa.array([*range(n), *(left for left, _ in pairs)], pa.int64()),
+            "other": pa.array([*[None] * n, *(right for _, right in pairs)], pa.int64()),
+            "doc_id": pa.array([*names, *nothing], pa.string()),
+            "signature": pa.array([*signatures.to_pylist(), *nothing], pa.binary()),
+            "bag": pa.array([*_bags(texts).to_pylist(), *nothing], pa.binary()),
+        }
+    )
+    least = CONFIG.least_estimate(CONFIG.threshold)
+    verified = _native.verify_pairs(batch, idf, CONFIG.value_bits, least, CONFIG.threshold)
     ends = zip(verified["left"].to_pylist(), verified["right"].to_pylist(), strict=True)
     edges = [(int(one), int(other)) for one, other in ends]
     return dict(zip(edges, verified["similarity"].to_pylist(), strict=True))

@@ -338,13 +338,6 @@ def sign_bags(
     Null for an empty bag. Raises ValueError for a weight outside [2^-6, 2^30], or above 1,024 by `cell_oph`.
     """
 
-def candidate_pairs(batch: pa.RecordBatch, value_bits: int, min_estimate: float) -> pa.RecordBatch:
-    """(left, right, estimate) of the members of buckets that look alike, left < right; a pair may repeat.
-
-    `batch` has (bucket int64, doc_id string, signature binary), the rows of a bucket whole and together.
-    Raises ValueError where signatures differ in length.
-    """
-
 class CrowdEdges:
     """The edges of crowds, whose members come best first: each is compared with leaders and a few followers.
 
@@ -376,11 +369,15 @@ def sampled_pairs(
     ValueError for signatures of several lengths.
     """
 
-def verify_pairs(batch: pa.RecordBatch, idf: bytes, threshold: float) -> pa.RecordBatch:
+def verify_pairs(
+    batch: pa.RecordBatch, idf: bytes, value_bits: int, least_estimate: float, threshold: float
+) -> pa.RecordBatch:
     """(left, right, estimate, similarity) of the pairs whose exact weighted Jaccard reaches `threshold`.
 
-    `batch` has (doc_id string, other string, estimate float64, bag binary): documents without `other`,
-    and pairs of them. Raises ValueError where a pair names a document that is not there.
+    `batch` has (document int64, other int64, doc_id string, signature binary, bag binary): documents without
+    `other`, and pairs of them, in any order and number. left < right by `doc_id`. A pair whose signatures do
+    not reach `least_estimate` is left out. Raises ValueError where a pair names a document that is not there,
+    and where signatures differ in length.
     """
 
 class UnionFind:

@@ -1,4 +1,4 @@
-"""Candidate pairs of buckets and their exact similarities, in Spark's Python workers."""
+"""The exact similarities of candidates, in Spark's Python workers."""
 
 from __future__ import annotations
 
@@ -10,28 +10,23 @@ from factory import _native
 from spark_udfs.shared import Shared
 from spark_udfs.whole_groups import whole_groups
 
-_MEMBERS_AT_ONCE = 20_000
 _DOCUMENTS_AT_ONCE = 2_000
 
 
-def candidate_pairs(
-    batches: Iterable[pa.RecordBatch], value_bits: int, least_estimate: float
-) -> Iterator[pa.RecordBatch]:
-    """(left, right, estimate) of the rows (bucket, doc_id, signature), sorted by bucket."""
-    for buckets in whole_groups(batches, "bucket", _MEMBERS_AT_ONCE):
-        yield _native.candidate_pairs(buckets, value_bits, least_estimate)
-
-
 def verified_pairs(
-    batches: Iterable[pa.RecordBatch], idf: Shared[bytes], threshold: float
+    batches: Iterable[pa.RecordBatch],
+    idf: Shared[bytes],
+    value_bits: int,
+    least_estimate: float,
+    threshold: float,
 ) -> Iterator[pa.RecordBatch]:
-    """(left, right, estimate, similarity) of the pairs that reach `threshold`, exactly.
+    """(left, right, estimate, similarity) of the pairs that reach `threshold`, exactly, each once.
 
-    Rows are (cell, doc_id, other, estimate, bag), sorted by cell: the bags of a cell's documents, and
-    the pairs of them.
+    Rows are (cell, document, other, doc_id, signature, bag), sorted by cell: the documents of a cell, and the
+    pairs of them. A pair whose signatures do not reach `least_estimate` is not compared.
     """
     for cells in whole_groups(batches, "cell", _DOCUMENTS_AT_ONCE):
-        yield _native.verify_pairs(cells, idf.value, threshold)
+        yield _native.verify_pairs(cells, idf.value, value_bits, least_estimate, threshold)
 
 
 def crowd_edges(

@@ -1,9 +1,9 @@
 """The similarity graph: pairs that share a bucket, look alike by their signatures, and are alike exactly.
 
-1. In a bucket of up to `pair_bucket` members the estimate of every two signatures throws away the pairs
-   that lie far below the threshold. What is left is compared exactly, by the bags of the texts. Pairs meet in
-   *cells* named after the least neighbour of their ends, so the bags of a clique or a star are sent once
-   instead of once a pair; a hub's pairs are spread over several cells.
+1. The pairs of buckets of up to `pair_bucket` members meet in *cells*, with the signatures and the bags of
+   their documents. The estimate of two signatures throws away the pairs that lie far below the threshold;
+   what is left is compared exactly. A cell is named after the least neighbour of a pair's ends, so the bags
+   of a clique or a star are sent once instead of once a pair; a hub's pairs are spread over several cells.
 2. Larger buckets are crowds, and no clique of them is ever built: members come by priority and are compared
    exactly with the leaders of their kind (`native/src/crowd.rs`). The keep rule finds the same kept
    documents on these few edges as on all pairs of the crowd. Buckets with common members are one crowd, so
@@ -13,6 +13,9 @@ Every edge carries the exact similarity, and it reaches the lowest threshold of 
 gives those of a higher one, and crowds have leaders for each, so no threshold is compared again. The keep
 rule looks at edges alone, so it never removes a document for an estimate; a pair that banding misses has no
 edge.
+
+Until it is compared, a document is known by a hash of its id, a fourth of the bytes. Should two have one
+hash, one of them has fewer edges than it might.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from __future__ import annotations
 from functools import partial
 
 from pyspark import Broadcast
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, StructType
 
@@ -47,28 +50,21 @@ def edges(
 ) -> DataFrame:
     """Every verified pair of similar documents, once, left id below right: EDGES.
 
-    `bags` are located. Runs jobs when called: the idf table is broadcast, and the members of shared
-    buckets and the candidate pairs, which are used several times, are computed once. Raises
+    `bags` are located. Runs jobs when called: the idf table is broadcast, and what meets in buckets and in
+    cells, which is read several times, is computed once. Raises
     ConfigurationError for signatures that were not made with `vocabulary`.
     """
     idf = idf_table(vocabulary)
     check_versions(signatures, config, digest(idf))
     weights = documents.sparkSession.sparkContext.broadcast(idf)
-    members = _members(buckets, signatures).localCheckpoint()
-    largest = members.agg(F.max("members").alias("members")).collect()[0].members or 0
-    places = bag_places(signatures, bags)
-    found = _paired(members.where(F.col("members") <= config.pair_bucket), places, config, weights)
-    if largest > config.pair_bucket:
-        crowded = members.where(F.col("members") > config.pair_bucket)
-        found = found.union(_crowded(crowded, places, documents, config, weights)).distinct()
+    met = _met(buckets, config).localCheckpoint()
+    signed = signed_bags(signatures, bags)
+    pairs = met.where("other IS NOT NULL").select("document", "other")
+    found = verified(pairs, signed, config.thresholds[0], config, weights)
+    crowded = met.where("other IS NULL").select("bucket", "document")
+    if not crowded.isEmpty():
+        found = found.union(_crowded(crowded, signed, documents, config, weights)).distinct()
     return found.withColumn("partition", F.lit(None).cast("string"))
-
-
-def bag_places(signatures: DataFrame, bags: DataFrame) -> DataFrame:
-    """(doc_id, file, row) of the bag of each document that has a signature; `bags` are located."""
-    return (
-        signatures.select("doc_id", "content_hash").join(bags, "content_hash").select("doc_id", "file", "row")
-    )
 
 
 def similar(edges: DataFrame, threshold: float) -> DataFrame:
@@ -76,92 +72,88 @@ def similar(edges: DataFrame, threshold: float) -> DataFrame:
     return edges.where(F.col("similarity") >= threshold)
 
 
-def _members(buckets: DataFrame, signatures: DataFrame) -> DataFrame:
-    """(bucket, members, doc_id, signature) of the members of buckets that have more than one.
+def document_key() -> Column:
+    """What a document is known by until it is compared."""
+    return F.xxhash64("doc_id").alias("document")
 
-    Buckets of the same members are one, named by a hash of them: near copies share most of their bands, and
-    would meet, with their signatures, once a band. Should two sets have one hash, they are one bucket.
+
+def signed_bags(signatures: DataFrame, bags: DataFrame) -> DataFrame:
+    """(document, doc_id, signature) of each document that has a signature, with the (file, row) of its bag.
+
+    `bags` are located.
     """
-    document = F.xxhash64("doc_id").alias("document")  # a fourth of the bytes; who shares it meets too
-    members = buckets.select(document, "buckets").mapInArrow(of_buckets.parted, _PARTS)
-    shared = _by_part(members).mapInArrow(of_buckets.shared, _PARTS)
-    each = _by_part(shared).mapInArrow(of_buckets.distinct, "bucket long, members long, document long")
-    return each.join(signatures.select(document, "doc_id", "signature"), "document").drop("document")
+    signed = signatures.where("signature IS NOT NULL")
+    places = bags.select("content_hash", "file", "row")
+    return signed.join(places, "content_hash").select(document_key(), "doc_id", "signature", "file", "row")
 
 
-def _by_part(rows: DataFrame) -> DataFrame:
-    return rows.repartition("part").sortWithinPartitions("part")
+def verified(
+    pairs: DataFrame, signed: DataFrame, threshold: float, config: DedupConfig, idf: Broadcast[bytes]
+) -> DataFrame:
+    """(left, right, estimate, similarity) of the pairs (document, other) that reach `threshold` exactly.
 
-
-def _paired(members: DataFrame, places: DataFrame, config: DedupConfig, idf: Broadcast[bytes]) -> DataFrame:
-    """The edges inside small buckets."""
-    pairs = _candidates(members, config).localCheckpoint()
-    return verified(pairs, places, config.thresholds[0], idf)
-
-
-def verified(pairs: DataFrame, places: DataFrame, threshold: float, idf: Broadcast[bytes]) -> DataFrame:
-    """The rows (left, right, estimate) whose exact similarity reaches `threshold`, with it.
-
-    `places` are those of bags. `pairs` are read several times, so they should be computed; runs a job, over
-    their ends.
+    `pairs` may repeat. They are read several times, so they should be computed; runs a job, over their ends.
     """
     cells = _cells(pairs).localCheckpoint()
-    ends = cells.select("cell", F.explode(F.array("left", "right")).alias("doc_id"))
-    of_document = ends.groupBy("doc_id").agg(F.collect_set("cell").alias("cells"))
-    bags = _with_bags(of_document, places).select(F.explode("cells").alias("cell"), "doc_id", "bag")
-    rows = bags.withColumns({"other": F.lit(None).cast("string"), "estimate": F.lit(None).cast("double")})
-    of_pairs = cells.withColumnsRenamed({"left": "doc_id", "right": "other"})
-    verify = partial(udf.verified_pairs, idf=idf, threshold=threshold)
+    ends = cells.select("cell", F.explode(F.array("document", "other")).alias("document"))
+    of_document = ends.groupBy("document").agg(F.collect_set("cell").alias("cells"))
+    documents = _with_bags(of_document.join(signed, "document")).select(
+        F.explode("cells").alias("cell"), "document", "doc_id", "signature", "bag"
+    )
+    verify = partial(
+        udf.verified_pairs,
+        idf=idf,
+        value_bits=config.value_bits,
+        least_estimate=config.least_estimate(threshold),
+        threshold=threshold,
+    )
     return (
-        rows.unionByName(of_pairs, allowMissingColumns=True)
+        documents.unionByName(cells, allowMissingColumns=True)
         .repartition("cell")
         .sortWithinPartitions("cell")
         .mapInArrow(verify, _EDGES)
     )
 
 
-def _candidates(members: DataFrame, config: DedupConfig) -> DataFrame:
-    """(left, right, estimate) of the members that look alike, each pair once."""
-    find = partial(
-        udf.candidate_pairs,
-        value_bits=config.value_bits,
-        least_estimate=config.least_estimate(config.thresholds[0]),
-    )
-    return (
-        members.repartition("bucket")
-        .sortWithinPartitions("bucket")
-        .select("bucket", "doc_id", "signature")
-        .mapInArrow(find, "left string, right string, estimate double")
-        .distinct()
-    )
+def _met(buckets: DataFrame, config: DedupConfig) -> DataFrame:
+    """(bucket, document, other): the pairs of small buckets, and the members of crowds, without `other`.
+
+    Buckets of the same members are one, named by a hash of them: near copies share most of their bands, and
+    would meet once a band. Should two sets have one hash, they are one bucket.
+    """
+    members = buckets.select(document_key(), "buckets").mapInArrow(of_buckets.parted, _PARTS)
+    shared = _by_part(members).mapInArrow(of_buckets.shared, _PARTS)
+    meet = partial(of_buckets.met, pair_bucket=config.pair_bucket)
+    return _by_part(shared).mapInArrow(meet, "bucket long, document long, other long")
+
+
+def _by_part(rows: DataFrame) -> DataFrame:
+    return rows.repartition("part").sortWithinPartitions("part")
 
 
 def _cells(pairs: DataFrame) -> DataFrame:
     """`pairs` with the cell in which each is compared."""
-    ends = pairs.select("left", "right").union(pairs.select("right", "left")).toDF("doc_id", "other")
-    hubs = ends.groupBy("doc_id").agg(
-        F.least("doc_id", F.min("other")).alias("least"), F.count("*").alias("degree")
+    ends = pairs.union(pairs.select("other", "document")).toDF("document", "other")
+    hubs = ends.groupBy("document").agg(
+        F.least("document", F.min("other")).alias("least"), F.count("*").alias("degree")
     )
-    left = hubs.toDF("left", "left_least", "left_degree")
-    right = hubs.toDF("right", "right_least", "right_degree")
+    one = hubs.toDF("document", "one_least", "one_degree")
+    other = hubs.toDF("other", "other_least", "other_degree")
     # A hub's pairs are told apart by their other end, the one of fewer pairs.
-    lesser = F.when(F.col("left_degree") < F.col("right_degree"), F.col("left")).otherwise(F.col("right"))
-    shards = F.ceil(F.greatest("left_degree", "right_degree") / _PAIRS_A_CELL)
-    cell = F.xxhash64(F.least("left_least", "right_least"), F.pmod(F.xxhash64(lesser), shards))
-    return (
-        pairs.join(left, "left").join(right, "right").select(cell.alias("cell"), "left", "right", "estimate")
-    )
+    fewer = F.col("one_degree") < F.col("other_degree")
+    lesser = F.when(fewer, F.col("document")).otherwise(F.col("other"))
+    shards = F.ceil(F.greatest("one_degree", "other_degree") / _PAIRS_A_CELL)
+    cell = F.xxhash64(F.least("one_least", "other_least"), F.pmod(F.xxhash64(lesser), shards))
+    return pairs.join(one, "document").join(other, "other").select(cell.alias("cell"), "document", "other")
 
 
 def _crowded(
-    members: DataFrame, places: DataFrame, documents: DataFrame, config: DedupConfig, idf: Broadcast[bytes]
+    members: DataFrame, signed: DataFrame, documents: DataFrame, config: DedupConfig, idf: Broadcast[bytes]
 ) -> DataFrame:
-    """The edges inside large buckets."""
-    least = members.groupBy("doc_id").agg(F.min("bucket").alias("least"))
+    """The edges inside large buckets, whose `members` are (bucket, document)."""
+    least = members.groupBy("document").agg(F.min("bucket").alias("least"))
     in_bucket = Window.partitionBy("bucket")
-    cells = members.join(least, "doc_id").select(
-        F.min("least").over(in_bucket).alias("cell"), "doc_id", "signature"
-    )
+    cells = members.join(least, "document").select(F.min("least").over(in_bucket).alias("cell"), "document")
     ranked = documents.select("doc_id", rank(documents, config).alias("rank"))
     compare = partial(
         udf.crowd_edges,
@@ -171,7 +163,7 @@ def _crowded(
         neighbours=config.neighbours,
     )
     return (
-        _with_bags(cells.distinct().join(ranked, "doc_id"), places)
+        _with_bags(cells.distinct().join(signed, "document").join(ranked, "doc_id"))
         .repartition("cell")
         .sortWithinPartitions("cell", "rank")
         .select("cell", "doc_id", "signature", "bag")
@@ -179,8 +171,7 @@ def _crowded(
     )
 
 
-def _with_bags(wanted: DataFrame, places: DataFrame) -> DataFrame:
-    """The rows of `wanted`, one or more a document, with its packed `bag`."""
-    schema = StructType([*wanted.schema.fields]).add("bag", BinaryType())  # `add` changes the list
-    placed = wanted.join(places, "doc_id").select(*wanted.columns, "file", "row")
+def _with_bags(placed: DataFrame) -> DataFrame:
+    """The rows of `placed` with the packed `bag` in place of (file, row)."""
+    schema = StructType(placed.drop("file", "row").schema.fields).add("bag", BinaryType())
     return map_columns(placed, ["bag"], iter, schema)

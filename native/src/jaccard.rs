@@ -4,17 +4,16 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use arrow_array::builder::{Float64Builder, StringBuilder};
-use arrow_array::cast::AsArray;
-use arrow_array::types::Float64Type;
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
+use crate::agreement::{checked_value_bits, estimate, matches, matches_for, of_length};
 use crate::bag::Bag;
 use crate::idf::Weights;
-use crate::strings::{Binaries, column, string_column};
+use crate::strings::{Binaries, column, int64_column, string_column};
 
 /// sum min(x, y) / sum max(x, y) of two bags sorted by token, 0.0 for two empty ones.
 ///
@@ -40,47 +39,75 @@ pub fn weighted_jaccard(tokens: &[u64], weights: &[f64], other_tokens: &[u64], o
     if most > 0.0 { least / most } else { 0.0 }
 }
 
-/// The rows of `batch` with an `other` whose exact similarity reaches `threshold`.
-///
-/// Rows are of two kinds: documents (`doc_id`, packed `bag`, no `other`) and pairs of them (`doc_id`, `other`,
-/// `estimate`). A document is weighed once, and only if a pair names it.
-fn verify(batch: &RecordBatch, weights: &Weights, threshold: f64) -> Result<RecordBatch, String> {
-    let names = string_column(batch, "doc_id")?;
-    let others = string_column(batch, "other")?;
-    let packed = Binaries::new(column(batch, "bag")?, "bag")?;
-    let estimates = column(batch, "estimate")?
-        .as_primitive_opt::<Float64Type>()
-        .ok_or("`estimate` is no float64 column. Cast it first.")?;
+/// What a pair must reach.
+struct Least {
+    value_bits: usize,
+    estimate: f64,
+    similarity: f64,
+}
 
-    let mut rows: FxHashMap<&str, usize> = FxHashMap::default();
-    for row in (0..names.len()).filter(|&row| others.get(row).is_none()) {
-        rows.insert(names.required(row, "doc_id")?, row);
+/// The rows of `batch` with an `other` that look alike by their signatures, and whose exact similarity is enough.
+///
+/// Rows are of two kinds: documents (`document`, `doc_id`, `signature`, packed `bag`, no `other`) and pairs of
+/// them (`document`, `other`), of which each counts once. A document is weighed once, and only if it looks
+/// like another.
+fn verify(batch: &RecordBatch, weights: &Weights, least: &Least) -> Result<RecordBatch, String> {
+    let value_bits = checked_value_bits(least.value_bits)?;
+    let (keys, others) = (int64_column(batch, "document")?, int64_column(batch, "other")?);
+    let names = string_column(batch, "doc_id")?;
+    let signatures = Binaries::new(column(batch, "signature")?, "signature")?;
+    let packed = Binaries::new(column(batch, "bag")?, "bag")?;
+
+    let mut documents: FxHashMap<i64, (usize, &[u8])> = FxHashMap::default();
+    let mut pairs = Vec::new();
+    let mut bytes = None;
+    for row in 0..batch.num_rows() {
+        if others.is_valid(row) {
+            pairs.push([keys.value(row), others.value(row)]);
+            continue;
+        }
+        let signature = signatures.get(row);
+        let bytes = *bytes.get_or_insert(signature.map_or(0, <[u8]>::len));
+        documents.insert(keys.value(row), (row, of_length(bytes, signature)?));
     }
-    let mut bags: FxHashMap<usize, (Vec<u64>, Vec<f64>)> = FxHashMap::default();
+    pairs.sort_unstable();
+    pairs.dedup();
+
+    let mut bags: FxHashMap<i64, (Vec<u64>, Vec<f64>)> = FxHashMap::default();
+    let values = bytes.unwrap_or(0) * 8 / value_bits;
+    let least_matches = matches_for(least.estimate, values, value_bits);
     let (mut left, mut right) = (StringBuilder::new(), StringBuilder::new());
     let (mut estimated, mut similarities) = (Float64Builder::new(), Float64Builder::new());
-    for row in 0..names.len() {
-        let Some(other) = others.get(row) else { continue };
-        let pair = [names.required(row, "doc_id")?, other];
-        for name in pair {
-            let Some(&document) = rows.get(name) else {
-                return Err(format!(
-                    "A pair names document {name}, whose bag is not in the batch."
-                ));
-            };
+    for pair in pairs {
+        let [Some(&(row, signature)), Some(&(other_row, other_signature))] =
+            pair.map(|document| documents.get(&document))
+        else {
+            return Err(format!(
+                "A pair names documents {pair:?}, which are not both in the batch."
+            ));
+        };
+        let agreeing = matches(signature, other_signature, value_bits);
+        if agreeing < least_matches {
+            continue;
+        }
+        for (document, row) in pair.into_iter().zip([row, other_row]) {
             if let Entry::Vacant(place) = bags.entry(document) {
-                let bag = Bag::unpacked(packed.get(document).unwrap_or_default())?;
+                let bag = Bag::unpacked(packed.get(row).unwrap_or_default())?;
                 let mut bag_weights = Vec::new();
                 weights.of(&bag, &mut bag_weights);
                 place.insert((bag.tokens, bag_weights));
             }
         }
-        let [a, b] = pair.map(|name| &bags[&rows[name]]);
+        let [a, b] = pair.map(|document| &bags[&document]);
         let similarity = weighted_jaccard(&a.0, &a.1, &b.0, &b.1);
-        if similarity >= threshold {
-            left.append_value(pair[0]);
-            right.append_value(pair[1]);
-            estimated.append_value(estimates.value(row));
+        if similarity >= least.similarity {
+            let ends = [
+                names.required(row, "doc_id")?,
+                names.required(other_row, "doc_id")?,
+            ];
+            left.append_value(ends[0].min(ends[1]));
+            right.append_value(ends[0].max(ends[1]));
+            estimated.append_value(estimate(agreeing, values, value_bits));
             similarities.append_value(similarity);
         }
     }
@@ -98,9 +125,16 @@ fn verify_pairs(
     py: Python<'_>,
     batch: PyArrowType<RecordBatch>,
     idf: &[u8],
+    value_bits: usize,
+    least_estimate: f64,
     threshold: f64,
 ) -> PyResult<PyArrowType<RecordBatch>> {
-    py.detach(|| verify(&batch.0, &Weights::new(idf)?, threshold))
+    let least = Least {
+        value_bits,
+        estimate: least_estimate,
+        similarity: threshold,
+    };
+    py.detach(|| verify(&batch.0, &Weights::new(idf)?, &least))
         .map(PyArrowType)
         .map_err(PyValueError::new_err)
 }

@@ -10,7 +10,6 @@ use pyo3::prelude::*;
 mod agreement;
 mod bag;
 mod c_text;
-mod candidates;
 mod cell_oph;
 mod cl100k;
 mod crowd;
@@ -54,7 +53,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     bag::register(module)?;
     packed_bag::register(module)?;
     c_text::register(module)?;
-    candidates::register(module)?;
     crowd::register(module)?;
     idf::register(module)?;
     jaccard::register(module)?;

@@ -1,8 +1,9 @@
-//! Arrow strings and binaries of either width, read as slices.
+//! Columns of batches; Arrow strings and binaries of either width, read as slices.
 
 use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, LargeBinaryArray, LargeStringArray, RecordBatch, StringArray,
+    Array, ArrayRef, BinaryArray, Int64Array, LargeBinaryArray, LargeStringArray, RecordBatch, StringArray,
 };
 use arrow_schema::DataType;
 
@@ -81,4 +82,11 @@ pub fn column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef, St
 /// The column `name` of `batch` as strings.
 pub fn string_column<'a>(batch: &'a RecordBatch, name: &str) -> Result<Strings<'a>, String> {
     Strings::new(column(batch, name)?, name)
+}
+
+/// The int64 column `name` of `batch`.
+pub fn int64_column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a Int64Array, String> {
+    column(batch, name)?
+        .as_primitive_opt::<Int64Type>()
+        .ok_or_else(|| format!("`{name}` is no int64 column. Cast it first."))
 }

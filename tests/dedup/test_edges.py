@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from factory import _native
 from factory.dedup.config import DedupConfig
-from spark_udfs.edges import candidate_pairs, crowd_edges, verified_pairs
+from spark_udfs.edges import crowd_edges, verified_pairs
 from tests.dedup.bagged import packed, sign
 
 CONFIG = DedupConfig(kind="code")
@@ -40,20 +41,41 @@ def crowd(n: int, families: int, seed: int) -> pa.RecordBatch:
     )
 
 
-def all_edges(members: pa.RecordBatch) -> list[dict[str, object]]:
-    """The edges by all pairs."""
-    pairs = pa.Table.from_batches(candidate_pairs([members], CONFIG.value_bits, LIMITS[0][0]))
-    n, documents = pairs.num_rows, members.num_rows
-    cell = pa.RecordBatch.from_pydict(
+def cell(
+    members: dict[str, tuple[bytes | None, bytes | None]], pairs: list[tuple[str, str]]
+) -> pa.RecordBatch:
+    """One cell: documents with (signature, bag), and pairs of them, known by the numbers of their names."""
+    numbers = {
+        name: number for number, name in enumerate(sorted({*members, *(it for pair in pairs for it in pair)}))
+    }
+    nothing = [None] * len(pairs)
+    names = [*members]
+    return pa.RecordBatch.from_pydict(
         {
-            "cell": pa.array(np.zeros(n + documents, np.int64)),
-            "doc_id": pa.array([*pairs["left"].to_pylist(), *members["doc_id"].to_pylist()]),
-            "other": pa.array([*pairs["right"].to_pylist(), *[None] * documents], pa.string()),
-            "estimate": pa.array([*pairs["estimate"].to_pylist(), *[None] * documents], pa.float64()),
-            "bag": pa.array([*[None] * n, *members["bag"].to_pylist()], pa.binary()),
+            "cell": pa.array(np.zeros(len(names) + len(pairs), np.int64)),
+            "document": pa.array([numbers[it] for it in [*names, *(one for one, _ in pairs)]], pa.int64()),
+            "other": pa.array([*[None] * len(names), *(numbers[it] for _, it in pairs)], pa.int64()),
+            "doc_id": pa.array([*names, *nothing], pa.string()),
+            "signature": pa.array([*(it for it, _ in members.values()), *nothing], pa.binary()),
+            "bag": pa.array([*(it for _, it in members.values()), *nothing], pa.binary()),
         }
     )
-    return pa.Table.from_batches(verified_pairs([cell], threshold=CONFIG.threshold, idf=SHARED)).to_pylist()
+
+
+def verify(
+    batch: pa.RecordBatch, least_estimate: float = 0, threshold: float = CONFIG.threshold
+) -> list[dict[str, object]]:
+    found = verified_pairs(
+        [batch], idf=SHARED, value_bits=CONFIG.value_bits, least_estimate=least_estimate, threshold=threshold
+    )
+    return [row for edges in found for row in edges.to_pylist()]
+
+
+def all_edges(members: pa.RecordBatch) -> list[dict[str, object]]:
+    """The edges by all pairs."""
+    columns = [members[name].to_pylist() for name in ("doc_id", "signature", "bag")]
+    documents = {name: (signature, bag) for name, signature, bag in zip(*columns, strict=True)}
+    return verify(cell(documents, list(combinations(documents, 2))), least_estimate=LIMITS[0][0])
 
 
 def few_edges(
@@ -118,46 +140,40 @@ def test_the_edges_of_a_crowd_do_not_depend_on_batches_and_end_with_it() -> None
 
 
 def test_similarity_is_the_sum_of_minima_over_the_sum_of_maxima() -> None:
-    cell = pa.RecordBatch.from_pydict(
-        {
-            "cell": pa.array([0] * 5, pa.int64()),
-            "doc_id": ["x", "y", "z", "x", "y"],
-            "other": [None, None, None, "y", "z"],
-            "estimate": [None, None, None, 0.5, 0.25],
-            "bag": packed(["a b c d", "a b c e", "q", None, None]),
-        }
-    )
-    (found,) = verified_pairs([cell], threshold=0.0, idf=SHARED)
-    assert found.to_pylist() == [
-        {"left": "x", "right": "y", "estimate": 0.5, "similarity": 3 / 5},
-        {"left": "y", "right": "z", "estimate": 0.25, "similarity": 0.0},
+    of = dict(zip("zyx", packed(["a b c d", "a b c e", "q"]).to_pylist(), strict=True))
+    batch = cell({name: (b"12345678", bag) for name, bag in of.items()}, [("z", "y"), ("y", "x")])
+    assert verify(batch, threshold=0) == [
+        {"left": "x", "right": "y", "estimate": 1, "similarity": 0},
+        {"left": "y", "right": "z", "estimate": 1, "similarity": 3 / 5},
     ]
-    (found,) = verified_pairs([cell], threshold=0.6, idf=SHARED)
-    assert found["right"].to_pylist() == ["y"]
+    assert [row["right"] for row in verify(batch, threshold=0.6)] == ["z"]
 
 
-def test_a_pair_without_its_document_is_refused_by_name() -> None:
-    cell = pa.RecordBatch.from_pydict(
-        {
-            "cell": pa.array([0], pa.int64()),
-            "doc_id": ["a"],
-            "other": ["b"],
-            "estimate": [0.9],
-            "bag": pa.array([None], pa.binary()),
-        }
-    )
-    with pytest.raises(ValueError, match="document a"):
-        list(verified_pairs([cell], threshold=CONFIG.threshold, idf=SHARED))
+def test_a_pair_whose_signatures_are_too_far_apart_is_not_compared() -> None:
+    bag = packed(["a b"])[0].as_py()
+    members = {"a": (b"12345678", bag), "b": (b"1234....", bag), "c": (b"12......", bag)}
+    batch = cell(members, [*combinations("abc", 2)])
+    assert [(row["left"], row["right"]) for row in verify(batch, least_estimate=0.49)] == [
+        ("a", "b"),
+        ("b", "c"),
+    ]
+    assert {row["similarity"] for row in verify(batch)} == {1}
+
+
+def test_a_pair_that_comes_again_is_one_edge() -> None:
+    member = (b"12345678", packed(["a b"])[0].as_py())
+    assert len(verify(cell({"a": member, "b": member}, [("a", "b")] * 3))) == 1
+
+
+def test_a_pair_without_its_document_is_refused() -> None:
+    with pytest.raises(ValueError, match="which are not both in the batch"):
+        verify(cell({"a": (b"1", packed(["a"])[0].as_py())}, [("a", "b")]))
 
 
 def test_signatures_of_different_lengths_never_meet() -> None:
-    bucket = pa.RecordBatch.from_pydict(
-        {"bucket": pa.array([1, 1], pa.int64()), "doc_id": ["a", "b"], "signature": [b"1234", b"12345678"]}
-    )
     with pytest.raises(ValueError, match="4 and 8 bytes"):
-        list(candidate_pairs([bucket], 8, 0.7))
+        verify(cell({"a": (b"1234", None), "b": (b"12345678", None)}, [("a", "b")]))
 
 
 def test_an_empty_batch_has_no_pairs() -> None:
-    members = crowd(3, 1, seed=1)
-    assert _native.candidate_pairs(members.slice(3), CONFIG.value_bits, LIMITS[0][0]).num_rows == 0
+    assert verify(cell({}, [])) == []

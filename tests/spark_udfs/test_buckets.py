@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import reduce
+from itertools import combinations
 from operator import xor
 
 import pyarrow as pa
@@ -27,41 +28,55 @@ def _sorted_by_part(tasks: Iterable[Iterable[pa.RecordBatch]]) -> list[pa.Record
     return [pa.RecordBatch.from_pylist(rows[at : at + 2], schema) for at in range(0, len(rows), 2)]
 
 
-def _found(tasks: list[Documents]) -> list[tuple[int, int, int]]:
+def _found(tasks: list[Documents], pair_bucket: int) -> list[tuple[int | None, int, int | None]]:
     batches = [
         pa.RecordBatch.from_pylist([{"document": it, "buckets": of} for it, of in task.items()], SCHEMA)
         for task in tasks
     ]
     parted = _sorted_by_part(udf.parted([batch]) for batch in batches)
     shared = _sorted_by_part([udf.shared(parted)])
-    return [tuple(row.values()) for batch in udf.distinct(shared) for row in batch.to_pylist()]
+    return [tuple(row.values()) for batch in udf.met(shared, pair_bucket) for row in batch.to_pylist()]
 
 
-def _expected(tasks: list[Documents]) -> set[tuple[int, int, int]]:
+def _expected(tasks: list[Documents], pair_bucket: int) -> set[tuple[int | None, int, int | None]]:
     members = defaultdict(list)
     for document, buckets in ((it, of) for task in tasks for it, of in task.items()):
         for bucket in buckets:
             members[bucket].append(document)
-    return {(reduce(xor, of), len(of), document) for of in members.values() if len(of) > 1 for document in of}
+    named = defaultdict(set)  # small numbers collide
+    for of in members.values():
+        if len(of) > 1:
+            named[reduce(xor, of)].update(of)
+    small = [sorted(of) for of in named.values() if len(of) <= pair_bucket]
+    pairs = {(None, *pair) for of in small for pair in combinations(of, 2)}
+    return pairs | {(name, it, None) for name, of in named.items() if len(of) > pair_bucket for it in of}
 
 
 @settings(deadline=None)
-@given(st.dictionaries(NAMES, st.lists(FEW, unique=True, max_size=6), max_size=12), st.integers(1, 3))
-def test_members_of_shared_buckets_come_once_by_the_hash_of_their_bucket(
-    documents: Documents, tasks: int
+@given(
+    st.dictionaries(NAMES, st.lists(FEW, unique=True, max_size=6), max_size=12),
+    st.integers(1, 3),
+    st.integers(2, 5),
+)
+def test_small_buckets_give_their_pairs_and_large_ones_their_members(
+    documents: Documents, tasks: int, pair_bucket: int
 ) -> None:
     of_tasks = [dict(list(documents.items())[number::tasks]) for number in range(tasks)]
-    found = _found(of_tasks)
-    assert len(found) == len(set(found))
-    assert set(found) == _expected(of_tasks)
+    assert set(_found(of_tasks, pair_bucket)) == _expected(of_tasks, pair_bucket)
+
+
+def test_buckets_of_the_same_members_are_one() -> None:
+    documents = {number: [7, 8, 9] for number in range(4)}
+    assert len(_found([documents], pair_bucket=2)) == 4
+    assert len(_found([documents], pair_bucket=4)) == 6
 
 
 @pytest.mark.parametrize("held", [1, 3, 100])
 def test_what_is_held_at_once_makes_no_difference(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
     documents = [{number: [number % 5, 9 + number % 3]} for number in range(30)]
     monkeypatch.setattr(udf, "_HELD", held)
-    assert set(_found(documents)) == _expected(documents)
+    assert set(_found(documents, 6)) == _expected(documents, 6)
 
 
-def test_no_document_has_no_member() -> None:
-    assert _found([{}]) == []
+def test_no_document_meets_nobody() -> None:
+    assert _found([{}], 2) == []
