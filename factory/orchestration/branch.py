@@ -1,13 +1,11 @@
 """What an audit branch holds: how often its checks are violated, and the fingerprints of its content.
 
-A Spark job has a cost of its own however few the rows are, and a line has dozens of small tables. So a branch
-of some megabytes is read here, once for all questions; what only SQL can say, and every larger branch, is
-asked of Spark.
+A branch of some megabytes is read here; what only SQL can say, and every larger branch, is asked of Spark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,14 +15,11 @@ from pyspark.sql import functions as F
 
 from factory.lake.fingerprint import Fingerprint, fingerprints
 from factory.lake.publish import Audit
-from factory.lake.stored import stored
 from factory.lake.tables import Lake
 from factory.lake_spark.audit import contents, head_of
-from factory.lake_spark.read import read_at
 from factory.orchestration.checks import in_files, repeated, violations
 from factory.orchestration.declaration import Output
-
-SMALL_BYTES = 32 << 20  # as compressed files; their keys are held at once, their rows are not
+from factory.orchestration.rows import Rows, rows_at
 
 
 @dataclass
@@ -40,7 +35,7 @@ class Branch:
     @cached_property
     def rows(self) -> DataFrame:
         """All rows, those of partitions that stay included."""
-        return read_at(self.spark, self.audit.table, self._head)
+        return self._read.frame()
 
     def in_files(self) -> dict[str, list[str]]:
         """What each check of files says of the whole table."""
@@ -51,7 +46,7 @@ class Branch:
         found = {}
         asked = []
         for check in self.output.checks:
-            keys = self._stored(check.columns) if check.distinct else None
+            keys = self._read.here(check.columns) if check.distinct else None
             if keys is None:
                 asked.append(check)
             else:
@@ -74,7 +69,7 @@ class Branch:
 
     def _contents(self, rows: DataFrame) -> dict[str | None, Fingerprint]:
         columns = self.output.schema.fingerprinted
-        batches = self._stored([*columns, "partition"])
+        batches = self._read.here([*columns, "partition"])
         if batches is None:
             return contents(rows, self.output.schema)
         return fingerprints(batches, columns, by="partition")
@@ -87,13 +82,9 @@ class Branch:
     def _head(self) -> int:
         return head_of(self.lake, self.audit)
 
-    def _stored(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch] | None:
-        """Columns of all rows, where they are few; the size of registered texts is not known here."""
-        small = self.lake.published_at(self.audit.table, self._head).size_bytes <= SMALL_BYTES
-        return stored(self.lake.table(self.audit.table), self._head, self._schema(columns)) if small else None
-
-    def _schema(self, columns: Sequence[str]) -> pa.Schema:
-        return pa.schema([self.output.schema.columns.field(name) for name in columns])
+    @cached_property
+    def _read(self) -> Rows:
+        return rows_at(self.spark, self.lake, self.audit.table, self._head, self.output.schema)
 
 
 def _repeats(keys: Sequence[pa.RecordBatch]) -> int:

@@ -40,6 +40,7 @@ from factory.orchestration.declaration import Declaration, Derived, Made, Output
 from factory.orchestration.progress import tell
 from factory.orchestration.resources import LakeRun
 from factory.orchestration.reuse import outdated
+from factory.orchestration.rows import rows_at
 
 __all__ = ["Tables", "materialize"]
 
@@ -78,7 +79,7 @@ def materialize(
     tell(str(declared.table), "published", published[-1].rows)
     seconds = time.monotonic() - began
     charts = [
-        output.chart(read_at(spark, output.table, of.snapshot_id))
+        output.chart(rows_at(spark, run.lake, output.table, of.snapshot_id, output.schema))
         for output, of in zip(declared.outputs, published, strict=True)
     ]
     yield from _results(context, published, parts, {"seconds": seconds, **tables.facts}, charts)

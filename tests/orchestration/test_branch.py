@@ -15,7 +15,7 @@ from factory.lake.publish import drop_branches
 from factory.lake.schemas import FILTERED, PACKED, RAW, SYMBOLS, TableSchema
 from factory.lake.tables import Lake
 from factory.lake_spark import audit as spark_audit
-from factory.orchestration import branch as module
+from factory.orchestration import rows as module
 from factory.orchestration.branch import Branch
 from factory.orchestration.checks import checks_of, holds
 from factory.orchestration.checks import unique as alone
