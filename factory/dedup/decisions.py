@@ -3,8 +3,8 @@
 By the default rule what is removed is a minimal vertex cover of the similarity graph, so what stays is a
 maximal independent set: no edge joins two kept documents, and every removed one has a kept neighbour, named
 with their exact similarity. The set is greedy by priority: the best document of a component stays.
-`native/src/keep_rule.rs` has all rules. Components are decided side by side, a document without an edge never
-leaves the JVM.
+`native/src/keep_rule.rs` has all rules. Components are decided side by side: edges, texts and the copies of
+these meet in one shuffle by component, where a join for each question took a dozen Spark stages.
 
 By `one_per_component` a document can go that resembles no kept one: its reason is `connected`, it names the
 best of its component, and has no similarity.
@@ -26,20 +26,30 @@ from factory.dedup.priority import rank
 from factory.lake.schemas import DEDUPLICATED
 from spark_udfs import decisions as udf
 
-_DECIDED = "doc_id string, kept boolean, duplicate_of string, similarity double"
+_DECIDED = (
+    "doc_id string, dataset string, kept boolean, reason string, duplicate_of string, similarity double, "
+    "component string, partition string"
+)
 
 
 def decisions(
     documents: DataFrame, signatures: DataFrame, edges: DataFrame, components: DataFrame, config: DedupConfig
 ) -> DataFrame:
-    """One row for every document, kept or not, with its evidence: DECISIONS."""
-    joined = similar(edges, config.threshold)
-    decided = (
-        in_components(ranked(documents, config), joined, components)
-        .select("component", "doc_id", "other", "similarity")
-        .mapInArrow(partial(udf.decide, keep=config.keep), _DECIDED)
+    """One row for every document, kept or not, with its evidence: DECISIONS.
+
+    A document whose text has no signature row gets null decisions, which the table refuses.
+    """
+    joined = _edges(similar(edges, config.threshold), components).withColumns(
+        {"group": F.col("component"), "copy": F.lit(False)}
     )
-    return _of_copies(documents, _of_representatives(signatures, components, decided))
+    return (
+        _with_texts(documents, signatures, components, config)
+        .unionByName(joined, allowMissingColumns=True)
+        .repartition("group")
+        .sortWithinPartitions("group", "copy", "rank")
+        .drop("group", "rank")
+        .mapInArrow(partial(udf.decide_documents, keep=config.keep), _DECIDED)
+    )
 
 
 def deduplicated(documents: DataFrame, decisions: DataFrame) -> DataFrame:
@@ -92,55 +102,27 @@ def _edges(edges: DataFrame, components: DataFrame) -> DataFrame:
     )
 
 
-def _of_representatives(signatures: DataFrame, components: DataFrame, decided: DataFrame) -> DataFrame:
-    """What was decided on each distinct text."""
-    return (
-        signatures.select("doc_id", "content_hash", F.col("signature").isNotNull().alias("comparable"))
-        .join(components.select("doc_id", "component"), "doc_id", "left")
-        .join(decided, "doc_id", "left")
-        .select(
-            "content_hash",
-            F.col("doc_id").alias("representative"),
-            "comparable",
-            "component",
-            F.coalesce("kept", F.lit(True)).alias("representative_kept"),
-            F.col("duplicate_of").alias("partner"),
-            F.col("similarity").alias("partner_similarity"),
-        )
-    )
+def _with_texts(
+    documents: DataFrame, signatures: DataFrame, components: DataFrame, config: DedupConfig
+) -> DataFrame:
+    """Each document with the representative of its text and the component of that.
 
-
-def _of_copies(documents: DataFrame, texts: DataFrame) -> DataFrame:
-    """What that means for each document.
-
-    A document whose text has no signature row gets null decisions, which the table refuses.
+    `group` brings these together: the component, or the document where it has none.
     """
-    first = F.col("doc_id") == F.col("representative")
-    kept = ~F.col("comparable") | (first & F.col("representative_kept"))
-    reason = (
-        F.when(~F.col("comparable"), "no_tokens")
-        .when(~first, "exact_copy")
-        .when(F.col("representative_kept"), "kept")
-        .when(F.col("partner_similarity").isNull(), "connected")
-        .otherwise("similar")
-    )
-    of_kept = F.col("representative_kept")
+    labels = components.select(F.col("doc_id").alias("representative"), "component")
+    texts = signatures.select(
+        "content_hash",
+        F.col("doc_id").alias("representative"),
+        F.col("signature").isNotNull().alias("comparable"),
+    ).join(labels, "representative", "left")
     return (
-        documents.select("doc_id", "dataset", "content_hash", "partition")
+        ranked(documents, config, "dataset", "content_hash", "partition")
         .join(texts, "content_hash", "left")
-        .select("*", kept.alias("kept"), reason.alias("reason"))
-        .select(
-            "doc_id",
-            "dataset",
-            "kept",
-            "reason",
-            F.when(
-                ~F.col("kept"), F.when(of_kept, F.col("representative")).otherwise(F.col("partner"))
-            ).alias("duplicate_of"),
-            F.when(~F.col("kept"), F.when(of_kept, F.lit(1.0)).otherwise(F.col("partner_similarity"))).alias(
-                "similarity"
-            ),
-            F.when(F.col("comparable"), F.col("component")).alias("component"),
-            "partition",
+        .drop("content_hash")
+        .withColumns(
+            {
+                "group": F.coalesce("component", "representative", "doc_id"),
+                "copy": ~F.coalesce(F.col("doc_id") == F.col("representative"), F.lit(False)),
+            }
         )
     )
