@@ -87,6 +87,9 @@ def check_versions(signatures: DataFrame, config: DedupConfig, vocabulary: str =
     With the digest of a vocabulary, also those of another one. Runs a job. Raises ConfigurationError, which
     names the versions.
     """
+    wanted = config.signature_version(vocabulary)
+    if vocabulary and signatures.where(F.col("version") != wanted).isEmpty():
+        return  # told by the dictionaries of the files, in half the time of an aggregate
     found = signatures.groupBy("version").agg(F.count("*").alias("texts")).orderBy("version").collect()
     if len(found) > 1:
         versions = ", ".join(f"`{row.version}` ({row.texts:,} texts)" for row in found)
@@ -94,7 +97,6 @@ def check_versions(signatures: DataFrame, config: DedupConfig, vocabulary: str =
             f"Signatures of {len(found)} versions meet in one group: {versions}. "
             "Only those of one version can be compared: sign the whole group again."
         )
-    wanted = config.signature_version(vocabulary)
     for row in found:
         if not row.version.startswith(wanted):
             raise ConfigurationError(
