@@ -14,7 +14,7 @@ from pyiceberg.table import FileScanTask, Table
 
 from factory.lake.schemas import TEXT_AT
 
-_ROWS_AT_ONCE = 4096
+_ROWS_AT_ONCE = 16_384
 
 
 def stored(table: Table, snapshot_id: int, schema: pa.Schema) -> Iterator[pa.RecordBatch] | None:

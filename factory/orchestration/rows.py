@@ -17,7 +17,7 @@ from factory.lake.stored import stored
 from factory.lake.tables import Lake
 from factory.lake_spark.read import read_at
 
-SMALL_BYTES = 32 << 20  # as compressed files; their keys are held at once, their rows are not
+SMALL_BYTES = 128 << 20  # as compressed files; their keys are held at once, their rows are not
 
 
 @dataclass(frozen=True)
