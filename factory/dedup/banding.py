@@ -27,7 +27,7 @@ def candidate_probability(similarity: float, banding: Banding, value_bits: int =
 
 
 @lru_cache
-def best_bands(threshold: float, values: int, miss_cost: float = 0.98, value_bits: int = 8) -> Banding:
+def best_bands(threshold: float, values: int, miss_cost: float = 0.995, value_bits: int = 8) -> Banding:
     """The banding of least cost: the curve's area below the threshold, and what it lacks above.
 
     Candidates are verified, so a miss costs more than a needless candidate; with equal costs the curve

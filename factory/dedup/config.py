@@ -52,7 +52,7 @@ class DedupConfig(BaseModel):
     )
     seed: int = Field(default=0, ge=0, lt=1 << 64, description="seed of the signatures")
     miss_cost: float = Field(
-        default=0.98,
+        default=0.995,
         gt=0,
         lt=1,
         description="cost of a missed pair; a needless candidate costs the rest to one",

@@ -20,7 +20,8 @@ from factory.dedup.config import DedupConfig
         (0.7, 256, 0.9, (8, 32)),
         (0.8, 256, 0.9, (11, 23)),
         (0.9, 256, 0.9, (19, 13)),
-        (0.8, 256, 0.98, (9, 28)),  # the default
+        (0.8, 256, 0.98, (9, 28)),
+        (0.8, 256, 0.995, (8, 30)),  # the default
     ],
 )
 def test_bands_are_those_of_the_measured_grid(
@@ -39,7 +40,7 @@ def test_bands_of_a_given_number_of_bits_are_as_many_as_fit() -> None:
     config = DedupConfig(kind="code", values=1024, value_bits=1, band_bits=37)
     assert config.signature_bits == 1024
     assert config.banding == (37, 27)
-    assert DedupConfig(kind="code").banding == (9, 28)
+    assert DedupConfig(kind="code").banding == (8, 30)
     assert DedupConfig(kind="code", band_bits=88).banding == (11, 23)
 
 
