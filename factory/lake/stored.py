@@ -14,11 +14,11 @@ from pyiceberg.table import FileScanTask, Table
 
 from factory.lake.schemas import TEXT_AT
 
-_ROWS_AT_ONCE = 16_384
+_ROWS_AT_ONCE, _BYTES_AT_ONCE = 1 << 16, 8 << 20
 
 
 def stored(table: Table, snapshot_id: int, schema: pa.Schema) -> Iterator[pa.RecordBatch] | None:
-    """The columns of `schema`, null in files that lack one, a few thousand rows at a time.
+    """The columns of `schema`, null in files that lack one, some megabytes at a time.
 
     None where not all is in the files: where rows of them are deleted, or texts registered.
     """
@@ -35,7 +35,12 @@ def _rows(table: Table, tasks: list[FileScanTask], schema: pa.Schema) -> Iterato
         with table.io.new_input(task.file.file_path).open() as file:
             parquet = pq.ParquetFile(file)
             present = [name for name in schema.names if name in parquet.schema_arrow.names]
-            for batch in parquet.iter_batches(_ROWS_AT_ONCE, columns=present):
+            for batch in parquet.iter_batches(_rows_at_once(parquet.metadata), columns=present):
                 rows = pa.Table.from_batches([batch]).replace_schema_metadata(None)
                 whole = pa.concat_tables([schema.empty_table(), rows], promote_options="permissive")
                 yield from whole.to_batches()
+
+
+def _rows_at_once(facts: pq.FileMetaData) -> int:
+    n_bytes = sum(facts.row_group(number).total_byte_size for number in range(facts.num_row_groups))
+    return max(1, min(_ROWS_AT_ONCE, _BYTES_AT_ONCE * facts.num_rows // max(1, n_bytes)))

@@ -1,6 +1,6 @@
 """What an audit branch holds: how often its checks are violated, and the fingerprints of its content.
 
-A branch of up to some dozens of megabytes is read here; what only SQL can say, and every larger branch, is asked of Spark.
+A branch of few rows is read here; what only SQL can say, and every larger branch, is asked of Spark.
 """
 
 from __future__ import annotations

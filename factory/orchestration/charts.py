@@ -19,13 +19,14 @@ from pyspark.sql import functions as F
 
 from factory.lake.schemas import TableSchema
 from factory.orchestration.drawing import bars, curves, over
-from factory.orchestration.rows import SMALL_BYTES, Rows
+from factory.orchestration.rows import Rows
 
 Chart = Callable[[Rows], str]
 _Values = Callable[[pa.RecordBatch], pa.Array]  # what is counted of some rows: one each, none or several
 
 QUANTILES = 20  # steps of a curve from the least value to the greatest
 STEPS = 50  # of a similarity or share, from 0 to 1
+SAMPLED_BYTES = 64 << 20  # of a table, from which on groups are sampled
 
 
 def chart_of(schema: TableSchema) -> Chart:
@@ -191,10 +192,10 @@ def _sizes(column: str, each: str, here: _Values, title: str) -> Chart:
     """How many of the values of a column, `each` of a row, are there how often, in powers of two."""
 
     def chart(rows: Rows) -> str:
-        few = rows.here([column])
+        few = rows.here([column]) if rows.n_bytes < SAMPLED_BYTES else None
         if few is not None:
             return _in_powers(_tally([_powers(_value_counts(map(here, few)).field("counts"))]), title)
-        one_of = max(1, rows.n_bytes // SMALL_BYTES)
+        one_of = max(1, rows.n_bytes // SAMPLED_BYTES)
         values = rows.frame().selectExpr(f"{each} AS value")
         if one_of > 1:
             values = values.where(F.pmod(F.xxhash64("value"), F.lit(one_of)) == 0)

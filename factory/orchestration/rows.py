@@ -17,7 +17,8 @@ from factory.lake.stored import stored
 from factory.lake.tables import Lake
 from factory.lake_spark.read import read_at
 
-SMALL_BYTES = 128 << 20  # as compressed files; their keys are held at once, their rows are not
+# Of a table that is read here: what a check or a chart compares is held at once, the rows are not.
+MOST_ROWS, MOST_BYTES = 4_000_000, 1 << 30
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,12 @@ class Rows:
 
 def rows_at(spark: SparkSession, lake: Lake, table: TableName, snapshot_id: int, schema: TableSchema) -> Rows:
     """The rows of `table` at `snapshot_id`, whose columns `schema` declares."""
-    n_bytes = lake.published_at(table, snapshot_id).size_bytes
+    published = lake.published_at(table, snapshot_id)
 
     def here(columns: Sequence[str]) -> Iterator[pa.RecordBatch] | None:
-        if n_bytes > SMALL_BYTES:
+        if published.rows > MOST_ROWS or published.size_bytes > MOST_BYTES:
             return None
         asked = pa.schema([schema.columns.field(name) for name in columns])
         return stored(lake.table(table), snapshot_id, asked)
 
-    return Rows(lambda: read_at(spark, table, snapshot_id), here, n_bytes)
+    return Rows(lambda: read_at(spark, table, snapshot_id), here, published.size_bytes)

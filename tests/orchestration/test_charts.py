@@ -17,7 +17,7 @@ from factory.lake import schemas
 from factory.lake.schemas import TableSchema, columns, signals_schema
 from factory.orchestration import charts
 from factory.orchestration.charts import chart_of
-from factory.orchestration.rows import SMALL_BYTES, Rows
+from factory.orchestration.rows import Rows
 
 SCHEMAS = {name: schema for name, schema in vars(schemas).items() if isinstance(schema, TableSchema)} | {
     "SIGNALS": signals_schema(["line_punctuation", "words"]),
@@ -159,7 +159,7 @@ def test_repositories_show_the_giant_component_before_and_after_topics(
 @pytest.mark.spark
 def test_of_many_groups_a_sample_is_counted_each_whole(spark: SparkSession, shown: dict[str, int]) -> None:
     frame = spark.range(3000).selectExpr("CAST(id % 1000 AS string) AS component")
-    title = charts.sizes("component", "title")(many(frame, 4 * SMALL_BYTES))
+    title = charts.sizes("component", "title")(many(frame, 4 * charts.SAMPLED_BYTES))
     assert title == "title, of one in 4"
     assert list(shown) == ["2"]
     assert 200 < shown["2"] < 300
