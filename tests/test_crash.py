@@ -19,6 +19,7 @@ import pytest
 
 from factory.lake.fingerprint import fingerprint
 from factory.lake.publish import AUDIT
+from factory.lake.schemas import UNFINGERPRINTED
 from factory.lake.tables import Lake
 from factory.orchestration.reap import leftovers
 from factory.settings import Settings
@@ -162,7 +163,7 @@ def assert_only_published_rows(home: Path) -> None:
     for name in lake.names():
         if lake.table(name).current_snapshot() is not None:
             rows = lake.read(name)
-            columns = [column for column in rows.column_names if column != "partition"]
+            columns = [column for column in rows.column_names if column not in UNFINGERPRINTED]
             assert str(fingerprint(rows.to_batches(), columns)) == lake.published(name).lineage.content, name
 
 
