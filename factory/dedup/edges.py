@@ -72,9 +72,9 @@ def similar(edges: DataFrame, threshold: float) -> DataFrame:
     return edges.where(F.col("similarity") >= threshold)
 
 
-def document_key() -> Column:
-    """What a document is known by until it is compared."""
-    return F.xxhash64("doc_id").alias("document")
+def document_key(doc_id: str = "doc_id") -> Column:
+    """What the document of column `doc_id` is known by until it is compared."""
+    return F.xxhash64(doc_id).alias("document")
 
 
 def signed_bags(signatures: DataFrame, bags: DataFrame) -> DataFrame:
