@@ -18,8 +18,9 @@ ROOT = Path(__file__).parents[1]
 
 def _told(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for _ in batches:
+        path = json.dumps([*sys.path, *sys.path_importer_cache])
         yield pa.RecordBatch.from_pydict(
-            {"path": [json.dumps(sys.path)], "pyspark": [pyspark.__file__], "frozen": [gc.get_freeze_count()]}
+            {"path": [path], "pyspark": [pyspark.__file__], "frozen": [gc.get_freeze_count()]}
         )
 
 
@@ -28,7 +29,7 @@ def test_a_worker_has_its_modules_from_the_environment_and_not_as_garbage(spark:
     (told,) = (
         spark.range(1).coalesce(1).mapInArrow(_told, "path string, pyspark string, frozen long").collect()
     )
-    assert not [place for place in json.loads(told["path"]) if place.endswith(".zip")]
+    assert not [place for place in json.loads(told["path"]) if place.endswith((".zip", ".jar"))]
     assert told["pyspark"] == pyspark.__file__
     assert told["frozen"] > 10_000
 
