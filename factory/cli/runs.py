@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import sys
 import threading
 import time
 import warnings
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from typing import Any, TextIO
 
 import dagster as dg
 from dagster_shared.error import SerializableErrorInfo
@@ -173,7 +175,10 @@ def _interruptible(work: Callable[[], dg.ExecuteInProcessResult]) -> dg.ExecuteI
         # is said now, at the end of this one, would be lost with it.
         for number, original in said_to.items():
             os.dup2(original, number)
-        logging.disable()  # the thread finds its JVM dead, and py4j logs that with a trace
+        # Threads find their JVM dead, and say so with traces: py4j's in its log, those of pyspark's server of
+        # accumulators on the stream itself.
+        logging.disable()
+        sys.stderr = _OfThisThread(sys.stderr)
         kill_jvm()
         raise
     finally:
@@ -182,6 +187,20 @@ def _interruptible(work: Callable[[], dg.ExecuteInProcessResult]) -> dg.ExecuteI
     if raised:
         raise raised[0]
     return given[0]
+
+
+class _OfThisThread:
+    """A stream that takes what the thread that made it writes, and drops what others do."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._writer = stream, threading.get_ident()
+
+    def write(self, text: str) -> int:
+        """Write `text`, or nothing; the length of `text`."""
+        return self._stream.write(text) if threading.get_ident() == self._writer else len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def _steps(definitions: dg.Definitions, keys: Sequence[dg.AssetKey]) -> int:

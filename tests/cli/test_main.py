@@ -69,7 +69,7 @@ def process(home: Path, *arguments: str, **environment: str) -> subprocess.Compl
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=600,
     )
 
 
