@@ -112,9 +112,11 @@ class Meter:
 
     def _sample(self) -> None:
         while True:
+            span = self.spans[-1]
             found = memory_bytes(self._root)
             with self._lock:
-                self.spans[-1].add(Span("sample", peak=found))
+                if span is self.spans[-1]:  # else it may be the memory of either
+                    span.add(Span("sample", peak=found))
             self.own_cpu_s = time.thread_time()
             if self._ended.wait(self._sample_s):
                 return
