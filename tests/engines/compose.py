@@ -16,12 +16,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
 from urllib.request import urlopen
 
 import yaml
 
-from tests.engines.processes import QUOTED, Postgres, Process
+from tests.engines.processes import NO_ANSWER, QUOTED, Postgres, Process
 from tests.ports import free_ports
 
 _BIN = Path(sys.executable).parent
@@ -119,11 +118,11 @@ class Platform:
         program, *arguments = check
         if program == "wget":
             try:
-                return bool(urlopen(arguments[-1], timeout=5).status == 200)
-            except URLError:
+                return bool(urlopen(arguments[-1], timeout=60).status == 200)
+            except NO_ANSWER:
                 return False
         folder = self._postgres.programs if name == "postgres" else _BIN
-        return self._run(name, [str(folder / program), *arguments], 60).returncode == 0
+        return self._run(name, [str(folder / program), *arguments], 300).returncode == 0
 
     def _run(self, name: str, command: Sequence[str], wait_s: int) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -17,9 +17,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
 from urllib.request import urlopen
 
 import psycopg2
@@ -30,6 +30,8 @@ from tests.ports import free_ports
 
 PASSWORD = "p/w%d"  # has to be quoted in a URI, as real ones have
 QUOTED = "p%2Fw%25d"
+# Of urlopen: only a connection that fails is a URLError; one that is reset, or too slow, once made is not.
+NO_ANSWER = (OSError, HTTPException)
 
 
 class Process:
@@ -150,7 +152,7 @@ class Postgres:
 
     def execute(self, statement: str, database: str = "postgres") -> list[tuple[object, ...]]:
         """Run a statement as the owner; gives its rows."""
-        connection = psycopg2.connect(self.uri(database), connect_timeout=5)
+        connection = psycopg2.connect(self.uri(database), connect_timeout=60)
         try:
             connection.autocommit = True
             with connection.cursor() as cursor:
@@ -263,9 +265,9 @@ class SparkCluster:
     def state(self) -> dict[str, Any]:
         """What the master says of itself, nothing before its page is up."""
         try:
-            with urlopen(f"http://127.0.0.1:{self._web}/json/") as answer:
+            with urlopen(f"http://127.0.0.1:{self._web}/json/", timeout=60) as answer:
                 return dict(json.load(answer))
-        except URLError:
+        except NO_ANSWER:
             return {}
 
     def newest(self) -> str:
@@ -289,7 +291,7 @@ class SparkCluster:
 
 def _status(address: str) -> int:
     try:
-        with urlopen(address, timeout=2) as answer:
+        with urlopen(address, timeout=60) as answer:
             return int(answer.status)
-    except URLError:
+    except NO_ANSWER:
         return 0

@@ -54,26 +54,26 @@ def run(corpus: Path, settings: Settings) -> list[list[str]]:
     """Run the line in a process of its own; gives the command lines of that process and its children."""
     given = settings.model_copy(update={"spark_driver_memory": "1g"}).environment()
     line = ["-m", "tests.small_line", str(corpus), "--select", PACKED_CODE]
-    process = subprocess.Popen(
-        ["timeout", "-k", "5", "900", sys.executable, *line],
-        env=os.environ | given,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    log = settings.home / "line.log"  # a pipe would have to be read meanwhile
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            ["timeout", "-k", "5", "900", sys.executable, *line],
+            env=os.environ | given,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
     seen: dict[int, list[str]] = {}
     while process.poll() is None:
         for child in psutil.Process(process.pid).children(recursive=True):
             try:
-                seen[child.pid] = child.cmdline()
+                seen[child.pid] = child.cmdline() or seen.get(child.pid, [])  # one that is ending has none
             except psutil.Error:
                 continue  # it has just ended
         try:
             process.wait(0.5)
         except subprocess.TimeoutExpired:
             continue
-    assert process.stdout is not None
-    assert process.returncode == 0, process.stdout.read()[-4000:]
+    assert process.returncode == 0, log.read_text()[-4000:]
     return list(seen.values())
 
 
@@ -111,7 +111,7 @@ def test_a_cluster_without_room_for_an_executor_is_told_instead_of_waiting_for_e
         home=tmp_path, spark_master=cluster.url, spark_driver_host="127.0.0.1", spark_executor_memory="100g"
     )
     said = subprocess.run(
-        ["timeout", "-k", "5", "300", sys.executable, "-c", STARVED],
+        ["timeout", "-k", "5", "900", sys.executable, "-c", STARVED],
         env=os.environ | settings.environment(),
         capture_output=True,
         text=True,

@@ -61,5 +61,5 @@ def test_the_services_come_up_in_order_and_a_run_goes_from_the_ui_to_the_tables(
         assert lake.table(raw("python_prose")).location().startswith("s3://lake/warehouse/")
 
         with insecure_channel(f"127.0.0.1:{up.port(50051)}") as channel:
-            health = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=10)
+            health = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=60)
         assert health.status == health_pb2.HealthCheckResponse.SERVING

@@ -177,31 +177,40 @@ def test_a_user_who_may_not_create_tables_is_told_so(postgres: Postgres, unique:
 
 
 WRITE = """
-import sys, time
+import sys
 from factory.lake.presence import present
 from factory.settings import Settings
 with present(Settings(), sys.argv[1]):
     print("in", flush=True)
-    time.sleep(60)
+    sys.stdin.read()
 """
+
+
+def wait_until(holds: Callable[[], bool], wait_s: float = 60, every_s: float = 0.02) -> None:
+    """Return once `holds`, at the latest after `wait_s`."""
+    deadline = time.monotonic() + wait_s
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(every_s)
 
 
 @contextmanager
 def elsewhere(settings: Settings, token: str) -> Any:
-    """Another process that is in the lake as `token`."""
+    """Another process that is in the lake as `token`, until the block ends and Postgres has noticed."""
     other = subprocess.Popen(
         [sys.executable, "-c", WRITE, token],
         env=os.environ | settings.environment(),
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
-    try:
-        assert other.stdout is not None
-        assert other.stdout.readline() == "in\n"
-        yield other
-    finally:
-        other.kill()
-        other.wait()
+    with other:
+        try:
+            assert other.stdout is not None
+            assert other.stdout.readline() == "in\n"
+            yield other
+        finally:
+            other.kill()
+    wait_until(lambda: dead(settings, [token]) == [token])
 
 
 def test_a_run_is_alive_until_its_process_ends_however_it_ends(lake: Lake) -> None:
@@ -209,7 +218,9 @@ def test_a_run_is_alive_until_its_process_ends_however_it_ends(lake: Lake) -> No
         assert dead(lake.settings, ["audit_one", "audit_three", "audit_two"]) == ["audit_three"]
         other.send_signal(signal.SIGKILL)
         other.wait()
+        wait_until(lambda: "audit_one" in dead(lake.settings, ["audit_one"]))  # the server notices after that
         assert dead(lake.settings, ["audit_one", "audit_two"]) == ["audit_one"]
+    wait_until(lambda: dead(lake.settings, ["audit_two"]) == ["audit_two"])
     assert dead(lake.settings, ["audit_two"]) == ["audit_two"]
 
 
@@ -284,7 +295,7 @@ defs = dg.Definitions([letters], executor=dg.in_process_executor)
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1_200)
 def test_a_backfill_goes_through_the_queue_to_success_with_all_records_in_postgres(
     lake: Lake, postgres: Postgres, unique: str, tmp_path: Path
 ) -> None:
@@ -293,7 +304,7 @@ def test_a_backfill_goes_through_the_queue_to_success_with_all_records_in_postgr
         environment = (
             os.environ | lake.settings.environment() | {"DAGSTER_HOME": str(lake.settings.dagster_home)}
         )
-        run = ["timeout", "-k", "5", "400", sys.executable]
+        run = ["timeout", "-k", "5", "1000", sys.executable]
         daemon = subprocess.Popen(
             [*run, "-m", "dagster", "dev", "-f", "letters.py", "-p", str(free_ports(1)[0])],
             cwd=tmp_path,
@@ -323,12 +334,10 @@ def test_a_backfill_goes_through_the_queue_to_success_with_all_records_in_postgr
     assert not list(lake.settings.dagster_home.rglob("*.db"))
 
 
-def wait_until_ended(instance: dg.DagsterInstance, n: int, log: Path, wait_s: float = 300) -> None:
+def wait_until_ended(instance: dg.DagsterInstance, n: int, log: Path) -> None:
     """Return once `n` runs have ended; a run that is still going when its server stops counts as failed."""
     ended = dg.RunsFilter(
         statuses=[dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
     )
-    deadline = time.monotonic() + wait_s
-    while instance.get_runs_count(ended) < n and time.monotonic() < deadline:
-        time.sleep(0.5)
+    wait_until(lambda: instance.get_runs_count(ended) == n, wait_s=600, every_s=0.5)
     assert instance.get_runs_count(ended) == n, log.read_text()[-3000:]
