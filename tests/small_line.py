@@ -137,13 +137,21 @@ def materialize(corpus: Path, lake: Settings, selection: str = "*", *, reuse: bo
 
 
 def kill_at(asset: str, phase: str, delay_s: float) -> progress.Listener:
-    """A listener that kills this process `delay_s` after `asset` reached `phase`."""
+    """A listener that kills this process `delay_s` after `asset` reached `phase`.
+
+    At the latest it does so when the asset is sealed, where it waits by then: a timer may be late, or the
+    asset quick, and its table would be published.
+    """
+    waits: list[threading.Timer] = []
 
     def listener(event: progress.Progress) -> None:
-        if (event.asset, event.phase) == (asset, phase):
-            if delay_s == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-            threading.Timer(delay_s, os.kill, (os.getpid(), signal.SIGKILL)).start()
+        if event.asset != asset:
+            return
+        if (waits and event.phase == "sealed") or (event.phase == phase and delay_s == 0):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if event.phase == phase:
+            waits.append(threading.Timer(delay_s, os.kill, (os.getpid(), signal.SIGKILL)))
+            waits[-1].start()
 
     return listener
 

@@ -146,6 +146,7 @@ def test_a_daemon_notices_input_runs_a_backfill_and_keeps_priorities(ui: Ui, fol
     (folder / "de" / "a.txt").write_text("Lieber Anton")
     (folder / "en").mkdir()
     (folder / "en" / "b.txt").write_text("Dear Bob")
+    (folder.parent / "hold").touch()  # until others have come to wait behind the run
     ui.instance.add_dynamic_partitions("folders", ["en"])
     launched = ui.ask(
         "mutation ($p: LaunchBackfillParams!) { launchPartitionBackfill(backfillParams: $p) "
@@ -172,6 +173,8 @@ def test_a_daemon_notices_input_runs_a_backfill_and_keeps_priorities(ui: Ui, fol
                 "executionMetadata": {"tags": [{"key": "dagster/priority", "value": priority}]},
             },
         )
+
+    (folder.parent / "hold").unlink()
 
     def status() -> str:
         found = ui.ask(

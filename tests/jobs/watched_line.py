@@ -6,6 +6,7 @@ WATCHED_FOLDER=... python -m dagster dev -m tests.jobs.watched_line
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import dagster as dg
@@ -30,7 +31,9 @@ FOLDERS = dg.DynamicPartitionsDefinition(name="folders")
     partitions_def=FOLDERS,
 )
 def letters(context, ingests, partition: str) -> Tables:  # type: ignore[no-untyped-def]
-    """The files of a folder."""
+    """The files of a folder, once nobody holds them."""
+    while (FOLDER.parent / "hold").exists():
+        time.sleep(0.1)
     found = ingests.files(FOLDER / partition)
     return Tables(found.documents, {"rejected": found.rejected}, release=found.release)
 
