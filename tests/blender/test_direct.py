@@ -32,7 +32,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 def served(lake: Settings) -> Iterator[BlenderClient]:
     """A client of a Blender in a process of its own."""
     assert lake.home is not None
-    with serving(lake.home) as server, BlenderClient(server.address, timeout_s=20) as client:
+    with serving(lake.home) as server, BlenderClient(server.address) as client:
         yield client
 
 

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 
+import grpc
 import numpy as np
 import pytest
 
@@ -15,8 +16,11 @@ from blender.caller import Caller
 from blender.client import BlenderClient, Source
 from blender.config import BlendSource, blend_source
 from blender.errors import InvalidBlend, SourceGone, Stalled
+from blender.proto.blender.v1 import blender_pb2 as pb
+from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
 from blender.records import Schedule
 from blender.seen import Seen, hashes
+from blender.status import to_error
 from blender.store import open_store
 from factory.cli.trace import OpenBlend
 from factory.lake.catalog import open_catalog
@@ -356,7 +360,8 @@ def test_a_frozen_source_has_windows_too_and_the_last_may_be_short(blends: Blend
 
 @pytest.fixture
 def client(growing: Settings) -> Iterator[BlenderClient]:
-    with serving(growing.home) as server, BlenderClient(server.address, timeout_s=20) as blender:
+    # `wait-s` is the time of calls without a deadline; those of this client have one.
+    with serving(growing.home, "--wait-s", "0.5") as server, BlenderClient(server.address) as blender:
         yield blender
 
 
@@ -374,10 +379,10 @@ def test_a_client_waits_for_rows_and_is_told_what_is_missing(
     batches.close()  # type: ignore[attr-defined]
     described = client.describe(stored.id)
     assert (described.sources[0].live, described.sources[0].rows, described.steps) == (True, 28, None)
-    with (
-        BlenderClient(client.address, timeout_s=3, patience_s=0) as hasty,
-        pytest.raises(Stalled, match=r"Live source `packed\.live` has 28 rows in complete windows of 4"),
-    ):
-        next(hasty.fetch(stored.id, offset=7))
+    with grpc.insecure_channel(client.address) as channel, pytest.raises(grpc.RpcError) as raised:
+        list(pb_grpc.BlendDataStub(channel).Fetch(pb.FetchRequest(blend=stored.id, offset=7)))
+    told = to_error(raised.value, client.address)
+    assert isinstance(told, Stalled)
+    assert "Live source `packed.live` has 28 rows in complete windows of 4" in str(told)
     with pytest.raises(Stalled, match="32 were asked for"):
         client.explain(stored.id, 7)

@@ -16,6 +16,7 @@ from pathlib import Path
 import grpc
 import psutil
 import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from blender.client import Batch, BlenderClient, Source
 from blender.proto.blender.v1 import blender_pb2 as pb
@@ -60,6 +61,16 @@ def channel_of_its_own(address: str) -> grpc.Channel:
     return grpc.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
 
 
+def takes_calls(address: str) -> bool:
+    """Whether somebody answers new calls on an address."""
+    with channel_of_its_own(address) as channel:
+        try:
+            health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=20)
+        except grpc.RpcError:
+            return False
+        return True
+
+
 def listeners(server: Server) -> list[psutil.Process]:
     """The processes that answer on the server's port."""
     return psutil.Process(server.process.pid).children()
@@ -96,7 +107,7 @@ def test_processes_share_a_port_and_answer_alike_and_one_that_dies_comes_back(tm
 
         children = listeners(server)
         server.process.send_signal(signal.SIGTERM)
-        assert server.process.wait(timeout=30) == 0
+        assert server.process.wait(timeout=60) == 0
         assert not [child for child in children if child.is_running()]
         assert server.process.stdout is not None
         assert server.process.stdout.read() == ""  # the address was its one line of output
@@ -113,7 +124,7 @@ def test_what_is_wrong_is_said_once_however_many_processes(tmp_path: Path) -> No
         env={**os.environ, "FACTORY_HOME": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert ended.returncode == 2
     (line,) = ended.stderr.splitlines()
@@ -131,11 +142,12 @@ def test_a_second_sigterm_ends_at_once(tmp_path: Path, processes: int) -> None:
         next(stream)
         children = listeners(server)
         server.process.send_signal(signal.SIGTERM)
+        assert eventually(lambda: not takes_calls(server.address))  # two signals that nobody saw yet are one
         with pytest.raises(subprocess.TimeoutExpired):
             server.process.wait(timeout=0.5)
         server.process.send_signal(signal.SIGTERM)
-        assert server.process.wait(timeout=10) == 128 + signal.SIGTERM
-        assert psutil.wait_procs(children, timeout=10)[1] == []
+        assert server.process.wait(timeout=60) == 128 + signal.SIGTERM
+        assert psutil.wait_procs(children, timeout=60)[1] == []
         stream.close()
 
 
@@ -149,26 +161,25 @@ def test_many_readers_of_a_server_that_is_killed_again_and_again_get_every_row_o
         "    for batch in client.fetch(sys.argv[2], 0, int(sys.argv[3])):\n"
         "        seen.append(batch.offset); sums.update(batch.tokens.tobytes())\n"
         "        sums.update(batch.ordinal.tobytes()); sums.update(batch.epoch.tobytes())\n"
+        "        if batch.offset in (500, 1500): print(batch.offset, flush=True)\n"
         "print(seen == list(range(int(sys.argv[3]))), sums.hexdigest())\n"
     )
-    (metrics,) = free_ports(1)
-    with (
-        serving(tmp_path, "--processes", "2", "--metrics-port", str(metrics)) as server,
-        BlenderClient(server.address) as client,
-    ):
+    with serving(tmp_path, "--processes", "2") as server, BlenderClient(server.address) as client:
         blend = client.create([Source("packed.code", rows, oversample=True, shuffle="row")], seed=7)
         expected = digest(client.fetch(blend.id, 0, steps))
         command = [sys.executable, "-c", program, server.address, blend.id, str(steps)]
         readers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
-        for share in (1.2, 3.0):  # of one reader's rows, the first that was read before included
-            assert eventually(
-                lambda share=share: scrape(metrics)["blender_rows_total"] > share * steps * rows
-            )
-            for child in listeners(server):
+        outputs = [reader.stdout for reader in readers if reader.stdout is not None]
+        for step in (500, 1500):  # the server is no more than 16 MiB ahead, a third of the rows
+            assert outputs[0].readline() == f"{step}\n"
+            killed = set(listeners(server))
+            for child in killed:
                 child.kill()
-            assert eventually(lambda: len(listeners(server)) == 2)
-        said = {reader.communicate(timeout=300)[0] for reader in readers}
+            assert eventually(lambda killed=killed: len(set(listeners(server)) - killed) == 2)
+        said = {output.read().splitlines()[-1] for output in outputs}
+        for reader in readers:
+            reader.communicate()
         children = listeners(server)
         server.kill()
-        assert psutil.wait_procs(children, timeout=30)[1] == []  # no process outlives its parent
-    assert said == {f"True {expected}\n"}
+        assert psutil.wait_procs(children, timeout=60)[1] == []  # no process outlives its parent
+    assert said == {f"True {expected}"}

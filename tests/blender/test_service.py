@@ -43,7 +43,7 @@ def server(blends: Blends) -> Iterator[BlenderServer]:
 
 @pytest.fixture
 def client(server: BlenderServer) -> Iterator[BlenderClient]:
-    with BlenderClient(server.address, timeout_s=20, patience_s=2) as connected:
+    with BlenderClient(server.address) as connected:
         yield connected
 
 
@@ -238,7 +238,7 @@ def test_64_clients_at_once_get_the_same_rows(server: BlenderServer, blends: Ble
 def test_a_reader_that_stops_early_leaves_no_thread_busy(blends: Blends) -> None:
     with (
         BlenderServer(blends, limits=Limits(calls=2)) as server,
-        BlenderClient(server.address, patience_s=5) as client,
+        BlenderClient(server.address, patience_s=60) as client,
     ):
         blend = client.create([Source(CODE, 1000, oversample=True)])
         for _ in range(6):  # endless streams, more than there are threads

@@ -25,6 +25,7 @@ from factory.errors import ConfigurationError
 from factory.lake.catalog import open_catalog
 from factory.settings import Settings
 from tests.blender.lakes import make_lake, packed_rows, serving, write_table
+from tests.ports import free_ports
 
 CODE, PROSE = "packed.code", "packed.prose"
 SOURCES = [Source(CODE, 18, oversample=True, shuffle="row"), Source(PROSE, 6)]  # 24 rows: 50 steps
@@ -46,7 +47,7 @@ def local(lake: Settings) -> OpenBlend:
 def served(lake: Settings, local: OpenBlend) -> Iterator[OpenBlend]:
     """The same blend from a server."""
     assert lake.home is not None
-    with serving(lake.home) as server, BlenderClient(server.address, timeout_s=20) as client:
+    with serving(lake.home) as server, BlenderClient(server.address) as client:
         yield client.open(local.id)
 
 
@@ -235,13 +236,14 @@ def test_a_trainer_does_not_notice_a_server_that_is_killed_and_comes_back(
     assert isinstance(local.blender, LocalBlender)
     wide = [Source(CODE, 40_000, oversample=True, shuffle="row")]  # a step of ours is more than a block
     blend = local.blender.open(local.blender.create(wide, seed=7).id)
-    with serving(lake.home) as server, BlenderClient(server.address, ahead_bytes=1) as client:
+    (port,) = free_ports(1)
+    with serving(lake.home, port=port) as server, BlenderClient(server.address, ahead_bytes=1) as client:
         dataset = BlendDataset(client.open(blend.id), rank=1, ranks=2, stop=12, transform=tensors)
         loader = BlendLoader(dataset, ahead=1)
         items = iter(loader)
         found = [next(items)["tokens"]]
         server.kill()
-        with serving(lake.home, port=server.port):
+        with serving(lake.home, port=port):
             found += [item["tokens"] for item in items]
     expected = [batch.tokens for batch in blend.fetch(0, 12, rank=1, ranks=2)]
     assert len(found) == 12

@@ -46,7 +46,7 @@ def test_two_ranks_train_and_one_goes_on_where_they_stopped(tmp_path: Path) -> N
                 )
                 for place in places
             ]
-            ended = [process.communicate(timeout=240) for process in processes]
+            ended = [process.communicate(timeout=600) for process in processes]
             assert [process.returncode for process in processes] == [0] * ranks, ended
             assert "".join(out for out, _ in ended[1:]) == ""
             return ended[0][0]

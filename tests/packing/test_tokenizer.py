@@ -27,7 +27,7 @@ def fingerprint_elsewhere(folder: Path, **environment: str) -> str:
     """The hash of a tokenizer trained on a folder's files in a process of its own."""
     command = [sys.executable, "-c", _TRAIN, str(folder)]
     done = subprocess.run(
-        command, env={**os.environ, **environment}, capture_output=True, text=True, check=True, timeout=60
+        command, env={**os.environ, **environment}, capture_output=True, text=True, check=True, timeout=600
     )
     return done.stdout.strip()
 
