@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from pyiceberg.catalog import Catalog
 from pyspark.sql import SparkSession
@@ -19,6 +20,13 @@ ROOT = Path(__file__).parents[1]
 
 # The JVMs of tests live for seconds: compiling for speed costs them more CPU than it gains.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+
+# The same code has the same verdict, and a pause of the machine is none: by default an example has 200 ms and
+# every run draws others, as `--hypothesis-profile=default` does.
+hypothesis.settings.register_profile(
+    "same", derandomize=True, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("same")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
