@@ -68,7 +68,10 @@ def test_a_reader_resumes_after_kill_9_without_losing_or_repeating_a_row(tmp_pat
 
 def test_sigterm_finishes_the_stream_under_way_and_exits_0(tmp_path: Path) -> None:
     make_lake(tmp_path, code=40)
-    with serving(tmp_path) as server, BlenderClient(server.address, patience_s=0) as client:
+    with (
+        serving(tmp_path, "--grace-s", "300") as server,
+        BlenderClient(server.address, patience_s=0) as client,
+    ):
         blend = client.create([Source("packed.code", 2000, oversample=True)])
         reading = client.fetch(blend.id, 0, steps=100)
         got = [next(reading)]

@@ -9,6 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -109,12 +110,11 @@ def ui(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
         until("the webserver", answers)
         yield opened
     finally:
-        everyone = [*family.children(recursive=True), family] if process.poll() is None else []
-        process.terminate()
-        _, alive = psutil.wait_procs(everyone, timeout=15)
-        for it in alive:
-            it.kill()
-        psutil.wait_procs(alive, timeout=15)
+        everyone = [family, *family.children(recursive=True)] if process.poll() is None else []
+        for it in everyone:  # asked politely they took more than 15 s
+            with suppress(psutil.NoSuchProcess):
+                it.kill()
+        psutil.wait_procs(everyone, timeout=15)
 
 
 @pytest.mark.long

@@ -63,12 +63,8 @@ def address(tmp_path: Path) -> Iterator[str]:
         _wait_for(f"http://127.0.0.1:{port}/server_info", server, tmp_path / "ui.log")
         yield f"http://127.0.0.1:{port}"
     finally:
-        os.killpg(server.pid, signal.SIGTERM)
-        try:
-            server.wait(60)
-        except subprocess.TimeoutExpired:
-            os.killpg(server.pid, signal.SIGKILL)
-            server.wait()
+        os.killpg(server.pid, signal.SIGKILL)  # asked politely it was seen to take more than a minute
+        server.wait()
 
 
 def _wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
