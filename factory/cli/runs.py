@@ -143,9 +143,9 @@ def execute(
             raise_on_error=False,
         )
 
-    with _drawn(console, _steps(definitions, keys), report):
+    with _drawn(console, _steps(definitions, keys), report) as bar:
         for batch in batches(definitions.resolve_asset_graph().assets_defs, keys, instance, span):
-            result = _interruptible(lambda batch=batch: run(batch))  # type: ignore[misc]
+            result = _interruptible(lambda batch=batch: run(batch), bar)  # type: ignore[misc]
             report.run_ids.append(result.run_id)
             if not result.success:
                 skipped = _steps(definitions, keys) - len(report.rows) - report.failed
@@ -154,8 +154,8 @@ def execute(
     return report
 
 
-def _interruptible(work: Callable[[], dg.ExecuteInProcessResult]) -> dg.ExecuteInProcessResult:
-    """What `work` gives, done in a thread; an interrupt kills the JVM and ends the wait."""
+def _interruptible(work: Callable[[], dg.ExecuteInProcessResult], bar: Progress) -> dg.ExecuteInProcessResult:
+    """What `work` gives, done in a thread while `bar` is drawn; an interrupt kills the JVM and ends both."""
     given: list[dg.ExecuteInProcessResult] = []
     raised: list[BaseException] = []
 
@@ -176,7 +176,8 @@ def _interruptible(work: Callable[[], dg.ExecuteInProcessResult]) -> dg.ExecuteI
         for number, original in said_to.items():
             os.dup2(original, number)
         # Threads find their JVM dead, and say so with traces: py4j's in its log, those of pyspark's server of
-        # accumulators on the stream itself.
+        # accumulators on the stream itself. On a terminal that is the bar's, which puts the old one back.
+        bar.live.stop()
         logging.disable()
         sys.stderr = _OfThisThread(sys.stderr)
         kill_jvm()
@@ -209,7 +210,7 @@ def _steps(definitions: dg.Definitions, keys: Sequence[dg.AssetKey]) -> int:
 
 
 @contextmanager
-def _drawn(console: Console, total: int, report: RunReport) -> Iterator[None]:
+def _drawn(console: Console, total: int, report: RunReport) -> Iterator[Progress]:
     """Draw progress: a bar on a terminal, a line an asset elsewhere."""
     bar = Progress(
         SpinnerColumn(),
@@ -245,7 +246,7 @@ def _drawn(console: Console, total: int, report: RunReport) -> Iterator[None]:
         bar.print(f"{did}{event.asset:<40} {event.rows or 0:>10,} rows {seconds:>7.1f} s", highlight=False)
 
     with bar, progress.listening(listener):
-        yield
+        yield bar
 
 
 def _failures(result: dg.ExecuteInProcessResult) -> str:

@@ -86,6 +86,7 @@ IN_A_CALL = """
 import os, signal, threading, traceback
 from pyspark import SparkContext
 from pyspark.java_gateway import launch_gateway
+from rich.progress import Progress
 from factory.cli.runs import _interruptible
 
 gateway = SparkContext._gateway = launch_gateway()
@@ -104,7 +105,7 @@ def calls():
 
 
 try:
-    _interruptible(calls)
+    _interruptible(calls, Progress())
 except KeyboardInterrupt:
     assert found_out.wait(60)  # an interrupted join() holds the thread ended
     os._exit(130)
@@ -116,6 +117,42 @@ def test_a_call_that_loses_its_jvm_to_an_interrupt_says_nothing() -> None:
     run = subprocess.run([sys.executable, "-c", IN_A_CALL], capture_output=True, text=True, timeout=WITHIN_S)
     assert run.returncode == 130, run.stderr
     assert "Traceback" not in run.stderr  # beside it stand the JVM's own warnings as it started
+
+
+ON_A_TERMINAL = """
+import os, signal, threading, traceback
+from rich.console import Console
+from factory.cli.runs import RunReport, _drawn, _interruptible
+
+interrupted, said = threading.Event(), threading.Event()
+
+
+def fails():
+    os.kill(os.getpid(), signal.SIGINT)
+    interrupted.wait()
+    try:
+        raise OSError("gone")
+    except OSError:
+        traceback.print_exc()
+    said.set()
+
+
+try:
+    with _drawn(Console(force_terminal=True), 1, RunReport()) as bar:
+        _interruptible(fails, bar)
+except KeyboardInterrupt:
+    interrupted.set()
+    assert said.wait(60)
+    os._exit(130)
+"""
+
+
+@pytest.mark.process
+def test_a_thread_that_fails_after_an_interrupt_says_nothing_where_a_bar_was_drawn_either() -> None:
+    command = [sys.executable, "-c", ON_A_TERMINAL]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=WITHIN_S)
+    assert (run.returncode, run.stderr) == (130, "")
+    assert "Traceback" not in run.stdout
 
 
 @pytest.mark.process
