@@ -115,10 +115,11 @@ class Meter:
             span = self.spans[-1]
             found = memory_bytes(self._root)
             with self._lock:
-                if span is self.spans[-1]:  # else it may be the memory of either
+                of_one = span is self.spans[-1]  # else it may be the memory of either, and is taken again
+                if of_one:
                     span.add(Span("sample", peak=found))
             self.own_cpu_s = time.thread_time()
-            if self._ended.wait(self._sample_s):
+            if self._ended.wait(self._sample_s if of_one else 0):
                 return
 
 
