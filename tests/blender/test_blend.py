@@ -292,7 +292,11 @@ def test_tokens_of_two_widths_are_refused(blends: Blends, lake: Settings) -> Non
         blends.create([source(CODE, 1), source("packed.wide", 1)])
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(
     weights=st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(any),
     shuffle=st.sampled_from(SHUFFLES),

@@ -26,7 +26,11 @@ METHODS = {
     **{f"/{DATA}/{name}": getattr(pb, f"{name}Request") for name in ("Fetch", "Describe", "Explain")},
 }
 FAULTS = {"OK", "INVALID_ARGUMENT", "NOT_FOUND", "OUT_OF_RANGE", "FAILED_PRECONDITION"}
-QUICK = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(
+    deadline=None,
+    max_examples=150,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 
 
 @pytest.fixture(scope="module")
