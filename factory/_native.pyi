@@ -258,8 +258,8 @@ def feistel(values: npt.NDArray[np.int64], n: int, keys: list[int], inverse: boo
     `keys` are 6 words of 64 bits, `n` is 2 to 2^62. Raises ValueError for a value outside 0 .. n-1.
     """
 
-# -- dedup (native/src/lexer.rs, bag.rs, token_counter.rs, idf.rs, signature.rs, agreement.rs, candidates.rs,
-#    crowd.rs, jaccard.rs, union_find.rs, similarity_graph.rs, keep_rule.rs, sweep.rs)
+# -- dedup (native/src/lexer.rs, bag.rs, token_counter.rs, idf.rs, signature.rs, agreement.rs,
+#    bucket_pairs.rs, crowd.rs, jaccard.rs, union_find.rs, similarity_graph.rs, keep_rule.rs, sweep.rs)
 
 def bags(texts: pa.StringArray | pa.LargeStringArray, kind: str, max_distinct: int) -> pa.RecordBatch:
     """The bag of each text: (tokens list<int64>, counts list<int32>, n_tokens int64), null for a null text.
@@ -338,6 +338,38 @@ def sign_bags(
     Null for an empty bag. Raises ValueError for a weight outside [2^-6, 2^30], or above 1,024 by `cell_oph`.
     """
 
+class BucketParts:
+    """Members of buckets, in parts by the first 12 bits of the bucket; `len` is how many it holds."""
+
+    def add_documents(self, batch: pa.RecordBatch) -> None:
+        """Take the rows (document, buckets) as members of their buckets."""
+
+    def add_shared(self, batch: pa.RecordBatch) -> None:
+        """Take the members of buckets that have several, of a whole part, the rows (part, members).
+
+        Their buckets are named by the exclusive or of their members, so those of the same members are one.
+        """
+
+    def drain(self) -> pa.RecordBatch:
+        """What it holds as rows (part, members), by part; it is empty then."""
+
+    def __len__(self) -> int: ...
+
+class BucketPairs:
+    """Pairs of documents that meet in buckets; `len` is how many rows it holds, some of them repeated."""
+
+    def __init__(self, pair_bucket: int) -> None:
+        """Buckets of more than `pair_bucket` members give these instead of pairs."""
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take a whole part, the rows (part, members)."""
+
+    def drain(self) -> pa.RecordBatch:
+        """What it holds as rows (bucket, document, other): pairs once, without bucket, then members, without
+        other; it is empty then."""
+
+    def __len__(self) -> int: ...
+
 class CrowdEdges:
     """The edges of crowds, whose members come best first: each is compared with leaders and a few followers.
 
@@ -367,6 +399,13 @@ def sampled_pairs(
     Both have (doc_id string, signature binary). `met` says whether the two agree in all of the `band_bits`
     bits of one of `bands` bands. Of two sampled documents the one with the greater id is the other. Raises
     ValueError for signatures of several lengths.
+    """
+
+def alike_rows(batch: pa.RecordBatch, value_bits: int, least_estimate: float) -> pa.Int64Array:
+    """The rows of the pairs whose signatures reach `least_estimate`, and of their documents, ascending.
+
+    `batch` is that of `verify_pairs` and may be without `doc_id` and `bag`; of a repeated pair it is one row.
+    Raises as that does.
     """
 
 def verify_pairs(

@@ -7,14 +7,16 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from factory import _native
+from spark_udfs.located import ReadColumn
 from spark_udfs.shared import Shared
 from spark_udfs.whole_groups import whole_groups
 
-_DOCUMENTS_AT_ONCE = 2_000
+_ROWS_AT_ONCE = 10_000  # documents and pairs
 
 
 def verified_pairs(
     batches: Iterable[pa.RecordBatch],
+    bags: ReadColumn,
     idf: Shared[bytes],
     value_bits: int,
     least_estimate: float,
@@ -22,15 +24,19 @@ def verified_pairs(
 ) -> Iterator[pa.RecordBatch]:
     """(left, right, estimate, similarity) of the pairs that reach `threshold`, exactly, each once.
 
-    Rows are (cell, document, other, doc_id, signature, bag), sorted by cell: the documents of a cell, and the
-    pairs of them. A pair whose signatures do not reach `least_estimate` is not compared.
+    Rows are (cell, document, other, doc_id, signature), sorted by cell: the documents of a cell, and the
+    pairs of them. A pair whose signatures do not reach `least_estimate` is not compared, and `bags` are read
+    for the documents of the others.
     """
-    for cells in whole_groups(batches, "cell", _DOCUMENTS_AT_ONCE):
-        yield _native.verify_pairs(cells, idf.value, value_bits, least_estimate, threshold)
+    for cells in whole_groups(batches, "cell", _ROWS_AT_ONCE):
+        alike = cells.take(_native.alike_rows(cells, value_bits, least_estimate))
+        compared = alike.append_column("bag", bags(alike))
+        yield _native.verify_pairs(compared, idf.value, value_bits, least_estimate, threshold)
 
 
 def crowd_edges(
     batches: Iterable[pa.RecordBatch],
+    bags: ReadColumn,
     idf: Shared[bytes],
     value_bits: int,
     limits: list[tuple[float, float]],
@@ -38,11 +44,11 @@ def crowd_edges(
 ) -> Iterator[pa.RecordBatch]:
     """(left, right, estimate, similarity) of crowds, with leaders for each (least estimate, threshold).
 
-    Rows are (cell, doc_id, signature, bag), sorted by cell and there by priority, best first.
+    Rows are (cell, doc_id, signature), sorted by cell and there by priority, best first; `bags` reads theirs.
     """
     crowds = _native.CrowdEdges(idf.value, value_bits, limits, neighbours)
     for batch in batches:
-        yield crowds.add(batch)
+        yield crowds.add(batch.append_column("bag", bags(batch)))
 
 
 def sampled_pairs(

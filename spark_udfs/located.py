@@ -12,10 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from factory.lake.located import LocatedRows, LocatedTexts
+from factory.lake.scattered import ScatteredRows
 from spark_udfs.columns import beside
 
 Batches = Iterable[pa.RecordBatch]
 Function = Callable[[Batches], Iterator[pa.RecordBatch]]
+ReadColumn = Callable[[pa.RecordBatch], pa.Array]
+Scattered = Callable[[Batches, ReadColumn], Iterator[pa.RecordBatch]]
 Read = Callable[[str, Sequence[int]], Iterable[pa.RecordBatch]]
 
 
@@ -32,6 +35,17 @@ def over_columns(
 ) -> Iterator[pa.RecordBatch]:
     """What `function` makes of the rows (file, row, ...) with `columns` in place of these two, last."""
     return function(with_values(batches, LocatedRows(storage, columns).read))
+
+
+def over_scattered(
+    batches: Batches, storage: Mapping[str, str], column: str, kind: pa.DataType, function: Scattered
+) -> Iterator[pa.RecordBatch]:
+    """What `function` makes of the batches, given what reads `column`, of type `kind`, for some rows of one.
+
+    The rows are (file, row, ...) in any order; the value is null where `file` is.
+    """
+    scattered = ScatteredRows(storage, column, kind)
+    return function(batches, lambda rows: scattered.read(rows["file"], rows["row"]))
 
 
 def with_values(batches: Batches, read: Read) -> Iterator[pa.RecordBatch]:

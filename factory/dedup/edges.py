@@ -1,13 +1,14 @@
 """The similarity graph: pairs that share a bucket, look alike by their signatures, and are alike exactly.
 
-1. The pairs of buckets of up to `pair_bucket` members meet in *cells*, with the signatures and the bags of
-   their documents. The estimate of two signatures throws away the pairs that lie far below the threshold;
-   what is left is compared exactly. A cell is named after the least neighbour of a pair's ends, so the bags
-   of a clique or a star are sent once instead of once a pair; a hub's pairs are spread over several cells.
+1. The pairs of buckets of up to `pair_bucket` members meet in *cells*, with the signatures of their
+   documents; their bags are read there, and never shuffled. The estimate of two signatures throws away the
+   pairs that lie far below the threshold; what is left is compared exactly. A cell is named after the least
+   neighbour of a pair's ends, so a document of a clique or a star comes once instead of once a pair; a hub's
+   pairs are spread over several cells.
 2. Larger buckets are crowds, and no clique of them is ever built: members come by priority and are compared
    exactly with the leaders of their kind (`native/src/crowd.rs`). The keep rule finds the same kept
    documents on these few edges as on all pairs of the crowd. Buckets with common members are one crowd, so
-   that a bag is sent once for it, not once a band.
+   that a member comes once for it, not once a band.
 
 Every edge carries the exact similarity, and it reaches the lowest threshold of the group's sweep; `similar`
 gives those of a higher one, and crowds have leaders for each, so no threshold is compared again. The keep
@@ -22,16 +23,16 @@ from __future__ import annotations
 
 from functools import partial
 
+import pyarrow as pa
 from pyspark import Broadcast
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, StructType
 
 from factory.dedup.config import DedupConfig
 from factory.dedup.priority import rank
 from factory.dedup.signatures import check_versions
 from factory.dedup.vocabulary import digest, idf_table
-from factory.lake_spark.documents import map_columns
+from factory.lake_spark.documents import map_scattered
 from spark_udfs import buckets as of_buckets
 from spark_udfs import edges as udf
 
@@ -97,8 +98,8 @@ def verified(
     cells = _cells(pairs).localCheckpoint()
     ends = cells.select("cell", F.explode(F.array("document", "other")).alias("document"))
     of_document = ends.groupBy("document").agg(F.collect_set("cell").alias("cells"))
-    documents = _with_bags(of_document.join(signed, "document")).select(
-        F.explode("cells").alias("cell"), "document", "doc_id", "signature", "bag"
+    documents = of_document.join(signed, "document").select(
+        F.explode("cells").alias("cell"), "document", "doc_id", "signature", "file", "row"
     )
     verify = partial(
         udf.verified_pairs,
@@ -107,12 +108,8 @@ def verified(
         least_estimate=config.least_estimate(threshold),
         threshold=threshold,
     )
-    return (
-        documents.unionByName(cells, allowMissingColumns=True)
-        .repartition("cell")
-        .sortWithinPartitions("cell")
-        .mapInArrow(verify, _EDGES)
-    )
+    together = documents.unionByName(cells, allowMissingColumns=True).repartition("cell")
+    return map_scattered(together.sortWithinPartitions("cell"), "bag", pa.binary(), verify, _EDGES)
 
 
 def _met(buckets: DataFrame, config: DedupConfig) -> DataFrame:
@@ -162,16 +159,12 @@ def _crowded(
         limits=[(config.least_estimate(threshold), threshold) for threshold in config.thresholds],
         neighbours=config.neighbours,
     )
-    return (
-        _with_bags(cells.distinct().join(signed, "document").join(ranked, "doc_id"))
+    placed = (
+        cells.distinct()
+        .join(signed, "document")
+        .join(ranked, "doc_id")
         .repartition("cell")
         .sortWithinPartitions("cell", "rank")
-        .select("cell", "doc_id", "signature", "bag")
-        .mapInArrow(compare, _EDGES)
+        .select("cell", "doc_id", "signature", "file", "row")
     )
-
-
-def _with_bags(placed: DataFrame) -> DataFrame:
-    """The rows of `placed` with the packed `bag` in place of (file, row)."""
-    schema = StructType(placed.drop("file", "row").schema.fields).add("bag", BinaryType())
-    return map_columns(placed, ["bag"], iter, schema)
+    return map_scattered(placed, "bag", pa.binary(), compare, _EDGES)

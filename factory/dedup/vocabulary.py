@@ -10,7 +10,7 @@ import hashlib
 from functools import partial
 
 import numpy as np
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from factory import _native
@@ -60,15 +60,19 @@ def _spelled(tokens: DataFrame, before: DataFrame, config: DedupConfig) -> DataF
 def idf_table(vocabulary: DataFrame) -> bytes:
     """The frozen idf of every token, 2^20 entries of one byte (`native/src/idf.rs`).
 
-    Runs a job, because every task that weighs tokens needs the whole table.
+    Runs a job, because every task that weighs tokens needs the whole table. Tokens of one document, most of
+    them, are not looked at: they weigh what a token weighs that was never seen.
     """
     parts = (
-        vocabulary.select("token", "document_frequency", "n_documents")
+        vocabulary.where("document_frequency > 1")
+        .select("token", "document_frequency", "n_documents")
         .coalesce(_MERGED_PARTS)
         .mapInArrow(udf.partial_idf, "idf binary, n_documents long")
         .collect()
     )
-    n_documents = max((part.n_documents for part in parts), default=1)
+    n_documents = max((part.n_documents for part in parts), default=0)
+    if not n_documents:
+        n_documents = (vocabulary.first() or Row(n_documents=1)).n_documents
     unseen = _native.idf_steps(1, n_documents)
     tables = [np.frombuffer(part.idf, np.uint8) for part in parts]
     return udf.merge_idf([*tables, np.zeros(udf.IDF_SLOTS, np.uint8)], unseen).tobytes()

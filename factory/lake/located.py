@@ -19,11 +19,31 @@ STORAGE = (S3_ENDPOINT, S3_REGION, S3_KEY_ID, S3_SECRET)
 """Properties of Spark's catalog by which files that are not local are opened."""
 
 
+def local_path(file: str) -> str | None:
+    """The path of a data file as the operating system names it; None for a file in a store."""
+    scheme, _, path = file.partition(":")
+    return "/" + path.lstrip("/") if scheme == "file" else None
+
+
+def opened(file: str, storage: Mapping[str, str]) -> pa.NativeFile:
+    """A data file, to be read anywhere; `storage` has the `STORAGE` that the lake has, none on local disk."""
+    local = local_path(file)
+    if local is not None:
+        return pa.OSFile(local)
+    store = fs.S3FileSystem(
+        endpoint_override=storage.get(S3_ENDPOINT),
+        region=storage.get(S3_REGION),
+        access_key=storage.get(S3_KEY_ID),
+        secret_key=storage.get(S3_SECRET),
+    )
+    return store.open_input_file(file.partition(":")[2].lstrip("/"))
+
+
 class LocatedRows:
     """Reads columns file by file; rows in ascending order cost one pass over the columns."""
 
     def __init__(self, storage: Mapping[str, str], columns: Sequence[str]) -> None:
-        """`storage` has the `STORAGE` that the lake has; none for one on local disk."""
+        """`storage` as `opened` has it."""
         self._storage, self._columns = storage, columns
         self._file = ""
         self._reader: ForwardReader | None = None
@@ -31,29 +51,17 @@ class LocatedRows:
     def read(self, file: str, rows: Sequence[int]) -> Iterator[pa.RecordBatch]:
         """Those of the columns that `file` has, of its ascending `rows`, in batches of bounded size."""
         if self._reader is None or file != self._file:
-            parquet = self._open(file)
+            parquet = pq.ParquetFile(opened(file, self._storage), pre_buffer=False)
             names = [name for name in self._columns if name in parquet.schema_arrow.names]
             self._reader, self._file = ForwardReader(parquet, names), file
         yield from self._reader.take(rows)
-
-    def _open(self, file: str) -> pq.ParquetFile:
-        scheme, _, path = file.partition(":")
-        if scheme == "file":
-            return pq.ParquetFile("/" + path.lstrip("/"), pre_buffer=False)
-        store = fs.S3FileSystem(
-            endpoint_override=self._storage.get(S3_ENDPOINT),
-            region=self._storage.get(S3_REGION),
-            access_key=self._storage.get(S3_KEY_ID),
-            secret_key=self._storage.get(S3_SECRET),
-        )
-        return pq.ParquetFile(store.open_input_file(path.lstrip("/")))
 
 
 class LocatedTexts:
     """Reads texts file by file, in the lake's own files and in those that are registered."""
 
     def __init__(self, storage: Mapping[str, str]) -> None:
-        """`storage` as `LocatedRows` has it."""
+        """`storage` as `opened` has it."""
         self._rows = LocatedRows(storage, ["text", TEXT_AT.name])
         self._registered = Texts()
 

@@ -57,6 +57,10 @@ def columns(*fields: pa.Field) -> pa.Schema:
     return pa.schema([*fields, pa.field("partition", pa.string())])
 
 
+# Parquet-mr looks at the size of a page for the first time after so many rows, 100 by default, and the first
+# page of a row group has as many.
+_EARLY_LOOK = {"write.parquet.row-group-check-min-record-count": "8"}
+
 _DOCUMENT = (
     _required("doc_id", pa.string()),
     _required("source", pa.string()),
@@ -163,7 +167,13 @@ BAGS = TableSchema(
         _required("spellings", pa.binary()),  # the text of tokens that no bag made before has
     ),
     key=("content_hash",),
-    properties={"write.parquet.compression-codec": "uncompressed"},
+    properties={
+        "write.parquet.compression-codec": "uncompressed",
+        # Some 16 bags: where bags are compared, each is read with its page. As few rows in the pages of every
+        # column would take as long to write as it saves in reading.
+        "write.parquet.page-size-bytes": str(32 << 10),
+        **_EARLY_LOOK,
+    },
 )
 
 VOCABULARY = TableSchema(
@@ -394,8 +404,7 @@ PACKED = TableSchema(
     sort_by=("ordinal",),
     properties={
         "write.parquet.page-row-limit": "8",  # measured: docs/pages.md
-        # Without it parquet-mr first looks at a page after 100 rows, and the first page has as many.
-        "write.parquet.row-group-check-min-record-count": "8",
+        **_EARLY_LOOK,
         "write.distribution-mode": "none",
     },
 )

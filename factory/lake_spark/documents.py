@@ -2,7 +2,8 @@
 
 Text never passes through the JVM where `map_texts` reads it. A stage takes documents that are `located`: they
 carry the file and the row of their text instead of the text. It joins and groups these as it likes, and the
-workers then read the column by file and row. What else is large is read in the same way (`map_columns`).
+workers then read the column by file and row. What else is large is read in the same way (`map_columns`), or
+where a stage has brought it into an order of its own (`map_scattered`).
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial, reduce
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from factory.lake.located import STORAGE
 from factory.settings import CATALOG_NAME
-from spark_udfs.located import Function, over_columns, over_texts
+from spark_udfs.located import Function, Scattered, over_columns, over_scattered, over_texts
 
 # Of a file, read by one task. A row group is decoded from its begin for each, so with 4,096 rows the workers
 # of a deduplication took a fifth more CPU time.
@@ -57,6 +59,19 @@ def map_columns(
     storage = _storage(located.sparkSession)
     read = partial(over_columns, storage=storage, columns=list(columns), function=function)
     return _together(located).mapInArrow(read, schema)
+
+
+def map_scattered(
+    located: DataFrame, column: str, kind: pa.DataType, function: Scattered, schema: StructType | str
+) -> DataFrame:
+    """What `function` makes of the rows of `located`, partitioned and sorted as they are.
+
+    It is given them with `file` and `row`, and what reads `column`, of type `kind`, for those it chooses.
+    Each is read with the page on which it lies, so its table has small pages.
+    """
+    storage = _storage(located.sparkSession)
+    read = partial(over_scattered, storage=storage, column=column, kind=kind, function=function)
+    return located.mapInArrow(read, schema)
 
 
 def _together(located: DataFrame) -> DataFrame:

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 
 mod agreement;
 mod bag;
+mod bucket_pairs;
 mod c_text;
 mod cell_oph;
 mod cl100k;
@@ -51,6 +52,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     pages::register(module)?;
     feistel::register(module)?;
     bag::register(module)?;
+    bucket_pairs::register(module)?;
     packed_bag::register(module)?;
     c_text::register(module)?;
     crowd::register(module)?;

@@ -13,6 +13,7 @@ import pytest
 from factory import _native
 from factory.dedup.config import DedupConfig
 from spark_udfs.edges import crowd_edges, verified_pairs
+from spark_udfs.located import ReadColumn
 from tests.dedup.bagged import packed, sign
 
 CONFIG = DedupConfig(kind="code")
@@ -62,11 +63,22 @@ def cell(
     )
 
 
+def bags_of(members: pa.RecordBatch) -> ReadColumn:
+    """Reads the bags of rows by their `doc_id`."""
+    bags = dict(zip(members["doc_id"].to_pylist(), members["bag"].to_pylist(), strict=True))
+    return lambda rows: pa.array([bags[name] for name in rows["doc_id"].to_pylist()], pa.binary())
+
+
 def verify(
     batch: pa.RecordBatch, least_estimate: float = 0, threshold: float = CONFIG.threshold
 ) -> list[dict[str, object]]:
     found = verified_pairs(
-        [batch], idf=SHARED, value_bits=CONFIG.value_bits, least_estimate=least_estimate, threshold=threshold
+        [batch.drop_columns("bag")],
+        bags=bags_of(batch),
+        idf=SHARED,
+        value_bits=CONFIG.value_bits,
+        least_estimate=least_estimate,
+        threshold=threshold,
     )
     return [row for edges in found for row in edges.to_pylist()]
 
@@ -82,9 +94,14 @@ def few_edges(
     members: pa.RecordBatch, cut: int = 100, limits: list[tuple[float, float]] = LIMITS
 ) -> list[dict[str, object]]:
     """The edges of the crowd, its members coming `cut` at a time."""
-    batches = [members.slice(at, cut) for at in range(0, members.num_rows, cut)]
+    batches = [members.drop_columns("bag").slice(at, cut) for at in range(0, members.num_rows, cut)]
     found = crowd_edges(
-        batches, value_bits=CONFIG.value_bits, limits=limits, neighbours=CONFIG.neighbours, idf=SHARED
+        batches,
+        bags=bags_of(members),
+        value_bits=CONFIG.value_bits,
+        limits=limits,
+        neighbours=CONFIG.neighbours,
+        idf=SHARED,
     )
     return pa.Table.from_batches(found).to_pylist()
 
@@ -158,6 +175,15 @@ def test_a_pair_whose_signatures_are_too_far_apart_is_not_compared() -> None:
         ("b", "c"),
     ]
     assert {row["similarity"] for row in verify(batch)} == {1}
+
+
+def test_bags_are_read_of_documents_whose_signatures_look_like_another() -> None:
+    bag = packed(["a b"])[0].as_py()
+    members = {"a": (b"12345678", bag), "b": (b"1234....", bag), "c": (b"........", bag)}
+    batch = cell(members, [("a", "c"), ("a", "b"), ("a", "b")])
+    rows = _native.alike_rows(batch, CONFIG.value_bits, 0.4)
+    assert rows.to_pylist() == [0, 1, 4]
+    assert _native.alike_rows(batch, CONFIG.value_bits, 0.9).to_pylist() == []
 
 
 def test_a_pair_that_comes_again_is_one_edge() -> None:

@@ -12,6 +12,8 @@ from obstore.store import S3Store
 from blender.errors import CorruptPage, SourceGone
 from blender.page_ranges import StoreRanges
 from blender.pages import get_idx_matrix, open_idx_matrix, read_page, shuffle_index
+from factory.lake.located import S3_ENDPOINT, S3_KEY_ID, S3_REGION, S3_SECRET
+from factory.lake.scattered import ScatteredRows
 from tests.blender.parquet_files import every_type, leaves, oracle, write
 from tests.engines.processes import ObjectStore
 
@@ -58,6 +60,24 @@ def test_a_store_gives_the_pages_a_disk_gives(store: S3Store, indexed: bool, tmp
             assert matrix.read_rows(rows).cast(expected.type) == expected.take(pa.array(rows))
     some = shuffle_index(matrix, seed=1)[:5]
     assert [read_page(page) for page in some] == matrix.read_pages(some.numbers())
+
+
+def test_a_worker_reads_rows_of_its_lakes_store(
+    store: S3Store, object_store: ObjectStore, unique: str, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "file.parquet", every_type(N))
+    store.put("folder/file.parquet", path)
+    storage = {
+        S3_ENDPOINT: object_store.endpoint,
+        S3_REGION: "us-east-1",
+        S3_KEY_ID: object_store.key_id,
+        S3_SECRET: object_store.secret,
+    }
+    rows = pa.array([7, None, 7, N - 1, 0])
+    file = f"s3://{unique}/folder/file.parquet"
+    files = pa.array([file if row.is_valid else None for row in rows], pa.string())
+    found = ScatteredRows(storage, "string", pa.string()).read(files, rows)
+    assert found == oracle(path, "string").cast(pa.string()).take(rows)
 
 
 def test_a_saved_matrix_reads_its_store(store: S3Store, tmp_path: Path) -> None:
