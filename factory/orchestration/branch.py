@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -92,5 +93,7 @@ def _repeats(keys: Sequence[pa.RecordBatch]) -> int:
     if not keys:
         return 0
     rows = pa.Table.from_batches(keys)
+    if rows.num_columns == 1 and pa.types.is_integer(rows[0].type):
+        return rows.num_rows - len(np.unique(rows[0].drop_null().to_numpy()))  # sorts, in a third of the time
     distinct: int = rows.drop_null().group_by(rows.column_names).aggregate([]).num_rows
     return rows.num_rows - distinct
