@@ -293,10 +293,15 @@ class TokenCounter:
         """
 
     def drain(self) -> pa.RecordBatch:
-        """(token int64, document_frequency int64, term_frequency int64, text string) since the last drain.
+        """(part int32, counts binary) since the last drain, by part: the first 8 bits of its tokens."""
 
-        Sorted by token as an unsigned number; `text` is null for tokens that were not spelled.
-        """
+def merge_counts(batch: pa.RecordBatch, text_documents: int) -> pa.RecordBatch:
+    """(token int64, document_frequency int64, term_frequency int64, text string) of every token in `counts`.
+
+    `batch` has rows of `TokenCounter.drain`, sorted by part, of whole parts. Tokens of a part come in order,
+    as unsigned numbers; `text` is null for those in fewer than `text_documents` texts or that were not
+    spelled. Raises ValueError for counts that are none.
+    """
 
 def idf_table(tokens: pa.Int64Array, document_frequencies: pa.Int64Array, n_documents: int) -> bytes:
     """The idf of tokens in 2^20 one-byte entries: ln(1 + n_documents / df) in steps of 1/16, 1 to 255.

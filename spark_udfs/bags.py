@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from factory import _native
 from spark_udfs.columns import beside
@@ -15,7 +14,6 @@ from spark_udfs.whole_groups import whole_groups
 IDF_SLOTS = 1 << 20
 _TOKENS_HELD = 1 << 20  # tokens counted in a worker before they are passed on: about 100 MB
 _ROWS_AT_ONCE = 1 << 20
-_PART_BITS = 8  # of a token: the tokens of 256 such tables come to a worker at once
 
 
 def make_bags(
@@ -37,8 +35,8 @@ def count_tokens(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         counter.add(batch)
         if len(counter) > _TOKENS_HELD:
-            yield _parts(counter.drain())
-    yield _parts(counter.drain())
+            yield counter.drain()
+    yield counter.drain()
 
 
 def merge_counts(batches: Iterable[pa.RecordBatch], text_documents: int) -> Iterator[pa.RecordBatch]:
@@ -47,32 +45,7 @@ def merge_counts(batches: Iterable[pa.RecordBatch], text_documents: int) -> Iter
     The text is that of tokens in `text_documents` documents or more.
     """
     for parts in whole_groups(batches, "part", rows=1):
-        counts = pa.concat_tables(pa.ipc.open_stream(it.as_buffer()).read_all() for it in parts["counts"])
-        merged = counts.group_by("token", use_threads=False).aggregate(
-            [("document_frequency", "sum"), ("term_frequency", "sum"), ("text", "min")]
-        )
-        columns = dict(zip(counts.schema.names, merged.columns, strict=True))
-        frequent = pc.greater_equal(columns["document_frequency"], text_documents)
-        columns["text"] = pc.if_else(frequent, columns["text"], pa.scalar(None, pa.string()))
-        yield from pa.table(columns).combine_chunks().to_batches()
-
-
-def _parts(counts: pa.RecordBatch) -> pa.RecordBatch:
-    """`counts`, sorted by token as an unsigned number, as rows (part, counts)."""
-    places = counts["token"].to_numpy().view(np.uint64) >> np.uint64(64 - _PART_BITS)
-    parts, begins = np.unique(places, return_index=True)
-    ends = np.append(begins, counts.num_rows)[1:]
-    streams = [_stream(counts.slice(begin, end - begin)) for begin, end in zip(begins, ends, strict=True)]
-    return pa.RecordBatch.from_arrays(
-        [pa.array(parts.astype(np.int32)), pa.array(streams, pa.binary())], names=["part", "counts"]
-    )
-
-
-def _stream(rows: pa.RecordBatch) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_batch(rows)
-    return memoryview(sink.getvalue()).tobytes()
+        yield _native.merge_counts(parts, text_documents)
 
 
 def partial_idf(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -11,7 +11,7 @@ from spark_udfs.located import ReadColumn
 from spark_udfs.shared import Shared
 from spark_udfs.whole_groups import whole_groups
 
-_ROWS_AT_ONCE = 10_000  # documents and pairs
+_ROWS_AT_ONCE = 4_000  # documents and pairs
 
 
 def verified_pairs(

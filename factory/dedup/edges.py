@@ -109,7 +109,7 @@ def verified(
         threshold=threshold,
     )
     together = documents.unionByName(cells, allowMissingColumns=True).repartition("cell")
-    return map_scattered(together.sortWithinPartitions("cell"), "bag", pa.binary(), verify, _EDGES)
+    return map_scattered(together.sortWithinPartitions("cell"), "bag", pa.large_binary(), verify, _EDGES)
 
 
 def _met(buckets: DataFrame, config: DedupConfig) -> DataFrame:
@@ -167,4 +167,4 @@ def _crowded(
         .sortWithinPartitions("cell", "rank")
         .select("cell", "doc_id", "signature", "file", "row")
     )
-    return map_scattered(placed, "bag", pa.binary(), compare, _EDGES)
+    return map_scattered(placed, "bag", pa.large_binary(), compare, _EDGES)

@@ -1,13 +1,21 @@
 //! How many texts hold each token, how often, and the text of a token: the rows of a vocabulary.
 //!
 //! A table of millions of tokens lies in no cache, and each token of each text would wait for memory. So what
-//! is to be counted is collected in parts, by the first bits of the token, and counted part by part.
+//! is to be counted is collected in parts, by the first bits of the token, and counted part by part. The counts
+//! of a part, which are merged with those of other counters, are bytes:
+//!
+//! ```text
+//! token (8 bytes) | texts | occurrences | bytes of the text and one more, 0 for none | text | token ...
+//! ```
+//!
+//! Numbers have seven bits a byte, the lowest first, and the eighth where more follow.
 
 use std::sync::Arc;
 
+use arrow_array::builder::{BinaryBuilder, Int64Builder, StringBuilder};
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, Int32Array, RecordBatch};
 use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -15,7 +23,7 @@ use rustc_hash::FxHashMap;
 
 use crate::bag::Bag;
 use crate::packed_bag::spelled;
-use crate::strings::{Binaries, column};
+use crate::strings::{Binaries, column, int64_column};
 
 const PART_BITS: u32 = 8; // of a token: the table of a part is that of some thousand tokens
 const WAITING: usize = 1 << 12; // of a part, 24 bytes each
@@ -26,6 +34,123 @@ pub struct Usage {
     pub texts: u64,
     pub occurrences: u64,
     pub text: Option<Box<str>>,
+}
+
+impl Usage {
+    fn pack(&self, token: u64, packed: &mut Vec<u8>) {
+        let text = self.text.as_deref().unwrap_or_default();
+        packed.extend(token.to_le_bytes());
+        push_number(packed, self.texts);
+        push_number(packed, self.occurrences);
+        push_number(packed, self.text.as_ref().map_or(0, |text| text.len() as u64 + 1));
+        packed.extend(text.as_bytes());
+    }
+}
+
+fn push_number(packed: &mut Vec<u8>, mut number: u64) {
+    while number > 0x7f {
+        packed.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    packed.push(number as u8);
+}
+
+fn pop_number(packed: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..u64::BITS).step_by(7) {
+        let (byte, rest) = packed.split_first()?;
+        *packed = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+/// What the counts of one part say of a token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counted<'a> {
+    texts: u64,
+    occurrences: u64,
+    text: Option<&'a str>,
+}
+
+impl<'a> Counted<'a> {
+    /// The next token of packed counts.
+    fn pop(packed: &mut &'a [u8]) -> Option<(u64, Self)> {
+        let (token, rest) = packed.split_first_chunk()?;
+        *packed = rest;
+        let (texts, occurrences) = (pop_number(packed)?, pop_number(packed)?);
+        let text = match usize::try_from(pop_number(packed)?).ok()?.checked_sub(1) {
+            None => None,
+            Some(bytes) => {
+                let (text, rest) = packed.split_at_checked(bytes)?;
+                *packed = rest;
+                Some(std::str::from_utf8(text).ok()?)
+            }
+        };
+        let counted = Self {
+            texts,
+            occurrences,
+            text,
+        };
+        Some((u64::from_le_bytes(*token), counted))
+    }
+
+    fn add(&mut self, other: Self) {
+        self.texts += other.texts;
+        self.occurrences += other.occurrences;
+        self.text = match (self.text, other.text) {
+            (Some(one), Some(two)) => Some(one.min(two)),
+            (one, two) => one.or(two),
+        };
+    }
+}
+
+/// The tokens of the packed counts of one part, each once, in order.
+fn merged<'a>(counts: impl Iterator<Item = &'a [u8]>) -> Result<Vec<(u64, Counted<'a>)>, String> {
+    let mut tokens: FxHashMap<u64, Counted<'a>> = FxHashMap::default();
+    for mut packed in counts {
+        while !packed.is_empty() {
+            let (token, counted) =
+                Counted::pop(&mut packed).ok_or("`counts` are none of `TokenCounter`'s. Count again.")?;
+            tokens.entry(token).or_default().add(counted);
+        }
+    }
+    let mut tokens: Vec<_> = tokens.into_iter().collect();
+    tokens.sort_unstable_by_key(|row| row.0);
+    Ok(tokens)
+}
+
+/// The rows (part, counts) of whole parts, sorted by part, as rows of a vocabulary.
+///
+/// A token in `text_documents` texts or more has its text, where it was spelled.
+fn merge_counts(batch: &RecordBatch, text_documents: u64) -> Result<RecordBatch, String> {
+    let parts = column(batch, "part")?
+        .as_primitive_opt::<Int32Type>()
+        .ok_or("`part` is no int32 column. Cast it first.")?;
+    let counts = Binaries::new(column(batch, "counts")?, "counts")?;
+    let (mut tokens, mut texts) = (Int64Builder::new(), StringBuilder::new());
+    let (mut documents, mut occurrences) = (Int64Builder::new(), Int64Builder::new());
+    let mut begin = 0;
+    for part in parts.values().chunk_by(|one, next| one == next) {
+        let rows = begin..begin + part.len();
+        begin = rows.end;
+        for (token, counted) in merged(rows.map(|row| counts.get(row).unwrap_or_default()))? {
+            tokens.append_value(token.cast_signed());
+            documents.append_value(counted.texts.cast_signed());
+            occurrences.append_value(counted.occurrences.cast_signed());
+            texts.append_option(counted.text.filter(|_| counted.texts >= text_documents));
+        }
+    }
+    RecordBatch::try_from_iter_with_nullable([
+        ("token", Arc::new(tokens.finish()) as ArrayRef, false),
+        ("document_frequency", Arc::new(documents.finish()), false),
+        ("term_frequency", Arc::new(occurrences.finish()), false),
+        ("text", Arc::new(texts.finish()), true),
+    ])
+    .map_err(|error| error.to_string())
 }
 
 /// Tokens that begin with the same bits.
@@ -79,16 +204,16 @@ impl Counter {
         Ok(())
     }
 
-    /// What was counted since the last call, sorted by token.
-    pub fn drain(&mut self) -> Vec<(u64, Usage)> {
-        let mut rows = Vec::with_capacity(self.len());
-        for part in &mut self.parts {
+    /// The counts of each part since the last call; none of a part without tokens.
+    pub fn drain(&mut self) -> impl Iterator<Item = (usize, Vec<u8>)> {
+        self.parts.iter_mut().enumerate().filter_map(|(number, part)| {
             part.count();
-            let begin = rows.len();
-            rows.extend(part.usages.drain());
-            rows[begin..].sort_unstable_by_key(|row| row.0);
-        }
-        rows
+            let mut packed = Vec::with_capacity(part.usages.len() * 16);
+            for (token, usage) in part.usages.drain() {
+                usage.pack(token, &mut packed);
+            }
+            (!packed.is_empty()).then_some((number, packed))
+        })
     }
 
     fn part(&mut self, token: u64) -> &mut Part {
@@ -118,16 +243,17 @@ impl TokenCounter {
     }
 
     fn drain(&mut self, py: Python<'_>) -> PyResult<PyArrowType<RecordBatch>> {
-        let rows = py.detach(|| self.0.drain());
-        let integers =
-            |value: fn(&(u64, Usage)) -> i64| Arc::new(Int64Array::from_iter_values(rows.iter().map(value)));
-        let texts: StringArray = rows.iter().map(|row| row.1.text.as_deref()).collect();
-        RecordBatch::try_from_iter_with_nullable([
-            ("token", integers(|row| row.0.cast_signed()) as ArrayRef, false),
-            ("document_frequency", integers(|row| row.1.texts as i64), false),
-            ("term_frequency", integers(|row| row.1.occurrences as i64), false),
-            ("text", Arc::new(texts), true),
-        ])
+        py.detach(|| {
+            let (mut numbers, mut counts) = (Vec::new(), BinaryBuilder::new());
+            for (number, packed) in self.0.drain() {
+                numbers.push(number as i32);
+                counts.append_value(packed);
+            }
+            RecordBatch::try_from_iter([
+                ("part", Arc::new(Int32Array::from(numbers)) as ArrayRef),
+                ("counts", Arc::new(counts.finish())),
+            ])
+        })
         .map(PyArrowType)
         .map_err(|error| PyValueError::new_err(error.to_string()))
     }
@@ -137,10 +263,7 @@ impl TokenCounter {
     fn add(&mut self, batch: &RecordBatch) -> Result<(), String> {
         let bags = Binaries::new(column(batch, "bag")?, "bag")?;
         let spellings = Binaries::new(column(batch, "spellings")?, "spellings")?;
-        let copies = column(batch, "copies")?
-            .as_primitive_opt::<Int64Type>()
-            .filter(|copies| copies.null_count() == 0)
-            .ok_or("`copies` is no int64 column with a number for each bag. Pass one.")?;
+        let copies = int64_column(batch, "copies")?;
         for (row, &copies) in copies.values().iter().enumerate() {
             let bag = Bag::unpacked(bags.get(row).unwrap_or_default())?;
             let spellings = spellings.get(row).unwrap_or_default();
@@ -150,7 +273,20 @@ impl TokenCounter {
     }
 }
 
+#[pyfunction]
+#[pyo3(name = "merge_counts")]
+fn merge_counts_py(
+    py: Python<'_>,
+    batch: PyArrowType<RecordBatch>,
+    text_documents: u64,
+) -> PyResult<PyArrowType<RecordBatch>> {
+    py.detach(|| merge_counts(&batch.0, text_documents))
+        .map(PyArrowType)
+        .map_err(PyValueError::new_err)
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(merge_counts_py, module)?)?;
     module.add_class::<TokenCounter>()
 }
 
@@ -174,25 +310,41 @@ mod tests {
         .concat()
     }
 
+    /// What several drains say together.
+    fn rows(drains: &[Vec<(usize, Vec<u8>)>]) -> Vec<(u64, Counted<'_>)> {
+        let parts = drains.iter().flatten();
+        let found = merged(parts.map(|(_, counts)| &counts[..])).unwrap();
+        for (number, counts) in drains.iter().flatten() {
+            let tokens = merged([&counts[..]].into_iter()).unwrap();
+            assert!(
+                tokens
+                    .iter()
+                    .all(|row| row.0 >> (u64::BITS - PART_BITS) == *number as u64)
+            );
+        }
+        found
+    }
+
     #[test]
-    fn a_counter_counts_texts_and_occurrences() {
+    fn a_counter_counts_texts_and_occurrences_over_drains() {
         let mut counter = Counter::new();
         counter.add(&bag("one One two"), &spelling("one"), 1).unwrap();
-        counter.add(&bag("one three"), &[], 4).unwrap();
-        let usage = |texts, occurrences, text: Option<&str>| Usage {
+        counter.add(&bag("one three"), &[], 300).unwrap();
+        let first = counter.drain().collect();
+        assert_eq!((counter.len(), counter.drain().count()), (0, 0));
+        counter.add(&bag("one"), &spelling("one"), 1).unwrap();
+        let counted = |texts, occurrences, text| Counted {
             texts,
             occurrences,
-            text: text.map(Into::into),
+            text,
         };
         let mut expected = [
-            (xxh3_64(b"one"), usage(5, 6, Some("one"))),
-            (xxh3_64(b"two"), usage(1, 1, None)),
-            (xxh3_64(b"three"), usage(4, 4, None)),
+            (xxh3_64(b"one"), counted(302, 303, Some("one"))),
+            (xxh3_64(b"two"), counted(1, 1, None)),
+            (xxh3_64(b"three"), counted(300, 300, None)),
         ];
         expected.sort_unstable_by_key(|row| row.0);
-        assert_eq!(counter.drain(), expected);
-        counter.add(&bag("one"), &[], 1).unwrap();
-        assert_eq!(counter.drain(), [(xxh3_64(b"one"), usage(1, 1, None))]);
+        assert_eq!(rows(&[first, counter.drain().collect()]), expected);
     }
 
     #[test]
@@ -202,6 +354,27 @@ mod tests {
             counter.add(&bag("word"), &[], 1).unwrap();
         }
         assert_eq!(counter.len(), 1);
-        assert_eq!(counter.drain()[0].1.texts, WAITING as u64 + 3);
+        assert_eq!(rows(&[counter.drain().collect()])[0].1.texts, WAITING as u64 + 3);
+    }
+
+    #[test]
+    fn numbers_of_any_size_come_back_and_counts_cut_short_do_not() {
+        for number in [0, 1, 127, 128, 1 << 35, u64::MAX] {
+            let mut packed = Vec::new();
+            push_number(&mut packed, number);
+            let mut rest = &packed[..];
+            assert_eq!((pop_number(&mut rest), rest.len()), (Some(number), 0));
+        }
+        let mut packed = Vec::new();
+        let usage = Usage {
+            texts: 3,
+            occurrences: 900,
+            text: Some("Größe".into()),
+        };
+        usage.pack(7, &mut packed);
+        assert_eq!(merged([&packed[..]].into_iter()).unwrap().len(), 1);
+        for cut in 1..packed.len() {
+            assert!(merged([&packed[..cut]].into_iter()).is_err());
+        }
     }
 }

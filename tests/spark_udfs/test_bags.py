@@ -18,10 +18,10 @@ TEXTS = ["def run(x):\n    return x  # runs", "x = x + 1", "", None, "Größe = 
 
 COUNTED = pa.schema(
     [
-        ("token", pa.int64()),
-        ("document_frequency", pa.int64()),
-        ("term_frequency", pa.int64()),
-        ("text", pa.string()),
+        pa.field("token", pa.int64(), nullable=False),
+        pa.field("document_frequency", pa.int64(), nullable=False),
+        pa.field("term_frequency", pa.int64(), nullable=False),
+        pa.field("text", pa.string()),
     ]
 )
 
