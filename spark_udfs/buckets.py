@@ -44,7 +44,7 @@ def met(batches: Iterable[pa.RecordBatch], pair_bucket: int) -> Iterator[pa.Reco
     """(bucket, document, other) of the rows of `shared`, sorted by part.
 
     Of a bucket of up to `pair_bucket` members come all pairs; of a larger one its members, without `other`.
-    A pair may come again with every `_HELD` distinct ones.
+    A pair may come again with every `_HELD` rows.
     """
     pairs = _native.BucketPairs(pair_bucket)
     for part in whole_groups(batches, "part", rows=1):

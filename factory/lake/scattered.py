@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from factory import _native
 from factory.lake.located import local_path, opened
@@ -36,10 +35,13 @@ class ScatteredRows:
         Raises OSError, ValueError for a page that is not as it was written, NotImplementedError for a file
         that has no pages to read alone.
         """
+        named, numbers = files.dictionary_encode(), rows.fill_null(0).to_numpy()
+        which = named.indices.fill_null(-1).to_numpy()
+        order = np.argsort(which, kind="stable")
+        ends = np.searchsorted(which[order], np.arange(-1, len(named.dictionary)), side="right")
         parts = []
-        numbers = rows.fill_null(0).to_numpy()
-        for file in pc.unique(files.drop_null()).to_pylist():
-            positions = np.flatnonzero(pc.equal(files, file).fill_null(False).to_numpy(zero_copy_only=False))
+        for file, begin, end in zip(named.dictionary.to_pylist(), ends, ends[1:], strict=False):
+            positions = order[begin:end]
             parts.append((self._index(file), numbers[positions], positions, False))
         return _native.gather_pages(self._kind, len(rows), parts, self._cache)
 

@@ -238,7 +238,7 @@ def _tally(arrays: Iterable[pa.Array]) -> dict[Any, int]:
 def _value_counts(arrays: Iterable[pa.Array]) -> pa.StructArray:
     held = list(arrays)
     if held and pa.types.is_integer(held[0].type) and not any(it.null_count for it in held):
-        # Sorting numbers takes a fourth of what hashing them does.
+        # Sorting numbers is cheaper than hashing them.
         values, counts = np.unique(np.concatenate([it.to_numpy() for it in held]), return_counts=True)
         return pa.StructArray.from_arrays([pa.array(values), pa.array(counts)], ["values", "counts"])
     return pc.value_counts(pa.chunked_array(held) if held else pa.nulls(0))
