@@ -14,15 +14,14 @@ A child ends when its standard input does, so none outlives its parent.
 from __future__ import annotations
 
 import logging
-import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
+from blender.stopping import Stopping
 from factory.errors import MachineError
 
 log = logging.getLogger("blender")
@@ -30,6 +29,20 @@ log = logging.getLogger("blender")
 MOST_DEATHS, WITHIN_S = 5, 60.0
 _LOOK_EVERY_S = 0.1
 _AFTER_GRACE_S = 10.0  # for what is left to do once the calls have ended
+
+
+def end_in_order(blenders: Sequence[subprocess.Popen[bytes]], grace_s: float) -> None:
+    """Let the calls of Blenders end, at most `grace_s`, then their processes; kill what does not."""
+    for one in blenders:
+        one.terminate()
+    end = time.monotonic() + grace_s + _AFTER_GRACE_S
+    for one in blenders:
+        try:
+            one.wait(max(0.0, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            log.warning("process %d does not end and is killed", one.pid)
+            one.kill()
+            one.wait()
 
 
 class Processes:
@@ -45,7 +58,7 @@ class Processes:
         """The ids of the children that run."""
         return {child.pid for child in list(self._children) if child.returncode is None}
 
-    def start(self, stopping: threading.Event) -> int | None:
+    def start(self, stopping: Stopping) -> int | None:
         """Start all and wait until they answer; the exit code of one that ended instead."""
         for _ in range(self._n):
             child = self._spawn()
@@ -56,7 +69,7 @@ class Processes:
                 stopping.wait(_LOOK_EVERY_S)
         return None
 
-    def watch(self, stopping: threading.Event) -> None:
+    def watch(self, stopping: Stopping) -> None:
         """Start again what dies, until `stopping`; raises MachineError where too many do."""
         while not stopping.wait(_LOOK_EVERY_S):
             for child in list(self._children):
@@ -67,15 +80,7 @@ class Processes:
 
     def stop(self, grace_s: float) -> None:
         """Let the calls of every child end, at most `grace_s`, then the children."""
-        for child in self._children:
-            if child.poll() is None:
-                child.send_signal(signal.SIGTERM)
-        end = time.monotonic() + grace_s + _AFTER_GRACE_S
-        for child in self._children:
-            try:
-                child.wait(max(0.0, end - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                log.warning("process %d does not end and is killed", child.pid)
+        end_in_order(self._children, grace_s)
         self.kill()
 
     def kill(self) -> None:

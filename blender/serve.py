@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 from blender.allocator import keep_freed_memory
 from blender.blends import DEFAULT_MEMORY_BYTES, open_blends
@@ -30,6 +31,7 @@ from blender.ports import reserve
 from blender.processes import Processes
 from blender.security import ServerSecurity
 from blender.server import BlenderServer
+from blender.stopping import GRACE_S, AtOnce, Stopping
 from factory.errors import ConfigurationError, FactoryError
 from factory.lake.servers import require_servers
 from factory.settings import settings
@@ -40,9 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = _parser().parse_args(given)
     logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s", stream=sys.stderr)
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, partial(_stop, stopping))
+    stopping = Stopping()
+    stopping.on(signal.SIGTERM, signal.SIGINT)
     try:
         if options.processes < 1:
             raise ConfigurationError(f"{options.processes} processes answer nothing. Give 1 or more.")
@@ -52,19 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except FactoryError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
-    except _AtOnce as signalled:
-        os._exit(128 + signalled.number)  # an exit in order would wait for the threads of streams
+    except AtOnce as signalled:
+        return 128 + signalled.number
 
 
-class _AtOnce(BaseException):
-    """A second signal to stop."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
-
-def _serve(options: argparse.Namespace, stopping: threading.Event) -> int:
+def _serve(options: argparse.Namespace, stopping: Stopping) -> int:
     require_servers(settings())
     keep_freed_memory()
     server = BlenderServer(
@@ -86,7 +79,7 @@ def _serve(options: argparse.Namespace, stopping: threading.Event) -> int:
     return 0
 
 
-def _serve_as_child(server: BlenderServer, options: argparse.Namespace, stopping: threading.Event) -> int:
+def _serve_as_child(server: BlenderServer, options: argparse.Namespace, stopping: Stopping) -> int:
     threading.Thread(target=_stop_with_parent, args=(stopping,), daemon=True).start()
     reporter = Reporter(options.child_of / f"{os.getpid()}.numbers", server.calls)
     server.start()
@@ -97,7 +90,7 @@ def _serve_as_child(server: BlenderServer, options: argparse.Namespace, stopping
     return 0
 
 
-def _serve_in_processes(options: argparse.Namespace, given: list[str], stopping: threading.Event) -> int:
+def _serve_in_processes(options: argparse.Namespace, given: list[str], stopping: Stopping) -> int:
     with tempfile.TemporaryDirectory(prefix="blender-") as name, reserve(options.host, options.port) as port:
         folder, number = Path(name), port.getsockname()[1]
         share = max(1, options.memory_mib // options.processes)
@@ -138,14 +131,7 @@ def _tell(address: str, file: Path | None) -> None:
     sys.stdout.flush()
 
 
-def _stop(stopping: threading.Event, number: int, _: object) -> None:
-    """End in order on a first signal, at once on a second."""
-    if stopping.is_set():
-        raise _AtOnce(number)
-    stopping.set()
-
-
-def _stop_with_parent(stopping: threading.Event) -> None:
+def _stop_with_parent(stopping: Stopping) -> None:
     sys.stdin.buffer.read()
     stopping.set()
 
@@ -176,12 +162,22 @@ def _parser() -> argparse.ArgumentParser:
     add("--max-steps", "steps a fetch may ask for", kind=int)
     add("--wait-s", "seconds to wait for rows where a call has no deadline", limits.wait_s)
     add("--memory-mib", "pages kept, by all processes together", DEFAULT_MEMORY_BYTES >> 20)
-    add("--grace-s", "wait for calls on SIGTERM", 10.0)
+    add("--grace-s", "wait for calls on SIGTERM", GRACE_S)
     add("--metrics-port", "answer Prometheus on this port", kind=int)
     add("--metrics-host", "address to bind for Prometheus", "127.0.0.1")
     parser.add_argument("--child-of", type=Path, help=argparse.SUPPRESS)  # a folder, given by the parent
     return parser
 
 
+def _leave(code: int) -> NoReturn:
+    """End the process, whatever its threads and those of its libraries still do.
+
+    An exit in order waits for every one of them, which a call, or a store's client, can keep from ending.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    _leave(main())

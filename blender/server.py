@@ -6,6 +6,7 @@ on elsewhere (UNAVAILABLE), and our clients do so by themselves.
 
 from __future__ import annotations
 
+import logging
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc
@@ -20,7 +21,10 @@ from blender.ports import cannot_bind, is_loopback, require_free
 from blender.requests import MAX_REQUEST_BYTES
 from blender.security import ServerSecurity
 from blender.service import CONFIGS, DATA, BlendConfigs, BlendData
+from blender.stopping import GRACE_S
 from factory.errors import ConfigurationError
+
+log = logging.getLogger("blender")
 
 SPARE_THREADS = 8  # to refuse calls, and to say that the server is well
 _TELL_S = 2.0  # for calls beyond the grace to be told
@@ -90,7 +94,7 @@ class BlenderServer:
         for name in ("", CONFIGS, DATA):
             self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
 
-    def stop(self, grace_s: float = 10.0) -> None:
+    def stop(self, grace_s: float = GRACE_S) -> None:
         """Refuse new calls, wait `grace_s` for those under way, then tell the rest to go on elsewhere."""
         self._health.enter_graceful_shutdown()
         ended = self._server.stop(grace_s + _TELL_S)
@@ -101,7 +105,8 @@ class BlenderServer:
                     "`next_offset` of the last block."
                 )
             )
-            ended.wait()
+            if not ended.wait(2 * _TELL_S):
+                log.warning("%d calls do not end and are left", len(self.calls))
 
     def __enter__(self) -> BlenderServer:
         self.start()

@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from blender.blends import open_blends
+from blender.processes import end_in_order
+from blender.stopping import GRACE_S
 from factory.errors import MachineError
 from factory.orchestration.instance import prepare_home
 from factory.settings import Settings
@@ -96,6 +98,5 @@ def blender_process(settings: Settings, wait_s: float = 60) -> Iterator[str]:
             time.sleep(0.05)
         yield address.read_text().strip()
     finally:
-        server.terminate()
-        server.wait()
+        end_in_order([server], GRACE_S)
         address.unlink(missing_ok=True)
