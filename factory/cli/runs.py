@@ -44,8 +44,7 @@ from factory.spark import kill_jvm
 from jobs.sensors import Watched, notice
 
 _OURS = ("factory.errors.", "blender.errors.")  # how the message of a serialized error begins
-
-
+_LOOK_EVERY_S = 0.2  # an interrupt that comes just before a wait begins, or to another thread, ends no wait
 _ENDS = ("published", "reused", "failed")  # phases after which nothing more comes of an asset
 
 
@@ -169,7 +168,8 @@ def _interruptible(work: Callable[[], dg.ExecuteInProcessResult], bar: Progress)
     said_to = {number: os.dup(number) for number in (1, 2)}
     try:
         thread.start()
-        thread.join()
+        while thread.is_alive():
+            thread.join(_LOOK_EVERY_S)
     except KeyboardInterrupt:
         # While a step runs, Dagster has its output in a file, and a process that copies it from there: what
         # is said now, at the end of this one, would be lost with it.
