@@ -27,6 +27,7 @@ use crate::lexer::Lexer;
 use crate::strings::Strings;
 
 const REMEMBERED: usize = 1 << 20; // tokens, of which each has one slot: 8 MiB
+const MOST_MET: usize = 1 << 12; // tokens of a text before they are looked up
 
 impl Bag {
     /// Appends the bytes that `unpacked` reads.
@@ -138,20 +139,61 @@ impl BagMaker {
 
     /// The bag of a text; appends the spellings of its tokens.
     fn bag(&mut self, text: &str, spelled: &mut Vec<u8>) -> Bag {
-        let (lexer, max_text_bytes, slots) = (self.lexer, self.max_text_bytes, &mut self.spelled);
-        Bag::noticing(text, lexer, self.max_distinct, |token, words| {
-            let slot = &mut slots[token as usize % REMEMBERED];
+        let mut met = Met::default();
+        let bag = Bag::noticing(text, self.lexer, self.max_distinct, |token, words| {
+            if met.tokens.len() == MOST_MET {
+                self.spell(&met, spelled);
+                met.clear();
+            }
+            met.push(token, words);
+        });
+        self.spell(&met, spelled);
+        bag
+    }
+
+    /// Appends the spellings of those tokens that have another's slot.
+    fn spell(&mut self, met: &Met<'_>, spelled: &mut Vec<u8>) {
+        for (token, words) in met.iter() {
+            let slot = &mut self.spelled[token as usize % REMEMBERED];
             if std::mem::replace(slot, token) == token {
-                return;
+                continue;
             }
             let bytes = words.iter().map(|word| word.len() + 1).sum::<usize>() - 1;
-            if bytes <= max_text_bytes {
-                let text = lexer.canonical(words);
+            if bytes <= self.max_text_bytes {
+                let text = self.lexer.canonical(words);
                 spelled.extend(token.to_le_bytes());
                 spelled.extend((text.len() as u32).to_le_bytes());
                 spelled.extend(text.as_bytes());
             }
-        })
+        }
+    }
+}
+
+/// Tokens of a text and their words. The slots lie in no near cache: a look at those of many tokens in a row
+/// waits for all at the same time, one between the words of a text for each.
+#[derive(Default)]
+struct Met<'a> {
+    /// A token and the end of its words.
+    tokens: Vec<(u64, usize)>,
+    words: Vec<&'a [u8]>,
+}
+
+impl<'a> Met<'a> {
+    fn push(&mut self, token: u64, words: &[&'a [u8]]) {
+        self.words.extend_from_slice(words);
+        self.tokens.push((token, self.words.len()));
+    }
+
+    fn clear(&mut self) {
+        self.tokens.clear();
+        self.words.clear();
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (u64, &[&'a [u8]])> {
+        let mut begin = 0;
+        self.tokens
+            .iter()
+            .map(move |&(token, end)| (token, &self.words[std::mem::replace(&mut begin, end)..end]))
     }
 }
 
