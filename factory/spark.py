@@ -36,6 +36,7 @@ EMBEDDED_JARS = [ICEBERG_RUNTIME, SQLITE_DRIVER]
 ALL_JARS = [*EMBEDDED_JARS, POSTGRES_DRIVER, ICEBERG_AWS]
 
 ROWS_PER_ARROW_BATCH = 500  # the defaults (10,000; of Parquet 4,096) are too much for documents of a megabyte
+NARROW_ROWS_PER_ARROW_BATCH = 4_000  # without texts in them: a batch has costs of its own
 
 # Our jobs are many and short, and what is hot in them is native: at the JVM's own thresholds a third of its
 # time goes to compiling code that is not used for long enough to pay. What stays hot is compiled later.
@@ -51,6 +52,7 @@ _UNWEIGHED = str(
 )  # bytes of a batch to Python: below this Spark weighs it at every row, half its cost
 _CODEGEN_CACHED = 2000  # generated classes kept, of which a group of tables has hundreds; the default is 100
 
+_ROWS_PER_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _MASTER = re.compile(r"spark://(.+)")
 _CONNECT_S = 5
 _EXECUTOR_WAIT_S = 180  # a cluster that starts machines for us needs minutes
@@ -97,7 +99,7 @@ def spark_conf(settings: Settings) -> dict[str, str]:
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(settings.spark_shuffle_partitions),
-        "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_PER_ARROW_BATCH),
+        _ROWS_PER_BATCH: str(ROWS_PER_ARROW_BATCH),
         "spark.sql.execution.arrow.maxBytesPerBatch": _UNWEIGHED,
         "spark.sql.parquet.columnarReaderBatchSize": str(ROWS_PER_ARROW_BATCH),
         "spark.sql.codegen.cache.maxEntries": str(_CODEGEN_CACHED),
@@ -136,6 +138,18 @@ def build_session(settings: Settings) -> SparkSession:
     if not _local(settings):
         _await_executor(session, settings)
     return session
+
+
+@contextlib.contextmanager
+def batches_of(session: SparkSession, rows: int) -> Iterator[None]:
+    """Send `rows` a batch to Python in the jobs that run inside, instead of ROWS_PER_ARROW_BATCH."""
+    session.conf.set(_ROWS_PER_BATCH, str(rows))
+    try:
+        yield
+    finally:
+        # A JVM that died has no configuration any more, and saying so must not hide why it failed.
+        with contextlib.suppress(Py4JError, ConnectionError):
+            session.conf.set(_ROWS_PER_BATCH, str(ROWS_PER_ARROW_BATCH))
 
 
 def kill_jvm() -> None:

@@ -13,6 +13,7 @@ from factory.lake.names import TableName
 from factory.lake.schemas import TableSchema
 from factory.orchestration.charts import Chart
 from factory.orchestration.checks import Check
+from factory.spark import ROWS_PER_ARROW_BATCH
 
 Derived = Callable[[DataFrame], DataFrame]
 Made: TypeAlias = "DataFrame | Tables | Ingested"  # what the function of an asset may return
@@ -105,6 +106,7 @@ class Declaration:
     code_version: str
     config: str
     growth: float = 1
+    rows_per_batch: int = ROWS_PER_ARROW_BATCH
 
 
 @dataclass(frozen=True)

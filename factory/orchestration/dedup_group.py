@@ -48,6 +48,7 @@ from factory.orchestration.dedup_repositories import (
     topics_by_hand,
 )
 from factory.orchestration.table_asset import table_asset
+from factory.spark import NARROW_ROWS_PER_ARROW_BATCH
 
 Kind = Literal["prose", "code"]
 
@@ -262,6 +263,7 @@ def _declare(  # type: ignore[no-untyped-def]
         schema=schema,
         upstream=upstream | (text.tables if text else {}) | dict(tables or {}),
         config=config.model_dump(mode="json", include=set(settings)) | dict(besides or {}),
+        rows_per_batch=NARROW_ROWS_PER_ARROW_BATCH,  # texts and bags are read where they lie
         **options,
     )
 

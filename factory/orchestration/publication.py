@@ -41,6 +41,7 @@ from factory.orchestration.progress import tell
 from factory.orchestration.resources import LakeRun
 from factory.orchestration.reuse import outdated
 from factory.orchestration.rows import rows_at
+from factory.spark import batches_of
 
 __all__ = ["Tables", "materialize"]
 
@@ -197,7 +198,8 @@ def _write(
                 if isinstance(beside, DataFrame)
                 else beside(spark_audit.read_branch(spark, run.lake, main))
             )
-        spark_audit.replace_rows(rows, audit, schema, run.run_id, parts.partitions)
+        with batches_of(spark, declared.rows_per_batch):
+            spark_audit.replace_rows(rows, audit, schema, run.run_id, parts.partitions)
 
 
 def _stored(lake: Lake, output: Output, tables: Tables) -> TableSchema:

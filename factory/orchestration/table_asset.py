@@ -45,6 +45,7 @@ from factory.orchestration.declaration import Declaration, Made, Output, Parts
 from factory.orchestration.publication import materialize
 from factory.orchestration.resources import LakeRun
 from factory.orchestration.reuse import made_alike
+from factory.spark import ROWS_PER_ARROW_BATCH, batches_of
 
 GIVEN = ("context", "pyspark", "ingests", "partition", "before")
 PRIORITY_TAG = "dagster/priority"  # of a step in its run, and of a run in the queue; the higher the sooner
@@ -70,6 +71,7 @@ def table_asset(
     backfill_policy: dg.BackfillPolicy | None = None,
     priority: int = 0,
     growth: float = 1,
+    rows_per_batch: int = ROWS_PER_ARROW_BATCH,
 ) -> Callable[[Callable[..., Made]], dg.AssetsDefinition]:
     """Declare the decorated function as the asset of a table.
 
@@ -80,7 +82,8 @@ def table_asset(
     With `partitions_def` a run replaces partitions of the table, all of a backfill's in one run unless
     `backfill_policy` says otherwise. Of the assets of a run that could come next, the one of the highest
     `priority` does. With a `growth` above one a run that keeps what is unchanged keeps the table until the
-    rows of its upstream tables have grown or shrunk by that factor.
+    rows of its upstream tables have grown or shrunk by that factor. `rows_per_batch` are sent to Python where
+    the function or the writing of its rows does that: more where no texts are among them.
 
     Raises ConfigurationError at decoration for a wrong table name, a check on an undeclared column, or an
     argument `partition` of an asset without partitions.
@@ -104,6 +107,7 @@ def table_asset(
             code_version=code_version(function, table.stage, [output.schema for output in outputs]),
             config=_config_hash(config),
             growth=growth,
+            rows_per_batch=rows_per_batch,
         )
         asset = _multi_asset(
             function,
@@ -158,7 +162,8 @@ def _multi_asset(
             for argument, frame in upstream.items():
                 alike = key is not None and declaration.upstream[argument] in parts.alike
                 arguments[argument] = frame.where(F.col("partition") == key) if alike else frame
-            return function(**arguments)
+            with batches_of(context.resources.pyspark.spark_session, declaration.rows_per_batch):
+                return function(**arguments)
 
         try:
             yield from materialize(context, declaration, rows, parts)
