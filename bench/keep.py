@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
@@ -133,18 +134,19 @@ def alike_pairs(
             if left < right
         }
     )
-    n, nothing = len(names), [None] * len(pairs)
+    others: dict[int, list[int]] = {document: [] for document in range(len(names))}
+    for left, right in pairs:
+        others[left].append(right)
     batch = pa.RecordBatch.from_pydict(
         {
-            "document": pa.array([*range(n), *(left for left, _ in pairs)], pa.int64()),
-            "other": pa.array([*[None] * n, *(right for _, right in pairs)], pa.int64()),
-            "doc_id": pa.array([*names, *nothing], pa.string()),
-            "signature": pa.array([*signatures.to_pylist(), *nothing], pa.binary()),
-            "bag": pa.array([*_bags(texts).to_pylist(), *nothing], pa.binary()),
+            "document": pa.array([*others], pa.int64()),
+            "others": pa.array([np.array(of, "<i8").tobytes() for of in others.values()], pa.binary()),
+            "doc_id": pa.array(names, pa.string()),
+            "signature": signatures,
         }
     )
-    least = CONFIG.least_estimate(CONFIG.threshold)
-    verified = _native.verify_pairs(batch, idf, CONFIG.value_bits, least, CONFIG.threshold)
+    alike = _native.AlikePairs(batch, CONFIG.value_bits, CONFIG.least_estimate(CONFIG.threshold))
+    verified = alike.verify(_bags(texts).take(alike.rows), idf, CONFIG.threshold)
     ends = zip(verified["left"].to_pylist(), verified["right"].to_pylist(), strict=True)
     edges = [(int(one), int(other)) for one, other in ends]
     return dict(zip(edges, verified["similarity"].to_pylist(), strict=True))

@@ -344,19 +344,22 @@ def sign_bags(
     """
 
 class BucketParts:
-    """Members of buckets, in parts by the first 12 bits of the bucket; `len` is how many it holds."""
+    """Members of buckets as packed records (bucket, document); `len` is how many it holds.
+
+    Rows (part, records) hold the records that begin with the same 12 bits (`native/src/packed_parts.rs`).
+    """
 
     def add_documents(self, batch: pa.RecordBatch) -> None:
         """Take the rows (document, buckets) as members of their buckets."""
 
     def add_shared(self, batch: pa.RecordBatch) -> None:
-        """Take the members of buckets that have several, of a whole part, the rows (part, members).
+        """Take the members of buckets that have several, of a whole part, the rows (part, records).
 
         Their buckets are named by the exclusive or of their members, so those of the same members are one.
         """
 
     def drain(self) -> pa.RecordBatch:
-        """What it holds as rows (part, members), by part; it is empty then."""
+        """What it holds as rows (part, records), by part; it is empty then."""
 
     def __len__(self) -> int: ...
 
@@ -367,11 +370,60 @@ class BucketPairs:
         """Buckets of more than `pair_bucket` members give these instead of pairs."""
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take a whole part, the rows (part, members)."""
+        """Take a whole part, the rows (part, records)."""
 
     def drain(self) -> pa.RecordBatch:
-        """What it holds as rows (bucket, document, other): pairs once, without bucket, then members, without
-        other; it is empty then."""
+        """What it holds as rows (part, records, crowded), by part; it is empty then.
+
+        The records of pairs, each once, are those of `PairEnds`; those of large buckets, which are `crowded`,
+        are (bucket, document).
+        """
+
+    def __len__(self) -> int: ...
+
+def bucket_members(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """(bucket, document) of the rows (part, records)."""
+
+class PairEnds:
+    """The ends of pairs as packed records (document, other); `len` is how many it holds."""
+
+    def __init__(self) -> None: ...
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take pairs (document, other)."""
+
+    def drain(self) -> pa.RecordBatch:
+        """What it holds as rows (part, records), by part; it is empty then."""
+
+    def __len__(self) -> int: ...
+
+class Neighbours:
+    """What is known of the neighbours of documents, as packed records; `len` is how many it holds."""
+
+    def __init__(self) -> None: ...
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take the ends of a whole part, the rows (part, records)."""
+
+    def drain(self) -> pa.RecordBatch:
+        """What it holds as rows (part, records), by part of the neighbour; it is empty then.
+
+        A record is (neighbour, document, the least of the document and its neighbours, how many these are).
+        """
+
+    def __len__(self) -> int: ...
+
+class PairCells:
+    """Cells in which pairs are compared, each pair in one; `len` is how many pairs and ends it holds."""
+
+    def __init__(self) -> None: ...
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take the records of `Neighbours` of a whole part, the rows (part, records)."""
+
+    def drain(self) -> pa.RecordBatch:
+        """What it holds as rows (cell, document, others); it is empty then.
+
+        A document has a row in every cell of its pairs. `others` are the greater ones of these, eight bytes
+        each, little-endian.
+        """
 
     def __len__(self) -> int: ...
 
@@ -406,23 +458,26 @@ def sampled_pairs(
     ValueError for signatures of several lengths.
     """
 
-def alike_rows(batch: pa.RecordBatch, value_bits: int, least_estimate: float) -> pa.Int64Array:
-    """The rows of the pairs whose signatures reach `least_estimate`, and of their documents, ascending.
+class AlikePairs:
+    """Pairs of documents whose signatures look alike."""
 
-    `batch` is that of `verify_pairs` and may be without `doc_id` and `bag`; of a repeated pair it is one row.
-    Raises as that does.
-    """
+    def __init__(self, batch: pa.RecordBatch, value_bits: int, least_estimate: float) -> None:
+        """The pairs of `batch` whose signatures reach `least_estimate`, each once.
 
-def verify_pairs(
-    batch: pa.RecordBatch, idf: bytes, value_bits: int, least_estimate: float, threshold: float
-) -> pa.RecordBatch:
-    """(left, right, estimate, similarity) of the pairs whose exact weighted Jaccard reaches `threshold`.
+        `batch` has (document int64, others binary, doc_id string, signature binary). `others` are the
+        documents to compare with, eight bytes each, little-endian; each has a row of its own. Raises
+        ValueError where one has none, and where signatures differ in length.
+        """
 
-    `batch` has (document int64, other int64, doc_id string, signature binary, bag binary): documents without
-    `other`, and pairs of them, in any order and number. left < right by `doc_id`. A pair whose signatures do
-    not reach `least_estimate` is left out. Raises ValueError where a pair names a document that is not there,
-    and where signatures differ in length.
-    """
+    @property
+    def rows(self) -> pa.Int64Array:
+        """The rows of the documents of these pairs, ascending, of a repeated document one."""
+
+    def verify(self, bags: pa.BinaryArray, idf: bytes, threshold: float) -> pa.RecordBatch:
+        """(left, right, estimate, similarity) of the pairs whose exact weighted Jaccard reaches `threshold`.
+
+        `bags` are the packed bags of `rows`. left < right by `doc_id`.
+        """
 
 class UnionFind:
     """Connected components of edges that arrive in batches. Its length is the number of documents seen."""

@@ -14,11 +14,10 @@ from factory import _native
 from spark_udfs.whole_groups import whole_groups
 
 _HELD = 1 << 20  # members, or pairs, held at once: 16 bytes each
-_ROWS = 1 << 16
 
 
 def parted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """(part, members) of the rows (document, buckets), each of them a member of each of its buckets."""
+    """(part, records) of the rows (document, buckets), each of them a member of each of its buckets."""
     parts = _native.BucketParts()
     for batch in batches:
         parts.add_documents(batch)
@@ -28,7 +27,7 @@ def parted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def shared(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """(part, members) of the buckets that have several members, each named by a hash of them.
+    """(part, records) of the buckets that have several members, each named by a hash of them.
 
     Rows are those of `parted`, sorted by part. Buckets of the same members get one name.
     """
@@ -41,19 +40,20 @@ def shared(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def met(batches: Iterable[pa.RecordBatch], pair_bucket: int) -> Iterator[pa.RecordBatch]:
-    """(bucket, document, other) of the rows of `shared`, sorted by part.
+    """(part, records, crowded) of the rows of `shared`, sorted by part.
 
-    Of a bucket of up to `pair_bucket` members come all pairs; of a larger one its members, without `other`.
-    A pair may come again with every `_HELD` rows.
+    Of a bucket of up to `pair_bucket` members come the ends of all pairs (`spark_udfs.pair_cells`); of a
+    larger one its members, in rows that are `crowded`. A pair may come again with every `_HELD` pairs.
     """
     pairs = _native.BucketPairs(pair_bucket)
     for part in whole_groups(batches, "part", rows=1):
         pairs.add(part)
         if len(pairs) > _HELD:
-            yield from _in_batches(pairs.drain())
-    yield from _in_batches(pairs.drain())
+            yield pairs.drain()
+    yield pairs.drain()
 
 
-def _in_batches(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    for begin in range(0, rows.num_rows, _ROWS):
-        yield rows.slice(begin, _ROWS)
+def members(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """(bucket, document) of the rows (part, records)."""
+    for batch in batches:
+        yield _native.bucket_members(batch)

@@ -11,7 +11,7 @@ from spark_udfs.located import ReadColumn
 from spark_udfs.shared import Shared
 from spark_udfs.whole_groups import whole_groups
 
-_ROWS_AT_ONCE = 4_000  # documents and pairs
+_ROWS_AT_ONCE = 2_000  # documents, whose bags are held
 
 
 def verified_pairs(
@@ -24,14 +24,13 @@ def verified_pairs(
 ) -> Iterator[pa.RecordBatch]:
     """(left, right, estimate, similarity) of the pairs that reach `threshold`, exactly, each once.
 
-    Rows are (cell, document, other, doc_id, signature), sorted by cell: the documents of a cell, and the
-    pairs of them. A pair whose signatures do not reach `least_estimate` is not compared, and `bags` are read
-    for the documents of the others.
+    Rows are (cell, document, others, doc_id, signature), sorted by cell: its documents, each with those it is
+    to be compared with. A pair whose signatures do not reach `least_estimate` is not compared, and `bags` are
+    read for the documents of the others.
     """
     for cells in whole_groups(batches, "cell", _ROWS_AT_ONCE):
-        alike = cells.take(_native.alike_rows(cells, value_bits, least_estimate))
-        compared = alike.append_column("bag", bags(alike))
-        yield _native.verify_pairs(compared, idf.value, value_bits, least_estimate, threshold)
+        alike = _native.AlikePairs(cells, value_bits, least_estimate)
+        yield alike.verify(bags(cells.take(alike.rows)), idf.value, threshold)
 
 
 def crowd_edges(

@@ -35,9 +35,9 @@ from factory.dedup.vocabulary import digest, idf_table
 from factory.lake_spark.documents import map_scattered
 from spark_udfs import buckets as of_buckets
 from spark_udfs import edges as udf
+from spark_udfs import pair_cells as of_cells
 
-_PAIRS_A_CELL = 4096
-_PARTS = "part int, members binary"
+_PARTS = "part int, records binary"
 _EDGES = "left string, right string, estimate double, similarity double"
 
 
@@ -51,20 +51,21 @@ def edges(
 ) -> DataFrame:
     """Every verified pair of similar documents, once, left id below right: EDGES.
 
-    `bags` are located. Runs jobs when called: the idf table is broadcast, and what meets in buckets and in
-    cells, which is read several times, is computed once. Raises
-    ConfigurationError for signatures that were not made with `vocabulary`.
+    `bags` are located. Runs jobs when called: the idf table is broadcast, and what meets in buckets, which is
+    read several times, is computed once. Raises ConfigurationError for signatures that were not made with
+    `vocabulary`.
     """
     idf = idf_table(vocabulary)
     check_versions(signatures, config, digest(idf))
     weights = documents.sparkSession.sparkContext.broadcast(idf)
     met = _met(buckets, config).localCheckpoint()
     signed = signed_bags(signatures, bags)
-    pairs = met.where("other IS NOT NULL").select("document", "other")
-    found = verified(pairs, signed, config.thresholds[0], config, weights)
-    crowded = met.where("other IS NULL").select("bucket", "document")
-    if not crowded.isEmpty():
-        found = found.union(_crowded(crowded, signed, documents, config, weights)).distinct()
+    ends = met.where("NOT crowded").drop("crowded")
+    found = verified(ends, signed, config.thresholds[0], config, weights)
+    crowds = met.where("crowded").drop("crowded")
+    if not crowds.isEmpty():
+        members = crowds.mapInArrow(of_buckets.members, "bucket long, document long")
+        found = found.union(_crowded(members, signed, documents, config, weights)).distinct()
     return found.withColumn("partition", F.lit(None).cast("string"))
 
 
@@ -88,19 +89,20 @@ def signed_bags(signatures: DataFrame, bags: DataFrame) -> DataFrame:
     return signed.join(places, "content_hash").select(document_key(), "doc_id", "signature", "file", "row")
 
 
-def verified(
-    pairs: DataFrame, signed: DataFrame, threshold: float, config: DedupConfig, idf: Broadcast[bytes]
-) -> DataFrame:
-    """(left, right, estimate, similarity) of the pairs (document, other) that reach `threshold` exactly.
+def ends_of(pairs: DataFrame) -> DataFrame:
+    """The ends of pairs (document, other), for `verified`."""
+    return pairs.mapInArrow(of_cells.ends, _PARTS)
 
-    `pairs` may repeat. They are read several times, so they should be computed; runs a job, over their ends.
+
+def verified(
+    ends: DataFrame, signed: DataFrame, threshold: float, config: DedupConfig, idf: Broadcast[bytes]
+) -> DataFrame:
+    """(left, right, estimate, similarity) of the pairs of `ends` that reach `threshold` exactly.
+
+    `ends` are packed (`spark_udfs.pair_cells`) and may repeat.
     """
-    cells = _cells(pairs).localCheckpoint()
-    ends = cells.select("cell", F.explode(F.array("document", "other")).alias("document"))
-    of_document = ends.groupBy("document").agg(F.collect_set("cell").alias("cells"))
-    documents = of_document.join(signed, "document").select(
-        F.explode("cells").alias("cell"), "document", "doc_id", "signature", "file", "row"
-    )
+    neighbours = _by_part(ends).mapInArrow(of_cells.neighbours, _PARTS)
+    cells = _by_part(neighbours).mapInArrow(of_cells.cells, "cell long, document long, others binary")
     verify = partial(
         udf.verified_pairs,
         idf=idf,
@@ -108,12 +110,12 @@ def verified(
         least_estimate=config.least_estimate(threshold),
         threshold=threshold,
     )
-    together = documents.unionByName(cells, allowMissingColumns=True).repartition("cell")
-    return map_scattered(together.sortWithinPartitions("cell"), "bag", pa.large_binary(), verify, _EDGES)
+    together = cells.join(signed, "document").repartition("cell").sortWithinPartitions("cell")
+    return map_scattered(together, "bag", pa.large_binary(), verify, _EDGES)
 
 
 def _met(buckets: DataFrame, config: DedupConfig) -> DataFrame:
-    """(bucket, document, other): the pairs of small buckets, and the members of crowds, without `other`.
+    """(part, records, crowded): the ends of the pairs of small buckets, and the members of crowds, packed.
 
     Buckets of the same members are one, named by a hash of them: near copies share most of their bands, and
     would meet once a band. Should two sets have one hash, they are one bucket.
@@ -121,27 +123,11 @@ def _met(buckets: DataFrame, config: DedupConfig) -> DataFrame:
     members = buckets.select(document_key(), "buckets").mapInArrow(of_buckets.parted, _PARTS)
     shared = _by_part(members).mapInArrow(of_buckets.shared, _PARTS)
     meet = partial(of_buckets.met, pair_bucket=config.pair_bucket)
-    return _by_part(shared).mapInArrow(meet, "bucket long, document long, other long")
+    return _by_part(shared).mapInArrow(meet, f"{_PARTS}, crowded boolean")
 
 
 def _by_part(rows: DataFrame) -> DataFrame:
     return rows.repartition("part").sortWithinPartitions("part")
-
-
-def _cells(pairs: DataFrame) -> DataFrame:
-    """`pairs` with the cell in which each is compared."""
-    ends = pairs.union(pairs.select("other", "document")).toDF("document", "other")
-    hubs = ends.groupBy("document").agg(
-        F.least("document", F.min("other")).alias("least"), F.count("*").alias("degree")
-    )
-    one = hubs.toDF("document", "one_least", "one_degree")
-    other = hubs.toDF("other", "other_least", "other_degree")
-    # A hub's pairs are told apart by their other end, the one of fewer pairs.
-    fewer = F.col("one_degree") < F.col("other_degree")
-    lesser = F.when(fewer, F.col("document")).otherwise(F.col("other"))
-    shards = F.ceil(F.greatest("one_degree", "other_degree") / _PAIRS_A_CELL)
-    cell = F.xxhash64(F.least("one_least", "other_least"), F.pmod(F.xxhash64(lesser), shards))
-    return pairs.join(one, "document").join(other, "other").select(cell.alias("cell"), "document", "other")
 
 
 def _crowded(

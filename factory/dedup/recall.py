@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from factory.dedup.config import DedupConfig
-from factory.dedup.edges import document_key, signed_bags, verified
+from factory.dedup.edges import document_key, ends_of, signed_bags, verified
 from factory.dedup.vocabulary import idf_table
 from spark_udfs import edges as udf
 
@@ -55,7 +55,7 @@ def recall(signatures: DataFrame, bags: DataFrame, vocabulary: DataFrame, config
     )
     idf = signatures.sparkSession.sparkContext.broadcast(idf_table(vocabulary))
     candidates = pairs.select(document_key("left"), document_key("right").alias("other"))
-    exact = verified(candidates, signed_bags(signatures, bags), LEAST_SIMILARITY, config, idf)
+    exact = verified(ends_of(candidates), signed_bags(signatures, bags), LEAST_SIMILARITY, config, idf)
     found = exact.join(pairs.select("left", "right", "met"), ["left", "right"])
     step = F.least(F.floor(F.col("similarity") * _STEPS), F.lit(_STEPS - 1)) / _STEPS
     return (

@@ -1,10 +1,9 @@
 //! The exact similarity of two documents, from their weighted bags.
 
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use arrow_array::builder::{Float64Builder, StringBuilder};
-use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch};
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, make_array};
 use arrow_data::ArrayData;
 use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
@@ -14,7 +13,8 @@ use rustc_hash::FxHashMap;
 use crate::agreement::{checked_value_bits, estimate, matches, matches_for, of_length};
 use crate::bag::Bag;
 use crate::idf::Weights;
-use crate::strings::{Binaries, column, int64_column, string_column};
+use crate::packed_parts::unpacked;
+use crate::strings::{Binaries, Strings, column, int64_column};
 
 /// sum min(x, y) / sum max(x, y) of two bags sorted by token, 0.0 for two empty ones.
 ///
@@ -40,178 +40,170 @@ pub fn weighted_jaccard(tokens: &[u64], weights: &[f64], other_tokens: &[u64], o
     if most > 0.0 { least / most } else { 0.0 }
 }
 
-/// What a pair must reach.
-struct Least {
-    value_bits: usize,
-    estimate: f64,
-    similarity: f64,
-}
-
-/// Documents and pairs of them, the rows of a batch.
-struct Cells<'a> {
-    /// By `document`, the row and the signature.
-    documents: FxHashMap<i64, (usize, &'a [u8])>,
-    /// Each pair once, with a row of it.
-    pairs: Vec<([i64; 2], usize)>,
+/// Documents, and pairs of them, whose signatures look alike.
+#[pyclass]
+struct AlikePairs {
+    /// The documents' names.
+    names: ArrayRef,
+    /// The rows of the documents, ascending.
+    rows: Vec<usize>,
+    pairs: Vec<Pair>,
     value_bits: usize,
     n_values: usize,
 }
 
-/// A pair whose signatures look alike.
-struct Alike {
-    documents: [i64; 2],
-    /// Those of the two documents.
-    rows: [usize; 2],
-    row: usize,
+struct Pair {
+    /// The places of its documents in `rows`.
+    ends: [usize; 2],
+    /// In how many values the signatures agree.
     agreeing: usize,
 }
 
-impl<'a> Cells<'a> {
-    /// Rows are of two kinds: documents (`document`, `signature`, no `other`) and pairs (`document`, `other`).
-    fn new(batch: &'a RecordBatch, value_bits: usize) -> Result<Self, String> {
+impl AlikePairs {
+    /// Rows are (document, others, doc_id, signature); `others` are packed, and have rows of their own.
+    ///
+    /// Documents and pairs may come again.
+    fn of(batch: &RecordBatch, value_bits: usize, least_estimate: f64) -> Result<Self, String> {
         let value_bits = checked_value_bits(value_bits)?;
-        let (keys, others) = (int64_column(batch, "document")?, int64_column(batch, "other")?);
+        let keys = int64_column(batch, "document")?;
         let signatures = Binaries::new(column(batch, "signature")?, "signature")?;
+        let others = Binaries::new(column(batch, "others")?, "others")?;
         let (mut documents, mut pairs, mut bytes) = (FxHashMap::default(), Vec::new(), None);
-        for row in 0..batch.num_rows() {
-            if others.is_valid(row) {
-                pairs.push(([keys.value(row), others.value(row)], row));
-                continue;
-            }
+        for (row, &document) in keys.values().iter().enumerate() {
             let signature = signatures.get(row);
             let bytes = *bytes.get_or_insert(signature.map_or(0, <[u8]>::len));
-            documents.insert(keys.value(row), (row, of_length(bytes, signature)?));
+            documents.insert(document, (row, of_length(bytes, signature)?));
+            let others = unpacked(others.get(row).unwrap_or_default());
+            pairs.extend(others.into_iter().map(|other| [document, other]));
         }
         pairs.sort_unstable();
-        pairs.dedup_by_key(|pair| pair.0);
-        Ok(Self {
-            documents,
-            pairs,
-            value_bits,
-            n_values: bytes.unwrap_or(0) * 8 / value_bits,
-        })
-    }
+        pairs.dedup();
 
-    /// The pairs whose estimate reaches `least`, by `document` and `other`.
-    fn alike(&self, least: f64) -> Result<Vec<Alike>, String> {
-        let least = matches_for(least, self.n_values, self.value_bits);
-        let mut found = Vec::new();
-        for &(documents, row) in &self.pairs {
+        let n_values = bytes.unwrap_or(0) * 8 / value_bits;
+        let least = matches_for(least_estimate, n_values, value_bits);
+        let mut alike = Vec::new();
+        for pair in pairs {
             let [Some(&(one, signature)), Some(&(other, other_signature))] =
-                documents.map(|document| self.documents.get(&document))
+                pair.map(|document| documents.get(&document))
             else {
                 return Err(format!(
-                    "A pair names documents {documents:?}, which are not both in the batch."
+                    "A pair names documents {pair:?}, which are not both in the batch."
                 ));
             };
-            let agreeing = matches(signature, other_signature, self.value_bits);
+            let agreeing = matches(signature, other_signature, value_bits);
             if agreeing >= least {
-                found.push(Alike {
-                    documents,
-                    rows: [one, other],
-                    row,
-                    agreeing,
-                });
+                alike.push(([one, other], agreeing));
             }
         }
-        Ok(found)
+        Ok(Self::placed(
+            alike,
+            column(batch, "doc_id")?,
+            value_bits,
+            n_values,
+        ))
     }
-}
 
-/// The rows of the pairs that look alike, and of their documents, ascending.
-fn alike_rows(batch: &RecordBatch, value_bits: usize, least_estimate: f64) -> Result<Vec<i64>, String> {
-    let alike = Cells::new(batch, value_bits)?.alike(least_estimate)?;
-    let mut wanted = vec![false; batch.num_rows()];
-    for pair in alike {
-        let [one, other] = pair.rows;
-        [one, other, pair.row]
+    /// Of pairs by the rows of their documents, and in how many values they agree.
+    fn placed(alike: Vec<([usize; 2], usize)>, names: &ArrayRef, value_bits: usize, n_values: usize) -> Self {
+        let mut places = vec![None; names.len()];
+        for row in alike.iter().flat_map(|pair| pair.0) {
+            places[row] = Some(0);
+        }
+        let rows: Vec<usize> = (0..names.len()).filter(|&row| places[row].is_some()).collect();
+        for (place, &row) in rows.iter().enumerate() {
+            places[row] = Some(place);
+        }
+        let pairs = alike
             .into_iter()
-            .for_each(|row| wanted[row] = true);
+            .map(|(ends, agreeing)| Pair {
+                ends: ends.map(|row| places[row].unwrap_or_default()),
+                agreeing,
+            })
+            .collect();
+        Self {
+            names: Arc::clone(names),
+            rows,
+            pairs,
+            value_bits,
+            n_values,
+        }
     }
-    Ok((0..)
-        .zip(wanted)
-        .filter_map(|(row, wanted)| wanted.then_some(row))
-        .collect())
-}
 
-/// The pairs of `batch` that look alike by their signatures, and whose exact similarity is enough.
-///
-/// Rows are those of `Cells`, documents with `doc_id` and the packed `bag`. A document is weighed once, and only
-/// if it looks like another.
-fn verify(batch: &RecordBatch, weights: &Weights, least: &Least) -> Result<RecordBatch, String> {
-    let names = string_column(batch, "doc_id")?;
-    let packed = Binaries::new(column(batch, "bag")?, "bag")?;
-    let cells = Cells::new(batch, least.value_bits)?;
-
-    let mut bags: FxHashMap<i64, (Vec<u64>, Vec<f64>)> = FxHashMap::default();
-    let (mut left, mut right) = (StringBuilder::new(), StringBuilder::new());
-    let (mut estimated, mut similarities) = (Float64Builder::new(), Float64Builder::new());
-    for pair in cells.alike(least.estimate)? {
-        for (document, row) in pair.documents.into_iter().zip(pair.rows) {
-            if let Entry::Vacant(place) = bags.entry(document) {
-                let bag = Bag::unpacked(packed.get(row).unwrap_or_default())?;
-                let mut bag_weights = Vec::new();
-                weights.of(&bag, &mut bag_weights);
-                place.insert((bag.tokens, bag_weights));
+    /// The pairs whose exact similarity is enough, by the packed bags of `rows`. A document is weighed once.
+    fn verified(&self, bags: &ArrayRef, weights: &Weights, threshold: f64) -> Result<RecordBatch, String> {
+        let (names, packed) = (Strings::new(&self.names, "doc_id")?, Binaries::new(bags, "bags")?);
+        if bags.len() != self.rows.len() {
+            return Err(format!(
+                "{} bags are not those of {} rows. Read those of `rows`.",
+                bags.len(),
+                self.rows.len()
+            ));
+        }
+        let mut weighed = Vec::with_capacity(bags.len());
+        for place in 0..bags.len() {
+            let (bag, mut of_bag) = (Bag::unpacked(packed.get(place).unwrap_or_default())?, Vec::new());
+            weights.of(&bag, &mut of_bag);
+            weighed.push((bag.tokens, of_bag));
+        }
+        let (mut left, mut right) = (StringBuilder::new(), StringBuilder::new());
+        let (mut estimated, mut similarities) = (Float64Builder::new(), Float64Builder::new());
+        for pair in &self.pairs {
+            let [a, b] = pair.ends.map(|place| &weighed[place]);
+            let similarity = weighted_jaccard(&a.0, &a.1, &b.0, &b.1);
+            if similarity >= threshold {
+                let [one, other] = pair.ends.map(|place| names.required(self.rows[place], "doc_id"));
+                let (one, other) = (one?, other?);
+                left.append_value(one.min(other));
+                right.append_value(one.max(other));
+                estimated.append_value(estimate(pair.agreeing, self.n_values, self.value_bits));
+                similarities.append_value(similarity);
             }
         }
-        let [a, b] = pair.documents.map(|document| &bags[&document]);
-        let similarity = weighted_jaccard(&a.0, &a.1, &b.0, &b.1);
-        if similarity >= least.similarity {
-            let ends = [
-                names.required(pair.rows[0], "doc_id")?,
-                names.required(pair.rows[1], "doc_id")?,
-            ];
-            left.append_value(ends[0].min(ends[1]));
-            right.append_value(ends[0].max(ends[1]));
-            estimated.append_value(estimate(pair.agreeing, cells.n_values, cells.value_bits));
-            similarities.append_value(similarity);
-        }
+        RecordBatch::try_from_iter_with_nullable([
+            ("left", Arc::new(left.finish()) as ArrayRef, false),
+            ("right", Arc::new(right.finish()) as ArrayRef, false),
+            ("estimate", Arc::new(estimated.finish()) as ArrayRef, false),
+            ("similarity", Arc::new(similarities.finish()) as ArrayRef, false),
+        ])
+        .map_err(|error| error.to_string())
     }
-    RecordBatch::try_from_iter_with_nullable([
-        ("left", Arc::new(left.finish()) as ArrayRef, false),
-        ("right", Arc::new(right.finish()) as ArrayRef, false),
-        ("estimate", Arc::new(estimated.finish()) as ArrayRef, false),
-        ("similarity", Arc::new(similarities.finish()) as ArrayRef, false),
-    ])
-    .map_err(|error| error.to_string())
 }
 
-#[pyfunction]
-#[pyo3(name = "alike_rows")]
-fn alike_rows_py(
-    py: Python<'_>,
-    batch: PyArrowType<RecordBatch>,
-    value_bits: usize,
-    least_estimate: f64,
-) -> PyResult<PyArrowType<ArrayData>> {
-    py.detach(|| alike_rows(&batch.0, value_bits, least_estimate))
-        .map(|rows| PyArrowType(Int64Array::from(rows).into_data()))
-        .map_err(PyValueError::new_err)
-}
+#[pymethods]
+impl AlikePairs {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        batch: PyArrowType<RecordBatch>,
+        value_bits: usize,
+        least_estimate: f64,
+    ) -> PyResult<Self> {
+        py.detach(|| Self::of(&batch.0, value_bits, least_estimate))
+            .map_err(PyValueError::new_err)
+    }
 
-#[pyfunction]
-fn verify_pairs(
-    py: Python<'_>,
-    batch: PyArrowType<RecordBatch>,
-    idf: &[u8],
-    value_bits: usize,
-    least_estimate: f64,
-    threshold: f64,
-) -> PyResult<PyArrowType<RecordBatch>> {
-    let least = Least {
-        value_bits,
-        estimate: least_estimate,
-        similarity: threshold,
-    };
-    py.detach(|| verify(&batch.0, &Weights::new(idf)?, &least))
-        .map(PyArrowType)
-        .map_err(PyValueError::new_err)
+    #[getter]
+    fn rows(&self) -> PyArrowType<ArrayData> {
+        let rows: Int64Array = self.rows.iter().map(|&row| row as i64).collect();
+        PyArrowType(rows.into_data())
+    }
+
+    fn verify(
+        &self,
+        py: Python<'_>,
+        bags: PyArrowType<ArrayData>,
+        idf: &[u8],
+        threshold: f64,
+    ) -> PyResult<PyArrowType<RecordBatch>> {
+        let bags = make_array(bags.0);
+        py.detach(|| self.verified(&bags, &Weights::new(idf)?, threshold))
+            .map(PyArrowType)
+            .map_err(PyValueError::new_err)
+    }
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(alike_rows_py, module)?)?;
-    module.add_function(wrap_pyfunction!(verify_pairs, module)?)
+    module.add_class::<AlikePairs>()
 }
 
 #[cfg(test)]

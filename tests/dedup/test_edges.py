@@ -49,16 +49,15 @@ def cell(
     numbers = {
         name: number for number, name in enumerate(sorted({*members, *(it for pair in pairs for it in pair)}))
     }
-    nothing = [None] * len(pairs)
-    names = [*members]
+    others = [[numbers[other] for one, other in pairs if one == name] for name in members]
     return pa.RecordBatch.from_pydict(
         {
-            "cell": pa.array(np.zeros(len(names) + len(pairs), np.int64)),
-            "document": pa.array([numbers[it] for it in [*names, *(one for one, _ in pairs)]], pa.int64()),
-            "other": pa.array([*[None] * len(names), *(numbers[it] for _, it in pairs)], pa.int64()),
-            "doc_id": pa.array([*names, *nothing], pa.string()),
-            "signature": pa.array([*(it for it, _ in members.values()), *nothing], pa.binary()),
-            "bag": pa.array([*(it for _, it in members.values()), *nothing], pa.binary()),
+            "cell": pa.array(np.zeros(len(members), np.int64)),
+            "document": pa.array([numbers[name] for name in members], pa.int64()),
+            "others": pa.array([np.array(of, "<i8").tobytes() for of in others], pa.binary()),
+            "doc_id": pa.array([*members], pa.string()),
+            "signature": pa.array([it for it, _ in members.values()], pa.binary()),
+            "bag": pa.array([it for _, it in members.values()], pa.binary()),
         }
     )
 
@@ -181,9 +180,24 @@ def test_bags_are_read_of_documents_whose_signatures_look_like_another() -> None
     bag = packed(["a b"])[0].as_py()
     members = {"a": (b"12345678", bag), "b": (b"1234....", bag), "c": (b"........", bag)}
     batch = cell(members, [("a", "c"), ("a", "b"), ("a", "b")])
-    rows = _native.alike_rows(batch, CONFIG.value_bits, 0.4)
-    assert rows.to_pylist() == [0, 1, 4]
-    assert _native.alike_rows(batch, CONFIG.value_bits, 0.9).to_pylist() == []
+    assert _native.AlikePairs(batch, CONFIG.value_bits, 0.4).rows.to_pylist() == [0, 1]
+    assert _native.AlikePairs(batch, CONFIG.value_bits, 0.9).rows.to_pylist() == []
+
+
+def test_a_document_of_several_cells_is_read_once() -> None:
+    bag = packed(["a b"])[0].as_py()
+    members = dict.fromkeys("abc", (b"12345678", bag))
+    batch = cell(members, [("a", "b"), ("a", "c")])
+    again = pa.Table.from_batches([batch, batch]).combine_chunks().to_batches()[0]
+    assert len(_native.AlikePairs(again, CONFIG.value_bits, 0.4).rows) == 3
+    assert len(verify(again)) == 2
+
+
+def test_bags_of_other_rows_are_refused() -> None:
+    member = (b"12345678", packed(["a b"])[0].as_py())
+    alike = _native.AlikePairs(cell({"a": member, "b": member}, [("a", "b")]), CONFIG.value_bits, 0)
+    with pytest.raises(ValueError, match="1 bags are not those of 2 rows"):
+        alike.verify(pa.array([member[1]]), IDF, 0.5)
 
 
 def test_a_pair_that_comes_again_is_one_edge() -> None:

@@ -7,6 +7,7 @@ from itertools import combinations
 from operator import xor
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,7 +25,7 @@ def _sorted_by_part(tasks: Iterable[Iterable[pa.RecordBatch]]) -> list[pa.Record
     """What Spark hands on of several tasks, in batches of two rows."""
     rows = [row for task in tasks for batch in task for row in batch.to_pylist()]
     rows.sort(key=lambda row: row["part"])
-    schema = pa.schema([("part", pa.int32()), ("members", pa.binary())])
+    schema = pa.schema([("part", pa.int32()), ("records", pa.binary())])
     return [pa.RecordBatch.from_pylist(rows[at : at + 2], schema) for at in range(0, len(rows), 2)]
 
 
@@ -35,7 +36,13 @@ def _found(tasks: list[Documents], pair_bucket: int) -> list[tuple[int | None, i
     ]
     parted = _sorted_by_part(udf.parted([batch]) for batch in batches)
     shared = _sorted_by_part([udf.shared(parted)])
-    return [tuple(row.values()) for batch in udf.met(shared, pair_bucket) for row in batch.to_pylist()]
+    met = pa.Table.from_batches(udf.met(shared, pair_bucket))
+    of_pairs, of_crowds = (met.filter(pc.equal(met["crowded"], it)).to_batches() for it in (False, True))
+    ends = [tuple(row.values()) for batch in udf.members(of_pairs) for row in batch.to_pylist()]
+    assert sorted(ends) == sorted((other, one) for one, other in ends)
+    pairs = [(None, one, other) for one, other in ends if one < other]
+    members = [row for batch in udf.members(of_crowds) for row in batch.to_pylist()]
+    return [*pairs, *((row["bucket"], row["document"], None) for row in members)]
 
 
 def _expected(tasks: list[Documents], pair_bucket: int) -> set[tuple[int | None, int, int | None]]:

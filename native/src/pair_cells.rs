@@ -1,0 +1,296 @@
+//! Where pairs of documents are compared: pairs in, cells of documents out.
+//!
+//!     PairEnds     (document, other)      -> (part, records): each end with its neighbour
+//!     Neighbours   the records of a part  -> (part, records): each neighbour of a document told of it
+//!     PairCells    the records of a part  -> (cell, document, others)
+//!
+//! A cell is named after the least neighbour of a pair's ends, so that a document of a clique or a star comes
+//! once instead of once a pair. The pairs of a hub are spread over several cells, by their other end. Each pair
+//! stands once, in the row of its lesser document; every document of a cell has a row there.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{BinaryBuilder, Int64Builder};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_pyarrow::PyArrowType;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::hash::mix;
+use crate::packed_parts::{Parts, records};
+use crate::strings::int64_column;
+
+const PAIRS_A_CELL: u64 = 4096; // of a hub, about
+
+/// A document in a pair: the least of it and its neighbours, and how many these are.
+#[derive(Clone, Copy)]
+struct End {
+    document: i64,
+    least: i64,
+    degree: i64,
+}
+
+impl End {
+    /// `neighbours` are one or more, each once, ascending.
+    fn new(document: i64, neighbours: impl ExactSizeIterator<Item = i64>) -> Self {
+        let degree = neighbours.len() as i64;
+        let least = neighbours.min().map_or(document, |least| least.min(document));
+        Self {
+            document,
+            least,
+            degree,
+        }
+    }
+}
+
+/// The cell of a pair, whichever end comes first.
+fn cell(one: End, other: End) -> i64 {
+    let shards = one
+        .degree
+        .max(other.degree)
+        .cast_unsigned()
+        .div_ceil(PAIRS_A_CELL);
+    let lesser = if (one.degree, one.document) < (other.degree, other.document) {
+        one
+    } else {
+        other
+    };
+    let shard = lesser.document.cast_unsigned() % shards; // documents are hashes
+    mix(one.least.min(other.least).cast_unsigned(), shard).cast_signed()
+}
+
+/// Of each document and neighbour: (neighbour, document, its least, its degree).
+fn told(mut ends: Vec<[i64; 2]>) -> Vec<[i64; 4]> {
+    ends.sort_unstable();
+    ends.dedup();
+    let mut told = Vec::with_capacity(ends.len());
+    for of_document in ends.chunk_by(|one, next| one[0] == next[0]) {
+        let end = End::new(of_document[0][0], of_document.iter().map(|it| it[1]));
+        told.extend(
+            of_document
+                .iter()
+                .map(|it| [it[1], end.document, end.least, end.degree]),
+        );
+    }
+    told
+}
+
+/// (cell, document, greater neighbour) of what each document was told; `None` beside those of lesser ones.
+fn placed(mut told: Vec<[i64; 4]>) -> Vec<(i64, i64, Option<i64>)> {
+    told.sort_unstable();
+    told.dedup();
+    let mut placed = Vec::with_capacity(told.len());
+    for of_document in told.chunk_by(|one, next| one[0] == next[0]) {
+        let end = End::new(of_document[0][0], of_document.iter().map(|it| it[1]));
+        let begin = placed.len();
+        placed.extend(of_document.iter().map(|&[_, document, least, degree]| {
+            let neighbour = End {
+                document,
+                least,
+                degree,
+            };
+            let other = Some(document).filter(|&other| other > end.document);
+            (cell(end, neighbour), end.document, other)
+        }));
+        placed[begin..].sort_unstable();
+    }
+    placed
+}
+
+/// `PairEnds` of the Python module.
+#[pyclass]
+struct PairEnds(Parts<2>);
+
+#[pymethods]
+impl PairEnds {
+    #[new]
+    fn new() -> Self {
+        Self(Parts::new())
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.held()
+    }
+
+    fn add(&mut self, py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<()> {
+        py.detach(|| -> Result<(), String> {
+            let (documents, others) = (
+                int64_column(&batch.0, "document")?,
+                int64_column(&batch.0, "other")?,
+            );
+            for (&document, &other) in documents.values().iter().zip(others.values()) {
+                self.0.push([document, other]);
+                self.0.push([other, document]);
+            }
+            Ok(())
+        })
+        .map_err(PyValueError::new_err)
+    }
+
+    fn drain(&mut self, py: Python<'_>) -> PyResult<PyArrowType<RecordBatch>> {
+        py.detach(|| self.0.rows())
+            .map(PyArrowType)
+            .map_err(PyValueError::new_err)
+    }
+}
+
+/// `Neighbours` of the Python module.
+#[pyclass]
+struct Neighbours(Parts<4>);
+
+#[pymethods]
+impl Neighbours {
+    #[new]
+    fn new() -> Self {
+        Self(Parts::new())
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.held()
+    }
+
+    fn add(&mut self, py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<()> {
+        py.detach(|| -> Result<(), String> {
+            for record in told(records(&batch.0)?) {
+                self.0.push(record);
+            }
+            Ok(())
+        })
+        .map_err(PyValueError::new_err)
+    }
+
+    fn drain(&mut self, py: Python<'_>) -> PyResult<PyArrowType<RecordBatch>> {
+        py.detach(|| self.0.rows())
+            .map(PyArrowType)
+            .map_err(PyValueError::new_err)
+    }
+}
+
+/// `PairCells` of the Python module.
+#[pyclass]
+#[derive(Default)]
+struct PairCells {
+    cells: Int64Builder,
+    documents: Int64Builder,
+    others: BinaryBuilder,
+    held: usize,
+}
+
+impl PairCells {
+    fn push(&mut self, told: Vec<[i64; 4]>) {
+        let (placed, mut others) = (placed(told), Vec::new());
+        self.held += placed.len();
+        for row in placed.chunk_by(|one, next| (one.0, one.1) == (next.0, next.1)) {
+            others.clear();
+            others.extend(row.iter().filter_map(|it| it.2).flat_map(i64::to_le_bytes));
+            self.cells.append_value(row[0].0);
+            self.documents.append_value(row[0].1);
+            self.others.append_value(&others);
+        }
+    }
+
+    fn rows(&mut self) -> Result<RecordBatch, String> {
+        self.held = 0;
+        RecordBatch::try_from_iter([
+            ("cell", Arc::new(self.cells.finish()) as ArrayRef),
+            ("document", Arc::new(self.documents.finish())),
+            ("others", Arc::new(self.others.finish())),
+        ])
+        .map_err(|error| error.to_string())
+    }
+}
+
+#[pymethods]
+impl PairCells {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    fn __len__(&self) -> usize {
+        self.held
+    }
+
+    fn add(&mut self, py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<()> {
+        py.detach(|| records(&batch.0).map(|told| self.push(told)))
+            .map_err(PyValueError::new_err)
+    }
+
+    fn drain(&mut self, py: Python<'_>) -> PyResult<PyArrowType<RecordBatch>> {
+        py.detach(|| self.rows())
+            .map(PyArrowType)
+            .map_err(PyValueError::new_err)
+    }
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PairEnds>()?;
+    module.add_class::<Neighbours>()?;
+    module.add_class::<PairCells>()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+    use proptest::prelude::*;
+
+    type Cells = BTreeMap<i64, (BTreeSet<i64>, BTreeSet<[i64; 2]>)>;
+
+    /// The documents and the pairs of each cell.
+    fn cells(pairs: &[[i64; 2]]) -> Cells {
+        let ends = pairs
+            .iter()
+            .flat_map(|&[one, other]| [[one, other], [other, one]]);
+        let mut cells = Cells::new();
+        for (cell, document, other) in placed(told(ends.collect())) {
+            let (documents, pairs) = cells.entry(cell).or_default();
+            documents.insert(document);
+            assert!(other.is_none_or(|other| pairs.insert([document, other])));
+        }
+        cells
+    }
+
+    proptest! {
+        #[test]
+        fn every_pair_is_in_one_cell_with_its_documents(
+            pairs in proptest::collection::vec((0i64..30, 30i64..60), 0..80)
+        ) {
+            let pairs: Vec<[i64; 2]> = pairs.into_iter().map(|(one, other)| [other, one]).collect();
+            let cells = cells(&pairs);
+            let mut found: Vec<[i64; 2]> = Vec::new();
+            for (documents, pairs) in cells.values() {
+                let ends: BTreeSet<i64> = pairs.iter().flatten().copied().collect();
+                prop_assert_eq!(&ends, documents);
+                found.extend(pairs);
+            }
+            let expected: BTreeSet<[i64; 2]> = pairs.iter().map(|&[one, other]| [other, one]).collect();
+            prop_assert_eq!(found.len(), expected.len());
+            prop_assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), expected);
+        }
+    }
+
+    #[test]
+    fn a_clique_and_a_star_are_one_cell_each() {
+        let clique: Vec<[i64; 2]> = (1..9)
+            .flat_map(|one| (1..one).map(move |other| [one, other]))
+            .collect();
+        let star: Vec<[i64; 2]> = (101..200).map(|other| [100, other]).collect();
+        let found = cells(&[clique, star].concat());
+        let sizes: BTreeSet<(usize, usize)> = found.values().map(|it| (it.0.len(), it.1.len())).collect();
+        assert_eq!(sizes, BTreeSet::from([(8, 28), (100, 99)]));
+    }
+
+    #[test]
+    fn a_hub_has_several_cells_of_bounded_size() {
+        let n = 3 * PAIRS_A_CELL as i64;
+        let found = cells(&(1..=n).map(|other| [0, other]).collect::<Vec<_>>());
+        assert_eq!(found.len(), 3);
+        assert!(
+            found
+                .values()
+                .all(|it| it.0.contains(&0) && it.1.len() <= PAIRS_A_CELL as usize)
+        );
+    }
+}
