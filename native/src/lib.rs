@@ -8,6 +8,7 @@
 use pyo3::prelude::*;
 
 mod agreement;
+mod alike_pairs;
 mod bag;
 mod bucket_pairs;
 mod c_text;
@@ -53,6 +54,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     packing_runs::register(module)?;
     pages::register(module)?;
     feistel::register(module)?;
+    alike_pairs::register(module)?;
     bag::register(module)?;
     bucket_pairs::register(module)?;
     packed_bag::register(module)?;
@@ -60,7 +62,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     c_text::register(module)?;
     crowd::register(module)?;
     idf::register(module)?;
-    jaccard::register(module)?;
     keep_rule::register(module)?;
     mixture::register(module)?;
     sampled_pairs::register(module)?;
