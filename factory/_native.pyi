@@ -259,8 +259,8 @@ def feistel(values: npt.NDArray[np.int64], n: int, keys: list[int], inverse: boo
     """
 
 # -- dedup (native/src/lexer.rs, bag.rs, token_counter.rs, idf.rs, signature.rs, agreement.rs,
-#    bucket_pairs.rs, pair_cells.rs, alike_pairs.rs, crowd.rs, union_find.rs, similarity_graph.rs, keep_rule.rs,
-#    sweep.rs)
+#    bucket_pairs.rs, pair_cells.rs, alike_pairs.rs, crowd.rs, union_find.rs, similarity_graph.rs,
+#    keep_rule.rs, sweep.rs)
 
 def bags(texts: pa.StringArray | pa.LargeStringArray, kind: str, max_distinct: int) -> pa.RecordBatch:
     """The bag of each text: (tokens list<int64>, counts list<int32>, n_tokens int64), null for a null text.
