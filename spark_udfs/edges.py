@@ -11,7 +11,8 @@ from spark_udfs.located import ReadColumn
 from spark_udfs.shared import Shared
 from spark_udfs.whole_groups import whole_groups
 
-_ROWS_AT_ONCE = 2_000  # documents, whose bags are held
+# Documents whose bags are held: hundreds of kilobytes each where texts are books.
+_ROWS_AT_ONCE, _ROWS_PER_PIECE = 2_000, 500
 
 
 def verified_pairs(
@@ -28,7 +29,7 @@ def verified_pairs(
     to be compared with. A pair whose signatures do not reach `least_estimate` is not compared, and `bags` are
     read for the documents of the others.
     """
-    for cells in whole_groups(batches, "cell", _ROWS_AT_ONCE):
+    for cells in whole_groups(_pieces(batches), "cell", _ROWS_AT_ONCE):
         alike = _native.AlikePairs(cells, value_bits, least_estimate)
         yield alike.verify(bags(cells.take(alike.rows)), idf.value, threshold)
 
@@ -46,8 +47,8 @@ def crowd_edges(
     Rows are (cell, doc_id, signature), sorted by cell and there by priority, best first; `bags` reads theirs.
     """
     crowds = _native.CrowdEdges(idf.value, value_bits, limits, neighbours)
-    for batch in batches:
-        yield crowds.add(batch.append_column("bag", bags(batch)))
+    for members in _pieces(batches):
+        yield crowds.add(members.append_column("bag", bags(members)))
 
 
 def sampled_pairs(
@@ -62,3 +63,9 @@ def sampled_pairs(
     for batch in batches:
         for sampled in sample:
             yield _native.sampled_pairs(batch, sampled, least_estimate, value_bits, band_bits, bands)
+
+
+def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for begin in range(0, batch.num_rows, _ROWS_PER_PIECE):
+            yield batch.slice(begin, _ROWS_PER_PIECE)

@@ -48,7 +48,7 @@ from factory.orchestration.dedup_repositories import (
     topics_by_hand,
 )
 from factory.orchestration.table_asset import table_asset
-from factory.spark import NARROW_ROWS_PER_ARROW_BATCH
+from factory.spark import NARROW_ROWS_PER_ARROW_BATCH, ROWS_PER_ARROW_BATCH
 
 Kind = Literal["prose", "code"]
 
@@ -101,7 +101,14 @@ def dedup_group(
         """The bag of words of every distinct text."""
         return bags(text.located(upstream), chosen, before)
 
-    @declare("vocabulary", schemas.VOCABULARY, "bags", settings=OF_VOCABULARY, growth=chosen.recount_growth)
+    @declare(
+        "vocabulary",
+        schemas.VOCABULARY,
+        "bags",
+        settings=OF_VOCABULARY,
+        growth=chosen.recount_growth,
+        rows_per_batch=ROWS_PER_ARROW_BATCH,  # a part of the counts has 100 KB
+    )
     def group_vocabulary(before: DataFrame | None, bags: DataFrame) -> DataFrame:
         """Every token with its term and document frequency."""
         return vocabulary(located(bags, *LARGE), chosen, before)
@@ -263,8 +270,8 @@ def _declare(  # type: ignore[no-untyped-def]
         schema=schema,
         upstream=upstream | (text.tables if text else {}) | dict(tables or {}),
         config=config.model_dump(mode="json", include=set(settings)) | dict(besides or {}),
-        rows_per_batch=NARROW_ROWS_PER_ARROW_BATCH,  # texts and bags are read where they lie
-        **options,
+        # Texts and bags are read where they lie.
+        **{"rows_per_batch": NARROW_ROWS_PER_ARROW_BATCH, **options},
     )
 
 
