@@ -174,6 +174,8 @@ def _leave(code: int) -> NoReturn:
 
     An exit in order waits for every one of them, which a call, or a store's client, can keep from ending.
     """
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)  # a further one would raise here
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

@@ -7,6 +7,8 @@ on elsewhere (UNAVAILABLE), and our clients do so by themselves.
 from __future__ import annotations
 
 import logging
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc
@@ -28,6 +30,7 @@ log = logging.getLogger("blender")
 
 SPARE_THREADS = 8  # to refuse calls, and to say that the server is well
 _TELL_S = 2.0  # for calls beyond the grace to be told
+_LOOK_EVERY_S = 0.2  # a second signal is raised between waits, where another thread received it
 
 _OPTIONS = [
     ("grpc.max_receive_message_length", 4 * MAX_REQUEST_BYTES),  # what lies between is refused by a sentence
@@ -98,15 +101,15 @@ class BlenderServer:
         """Refuse new calls, wait `grace_s` for those under way, then tell the rest to go on elsewhere."""
         self._health.enter_graceful_shutdown()
         ended = self._server.stop(grace_s + _TELL_S)
-        if not ended.wait(grace_s):
+        if not _set_within(ended, grace_s):
             self.calls.end(
                 Ending(
                     "This Blender ends. Ask another of the lake, or this one once it is back, and go on from "
                     "`next_offset` of the last block."
                 )
             )
-            if not ended.wait(2 * _TELL_S):
-                log.warning("%d calls do not end and are left", len(self.calls))
+            if not _set_within(ended, 2 * _TELL_S):
+                log.warning("gRPC does not end its calls, and is left")
 
     def __enter__(self) -> BlenderServer:
         self.start()
@@ -114,3 +117,12 @@ class BlenderServer:
 
     def __exit__(self, *exception: object) -> None:
         self.stop(grace_s=1.0)
+
+
+def _set_within(event: threading.Event, seconds: float) -> bool:
+    """Whether it is set within so long."""
+    end = time.monotonic() + seconds
+    while not event.wait(max(0.0, min(_LOOK_EVERY_S, end - time.monotonic()))):
+        if time.monotonic() >= end:
+            return False
+    return True

@@ -33,7 +33,10 @@ class Stopping:
         self._signals = 0
 
     def on(self, *numbers: signal.Signals) -> None:
-        """Be set by a first of these signals; a second raises AtOnce in the main thread, which calls this."""
+        """Be set by a first of these signals; a second raises AtOnce in the main thread, which calls this.
+
+        Any other signal with a handler in Python would set it too.
+        """
         signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         for number in numbers:
             signal.signal(number, self._count)

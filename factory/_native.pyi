@@ -376,7 +376,7 @@ class BucketPairs:
     def drain(self) -> pa.RecordBatch:
         """What it holds as rows (part, records, crowded), by part; it is empty then.
 
-        The records of pairs, each once, are those of `PairEnds`; those of large buckets, which are `crowded`,
+        The records of pairs are those of `PairEnds`, two a pair; those of large buckets, which are `crowded`,
         are (bucket, document).
         """
 

@@ -142,14 +142,15 @@ def build_session(settings: Settings) -> SparkSession:
 
 @contextlib.contextmanager
 def batches_of(session: SparkSession, rows: int) -> Iterator[None]:
-    """Send `rows` a batch to Python in the jobs that run inside, instead of ROWS_PER_ARROW_BATCH."""
+    """Send `rows` a batch to Python in the jobs that run inside."""
+    before = session.conf.get(_ROWS_PER_BATCH)
     session.conf.set(_ROWS_PER_BATCH, str(rows))
     try:
         yield
     finally:
         # A JVM that died has no configuration any more, and saying so must not hide why it failed.
         with contextlib.suppress(Py4JError, ConnectionError):
-            session.conf.set(_ROWS_PER_BATCH, str(ROWS_PER_ARROW_BATCH))
+            session.conf.set(_ROWS_PER_BATCH, before)
 
 
 def kill_jvm() -> None:

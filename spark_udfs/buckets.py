@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from factory import _native
-from spark_udfs.whole_groups import whole_groups
+from spark_udfs.whole_groups import whole_parts
 
-_HELD = 1 << 20  # members, or pairs, held at once: 16 bytes each
+_HELD = 1 << 20  # members, or pairs, held at once: 16 bytes each, and a pair is handed on as two ends
 
 
 def parted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -32,7 +32,7 @@ def shared(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     Rows are those of `parted`, sorted by part. Buckets of the same members get one name.
     """
     parts = _native.BucketParts()
-    for part in whole_groups(batches, "part", rows=1):
+    for part in whole_parts(batches):
         parts.add_shared(part)
         if len(parts) > _HELD:
             yield parts.drain()
@@ -46,7 +46,7 @@ def met(batches: Iterable[pa.RecordBatch], pair_bucket: int) -> Iterator[pa.Reco
     larger one its members, in rows that are `crowded`. A pair may come again with every `_HELD` pairs.
     """
     pairs = _native.BucketPairs(pair_bucket)
-    for part in whole_groups(batches, "part", rows=1):
+    for part in whole_parts(batches):
         pairs.add(part)
         if len(pairs) > _HELD:
             yield pairs.drain()

@@ -9,7 +9,7 @@ import pyarrow as pa
 from factory import _native
 from spark_udfs.located import ReadColumn
 from spark_udfs.shared import Shared
-from spark_udfs.whole_groups import whole_groups
+from spark_udfs.whole_groups import pieces, whole_groups
 
 # Documents whose bags are held: hundreds of kilobytes each where texts are books.
 _ROWS_AT_ONCE, _ROWS_PER_PIECE = 2_000, 500
@@ -29,7 +29,7 @@ def verified_pairs(
     to be compared with. A pair whose signatures do not reach `least_estimate` is not compared, and `bags` are
     read for the documents of the others.
     """
-    for cells in whole_groups(_pieces(batches), "cell", _ROWS_AT_ONCE):
+    for cells in whole_groups(pieces(batches, _ROWS_PER_PIECE), "cell", _ROWS_AT_ONCE):
         alike = _native.AlikePairs(cells, value_bits, least_estimate)
         yield alike.verify(bags(cells.take(alike.rows)), idf.value, threshold)
 
@@ -47,7 +47,7 @@ def crowd_edges(
     Rows are (cell, doc_id, signature), sorted by cell and there by priority, best first; `bags` reads theirs.
     """
     crowds = _native.CrowdEdges(idf.value, value_bits, limits, neighbours)
-    for members in _pieces(batches):
+    for members in pieces(batches, _ROWS_PER_PIECE):
         yield crowds.add(members.append_column("bag", bags(members)))
 
 
@@ -63,9 +63,3 @@ def sampled_pairs(
     for batch in batches:
         for sampled in sample:
             yield _native.sampled_pairs(batch, sampled, least_estimate, value_bits, band_bits, bands)
-
-
-def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        for begin in range(0, batch.num_rows, _ROWS_PER_PIECE):
-            yield batch.slice(begin, _ROWS_PER_PIECE)

@@ -11,9 +11,9 @@ from typing import Protocol
 import pyarrow as pa
 
 from factory import _native
-from spark_udfs.whole_groups import whole_groups
+from spark_udfs.whole_groups import whole_parts
 
-_HELD = 1 << 20  # records held at once, of 16 to 32 bytes each
+_HELD = 1 << 20  # records, or pairs and ends of cells, held at once: up to 32 bytes each
 
 
 class _Holder(Protocol):
@@ -29,12 +29,12 @@ def ends(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def neighbours(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """(part, records) of the rows of `ends`, sorted by part: each document told of its neighbours' own."""
-    return _drained(_native.Neighbours(), whole_groups(batches, "part", rows=1))
+    return _drained(_native.Neighbours(), whole_parts(batches))
 
 
 def cells(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """(cell, document, others) of the rows of `neighbours`, sorted by part."""
-    return _drained(_native.PairCells(), whole_groups(batches, "part", rows=1))
+    return _drained(_native.PairCells(), whole_parts(batches))
 
 
 def _drained(holder: _Holder, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

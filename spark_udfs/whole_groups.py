@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
+_PACKED_ROWS = 64  # of some hundred records each, which can become many more
+
 
 def whole_groups(batches: Iterable[pa.RecordBatch], by: str, rows: int) -> Iterator[pa.RecordBatch]:
     """The rows of `batches`, in order, in batches of about `rows` or more rows that hold whole groups.
@@ -38,6 +40,18 @@ def whole_groups(batches: Iterable[pa.RecordBatch], by: str, rows: int) -> Itera
         enough = max(rows, 2 * n_held)  # a giant group is not merged again for every batch
     if held:
         yield _merge(held)
+
+
+def whole_parts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of packed records, sorted by `part`, in batches of whole parts, as few as there can be in one."""
+    return whole_groups(pieces(batches, _PACKED_ROWS), "part", rows=1)
+
+
+def pieces(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """The batches, cut where they have more than `rows` rows."""
+    for batch in batches:
+        for begin in range(0, batch.num_rows, rows):
+            yield batch.slice(begin, rows)
 
 
 def _large(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -50,7 +50,7 @@ impl AlikePairs {
             let signature = signatures.get(row);
             let bytes = *bytes.get_or_insert(signature.map_or(0, <[u8]>::len));
             documents.insert(document, (row, of_length(bytes, signature)?));
-            let others = unpacked(others.get(row).unwrap_or_default());
+            let others = unpacked(others.get(row).unwrap_or_default())?;
             pairs.extend(others.into_iter().map(|other| [document, other]));
         }
         pairs.sort_unstable();
@@ -64,7 +64,7 @@ impl AlikePairs {
                 pair.map(|document| documents.get(&document))
             else {
                 return Err(format!(
-                    "A pair names documents {pair:?}, which are not both in the batch."
+                    "A pair names documents {pair:?}, which are not both in the batch. Give it whole cells."
                 ));
             };
             let agreeing = matches(signature, other_signature, value_bits);

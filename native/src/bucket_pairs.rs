@@ -141,8 +141,8 @@ impl BucketPairs {
             members.push(member);
         }
         self.distinct = 0;
-        let parts: Vec<(bool, (i32, Vec<u8>))> = (ends.drain().map(|part| (false, part)))
-            .chain(members.drain().map(|part| (true, part)))
+        let parts: Vec<(bool, (i32, Vec<u8>))> = (ends.drain().into_iter().map(|part| (false, part)))
+            .chain(members.drain().into_iter().map(|part| (true, part)))
             .collect();
         let numbers = parts.iter().map(|(_, part)| part.0);
         let packed = parts.iter().map(|(_, part)| &part.1);

@@ -38,17 +38,18 @@ impl<const N: usize> Parts<N> {
     }
 
     /// The number of each part that has records, and these packed; it is empty then.
-    pub fn drain(&mut self) -> impl Iterator<Item = (i32, Vec<u8>)> {
+    pub fn drain(&mut self) -> Vec<(i32, Vec<u8>)> {
         self.held = 0;
         (0..)
             .zip(&mut self.parts)
             .filter(|(_, part)| !part.is_empty())
             .map(|(number, part)| (number, std::mem::take(part)))
+            .collect()
     }
 
     /// What `drain` gives, as rows (part, records).
     pub fn rows(&mut self) -> Result<RecordBatch, String> {
-        let (numbers, packed): (Vec<_>, Vec<_>) = self.drain().unzip();
+        let (numbers, packed): (Vec<_>, Vec<_>) = self.drain().into_iter().unzip();
         RecordBatch::try_from_iter([
             ("part", Arc::new(Int32Array::from(numbers)) as ArrayRef),
             ("records", Arc::new(BinaryArray::from_iter_values(packed))),
@@ -62,7 +63,7 @@ pub fn records<const N: usize>(batch: &RecordBatch) -> Result<Vec<[i64; N]>, Str
     let packed = Binaries::new(column(batch, "records")?, "records")?;
     let mut records = Vec::new();
     for row in 0..batch.num_rows() {
-        let numbers = unpacked(packed.get(row).unwrap_or_default());
+        let numbers = unpacked(packed.get(row).unwrap_or_default())?;
         let (found, rest) = numbers.as_chunks::<N>();
         if !rest.is_empty() {
             return Err(format!(
@@ -75,9 +76,14 @@ pub fn records<const N: usize>(batch: &RecordBatch) -> Result<Vec<[i64; N]>, Str
 }
 
 /// Numbers of eight bytes each.
-pub fn unpacked(packed: &[u8]) -> Vec<i64> {
-    let (numbers, _) = packed.as_chunks::<NUMBER_BYTES>();
-    numbers.iter().map(|bytes| i64::from_le_bytes(*bytes)).collect()
+pub fn unpacked(packed: &[u8]) -> Result<Vec<i64>, String> {
+    let (numbers, []) = packed.as_chunks::<NUMBER_BYTES>() else {
+        return Err(format!(
+            "{} bytes are no numbers of {NUMBER_BYTES} bytes. Make them again.",
+            packed.len()
+        ));
+    };
+    Ok(numbers.iter().map(|bytes| i64::from_le_bytes(*bytes)).collect())
 }
 
 #[cfg(test)]
@@ -113,5 +119,6 @@ mod tests {
                 .unwrap_err()
                 .contains("4 numbers")
         );
+        assert!(unpacked(&[0; 19]).unwrap_err().contains("19 bytes"));
     }
 }

@@ -31,7 +31,7 @@ struct End {
 }
 
 impl End {
-    /// `neighbours` are one or more, each once, ascending.
+    /// `neighbours` are one or more, each once.
     fn new(document: i64, neighbours: impl ExactSizeIterator<Item = i64>) -> Self {
         let degree = neighbours.len() as i64;
         let least = neighbours.min().map_or(document, |least| least.min(document));

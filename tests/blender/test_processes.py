@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import signal
@@ -148,6 +149,24 @@ def test_a_second_sigterm_ends_at_once(tmp_path: Path, processes: int) -> None:
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(timeout=60) == 128 + signal.SIGTERM
         assert psutil.wait_procs(children, timeout=60)[1] == []
+        stream.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a thread of another process is signalled by tgkill")
+def test_signals_that_another_thread_receives_count(tmp_path: Path) -> None:
+    make_lake(tmp_path, code=40)
+    with (
+        serving(tmp_path, "--grace-s", "600") as server,
+        BlenderClient(server.address, patience_s=0) as client,
+    ):
+        stream = client.fetch(client.create([Source("packed.code", 6000, oversample=True)]).id)
+        next(stream)
+        pid = server.process.pid
+        other = next(it.id for it in psutil.Process(pid).threads() if it.id != pid)
+        assert ctypes.CDLL(None).tgkill(pid, other, signal.SIGTERM) == 0
+        assert eventually(lambda: not takes_calls(server.address))
+        assert ctypes.CDLL(None).tgkill(pid, other, signal.SIGTERM) == 0
+        assert server.process.wait(timeout=60) == 128 + signal.SIGTERM
         stream.close()
 
 

@@ -9,6 +9,7 @@ import threading
 
 import pytest
 
+from blender import processes
 from blender.stopping import Stopping
 
 START = """
@@ -76,3 +77,13 @@ def test_more_than_its_pipe_holds_is_set_too() -> None:
     for _ in range(100_000):
         stopping.set()
     assert stopping.is_set()
+
+
+def test_what_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_AFTER_GRACE_S", 0.2)
+    deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(); time.sleep(600)"
+    with subprocess.Popen([sys.executable, "-c", deaf], stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()  # it ignores the signal by now
+        processes.end_in_order([child], 0.1)
+        assert child.returncode == -signal.SIGKILL

@@ -217,3 +217,21 @@ def test_signatures_of_different_lengths_never_meet() -> None:
 
 def test_an_empty_batch_has_no_pairs() -> None:
     assert verify(cell({}, [])) == []
+
+
+def test_bags_of_many_documents_are_read_in_turns() -> None:
+    n, member = 5_001, (b"12345678", packed(["a b"])[0].as_py())
+    batch = cell(
+        dict.fromkeys(map(str, range(n)), member), [(str(it), str(it + 1)) for it in range(0, n - 1, 2)]
+    )
+    pairs = pa.array([number // 2 for number in range(n)], pa.int64())
+    read: list[int] = []
+
+    def bags(rows: pa.RecordBatch) -> pa.Array:
+        read.append(rows.num_rows)
+        return pa.array([member[1]] * rows.num_rows)
+
+    batch = batch.drop_columns(["bag", "cell"]).append_column("cell", pairs)
+    found = verified_pairs([batch], bags, SHARED, CONFIG.value_bits, 0, CONFIG.threshold)
+    assert sum(edges.num_rows for edges in found) == n // 2
+    assert max(read) < 2_600
