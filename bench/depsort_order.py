@@ -15,12 +15,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from factory.lake.schemas import REPOSITORY
 from spark_udfs.dependencies import FILES, edges, places
 from spark_udfs.symbol_table import resolve
 from spark_udfs.symbols import FACTS, MANIFEST, extract, language_of, languages, manifests
 
 DOCUMENTS = pa.schema(
-    [(name, pa.string()) for name in ("doc_id", "repository", "path", "language", "text", "partition")]
+    [(name, pa.string()) for name in ("doc_id", *REPOSITORY, "path", "language", "text", "partition")]
 )
 _ROWS = 500  # a batch, as in Spark
 
@@ -58,7 +59,7 @@ def _contributions(symbols: pa.Table) -> pa.Table:
     row = pc.list_parent_indices(chosen["resolved_to"])
     return pa.table(
         {
-            **{name: chosen[name].take(row) for name in ("repository", "doc_id", "kind")},
+            **{name: chosen[name].take(row) for name in (*REPOSITORY, "doc_id", "kind")},
             "depends_on": pc.list_flatten(chosen["resolved_to"]),
             "weight": pc.list_flatten(chosen["weights"]),
         }

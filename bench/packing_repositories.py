@@ -18,6 +18,7 @@ from bench.harness import Report, Row, at_least, table
 from bench.packing_lengths import SEQUENCE_LENGTHS
 from factory._native import best_fit_decreasing
 from factory.lake import names
+from factory.lake.schemas import REPOSITORY
 from factory.lake.tables import Lake
 from factory.packing.pack import PackConfig
 from spark_udfs.pack import next_fit_chunk, plan_chunk
@@ -37,7 +38,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Repositories:
-    """The documents of a dataset in order of (repository, place), and who depends on whom, by number."""
+    """The documents of a dataset, by (repository, revision, place), and who depends on whom, by number."""
 
     documents: pa.Table
     lengths: np.ndarray
@@ -90,10 +91,9 @@ def add_repositories(report: Report, lake: Lake, dataset: str) -> None:
 
 def read(lake: Lake, dataset: str) -> Repositories:
     """The documents of `dataset` and their dependencies, both of the lake's current tables."""
-    columns = ["doc_id", "repository", "place", "n_tokens"]
-    documents = lake.read(names.tokenized(dataset), columns).sort_by(
-        [("repository", "ascending"), ("place", "ascending"), ("doc_id", "ascending")]
-    )
+    columns = ["doc_id", *REPOSITORY, "place", "n_tokens"]
+    in_order = [(name, "ascending") for name in (*REPOSITORY, "place", "doc_id")]
+    documents = lake.read(names.tokenized(dataset), columns).sort_by(in_order)
     edges = lake.read(names.depsort(dataset, "dependencies"), ["doc_id", "depends_on"])
     doc_ids = documents["doc_id"].combine_chunks()
     ends = [pc.index_in(edges[name].combine_chunks(), doc_ids) for name in ("doc_id", "depends_on")]
@@ -120,7 +120,7 @@ def next_fit(repositories: Repositories, sequence_length: int) -> Plan:
 
 
 def best_fit(repositories: Repositories, sequence_length: int) -> Plan:
-    """Best-fit decreasing over single documents, in a sequence in order of (repository, place)."""
+    """Best-fit decreasing over single documents, in a sequence in order of (repository, revision, place)."""
     lengths = repositories.lengths
     full = np.where(lengths > sequence_length, lengths // sequence_length, 0)
     placed = best_fit_decreasing(pa.array(lengths - full * sequence_length), sequence_length)

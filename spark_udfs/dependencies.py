@@ -16,16 +16,18 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from factory.lake.schemas import DEPENDENCIES
+from factory.lake.schemas import DEPENDENCIES, REPOSITORY
 from spark_udfs.collector import paused
 from spark_udfs.repository_order import Order, order_repository, strongly_connected
 
 FAINT = 0.1  # edges that weigh less may not make a cycle
 DOUBTFUL = 0.5  # the weight at which an edge is half certain
 
-FILES = ("repository", "doc_id", "path", "partition")  # columns of a document that give it a place
-CONTRIBUTIONS = ("repository", "doc_id", "kind", "depends_on", "weight")  # one symbol's share in an edge
-WEIGHTED = ("repository", "doc_id", "depends_on", "weight")
+FILES = (*REPOSITORY, "doc_id", "path", "partition")  # columns of a document that give it a place
+_CONTRIBUTION = ("doc_id", "kind", "depends_on", "weight")
+CONTRIBUTIONS = (*REPOSITORY, *_CONTRIBUTION)  # one symbol's share in an edge
+_EDGE = ("doc_id", "depends_on", "weight")
+WEIGHTED = (*REPOSITORY, *_EDGE)
 
 PLACES = pa.schema(
     [
@@ -47,7 +49,7 @@ def _edges(files: pa.Table, contributions: pa.Table) -> pa.Table:
     imports: dict[tuple[str, str], float] = {}
     references: dict[tuple[str, str], list[float]] = {}
     for source, kind, target, weight in zip(
-        *(contributions.column(name).to_pylist() for name in CONTRIBUTIONS[1:]), strict=True
+        *(contributions.column(name).to_pylist() for name in _CONTRIBUTION), strict=True
     ):
         if kind == "import":
             imports[source, target] = max(weight, imports.get((source, target), 0.0))
@@ -63,7 +65,7 @@ def _edges(files: pa.Table, contributions: pa.Table) -> pa.Table:
     place = {file: place for place, file in enumerate(order.files)}
     rows = [
         {
-            "repository": documents[number[source]]["repository"],
+            **{name: documents[number[source]][name] for name in REPOSITORY},
             "doc_id": source,
             "depends_on": target,
             "weight": weight,
@@ -84,7 +86,7 @@ def places(files: pa.Table, weighted: pa.Table) -> pa.Table:
     """PLACES of one repository's FILES under its WEIGHTED edges, whatever their order."""
     with paused():
         documents, order = _ordered(
-            files, zip(*(weighted.column(name).to_pylist() for name in WEIGHTED[1:]), strict=True)
+            files, zip(*(weighted.column(name).to_pylist() for name in _EDGE), strict=True)
         )
     rows = [
         {

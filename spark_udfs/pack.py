@@ -15,22 +15,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from factory._native import plan_next_fit, plan_sequences
-from factory.lake.schemas import PACKED
+from factory.lake.schemas import PACKED, REPOSITORY
 
 _SEGMENTS = PACKED.columns.field("segments").type
+_IN_ORDER = [(name, "ascending") for name in (*REPOSITORY, "place", "doc_id")]
 
 
 def plan_chunk(documents: pa.Table, sequence_length: int, slack: float) -> pa.Table:
     """The plan of one chunk: (sequence, position, doc_id, doc_offset, length), by sequence and position.
 
-    `documents` are (doc_id, repository, place, n_tokens, depends_on list<string>) in any order; what
-    depends on a document outside of the chunk cannot see it. Sequences stand in the order of a hash of
+    `documents` are (doc_id, repository, revision, place, n_tokens, depends_on list<string>) in any order;
+    what depends on a document outside of the chunk cannot see it. Sequences stand in the order of a hash of
     what they begin with: best-fit decreasing makes them from long pieces to short ones, and a reader in
     order should see a mixture.
     """
-    documents = documents.sort_by(
-        [("repository", "ascending"), ("place", "ascending"), ("doc_id", "ascending")]
-    )
+    documents = documents.sort_by(_IN_ORDER)
     doc_ids = documents.column("doc_id").combine_chunks()
     depends_on = documents.column("depends_on").combine_chunks()
     dependencies = pc.index_in(pc.list_flatten(depends_on), value_set=doc_ids)
@@ -49,9 +48,7 @@ def plan_chunk(documents: pa.Table, sequence_length: int, slack: float) -> pa.Ta
 
 def next_fit_chunk(documents: pa.Table, sequence_length: int) -> pa.Table:
     """Next-fit's plan of the same documents, to compare with; sequences in order."""
-    documents = documents.sort_by(
-        [("repository", "ascending"), ("place", "ascending"), ("doc_id", "ascending")]
-    )
+    documents = documents.sort_by(_IN_ORDER)
     planned = plan_next_fit(_int64(documents.column("n_tokens")), _repositories(documents), sequence_length)
     return _positioned(_named(planned, documents.column("doc_id").combine_chunks()))
 
@@ -150,7 +147,12 @@ def _named(planned: pa.RecordBatch, doc_ids: pa.Array) -> pa.Table:
 
 
 def _repositories(documents: pa.Table) -> pa.Array:
-    return _int64(documents.column("repository").combine_chunks().dictionary_encode().indices)
+    """A number for each document's revision of a repository; `documents` are in order."""
+    begins = np.zeros(len(documents), dtype=bool)
+    for name in REPOSITORY:
+        codes = documents.column(name).combine_chunks().dictionary_encode("encode").indices.to_numpy()
+        begins[1:] |= codes[1:] != codes[:-1]
+    return pa.array(np.cumsum(begins))
 
 
 def _int64(values: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from factory.lake.schemas import SYMBOLS
+from factory.lake.schemas import REPOSITORY, SYMBOLS
 from spark_udfs.collector import paused
 from spark_udfs.symbol_resolution import Repository, Symbol
 from spark_udfs.symbols import MANIFEST, FileSymbols, languages
@@ -46,7 +46,7 @@ def _resolved(facts: pa.Table) -> pa.Table:
     taken = pa.array(documents, pa.int32())
     columns = {
         column: pa.array([row[column] for row in rows], pa.string()).take(taken)
-        for column in ("doc_id", "repository", "path", "partition")
+        for column in ("doc_id", *REPOSITORY, "path", "partition")
     } | {
         "kind": [symbol.kind for symbol in symbols],
         "name": [symbol.name for symbol in symbols],

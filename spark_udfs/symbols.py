@@ -28,6 +28,7 @@ FACTS = pa.schema(
     [
         pa.field("doc_id", pa.string(), nullable=False),
         pa.field("repository", pa.string(), nullable=False),
+        pa.field("revision", pa.string()),
         pa.field("path", pa.string(), nullable=False),
         pa.field("language", pa.string(), nullable=False),
         pa.field("facts", pa.string(), nullable=False),  # FileSymbols as JSON
@@ -253,7 +254,7 @@ def extract(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, str | None]]:
-    columns = batch.select(["doc_id", "repository", "path", "language", "partition"]).to_pylist()
+    columns = batch.select(["doc_id", "repository", "revision", "path", "language", "partition"]).to_pylist()
     texts = batch.column("text").cast(pa.binary())
     for row, text in zip(columns, texts, strict=True):
         found = _facts(row["language"], row["path"], text) if text.is_valid else None

@@ -16,6 +16,8 @@ import numpy as np
 import pyarrow as pa
 from tokenizers import Tokenizer
 
+from factory.lake.schemas import TOKENIZED
+
 ENCODED_AT_ONCE_BYTES = 1 << 20  # an encoding takes about 100 bytes a token until its ids are copied out
 
 
@@ -69,7 +71,7 @@ def decode(tokens: bytes, tokenizer: str, begin: int | None, end: int | None) ->
 def tokenize_batches(
     batches: Iterator[pa.RecordBatch], tokenizer: str, begin: int | None, end: int | None
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of `TOKENIZED` for rows of (doc_id, repository, place, text, partition).
+    """Rows of `TOKENIZED` for rows of (doc_id, repository, revision, place, text, partition).
 
     A document whose text is null has no tokens at all, one whose text is empty has those that every
     document gets.
@@ -89,9 +91,10 @@ def tokenize_batches(
                 batch.column("place"),
                 _binary(rows, counts * kind.itemsize),
                 pa.array(counts),
+                batch.column("revision"),
                 batch.column("partition"),
             ],
-            names=["doc_id", "repository", "place", "tokens", "n_tokens", "partition"],
+            names=TOKENIZED.names,
         )
 
 

@@ -15,7 +15,7 @@ from rich.table import Table
 from factory.cli.tables import count_by
 from factory.lake import names
 from factory.lake.names import TableName
-from factory.lake.schemas import SEQUENCE_LENGTH
+from factory.lake.schemas import REPOSITORY, SEQUENCE_LENGTH
 from factory.lake.tables import Lake
 
 
@@ -141,13 +141,11 @@ def _order(lake: Lake, dataset: str) -> Order:
 
 
 def _cycles(lake: Lake, dataset: str) -> list[Cycle]:
-    members: dict[tuple[str, int], list[str]] = defaultdict(list)
-    files = lake.read(
-        names.in_order(dataset), ["repository", "path", "cycle", "cycle_size"], "cycle_size > 1"
-    )
+    members: dict[tuple[str, str | None, int], list[str]] = defaultdict(list)
+    files = lake.read(names.in_order(dataset), [*REPOSITORY, "path", "cycle", "cycle_size"], "cycle_size > 1")
     for row in files.to_pylist():
-        members[row["repository"], row["cycle"]].append(row["path"])
-    found = [Cycle(repository, sorted(paths)) for (repository, _), paths in members.items()]
+        members[row["repository"], row["revision"], row["cycle"]].append(row["path"])
+    found = [Cycle(repository, sorted(paths)) for (repository, _, _), paths in members.items()]
     return sorted(found, key=lambda it: (-len(it.paths), it.repository, it.paths[0]))
 
 

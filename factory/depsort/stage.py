@@ -1,5 +1,7 @@
 """The files of each repository in dependency order: symbols, the edges they make, and a place for each file.
 
+Every revision of a repository is sorted by itself: the same paths stand in each.
+
 `symbols` extracts where the documents lie and groups only the small facts by repository; `dependencies`
 and `in_order` group ids, paths and weights. So text is read once for symbols and once to be written in
 order, and never crosses into Python grouped. A document without a repository is alone: place 0, no edges.
@@ -14,7 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from factory.lake.schemas import DEPENDENCIES, SORTED, SYMBOLS
+from factory.lake.schemas import DEPENDENCIES, REPOSITORY, SORTED, SYMBOLS
 from spark_udfs import dependencies as graph
 from spark_udfs import symbol_table
 from spark_udfs import symbols as extraction
@@ -23,12 +25,18 @@ from spark_udfs import symbols as extraction
 def symbols(documents: DataFrame) -> DataFrame:
     """Every definition, import and reference of the documents in a known language, resolved: SYMBOLS.
 
-    Reads columns `doc_id, repository, path, key, language, text, partition` of RAW documents.
+    Reads columns `doc_id, repository, revision, path, key, language, text, partition` of RAW documents.
     """
     facts = documents.select(
-        "doc_id", _repository().alias("repository"), _path().alias("path"), "language", "text", "partition"
+        "doc_id",
+        F.coalesce("repository", "doc_id").alias("repository"),
+        "revision",
+        _path().alias("path"),
+        "language",
+        "text",
+        "partition",
     ).mapInArrow(extraction.extract, from_arrow_schema(extraction.FACTS))
-    return facts.groupBy("repository").applyInArrow(symbol_table.resolve, from_arrow_schema(SYMBOLS.columns))
+    return facts.groupBy(*REPOSITORY).applyInArrow(symbol_table.resolve, from_arrow_schema(SYMBOLS.columns))
 
 
 def dependencies(documents: DataFrame, symbols: DataFrame) -> DataFrame:
@@ -38,9 +46,9 @@ def dependencies(documents: DataFrame, symbols: DataFrame) -> DataFrame:
     """
     contributions = (
         symbols.where(F.col("resolved_to").isNotNull())
-        .select("repository", "doc_id", "kind", F.inline(F.arrays_zip("resolved_to", "weights")))
+        .select(*REPOSITORY, "doc_id", "kind", F.inline(F.arrays_zip("resolved_to", "weights")))
         .select(
-            "repository",
+            *REPOSITORY,
             "doc_id",
             "kind",
             F.col("resolved_to").alias("depends_on"),
@@ -49,21 +57,21 @@ def dependencies(documents: DataFrame, symbols: DataFrame) -> DataFrame:
     )
     return (
         _files(documents)
-        .groupBy("repository")
-        .cogroup(contributions.groupBy("repository"))
+        .groupBy(*REPOSITORY)
+        .cogroup(contributions.groupBy(*REPOSITORY))
         .applyInArrow(graph.edges, from_arrow_schema(DEPENDENCIES.columns))
     )
 
 
 def in_order(documents: DataFrame, dependencies: DataFrame) -> DataFrame:
-    """The documents with their place in their repository, dependencies first: SORTED.
+    """The documents with their place in their revision of a repository, dependencies first: SORTED.
 
     `dependencies` is what `dependencies(documents, symbols)` gave.
     """
     places = (
         _files(documents)
-        .groupBy("repository")
-        .cogroup(dependencies.select(*graph.WEIGHTED).groupBy("repository"))
+        .groupBy(*REPOSITORY)
+        .cogroup(dependencies.select(*graph.WEIGHTED).groupBy(*REPOSITORY))
         .applyInArrow(graph.places, from_arrow_schema(graph.PLACES))
     )
     alone = {"place": 0, "cycle": 0, "cycle_size": 1}
@@ -79,12 +87,8 @@ def in_order(documents: DataFrame, dependencies: DataFrame) -> DataFrame:
 def _files(documents: DataFrame) -> DataFrame:
     """What an order looks at of the documents that share a repository."""
     return documents.where(F.col("repository").isNotNull()).select(
-        "repository", "doc_id", _path().alias("path"), "partition"
+        *REPOSITORY, "doc_id", _path().alias("path"), "partition"
     )
-
-
-def _repository() -> Column:
-    return F.coalesce("repository", "doc_id")
 
 
 def _path() -> Column:

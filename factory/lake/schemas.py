@@ -83,6 +83,9 @@ _DOCUMENT = (
 
 RAW = TableSchema(columns(*_DOCUMENT), key=("doc_id",))
 
+# What is sorted and packed together: two revisions of a repository are two trees of files.
+REPOSITORY = ("repository", "revision")
+
 # A further column of a raw table some of whose texts lie in somebody's own Parquet files; readers fill in
 # the text and leave the column out, so that such a table is to them what it would be if rewritten.
 TEXT_AT = pa.field(
@@ -326,6 +329,7 @@ SYMBOLS = TableSchema(
         _required("resolution", pa.string()),
         pa.field("resolved_to", pa.list_(pa.field("element", pa.string()))),  # doc_ids of defining files
         pa.field("weights", pa.list_(pa.field("element", pa.float64()))),  # what the row adds to each of them
+        pa.field("revision", pa.string()),
     ),
     key=("doc_id", "kind", "name"),
 )
@@ -339,6 +343,7 @@ DEPENDENCIES = TableSchema(
         _required("kind", pa.string()),  # `import`, `symbol`, `import+symbol`
         _required("satisfied", pa.bool_()),  # depends_on stands before doc_id
         _required("in_cycle", pa.bool_()),  # both ends lie in one strongly connected component
+        pa.field("revision", pa.string()),
     ),
     key=("doc_id", "depends_on"),
 )
@@ -346,7 +351,7 @@ DEPENDENCIES = TableSchema(
 SORTED = TableSchema(
     columns(
         *_DOCUMENT,
-        _required("place", pa.int64()),  # 0 .. n-1 within the repository
+        _required("place", pa.int64()),  # 0 .. n-1 within the revision of the repository
         _required(
             "cycle", pa.int64()
         ),  # number of the strongly connected component, in order of the repository
@@ -371,6 +376,7 @@ TOKENIZED = TableSchema(
         _required("place", pa.int64()),
         _required("tokens", pa.binary()),  # little-endian; width in the table property `factory.token-bytes`
         _required("n_tokens", pa.int64()),
+        pa.field("revision", pa.string()),
     ),
     key=("doc_id",),
 )

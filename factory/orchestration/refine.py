@@ -45,9 +45,10 @@ Assets = list[dg.AssetsDefinition]
 A_PLACE_EACH = aggregate(
     "a_place_each",
     # A document without a repository is alone, and `count(DISTINCT ...)` passes over nulls.
-    "count(1) - count(DISTINCT coalesce(repository, doc_id), place)",
-    "No two documents of a repository share a place.",
+    "count(1) - count(DISTINCT coalesce(repository, doc_id), coalesce(revision, ''), place)",
+    "No two documents of a revision of a repository share a place.",
     "repository",
+    "revision",
     "doc_id",
     "place",
 )

@@ -1,8 +1,9 @@
 """How good the packing of a dataset is: fill, documents split, dependencies visible.
 
 A dependency is visible where it stands whole in a sequence that holds its dependent, before it. Next-fit
-over the same documents (a new sequence when the next does not fit, and for every repository) is the
-measure for that, `ceil(tokens / sequence length)` the measure for the fill: no plan needs fewer sequences.
+over the same documents (a new sequence when the next does not fit, and for every revision of a repository)
+is the measure for that, `ceil(tokens / sequence length)` the measure for the fill: no plan needs fewer
+sequences.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from factory.lake.schemas import REPOSITORY
 from spark_udfs.pack import next_fit_chunk
 
 
@@ -124,13 +126,14 @@ def _visible(pieces: DataFrame, dependencies: DataFrame) -> tuple[int, int]:
 def _next_fit(tokenized: DataFrame, sequence_length: int) -> DataFrame:
     def plan(repository: pa.Table) -> pa.Table:
         pieces = next_fit_chunk(repository, sequence_length)
-        names = [f"{repository.column('repository')[0]}#{sequence}" for sequence in pieces.column("sequence")]
+        key = "@".join(str(repository.column(name)[0]) for name in REPOSITORY)
+        names = [f"{key}#{sequence}" for sequence in pieces.column("sequence")]
         return pieces.set_column(0, "sequence", pa.array(names, pa.string())).select(
             ["sequence", "position", "doc_id", "length"]
         )
 
-    documents = tokenized.select("doc_id", "repository", "place", "n_tokens")
-    return documents.groupBy("repository").applyInArrow(
+    documents = tokenized.select("doc_id", *REPOSITORY, "place", "n_tokens")
+    return documents.groupBy(*REPOSITORY).applyInArrow(
         plan, "sequence string, position long, doc_id string, length long"
     )
 

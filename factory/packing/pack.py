@@ -1,6 +1,7 @@
 """Training sequences, `packed.<dataset>`, and where each piece of a document lies in them.
 
-Repositories hash to buckets; a bucket, in order of (repository, place), is cut in chunks; every chunk is
+Revisions of repositories hash to buckets; a bucket, in order of (repository, revision, place), is cut in
+chunks; every chunk is
 planned where it is, from lengths and dependencies alone (`native/src/packing_runs.rs` has the plan). A
 sequence's number, its ordinal, follows from (append, bucket, chunk, place in the plan), never from files
 or partitions. Tokens travel once, from where they were read to their sequence; text never does.
@@ -22,7 +23,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from factory.lake.schemas import PACKED
+from factory.lake.schemas import PACKED, REPOSITORY
 from spark_udfs.pack import assemble, plan_chunk
 
 SEQUENCES_A_CHUNK = 1_024  # with as many, the sequences a chunk leaves unfilled are a thousandth
@@ -100,10 +101,10 @@ def placements(packed: DataFrame) -> DataFrame:
 def _in_chunks(tokenized: DataFrame, config: PackConfig) -> DataFrame:
     """The documents with bucket and chunk; the chunks of a bucket differ by one document at most."""
     bucket = Window.partitionBy("bucket")
-    row = F.row_number().over(bucket.orderBy("repository", "place", "doc_id")) - 1
+    row = F.row_number().over(bucket.orderBy(*REPOSITORY, "place", "doc_id")) - 1
     return (
-        tokenized.select("doc_id", "repository", "place", "n_tokens")
-        .withColumn("bucket", F.pmod(F.xxhash64("repository"), F.lit(config.buckets)))
+        tokenized.select("doc_id", *REPOSITORY, "place", "n_tokens")
+        .withColumn("bucket", F.pmod(F.xxhash64(*REPOSITORY), F.lit(config.buckets)))
         .withColumn("row", row.cast("long"))
         .withColumn("rows", F.count("*").over(bucket))
         .withColumn("chunk", _chunk(F.lit(config.chunk_documents)))

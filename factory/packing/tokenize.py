@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.errors import ConfigurationError
-from factory.lake.schemas import TOKENIZED
+from factory.lake.schemas import REPOSITORY, TOKENIZED
 from factory.packing.tokenizer import END_OF_TEXT
 from spark_udfs.tokenize import load, tokenize_batches
 
@@ -37,8 +37,9 @@ class TokenizeConfig(BaseModel):
 def tokenize(documents: DataFrame, tokenizer: str, config: TokenizeConfig | None = None) -> DataFrame:
     """The rows of `TOKENIZED` for documents of (doc_id, text) and a `tokenizer.json`.
 
-    Documents with a `place` keep it and their repository; all others, and those of no repository, are
-    repositories of their own. Raises ConfigurationError where the tokenizer lacks a token of `config`.
+    Documents with a `place` keep it, their repository and its revision; all others, and those of no
+    repository, are repositories of their own. Raises ConfigurationError where the tokenizer lacks a token
+    of `config`.
     """
     begin, end = require_tokens(tokenizer, config or TokenizeConfig())
 
@@ -49,12 +50,13 @@ def tokenize(documents: DataFrame, tokenizer: str, config: TokenizeConfig | None
 
 
 def _placed(documents: DataFrame) -> DataFrame:
-    ordered = {"repository", "place"} <= set(documents.columns)
+    ordered = {*REPOSITORY, "place"} <= set(documents.columns)
     partitioned = "partition" in documents.columns
     return documents.select(
         "doc_id",
         (F.coalesce("repository", "doc_id") if ordered else F.col("doc_id")).alias("repository"),
         (F.col("place") if ordered else F.lit(0)).cast("long").alias("place"),
+        (F.col("revision") if ordered else F.lit(None)).cast("string").alias("revision"),
         "text",
         (F.col("partition") if partitioned else F.lit(None)).cast("string").alias("partition"),
     )

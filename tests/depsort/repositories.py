@@ -8,12 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from factory.lake.schemas import REPOSITORY
 from spark_udfs.dependencies import CONTRIBUTIONS, FILES, edges, places
 from spark_udfs.symbol_table import resolve
 from spark_udfs.symbols import FACTS, extract
 
 _DOCUMENT = pa.schema(
-    [(name, pa.string()) for name in ("doc_id", "repository", "path", "language", "text", "partition")]
+    [(name, pa.string()) for name in ("doc_id", *REPOSITORY, "path", "language", "text", "partition")]
 )
 _CONTRIBUTION = pa.schema(
     [(name, pa.float64() if name == "weight" else pa.string()) for name in CONTRIBUTIONS]
@@ -32,7 +33,9 @@ class Sorted:
         facts = pa.Table.from_batches(list(extract(iter(documents.to_batches(max_chunksize=100)))), FACTS)
         self.symbols: list[dict[str, Any]] = resolve(facts).to_pylist()
         contributions = [
-            dict(zip(CONTRIBUTIONS, (row["repository"], row["doc_id"], row["kind"], *pair), strict=True))
+            dict(
+                zip(CONTRIBUTIONS, (row["repository"], None, row["doc_id"], row["kind"], *pair), strict=True)
+            )
             for row in self.symbols
             for pair in zip(row["resolved_to"] or (), row["weights"] or (), strict=True)
         ]

@@ -23,15 +23,19 @@ FILES = [
     ("ring", "broken.py", "def (((:\n"),
     (None, "alone.py", "import os\n"),
 ]
+REVISIONS = [
+    *(("1", "a.py", "import b\n"), ("1", "b.py", "x = 1\n")),
+    *(("2", "a.py", "x = 1\n"), ("2", "b.py", "import a\n")),
+]
 
 pytestmark = pytest.mark.spark
 
 
-def document(repository: str | None, path: str, text: str) -> dict[str, object]:
+def document(repository: str | None, path: str, text: str, revision: str | None = None) -> dict[str, object]:
     language = "python" if path.endswith(".py") else "markdown"
     row: dict[str, object] = dict.fromkeys(RAW.names)
     return row | {
-        "doc_id": f"{repository}:{path}",
+        "doc_id": f"{repository}:{path}" if revision is None else f"{repository}@{revision}:{path}",
         "source": "test",
         "key": path,
         "text": text,
@@ -41,11 +45,15 @@ def document(repository: str | None, path: str, text: str) -> dict[str, object]:
         "language": language,
         "repository": repository,
         "path": path,
+        "revision": revision,
     }
 
 
 def frame(spark: SparkSession, files: Sequence[tuple[str | None, str, str]]) -> DataFrame:
-    rows = [document(*file) for file in files]
+    return documents_frame(spark, [document(*file) for file in files])
+
+
+def documents_frame(spark: SparkSession, rows: list[dict[str, object]]) -> DataFrame:
     return spark.createDataFrame(
         pa.Table.from_pylist(rows, schema=RAW.columns), from_arrow_schema(RAW.columns)
     )
@@ -108,6 +116,16 @@ def test_a_cycle_is_broken_where_it_weighs_least_and_listed(line: Line) -> None:
         ("ring", "b.py", 2),
     ]
     assert len({row["cycle"] for row in in_cycles}) == 1
+
+
+def test_revisions_of_a_repository_are_sorted_each_by_itself(spark: SparkSession) -> None:
+    documents = [document("twice", path, text, revision) for revision, path, text in REVISIONS]
+    both = Line(documents_frame(spark, documents))
+    edges = {(row["revision"], row["doc_id"], row["depends_on"]) for row in both.edges.to_pylist()}
+    assert edges == {("1", "twice@1:a.py", "twice@1:b.py"), ("2", "twice@2:b.py", "twice@2:a.py")}
+    assert set(both.edges["satisfied"].to_pylist()) == {True}
+    places = {row["doc_id"]: row["place"] for row in both.sorted.to_pylist()}
+    assert places == {"twice@1:b.py": 0, "twice@1:a.py": 1, "twice@2:a.py": 0, "twice@2:b.py": 1}
 
 
 def test_the_tables_do_not_depend_on_partitions_or_the_order_of_rows(spark: SparkSession, line: Line) -> None:

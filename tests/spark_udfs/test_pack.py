@@ -29,7 +29,8 @@ def chunk_of(documents: list[tuple[str, str, int, int, list[str]]]) -> pa.Table:
     names = ("doc_id", "repository", "place", "n_tokens", "depends_on")
     kinds = (pa.string(), pa.string(), pa.int64(), pa.int64(), pa.list_(pa.string()))
     columns = list(zip(*documents, strict=True)) if documents else [()] * 5
-    return pa.table({n: pa.array(c, k) for n, c, k in zip(names, columns, kinds, strict=True)})
+    chunk = pa.table({n: pa.array(c, k) for n, c, k in zip(names, columns, kinds, strict=True)})
+    return chunk.append_column("revision", pa.nulls(len(chunk), pa.string()))
 
 
 def contents(plan: pa.Table) -> list[list[tuple[str, int, int]]]:
@@ -189,6 +190,15 @@ def test_the_order_of_the_rows_does_not_matter(case: tuple[pa.Table, int], chanc
     chance.shuffle(order)
     shuffled = documents.take(pa.array(order, pa.int64()))
     assert plan_chunk(shuffled, sequence_length, 0.01) == plan_chunk(documents, sequence_length, 0.01)
+
+
+def test_revisions_of_a_repository_are_planned_as_two_repositories() -> None:
+    numbered = chunk_of([(f"{r}{i}", r, i, 3, [f"{r}{i - 1}"] * (i > 0)) for r in "ab" for i in range(5)])
+    revised = numbered.set_column(
+        numbered.schema.get_field_index("revision"), "revision", numbered.column("repository")
+    ).set_column(1, "repository", pa.array(["r"] * len(numbered)))
+    for plan in (lambda chunk: plan_chunk(chunk, 10, 0.1), lambda chunk: next_fit_chunk(chunk, 10)):
+        assert plan(revised) == plan(numbered)
 
 
 def test_lengths_at_the_edge() -> None:

@@ -81,6 +81,7 @@ def test_a_null_text_has_no_tokens_and_an_empty_one_those_every_document_gets() 
         {
             "doc_id": ["a", "b", "c"],
             "repository": ["r", "r", "r"],
+            "revision": pa.array(["1", "1", None], pa.string()),
             "place": [0, 1, 2],
             "text": pa.array([None, "", "cat"], pa.string()),
             "partition": pa.array([None, None, "p"], pa.string()),
@@ -91,3 +92,4 @@ def test_a_null_text_has_no_tokens_and_an_empty_one_those_every_document_gets() 
     assert rows.column("tokens").to_pylist()[:2] == [b"", END.to_bytes(2, "little")]
     assert decode(rows.column("tokens")[2].as_py(), TOKENIZER, None, END) == "cat"
     assert rows.column("partition").to_pylist() == [None, None, "p"]
+    assert rows.column("revision").to_pylist() == ["1", "1", None]
