@@ -38,7 +38,7 @@ class CSharpChains(ClassChains):
                 return None
             kind = node.type
             if kind == "identifier":
-                return self.root(self.text(node))
+                return self.type_root(self.text(node))
             if kind == "qualified_name":
                 return self.written(node)
             if kind == "generic_name":
@@ -71,7 +71,7 @@ class CSharpChains(ClassChains):
         names = [self.text(part) for part in self.parts(node)]
         if names[:1] == ["global"]:
             del names[0]
-        start = self.root(names[0]) if names else None
+        start = self.type_root(names[0]) if names else None
         return None if start is None else ".".join([start, *names[1:]])
 
     def value_chain(self, node: Node | None) -> str | None:

@@ -2,21 +2,20 @@
 
 A place is the folder of a crate's root file and the path of a module in it: `core/src::a::b` for
 `core/src/a/b.rs` and `core/src/a/b/mod.rs`. Roots are `lib.rs` and `main.rs`, and each file of `tests`,
-`examples`, `benches` and `bin`. A crate is known by the name in its `Cargo.toml`, else by its folder's.
+`examples`, `benches` and `bin`. A crate is known by the names in its `Cargo.toml`, or by what another crate's
+manifest calls it; one without a manifest by its folder's name.
 """
 
 from __future__ import annotations
 
-import re
+import posixpath
 from collections.abc import Mapping, Sequence
 
+from spark_udfs.manifests_rust import CargoManifest, read_manifest
 from spark_udfs.symbols import Modules
 
-_NAME = re.compile(
-    r"^[^\S\n]*\[(?:package|lib)\](.*?)(?=^[^\S\n]*\[|\Z)", re.MULTILINE | re.DOTALL
-)  # a table ends where a line starts the next one, not at the list behind `authors =`
-_KEY = re.compile(r"""^[^\S\n]*name\s*=\s*["']([\w-]+)["']""", re.MULTILINE)
 _ROOTS = ("lib", "main")
+_LANGUAGE_S_OWN = frozenset({"std", "core", "alloc", "proc_macro", "test"})
 _OWN_ROOTS = frozenset({"tests", "examples", "benches", "bin"})
 
 
@@ -25,22 +24,31 @@ class RustModules(Modules):
 
     def __init__(self, paths: Sequence[str], manifests: Mapping[str, str]) -> None:
         stems = [path.removesuffix(".rs") for path in paths]
-        roots = {_parent(stem) for stem in stems if _last(stem) in _ROOTS}
-        self._places = [_place(stem, roots) for stem in stems]
+        said = _manifests(manifests)
+        libraries = {
+            posixpath.normpath(posixpath.join(folder, it.library)).removesuffix(".rs"): folder
+            for folder, it in said.items()
+            if it.library
+        }
+        named = {stem: folder for stem, folder in libraries.items() if stem in set(stems)}
+        roots = {_parent(stem) for stem in stems if _last(stem) in _ROOTS} | {_parent(it) for it in named}
+        self._places = [_parent(stem) or "." if stem in named else _place(stem, roots) for stem in stems]
         self._files: dict[str, int] = {}
         for number, place in enumerate(self._places):
-            if place not in self._files or stems[number].endswith("lib"):
+            if place not in self._files or stems[number].endswith("lib") or stems[number] in named:
                 self._files[place] = number
         self._known = {"::".join(parts[:n]) for place in self._places
                        for parts in (place.split("::"),) for n in range(1, len(parts) + 1)}  # fmt: skip
         self._crates: dict[str, str] = {}
+        folders = {_parent(stem): folder for stem, folder in named.items()}
         for root in sorted(roots, reverse=True):
-            folder = _parent(root) if _last(root) == "src" else root
-            text = manifests.get(f"{folder}/Cargo.toml" if folder else "Cargo.toml", "")
-            names = [key[1] for section in _NAME.findall(text) if (key := _KEY.search(section))]
-            for name in (*names, _last(folder)):
-                self._crates.setdefault(name.replace("-", "_"), root)
+            folder = folders.get(root, _parent(root) if _last(root) == "src" else root)
+            by_folder = (_last(folder).replace("-", "_"),)
+            names = said[folder].names if folder in said else ()
+            for name in names or (it for it in by_folder if it not in _LANGUAGE_S_OWN):
+                self._crates.setdefault(name, root)
         self._own = {name for name in self._crates if name}
+        self._renamed = [_nearest(_parent(path), said).renamed or {} for path in paths]
 
     def place(self, module: str, importer: int) -> str | None:
         """The place of `crate.a.b`, `self.a`, `super.a`, a crate's `name.a` or a submodule's `a.b`."""
@@ -57,6 +65,7 @@ class RustModules(Modules):
         elif f"{here}::{first}" in self._known:
             place = f"{here}::{first}"
         else:
+            first = self._renamed[importer].get(first, first)
             place = self._crates.get(first, "") if first in self._own else ""
         place = "::".join((place, *rest))
         return place if place in self._known else None
@@ -78,6 +87,23 @@ class RustModules(Modules):
             found.extend(self.files(place))
             place = place.rpartition("::")[0]
         return found[::-1]
+
+
+def _manifests(texts: Mapping[str, str]) -> dict[str, CargoManifest]:
+    """Every manifest by its folder; that at the top may be the workspace others inherit from."""
+    workspace = next((text for _, text in sorted(texts.items()) if "[workspace.dependencies" in text), "")
+    return {
+        _parent(path): read_manifest(text, workspace)
+        for path, text in texts.items()
+        if _last(path) == "Cargo.toml"
+    }
+
+
+def _nearest(folder: str, said: Mapping[str, CargoManifest]) -> CargoManifest:
+    """The manifest of the crate that a folder belongs to."""
+    while folder and folder not in said:
+        folder = _parent(folder)
+    return said.get(folder, CargoManifest())
 
 
 def _around(place: str) -> str:

@@ -4,7 +4,8 @@ A scope is a function, a block or a class. Each name bound in it is kept with th
 its value can be read (`spark_udfs.typed_chains`), None where that is unknown. A name written in a class may
 belong to the class, whose members may stand further below or in a base class; so such names are kept with
 the class they are written in until the file has been read, and those that only a base class can explain
-leave as `Outer.Inner/name`.
+leave as `Outer.Inner/name`. In a type's position only a class may be meant, never a field or a method of the
+same name: such a name leaves as `Outer.Inner/:name`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tree_sitter import Node
 
 from spark_udfs.symbols import FileSymbols, Import
 from spark_udfs.syntax import Captures
-from spark_udfs.typed_chains import HOLDS, INSIDE
+from spark_udfs.typed_chains import A_TYPE, HOLDS, INSIDE
 
 Names = dict[str, str | None]
 
@@ -47,6 +48,7 @@ class ScopedNames:
         self.taken: set[int] = set()
         self.scopes: list[tuple[int, Names, str]] = []  # end, names, the class around
         self._bound_later: list[tuple[int, Names]] = []
+        self._classes: set[str] = set()  # definitions that a type's position may mean
         self._hidden: set[str] = set()  # members of classes without a name that others could say
 
     def read(self, captures: Captures) -> FileSymbols:
@@ -143,6 +145,27 @@ class ScopedNames:
         owner = self.owner
         self.references[f"{owner}{INSIDE}{name}" if owner else name] += 1
 
+    def type_root(self, name: str) -> str | None:
+        """The chain of a name in a type's position; None for a type parameter without a known bound."""
+        marked = A_TYPE + name
+        for _, names, _ in reversed(self.scopes):
+            if marked in names:
+                return names[marked]
+        owner = self.owner
+        return f"{owner}{INSIDE}{marked}" if owner else name
+
+    def refer_type(self, name: str) -> None:
+        """Counts a plain name in a type's position, if it is no type parameter."""
+        marked = A_TYPE + name
+        if not any(marked in names for _, names, _ in self.scopes):
+            owner = self.owner
+            self.references[f"{owner}{INSIDE}{marked}" if owner else name] += 1
+
+    def define_type(self, name: str, chain: str | None = None) -> None:
+        """A class or its like, with the chain of what calling it gives."""
+        self._classes.add(name)
+        self.define(name, chain)
+
     def define(self, name: str, chain: str | None) -> None:
         """A definition and the chain of its type, or of its result's."""
         if any(part.isdigit() for part in name.split(".")):
@@ -164,11 +187,13 @@ class ScopedNames:
         if owner.startswith(HOLDS):
             held = self._placed(f"{owner.lstrip(HOLDS)}{INSIDE}{chain_after}")
             return None if held is None else HOLDS + held
+        as_type = chain_after.startswith(A_TYPE)
+        chain_after = chain_after.removeprefix(A_TYPE)
         first = chain_after.partition(".")[0]
         around, inherits = owner, False
         while around:
             member = f"{around}.{first}"
-            if member in self.definitions:
+            if member in (self._classes if as_type else self.definitions):
                 return f"{around}.{chain_after}"
             if member in self._hidden:
                 return None

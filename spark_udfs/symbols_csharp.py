@@ -18,7 +18,7 @@ from spark_udfs.modules_csharp import CSharpModules
 from spark_udfs.queried_language import QueriedLanguage
 from spark_udfs.symbols import FileSymbols, Import, Modules
 from spark_udfs.syntax import Captures
-from spark_udfs.typed_chains import EXTENSION, HOLDS, INSIDE
+from spark_udfs.typed_chains import A_TYPE, EXTENSION, HOLDS, INSIDE
 
 _QUERY = """
 [(namespace_declaration) (file_scoped_namespace_declaration)] @namespace
@@ -46,6 +46,12 @@ _QUERY = """
 (initializer_expression (assignment_expression left: (identifier) @key))
 [(member_access_expression) (conditional_access_expression)] @chain
 (attribute name: (identifier) @attribute)
+(_ type: [(identifier) @typed (generic_name . (identifier) @typed)])
+(_ returns: [(identifier) @typed (generic_name . (identifier) @typed)])
+(base_list [(identifier) @typed (generic_name . (identifier) @typed)])
+(type_argument_list [(identifier) @typed (generic_name . (identifier) @typed)])
+(as_expression right: [(identifier) @typed (generic_name . (identifier) @typed)])
+(is_pattern_expression pattern: (constant_pattern (identifier) @typed))
 (identifier) @name
 """
 
@@ -61,7 +67,7 @@ TimeSpan Tuple Type UInt32 UInt64 Uri ValueTask ValueTuple Version Void nameof v
 """
 _KINDS = """
 namespace using class delegate constant body method property lambda block type_parameter
-parameter from variable implicit qualified key chain attribute name
+parameter from variable implicit qualified key chain attribute typed name
 """
 
 
@@ -130,7 +136,7 @@ class _File(CSharpChains):
             return
         self.taken.add(name.start_byte)
         dotted = self.nested(self.text(name))
-        self.define(dotted, None)
+        self.define_type(dotted)
         self.enter(node, {})
         body = node.child_by_field_name("body")
         if body is not None:
@@ -148,8 +154,8 @@ class _File(CSharpChains):
                         bases.append(chain.lstrip(HOLDS))
             elif child.type == "parameter_list":
                 self._components(dotted, child)
-        if bases:
-            self.bases[dotted] = bases
+        if bases or any(it.type == "modifier" and self.text(it) == "partial" for it in node.children):
+            self.bases.setdefault(dotted, []).extend(bases)  # another part may have what this one lacks
 
     def _components(self, owner: str, node: Node) -> None:
         for component in node.named_children:
@@ -168,7 +174,7 @@ class _File(CSharpChains):
         name = node.child_by_field_name("name")
         if name is not None:
             self.taken.add(name.start_byte)
-            self._define(name, node.child_by_field_name("type"))
+            self.define_type(self.nested(self.text(name)), self.type_chain(node.child_by_field_name("type")))
         self.enter(node, {})
 
     def _define(self, name: Node, of_type: Node | None) -> None:
@@ -209,7 +215,10 @@ class _File(CSharpChains):
     def on_type_parameter(self, node: Node) -> None:
         name = node.child_by_field_name("name")
         if name is not None and name.start_byte not in self.taken:
-            self.bind(name, self._constraint(node, self.text(name)))
+            chain = self._constraint(node, self.text(name))
+            self.bind(name, chain)
+            if self.scopes:
+                self.scopes[-1][1][A_TYPE + self.text(name)] = chain
 
     def _constraint(self, node: Node, name: str) -> str | None:
         """What `where T : Base` says of a type parameter."""
@@ -308,6 +317,12 @@ class _File(CSharpChains):
         name, owner = self.text(node), self.owner
         for written in (name, f"{name}Attribute"):
             self.references[f"{owner}{INSIDE}{written}" if owner else written] += 1
+
+    def on_typed(self, node: Node) -> None:
+        """A name where only a type can stand."""
+        if node.start_byte not in self.taken:
+            self.taken.add(node.start_byte)
+            self.refer_type(self.text(node))
 
     def on_name(self, node: Node) -> None:
         self.refer(self.text(node))

@@ -24,6 +24,7 @@ MAX_CHAIN = 8  # parts of a path
 
 _QUERY = """
 (use_declaration argument: (_) @use)
+(extern_crate_declaration) @crate
 (mod_item !body name: (identifier) @module)
 (mod_item body: (_) @inline)
 (function_item name: (identifier) @function)
@@ -52,9 +53,10 @@ _QUERY = """
   function: (generic_function function: (field_expression field: (field_identifier) @member)))
 (token_tree (identifier) @token)
 (token_tree (crate) @token)
+(token_tree (metavariable) @token)
 """
 
-_CHAIN = re.compile(rb"(?:r#)?\w+(?:\s*::\s*(?:r#)?\w+)*")
+_CHAIN = re.compile(rb"\$?(?:r#)?\w+(?:\s*::\s*(?:r#)?\w+)*")
 _BUILTINS = """
 Self self super crate Option Some None Result Ok Err Vec String Box ToString ToOwned Clone Copy Send Sync
 Sized Drop Fn FnMut FnOnce Iterator IntoIterator Extend From Into TryFrom TryInto Default Eq Ord PartialEq
@@ -115,6 +117,7 @@ class _File:
             name = self._text(node)
             if self._depth(node) == 0:
                 imports[Import(f"self.{name}", None, name)] += 1
+        imports.update(filter(None, map(self._extern_crate, self._captures.get("crate", ()))))
         for node in self._captures.get("use", ()):
             for module, used, alias in self._used(node, ()):
                 imports[Import(self._from_here(module, node), used, alias)] += 1
@@ -127,6 +130,15 @@ class _File:
             ),
             references=dict(sorted(self._references().items())),
         )
+
+    def _extern_crate(self, node: Node) -> Import | None:
+        """`extern crate a as b`; `self` is the crate itself."""
+        name, alias = node.child_by_field_name("name"), node.child_by_field_name("alias")
+        if name is None:
+            return None
+        module = self._text(name)
+        bound = module if alias is None else self._text(alias)
+        return Import("crate" if module == "self" else module, None, "" if bound == "_" else bound)
 
     def _definitions(self) -> Counter[str]:
         found: Counter[str] = Counter()
@@ -201,6 +213,10 @@ class _File:
                     continue
                 chain = _CHAIN.match(self._source, node.start_byte)
                 parts = [] if chain is None else _parts(chain[0])
+                if parts and parts[0].startswith("$"):  # of a macro's own names `$crate` alone means a module
+                    if parts[0] != "$crate" or len(parts) < 2:
+                        continue
+                    parts[0] = "crate"
                 if capture == "token" and len(parts) < 2 and not self._text(node)[:1].isupper():
                     continue
                 if parts and parts[0] not in generic:

@@ -21,6 +21,7 @@ MAX_DEPTH = 12  # types of types of types; bases of bases
 MAX_VARIANTS = 8  # files that define one name, as for several systems
 HOLDS = "~"  # before a chain: a container of such values, whose own members lead to them
 EXTENSION = "this"  # the owner of definitions that any value may be asked for
+A_TYPE = ":"  # before a name in a type's position, which means no field and no method
 INSIDE = "/"  # between the class a name is written in and the name, where the class may inherit it
 
 
@@ -117,17 +118,18 @@ class TypedChains:
         """The first entity of a chain, how many parts name it, and the parts."""
         held = chain.startswith(HOLDS)
         written_in, _, chain = chain.lstrip(HOLDS).rpartition(INSIDE)
-        parts = chain.split(".")
-        found, used = self._start(index, written_in, parts, depth)
+        as_type = chain.startswith(A_TYPE)
+        parts = chain.removeprefix(A_TYPE).split(".")
+        found, used = self._start(index, written_in, parts, depth, as_type)
         return (found._replace(holds=True) if held and isinstance(found, Entity) else found), used, parts
 
     def _start(
-        self, index: int, written_in: str, parts: Sequence[str], depth: int
+        self, index: int, written_in: str, parts: Sequence[str], depth: int, as_type: bool
     ) -> tuple[Entity | str | None, int]:
         """The first entity of a chain and how many parts name it; else `external`, `builtin` or None."""
         while written_in:
             inherited = self._member(Entity(written_in, (index,)), parts[0], index, depth)
-            if inherited is not None:
+            if inherited is not None and not (as_type and self._is_value(inherited)):
                 return inherited, 1
             written_in = written_in.rpartition(".")[0]
         found = self._root(index, parts[0], depth)
@@ -140,6 +142,10 @@ class TypedChains:
             found = self._in_module(found, parts[used])
             used += 1
         return found, used
+
+    def _is_value(self, entity: Entity) -> bool:
+        """Whether a definition has a type and so is none."""
+        return any(entity.name in self._files[file].types for file in entity.files)
 
     def _root(self, index: int, name: str, depth: int) -> Entity | str | None:
         key = index, name

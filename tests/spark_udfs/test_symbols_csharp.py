@@ -42,8 +42,8 @@ def test_classes_and_their_members_are_definitions_with_their_types() -> None:
         "Box.m Box.n this.Ext"
     )
     assert symbols.bases == {"Box": ("Base", "IOpen")}
-    assert symbols.types["Box.First"] == symbols.types["Box.Get"] == symbols.types["this.Ext"] == "Box/Item"
-    assert (symbols.types["Box.Any"], symbols.types["Box.all"]) == ("Lid", "~Box/Item")
+    assert symbols.types["Box.First"] == symbols.types["Box.Get"] == symbols.types["this.Ext"] == "Box/:Item"
+    assert (symbols.types["Box.Any"], symbols.types["Box.all"]) == ("Lid", "~Box/:Item")
 
 
 @pytest.mark.parametrize(
@@ -103,6 +103,13 @@ REPOSITORY = {
         ("using X; class Y { void F(string s) { s.Shout(); } }", {"Ext.cs"}),
         ("using A; [Mark] class X { }", {"MarkAttribute.cs"}),
         ("using A; class X<Tool> { Tool t; }", set()),
+        ("using A; class X<Tool> { void F(int Tool) { Tool t; } }", set()),
+        ("using A; class X { void F(int Tool) { Tool t; } }", {"Tool.cs", "ToolMore.cs"}),
+        ("using A; class X { int Tool; object F() => new List<Tool>(); }", {"Tool.cs", "ToolMore.cs"}),
+        ("using A; class X { int Tool; object F(object o) => o is Tool; }", {"Tool.cs", "ToolMore.cs"}),
+        ("using A; class Up { Up Tool; } class X : Up { Tool t; }", {"Tool.cs", "ToolMore.cs"}),
+        ("using A; class X { int Tool; int F() => Tool; class Lid { } Lid l; }", set()),
+        ("namespace A; partial class Tool { void Go() { Run(); } }", {"Tool.cs"}),
         ("class X { Tool t; }", set()),
     ],
 )

@@ -90,6 +90,43 @@ def test_names_are_followed_through_modules_crates_and_re_exports() -> None:
     assert ("core/src/shape/round.rs", "core/src/lib.rs") not in found
 
 
+@pytest.mark.parametrize(
+    "text, item",
+    [
+        ("extern crate a;", ("a", None, "a")),
+        ("pub extern crate a as b;", ("a", None, "b")),
+        ("extern crate self as me;", ("crate", None, "me")),
+        ("#[macro_use] extern crate a as _;", ("a", None, "")),
+    ],
+)
+def test_an_extern_crate_is_an_import(text: str, item: tuple[str, str | None, str]) -> None:
+    assert {(i.module, i.name, i.alias) for i in extract(text).imports} == {item}
+
+
+def test_a_macro_uses_what_stands_behind_its_crate() -> None:
+    body = "$crate::n::Col::new(); $x::y(); $crate"
+    assert extract(f"macro_rules! m {{ ($x:path) => {{ {body} }} }}").references == {"crate.n.Col.new": 1}
+
+
+def test_a_dependency_may_have_another_name_and_a_library_another_path() -> None:
+    texts = {
+        "Cargo.toml": '[workspace]\n[workspace.dependencies]\ndeep = { package = "lib-a", path = "a" }\n',
+        "a/Cargo.toml": '[package]\nname = "lib-a"\n[lib]\npath = "code/a.rs"\n',
+        "a/code/a.rs": "pub fn run() {}\n",
+        "b/Cargo.toml": '[package]\nname = "b"\n[dependencies]\nshort = { package = "lib-a" }\n',
+        "b/src/main.rs": "fn main() { short::run(); }\n",
+        "c/Cargo.toml": "[package]\nname = 'c'\n[target.'cfg(unix)'.dependencies]\ndeep.workspace = true\n",
+        "c/src/main.rs": "use deep::run;\nfn main() { run(); }\n",
+        "core/Cargo.toml": '[package]\nname = "my-core"\n',
+        "core/src/lib.rs": "use core::mem;\npub fn mem() {}\n",
+        "d/src/main.rs": "use core::mem;\n",
+    }
+    assert {edge for edge in edges(texts) if edge[0].endswith(".rs")} == {
+        ("b/src/main.rs", "a/code/a.rs"),
+        ("c/src/main.rs", "a/code/a.rs"),
+    }
+
+
 def test_a_crate_has_the_name_that_stands_behind_lists_in_its_manifest() -> None:
     texts = {
         "core/Cargo.toml": '[package]\nauthors = ["a", "b"]\nname = "shapes"\n[[bin]]\nname = "other"\n',
