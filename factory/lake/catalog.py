@@ -17,6 +17,7 @@ from requests.exceptions import RequestException
 from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError, ProgrammingError
 
 from factory.errors import MachineError
+from factory.lake.lock import making
 from factory.lake.servers import CATALOG_URI, refused, sqlalchemy_uri
 from factory.settings import CATALOG_NAME, Settings
 
@@ -104,19 +105,30 @@ def open_catalog(settings: Settings) -> Catalog:
     if settings.catalog == "rest":
         return _open_rest(settings)
     try:
-        settings.home.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise MachineError(
-            f"The lake's folder {settings.home} cannot be created ({error.strerror}). "
-            "Set FACTORY_HOME to a folder you can write."
-        ) from error
-    try:
+        _make_database(settings)
         return SqlCatalog(CATALOG_NAME, **pyiceberg_properties(settings))
     except DatabaseError as error:
         raise MachineError(
             f"The catalog {settings.catalog_database} cannot be read ({error.orig}). "
             "Restore the file from a copy, or set FACTORY_HOME to another folder."
         ) from error
+
+
+def _make_database(settings: Settings) -> None:
+    """Make the embedded catalog's SQLite file with its tables, where there is none.
+
+    Two processes that made the tables at once would find those of each other half made.
+    """
+    database = settings.catalog_database
+    if database.exists():
+        return
+    with making(settings.home) as folder:
+        if database.exists():  # another process made it while this one waited
+            return
+        folder.mkdir()
+        new = folder / database.name
+        SqlCatalog(CATALOG_NAME, **pyiceberg_properties(settings) | {"uri": f"sqlite:///{new}"}).close()
+        new.replace(database)
 
 
 def _open_postgres(settings: Settings) -> Catalog:

@@ -1,4 +1,4 @@
-"""One writing run at a time on an embedded lake.
+"""One writing run at a time on an embedded lake, and one process at a time that makes what all of them need.
 
 A run takes the lock before its first write and holds it until it ends; readers and Blender never do. The
 operating system frees the lock when a process dies, so a killed run leaves no lock behind, only traces
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,6 +54,34 @@ def writing(settings: Settings, what: str, token: str = "") -> Iterator[None]:
         yield
     finally:
         holder.unlink(missing_ok=True)
+        lock.release()
+
+
+@contextlib.contextmanager
+def making(folder: Path) -> Iterator[Path]:
+    """Hold the lock under which a process makes what is missing below `folder`; another process waits.
+
+    Whatever several processes need at first use, such as a database or a download, is made under this lock in
+    the folder that is given here, and renamed, so a process finds it whole or not at all.
+    Raises MachineError where `folder` cannot be written.
+    """
+    new = folder / ".making"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / "making.lock")
+        lock.acquire()
+    except OSError as error:
+        raise MachineError(
+            f"The folder {folder} cannot be written ({error.strerror}). "
+            "Set FACTORY_HOME and FACTORY_CACHE to folders you can write."
+        ) from error
+    try:
+        if new.exists():  # of a process that was killed
+            shutil.rmtree(new)
+        yield new
+        if new.exists():
+            shutil.rmtree(new)
+    finally:
         lock.release()
 
 

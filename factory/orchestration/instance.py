@@ -16,6 +16,7 @@ from dagster_shared.error import DagsterError
 
 from factory.errors import ConfigurationError, MachineError
 from factory.lake.servers import DAGSTER_URI, connect
+from factory.orchestration.records import make_records
 from factory.settings import Settings
 
 _HEADER = "# Written by the Model Factory ({digest}). Edit it freely: an edited file stays as it is.\n"
@@ -48,7 +49,7 @@ _POSTGRES = f"""storage:
 
 
 def prepare_home(settings: Settings) -> None:
-    """Create DAGSTER_HOME with its dagster.yaml and point this process at it.
+    """Create DAGSTER_HOME with its dagster.yaml and its databases, and point this process at it.
 
     Raises ConfigurationError when an edited dagster.yaml lacks the storage that the settings name.
     """
@@ -56,6 +57,8 @@ def prepare_home(settings: Settings) -> None:
     try:
         home.mkdir(parents=True, exist_ok=True)
         _configure(home / "dagster.yaml", settings)
+        if not settings.dagster_uri:
+            make_records(home)
     except OSError as error:
         raise MachineError(
             f"The folder {home} cannot be written ({error.strerror}). "

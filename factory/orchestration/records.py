@@ -1,0 +1,134 @@
+"""Dagster's databases of an embedded lake: made whole or not at all, and mended where found half made.
+
+Dagster makes three SQLite files when a process first opens them. Of two processes at once one takes the
+tables of the other for those of an old release, and the file then names two versions and opens for nobody;
+a process that is killed meanwhile leaves a file without a version. So the files are made under a lock in a
+folder of their own and renamed.
+
+    history/runs.db          runs with their tags
+    history/runs/index.db    what happened to which asset; dynamic partitions
+    schedules/schedules.db   schedules and sensors: which are on, what they did
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import sqlalchemy
+from dagster._core.storage.event_log.schema import (
+    SqlEventLogStorageMetadata,
+)  # none of it is exported elsewhere
+from dagster._core.storage.event_log.sqlite import sqlite_event_log
+from dagster._core.storage.runs.schema import RunStorageSqlMetadata
+from dagster._core.storage.runs.sqlite import sqlite_run_storage
+from dagster._core.storage.schedules.schema import ScheduleStorageSqlMetadata
+from dagster._core.storage.schedules.sqlite import sqlite_schedule_storage
+from dagster._core.storage.sql import get_alembic_config, stamp_alembic_rev
+from sqlalchemy.pool import NullPool
+
+from factory.lake.lock import making
+
+log = logging.getLogger(__name__)
+
+_OF_SQLITE = ("", "-wal", "-shm")  # a database and the files beside it
+
+
+@dataclass(frozen=True)
+class _Database:
+    """One of Dagster's files: where it lies, what opens and so makes it, what it must hold."""
+
+    path: str
+    open: Callable[[Path], object]
+    module: ModuleType
+    tables: sqlalchemy.MetaData
+
+
+def _open_runs(folder: Path) -> None:
+    storage = sqlite_run_storage.SqliteRunStorage.from_local(str(folder))
+    storage.migrate()
+    storage.optimize()
+
+
+def _open_events(folder: Path) -> None:
+    storage = sqlite_event_log.SqliteEventLogStorage(str(folder))
+    storage.reindex_events()
+    storage.reindex_assets()
+
+
+def _open_schedules(folder: Path) -> None:
+    storage = sqlite_schedule_storage.SqliteScheduleStorage.from_local(str(folder))
+    storage.migrate()
+    storage.optimize()
+
+
+_DATABASES = (
+    _Database("history/runs.db", _open_runs, sqlite_run_storage, RunStorageSqlMetadata),
+    _Database("history/runs/index.db", _open_events, sqlite_event_log, SqlEventLogStorageMetadata),
+    _Database("schedules/schedules.db", _open_schedules, sqlite_schedule_storage, ScheduleStorageSqlMetadata),
+)
+
+
+def make_records(home: Path) -> None:
+    """Make Dagster's databases below `home` where they are missing; mend those that were made half.
+
+    Raises MachineError where `home` cannot be written.
+    """
+    with making(home) as folder:
+        for of in _DATABASES:
+            path, new = home / of.path, folder / of.path
+            _mend(path, of)
+            if path.exists():
+                continue
+            of.open(new.parent)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            for suffix in _OF_SQLITE:  # what is left of a database that somebody deleted
+                path.with_name(path.name + suffix).unlink(missing_ok=True)
+            new.replace(path)
+
+
+def _mend(path: Path, of: _Database) -> None:
+    """Give a database that was made half what it lacks, and put one that cannot be read aside."""
+    try:
+        found = _versions(path)
+    except sqlite3.OperationalError:
+        raise  # in use, or a disk that fails: the file may be whole
+    except sqlite3.DatabaseError as error:
+        aside = path.with_name(f"{path.name}.damaged")
+        for suffix in _OF_SQLITE:
+            with contextlib.suppress(FileNotFoundError):
+                path.with_name(path.name + suffix).replace(aside.with_name(aside.name + suffix))
+        log.warning(
+            "%s cannot be read (%s). It is now %s, and what it told of runs is lost.", path, error, aside
+        )
+        return
+    if len(found) == 1 or not path.exists():
+        return
+    said = f"names {len(found)} versions" if found else "names no version"
+    engine = sqlalchemy.create_engine(f"sqlite:///{path}", poolclass=NullPool)
+    of.tables.create_all(engine)  # what is there stays as it is
+    for table in of.tables.tables.values():
+        for index in table.indexes:
+            index.create(engine, checkfirst=True)
+    with engine.connect() as connection:
+        if found:
+            connection.execute(sqlalchemy.text("DELETE FROM alembic_version"))
+        stamp_alembic_rev(get_alembic_config(of.module.__file__), connection)
+        connection.commit()
+    of.open(path.parent)
+    log.warning("%s %s: two processes made it at once, or one was killed. It is mended.", path, said)
+
+
+def _versions(path: Path) -> list[str]:
+    """The versions a database says it has, one if it is whole; none where there is no file."""
+    if not path.exists():
+        return []
+    with contextlib.closing(sqlite3.connect(path, timeout=60)) as connection:
+        named = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone()
+        rows = connection.execute("SELECT version_num FROM alembic_version") if named else ()
+        return [version for (version,) in rows]
