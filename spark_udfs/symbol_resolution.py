@@ -28,6 +28,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spark_udfs.name_meanings import MAX_DEFINERS, Meanings
+from spark_udfs.nested_constants import OPENED, SCOPE, NestedConstants
 from spark_udfs.symbols import FileSymbols, Import, Language
 from spark_udfs.typed_chains import TypedChains
 
@@ -83,6 +84,8 @@ class Repository(Meanings):
         self._chains = (
             TypedChains(self.modules, paths, files, [k.builtins for k in kinds]) if all(typed) else None
         )
+        nested = any(kind.nested_constants for kind in kinds)
+        self._constants = NestedConstants(paths, files) if nested else None
 
     def symbols(self, index: int) -> Iterator[Symbol]:
         """Every symbol of a file: definitions, imports, references, each by name."""
@@ -100,6 +103,10 @@ class Repository(Meanings):
                 else:
                     symbol.count = count
                     merged[symbol.name] = symbol
+        if self._constants is not None:
+            for name, homes in self._constants.homes(index):
+                opened = Symbol("reference", name, 1, "internal", dict.fromkeys(homes, AROUND))
+                merged.setdefault(name, opened)
         for symbol in merged.values():
             weights = symbol.weights
             if weights:
@@ -204,6 +211,8 @@ class Repository(Meanings):
         """A reference with the factor of each defining file; the caller knows how often it occurs."""
         if name.startswith("."):
             return self._member(index, name, at_hand)
+        if self._constants is not None:
+            return self._constant(self._constants, index, name)
         root, _, rest = name.partition(".")
         if root in self.bindings[index]:
             return self._imported(index, name)
@@ -225,6 +234,20 @@ class Repository(Meanings):
         if root in self.files[index].declarations or language.shared_names:
             return self._without_import(index, root)
         return Symbol("reference", name, 0, "external")
+
+    def _constant(self, constants: NestedConstants, index: int, written: str) -> Symbol:
+        """A constant that means what is open around it makes it mean."""
+        name = written.rpartition(OPENED)[2]
+        found = constants.meaning(written)
+        if found is None:
+            known = name.partition(SCOPE)[0] in self.languages[index].builtins
+            return Symbol("reference", name, 0, "builtin" if known else "external")
+        whole, files = found
+        if index in files:
+            return Symbol("reference", whole, 0, "local")
+        if len(files) > MAX_DEFINERS:
+            return Symbol("reference", whole, 0, "ambiguous")
+        return Symbol("reference", whole, 0, "internal", dict.fromkeys(files, 1.0))
 
     def _member(self, index: int, name: str, at_hand: Collection[int]) -> Symbol:
         """A member of an object of unknown type: one that a file at hand defines, or nobody's."""

@@ -187,6 +187,7 @@ class Language(ABC):
     underscore_hides: bool = False  # a star import leaves out `_name`, and nobody else is meant by it
     shared_names: bool = False  # a plain name may be defined in any file of the repository, without an import
     typed_chains: bool = False  # chains are followed through the types that files declare
+    nested_constants: bool = False  # a name is looked up in what is open around it, as references write it
     qualified_names: bool = False  # a chain may start with a module that the file does not import
 
     @abstractmethod

@@ -26,8 +26,10 @@ def test_classes_constants_and_methods_are_definitions_and_namespaces_are_not() 
         "module Helper\n  def help; end\nend\nclass A::B; end\ndef run; end\n"
     )
     assert symbols.definitions.keys() == {
-        *("Box", "LIMIT", "Box.open", "Box.make", "Helper", "Helper.help", "B", "run"),
+        *("Space::Box", "Space::Box::LIMIT", "Space::Box.open", "Space::Box.make"),
+        *("Helper", "Helper.help", "A::B", "run"),
     }
+    assert symbols.declarations.keys() == {"Space"}
 
 
 def test_requires_are_imports_where_their_text_is_whole() -> None:
@@ -40,7 +42,7 @@ def test_requires_are_imports_where_their_text_is_whole() -> None:
 
 def test_constants_and_called_methods_are_references() -> None:
     assert extract("x = Space::Box.new(Kind)\nx.open\nputs y\n").references.keys() == {
-        *("Box", "Kind", ".new", ".open"),
+        *("Space::Box", "Kind", ".new", ".open"),
     }
 
 
@@ -60,6 +62,70 @@ def test_constants_resolve_without_a_require_and_files_with_one() -> None:
         ("test/box_test.rb", "lib/space/box.rb"),
         ("test/box_test.rb", "test/setup.rb"),
     }
+
+
+@pytest.mark.parametrize(
+    "code, expected",
+    [
+        ("X", "A/B::C/X"),
+        ("X::Y.new", "A/B::C/X::Y"),
+        ("::X::Y", "X::Y"),
+        ("x.y::Z; X", "A/B::C/X"),
+        ("class X < Y; end", "A/B::C/Y"),
+        ("class << self; X; end", "A/B::C/X"),
+        ("class X::Y; end", "A/B::C/X"),
+        ("class X; def f; Y; end; end", "A/B::C/X/Y"),
+        ("X, Y = 1, Z", "A/B::C/Z"),
+        ("X ||= Y", "A/B::C/Y"),
+        ("begin; rescue X; end", "A/B::C/X"),
+        ('"#{X}"', "A/B::C/X"),
+    ],
+)
+def test_a_constant_says_what_is_open_around_it(code: str, expected: str) -> None:
+    symbols = extract(f"module A\n  class B::C\n    {code}\n  end\nend\n")
+    assert [it for it in symbols.references if not it.startswith(".")] == sorted({expected, "A/B"})
+
+
+NESTED = {
+    "lib/a.rb": "require 'a/b'\nmodule A\n  LIMIT = 1\nend\n",
+    "lib/a/b.rb": "module A\n  class B\n    MAX = 2\n    def go; end\n  end\nend\n",
+    "lib/a/b/c.rb": "module A\n  class B\n    class C; def f; end; end\n  end\nend\n",
+    "lib/a/mixed.rb": "module A\n  module Mixed\n    class In; def f; end; end\n    def g; end\n  end\nend\n",
+    "lib/c.rb": "class C\n  def top; end\nend\n",
+    "lib/other/b.rb": "module Other\n  class B\n    def go; end\n  end\nend\n",
+    "lib/core.rb": "class String\n  def shout; end\nend\nclass A::B\n  def more; end\nend\n",
+}
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("module A\n  B\nend", {"lib/a/b.rb"}),
+        ("module Other\n  B\nend", {"lib/other/b.rb"}),
+        ("B", set()),
+        ("A::B::C", {"lib/a/b/c.rb"}),
+        ("A::B::Unknown", {"lib/a/b.rb"}),
+        ("A::LIMIT", {"lib/a.rb"}),
+        ("module A\n  class D < B\n    MAX\n    C\n  end\nend", {"lib/a/b.rb", "lib/a/b/c.rb"}),
+        ("module A\n  class D < B\n    ::C\n  end\nend", {"lib/a/b.rb", "lib/c.rb"}),
+        ("class E\n  include A::Mixed\n  In\nend", {"lib/a/mixed.rb"}),
+        ("class A::D\n  B\nend", {"lib/a.rb"}),
+        ("class A::D < A::B\n  B\n  MAX\nend", {"lib/a.rb", "lib/a/b.rb"}),
+        ("class F < F\n  C\nend", {"lib/c.rb"}),
+        ("String.new", set()),
+    ],
+)
+def test_a_constant_is_found_by_nesting_then_ancestors_then_at_the_top(text: str, expected: set[str]) -> None:
+    found = Sorted({**NESTED, "test/x.rb": text}).uses_of("test/x.rb")
+    assert {target for targets in found.values() for target in targets} - {"test/x.rb"} == expected | (
+        {"lib/a.rb"} if text.startswith("module A") else set()
+    )
+
+
+def test_a_file_that_opens_a_class_stands_behind_the_one_that_is_named_after_it() -> None:
+    order = Sorted(NESTED).order
+    assert order.index("lib/a/b.rb") < min(order.index("lib/a/b/c.rb"), order.index("lib/core.rb"))
+    assert order.index("lib/a/b.rb") < order.index("lib/a.rb")  # which requires it
 
 
 @pytest.mark.parametrize("text", ["", "\0", "class", "require", "def", "module A::", "'", "%w("])
