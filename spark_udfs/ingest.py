@@ -36,6 +36,9 @@ WORK = pa.schema(
 )
 
 
+OF_MANY_RECORDS = frozenset({"jsonl", "parquet", "registered", "archive"})
+
+
 def read_work(work: Iterable[pa.RecordBatch], fields: Fields) -> Iterator[pa.RecordBatch]:
     """Batches of `SCAN` for batches of `WORK`; `fields` says how a JSON object or Parquet row is read."""
     return in_batches(_rows(work, fields))
@@ -63,4 +66,8 @@ def _rows(work: Iterable[pa.RecordBatch], fields: Fields) -> Iterator[Row]:
             )
             read = readers[item["format"]]
             for name in item["names"]:
-                yield from read(Input(origin, item["root"], name))
+                source = Input(origin, item["root"], name)
+                for row in read(source):
+                    if item["format"] in OF_MANY_RECORDS:
+                        row["file"] = source.key
+                    yield row

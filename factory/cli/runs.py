@@ -56,11 +56,12 @@ class RunFailed(FactoryError):
 
 @dataclass
 class RunReport:
-    """What the runs of a selection did: seconds and rows by asset, and which assets they reused."""
+    """What the runs of a selection did: seconds, rows and rejected records by asset, and what was reused."""
 
     run_ids: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
+    rejected: dict[str, int] = field(default_factory=dict)  # of sources that rejected any
     reused: list[str] = field(default_factory=list)
     failed: int = 0
 
@@ -243,7 +244,11 @@ def _drawn(console: Console, total: int, report: RunReport) -> Iterator[Progress
         if event.phase == "reused":
             report.reused.append(event.asset)
         did = "[dim]kept[/]  " if event.phase == "reused" else "[green]made[/]  "
-        bar.print(f"{did}{event.asset:<40} {event.rows or 0:>10,} rows {seconds:>7.1f} s", highlight=False)
+        line = f"{did}{event.asset:<40} {event.rows or 0:>10,} rows {seconds:>7.1f} s"
+        if event.rejected:
+            report.rejected[event.asset] = event.rejected
+            line += f"  [yellow]{event.rejected:,} rejected[/]"
+        bar.print(line, highlight=False)
 
     with bar, progress.listening(listener):
         yield bar

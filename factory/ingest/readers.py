@@ -24,6 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from factory.errors import ConfigurationError
 from factory.ingest.installation import PROSE_REACH, code_work, prose_work, repositories
 from factory.ingest.items import Paths, Patterns, Tree, files_in, files_of, folders, named
 from factory.ingest.licences import licence_of
@@ -38,13 +39,16 @@ from spark_udfs.ingest_records import Fields
 from spark_udfs.ingest_rows import SCAN, Origin, key_taken
 
 TASKS_A_CORE = 4  # more tasks than cores: items differ in size
+# A tree of files holds pictures and archives beside its texts, and half of a crawl may have no text; a wrong
+# declaration loses nearly everything.
+MAX_REJECTED = 0.5
 JSONL_FILES = ("**/*.jsonl", "**/*.jsonl.gz", "**/*.jsonl.zst")
 PARQUET_FILES = ("**/*.parquet",)
 ARCHIVES = tuple(
     f"**/*.{extension}" for extension in ("zip", "tar", "tgz", "tar.gz", "tar.bz2", "tar.xz", "tar.zst")
 )
 
-__all__ = ["Fields", "Ingested", "Ingests"]
+__all__ = ["MAX_REJECTED", "Fields", "Ingested", "Ingests"]
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,8 @@ class Ingested:
     """The documents of an input (`RAW`) and its rejected records (`REJECTED`), from one persisted `scan`.
 
     `empty` says that there was no file to read. `registered` is what to write instead of `documents` where
-    files can stay as they lie, `rewritten` says of each Parquet file that cannot why.
+    files can stay as they lie, `rewritten` says of each Parquet file that cannot why. A run that publishes it
+    fails where more than the share `max_rejected` of its rows or files is rejected.
     """
 
     documents: DataFrame
@@ -73,6 +78,26 @@ class Ingested:
     empty: bool = False
     registered: Registered | None = None
     rewritten: Mapping[str, str] = field(default_factory=dict)
+    max_rejected: float = MAX_REJECTED
+
+    def limited(self, max_rejected: float) -> Ingested:
+        """The same with another limit; raises ConfigurationError for one that is no share."""
+        if not 0 <= max_rejected <= 1:
+            raise ConfigurationError(f"`max_rejected` is {max_rejected}, which is no share. Use 0 to 1.")
+        return replace(self, max_rejected=max_rejected)
+
+    def count_files(self) -> tuple[int, int]:
+        """How many files of many records were read, and how many of them hold records and no document."""
+        is_document = F.col("reason").isNull()
+        by_file = self.scan.where("file IS NOT NULL").groupBy("source", "file")
+        states = by_file.agg(
+            F.max(is_document).alias("has_document"),
+            F.max(is_document | (F.col("reason") != "empty")).alias("held"),
+        )
+        lost = F.count_if(F.col("held") & ~F.col("has_document"))
+        counted = states.agg(F.count("*").alias("files"), lost.alias("lost")).first()
+        assert counted is not None
+        return counted.files, counted.lost
 
     def release(self) -> None:
         """Let go of what was read; using the DataFrames afterwards reads the input again."""

@@ -5,6 +5,7 @@ A branch of few rows is read here; what only SQL can say, and every larger branc
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,11 +54,28 @@ class Branch:
             else:
                 found[check.name] = _repeats(list(keys))
         found |= violations(self.rows, [check for check in asked if check.whole])
-        return found | violations(self._made, [check for check in asked if not check.whole])
+        return found | violations(self.made, [check for check in asked if not check.whole])
 
     def repeated(self) -> list[str]:
         """Some keys that more than one row has."""
         return repeated(self.rows, self.output.schema)
+
+    def count_by(self, *columns: str) -> Counter[tuple[str | None, ...]]:
+        """How many of the rows that were made have each combination of `columns` and the partition."""
+        if not columns and self.keys is None:
+            return Counter({(None,): self.lake.published_at(self.audit.table, self._head).rows})
+        asked = [*columns, "partition"]
+        batches = self._read.here(asked)
+        if batches is None:
+            counted = self.made.groupBy(*asked).count().collect()
+            return Counter({tuple(row[name] for name in asked): row["count"] for row in counted})
+        found: Counter[tuple[str | None, ...]] = Counter()
+        for batch in batches:
+            groups = pa.Table.from_batches([batch]).group_by(asked).aggregate([([], "count_all")])
+            for row in groups.to_pylist():
+                if self.keys is None or row["partition"] in self.keys:
+                    found[tuple(row[name] for name in asked)] += row["count_all"]
+        return found
 
     def content(self) -> Fingerprint:
         """The content fingerprint of all rows."""
@@ -65,7 +83,7 @@ class Branch:
 
     def replaced(self) -> dict[str, Fingerprint]:
         """The content fingerprint of every partition that was made."""
-        found = self._contents(self._made)
+        found = self._contents(self.made)
         return {key: found.get(key, Fingerprint()) for key in self.keys or ()}
 
     def _contents(self, rows: DataFrame) -> dict[str | None, Fingerprint]:
@@ -76,7 +94,8 @@ class Branch:
         return fingerprints(batches, columns, by="partition")
 
     @property
-    def _made(self) -> DataFrame:
+    def made(self) -> DataFrame:
+        """The rows this run made, all or those of its partitions."""
         return self.rows if self.keys is None else self.rows.where(F.col("partition").isin(list(self.keys)))
 
     @cached_property

@@ -272,7 +272,7 @@ def _source(
                     place, f"there is no file{of} to read as {entry.format} there. Name another path."
                 )
             )
-        return found
+        return found.limited(entry.max_rejected)
 
     declare = table_asset(
         namespace="raw",

@@ -32,7 +32,7 @@ from factory.dedup.config import Keep, Similarity
 from factory.errors import ConfigurationError
 from factory.filters.rounds import Round
 from factory.ingest.listing import UNWANTED
-from factory.ingest.readers import Fields, Ingested, Ingests
+from factory.ingest.readers import MAX_REJECTED, Fields, Ingested, Ingests
 from factory.lake import names
 from factory.orchestration.partitions_file import Partitioned
 from factory.packing.tokenize import TokenizeConfig
@@ -100,6 +100,9 @@ class Dataset(Filters):
     paths: Words = Field(min_length=1, description="files and folders, relative to the folder of the file")
     partitions: Partitioned | None = Field(default=None, description="parts that are read by themselves")
     licence: str | None = Field(default=None, description="licence of documents that name none")
+    max_rejected: float = Field(
+        default=MAX_REJECTED, ge=0, le=1, description="largest share of rows or files that may be rejected"
+    )
     group: str | None = Field(default=None, description="datasets it is compared with; default its kind's")
     tokenizer: str = Field(default="tokenizer", description="tokenizer it is packed with")
     variants: dict[str, Variant] = Field(
@@ -145,7 +148,7 @@ class Dataset(Filters):
         return self.model_dump(mode="json", exclude={*Filters.model_fields, *_LATER})
 
 
-_LATER = ("kind", "partitions", "group", "tokenizer", "variants")
+_LATER = ("kind", "partitions", "max_rejected", "group", "tokenizer", "variants")
 
 
 def _over(dataset: Mapping[str, Any], variant: Any) -> Any:

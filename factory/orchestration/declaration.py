@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from pyspark.sql import DataFrame
 
-from factory.ingest.readers import Ingested, Registered
+from factory.ingest.readers import MAX_REJECTED, Ingested, Registered
 from factory.lake.names import TableName
 from factory.lake.schemas import TableSchema
 from factory.orchestration.charts import Chart
@@ -28,7 +28,8 @@ class Tables:
     `beside` gives the further tables by suffix, each a DataFrame or a function of the main table's rows
     as they were written. `release` is called when everything is written. `registered` is what is written
     instead of `rows`, which it equals to every reader, and the files that hold its texts. `facts` are shown
-    with the materialization.
+    with the materialization. Where rejected records stand beside, no more than the share `max_rejected` of
+    rows, or of the files of `inputs` (by partition), may be rejected (`factory.orchestration.rejections`).
     """
 
     rows: DataFrame
@@ -37,6 +38,8 @@ class Tables:
     release: Callable[[], object] = lambda: None
     registered: Registered | None = None
     facts: Mapping[str, str | int] = field(default_factory=dict)
+    max_rejected: float = MAX_REJECTED
+    inputs: Mapping[str | None, Ingested] = field(default_factory=dict)
 
     @classmethod
     def of(cls, made: Made) -> Tables:
@@ -60,6 +63,8 @@ class Tables:
             release=found.release,
             registered=found.registered,
             facts=facts,
+            max_rejected=found.max_rejected,
+            inputs={None: found},
         )
 
     def rewritten(self) -> Tables:

@@ -19,11 +19,15 @@ Phase = Literal["started", "written", "checked", "sealed", "publishing", "publis
 
 @dataclass(frozen=True)
 class Progress:
-    """One asset has reached a phase; `rows` is known once it is `published` or `reused`."""
+    """One asset has reached a phase; `rows` is known once it is `published` or `reused`.
+
+    So is `rejected`, the number of rejected records, of a source.
+    """
 
     asset: str
     phase: Phase
     rows: int | None = None
+    rejected: int | None = None
 
 
 Listener = Callable[[Progress], None]
@@ -40,7 +44,7 @@ def listening(listener: Listener) -> Iterator[None]:
         _listeners.remove(listener)
 
 
-def tell(asset: str, phase: Phase, rows: int | None = None) -> None:
+def tell(asset: str, phase: Phase, rows: int | None = None, rejected: int | None = None) -> None:
     """Tell the listeners that `asset` has reached `phase`."""
     for listener in _listeners:
-        listener(Progress(asset, phase, rows))
+        listener(Progress(asset, phase, rows, rejected))

@@ -25,12 +25,14 @@ from py4j.protocol import Py4JError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from factory.errors import CheckFailed, ConfigurationError
+from factory.ingest.readers import Ingested
 from factory.lake.fingerprint import Fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName, raw, registered
 from factory.lake.publish import Audit, drop_branches, publish, seal, set_aside
 from factory.lake.registration import forget, register
-from factory.lake.schemas import TEXT_AT, TableSchema, thin
+from factory.lake.schemas import REJECTED, TEXT_AT, TableSchema, thin
 from factory.lake.tables import Lake, Published
 from factory.lake_spark import audit as spark_audit
 from factory.lake_spark.read import read_at
@@ -38,6 +40,7 @@ from factory.orchestration.branch import Branch
 from factory.orchestration.checks import Check, in_files, unique, violations
 from factory.orchestration.declaration import Declaration, Derived, Made, Output, Parts, Tables, together
 from factory.orchestration.progress import tell
+from factory.orchestration.rejections import count_rejections, facts, require_documents
 from factory.orchestration.resources import LakeRun
 from factory.orchestration.reuse import outdated
 from factory.orchestration.rows import rows_at
@@ -66,24 +69,29 @@ def materialize(
     made = outdated(run.lake, declared, upstream, parts) if run.reuse else parts
     if not made.keys:
         current = [run.lake.published(output.table) for output in declared.outputs]
-        tell(str(declared.table), "reused", current[-1].rows)
+        stands = [
+            of.rows
+            for output, of in zip(declared.outputs, current, strict=True)
+            if output.schema.columns == REJECTED.columns
+        ]
+        tell(str(declared.table), "reused", current[-1].rows, *stands)
         for output in declared.outputs:
             yield from _checks_of_reused(spark, run, output)
         yield from _results(context, current, parts, {"reused": True})
         return
     try:
         tables = _call(function, made, declared)
-        published = yield from _write_audit_publish(spark, run, declared, made, tables, upstream)
+        published, rejected = yield from _write_audit_publish(spark, run, declared, made, tables, upstream)
     except BaseException:
         tell(str(declared.table), "failed")
         raise
-    tell(str(declared.table), "published", published[-1].rows)
+    tell(str(declared.table), "published", published[-1].rows, rejected.get("rejected"))
     seconds = time.monotonic() - began
     charts = [
         output.chart(rows_at(spark, run.lake, output.table, of.snapshot_id, output.schema))
         for output, of in zip(declared.outputs, published, strict=True)
     ]
-    yield from _results(context, published, parts, {"seconds": seconds, **tables.facts}, charts)
+    yield from _results(context, published, parts, {"seconds": seconds, **tables.facts, **rejected}, charts)
 
 
 def _call(function: Callable[[str | None], Made], parts: Parts, declared: Declaration) -> Tables:
@@ -96,7 +104,14 @@ def _call(function: Callable[[str | None], Made], parts: Parts, declared: Declar
 
     try:
         for key in parts.keys:
-            made[key] = Tables.of(function(key))
+            given = function(key)
+            if isinstance(given, Ingested) and given.empty:
+                part = "" if key is None else f" of partition {key}"
+                raise ConfigurationError(
+                    f"{declared.table} found no file{part} to read. Correct its paths and patterns, or put "
+                    "files there."
+                )
+            made[key] = Tables.of(given)
             if key is not None:
                 made[key] = made[key].rewritten()
     except BaseException:
@@ -127,6 +142,8 @@ def _call(function: Callable[[str | None], Made], parts: Parts, declared: Declar
         {name: value for of in made.values() for name, value in of.properties.items()},
         release,
         facts=together([of.facts for of in made.values()]),
+        max_rejected=min(of.max_rejected for of in made.values()),
+        inputs={key: found for key, of in made.items() for found in of.inputs.values()},
     )
 
 
@@ -141,8 +158,11 @@ def _write_audit_publish(
     parts: Parts,
     tables: Tables,
     upstream: dict[str, Published],
-) -> Generator[dg.AssetCheckResult, None, list[Published]]:
-    """Steps 2 to 4; an error drops the branches that were begun, but for those a failed check keeps."""
+) -> Generator[dg.AssetCheckResult, None, tuple[list[Published], dict[str, int]]]:
+    """Steps 2 to 4; an error drops the branches that were begun, but for those a failed check keeps.
+
+    Gives what was published, and figures of what a source rejected.
+    """
     audits: dict[TableName, Audit] = {}
     try:
         _write(spark, run, declared, parts, tables, audits)
@@ -152,6 +172,7 @@ def _write_audit_publish(
             for output in declared.outputs
         ]
         yield from _check(run, branches)
+        rejected = _require_documents(run, branches, tables)
         tell(str(declared.table), "checked")
         lineage = Lineage(
             asset=str(declared.table),
@@ -162,7 +183,7 @@ def _write_audit_publish(
         )
         published = _publish(run, declared, branches, lineage, tables)
         tables.release()
-        return published
+        return published, rejected
     except BaseException:
         for audit in audits.values():
             drop_branches(run.lake, audit.table, audit.branch)
@@ -226,12 +247,35 @@ def _check(run: LakeRun, branches: Sequence[Branch]) -> Iterator[dg.AssetCheckRe
                 metadata={"violations": count, **_told(told.get(check.name))},
             )
     if failed:
-        kept = [f"{of.audit.table}.branch_{set_aside(run.lake, of.audit)}" for of in reversed(branches)]
         raise dg.Failure(
-            description=f"Checks failed: {'; '.join(failed)}. "
-            f"Main is as it was; the rows are in {', '.join(kept)}.",
-            allow_retries=False,
+            description=f"Checks failed: {'; '.join(failed)}. {_kept(run, branches)}", allow_retries=False
         )
+
+
+def _require_documents(run: LakeRun, branches: Sequence[Branch], tables: Tables) -> dict[str, int]:
+    """Figures of what a source rejected, none of other tables; raises Failure where that is too much."""
+    rejected = next((of for of in branches if of.output.schema.columns == REJECTED.columns), None)
+    if rejected is None:
+        return {}
+    documents = branches[-1]
+    lost = rejected.count_by()
+    files = {key: found.count_files() for key, found in tables.inputs.items() if lost[(key,)]}
+    found = count_rejections(documents, rejected, files)
+    try:
+        require_documents(documents.audit.table, found, rejected, tables.max_rejected)
+    except CheckFailed as error:
+        raise dg.Failure(
+            description=f"{error} {_kept(run, branches)} Mend the files or what declares them, or raise "
+            "`max_rejected`.",
+            allow_retries=False,
+        ) from error
+    return facts(list(found.values()))
+
+
+def _kept(run: LakeRun, branches: Sequence[Branch]) -> str:
+    """Set the branches aside, and say where the rows are."""
+    kept = [f"{of.audit.table}.branch_{set_aside(run.lake, of.audit)}" for of in reversed(branches)]
+    return f"Main is as it was; the rows are in {', '.join(kept)}."
 
 
 def _publish(
