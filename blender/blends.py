@@ -2,8 +2,9 @@
 
 Making a blend resolves each source's reference to a snapshot, reads its content fingerprint, opens it as a
 reader would (so what is wrong comes out now), tags the snapshots so that maintenance keeps them, and only
-then stores the blend. A step that fails leaves tags at most, which making the blend again takes over. An
-update reads what its parent has open, under the same tags: it costs two small objects and no table.
+then stores the blend. A step that fails, or whose caller has left or is out of time, leaves nothing; a killed
+process leaves tags at most, which making the blend again takes over. An update reads what its parent has
+open, under the same tags: it costs two small objects and no table.
 """
 
 from __future__ import annotations
@@ -13,19 +14,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from pyiceberg.table import Table
+
 from blender.blend import Blend
 from blender.cache import SharedCache
+from blender.caller import Caller, in_time, waited_for_by, waiting_caller
 from blender.config import BlendConfig, BlendSource, blend_config, updated
 from blender.errors import BlendNotFound, BrokenBlend, InvalidBlend
 from blender.history import Chapter, chapter_of, mixture_of
+from blender.keeping import Keeper, Pinned
 from blender.lake_pages import LakePages
 from blender.live import LiveReader
 from blender.opening import Look, Opening, Reader
 from blender.records import Schedule
-from blender.sources import SnapshotReader
 from blender.store import BlendStore, Pins, open_store
-from blender.tags import tag, tag_name, untag
-from factory.lake.names import TableName
+from blender.tags import tag_name
 from factory.lake.tables import Lake
 from factory.settings import Settings
 
@@ -50,8 +53,8 @@ class Blends:
     """All blends of one lake; safe for many threads."""
 
     def __init__(self, lake: Lake, store: BlendStore, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> None:
-        self._lake = lake
         self._store = store
+        self._keeper = Keeper(lake, store)
         self._opening = Opening(lake, store, LakePages(lake.settings, memory_bytes))
         self._configs: SharedCache[BlendConfig] = SharedCache(_KNOWN_CONFIGS)
         self._blends: SharedCache[Blend] = SharedCache(_OPEN_BLENDS)
@@ -64,7 +67,7 @@ class Blends:
         Raises InvalidBlend, ConfigurationError for a malformed table name, and TableNotFound.
         """
         look = self._opening.look()
-        pinned = [look.pin(source) for source in sources]
+        pinned = [look.pin(source) for source in in_time(sources, "sources pinned")]
         config = blend_config([source for source, _ in pinned], seed, schedule)
         return self._keep(config, [pin for _, pin in pinned], look)
 
@@ -73,7 +76,7 @@ class Blends:
     ) -> Blend:
         """The blend that `create` would make, open but not put on record; raises what it raises."""
         look = self._opening.look()
-        pinned = [look.pin(source) for source in sources]
+        pinned = [look.pin(source) for source in in_time(sources, "sources pinned")]
         config = blend_config([source for source, _ in pinned], seed, schedule)
         readers = look.open(config.sources, [pin for _, pin in pinned], _tags(config))
         return Blend(config, mixture_of(config, 0, self), readers)
@@ -130,19 +133,13 @@ class Blends:
         self._store.put_pins(blend, stored.pins.model_copy(update={"retired": True}))
         for tagger, numbers in _taggers(stored):
             self._store.let_go(blend, tagger)
-            if not self._is_needed(tagger):
+            if not self._keeper.is_needed(tagger):
                 of_tables: dict[str, list[str]] = {}
                 for number in numbers:
                     table = stored.config.sources[number].table
                     of_tables.setdefault(table, []).append(tag_name(tagger, number))
-                for table, tags in of_tables.items():
-                    if self._lake.exists(TableName.parse(table)):
-                        untag(self._lake, TableName.parse(table), tags)
+                self._keeper.let_go(of_tables)
         return self.get(blend)
-
-    def _is_needed(self, tagger: str) -> bool:
-        """Whether a blend that is not retired reads under the tags of `tagger`."""
-        return any(not self.get(one).pins.retired for one in [tagger, *self._store.holders(tagger)])
 
     def open(self, blend: str) -> Blend:
         """A blend ready to be read; raises BlendNotFound and SourceGone."""
@@ -167,12 +164,28 @@ class Blends:
             snapshots = [old if source.live else new for source, new, old in followed]
         readers = look.open(config.sources, snapshots, _tags(config))
         opened = Blend(config, mixture_of(config, 0, self), readers)
-        for source, reader in zip(config.sources, readers, strict=True):
-            now = reader.now if isinstance(reader, LiveReader) else reader
-            now.prepare(source.columns)  # what cannot be read by page comes out before it is on record
-        self._tag(opened, 0)
-        self._opening.keep_copies(opened.sources, _snapshots(opened))
-        return self._put(opened, Pins(snapshots=_snapshots(opened), created_at=_now()))
+        self._prepare(opened)
+        with self._keeper.keeping(config.id, _pinned(opened)) as tables:
+            self._keep_facts(opened, tables)
+            self._opening.keep_copies(opened.sources, _snapshots(opened))
+            waiting_caller().check()
+            return self._put(opened, Pins(snapshots=_snapshots(opened), created_at=_now()))
+
+    def _prepare(self, blend: Blend) -> None:
+        """Read what readers will need: what cannot be read by page comes out before it is on record."""
+        readers = {(source.reader.facts.key, source.config.columns): source for source in blend.sources}
+        for source in in_time(list(readers.values()), "sources prepared"):
+            source.reader.prepare(source.config.columns)
+
+    def _keep_facts(self, blend: Blend, tables: Mapping[str, Table], first: int = 0) -> None:
+        """Keep what the metadata of freshly tagged tables says, so that opening the blend loads none."""
+        kept = {
+            (source.config.table, source.reader.snapshot_id, source.config.content): source
+            for source in blend.sources[first:]
+            if not source.config.live
+        }
+        for (table, snapshot, _), source in kept.items():
+            self._opening.keep(tables[table], source.config, snapshot, source.reader.facts)
 
     def _keep_update(self, blend: Blend, parent: str, parent_pins: Pins) -> StoredBlend:
         """Store an update under the tags of its parent: ten thousand of them tag as much as one.
@@ -185,7 +198,6 @@ class Blends:
         for tagger, _ in tagged_by:
             self._store.hold(blend.id, tagger)
         if len(blend.sources) > known:
-            self._tag(blend, known)
             tagged_by.append((blend.id, known))
         pins = Pins(
             snapshots=_snapshots(blend),
@@ -196,27 +208,19 @@ class Blends:
         chapter = chapter_of(blend.config, pins.depth, self)
         if chapter is not None:
             self._store.put_chapter(blend.id, chapter)
-        stored = self._put(blend, pins)
+        with self._keeper.keeping(blend.id, _pinned(blend, known)) as tables:
+            self._keep_facts(blend, tables, known)
+            waiting_caller().check()
+            stored = self._put(blend, pins)
         if not self._store.get(parent)[1].retired:
             return stored
-        self._tag(blend, 0)
-        for number, source in enumerate(blend.sources):
-            if isinstance(source.kept, LiveReader):
-                self._store.saw(tag_name(blend.id, number), source.kept.seen)
-        return self._put(blend, pins.model_copy(update={"tagged_by": ()}))
-
-    def _tag(self, blend: Blend, first: int) -> None:
-        """Tag the snapshots of the sources from `first` on, all of a table in one commit."""
-        of_tables: dict[str, list[int]] = {}
-        for number, source in enumerate(blend.sources[first:], first):
-            of_tables.setdefault(source.config.table, []).append(number)
-        for name, numbers in of_tables.items():
-            pinned = {tag_name(blend.id, it): _pinned(blend.sources[it].kept) for it in numbers}
-            table = tag(self._lake, TableName.parse(name), pinned)
-            for number in numbers:
-                kept = blend.sources[number].kept
-                if isinstance(kept, SnapshotReader):
-                    self._opening.keep(table, blend.sources[number].config, kept.snapshot_id, kept.facts)
+        # It is on record, so this is carried through whoever waits for it.
+        with waited_for_by(Caller()), self._keeper.keeping(blend.id, _pinned(blend)) as tables:
+            self._keep_facts(blend, tables)
+            for number, source in enumerate(blend.sources):
+                if isinstance(source.kept, LiveReader):
+                    self._store.saw(tag_name(blend.id, number), source.kept.seen)
+            return self._put(blend, pins.model_copy(update={"tagged_by": ()}))
 
     def _put(self, blend: Blend, pins: Pins) -> StoredBlend:
         self._store.put(blend.config, pins)
@@ -242,16 +246,24 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
+def _pinned(blend: Blend, first: int = 0) -> list[Pinned]:
+    """What the sources from `first` on are pinned to."""
+    return [
+        (number, source.config.table, _snapshot(source.kept))
+        for number, source in enumerate(blend.sources[first:], first)
+    ]
+
+
 def _snapshots(blend: Blend) -> tuple[int, ...]:
-    return tuple(_pinned(source.kept) for source in blend.sources)
+    return tuple(_snapshot(source.kept) for source in blend.sources)
 
 
-def _pinned(reader: Reader) -> int:
+def _snapshot(reader: Reader) -> int:
     return reader.pinned if isinstance(reader, LiveReader) else reader.snapshot_id
 
 
 def _tags(config: BlendConfig) -> list[str]:
-    """The tags of a blend that keeps its snapshots itself."""
+    """What the sources of a blend that keeps its snapshots itself are known by."""
     return [tag_name(config.id, number) for number in range(len(config.sources))]
 
 

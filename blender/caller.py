@@ -2,6 +2,7 @@
 
     caller = Caller(timeout_s=60)
     caller.check()                                          # between two pieces of work
+    caller.go_on(lambda: "12 of 2,000 sources ...")         # the same, where the time counts too
     caller.wait(0.5, lambda: "Source `wiki` has 4 rows ...")    # instead of time.sleep
     caller.result(future, lambda: "Source `wiki` ...")          # instead of future.result()
     with waited_for_by(caller): ...                         # code below finds it with `waiting_caller`
@@ -16,16 +17,16 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 
 from blender.errors import Stalled
 from factory.errors import FactoryError
 
 Value = TypeVar("Value")
-
 
 _HERE = threading.local()
 
@@ -44,6 +45,24 @@ def waiting_caller() -> Caller:
     """Who waits for what this thread does; one that waits for ever where nobody said."""
     found: Caller | None = getattr(_HERE, "caller", None)
     return found or Caller()
+
+
+def in_time(items: Sequence[Value], done: str) -> Iterator[Value]:
+    """Each of `items`, as long as the waiting caller is there and its time lasts.
+
+    Raises the reason of a caller who has left, and Stalled with how many of them are `done`.
+    """
+    caller = waiting_caller()
+    for number, item in enumerate(items):
+        caller.go_on(partial(_out_of_time, number, len(items), done))
+        yield item
+
+
+def _out_of_time(number: int, n_items: int, done: str) -> str:
+    return (
+        f"The time of the call was over with {number:,} of {n_items:,} {done}. Nothing was kept; give the "
+        "call more time, or ask for less."
+    )
 
 
 class Caller:
@@ -74,6 +93,12 @@ class Caller:
         if self._left is not None:
             raise self._left
 
+    def go_on(self, stalled: Callable[[], str]) -> None:
+        """Raise the reason of one who has left, and Stalled with `stalled` once the time is over."""
+        self.check()
+        if self.remaining_s <= 0:
+            raise Stalled(stalled())
+
     def wait(self, seconds: float, stalled: Callable[[], str]) -> None:
         """Sleep for `seconds`; raises Stalled with the sentences of `stalled` where the time ends before."""
         end = time.monotonic() + seconds
@@ -93,11 +118,8 @@ class Caller:
 
     def _sleep(self, seconds: float, stalled: Callable[[], str]) -> None:
         """Sleep until something may have changed, with the lock held by the caller."""
-        self.check()
-        remaining = self.remaining_s
-        if remaining <= 0:
-            raise Stalled(stalled())
-        shortest = min(seconds, remaining)
+        self.go_on(stalled)
+        shortest = min(seconds, self.remaining_s)
         self._changed.wait(None if math.isinf(shortest) else shortest)
 
     def _wake(self, _: object) -> None:

@@ -14,6 +14,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from blender.cache import SharedCache
+from blender.caller import in_time
 from blender.config import BlendSource
 from blender.errors import InvalidBlend, SourceGone
 from blender.lake_pages import LakePages
@@ -79,7 +80,9 @@ class Opening:
             if not source.config.live:
                 paths.append(indexes.facts(source.config.table, snapshot, source.config.content))
                 paths += source.reader.kept_files(source.config.columns)
-        indexes.keep_copies(paths, *_opened([source.config for source in sources], snapshots))
+        indexes.keep_copies(
+            list(dict.fromkeys(paths)), *_opened([source.config for source in sources], snapshots)
+        )
 
     def reader(self, facts: SnapshotFacts, look: Look) -> SnapshotReader:
         """The rows of a snapshot, opened at most once."""
@@ -116,6 +119,8 @@ class Look:
     def __init__(self, opening: Opening, lake: Lake) -> None:
         self._opening, self._lake = opening, lake
         self._tables: dict[str, Table] = {}
+        self._facts: dict[tuple[str, int, str], SnapshotFacts] = {}
+        self._resolved: dict[tuple[str, int | None, str | None, str | None], Snapshot] = {}
 
     def table(self, name: str) -> Table:
         """A table by name; raises TableNotFound."""
@@ -126,7 +131,10 @@ class Look:
     def pin(self, source: BlendSource) -> tuple[BlendSource, int]:
         """The source by its content, and the snapshot it refers to; raises InvalidBlend and TableNotFound."""
         table = self.table(source.table)
-        snapshot = _resolve(table, source)
+        asked = (source.table, source.snapshot, source.branch, source.tag)
+        if asked not in self._resolved:
+            self._resolved[asked] = _resolve(table, source)
+        snapshot = self._resolved[asked]
         content = live_content(table) if source.live else content_of(snapshot)
         if not content:
             raise InvalidBlend(
@@ -152,16 +160,23 @@ class Look:
         """Readers of sources that are pinned to snapshots, which `tags` keep; raises SourceGone."""
         fixed = {source.table for source in sources if not source.live} - self._tables.keys()
         files = self._lake.metadata_files([TableName.parse(table) for table in fixed])
+        asked = list(zip(sources, snapshots, tags, strict=True))
         return [
             self._opening.follow(source, snapshot, tag)
             if source.live
             else self._opening.reader(
-                self._facts(source, snapshot, files.get(TableName.parse(source.table))), self
+                self._facts_of(source, snapshot, files.get(TableName.parse(source.table))), self
             )
-            for source, snapshot, tag in zip(sources, snapshots, tags, strict=True)
+            for source, snapshot, tag in in_time(asked, "sources opened")
         ]
 
-    def _facts(self, source: BlendSource, snapshot: int, metadata_file: str | None) -> SnapshotFacts:
+    def _facts_of(self, source: BlendSource, snapshot: int, metadata_file: str | None) -> SnapshotFacts:
+        asked = (source.table, snapshot, source.content)
+        if asked not in self._facts:
+            self._facts[asked] = self._found_facts(source, snapshot, metadata_file)
+        return self._facts[asked]
+
+    def _found_facts(self, source: BlendSource, snapshot: int, metadata_file: str | None) -> SnapshotFacts:
         kept = self._opening.kept(metadata_file, source, snapshot)
         if kept is not None:
             return kept

@@ -1,51 +1,90 @@
-"""Tags of a blend on its snapshots, by which maintenance keeps them: `blend_<id>_<number of the source>`."""
+"""Tags of a blend on its snapshots, by which maintenance keeps them: `blend_<id>_<number of a source>`.
+
+A table has one tag of a blend for each of its snapshots that the blend reads, whatever the number of sources
+that read it; the tag has the number of the first. All tags of a table come and go in one commit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
+from pyiceberg.table.refs import SnapshotRefType
+from pyiceberg.table.update import (
+    AssertTableUUID,
+    RemoveSnapshotRefUpdate,
+    SetSnapshotRefUpdate,
+    TableUpdate,
+)
 
+from blender.errors import SourceGone
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 
 _ATTEMPTS = 20  # other commits to a table under way make one fail; each attempt reads it anew
 
 
+@dataclass(frozen=True)
+class Tagged:
+    """A table that has its tags, and those of them that it did not have before."""
+
+    table: Table
+    added: tuple[str, ...] = ()
+
+
 def tag_name(blend: str, source: int) -> str:
-    """The tag under which a blend's source is kept."""
+    """The tag whose first source has this number."""
     return f"blend_{blend}_{source}"
 
 
-def tag(lake: Lake, name: TableName, snapshots: Mapping[str, int]) -> Table:
-    """Give a table all these tags in one commit, and none where it has them; the table as it is then."""
+def tags_of(blend: str, pinned: Iterable[tuple[int, str, int]]) -> dict[str, dict[str, int]]:
+    """The tags of (number of a source, table, snapshot), ascending: the snapshot of each, by table."""
+    found: dict[str, dict[int, str]] = {}
+    for number, table, snapshot in pinned:
+        found.setdefault(table, {}).setdefault(snapshot, tag_name(blend, number))
+    return {table: {tag: snapshot for snapshot, tag in tags.items()} for table, tags in found.items()}
+
+
+def tag(lake: Lake, name: TableName, snapshots: Mapping[str, int]) -> Tagged:
+    """Give a table all these tags in one commit, and none where it has them.
+
+    Raises SourceGone where a snapshot has expired meanwhile.
+    """
     for attempt in range(_ATTEMPTS):
         table = lake.table(name)
         held = {tag: of.snapshot_id for tag, of in table.refs().items()}
         wanted = {tag: snapshot for tag, snapshot in snapshots.items() if held.get(tag) != snapshot}
         if not wanted:
-            return table
+            return Tagged(table)
+        there = {snapshot.snapshot_id for snapshot in table.snapshots()}
+        for snapshot in wanted.values():
+            if snapshot not in there:
+                raise SourceGone(
+                    f"Snapshot {snapshot} of table {name} expired before the blend could keep it. Create the "
+                    "blend again from a snapshot that is there."
+                )
         try:
-            _remove(table, [tag for tag in wanted if tag in held])
-            made = table.manage_snapshots()
-            for tag, snapshot in wanted.items():
-                made.create_tag(snapshot, tag)
-            made.commit()
+            _commit(lake, table, [_tagging(tag, snapshot) for tag, snapshot in wanted.items()])
         except CommitFailedException:
             if attempt + 1 == _ATTEMPTS:
                 raise
         else:
-            return table
+            return Tagged(table, tuple(tag for tag in wanted if tag not in held))
     raise AssertionError("the last attempt returns or raises")
 
 
-def untag(lake: Lake, name: TableName, tags: list[str]) -> None:
+def untag(lake: Lake, name: TableName, tags: Collection[str]) -> None:
     """Take these tags from a table."""
     for attempt in range(_ATTEMPTS):
         table = lake.table(name)
+        refs = table.refs()
+        found = [tag for tag in tags if tag in refs]
+        if not found:
+            return
         try:
-            _remove(table, [tag for tag in tags if tag in table.refs()])
+            _commit(lake, table, [RemoveSnapshotRefUpdate(ref_name=tag) for tag in found])
         except CommitFailedException:
             if attempt + 1 == _ATTEMPTS:
                 raise
@@ -53,9 +92,12 @@ def untag(lake: Lake, name: TableName, tags: list[str]) -> None:
             return
 
 
-def _remove(table: Table, tags: list[str]) -> None:
-    if tags:
-        removed = table.manage_snapshots()
-        for tag in tags:
-            removed.remove_tag(tag)
-        removed.commit()
+def _tagging(tag: str, snapshot: int) -> TableUpdate:
+    return SetSnapshotRefUpdate(ref_name=tag, type=SnapshotRefType.TAG, snapshot_id=snapshot)
+
+
+def _commit(lake: Lake, table: Table, updates: list[TableUpdate]) -> None:
+    """Commit `updates` at once; PyIceberg's own builder copies all metadata for each of them."""
+    same = AssertTableUUID(uuid=table.metadata.table_uuid)
+    made = lake.catalog.commit_table(table, (same,), tuple(updates))
+    table.metadata, table.metadata_location = made.metadata, made.metadata_location

@@ -64,11 +64,14 @@ def test_a_blend_tags_its_snapshots_until_it_is_retired(blends: Blends, lake: Se
     assert list(tags(lake)) == [f"blend_{stored.id}_0"]
 
 
-def test_sources_of_one_table_are_tagged_in_one_commit(blends: Blends, lake: Settings) -> None:
+def test_a_table_has_one_tag_for_each_snapshot_that_a_blend_reads(blends: Blends, lake: Settings) -> None:
+    old = open_catalog(lake).load_table(CODE).current_snapshot().snapshot_id
+    write_table(lake, CODE, packed_rows("code", 44))
     before = len(open_catalog(lake).load_table(CODE).metadata.metadata_log)
-    stored = blends.create([source(name=f"s{number}") for number in range(5)])
+    of_old = [source(name=f"old{number}", snapshot=old) for number in range(3)]
+    stored = blends.create([*(source(name=f"s{number}") for number in range(5)), *of_old])
     table = open_catalog(lake).load_table(CODE)
-    assert tags(lake) == {f"blend_{stored.id}_{number}": stored.pins.snapshots[0] for number in range(5)}
+    assert tags(lake) == {f"blend_{stored.id}_0": stored.pins.snapshots[0], f"blend_{stored.id}_5": old}
     assert len(table.metadata.metadata_log) == before + 1
     blends.retire(stored.id)
     assert tags(lake) == {}
