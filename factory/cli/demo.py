@@ -23,7 +23,7 @@ from blender.mixture import MAX_ROWS_PER_STEP
 from factory.cli.runs import RunReport, execute, select
 from factory.cli.serving import blender_process
 from factory.cli.summary import LineSummary, show_line, summarize
-from factory.cli.trace import OpenBlend, document_tree
+from factory.cli.trace import OpenBlend, as_plain, document_tree
 from factory.errors import ConfigurationError, NotFound
 from factory.lake import names
 from factory.lake.tables import Lake
@@ -74,7 +74,8 @@ def run(settings: Settings, steps: int, console: Console) -> None:
     _show(console, line, fetched, followed)
     path = settings.home / "summary.json"
     path.write_text(json.dumps(_plain(line, fetched, report, followed, seconds), indent=2, default=str))
-    console.print(f"\n{seconds:.0f} s in all. The same figures as JSON: {path}")
+    console.print(f"\n{report.closing()}")
+    console.print(f"{seconds:.0f} s in all. The same figures as JSON: {path}")
 
 
 def digest(batch: Batch) -> str:
@@ -190,6 +191,6 @@ def _plain(
         **line.plain(),
         "blend": asdict(fetched),
         "run": asdict(report),
-        "traced": {outcome: asdict(trace) for outcome, trace in followed.items()},
+        "traced": {outcome: as_plain(trace) for outcome, trace in followed.items()},
         "seconds": seconds,
     }

@@ -59,7 +59,7 @@ class State:
     """A table at a snapshot."""
 
     table: str
-    snapshot: int
+    snapshot: str  # a number, as text: many a reader of JSON rounds those above 2^53
     documents: int
 
 
@@ -88,8 +88,8 @@ def diff(lake: Lake, left: str, right: str | None, n: int) -> Diff:
     gone = before.filter(pc.invert(pc.is_in(before, after)))
     new = after.filter(pc.invert(pc.is_in(after, before)))
     return Diff(
-        left=State(str(first.table), first.snapshot_id, len(before)),
-        right=State(str(second.table), second.snapshot_id, len(after)),
+        left=State(str(first.table), str(first.snapshot_id), len(before)),
+        right=State(str(second.table), str(second.snapshot_id), len(after)),
         stay=len(before) - len(gone),
         leave=_moved(gone, of=first, against=second, total=len(before), n=n),
         enter=_moved(new, of=second, against=first, total=len(after), n=n),

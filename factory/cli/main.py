@@ -55,7 +55,11 @@ def materialize(
         str | None, typer.Option(help="Of partitioned tables, make this range only: FIRST...LAST.")
     ] = None,
 ) -> None:
-    """Materialize assets; exit code 0 only if every asset and check passed."""
+    """Materialize assets.
+
+    The exit code is 0 if every asset was made, or kept with --changed, and published. A check that blocks
+    fails its asset: exit code 7. One that only warns is printed with its figures and counted at the end.
+    """
     with edge.sentences():
         from factory.cli.runs import execute, select
         from factory.orchestration.partitions import span_of
@@ -66,8 +70,7 @@ def materialize(
         span = (partition, partition) if partition is not None else partitions and span_of(partitions)
         keys = select(defs, selection)
         report = execute(defs, _settings(), keys, console, reuse=changed, span=span or None, watched=WATCHED)
-        made = len(report.rows) - len(report.reused)
-        console.print(f"{made} tables made, {len(report.reused)} kept as they were.")
+        console.print(report.closing())
 
 
 @app.command()
@@ -256,7 +259,7 @@ def blends() -> None:
 def ui(port: Annotated[int, typer.Option(help="Port of the web page.")] = 3000) -> None:
     """Open the Dagster UI on the lake."""
     with edge.sentences():
-        from factory.cli.serving import open_ui
+        from factory.cli.ui import open_ui
 
         open_ui(_settings(), port)
 

@@ -33,9 +33,11 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from factory.cli.check_warnings import CheckWarning, show_warnings, warnings_of
 from factory.errors import CheckFailed, ConfigurationError, FactoryError
 from factory.lake.lock import writing
 from factory.orchestration import progress
+from factory.orchestration.execution import RunOutcome, run_assets
 from factory.orchestration.instance import open_instance
 from factory.orchestration.partitions import Batch, Span, batches
 from factory.orchestration.resources import REUSE_TAG
@@ -63,7 +65,13 @@ class RunReport:
     rows: dict[str, int] = field(default_factory=dict)
     rejected: dict[str, int] = field(default_factory=dict)  # of sources that rejected any
     reused: list[str] = field(default_factory=list)
+    warnings: list[CheckWarning] = field(default_factory=list)
     failed: int = 0
+
+    def closing(self) -> str:
+        """The last line of a run that succeeded."""
+        made, kept, warned = len(self.rows) - len(self.reused), len(self.reused), len(self.warnings)
+        return f"{made} tables made, {kept} kept as they were, {warned} warning{'s' if warned != 1 else ''}."
 
 
 warnings.filterwarnings("ignore", category=dg.BetaWarning)  # Dagster warns of its own internals
@@ -122,8 +130,9 @@ def execute(
     """Materialize `keys`; with `reuse`, tables whose code and upstream content are unchanged stay.
 
     Of partitioned tables the partitions of `span` are made, or all, with those whose folders have appeared
-    below what is `watched`. Raises RunFailed naming every asset that failed, LakeLocked when another run
-    writes the lake, ConfigurationError for a partition that is none.
+    below what is `watched`. Checks that only warn are printed with their figures. Raises RunFailed naming
+    every asset that failed, LakeLocked when another run writes the lake, ConfigurationError for a partition
+    that is none.
     """
     with writing(settings, "a run that is just starting"):
         pass  # say who holds the lake before anything starts; the run itself takes the lock
@@ -134,29 +143,35 @@ def execute(
     job = definitions.resolve_implicit_global_asset_job_def()
     report = RunReport()
 
-    def run(batch: Batch) -> dg.ExecuteInProcessResult:
-        return job.execute_in_process(
-            instance=instance,
-            asset_selection=list(batch.keys),
+    def run(batch: Batch) -> RunOutcome:
+        return run_assets(
+            job,
+            instance,
+            batch.keys,
             tags={**batch.tags, **({REUSE_TAG: "true"} if reuse else {})},
             run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
-            raise_on_error=False,
         )
 
+    failed: RunOutcome | None = None
     with _drawn(console, _steps(definitions, keys), report) as bar:
         for batch in batches(definitions.resolve_asset_graph().assets_defs, keys, instance, span):
-            result = _interruptible(lambda batch=batch: run(batch), bar)  # type: ignore[misc]
-            report.run_ids.append(result.run_id)
-            if not result.success:
-                skipped = _steps(definitions, keys) - len(report.rows) - report.failed
-                behind = f"\n{skipped} assets behind what failed were not run." if skipped > 0 else ""
-                raise RunFailed(_failures(result) + behind)
+            outcome = _interruptible(lambda batch=batch: run(batch), bar)  # type: ignore[misc]
+            report.run_ids.append(outcome.run_id)
+            report.warnings += warnings_of(outcome.check_evaluations)
+            if not outcome.success:
+                failed = outcome
+                break
+    show_warnings(report.warnings, console)
+    if failed is not None:
+        skipped = _steps(definitions, keys) - len(report.rows) - report.failed
+        behind = f"\n{skipped} assets behind what failed were not run." if skipped > 0 else ""
+        raise RunFailed(_failures(failed) + behind)
     return report
 
 
-def _interruptible(work: Callable[[], dg.ExecuteInProcessResult], bar: Progress) -> dg.ExecuteInProcessResult:
+def _interruptible(work: Callable[[], RunOutcome], bar: Progress) -> RunOutcome:
     """What `work` gives, done in a thread while `bar` is drawn; an interrupt kills the JVM and ends both."""
-    given: list[dg.ExecuteInProcessResult] = []
+    given: list[RunOutcome] = []
     raised: list[BaseException] = []
 
     def body() -> None:
@@ -254,10 +269,10 @@ def _drawn(console: Console, total: int, report: RunReport) -> Iterator[Progress
         yield bar
 
 
-def _failures(result: dg.ExecuteInProcessResult) -> str:
+def _failures(result: RunOutcome) -> str:
     """What failed, an asset a line; what the whole run lacked where no asset failed."""
     steps, others = [], []
-    for event in result.all_events:
+    for event in result.events:
         if event.is_step_failure:
             data = event.step_failure_data
             said = data.user_failure_data.description if data.user_failure_data else None

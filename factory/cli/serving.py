@@ -1,4 +1,4 @@
-"""Start the two servers of the platform: Blender and the Dagster UI."""
+"""Start Blender, and list what it serves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from blender.blends import open_blends
 from blender.processes import end_in_order
 from blender.stopping import GRACE_S
 from factory.errors import MachineError
-from factory.orchestration.instance import prepare_home
 from factory.settings import Settings
 
 
@@ -31,23 +30,6 @@ def require_free_port(port: int, option: str = "--port") -> None:
             raise MachineError(
                 f"Port {port} is in use. Stop what listens there, or choose another with {option}."
             ) from error
-
-
-def open_ui(settings: Settings, port: int) -> None:
-    """Replace this process by Dagster's webserver and daemon on the lake."""
-    from assets.corpus import corpus  # brings Spark, which serving blends does without
-
-    require_free_port(port)
-    corpus(settings)  # what is wrong with a file of datasets is told here, not by a web page
-    prepare_home(settings)
-    os.environ |= settings.environment()
-    os.execv(sys.executable, ui_command(port))
-
-
-def ui_command(port: int, module: str = "jobs.definitions") -> list[str]:
-    """What starts Dagster's webserver and the daemon of its backfills, schedules, sensors and queue."""
-    arguments = ["-m", module, "-h", "127.0.0.1", "-p", str(port)]
-    return [sys.executable, "-m", "dagster", "dev", *arguments]
 
 
 def serve_blends(settings: Settings, options: Mapping[str, object], *, allow_remote: bool) -> None:

@@ -30,18 +30,18 @@ def published_tables(lake: Lake) -> list[Published]:
 
 
 def as_plain(published: Published) -> dict[str, Any]:
-    """A published table as plain values, for JSON."""
+    """A published table as plain values, for JSON; ids are text: many a reader rounds numbers above 2^53."""
     return {
         "table": str(published.table),
         "stage": published.table.stage,
         "rows": published.rows,
         "bytes": published.size_bytes,
-        "snapshot": published.snapshot_id,
+        "snapshot": str(published.snapshot_id),
         "published_ms": published.timestamp_ms,
         "content": published.lineage.content,
         "code_version": published.lineage.code_version,
         "run": published.lineage.run_id,
-        "upstream": published.lineage.upstream,
+        "upstream": {table: str(at) for table, at in published.lineage.upstream.items()},
     }
 
 

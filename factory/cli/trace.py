@@ -92,10 +92,19 @@ def show_documents(
     for sentence in lost:
         sys.stderr.write(f"{sentence}\n")
     if as_json:
-        console.print_json(json.dumps([asdict(trace) for trace in traces], default=str))
+        console.print_json(json.dumps([as_plain(trace) for trace in traces], default=str))
         return
     for trace in traces:
         console.print(document_tree(trace))
+
+
+def as_plain(trace: DocumentTrace) -> dict[str, Any]:
+    """A trace as plain values, for JSON; snapshot ids are text, because many a reader rounds them."""
+    return {
+        **asdict(trace),
+        "tables": {table: str(at) for table, at in trace.tables.items()},
+        "variants": {name: as_plain(of) for name, of in trace.variants.items()},
+    }
 
 
 def show_step(step: StepTrace, console: Console, *, as_json: bool) -> None:

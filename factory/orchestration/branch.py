@@ -43,9 +43,9 @@ class Branch:
         """What each check of files says of the whole table."""
         return in_files(self.lake.table(self.audit.table), self._head, self.output.checks)
 
-    def violations(self) -> dict[str, int]:
-        """How many violations each check of rows finds: in the whole table, or in the rows that were made."""
-        found = {}
+    def violations(self) -> dict[str, float]:
+        """What each check of rows finds: in the whole table, or in the rows that were made."""
+        found: dict[str, float] = {}
         asked = []
         for check in self.output.checks:
             keys = self._read.here(check.columns) if check.distinct else None

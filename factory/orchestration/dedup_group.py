@@ -326,10 +326,11 @@ def _loses_little(dataset: str, share: float) -> Check:
     removed = f"avg(CASE WHEN dataset = '{dataset}' THEN int(NOT kept) END)"
     return alarm(
         f"{dataset}_loses_little",
-        f"int(coalesce({removed}, 0) > {share})",
+        f"coalesce({removed}, 0)",
         f"Of {dataset} at most {share:.0%} of the documents are removed.",
         "dataset",
         "kept",
+        limit=share,
     )
 
 

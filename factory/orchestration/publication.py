@@ -37,7 +37,7 @@ from factory.lake.tables import Lake, Published
 from factory.lake_spark import audit as spark_audit
 from factory.lake_spark.read import read_at
 from factory.orchestration.branch import Branch
-from factory.orchestration.checks import Check, in_files, unique, violations
+from factory.orchestration.checks import Check, in_files, said, unique, violations
 from factory.orchestration.declaration import Declaration, Derived, Made, Output, Parts, Tables, together
 from factory.orchestration.progress import tell
 from factory.orchestration.rejections import count_rejections, facts, require_documents
@@ -234,18 +234,13 @@ def _check(run: LakeRun, branches: Sequence[Branch]) -> Iterator[dg.AssetCheckRe
     for branch in branches:
         output, found, told = branch.output, branch.violations(), branch.in_files()
         for check in output.checks:
-            count = len(told[check.name]) if check.files else found[check.name]
-            if count and check.blocking:
+            figure = len(told[check.name]) if check.files else found[check.name]
+            result = _result(output, check, figure, told.get(check.name))
+            if not result.passed and check.blocking:
                 keys = branch.repeated() if check == unique(*output.schema.key) else []
                 shown = f", for example {'; '.join(keys)}: give every row a key of its own" if keys else ""
-                failed.append(f"{output.table}: {check.name} ({count} violations{shown})")
-            yield dg.AssetCheckResult(
-                asset_key=dg.AssetKey(output.table.identifier),
-                check_name=check.name,
-                passed=count == 0,
-                severity=_severity(check),
-                metadata={"violations": count, **_told(told.get(check.name))},
-            )
+                failed.append(f"{output.table}: {check.name} ({said(check.figures(figure))}{shown})")
+            yield result
     if failed:
         raise dg.Failure(
             description=f"Checks failed: {'; '.join(failed)}. {_kept(run, branches)}", allow_retries=False
@@ -323,30 +318,37 @@ def _of_partitions(run: LakeRun, branch: Branch, lineage: Lineage) -> Lineage:
 def _checks_of_reused(spark: SparkSession, run: LakeRun, output: Output) -> Iterator[dg.AssetCheckResult]:
     """What blocks was passed when the table was published; alarms are asked again."""
     alarms = [check for check in output.checks if not check.blocking]
-    found: dict[str, int] = {}
+    found: dict[str, float] = {}
     told: dict[str, list[str]] = {}
     if alarms:
         at = run.lake.published(output.table).snapshot_id
         found = violations(read_at(spark, output.table, at), alarms)
         told = in_files(run.lake.table(output.table), at, alarms)
     for check in output.checks:
-        count = found.get(check.name, len(told.get(check.name, ())))
-        yield dg.AssetCheckResult(
-            asset_key=dg.AssetKey(output.table.identifier),
-            check_name=check.name,
-            passed=count == 0,
-            severity=_severity(check),
-            metadata={"violations": count, "reused": True, **_told(told.get(check.name))},
-        )
+        figure = found.get(check.name, len(told.get(check.name, ())))
+        yield _result(output, check, figure, told.get(check.name), {"reused": True})
+
+
+def _result(
+    output: Output,
+    check: Check,
+    figure: float,
+    sentences: Sequence[str] | None,
+    of_all: Mapping[str, Any] | None = None,
+) -> dg.AssetCheckResult:
+    return dg.AssetCheckResult(
+        asset_key=dg.AssetKey(output.table.identifier),
+        check_name=check.name,
+        passed=check.passes(figure),
+        severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,
+        description=check.description,
+        metadata={**check.figures(figure), **(of_all or {}), **_told(sentences)},
+    )
 
 
 def _told(sentences: Sequence[str] | None) -> dict[str, dg.MetadataValue]:
     """The first sentences of a check of files, as Dagster shows them."""
     return {"found": dg.MetadataValue.text("\n".join(sentences[:_MOST_TOLD]))} if sentences else {}
-
-
-def _severity(check: Check) -> dg.AssetCheckSeverity:
-    return dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN
 
 
 def _results(
@@ -375,7 +377,10 @@ def _results(
                 "bytes": of.size_bytes,
                 "snapshot": str(of.snapshot_id),
                 "content": of.lineage.content,
-                "upstream snapshots": dg.MetadataValue.json(of.lineage.upstream),
+                # As text: a browser reads a number of JSON above 2^53 as another one.
+                "upstream snapshots": dg.MetadataValue.json(
+                    {table: str(at) for table, at in of.lineage.upstream.items()}
+                ),
                 **of_all,
                 **({"chart": dg.MetadataValue.md(charts[number])} if charts else {}),
             },

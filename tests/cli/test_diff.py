@@ -136,7 +136,7 @@ def test_a_table_is_compared_with_what_it_was_before(lake: Lake) -> None:
         ("filtered.web@before", "filtered.web"),
     ):
         found = plain(*arguments)
-        assert found["left"]["snapshot"] == first
+        assert found["left"]["snapshot"] == str(first)
         assert [it["examples"][0]["doc_id"] for it in found["leave"]["causes"]] == ["b"]
         assert [it["examples"][0]["doc_id"] for it in found["enter"]["causes"]] == ["a"]
 

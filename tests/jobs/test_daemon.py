@@ -17,18 +17,31 @@ import dagster as dg
 import psutil
 import pytest
 
-from factory.cli.serving import ui_command
+from factory.cli.ui import ui_command
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
+from factory.orchestration.execution import CODE_LOCATION, run_assets
 from factory.orchestration.instance import prepare_home
 from factory.settings import Settings
 from tests.ports import free_ports
 
 MODULE = "tests.jobs.watched_line"
-WHERE = {"repositoryLocationName": MODULE, "repositoryName": "__repository__"}
+WHERE = {"repositoryLocationName": CODE_LOCATION, "repositoryName": "__repository__"}
 RAW = TableName("raw", "letters")
+TIMELINE = (
+    "query ($f: RunsFilter!) { runsOrError(filter: $f) { ... on Runs { results "
+    "{ repositoryOrigin { repositoryLocationName repositoryName } } } } }"
+)
 WAIT_S = 900
 REPOSITORIES = "{ repositoriesOrError { ... on RepositoryConnection { nodes { name } } } }"
+
+
+@dg.asset
+def step() -> None:
+    """Nothing, as the code location has it."""
+
+
+STEP = dg.Definitions(assets=[step], executor=dg.in_process_executor)
 
 
 class Ui:
@@ -95,7 +108,9 @@ def ui(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
         "WATCHED_FOLDER": str(folder),
     }
     with log.open("wb") as output:
-        process = subprocess.Popen(ui_command(port, MODULE), env=environment, stdout=output, stderr=output)
+        process = subprocess.Popen(
+            ui_command(settings, port, MODULE), env=environment, stdout=output, stderr=output
+        )
     family = psutil.Process(process.pid)
     try:
         opened = Ui(settings, port)
@@ -121,6 +136,18 @@ def ui(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 @pytest.mark.process
 @pytest.mark.timeout(1_800)
 def test_a_daemon_notices_input_runs_a_backfill_and_keeps_priorities(ui: Ui, folder: Path) -> None:
+    # A run of the command line has a line in the timeline, which leaves out what has no origin.
+    told = run_assets(
+        STEP.resolve_implicit_global_asset_job_def(),
+        ui.instance,
+        [dg.AssetKey("step")],
+        tags={},
+        run_config={},
+    )
+    assert told.success
+    shown = ui.ask(TIMELINE, f={"runIds": [told.run_id]})["results"]
+    assert [of["repositoryOrigin"] for of in shown] == [WHERE]
+
     # New input: a folder is a partition, and the run of it is followed by one of what is made from it.
     ui.ask(
         "mutation ($s: SensorSelector!) { startSensor(sensorSelector: $s) "

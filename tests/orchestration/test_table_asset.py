@@ -138,6 +138,9 @@ def test_an_upstream_is_read_at_one_snapshot_and_recorded(
     assert lake.published(TableName("dedup", f"{unique}_up")).lineage.upstream == {
         f"dedup.{unique}": upstream.snapshot_id
     }
+    (event,) = result.asset_materializations_for_node(f"dedup__{unique}_up")
+    shown = event.metadata["upstream snapshots"].value
+    assert shown == {f"dedup.{unique}": str(upstream.snapshot_id)}  # a browser would round a number
 
 
 @pytest.mark.spark

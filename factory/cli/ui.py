@@ -1,0 +1,37 @@
+"""Start the Dagster UI on a lake."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import yaml
+
+from assets.corpus import corpus
+from blender.files import write_whole
+from factory.cli.serving import require_free_port
+from factory.orchestration.execution import CODE_LOCATION
+from factory.orchestration.instance import prepare_home
+from factory.settings import Settings
+
+
+def open_ui(settings: Settings, port: int) -> None:
+    """Replace this process by Dagster's webserver and daemon on the lake."""
+    require_free_port(port)
+    corpus(settings)  # what is wrong with a file of datasets is told here, not by a web page
+    prepare_home(settings)
+    os.environ |= settings.environment()
+    os.execv(sys.executable, ui_command(settings, port))
+
+
+def ui_command(settings: Settings, port: int, module: str = "jobs.definitions") -> list[str]:
+    """What starts Dagster's webserver and the daemon of its backfills, schedules, sensors and queue.
+
+    A file says what is loaded, because no option gives the code location the name under which runs of the
+    command line are recorded.
+    """
+    workspace = settings.dagster_home / "workspace.yaml"
+    location = {"python_module": {"module_name": module, "location_name": CODE_LOCATION}}
+    write_whole(workspace, yaml.safe_dump({"load_from": [location]}))
+    arguments = ["-w", str(workspace), "-h", "127.0.0.1", "-p", str(port)]
+    return [sys.executable, "-m", "dagster", "dev", *arguments]
