@@ -43,6 +43,12 @@ def _resolved(facts: pa.Table) -> pa.Table:
                 files = sorted(symbol.weights) if symbol.weights else ()
                 targets.append([doc_ids[f] for f in files] if files else None)
                 weights.append([symbol.weights[f] for f in files] if files else None)
+    for row_index, row in enumerate(rows):
+        if row["unread"] is not None:
+            documents.append(row_index)
+            symbols.append(Symbol("unread", row["unread"], 1, "unread"))
+            targets.append(None)
+            weights.append(None)
     taken = pa.array(documents, pa.int32())
     columns = {
         column: pa.array([row[column] for row in rows], pa.string()).take(taken)

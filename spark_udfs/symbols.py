@@ -19,9 +19,12 @@ from pathlib import PurePosixPath
 import pyarrow as pa
 
 from spark_udfs.collector import paused
+from spark_udfs.isolated import Isolated
 
 MAX_SOURCE_BYTES = 1_000_000  # longer files are data; they keep their place but give no symbols
 MAX_MANIFEST_BYTES = 200_000  # longer ones are not read
+MAX_PARSE_BYTES = 1 << 30  # of memory for the syntax tree of a file; 1 MB of code takes a tenth
+MAX_PARSE_CPU_S = 30  # what a language lets through takes 6 s at most (250 kB of Kotlin)
 MANIFEST = "manifest"  # the language of a row of FACTS whose facts are a manifest's text
 
 FACTS = pa.schema(
@@ -32,6 +35,7 @@ FACTS = pa.schema(
         pa.field("path", pa.string(), nullable=False),
         pa.field("language", pa.string(), nullable=False),
         pa.field("facts", pa.string(), nullable=False),  # FileSymbols as JSON
+        pa.field("unread", pa.string()),  # why the file gives no symbols: `too_large`, `out_of_bounds`
         pa.field("partition", pa.string()),
     ]
 )
@@ -258,21 +262,33 @@ def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, str | None]]:
     columns = batch.select(["doc_id", "repository", "revision", "path", "language", "partition"]).to_pylist()
     texts = batch.column("text").cast(pa.binary())
     for row, text in zip(columns, texts, strict=True):
-        found = _facts(row["language"], row["path"], text) if text.is_valid else None
-        if found is not None:
-            yield row | {"language": found[0], "facts": found[1]}
+        path = str(row["path"])
+        known = language_of(row["language"], path)
+        if not text.is_valid:
+            continue
+        if path.rpartition("/")[2] in manifests():
+            if len(text.as_buffer()) <= MAX_MANIFEST_BYTES:
+                yield row | {"language": MANIFEST, "facts": text.as_py().decode("utf-8", "replace")}
+        elif known is not None:
+            yield row | {"language": known} | _facts(known, path, text)
 
 
-def _facts(language: str | None, path: str, text: pa.BinaryScalar) -> tuple[str, str] | None:
-    """Columns `language` and `facts` of one document; None where depsort does not look at it."""
-    if path.rpartition("/")[2] in manifests():
-        source = text.as_py()
-        if len(source) > MAX_MANIFEST_BYTES:
-            return None
-        return MANIFEST, source.decode("utf-8", "replace")
-    known = language_of(language, path)
-    if known is None:
-        return None
-    source = text.as_py()
-    symbols = languages()[known].extract(source, path) if len(source) <= MAX_SOURCE_BYTES else FileSymbols()
-    return known, symbols.to_json()
+def _facts(language: str, path: str, text: pa.BinaryScalar) -> dict[str, str]:
+    """Columns `facts` and `unread` of one file."""
+    if len(text.as_buffer()) > MAX_SOURCE_BYTES:
+        return {"facts": FileSymbols().to_json(), "unread": "too_large"}
+    facts = reader()(language, path, text.as_py())
+    if facts is None:
+        return {"facts": FileSymbols().to_json(), "unread": "out_of_bounds"}
+    return {"facts": facts}
+
+
+@cache
+def reader() -> Isolated[[str, str, bytes], str]:
+    """`read` in a process that lives as long as the worker, since it takes a while to load the grammars."""
+    return Isolated(read, MAX_PARSE_BYTES, MAX_PARSE_CPU_S)
+
+
+def read(language: str, path: str, source: bytes) -> str:
+    """The symbols of one file of a known language, as JSON."""
+    return languages()[language].extract(source, path).to_json()

@@ -322,10 +322,12 @@ SYMBOLS = TableSchema(
         _required("doc_id", pa.string()),
         _required("repository", pa.string()),
         _required("path", pa.string()),
-        _required("kind", pa.string()),  # `definition`, `reference`, `import`
+        # `definition`, `reference`, `import`; `unread` where a file gives no symbols, with the reason as name
+        _required("kind", pa.string()),
         _required("name", pa.string()),  # dotted for imports
         _required("count", pa.int64()),
-        # `definition`, `local`, `internal`, `builtin`, `external`, `ambiguous` (too many files define it)
+        # `definition`, `local`, `internal`, `builtin`, `external`, `ambiguous` (too many files define it),
+        # `unread`
         _required("resolution", pa.string()),
         pa.field("resolved_to", pa.list_(pa.field("element", pa.string()))),  # doc_ids of defining files
         pa.field("weights", pa.list_(pa.field("element", pa.float64()))),  # what the row adds to each of them

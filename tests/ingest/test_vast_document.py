@@ -45,7 +45,14 @@ def test_a_document_of_a_million_different_tokens_goes_through_every_stage(tmp_p
 
     # As source code it is longer than what symbols are read from; it keeps its place and gives none.
     assert len(text) > MAX_SOURCE_BYTES
-    row = {"doc_id": "d", "repository": "r", "path": "a.py", "language": "python", "text": text}
+    row = {
+        "doc_id": "d",
+        "repository": "r",
+        "revision": "1",
+        "path": "a.py",
+        "language": "python",
+        "text": text,
+    }
     fields = [(name, pa.string()) for name in (*row, "partition")]
     [facts] = extract(iter([pa.RecordBatch.from_pylist([row], schema=pa.schema(fields))]))
     assert [FileSymbols.from_json(it) for it in facts["facts"].to_pylist()] == [FileSymbols()]

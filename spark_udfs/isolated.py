@@ -1,0 +1,101 @@
+"""Calls of a function in a child process with bounds of memory and CPU time: what kills it costs one call.
+
+A tree-sitter grammar is generated C code, and some need memory or time in the square of a hostile file
+(`a<a<a<...` in C++, C# and Java, `.f(.f(.f(...` in Java, `~%!~%!...` in most). No scan of a file tells all
+of them, so a file is parsed where it can be killed.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import resource
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any, Generic, ParamSpec, TypeVar
+
+import psutil
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_CONTEXT = multiprocessing.get_context("fork")  # the child has what the worker has imported
+
+
+class Isolated(Generic[P, R]):
+    """`function`, called in a child process that is forked for the first call and again after each death.
+
+    A call takes at most `memory_bytes` beyond what the process had and `cpu_s` seconds of CPU time. Arguments
+    and results are pickled. The child ends with its parent. Not for use in several threads.
+    """
+
+    def __init__(self, function: Callable[P, R], memory_bytes: int, cpu_s: int) -> None:
+        self._function = function
+        self._memory_bytes = memory_bytes
+        self._cpu_s = cpu_s
+        self._child: BaseProcess | None = None
+        self._connection: Connection | None = None
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R | None:
+        """What `function` returns; None where the child died of it. What `function` raises is raised."""
+        connection = self._connection or self._start()
+        try:
+            connection.send_bytes(pickle.dumps((args, kwargs)))
+            succeeded, result = pickle.loads(connection.recv_bytes())
+        except (EOFError, ConnectionError):
+            self.close()
+            return None
+        if not succeeded:
+            raise result
+        return result
+
+    def _start(self) -> Connection:
+        ours, theirs = _CONTEXT.Pipe()
+        self._child = _CONTEXT.Process(target=self._serve, args=(theirs,), daemon=True)
+        self._child.start()
+        theirs.close()
+        self._connection = ours
+        return ours
+
+    def close(self) -> None:
+        """End the child; another call forks another one."""
+        if self._connection is not None and self._child is not None:
+            self._connection.close()  # a child that waits for a call reads the end and leaves
+            self._child.join()
+        self._connection = self._child = None
+
+    def _serve(self, connection: Connection) -> None:
+        _keep_open(connection.fileno())
+        bound = psutil.Process().memory_info().vms + self._memory_bytes
+        resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        while True:
+            try:
+                args, kwargs = pickle.loads(connection.recv_bytes())
+            except EOFError:
+                return
+            used = resource.getrusage(resource.RUSAGE_SELF)
+            limit = int(used.ru_utime + used.ru_stime) + 1 + self._cpu_s
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+            answer: tuple[bool, Any]
+            try:
+                answer = True, self._function(*args, **kwargs)
+            except MemoryError:
+                os._exit(1)
+            except Exception as error:
+                answer = False, error
+            connection.send_bytes(pickle.dumps(answer))
+
+
+def _keep_open(descriptor: int) -> None:
+    """Close every other file: a socket of the parent that a child holds stays open when the parent ends.
+
+    A grammar that gets no memory says so before it aborts; the caller says which file it was.
+    """
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nowhere, standard)
+    os.closerange(3, descriptor)
+    os.closerange(descriptor + 1, os.sysconf("SC_OPEN_MAX"))
