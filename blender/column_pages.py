@@ -6,21 +6,22 @@ lack the column have no part in any, and their rows are null.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from blender.errors import NotPaged
-from blender.index_files import Fetch, put, put_index
+from blender.index_files import Fetch, is_whole, put_index, put_record
 from blender.lake_files import local_path
 from blender.lake_pages import LakePages
 from blender.snapshot_files import TableFile
 from factory import _native
+from factory.lake.parquet import require_sound
 
 Ints = npt.NDArray[np.int64]
 
@@ -87,6 +88,9 @@ def scans(pages: LakePages, files: Sequence[TableFile], column: str) -> list[_na
     """An ended scan of each file; None of one that lacks the column."""
     local = [local_path(file.path) for file in files]
     paths = [path for path in local if path is not None]
+    for path in paths:
+        if Path(path).exists():  # one that is gone is told by its scan
+            require_sound(path)
     try:
         of_local = iter(_native.scan_pages(paths, column))
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="page-scans") as threads:
@@ -102,26 +106,26 @@ def scans(pages: LakePages, files: Sequence[TableFile], column: str) -> list[_na
 def _made(
     pages: LakePages, snapshot: str, files: Sequence[TableFile], column: str, fetch: Fetch | None
 ) -> list[Group]:
-    groups, made = _grouped(_of_files(pages, files, column)), []
+    try:
+        groups = _joined(_of_files(pages, files, column))
+    except ValueError:  # an entry of a file's index, which is looked at when indexes are joined
+        _discard_of_files(pages, files, column)
+        groups = _joined(_of_files(pages, files, column))
+    made = []
     whole = len(groups) == 1 and len(groups[0][0]) == len(files)
-    for number, (numbers, contents) in enumerate(groups):
-        content = contents[0] if len(contents) == 1 else _native.join_indexes(contents)
+    for number, (numbers, content) in enumerate(groups):
         end = "pages" if whole else f"{number}.pages"
         put_index(pages.indexes.column_of_snapshot(snapshot, column, end), content)
         made.append(Group(_native.PageIndex(content, fetch), np.array(numbers, dtype=np.int64)))
     if not whole:
         record = pages.indexes.column_of_snapshot(snapshot, column, "json")
-        put(record, json.dumps([numbers for numbers, _ in groups]).encode())
+        put_record(record, [numbers for numbers, _ in groups])
     return made
 
 
 def _kept(pages: LakePages, snapshot: str, column: str, fetch: Fetch | None) -> list[Group] | None:
-    record = pages.indexes.get(pages.indexes.column_of_snapshot(snapshot, column, "json"))
-    if record is None:
-        return None
-    try:
-        numbers = json.loads(bytes(record))
-    except ValueError:
+    numbers = pages.indexes.get_record(pages.indexes.column_of_snapshot(snapshot, column, "json"))
+    if numbers is None:
         return None
     found = []
     for number, of_group in enumerate(numbers):
@@ -146,14 +150,38 @@ def _of_files(pages: LakePages, files: Sequence[TableFile], column: str) -> list
     return found
 
 
-def _grouped(contents: Sequence[pa.UInt8Array | None]) -> list[tuple[list[int], list[pa.UInt8Array]]]:
+def discard_damaged(
+    pages: LakePages, snapshot: str, files: Sequence[TableFile], column: str, kept: ColumnPages
+) -> bool:
+    """Drop from disk what of the indexes of an open column is damaged; whether anything was."""
+    if all(is_whole(group.index) for group in kept.groups):
+        return False
+    for end in ("pages", *(f"{number}.pages" for number in range(len(kept.groups)))):
+        pages.indexes.discard(pages.indexes.column_of_snapshot(snapshot, column, end))
+    _discard_of_files(pages, files, column)
+    return True
+
+
+def _discard_of_files(pages: LakePages, files: Sequence[TableFile], column: str) -> None:
+    for file in files:
+        place = pages.indexes.of_file(file, column)
+        index = pages.indexes.open_index(place)
+        if index is not None and not is_whole(index):
+            pages.indexes.discard(place)
+
+
+def _joined(contents: Sequence[pa.UInt8Array | None]) -> list[tuple[list[int], pa.UInt8Array]]:
+    """Of each type the files whose column has it, and one index of them."""
     groups: dict[str, tuple[list[int], list[pa.UInt8Array]]] = {}
     for number, content in enumerate(contents):
         if content is not None:
             numbers, of_group = groups.setdefault(str(_native.PageIndex(content).type), ([], []))
             numbers.append(number)
             of_group.append(content)
-    return list(groups.values())
+    return [
+        (numbers, of_group[0] if len(of_group) == 1 else _native.join_indexes(of_group))
+        for numbers, of_group in groups.values()
+    ]
 
 
 def _scan(pages: LakePages, file: TableFile, column: str) -> _native.PageScan:

@@ -213,7 +213,7 @@ class BlendConfig(_Frozen):
         for source in self.sources:
             if not source.content:
                 raise InvalidBlend(f"Source `{source.name}` is not pinned. Create the blend through Blender.")
-        return hashlib.blake2b(self.canonical_json(), digest_size=16).hexdigest()
+        return id_of(self.canonical_json())
 
     @classmethod
     def from_json(cls, data: bytes) -> Self:
@@ -226,6 +226,11 @@ class BlendConfig(_Frozen):
                 "Serve it with the version that made it."
             )
         return cls.model_validate(fields)
+
+
+def id_of(canonical_json: bytes) -> str:
+    """The id of the blend with these bytes."""
+    return hashlib.blake2b(canonical_json, digest_size=16).hexdigest()
 
 
 def blend_source(**fields: Any) -> BlendSource:

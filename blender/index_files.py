@@ -11,17 +11,20 @@
 Data files and snapshots never change, so nothing here but facts is ever out of date, and those name the
 metadata file that said them. All of it can be made again:
 the folder is a cache and may be deleted at any time. A file appears in it whole or not at all, however many
-processes write it at once. One that was damaged is found out by its checksums and made again.
+processes write it at once. One that was damaged is found out by its checksums, whenever it is looked at, and
+made again; the log names it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import os
 import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +32,7 @@ import pyarrow as pa
 
 from blender.opening_files import packed, unpacked
 from blender.snapshot_files import TableFile
+from blender.summed import require_sum, summed
 from factory import _native
 
 _SMALL = 1 << 16  # bytes that are read in less time than it takes to map them
@@ -47,6 +51,7 @@ class IndexFiles:
             os.fspath(folder / name) for name in ("files", "snapshots", "blends")
         )
         self._copies: dict[str, memoryview] = {}
+        self._brought = ""  # the file with the copies
         self.lacked = False
         """Whether something was read that was not among the copies."""
 
@@ -72,7 +77,8 @@ class IndexFiles:
 
     def bring_copies(self, *opened: str) -> None:
         """Have copies at hand of what opening something reads, until the next call."""
-        kept = _read(self._copies_of(opened))
+        self._brought = self._copies_of(opened)
+        kept = _read(self._brought)
         self._copies, self.lacked = unpacked(kept or b""), False
 
     def keep_copies(self, paths: Sequence[str], *opened: str) -> None:
@@ -99,7 +105,30 @@ class IndexFiles:
 
     def get_numbers(self, path: str) -> npt.NDArray[np.int64] | None:
         """A table of numbers as it was put; None where there is none, or no whole one."""
-        return numbers_of(self.get(path))
+        kept = self.get(path)
+        found = numbers_of(kept)
+        if kept is not None and found is None:
+            self.discard(path)
+        return found
+
+    def get_record(self, path: str) -> Any:
+        """What `put_record` put; None where there is none, or no whole one."""
+        kept = self.get(path)
+        if kept is None:
+            return None
+        try:
+            return json.loads(require_sum(bytes(kept)))
+        except ValueError:
+            self.discard(path)
+            return None
+
+    def discard(self, path: str) -> None:
+        """Drop a file that is damaged, and the copies of files among which it may be; the log tells of it."""
+        self._copies = {}
+        for damaged in (path, self._brought):
+            if damaged and Path(damaged).exists():
+                _LOG.warning("Page index %s is damaged. It is made again from the data files.", damaged)
+                Path(damaged).unlink(missing_ok=True)
 
     def get_index(self, path: str) -> pa.UInt8Array | None:
         """What an index that was put is made from, mapped unless small; None where there is none."""
@@ -121,7 +150,10 @@ class IndexFiles:
         try:
             return None if content is None else _native.PageIndex(content, fetch)
         except ValueError:
-            return None if self._copies.pop(_name(path), None) is None else self.open_index(path, fetch)
+            if self._copies.pop(_name(path), None) is not None:
+                return self.open_index(path, fetch)
+            self.discard(path)
+            return None
 
 
 def put(path: str, content: bytes | memoryview) -> None:
@@ -149,6 +181,11 @@ def put_index(path: str, content: pa.UInt8Array) -> None:
     put(path, memoryview(content.buffers()[1])[: len(content)])
 
 
+def put_record(path: str, content: Any) -> None:
+    """Keep a list of JSON, with the sum that `get_record` holds it against."""
+    put(path, summed(json.dumps(content).encode()))
+
+
 def put_numbers(path: str, numbers: npt.NDArray[np.int64]) -> None:
     """Keep a table of numbers behind the sum that `numbers_of` holds it against."""
     content = np.ascontiguousarray(numbers, dtype="<i8").tobytes()
@@ -161,6 +198,16 @@ def numbers_of(kept: bytes | memoryview | None) -> npt.NDArray[np.int64] | None:
     if kept is None or len(kept) < 48 or hashlib.blake2b(kept[32:], digest_size=32).digest() != kept[:32]:
         return None
     return np.frombuffer(kept, dtype="<i8", offset=48).reshape(np.frombuffer(kept[32:48], dtype="<i8"))
+
+
+def is_whole(index: _native.PageIndex) -> bool:
+    """Whether every entry of an index is as it was put: an open one looks at those it is asked for."""
+    try:
+        for number in range(index.n_pages):
+            index.page(number)
+    except ValueError:
+        return False
+    return True
 
 
 def _name(path: str) -> str:

@@ -17,6 +17,7 @@ from blender.errors import CorruptPage, InvalidBlend, InvalidRequest, NotPaged, 
 from blender.index_files import IndexFiles
 from blender.lake_files import LakeFiles
 from factory import _native
+from factory.errors import DamagedFile
 from factory.settings import Settings
 
 _FOLDER = "page-index"
@@ -56,7 +57,7 @@ def reading(what: str) -> Iterator[None]:
         ) from error
     except (OSError, pa.ArrowInvalid) as error:
         raise _gone(what, error) from error
-    except ValueError as error:
+    except (ValueError, DamagedFile) as error:
         raise CorruptPage(f"{what}: {error}") from error
 
 

@@ -37,6 +37,7 @@ from blender.permutation import Identity, Permutation, keyed
 from blender.shuffle import derive_key
 from factory import _native
 from factory.errors import ConfigurationError
+from factory.lake.damage import planning
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -241,14 +242,16 @@ def data_files(table: Table, snapshot_id: int) -> list[str]:
 
     Raises InvalidBlend where rows are deleted in them: pages know nothing of deletes.
     """
-    deletes = table.inspect.delete_files(snapshot_id=snapshot_id)
+    with planning(table, table.snapshot_by_id(snapshot_id)):
+        deletes = table.inspect.delete_files(snapshot_id=snapshot_id)
+        tasks = list(table.scan(snapshot_id=snapshot_id).plan_files())
     for content, path in zip(deletes["content"].to_pylist(), deletes["file_path"].to_pylist(), strict=True):
         kind = "equality" if content == 2 else "position"
         raise InvalidBlend(
             f"Table {'.'.join(table.name())} has {kind} deletes at snapshot {snapshot_id} ({path}), which "
             "pages do not know. Rewrite its data files first."
         )
-    return sorted(task.file.file_path for task in table.scan(snapshot_id=snapshot_id).plan_files())
+    return sorted(task.file.file_path for task in tasks)
 
 
 def _scan(path: str, column: str, ranges: StoreRanges) -> _native.PageScan:

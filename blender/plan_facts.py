@@ -20,6 +20,8 @@ class LeafPages:
 
     def __init__(self, reader: SnapshotReader, leaf: str) -> None:
         self._reader = reader
+        reader.column(leaf)
+        reader.mend(leaf)
         self._column = reader.column(leaf)
         self._indexes = [group.index for group in self._column.groups]
         self._first = np.cumsum([0, *(index.n_pages for index in self._indexes)])

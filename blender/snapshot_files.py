@@ -13,6 +13,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from blender.errors import InvalidBlend, SourceGone
+from factory.lake.damage import planning
 
 
 @dataclass(frozen=True)
@@ -39,24 +40,29 @@ def snapshot_files(table: Table, snapshot_id: int) -> list[TableFile]:
     """The data files with rows, in no order that means anything.
 
     Raises SourceGone for a snapshot that has expired, InvalidBlend for delete files and for files that are no
-    Parquet, and what the table's file system raises where a manifest cannot be read.
+    Parquet, and DamagedFile for a manifest that is not as it was written.
     """
     name, found, snapshot = ".".join(table.name()), [], snapshot_of(table, snapshot_id)
-    for manifest in snapshot.manifests(table.io):
-        for entry in manifest.fetch_manifest_entry(table.io):
-            file = entry.data_file
-            if manifest.content == ManifestContent.DELETES or file.content != DataFileContent.DATA:
-                raise InvalidBlend(
-                    f"Table {name} has {_kind(file)} at snapshot {snapshot_id} ({file.file_path}), "
-                    "which Blender does not read. Rewrite its data files first."
-                )
-            if file.file_format != FileFormat.PARQUET:
-                raise InvalidBlend(
-                    f"Table {name} keeps rows as {file.file_format} at snapshot {snapshot_id} "
-                    f"({file.file_path}). Rewrite its data files as Parquet first."
-                )
-            if file.record_count:
-                found.append(TableFile(file.file_path, file.file_size_in_bytes, file.record_count))
+    with planning(table, snapshot):
+        entries = [
+            (manifest, entry)
+            for manifest in snapshot.manifests(table.io)
+            for entry in manifest.fetch_manifest_entry(table.io)
+        ]
+    for manifest, entry in entries:
+        file = entry.data_file
+        if manifest.content == ManifestContent.DELETES or file.content != DataFileContent.DATA:
+            raise InvalidBlend(
+                f"Table {name} has {_kind(file)} at snapshot {snapshot_id} ({file.file_path}), "
+                "which Blender does not read. Rewrite its data files first."
+            )
+        if file.file_format != FileFormat.PARQUET:
+            raise InvalidBlend(
+                f"Table {name} keeps rows as {file.file_format} at snapshot {snapshot_id} "
+                f"({file.file_path}). Rewrite its data files as Parquet first."
+            )
+        if file.record_count:
+            found.append(TableFile(file.file_path, file.file_size_in_bytes, file.record_count))
     return found
 
 

@@ -7,8 +7,8 @@ one that was opened before, as one after an append does, reads the footers of it
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from pyiceberg.table import Table
 from blender.arrays import as_numpy
 from blender.column_pages import scans
 from blender.errors import InvalidBlend
-from blender.index_files import put, put_index, put_numbers
+from blender.index_files import put_index, put_numbers, put_record
 from blender.lake_pages import LakePages
 from blender.ordinals import runs_of
 from blender.snapshot_facts import SnapshotFacts
@@ -37,7 +37,7 @@ def snapshot_index(
     `load` gives the table, and is called only where nothing is kept.
     """
     record = pages.indexes.of_snapshot(facts.key, "files.json")
-    kept, runs = _files(pages.indexes.get(record)), pages.indexes.get_numbers(_numbers(pages, facts))
+    kept, runs = _files(pages.indexes.get_record(record)), pages.indexes.get_numbers(_numbers(pages, facts))
     if kept is not None and runs is not None:
         return kept, runs
     files = snapshot_files(load(), facts.snapshot_id)
@@ -48,7 +48,7 @@ def snapshot_index(
     shifted = [runs + np.array([0, 0, start, 0]) for runs, start in zip(of_files, starts, strict=False)]
     runs = np.concatenate([np.empty((0, 4), dtype=np.int64), *shifted])
     put_runs(pages, facts, runs)
-    put(record, json.dumps([[file.path, file.n_bytes, file.n_rows] for file in files]).encode())
+    put_record(record, [[file.path, file.n_bytes, file.n_rows] for file in files])
     return files, runs
 
 
@@ -66,13 +66,8 @@ def _numbers(pages: LakePages, facts: SnapshotFacts) -> str:
     return pages.indexes.of_snapshot(facts.key, "ordinals")
 
 
-def _files(record: bytes | memoryview | None) -> list[TableFile] | None:
-    if record is None:
-        return None
-    try:
-        return [TableFile(*file) for file in json.loads(bytes(record))]
-    except (ValueError, TypeError):
-        return None
+def _files(record: list[list[Any]] | None) -> list[TableFile] | None:
+    return None if record is None else [TableFile(*file) for file in record]
 
 
 def _runs(pages: LakePages, files: Sequence[TableFile]) -> list[Ints]:

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +25,10 @@ import pyarrow.compute as pc
 from pyiceberg.table import Table
 
 from blender.arrays import as_arrow, as_numpy
-from blender.column_pages import ColumnPages, column_pages
+from blender.column_pages import ColumnPages, column_pages, discard_damaged
 from blender.config import SEGMENT_LENGTHS
 from blender.counts import BYTES, COUNTS, PAGES, READS, WAIT_S
-from blender.errors import InvalidBlend
+from blender.errors import CorruptPage, InvalidBlend
 from blender.lake_pages import LakePages, reading
 from blender.leaves import joined, leaves
 from blender.ordinals import Ordinals
@@ -38,6 +39,8 @@ from factory import _native
 Ints = npt.NDArray[np.int64]
 
 TOKENS, SEGMENTS = "tokens", "segments"
+
+Read = TypeVar("Read")
 
 _CHECKED_WHOLE = 1 << 22  # rows of a table, whose ordinals take 32 MiB
 _LENGTH = f"{SEGMENTS}.list.element.length"
@@ -146,6 +149,16 @@ class SnapshotReader:
                     self._columns[leaf] = found
         return found
 
+    def mend(self, leaf: str) -> bool:
+        """Drop the index of a leaf where it is damaged, so that it is made again; whether it was."""
+        kept = self._columns.get(leaf)
+        if kept is None or not discard_damaged(self.pages, self.facts.key, self._files, leaf, kept):
+            return False
+        with self._lock:
+            if self._columns.get(leaf) is kept:
+                del self._columns[leaf]
+        return True
+
     def count(self, waited_s: float) -> None:
         """Add what was read since the last call, and a wait for it, to the counts of this process."""
         COUNTS.add(WAIT_S, self.table, waited_s)
@@ -159,6 +172,9 @@ class SnapshotReader:
             COUNTS.add(BYTES, self.table, n_bytes - before[1])
 
     def _ordinals_of(self, rows: Ints) -> Ints:
+        return mending([self], ORDINAL, lambda: self._read_ordinals(rows))
+
+    def _read_ordinals(self, rows: Ints) -> Ints:
         parts = [(*part, False) for part in self.column(ORDINAL).parts(rows, np.arange(len(rows)))]
         with reading(self.described):
             found = _native.gather_pages(parts[0][0].type, len(rows), parts, self.pages.cache)
@@ -166,6 +182,9 @@ class SnapshotReader:
 
     def _ordinals_of_runs(self, rows: Ints, lengths: Ints) -> list[Ints]:
         """The ordinals of `lengths` rows from each of `rows` on; a run lies in one file."""
+        return mending([self], ORDINAL, lambda: self._read_runs(rows, lengths))
+
+    def _read_runs(self, rows: Ints, lengths: Ints) -> list[Ints]:
         found: list[Ints] = [np.empty(0, dtype=np.int64)] * len(rows)
         with reading(self.described):
             for index, first, numbers in self.column(ORDINAL).parts(rows, np.arange(len(rows))):
@@ -220,6 +239,24 @@ def _leaf(
     leaf: str, field: pa.Field, having: Sequence[tuple[Asked, Ints]], n: int, pages: LakePages
 ) -> pa.Array:
     """One leaf of a column for all sources; files that keep it in several types are read for each."""
+    readers = [one.reader for one, _ in having]
+    return mending(readers, leaf, lambda: _read_leaf(leaf, field, having, n, pages))
+
+
+def mending(readers: Sequence[SnapshotReader], leaf: str, read: Callable[[], Read]) -> Read:
+    """What `read` gives, once more where it failed for a damaged page index, which is then made again."""
+    try:
+        return read()
+    except CorruptPage:
+        mended = [reader.mend(leaf) for reader in readers]
+        if not any(mended):
+            raise
+        return read()
+
+
+def _read_leaf(
+    leaf: str, field: pa.Field, having: Sequence[tuple[Asked, Ints]], n: int, pages: LakePages
+) -> pa.Array:
     kinds: dict[str, list[tuple[_native.PageIndex, Ints, Ints, bool]]] = {}
     for one, rows in having:
         for index, of_index, positions in one.reader.column(leaf).parts(rows, one.positions):

@@ -26,7 +26,7 @@ from blender.errors import (
     StoreAway,
     Unauthenticated,
 )
-from factory.errors import ConfigurationError, FactoryError, NotFound, TableNotFound
+from factory.errors import ConfigurationError, DamagedFile, FactoryError, NotFound, TableNotFound
 
 ERROR_KEY = "factory-error"
 
@@ -46,6 +46,7 @@ STATUS: tuple[tuple[type[FactoryError], grpc.StatusCode], ...] = (  # the first 
     (NotPaged, grpc.StatusCode.FAILED_PRECONDITION),
     (SourceGone, grpc.StatusCode.FAILED_PRECONDITION),
     (TableNotFound, grpc.StatusCode.FAILED_PRECONDITION),
+    (DamagedFile, grpc.StatusCode.DATA_LOSS),
     (ConfigurationError, grpc.StatusCode.INVALID_ARGUMENT),
     (NotFound, grpc.StatusCode.NOT_FOUND),
 )

@@ -12,6 +12,7 @@ The first is what the id is a hash of. The second says where that content is fou
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,12 +22,15 @@ from obstore.exceptions import AlreadyExistsError
 from obstore.store import ObjectStore
 from pydantic import BaseModel, ConfigDict
 
-from blender.config import BlendConfig
+from blender.config import BlendConfig, id_of
 from blender.errors import BlendNotFound, BrokenBlend
 from blender.history import Chapter
 from blender.seen import Seen, from_content
+from blender.summed import require_sum, summed
 from factory.lake.store import object_store
 from factory.settings import Settings
+
+_LOG = logging.getLogger(__name__)
 
 _FOLDER = "blends"
 _PINS = ".pins.json"
@@ -65,19 +69,23 @@ class BlendStore:
 
     def put_pins(self, blend: str, pins: Pins) -> None:
         """Replace the pins of a blend."""
-        obstore.put(self._store, f"{_FOLDER}/{blend}{_PINS}", pins.model_dump_json().encode())
+        obstore.put(self._store, f"{_FOLDER}/{blend}{_PINS}", summed(pins.model_dump_json().encode()))
 
     def put_chapter(self, blend: str, chapter: Chapter) -> None:
         """Store what a blend and its nearest ancestors plan."""
-        obstore.put(self._store, _chapter(blend), chapter.model_dump_json(exclude_defaults=True).encode())
+        content = chapter.model_dump_json(exclude_defaults=True).encode()
+        obstore.put(self._store, _chapter(blend), summed(content))
 
     def chapter(self, blend: str) -> Chapter | None:
-        """What `put_chapter` stored, if it did."""
+        """What `put_chapter` stored, if it did; nothing for a damaged one, which the configs make up for."""
         try:
             stored = obstore.get(self._store, _chapter(blend)).bytes().to_bytes()
+            return Chapter.model_validate_json(require_sum(stored, optional=True))
         except FileNotFoundError:
             return None
-        return Chapter.model_validate_json(stored)
+        except ValueError as error:
+            _LOG.warning("%s is damaged (%s) and not used.", _chapter(blend), str(error).splitlines()[0])
+            return None
 
     def hold(self, blend: str, tags_of: str) -> None:
         """Put on record that `blend` reads snapshots under the tags of another."""
@@ -142,8 +150,11 @@ class BlendStore:
                 f"There is no blend {blend} in this lake. List the blends, or create it."
             ) from error
         try:
-            return BlendConfig.from_json(config), Pins.model_validate_json(pins)
-        except (ValueError, TypeError, AttributeError) as error:
+            found = BlendConfig.from_json(config)
+            if id_of(config) != blend:
+                raise ValueError("its content has another id")
+            return found, Pins.model_validate_json(require_sum(pins, optional=True))
+        except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
             raise BrokenBlend(
                 f"Blend {blend} cannot be read: {_config(blend)} or its pins are not what was stored "
                 f"({str(error).splitlines()[0]}). Restore them, or create the blend anew."

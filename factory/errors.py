@@ -58,3 +58,9 @@ class SourceChanged(FactoryError):
     """A registered file, whose rows a table reads where they lie, changed or vanished since; it is named."""
 
     exit_code = 10
+
+
+class DamagedFile(FactoryError):
+    """A file of the lake is not as it was written, or is gone; the message names the file and its table."""
+
+    exit_code = 11

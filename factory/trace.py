@@ -6,6 +6,7 @@ Many documents are followed at once, since a table is scanned once for all of th
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,11 +14,13 @@ from typing import Any, Literal, Protocol
 
 from pyiceberg.expressions import BooleanExpression, In, Or
 
-from factory.errors import NotFound
+from factory.errors import DamagedFile, NotFound
 from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.repository import WITH_ITS_REPOSITORY, repositories_of, repository_id, why_removed
 from factory.lake.tables import Lake
+
+_LOG = logging.getLogger(__name__)
 
 Outcome = Literal["bad_record", "filtered", "duplicate", "repository", "packed", "served", "under_way"]
 _ABOUT = ("doc_id", "source", "key", "n_bytes", "repository", "path", "revision", "licence")
@@ -116,9 +119,17 @@ def trace_known(
     """The traces of those ids that a raw table holds; the others are left out."""
     tables = set(lake.names())
     traces: dict[str, DocumentTrace] = {}
+    damaged: list[DamagedFile] = []
     for table in sorted(tables):
         if table.namespace == "raw":
-            traces |= _read_raw(lake, table, ids)
+            try:
+                traces |= _read_raw(lake, table, ids)
+            except DamagedFile as error:  # another one may hold the document
+                damaged.append(error)
+    if damaged and any(of not in traces for of in ids):
+        raise damaged[0]
+    for other in damaged:
+        _LOG.warning("%s", other)
     by_dataset: dict[str, list[DocumentTrace]] = defaultdict(list)
     for trace in traces.values():
         if trace.outcome != "bad_record":
@@ -135,12 +146,25 @@ def trace_known(
 
 
 def find_ids(lake: Lake, text: str, limit: int = 20) -> list[str]:
-    """The doc_ids that `text` names: a doc_id itself, or the documents whose key is `text`."""
+    """The doc_ids that `text` names: a doc_id itself, or the documents whose key is `text`.
+
+    Raises NotFound, and DamagedFile where no document has that name and a raw table cannot be read.
+    """
     found: list[str] = []
+    damaged: list[DamagedFile] = []
+    where: BooleanExpression = Or(In("doc_id", [text]), In("key", [text]))
     for table in lake.names():
-        if table.namespace == "raw" and lake.table(table).current_snapshot() is not None:
-            where: BooleanExpression = Or(In("doc_id", [text]), In("key", [text]))
-            found += lake.read(table, ["doc_id"], where, limit=limit)["doc_id"].to_pylist()
+        if table.namespace != "raw":
+            continue
+        try:
+            if lake.table(table).current_snapshot() is not None:
+                found += lake.read(table, ["doc_id"], where, limit=limit)["doc_id"].to_pylist()
+        except DamagedFile as error:
+            damaged.append(error)
+    if not found and damaged:
+        raise damaged[0]
+    for other in damaged:
+        _LOG.warning("%s", other)
     if not found:
         raise NotFound(
             f"No raw table holds `{text}`, neither as doc_id nor as key. "

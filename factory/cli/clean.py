@@ -13,7 +13,10 @@ from factory.settings import Settings
 
 
 def clean(settings: Settings) -> dict[str, list[str]]:
-    """Drop leftovers and give the dropped branches by table; raises LakeLocked while a run writes."""
+    """Drop leftovers and give the dropped branches by table; raises LakeLocked while a run writes.
+
+    Damaged tables are left as they are, which `Lake.readable` tells.
+    """
     lake = Lake(settings)
     with writing(settings, "factory clean"):
         audits, failed = leftovers(lake, AUDIT), leftovers(lake, FAILED)

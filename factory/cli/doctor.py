@@ -215,6 +215,8 @@ def _lake(settings: Settings) -> Finding:
     if settings.embedded and not settings.catalog_database.exists():
         return Finding("lake", "none yet; the first run creates it")
     try:
-        return Finding("lake", f"{len(Lake(settings).names())} tables")
+        tables, damaged = Lake(settings).readable()
+        said = f"{len(tables)} tables" + (f", and {len(damaged)} that are damaged" if damaged else "")
+        return Finding("lake", said, "\n".join(map(str, damaged)))
     except FactoryError as error:
         return Finding("lake", "not readable", str(error))

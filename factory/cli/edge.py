@@ -5,14 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import typer
 from pydantic import ValidationError
 from rich.console import Console
 
-from factory.errors import FactoryError, MachineError
+from factory.errors import DamagedFile, FactoryError, MachineError
 from factory.settings import refusal
 
 errors = Console(stderr=True, soft_wrap=True, highlight=False)
@@ -64,6 +64,12 @@ def sentences() -> Iterator[None]:
             raise
         errors.print(str(known), markup=False)
         raise typer.Exit(known.exit_code) from None
+
+
+def raise_together(damaged: Sequence[DamagedFile]) -> None:
+    """Raise what was found beside an answer, a sentence a table; nothing where nothing was found."""
+    if damaged:
+        raise DamagedFile("\n".join(map(str, damaged)))
 
 
 def run(app: Callable[[], None]) -> None:

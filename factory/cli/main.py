@@ -287,9 +287,11 @@ def clean() -> None:
     """Drop what failed and killed runs left behind: their branches and Spark's scratch."""
     with edge.sentences():
         from factory.cli.clean import clean as clean_lake
+        from factory.lake.tables import Lake
 
         dropped = clean_lake(_settings())
         console.print(json.dumps(dropped) if dropped else "Nothing to drop.")
+        edge.raise_together(Lake(_settings()).readable()[1])
 
 
 def main() -> None:

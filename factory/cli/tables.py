@@ -15,7 +15,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from factory.errors import ConfigurationError, NotFound, TableNotFound
+from factory.cli.edge import raise_together
+from factory.errors import ConfigurationError, DamagedFile, NotFound, TableNotFound
 from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.tables import Lake, Published
@@ -24,9 +25,10 @@ _LONGEST = 1_200  # characters of a text shown in a sample
 _ABOUT = ("source", "key", "path", "text")  # what is shown of a document, whatever table it is in
 
 
-def published_tables(lake: Lake) -> list[Published]:
-    """Every published table in the order of the line."""
-    return [lake.published(name) for name in lake.names() if lake.table(name).current_snapshot() is not None]
+def published_tables(lake: Lake) -> tuple[list[Published], list[DamagedFile]]:
+    """Every published table in the order of the line, and an error for each that is damaged."""
+    tables, damaged = lake.readable()
+    return [lake.published(name) for name, it in tables.items() if it.current_snapshot() is not None], damaged
 
 
 def as_plain(published: Published) -> dict[str, Any]:
@@ -46,12 +48,14 @@ def as_plain(published: Published) -> dict[str, Any]:
 
 
 def show_tables(lake: Lake, console: Console, *, as_json: bool) -> None:
-    """Print every published table: rows, size, when, content."""
-    found = published_tables(lake)
+    """Print every published table: rows, size, when, content; then raise DamagedFile for those that are."""
+    found, damaged = published_tables(lake)
     if as_json:
         console.print_json(json.dumps([as_plain(published) for published in found]))
+        raise_together(damaged)
         return
     if not found:
+        raise_together(damaged)
         raise TableNotFound(
             "The lake has no published table yet. Run the line: make demo, or factory materialize '*'."
         )
@@ -68,6 +72,7 @@ def show_tables(lake: Lake, console: Console, *, as_json: bool) -> None:
         megabytes = f"{it.size_bytes / 1e6:,.1f}"
         table.add_row(str(it.table), it.table.stage, f"{it.rows:,}", megabytes, when, it.lineage.content[:12])
     console.print(table)
+    raise_together(damaged)
 
 
 def sample(

@@ -14,9 +14,9 @@ from rich.tree import Tree
 
 from blender.blend import Blend
 from blender.blends import open_blends
-from blender.errors import SourceGone
+from blender.errors import BrokenBlend, SourceGone
 from blender.records import ExplainedRow
-from factory.errors import TableNotFound
+from factory.errors import DamagedFile, TableNotFound
 from factory.lake.tables import Lake
 from factory.settings import Settings
 from factory.trace import DocumentTrace, find_ids, trace_documents, trace_known
@@ -65,7 +65,7 @@ def served_by(settings: Settings) -> tuple[list[OpenBlend], list[str]]:
     for stored in blends.list():
         try:
             opened.append(OpenBlend(blends.open(stored.id)))
-        except (SourceGone, TableNotFound) as error:
+        except (SourceGone, TableNotFound, DamagedFile, BrokenBlend) as error:
             lost.append(f"Blend {stored.id} is left out: {error}")
     return opened, lost
 

@@ -16,12 +16,14 @@ from pyiceberg.exceptions import RESTError
 from requests.exceptions import RequestException
 from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError, ProgrammingError
 
-from factory.errors import MachineError
+from factory.errors import DamagedFile, FactoryError, MachineError
+from factory.lake.checked_io import CHECKED_IO, check_pages
 from factory.lake.lock import making
 from factory.lake.servers import CATALOG_URI, refused, sqlalchemy_uri
 from factory.settings import CATALOG_NAME, Settings
 
 _LOCK_WAIT_S = 60
+_LOCKED = "database is locked"  # SQLite, of a file that another process writes
 _SYSTEM_SAID = re.compile(r"\[Errno -?\d+\] ([^'\")]+)")
 _TABLES_MADE_MEANWHILE = {"42P07", "42710", "23505"}  # Postgres: table, type or their entries exist
 
@@ -48,6 +50,8 @@ def pyiceberg_properties(settings: Settings) -> dict[str, str]:
     if settings.on_s3:
         properties["py-io-impl"] = "pyiceberg.io.pyarrow.PyArrowFileIO"
         properties |= {key: value for key, value in optional.items() if value}
+    else:
+        properties["py-io-impl"] = CHECKED_IO
     return properties
 
 
@@ -97,21 +101,46 @@ def spark_secrets(settings: Settings) -> dict[str, str]:
 def open_catalog(settings: Settings) -> Catalog:
     """Open the lake's catalog, creating what a SQL catalog needs where it does not exist.
 
-    Raises MachineError when the embedded lake's folder cannot be written or a server does not answer, and
-    ConfigurationError when a server refuses the user.
+    Raises MachineError when the embedded lake's folder cannot be written or a server does not answer,
+    ConfigurationError when a server refuses the user, and DamagedFile for an SQLite file that is broken.
     """
+    check_pages()
     if settings.catalog == "postgres":
         return _open_postgres(settings)
     if settings.catalog == "rest":
         return _open_rest(settings)
     try:
         _make_database(settings)
-        return SqlCatalog(CATALOG_NAME, **pyiceberg_properties(settings))
+        catalog = SqlCatalog(CATALOG_NAME, **pyiceberg_properties(settings))
+        _require_whole(catalog, settings)
+        return catalog
     except DatabaseError as error:
-        raise MachineError(
-            f"The catalog {settings.catalog_database} cannot be read ({error.orig}). "
-            "Restore the file from a copy, or set FACTORY_HOME to another folder."
-        ) from error
+        raise damaged_catalog(settings, error) from error
+
+
+def _require_whole(catalog: SqlCatalog, settings: Settings) -> None:
+    """Raise DamagedFile where the tables of an SQLite catalog and their indexes do not fit each other."""
+    with catalog.engine.connect() as connection:
+        found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
+    if found != "ok":
+        raise _damaged(settings, str(found))
+
+
+def damaged_catalog(settings: Settings, error: DatabaseError) -> FactoryError:
+    """What SQLite said of its file."""
+    if isinstance(error, OperationalError) and _LOCKED in str(error.orig):
+        return MachineError(
+            f"The catalog {settings.catalog_database} is held by another process for more than "
+            f"{_LOCK_WAIT_S} s. Run the command again when that one has ended."
+        )
+    return _damaged(settings, str(error.orig))
+
+
+def _damaged(settings: Settings, said: str) -> DamagedFile:
+    return DamagedFile(
+        f"The catalog {settings.catalog_database} cannot be read ({' '.join(said.split())}). "
+        "Restore the file from a copy, or set FACTORY_HOME to another folder."
+    )
 
 
 def _make_database(settings: Settings) -> None:

@@ -18,6 +18,7 @@ from pyiceberg.io import InputFile, InputStream
 from pyiceberg.table import Table
 
 from factory import _native
+from factory.lake.damage import planning
 
 PAGE_ROWS = "write.parquet.page-row-limit"
 FIRST_LOOK = "write.parquet.row-group-check-min-record-count"
@@ -32,7 +33,8 @@ def odd_pages(table: Table, snapshot_id: int) -> list[str]:
     limit = int(table.properties.get(PAGE_ROWS, 0))
     if not limit:
         return []
-    files = sorted(task.file.file_path for task in table.scan(snapshot_id=snapshot_id).plan_files())
+    with planning(table, table.snapshot_by_id(snapshot_id)):
+        files = sorted(task.file.file_path for task in table.scan(snapshot_id=snapshot_id).plan_files())
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="layout") as threads:
         found = threads.map(lambda path: _of_file(table.io.new_input(path), limit), files)
         return [sentence for sentence in found if sentence]

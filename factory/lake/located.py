@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyarrow import fs
 
 from factory.lake.forward import ForwardReader
+from factory.lake.parquet import open_parquet, reading
 from factory.lake.registered import Texts
 from factory.lake.schemas import TEXT_AT
 
@@ -49,12 +49,17 @@ class LocatedRows:
         self._reader: ForwardReader | None = None
 
     def read(self, file: str, rows: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        """Those of the columns that `file` has, of its ascending `rows`, in batches of bounded size."""
-        if self._reader is None or file != self._file:
-            parquet = pq.ParquetFile(opened(file, self._storage), pre_buffer=False)
-            names = [name for name in self._columns if name in parquet.schema_arrow.names]
-            self._reader, self._file = ForwardReader(parquet, names), file
-        yield from self._reader.take(rows)
+        """Those of the columns that `file` has, of its ascending `rows`, in batches of bounded size.
+
+        Raises DamagedFile for a page that is not as it was written.
+        """
+        with reading(local_path(file) or file, self._columns, lambda: opened(file, self._storage)):
+            if self._reader is None or file != self._file:
+                local = local_path(file)
+                parquet = open_parquet(local or opened(file, self._storage), pre_buffer=False)
+                names = [name for name in self._columns if name in parquet.schema_arrow.names]
+                self._reader, self._file = ForwardReader(parquet, names), file
+            yield from self._reader.take(rows)
 
 
 class LocatedTexts:

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from factory.errors import SourceChanged
+from factory.errors import DamagedFile, SourceChanged
 from factory.lake.forward import ForwardReader
+from factory.lake.parquet import UNREADABLE, fault, open_parquet
 from factory.lake.schemas import TEXT_AT
 
 SCHEME = "file://"
@@ -110,11 +110,12 @@ class _Column:
 
     def __init__(self, key: tuple[str, str, int, int]) -> None:
         self.key = key
-        self._file, self._name, *_ = key
+        file, self._name, *_ = key
+        self._path = file.removeprefix(SCHEME)
         self._require_unchanged()
         try:
-            parquet = pq.ParquetFile(self._file.removeprefix(SCHEME), pre_buffer=False)
-        except (OSError, pa.ArrowException) as error:
+            parquet = open_parquet(self._path, pre_buffer=False)
+        except (*UNREADABLE, DamagedFile) as error:
             raise self._unreadable(error) from None
         self._reader = ForwardReader(parquet, [self._name])
 
@@ -122,28 +123,29 @@ class _Column:
         """The values of ascending `rows`, as arrays one after the other."""
         try:
             found = [batch.column(0).cast(pa.large_binary()) for batch in self._reader.take(rows)]
-        except (OSError, pa.ArrowException) as error:
-            raise self._unreadable(error) from None
+        except UNREADABLE as error:
+            with pa.OSFile(self._path) as file:
+                said = fault(self._path, [self._name], file)
+            raise self._unreadable(DamagedFile(said) if said else error) from None
         self._require_unchanged()
         return found
 
     def _require_unchanged(self) -> None:
-        file, _, n_bytes, modified_ns = self.key
+        _, _, n_bytes, modified_ns = self.key
         try:
-            now = Path(file.removeprefix(SCHEME)).lstat()
+            now = Path(self._path).lstat()
         except OSError as error:
             raise self._unreadable(error) from None
         if (now.st_size, now.st_mtime_ns) != (n_bytes, modified_ns):
             raise SourceChanged(
-                f"The file {file.removeprefix(SCHEME)} changed since its rows were registered "
+                f"The file {self._path} changed since its rows were registered "
                 f"(it had {n_bytes:,} bytes and has {now.st_size:,}, or was written again). {_REMEDY}"
             )
 
     def _unreadable(self, error: Exception) -> SourceChanged:
         cause = getattr(error, "strerror", None) or " ".join(str(error).split())
         return SourceChanged(
-            f"The file {self._file.removeprefix(SCHEME)}, whose rows are registered, "
-            f"cannot be read ({cause}). {_REMEDY}"
+            f"The file {self._path}, whose rows are registered, cannot be read ({cause}). {_REMEDY}"
         )
 
 

@@ -21,6 +21,7 @@ from pyiceberg.io.pyarrow import UnsupportedPyArrowTypeException, parquet_file_t
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 
+from factory.errors import DamagedFile
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.registered import SCHEME, location
@@ -109,7 +110,7 @@ def register(
     """
     lake.catalog.create_namespace_if_not_exists(table.namespace)
     wanted = _plain(_table_of(columns).schema())
-    if lake.exists(table) and _plain(lake.table(table).schema()) != wanted:
+    if lake.exists(table) and _columns_of(lake, table) != wanted:
         forget(lake, table)
     created = not lake.exists(table)
     with (
@@ -122,6 +123,14 @@ def register(
         change.add_files(
             list(files), snapshot_properties=lineage.to_properties(), check_duplicate_files=False
         )
+
+
+def _columns_of(lake: Lake, table: TableName) -> list[tuple[str, str]] | None:
+    """The columns of a table; None where its metadata is damaged."""
+    try:
+        return _plain(lake.table(table).schema())
+    except DamagedFile:
+        return None
 
 
 def _plain(schema: Schema) -> list[tuple[str, str]]:

@@ -5,14 +5,18 @@ A row costs the page on which it lies (`native/src/pages`), so a table that is r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from factory import _native
+from factory.errors import DamagedFile
 from factory.lake.located import local_path, opened
+from factory.lake.parquet import gone, require_sound
 
 _KEPT_BYTES = 64 << 20  # of pages that several rows of one call lie on
 _WINDOW = 1 << 20  # bytes of a store's file asked for at a time where page headers must be read
@@ -32,8 +36,8 @@ class ScatteredRows:
     def read(self, files: pa.StringArray, rows: pa.Int64Array) -> pa.Array:
         """The value at each (file, row), null where these are null.
 
-        Raises OSError, ValueError for a page that is not as it was written, NotImplementedError for a file
-        that has no pages to read alone.
+        Raises DamagedFile for a page that is not as it was written and for a file that is gone,
+        NotImplementedError for a file that has no pages to read alone.
         """
         named, numbers = files.dictionary_encode(), rows.fill_null(0).to_numpy()
         which = named.indices.fill_null(-1).to_numpy()
@@ -43,16 +47,21 @@ class ScatteredRows:
         for file, begin, end in zip(named.dictionary.to_pylist(), ends, ends[1:], strict=False):
             positions = order[begin:end]
             parts.append((self._index(file), numbers[positions], positions, False))
-        return _native.gather_pages(self._kind, len(rows), parts, self._cache)
+        with _named():
+            return _native.gather_pages(self._kind, len(rows), parts, self._cache)
 
     def _index(self, file: str) -> _native.PageIndex:
         if file not in self._indexes:
             local = local_path(file)
-            if local is not None:
-                scans, fetch = _native.scan_pages([local], self._column), None
-            else:
-                scans, fetch = [self._scan(file)], self._fetch
-            self._indexes[file] = _native.PageIndex(_native.join_pages(self._column, scans), fetch)
+            with _named():
+                if local is not None:
+                    if not Path(local).exists():
+                        raise gone(local)
+                    require_sound(local)
+                    scans, fetch = _native.scan_pages([local], self._column), None
+                else:
+                    scans, fetch = [self._scan(file)], self._fetch
+                self._indexes[file] = _native.PageIndex(_native.join_pages(self._column, scans), fetch)
         return self._indexes[file]
 
     def _scan(self, file: str) -> _native.PageScan:
@@ -71,3 +80,12 @@ class ScatteredRows:
                 for file, ranges in asked
             ]
             return [[read.result() for read in of_file] for of_file in reads]
+
+
+@contextlib.contextmanager
+def _named() -> Iterator[None]:
+    """Turn what the native reader raises, which names file, column and page, into DamagedFile."""
+    try:
+        yield
+    except ValueError as error:
+        raise DamagedFile(str(error)) from error

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.table import FileScanTask, Table
 
+from factory.lake.damage import planning, scanning
+from factory.lake.parquet import open_parquet
 from factory.lake.schemas import TEXT_AT
 
 _ROWS_AT_ONCE, _BYTES_AT_ONCE = 1 << 16, 8 << 20
@@ -24,7 +26,8 @@ def stored(table: Table, snapshot_id: int, schema: pa.Schema) -> Iterator[pa.Rec
     """
     if TEXT_AT.name in table.schema().column_names:
         return None
-    tasks = list(table.scan(snapshot_id=snapshot_id).plan_files())
+    with planning(table, table.snapshot_by_id(snapshot_id)):
+        tasks = list(table.scan(snapshot_id=snapshot_id).plan_files())
     if any(task.delete_files for task in tasks):
         return None
     return _rows(table, tasks, schema)
@@ -32,8 +35,8 @@ def stored(table: Table, snapshot_id: int, schema: pa.Schema) -> Iterator[pa.Rec
 
 def _rows(table: Table, tasks: list[FileScanTask], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for task in tasks:
-        with table.io.new_input(task.file.file_path).open() as file:
-            parquet = pq.ParquetFile(file)
+        with scanning(table, [task], schema.names), table.io.new_input(task.file.file_path).open() as file:
+            parquet = open_parquet(file)
             present = [name for name in schema.names if name in parquet.schema_arrow.names]
             for batch in parquet.iter_batches(_rows_at_once(parquet.metadata), columns=present):
                 rows = pa.Table.from_batches([batch]).replace_schema_metadata(None)

@@ -5,6 +5,7 @@ Reading always names a snapshot. `Lake` is cheap to make and holds no state but 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,20 +15,25 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression
+from pyiceberg.io.pyarrow import ArrowScan
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.transforms import IdentityTransform
 from sqlalchemy import select
+from sqlalchemy.exc import DatabaseError
 
-from factory.errors import ConfigurationError, TableNotFound
-from factory.lake.catalog import open_catalog
+from factory.errors import ConfigurationError, DamagedFile, TableNotFound
+from factory.lake.catalog import damaged_catalog, open_catalog
+from factory.lake.damage import UNPARSED, damaged_metadata, planning, require_manifests, scanning
 from factory.lake.fingerprint import Fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import STAGE_OF_NAMESPACE, TableName
 from factory.lake.registered import filled
 from factory.lake.schemas import TEXT_AT, TableSchema
 from factory.settings import Settings
+
+_LOG = logging.getLogger(__name__)
 
 _PROPERTIES = {
     "format-version": "2",  # PyIceberg cannot write format 3
@@ -78,7 +84,7 @@ class Lake:
         return open_catalog(self.settings)
 
     def table(self, name: TableName) -> Table:
-        """The table as it is now; raises TableNotFound."""
+        """The table as it is now; raises TableNotFound, and DamagedFile where its metadata cannot be read."""
         try:
             return self.catalog.load_table(name.identifier)
         except (NoSuchTableError, NoSuchNamespaceError) as error:
@@ -86,6 +92,13 @@ class Lake:
                 f"The lake has no table {name}. "
                 f"Materialize it first: factory materialize {name.namespace}/{name.name}."
             ) from error
+        except DatabaseError as error:
+            raise self._of_catalog(error) from error
+        except UNPARSED as error:
+            raise damaged_metadata(name, self.metadata_files([name]).get(name), error) from error
+
+    def _of_catalog(self, error: DatabaseError) -> Exception:
+        return damaged_catalog(self.settings, error) if self.settings.catalog == "sqlite" else error
 
     def metadata_files(self, names: Iterable[TableName]) -> dict[TableName, str]:
         """Of each table that is there its newest metadata file, asked for in one question.
@@ -100,13 +113,18 @@ class Lake:
             IcebergTables.catalog_name == self.catalog.name,
             IcebergTables.table_namespace.in_({name.namespace for name in wanted}),
         )
-        with self.catalog.engine.connect() as connection:
-            found = [(TableName(*of), file) for *of, file in connection.execute(asked)]
+        try:
+            with self.catalog.engine.connect() as connection:
+                found = [(TableName(*of), file) for *of, file in connection.execute(asked)]
+        except DatabaseError as error:
+            raise self._of_catalog(error) from error
         return {name: file for name, file in found if file and name in wanted}
 
     def exists(self, name: TableName) -> bool:
-        """Whether the table exists, published or not."""
-        return self.catalog.table_exists(name.identifier)
+        """Whether the catalog has the table, published or not, damaged or not."""
+        if isinstance(self.catalog, SqlCatalog):
+            return name in self.metadata_files([name])
+        return bool(self.catalog.table_exists(name.identifier))
 
     def names(self) -> list[TableName]:
         """Every table of the lake in the order of the line, then by name."""
@@ -118,12 +136,34 @@ class Lake:
             for _, name in sorted(self.catalog.list_tables(namespace))
         ]
 
-    def create(self, name: TableName, schema: TableSchema) -> Table:
+    def readable(
+        self, names: Iterable[TableName] | None = None
+    ) -> tuple[dict[TableName, Table], list[DamagedFile]]:
+        """The tables, all by default, and an error for each whose metadata cannot be read.
+
+        One that another run drops meanwhile is in neither.
+        """
+        tables: dict[TableName, Table] = {}
+        damaged: list[DamagedFile] = []
+        for name in self.names() if names is None else names:
+            try:
+                tables[name] = self.table(name)
+            except TableNotFound:
+                continue
+            except DamagedFile as error:
+                damaged.append(error)
+        return tables, damaged
+
+    def create(self, name: TableName, schema: TableSchema, *, replaced: bool = False) -> Table:
         """The table with `schema`, created where missing, widened where columns or properties were added.
 
-        Raises ConfigurationError when the existing columns or partitioning do not fit the declared ones.
+        One whose metadata or manifests are damaged is made anew, without its history, where all its rows are
+        about to be `replaced`; else DamagedFile is raised. Raises ConfigurationError when the existing
+        columns or partitioning do not fit the declared ones.
         """
         self.catalog.create_namespace_if_not_exists(name.namespace)
+        if replaced and self.exists(name):
+            self._drop_damaged(name)
         if not self.exists(name):
             return self._create(name, schema)
         table = self.table(name)
@@ -150,6 +190,15 @@ class Lake:
             with table.transaction() as transaction:
                 transaction.set_properties(missing)
         return table
+
+    def _drop_damaged(self, name: TableName) -> None:
+        """Take a table out of the catalog where no engine could write to it any more; its files stay."""
+        try:
+            table = self.table(name)
+            require_manifests(table, table.current_snapshot())
+        except DamagedFile as error:
+            _LOG.warning("%s It is made anew, without its earlier snapshots.", error)
+            self.catalog.drop_table(name.identifier)
 
     def _create(self, name: TableName, schema: TableSchema) -> Table:
         properties = _PROPERTIES | schema.properties
@@ -214,13 +263,21 @@ class Lake:
         snapshot_id: int | None = None,
         limit: int | None = None,
     ) -> pa.Table:
-        """Rows of a published snapshot (the newest by default) as an Arrow table."""
+        """Rows of a published snapshot (the newest by default) as an Arrow table.
+
+        Raises DamagedFile with table and file, of data also column and page, where one is not as it was.
+        """
         at = self.published(name).snapshot_id if snapshot_id is None else snapshot_id
-        selected = tuple(columns)
-        if "text" in selected and TEXT_AT.name in self.table(name).schema().column_names:
+        selected, table = tuple(columns), self.table(name)
+        if "text" in selected and TEXT_AT.name in table.schema().column_names:
             selected += (TEXT_AT.name,)
-        scan = self.table(name).scan(row_filter=where, selected_fields=selected, snapshot_id=at, limit=limit)
-        return filled(scan.to_arrow())
+        scan = table.scan(row_filter=where, selected_fields=selected, snapshot_id=at, limit=limit)
+        with planning(table, scan.snapshot()):
+            tasks = list(scan.plan_files())
+        arrow = ArrowScan(table.metadata, table.io, scan.projection(), scan.row_filter, limit=limit)
+        with scanning(table, tasks, ["*"]):
+            rows = arrow.to_table(tasks)
+        return filled(rows)
 
 
 def _published(name: TableName, snapshot: Snapshot) -> Published:

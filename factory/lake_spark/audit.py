@@ -23,12 +23,21 @@ from factory.lake_spark.read import read_at
 from factory.settings import CATALOG_NAME
 
 
-def begin(spark: SparkSession, lake: Lake, table: TableName, schema: TableSchema, run_id: str) -> Audit:
+def begin(
+    spark: SparkSession,
+    lake: Lake,
+    table: TableName,
+    schema: TableSchema,
+    run_id: str,
+    *,
+    replaced: bool = False,
+) -> Audit:
     """Start the audit branch of a run at main, creating the table where it is missing.
 
-    A branch that a killed run left under the same name is replaced.
+    A branch that a killed run left under the same name is replaced, and a damaged table is made anew where
+    all its rows are about to be `replaced`.
     """
-    made = lake.create(table, schema)
+    made = lake.create(table, schema, replaced=replaced)
     branch, began_at = branch_name(run_id), head(made, "main")
     if began_at is None and head(made, branch) is not None:
         drop_branches(lake, table, branch)  # a branch cannot be replaced while main has no snapshot

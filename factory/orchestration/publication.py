@@ -25,7 +25,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from factory.errors import CheckFailed, ConfigurationError
+from factory.errors import CheckFailed, ConfigurationError, DamagedFile
 from factory.ingest.readers import Ingested
 from factory.lake.fingerprint import Fingerprint
 from factory.lake.lineage import Lineage
@@ -207,7 +207,8 @@ def _write(
     """
     for output in reversed(declared.outputs):
         schema = _stored(run.lake, output, tables) if output.table == declared.table else output.schema
-        audit = spark_audit.begin(spark, run.lake, output.table, schema, run.run_id)
+        replaced = parts.partitions is None
+        audit = spark_audit.begin(spark, run.lake, output.table, schema, run.run_id, replaced=replaced)
         audits[output.table] = audit
         if output.table == declared.table:
             rows = tables.registered.rows if tables.registered else tables.rows
@@ -225,7 +226,10 @@ def _write(
 
 def _stored(lake: Lake, output: Output, tables: Tables) -> TableSchema:
     """The columns the main table has: those declared, and where any of its texts is or was registered."""
-    before = lake.table(output.table).schema().column_names if lake.exists(output.table) else ()
+    try:
+        before = lake.table(output.table).schema().column_names if lake.exists(output.table) else []
+    except DamagedFile:  # it is made anew, or said where its branch is begun
+        before = []
     return thin(output.schema) if tables.registered or TEXT_AT.name in before else output.schema
 
 

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 import dagster as dg
 import psutil
 
-from factory.errors import TableNotFound
 from factory.lake.lock import writing
 from factory.lake.names import TableName
 from factory.lake.presence import dead, present
@@ -113,13 +112,10 @@ def _lives(pid: int, since: float) -> bool:
 
 
 def leftovers(lake: Lake, prefix: str) -> dict[TableName, list[str]]:
-    """The branches whose name starts with `prefix`, by table."""
-    found: dict[TableName, list[str]] = {}
-    for name in lake.names():
-        try:
-            branches = sorted(it for it in lake.table(name).metadata.refs if it.startswith(prefix))
-        except TableNotFound:  # another run has just dropped it, as it may its table of registered files
-            continue
-        if branches:
-            found[name] = branches
-    return found
+    """The branches whose name starts with `prefix`, by table; none of a table that is damaged."""
+    tables, _ = lake.readable()  # nothing is left of a damaged one once it is made anew
+    found = {
+        name: sorted(it for it in table.metadata.refs if it.startswith(prefix))
+        for name, table in tables.items()
+    }
+    return {name: branches for name, branches in found.items() if branches}

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
-from factory.errors import TableNotFound
+from factory.errors import DamagedFile, TableNotFound
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.tables import Lake, Partitions, Published
@@ -29,7 +29,7 @@ def outdated(lake: Lake, declared: Declaration, upstream: Mapping[str, Published
             return all(
                 _stands(_lineage(lake, output.table, key, partitions), key) for output in declared.outputs
             )
-        except TableNotFound:
+        except (TableNotFound, DamagedFile):
             return False
 
     def _stands(lineage: Lineage | None, key: str | None) -> bool:
@@ -62,9 +62,10 @@ def made_alike(lake: Lake, declared: Declaration) -> Published | None:
 
     What it was made from may have changed since: whoever reads it must know which of its rows still hold.
     """
-    if not lake.exists(declared.table) or lake.table(declared.table).current_snapshot() is None:
+    try:
+        published = lake.published(declared.table)
+    except (TableNotFound, DamagedFile):
         return None
-    published = lake.published(declared.table)
     return published if _made_alike(published.lineage, declared) else None
 
 

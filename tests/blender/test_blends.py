@@ -7,13 +7,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from pyiceberg.exceptions import ValidationError
 
 from blender.blends import Blends, open_blends
 from blender.config import BlendSource, blend_source
 from blender.errors import BlendNotFound, InvalidBlend, SourceGone
 from blender.store import open_store
-from factory.errors import TableNotFound
+from factory.errors import DamagedFile, TableNotFound
 from factory.lake.catalog import open_catalog
 from factory.settings import Settings
 from tests.blender.lakes import make_lake, packed_rows, write_table
@@ -88,7 +87,7 @@ def test_a_blend_that_was_opened_before_loads_no_table(blends: Blends, lake: Set
     assert open_blends(lake).open(stored.id).step(5) == before
     for facts in (lake.home / "page-index").rglob("*.facts"):
         facts.write_bytes(facts.read_bytes()[:-1])
-    with pytest.raises(ValidationError):
+    with pytest.raises(DamagedFile, match=r"metadata\.json"):
         open_blends(lake).open(stored.id)
 
 

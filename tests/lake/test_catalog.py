@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from sqlalchemy.engine import make_url
 
 from factory.cli.edge import translate
-from factory.errors import MachineError
+from factory.errors import DamagedFile, MachineError
 from factory.lake.catalog import open_catalog, pyiceberg_properties, spark_properties, spark_secrets
 from factory.lake.tables import Lake
 from factory.settings import Settings
@@ -102,11 +102,11 @@ def test_a_misspelt_setting_is_refused(tmp_path: Path) -> None:
 def test_a_catalog_that_is_no_database_is_one_sentence(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path)
     settings.catalog_database.write_bytes(b"no database at all, but long enough to look at" * 100)
-    with pytest.raises(MachineError, match=r"catalog\.db cannot be read"):
+    with pytest.raises(DamagedFile, match=r"catalog\.db cannot be read"):
         Lake(settings).names()
 
 
 def test_a_lake_in_a_file_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(MachineError, match="cannot be created"):
+    with pytest.raises(MachineError, match="cannot be written"):
         open_catalog(Settings(home=tmp_path / "file" / "lake"))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factory.errors import DamagedFile
 from factory.lake.scattered import ScatteredRows
 
 BAGS = [None if row % 7 == 3 else bytes([row]) * (row * 37 % 90) for row in range(120)]
@@ -42,5 +43,5 @@ def test_every_row_gets_its_value_and_no_place_none(
 
 def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
     scattered = ScatteredRows({}, "bag", pa.binary())
-    with pytest.raises(OSError, match=r"gone\.parquet"):
+    with pytest.raises(DamagedFile, match=r"gone\.parquet"):
         scattered.read(pa.array([f"file:{tmp_path}/gone.parquet"]), pa.array([0]))

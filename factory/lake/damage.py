@@ -1,0 +1,126 @@
+"""Which file it is when a table cannot be read, told as DamagedFile with the table's name.
+
+PyIceberg's parsers raise whatever their first wrong step raises, and name no file. So where planning or
+reading a snapshot fails, its files are read one by one until one fails by itself: the list of manifests, then
+manifests, then data.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from pyiceberg.exceptions import ValidationError
+from pyiceberg.manifest import read_manifest_list
+from pyiceberg.table import FileScanTask, Table
+from pyiceberg.table.snapshots import Snapshot
+
+from factory.errors import DamagedFile
+from factory.lake.parquet import UNREADABLE, fault, gone, unread
+from factory.lake.registered import SCHEME
+
+UNPARSED = (
+    *(ValueError, LookupError, TypeError, AttributeError, ArithmeticError, AssertionError),
+    *(EOFError, MemoryError, RecursionError, NotImplementedError, struct.error, zlib.error),
+    *(FileNotFoundError, ValidationError, DamagedFile),
+)
+"""What PyIceberg raises for files that are gone, and for bytes that are not of their format."""
+
+
+def damaged_metadata(name: object, file: str | None, error: BaseException) -> DamagedFile:
+    """The error for a table whose metadata file `file` cannot be read."""
+    return _of_table(name, f"Its metadata file {file} cannot be read ({_said(error)}).")
+
+
+@contextmanager
+def planning(table: Table, snapshot: Snapshot | None) -> Iterator[None]:
+    """Turn what planning a scan of `snapshot` raises into DamagedFile, with the manifest that is damaged."""
+    try:
+        yield
+    except UNPARSED as error:
+        require_manifests(table, snapshot)
+        if isinstance(error, DamagedFile):
+            raise _of_table(_name(table), str(error)) from error
+        raise
+
+
+def require_manifests(table: Table, snapshot: Snapshot | None) -> None:
+    """Raise DamagedFile, with the file's name, where manifests of a snapshot cannot be read."""
+    if snapshot is None:
+        return
+
+    def whole(what: str, file: str, read: Callable[[], object]) -> None:
+        try:
+            read()
+        except UNPARSED as error:
+            said = f"Its {what} {file} cannot be read ({_said(error)})."
+            raise _of_table(_name(table), said) from error
+
+    whole(
+        "list of manifests",
+        snapshot.manifest_list,
+        lambda: list(read_manifest_list(table.io.new_input(snapshot.manifest_list))),
+    )
+    for manifest in snapshot.manifests(table.io):
+        whole(
+            "manifest",
+            manifest.manifest_path,
+            lambda manifest=manifest: manifest.fetch_manifest_entry(table.io),  # type: ignore[misc]
+        )
+
+
+@contextmanager
+def scanning(table: Table, tasks: Iterable[FileScanTask], columns: Sequence[str]) -> Iterator[None]:
+    """Turn what reading `columns` of planned files raises into DamagedFile, with file, column and page."""
+    try:
+        yield
+    except (*UNPARSED, *UNREADABLE) as error:
+        for task in tasks:
+            for file in (task.file, *task.delete_files):
+                said = _fault(table, file.file_path, columns if file is task.file else ("*",), error)
+                if said is not None:
+                    raise _of_table(_name(table), said) from error
+        raise
+
+
+def _fault(table: Table, path: str, columns: Sequence[str], error: BaseException) -> str | None:
+    """A sentence on what is wrong with a data file; None where nothing is."""
+    named = path.removeprefix(SCHEME)
+    try:
+        # Not through the table's file system: which page it is says more than which bytes.
+        source = table.io.new_input(path)
+        with source._filesystem.open_input_file(source._path) as file:
+            found = fault(named, columns, file)
+        if found is None:
+            source.open().close()
+        return found
+    except FileNotFoundError:
+        return str(gone(named))
+    except DamagedFile as damaged:
+        return str(damaged)
+    except UNREADABLE:
+        return unread(named, (), error) if not isinstance(error, OSError) else None
+
+
+def _of_table(name: object, said: str) -> DamagedFile:
+    remedy = "" if "Restore" in said else f" Restore the file, or make the table anew: {_again(name)}."
+    return DamagedFile(f"Table {name} is damaged. {said}{remedy}")
+
+
+def _again(name: object) -> str:
+    return f"factory materialize {str(name).replace('.', '/', 1)}"
+
+
+def _name(table: Table) -> str:
+    return ".".join(table.name())
+
+
+def _said(error: BaseException) -> str:
+    """The error's first line, of our own ones the fact."""
+    if isinstance(error, FileNotFoundError):
+        return "it is gone"
+    if isinstance(error, DamagedFile):
+        return str(error).partition(": ")[2].partition(". ")[0]
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".:")
