@@ -10,16 +10,26 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 
 MAX_WORDS = 64  # of what one macro stands for
+MAX_ARGUMENTS = 8  # of a macro
+MAX_CALLS = 5_000  # of a file's macros
 
 _WORD = re.compile(rb"\b\d[\w.']*+|((?:(?:->|\.(?!\.)|::)\s*+~?)?[A-Za-z_]\w*+)")
+_NAME = re.compile(rb"[A-Za-z_0-9]\w*+")
 _INCLUDE = re.compile(
     rb"""^[ \t]*#[ \t]*(?:include|import|include_next)[ \t]*(?:"([^"\n]+)"|(<[^>\n]+>))""", re.M
 )
 _DEFINE = re.compile(
     rb"^[ \t]*+#[ \t]*+define[ \t]++([A-Za-z_]\w*+)(\([^()\n]*+\))?((?:[^\\\n]|\\(?:\r\n|.))*+)",
     re.M | re.DOTALL,
+)
+
+
+_PASTED = re.compile(rb"[A-Za-z_0-9]\w*+(?:\s*+##\s*+[A-Za-z_0-9]\w*+)++")
+_CALL = re.compile(
+    rb"^(?:[ \t]*+([A-Z_][A-Z_0-9]++)|([A-Za-z_]\w*+))[ \t]*+\(([^()\n;]{1,200})\)(?=(\s{0,80}\{)?)", re.M
 )
 
 
@@ -36,12 +46,44 @@ def macros(text: bytes) -> tuple[bytes, Counter[bytes], dict[bytes, tuple[bytes,
     def take(definition: re.Match[bytes]) -> bytes:
         name, parameters, body = definition.groups()
         names[name] += 1
+        given = [it.strip() for it in parameters[1:-1].split(b",")] if parameters else []
+        pasted = [_template(it, given) for it in _PASTED.findall(body)] if given else []
+        if pasted:
+            body = _PASTED.sub(b" ", body)
         bound = {name, *_WORD.findall(parameters or b"")}
-        found = [
-            word for word in _WORD.findall(body) if word and word not in bound and word[:1] not in b".-:"
-        ]
+        found = [*filter(None, pasted)]
+        for word in _WORD.findall(body):
+            if word[:2] == b"::":  # a member, or a name in a namespace
+                last = word[2:].strip(b" \t\r\n\\~")
+                found += [b"." + last, last]
+            elif word and word not in bound and word[:1] not in b".-:":
+                found.append(word)
         bodies.setdefault(name, {}).update(dict.fromkeys(found[:MAX_WORDS]))
         return b"#"
 
     text = _DEFINE.sub(take, text)
     return text, names, {name: tuple(body) for name, body in bodies.items() if body}
+
+
+def _template(pasted: bytes, parameters: Sequence[bytes]) -> bytes:
+    """`run_#0` for `run_ ## name`, where `name` is the first parameter; empty where no parameter is in it."""
+    parts = [part.strip() for part in pasted.split(b"##")]
+    if not any(part in parameters for part in parts):
+        return b""
+    return b"".join(b"#%d" % parameters.index(it) if it in parameters[:MAX_ARGUMENTS] else it for it in parts)
+
+
+def calls(text: bytes) -> dict[bytes, dict[bytes, None]]:
+    """The uses that look like a macro's: at the left margin, or in capitals at the start of a line.
+
+    Each with its arguments as far as they are names, and `{` behind them where a body follows.
+    """
+    found: dict[bytes, dict[bytes, None]] = {}
+    for n, (capitals, name, arguments, body) in enumerate(_CALL.findall(text)):
+        if n == MAX_CALLS:
+            break
+        names = [it.strip() for it in arguments.split(b",")[:MAX_ARGUMENTS]]
+        said = [it if _NAME.fullmatch(it) else b"" for it in names]
+        if any(said):
+            found.setdefault(capitals or name, {})[b",".join(said) + (b"{" if body else b"")] = None
+    return found

@@ -16,6 +16,7 @@ from spark_udfs.typed_chains import n_shared
 
 MAX_DEFINERS = 5  # a name defined in more files says nothing about which is meant
 MAX_HOPS = 32  # re-exports followed in one chain
+MAX_INCLUDERS = 12  # files looked at for what a header knows from those that include it
 MAX_SEEN = 4_000  # files followed through star imports of star imports
 
 
@@ -56,7 +57,9 @@ class Meanings:
                 if name in file.definitions and name not in file.private:
                     self.makers.setdefault(name, []).append(index)
         self._bound = {name for bindings in self.bindings for name in bindings}
+        self._includers: dict[int, list[int]] | None = None
         self.visible = lru_cache(1024)(self._seen_from)
+        self.including = lru_cache(64)(self._files_including)
 
     def imported_name(self, place: str, name: str, hops: int = 0) -> Found | None:
         """`from place import name`: a name nothing is known of is taken to be made by the file itself."""
@@ -143,6 +146,43 @@ class Meanings:
                 for found in self.passed_on(target, name, hops + 1):
                     return Found(found.files, (*seen[target], *found.passed), found.place)
         return None
+
+    def known_before(self, file: int, name: str) -> Found | None:
+        """What `file` knows by `name` from the files that include it, and from what else they include."""
+        makers = self.makers.get(name, ())
+        if not 0 < len(makers) <= MAX_DEFINERS or name in self.files[file].declarations:
+            return None
+        seen = [self.visible(includer) for includer in self.including(file)]
+        here = [
+            maker for maker in makers if any(maker in it for it in seen) and file not in self.visible(maker)
+        ]
+        return Found(tuple(here)) if here else None
+
+    def announcers(self, file: int, name: str, makers: Sequence[int]) -> Sequence[int]:
+        """The headers by whose prototypes `file` knows what others make."""
+        if not self.languages[file].textual_imports or name in self.files[file].declarations:
+            return ()
+        seen = self.visible(file)
+        if any(maker in seen for maker in makers):
+            return ()
+        found = [f for f in self.plain.get(name, ()) if f in seen and name in self.files[f].declarations]
+        return found if len(found) <= MAX_DEFINERS else ()
+
+    def _files_including(self, file: int) -> Sequence[int]:
+        """The nearest files that include `file`, directly or through others, nearest first."""
+        if self._includers is None:
+            self._includers = {}
+            for source in range(len(self.files)):
+                for files in self._starred(source):
+                    for target in files:
+                        self._includers.setdefault(target, []).append(source)
+        found = {file: None}
+        for one in (pending := [file]):
+            for source in self._includers.get(one, ()):
+                if source not in found and len(found) <= MAX_INCLUDERS:
+                    found[source] = None
+                    pending.append(source)
+        return list(found)[1:]
 
     def _seen_from(self, file: int) -> dict[int, tuple[int, ...]]:
         """The files whose names `file` sees through star imports, nearest first, with the file between."""

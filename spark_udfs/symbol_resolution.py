@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 
 from spark_udfs.name_meanings import MAX_DEFINERS, Meanings
 from spark_udfs.nested_constants import OPENED, SCOPE, NestedConstants
+from spark_udfs.pasted_names import with_pasted_names
 from spark_udfs.symbols import FileSymbols, Import, Language
 from spark_udfs.typed_chains import TypedChains
 
@@ -61,6 +62,7 @@ class Repository(Meanings):
         files: Sequence[FileSymbols],
         manifests: Mapping[str, str],
     ) -> None:
+        files = with_pasted_names(files)
         super().__init__(kinds, paths, files, manifests)
         self._members: dict[str, list[int]] = {}  # member -> the files that define or announce it
         self._own_members: list[set[str]] = []
@@ -79,7 +81,8 @@ class Repository(Meanings):
             self._announced.append(announced)
             self._members_of.append(own | announced.keys())
             for name, words in file.expansions.items():
-                self._expansions.setdefault(name, {}).update(dict.fromkeys(words))
+                whole = (word for word in words if "#" not in word)
+                self._expansions.setdefault(name, {}).update(dict.fromkeys(whole))
         typed = [kind.typed_chains for kind in kinds]
         self._chains = (
             TypedChains(self.modules, paths, files, [k.builtins for k in kinds]) if all(typed) else None
@@ -220,8 +223,13 @@ class Repository(Meanings):
             return Symbol("reference", name, 0, "local")
         language = self.languages[index]
         found = self.among_peers(index, root) or self.through_stars(index, root, 0)
+        if found is None and language.textual_imports:
+            found = self.known_before(index, root)
         if found is not None and found.files:
-            return Symbol("reference", root, 0, "internal", dict.fromkeys(found.files, 1.0))
+            headers = self.announcers(index, root, found.files)
+            whole = 1 + len(headers) / len(found.files)  # headers take nothing from those they stand for
+            factors = dict.fromkeys(headers, AROUND * whole) | dict.fromkeys(found.files, whole)
+            return Symbol("reference", root, 0, "internal", factors)
         if rest and language.qualified_names and (place := self.modules.place(root, index)) is not None:
             parts = name.split(".")
             found, length = self.walk(self.module(place), parts)

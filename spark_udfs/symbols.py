@@ -86,7 +86,9 @@ class FileSymbols:
 
     `types` says of which type a definition is (a function: of its result), `bases` what a class is made
     from, both as chains in the file's own words: see `spark_udfs.typed_chains`.
-    `expansions` are the names a macro stands for: a file that uses the macro uses them.
+    `expansions` are the names a macro stands for: a file that uses the macro uses them. One with `#0` in it
+    is pasted from the macro's first argument (`spark_udfs.pasted_names`); `calls` are the arguments of uses
+    that may paste names, `a,b`, and `a,b{` where a body follows.
     """
 
     definitions: dict[str, int] = field(default_factory=dict)
@@ -99,6 +101,7 @@ class FileSymbols:
     types: dict[str, str] = field(default_factory=dict)
     bases: dict[str, tuple[str, ...]] = field(default_factory=dict)
     expansions: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    calls: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """A text that `from_json` reads back."""
@@ -106,6 +109,7 @@ class FileSymbols:
         fields = [
             *(self.definitions, imports, self.references, self.exports),
             *(self.package, self.declarations, self.private, self.types, self.bases, self.expansions),
+            self.calls,
         ]
         while fields and fields[-1] == _EMPTY[len(fields) - 1]:  # what most files lack stands last
             fields.pop()
@@ -117,7 +121,7 @@ class FileSymbols:
         fields = json.loads(text)
         fields.extend(_EMPTY[len(fields) :])
         definitions, imports, references, exports, package, declarations, private, *rest = fields
-        types, bases, expansions = rest
+        types, bases, expansions, calls = rest
         return cls(
             definitions,
             tuple(Import(*it) for it in imports),
@@ -129,20 +133,13 @@ class FileSymbols:
             types,
             {name: tuple(chains) for name, chains in bases.items()},
             {name: tuple(words) for name, words in expansions.items()},
+            {name: tuple(arguments) for name, arguments in calls.items()},
         )
 
 
 _EMPTY: tuple[object, ...] = (
-    {},
-    [],
-    {},
-    None,
-    None,
-    {},
-    (),
-    {},
-    {},
-    {},
+    *({}, [], {}, None, None, {}, ()),
+    *({}, {}, {}, {}),
 )  # the fields of a file without symbols, as written
 
 
@@ -191,6 +188,7 @@ class Language(ABC):
     underscore_hides: bool = False  # a star import leaves out `_name`, and nobody else is meant by it
     shared_names: bool = False  # a plain name may be defined in any file of the repository, without an import
     typed_chains: bool = False  # chains are followed through the types that files declare
+    textual_imports: bool = False  # an imported file's text knows what stands before the import
     nested_constants: bool = False  # a name is looked up in what is open around it, as references write it
     qualified_names: bool = False  # a chain may start with a module that the file does not import
 

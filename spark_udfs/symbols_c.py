@@ -60,6 +60,7 @@ class C(Language):
     name = "c"
     suffixes: tuple[str, ...] = (".c", ".h")
     family = "c"
+    textual_imports = True
 
     def modules(
         self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
@@ -193,6 +194,11 @@ def symbols_of(
         expansions={
             _decoded(name): tuple(_decoded(word) for word in body if word not in keywords)
             for name, body in sorted(expansions.items())
+        },
+        calls={
+            _decoded(name): tuple(_decoded(it) for it in arguments)
+            for name, arguments in sorted(c_text.calls(text).items())
+            if name not in keywords
         },
     )
 

@@ -82,6 +82,9 @@ class Cpp(C):
         found = _Declared(outline, not path.endswith(HEADERS))
         found.read(self._syntax.captures(outline[:MAX_OUTLINE]) or {})
         found.definitions.update(macros)
+        for name in _EXTERN.findall(outline):  # macros that leave out a semicolon hide these from the tree
+            if name not in found.definitions and name not in found.declarations:
+                found.declarations[name] += 1
         return symbols_of(
             text, found.definitions, found.declarations, found.private, expansions, _KEYWORDS, _MEMBERS
         )
@@ -197,6 +200,7 @@ class _Declared:
         return self._source[node.start_byte : node.end_byte]
 
 
+_EXTERN = re.compile(rb"^[ \t]*+extern[ \t]++(?:[\w:*&<>]++[ \t]++){1,6}[*&]*+(\w++)[ \t]*+\([^;{}()]", re.M)
 _ARGUMENTS = re.compile(rb"\s*<.*", re.DOTALL)
 
 

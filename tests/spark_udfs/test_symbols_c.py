@@ -165,6 +165,59 @@ def test_a_name_with_an_underscore_is_seen_through_an_include() -> None:
     assert ("use.c", "net.c") in edges(texts)
 
 
+def test_a_header_knows_what_its_includers_included() -> None:
+    texts = {
+        "types.h": "typedef int my_int;\nstruct later;\n",
+        "api.h": "my_int f(void);\n",
+        "main.c": '#include "types.h"\n#include "api.h"\nint my_other;\n',
+        "far.h": 'typedef int far_int;\n#include "needs.h"\n',
+        "needs.h": "far_int g(void);\nalone_int h(void);\n",
+        "alone.h": "typedef int alone_int;\n",
+    }
+    assert {to for of, to in edges(texts) if of in ("api.h", "needs.h")} == {"types.h"}
+
+
+def test_a_use_leads_a_little_to_the_header_that_announces_it_and_makes_no_cycle_for_it() -> None:
+    texts = {
+        "z.h": "void zfree(void *p);\n",
+        "z.c": '#include "z.h"\nvoid zfree(void *p) {}\n',
+        "all.h": '#include "z.h"\n',
+        "u.c": '#include "all.h"\nvoid g(void) { zfree(0); }\n',
+    }
+    weights = {row["depends_on"]: row["weight"] for row in Sorted(texts).edges if row["doc_id"] == "u.c"}
+    assert weights.keys() == {"all.h", "z.c", "z.h"}
+    assert weights["z.c"] == 1.0 > 0.1 > weights["z.h"]
+
+
+def test_calls_of_macros_are_read_with_the_names_they_are_given() -> None:
+    symbols = extract(
+        "TEST(a) {\n}\n  LIST(b, 1 + 2, c)\nfoo(d);\n  foo(e);\nint x = BAR(f);\nNONE(1 + 1)\nVOID()\n"
+        "#define PASTE(x, y) run_##x(y) x ## _ ## y ## _end fixed##words\n"
+    )
+    assert symbols.calls == {"TEST": ("a{",), "LIST": ("b,,c",), "foo": ("d",)}
+    assert symbols.expansions == {"PASTE": ("run_#0", "#0_#1_end")}
+
+
+@pytest.mark.parametrize(
+    "use, expected",
+    [
+        ("CALL(one)", {"one.c"}),
+        ("CALL(two)", {"two.c"}),
+        ("CALL(three)", set()),
+        ("CALL(1 + one)", set()),
+        ("CALL()", set()),
+    ],
+)
+def test_a_name_that_a_macro_pastes_is_used_and_made_by_its_arguments(use: str, expected: set[str]) -> None:
+    texts = {
+        "m.h": "#define MAKE(n, t) t made_##n(void)\n#define CALL(n) made_##n();\n",
+        "one.c": '#include "m.h"\nMAKE(one, int)\n{ return 1; }\n',
+        "two.c": "int made_two(void) { return 2; }\n",
+        "use.c": f'#include "m.h"\nint f(void) {{\n  {use}\n}}\n',
+    }
+    assert {to for of, to in edges(texts) if of == "use.c"} - {"m.h"} == expected
+
+
 def test_a_header_of_cpp_is_read_as_cpp() -> None:
     symbols = extract("class Box {\n public:\n  void open();\n};\n", "a.h")
     assert (symbols.definitions, symbols.declarations) == ({"Box": 1}, {"Box.open": 1})
@@ -193,6 +246,9 @@ def test_odd_files_raise_nothing(text: str) -> None:
         b"{" * MAX_SOURCE_BYTES,
         b"#define a b\n" * (MAX_SOURCE_BYTES // 12),
         b"#" + b"\\\n" * (MAX_SOURCE_BYTES // 2),
+        b"A(b)\n" * (MAX_SOURCE_BYTES // 5),
+        b"#define a(b) b##c\n" * (MAX_SOURCE_BYTES // 18),
+        b"#define a(b) b" + b"##c" * (MAX_SOURCE_BYTES // 3),
         b"struct a {" * (MAX_SOURCE_BYTES // 10),
         b"a*" * (MAX_SOURCE_BYTES // 2),
         b"(((a)" * (MAX_SOURCE_BYTES // 5),

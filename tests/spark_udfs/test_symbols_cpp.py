@@ -70,6 +70,11 @@ def test_methods_functions_and_types_lead_to_their_header_and_their_source() -> 
     }
 
 
+def test_an_extern_prototype_behind_a_macro_without_a_semicolon_is_a_declaration() -> None:
+    text = "class A {\n ADD(x)\n ADD(y)\n int z;\n};\nextern bool run(const char *name, void (*f)());\n"
+    assert "run" in extract(text).declarations
+
+
 @pytest.mark.parametrize("text", ["", "\0", "class", "template <", 'R"(', "}};", "A::", "~", "operator"])
 def test_odd_files_raise_nothing(text: str) -> None:
     assert isinstance(extract(text), FileSymbols)
