@@ -29,6 +29,7 @@ WORDS = (
 )
 METADATA = "metadata."
 ANY_CASE = ("language", "licence")  # `MIT` and `mit` are one licence
+OR, AND = " OR ", " AND "  # of licences
 
 Condition = Mapping[str, object] | Iterable[str | None]
 
@@ -84,6 +85,20 @@ class WordPredicate(Rule):
         return f"{self.name} one of {list(self.one_of)} none of {list(self.none_of)}"
 
 
+class LicencePredicate(WordPredicate):
+    """1 if the lists allow every part of one alternative of a licence, else 0.
+
+    The licence is an SPDX expression without parentheses, `MIT OR Apache-2.0 AND ISC`.
+    """
+
+    def allows(self, word: str | None) -> bool:
+        """Whether a document under `word` passes."""
+        allows = super().allows
+        if word is None:
+            return allows(None)
+        return any(all(map(allows, choice.split(AND))) for choice in word.split(OR))
+
+
 def predicate(field: str, condition: Condition) -> Rule:
     """The rule that `field` meets `condition`, from plain values as a file has them.
 
@@ -137,7 +152,8 @@ def _word(field: str, condition: Condition) -> Rule:
                 f"`{key}` of `{field}` is {words!r}. List at least one word or pattern, quoted where a file "
                 "would read it as a number; null stands for documents without one."
             )
-    return WordPredicate(field, lists.get("one_of", ()), lists.get("none_of", ()))
+    kind = LicencePredicate if field == "licence" else WordPredicate
+    return kind(field, lists.get("one_of", ()), lists.get("none_of", ()))
 
 
 def _keys(field: str, condition: Mapping[str, object], allowed: tuple[str, ...]) -> None:

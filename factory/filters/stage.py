@@ -17,7 +17,15 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.errors import ConfigurationError
 from factory.filters.language import LABEL, SCORE, LanguageScore
-from factory.filters.metadata import METADATA, NumberPredicate, WordPredicate, column
+from factory.filters.metadata import (
+    AND,
+    METADATA,
+    OR,
+    LicencePredicate,
+    NumberPredicate,
+    WordPredicate,
+    column,
+)
 from factory.filters.rule import Rule, TextRule, bounds
 from factory.lake import schemas
 from factory.lake.schemas import FILTERED, TableSchema
@@ -99,5 +107,12 @@ def _value(rule: Rule) -> Column:
 
 def _allows(rule: WordPredicate, word: Column) -> Column:
     """Whether `rule` allows `word`: its `allows`, in Spark."""
-    wanted = word.rlike(rule.wanted) if rule.one_of else F.lit(True)
-    return F.when(word.isNull(), F.lit(rule.allows(None))).otherwise(wanted & ~word.rlike(rule.unwanted))
+
+    def listed(name: Column) -> Column:
+        wanted = name.rlike(rule.wanted) if rule.one_of else F.lit(True)
+        return wanted & ~name.rlike(rule.unwanted)
+
+    allowed = listed(word)
+    if isinstance(rule, LicencePredicate):
+        allowed = F.exists(F.split(word, OR), lambda choice: F.forall(F.split(choice, AND), listed))
+    return F.when(word.isNull(), F.lit(rule.allows(None))).otherwise(allowed)

@@ -22,6 +22,7 @@ from hashlib import blake2b
 from importlib.metadata import Distribution, distributions
 from pathlib import Path, PurePosixPath
 
+from factory.ingest.licences import expression
 from factory.ingest.listing import NAMES_AN_ITEM, Work, files_below, in_items
 from spark_udfs.ingest_rows import Origin
 
@@ -126,9 +127,9 @@ def repository_of(distribution: Distribution, name: str) -> Repository:
 def licence_of(distribution: Distribution) -> str | None:
     """The licence as the metadata names it: an expression, else a short name, else the classifiers'."""
     metadata = distribution.metadata
-    expression, name = metadata["License-Expression"], metadata["License"]
-    if expression:
-        return expression
+    declared, name = metadata["License-Expression"], metadata["License"]
+    if declared:
+        return expression(declared) or declared
     if name and name != "UNKNOWN" and "\n" not in name.strip() and len(name) <= 100:
         return name.strip()
     classifiers = [

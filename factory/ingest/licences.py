@@ -1,9 +1,9 @@
-"""The licence of a source tree, from what it declares, else from the text of its licence files.
+"""The licence of a source tree, from what it declares, else from the texts of its licence files.
 
-A declaration (`Cargo.toml`, `package.json`, `pyproject.toml`) is taken as it stands. Of a licence file only
-what is certain is told: a text is recognised by its title and the sentence that sets it apart, and one
-that is not recognised gives no licence. Names are SPDX identifiers; the texts of the GNU licences do not
-say whether later versions are allowed, so theirs are `GPL-3.0` and the like.
+A declaration (`Cargo.toml`, `package.json`, `pyproject.toml`) is brought into the form that a gate reads:
+SPDX names in their own case, alternatives joined by `OR`, parts of an alternative by `AND`, no parentheses.
+A declaration that is no SPDX expression stays as it stands. Licence files count only where each of them is a
+known text.
 """
 
 from __future__ import annotations
@@ -12,38 +12,27 @@ import json
 import re
 import tomllib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-_MOST_BYTES = 256 << 10
-_FILES = re.compile(r"(un)?licen[cs]e|copying", re.IGNORECASE)
-_SPDX = re.compile(r"^\W*SPDX-License-Identifier:\s*([\w.+() -]+?)\s*$", re.MULTILINE)
+from license_expression import ExpressionError, LicenseExpression, Licensing, get_spdx_licensing
 
-# In this order: a text that holds the words of an earlier entry is not looked at further.
-_BY_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("AGPL-3.0", ("gnu affero general public license", "version 3, 19 november 2007")),
-    ("LGPL-3.0", ("gnu lesser general public license", "version 3, 29 june 2007")),
-    ("LGPL-2.1", ("gnu lesser general public license", "version 2.1, february 1999")),
-    ("GPL-3.0", ("gnu general public license", "version 3, 29 june 2007")),
-    ("GPL-2.0", ("gnu general public license", "version 2, june 1991")),
-    ("Apache-2.0", ("apache license", "version 2.0, january 2004")),
-    ("MPL-2.0", ("mozilla public license version 2.0",)),
-    ("EPL-2.0", ("eclipse public license - v 2.0",)),
-    ("Unlicense", ("this is free and unencumbered software released into the public domain",)),
-    ("CC0-1.0", ("cc0 1.0 universal",)),
-    ("BSL-1.0", ("boost software license - version 1.0",)),
-    ("MIT", ("permission is hereby granted, free of charge, to any person obtaining a copy of this software",
-             "the above copyright notice and this permission notice")),
-    ("ISC", ("permission to use, copy, modify, and/or distribute this software for any purpose",
-             "provided that the above copyright notice and this permission notice appear in all copies")),
-    ("0BSD", ("permission to use, copy, modify, and/or distribute this software for any purpose",)),
-    ("BSD-3-Clause", ("redistribution and use in source and binary forms", "neither the name")),
-    ("BSD-2-Clause", ("redistribution and use in source and binary forms",)),
-)  # fmt: skip
+from factory.ingest.licence_texts import recognized
+
+_MOST_BYTES = 256 << 10
+_LONGEST = 200  # characters of a declaration; what is longer is a text
+_MOST_NAMES = (
+    12  # with parentheses: (a OR b) AND (c OR d) AND ... has as many alternatives as 2 to half of them
+)
+_FILES = re.compile(r"(un)?licen[cs]e|copying", re.IGNORECASE)
 
 
 def licence_of(folder: Path) -> str | None:
-    """The licence of the source tree in `folder`; several, of several files, stand behind each other."""
+    """The licence of the source tree in `folder`, None where it is not certain.
+
+    Licence files that are each a known text are joined by `AND`: which of them may be chosen they do not say.
+    """
     for name, read in _DECLARED.items():
         if declared := _declared(folder / name, read):
             return declared
@@ -51,16 +40,33 @@ def licence_of(folder: Path) -> str | None:
         texts = sorted(path for path in folder.iterdir() if _FILES.match(path.name))
     except OSError:  # recorded when its files are listed
         return None
-    found = [recognised(text) for path in texts if (text := _read(path)) is not None]
-    return "; ".join(sorted({name for name in found if name})) or None
+    found = [recognized(text) for path in texts if (text := _read(path)) is not None]
+    return None if None in found else " AND ".join(sorted({str(name) for name in found})) or None
 
 
-def recognised(text: str) -> str | None:
-    """The SPDX identifier of a licence's text, None where it is not certain."""
-    if identifier := _SPDX.search(text):
-        return identifier[1]
-    plain = " ".join(text.lower().split())
-    return next((name for name, words in _BY_WORDS if all(it in plain for it in words)), None)
+def expression(declared: str) -> str | None:
+    """The SPDX expression `declared` without parentheses; None where it is none.
+
+    In the result `AND` binds closer than `OR`, as in SPDX.
+    """
+    try:
+        parsed = _licensing().parse(declared)
+    except (ExpressionError, IndexError):  # `()` alone runs out of its stack
+        return None
+    if parsed is None or any(" " in str(name) for name in _licensing().unknown_license_keys(parsed)):
+        return None
+    if "(" not in declared:
+        return str(parsed.render())
+    return _alternatives(parsed) if len(list(parsed.get_symbols())) <= _MOST_NAMES else None
+
+
+def _alternatives(parsed: LicenseExpression) -> str:
+    return str(_licensing().dnf(parsed).render()).replace("(", "").replace(")", "")
+
+
+@cache
+def _licensing() -> Licensing:
+    return get_spdx_licensing()
 
 
 def _read(path: Path) -> str | None:
@@ -80,7 +86,12 @@ def _declared(path: Path, read: Callable[[str], Any]) -> str | None:
         said = read(text) if text else None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # no manifest after all
         return None
-    return said.strip() or None if isinstance(said, str) else None
+    if not isinstance(said, str):
+        return None
+    said = said.strip()
+    if len(said) > _LONGEST or "\n" in said:
+        return recognized(said)
+    return expression(said) or said or None
 
 
 def _project(text: str) -> Any:
@@ -89,7 +100,7 @@ def _project(text: str) -> Any:
 
 
 _DECLARED: dict[str, Callable[[str], Any]] = {
-    "Cargo.toml": lambda text: tomllib.loads(text)["package"]["license"],
+    "Cargo.toml": lambda text: tomllib.loads(text)["package"]["license"].replace("/", " OR "),  # before 2019
     "package.json": lambda text: json.loads(text)["license"],
     "pyproject.toml": _project,
 }

@@ -15,7 +15,8 @@ from factory.filters.metadata import WordPredicate, column, predicate
 from factory.filters.stage import decide, measure, signals_schema
 from factory.lake.schemas import RAW
 
-WORDS = ["MIT", "mit", "Apache-2.0", "GPL-3.0", "", "MIT\n", "a.b", "aXb", None]
+EXPRESSIONS = ["MIT OR GPL-3.0", "MIT AND GPL-3.0", "GPL-3.0 OR Apache-2.0 AND MIT", " OR ", "MIT AND "]
+WORDS = ["MIT", "mit", "Apache-2.0", "GPL-3.0", "", "MIT\n", "a.b", "aXb", None, *EXPRESSIONS]
 PATHS = ["a.py", "src/a.py", "src/tests/a.py", "tests/a.py", "mytests/a.py", "a/b/c.py", "a\nb/x.py", None]
 PREDICATES = [
     predicate("licence", ["MIT", "Apache-*"]),
@@ -60,6 +61,26 @@ def test_licences_and_languages_are_compared_in_any_case_and_paths_are_not() -> 
     assert not WordPredicate("path", ["mit"], []).allows("MIT")
 
 
+@pytest.mark.parametrize(
+    "licence, allowed, without_gpl",
+    [
+        ("MIT OR GPL-3.0", True, True),
+        ("MIT AND GPL-3.0", False, False),
+        ("GPL-3.0 OR Apache-2.0 AND MIT", True, True),
+        ("GPL-3.0 OR Apache-2.0 AND ISC", False, True),
+        ("Apache-2.0 WITH LLVM-exception", True, True),
+    ],
+)
+def test_one_alternative_of_a_licence_has_to_be_allowed_whole(
+    licence: str, allowed: bool, without_gpl: bool
+) -> None:
+    rules = (predicate("licence", ["MIT", "Apache-*"]), predicate("licence", {"none_of": ["GPL-*"]}))
+    assert [rule.allows(licence) for rule in rules if isinstance(rule, WordPredicate)] == [
+        allowed,
+        without_gpl,
+    ]
+
+
 def test_a_missing_word_stands_in_no_list_unless_null_does() -> None:
     assert not WordPredicate("licence", ["MIT"], []).allows(None)
     assert WordPredicate("licence", ["MIT", None], []).allows(None)
@@ -81,7 +102,7 @@ def documents(spark: SparkSession) -> DataFrame:
         | dict.fromkeys(["licence", "fork_of", "revision"], word)
         | dict.fromkeys(["key", "content_hash", "media_type"], "k")
         | {"doc_id": f"{word!r} {path!r}", "source": word or "s", "path": path}
-        | {"n_bytes": len(word or ""), "stars": stars[n], "created_at": created}
+        | {"n_bytes": len(word or ""), "stars": stars[n % len(stars)], "created_at": created}
         | {"metadata": {"kind": word} if word != "a.b" else None}
         for n, word in enumerate(WORDS)
         for path, created in zip(PATHS, times, strict=True)
