@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -22,6 +23,7 @@ from pyspark.sql import SparkSession
 from factory.errors import MachineError
 from factory.lake.catalog import open_catalog, spark_properties, spark_secrets
 from factory.settings import Settings
+from factory.spark_scratch import LOCAL_DIR, own_scratch
 
 ICEBERG = "1.11.0"
 SCALA = "2.13"
@@ -83,7 +85,7 @@ def coordinates(settings: Settings) -> list[str]:
 
 def spark_conf(settings: Settings) -> dict[str, str]:
     """The Spark configuration for `settings`, but for what is set once Spark runs."""
-    scratch = settings.home / "spark"
+    scratch, own = settings.home / "spark", own_scratch(settings)
     return {
         "spark.master": settings.spark_master,
         "spark.app.name": "model-factory",
@@ -92,9 +94,10 @@ def spark_conf(settings: Settings) -> dict[str, str]:
         **_addresses(settings),
         "spark.executor.memory": settings.spark_executor_memory,
         "spark.driver.extraJavaOptions": (
-            f"-Dlog4j2.configurationFile={_log_configuration(scratch)} {_COMPILE_LATER} {_COLLECT}"
+            f"-Dlog4j2.configurationFile={_log_configuration(scratch)} -Djava.io.tmpdir={own} "
+            f"{_COMPILE_LATER} {_COLLECT}"
         ),
-        "spark.local.dir": str(scratch),
+        LOCAL_DIR: str(own),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.sql.session.timeZone": "UTC",
@@ -161,6 +164,16 @@ def kill_jvm() -> None:
         process.wait()
 
 
+def jvm_died(within_s: float = 0) -> bool:
+    """Whether this process had a JVM that is gone, or that goes `within_s`."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return False
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(within_s)
+    return process.poll() is not None
+
+
 def _local(settings: Settings) -> bool:
     return settings.spark_master.startswith("local")
 
@@ -219,14 +232,15 @@ def _started(log: Path) -> Iterator[None]:
             yield
     except (PySparkRuntimeError, Py4JError) as error:
         raise MachineError(
-            f"Spark did not start: {_cause(error)}. Its own words are in {log}; "
-            "the usual causes are a JVM older than 17, a full disk and jars that could not be fetched."
+            f"Spark did not start: {innermost_cause(str(error)) or type(error).__name__}. "
+            f"Its own words are in {log}; the usual causes are a JVM older than 17, a full disk and jars "
+            "that could not be fetched."
         ) from error
 
 
-def _cause(error: Exception) -> str:
-    """The innermost cause in a Java trace, else the first line."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
+def innermost_cause(trace: str) -> str:
+    """The innermost cause in a Java trace, else its last line."""
+    lines = trace.strip().splitlines() or [""]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     exceptions = [line.strip() for line in lines if line.startswith((": ", "java.", "org."))]
     return (causes or exceptions or lines)[-1].removeprefix(": ").rstrip(".")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-
 from factory.lake.lock import writing
 from factory.lake.presence import dead
 from factory.lake.publish import AUDIT, FAILED, drop_branches
 from factory.lake.tables import Lake
 from factory.orchestration.reap import leftovers
 from factory.settings import Settings
+from factory.spark_scratch import drop_dead_scratch
 
 
 def clean(settings: Settings) -> dict[str, list[str]]:
@@ -26,9 +25,5 @@ def clean(settings: Settings) -> dict[str, list[str]]:
             of_dead = [branch for branch in audits.get(name, []) if branch in gone]
             for branch in (*of_dead, *failed.get(name, [])):
                 dropped.setdefault(str(name), []).extend(drop_branches(lake, name, branch))
-        # On servers a run of this machine may be using its scratch.
-        scratch = (settings.home / "spark").glob("*") if settings.embedded else []
-        for folder in scratch:
-            if folder.is_dir():
-                shutil.rmtree(folder)
+        drop_dead_scratch(settings)
     return {name: branches for name, branches in dropped.items() if branches}

@@ -19,7 +19,6 @@ errors = Console(stderr=True, soft_wrap=True, highlight=False)
 
 INTERRUPTED = 130  # what a shell gives for an interrupted command
 
-_JVM_DEAD = ("Py4JNetworkError", "Answer from Java side is empty", "[Errno 111] Connection refused")
 _DISK_FULL = ("No space left on device", "disk is full")  # the system's words, and SQLite's
 
 
@@ -29,11 +28,6 @@ def translate(error: BaseException) -> FactoryError | None:
         return MachineError(
             "The disk is full. Free room below FACTORY_HOME (factory clean drops what failed runs left), "
             "or set FACTORY_HOME to another disk."
-        )
-    if any(words in str(error) for words in _JVM_DEAD):
-        return MachineError(
-            "Spark's JVM died while it worked, most often for want of memory. "
-            "Free memory or raise FACTORY_SPARK_DRIVER_MEMORY, then run again."
         )
     if isinstance(error, FactoryError):
         return error

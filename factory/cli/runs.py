@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any, TextIO
 
 import dagster as dg
 from dagster_shared.error import SerializableErrorInfo
@@ -34,6 +33,7 @@ from rich.progress import (
 )
 
 from factory.cli.check_warnings import CheckWarning, show_warnings, warnings_of
+from factory.cli.streams import OfThisThread, no_traces_of_a_dead_jvm
 from factory.errors import CheckFailed, ConfigurationError, FactoryError
 from factory.lake.lock import writing
 from factory.orchestration import progress
@@ -41,6 +41,7 @@ from factory.orchestration.execution import RunOutcome, run_assets
 from factory.orchestration.instance import open_instance
 from factory.orchestration.partitions import Batch, Span, batches
 from factory.orchestration.resources import REUSE_TAG
+from factory.orchestration.spark_failure import require_jvm
 from factory.settings import Settings
 from factory.spark import kill_jvm
 from jobs.sensors import Watched, notice
@@ -66,7 +67,7 @@ class RunReport:
     rejected: dict[str, int] = field(default_factory=dict)  # of sources that rejected any
     reused: list[str] = field(default_factory=list)
     warnings: list[CheckWarning] = field(default_factory=list)
-    failed: int = 0
+    failed: list[str] = field(default_factory=list)
 
     def closing(self) -> str:
         """The last line of a run that succeeded."""
@@ -153,9 +154,13 @@ def execute(
         )
 
     failed: RunOutcome | None = None
-    with _drawn(console, _steps(definitions, keys), report) as bar:
+    with no_traces_of_a_dead_jvm(), _drawn(console, _steps(definitions, keys), report) as bar:
         for batch in batches(definitions.resolve_asset_graph().assets_defs, keys, instance, span):
-            outcome = _interruptible(lambda batch=batch: run(batch), bar)  # type: ignore[misc]
+            try:
+                outcome = _interruptible(lambda batch=batch: run(batch), bar)  # type: ignore[misc]
+            except Exception as error:
+                require_jvm(error)
+                raise
             report.run_ids.append(outcome.run_id)
             report.warnings += warnings_of(outcome.check_evaluations)
             if not outcome.success:
@@ -163,7 +168,8 @@ def execute(
                 break
     show_warnings(report.warnings, console)
     if failed is not None:
-        skipped = _steps(definitions, keys) - len(report.rows) - report.failed
+        require_jvm()  # whatever the assets said that found it dead
+        skipped = _steps(definitions, keys) - len(report.rows) - len(report.failed)
         behind = f"\n{skipped} assets behind what failed were not run." if skipped > 0 else ""
         raise RunFailed(_failures(failed) + behind)
     return report
@@ -195,7 +201,7 @@ def _interruptible(work: Callable[[], RunOutcome], bar: Progress) -> RunOutcome:
         # accumulators on the stream itself. On a terminal that is the bar's, which puts the old one back.
         bar.live.stop()
         logging.disable()
-        sys.stderr = _OfThisThread(sys.stderr)
+        sys.stderr = OfThisThread(sys.stderr)
         kill_jvm()
         raise
     finally:
@@ -204,20 +210,6 @@ def _interruptible(work: Callable[[], RunOutcome], bar: Progress) -> RunOutcome:
     if raised:
         raise raised[0]
     return given[0]
-
-
-class _OfThisThread:
-    """A stream that takes what the thread that made it writes, and drops what others do."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream, self._writer = stream, threading.get_ident()
-
-    def write(self, text: str) -> int:
-        """Write `text`, or nothing; the length of `text`."""
-        return self._stream.write(text) if threading.get_ident() == self._writer else len(text)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
 
 
 def _steps(definitions: dg.Definitions, keys: Sequence[dg.AssetKey]) -> int:
@@ -242,6 +234,10 @@ def _drawn(console: Console, total: int, report: RunReport) -> Iterator[Progress
 
     def listener(event: progress.Progress) -> None:
         if event.phase == "started":
+            if event.asset in report.failed:  # Dagster tries again what may have failed by accident
+                report.failed.remove(event.asset)
+                bar.advance(task, -1)
+                bar.print(f"[yellow]again[/]   {event.asset}")
             began[event.asset] = time.monotonic()
             bar.update(task, description=event.asset)
             return
@@ -251,7 +247,7 @@ def _drawn(console: Console, total: int, report: RunReport) -> Iterator[Progress
         seconds = time.monotonic() - began[event.asset]
         bar.advance(task)
         if event.phase == "failed":
-            report.failed += 1
+            report.failed.append(event.asset)
             bar.print(f"[red]failed[/]  {event.asset}")
             return
         report.rows[event.asset] = event.rows or 0

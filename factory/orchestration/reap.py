@@ -1,4 +1,4 @@
-"""Clear away what a killed run left: its record, its slots and its audit branches.
+"""Clear away what a killed run left: its record, its slots, its audit branches and its scratch.
 
 A run says on itself when it enters the lake and when it leaves it, and holds a lock in between
 (`factory.lake.presence`). One that says it is in the lake and holds no lock was killed. On an embedded lake,
@@ -21,6 +21,7 @@ from factory.lake.servers import require_servers
 from factory.lake.tables import Lake
 from factory.settings import Settings
 from factory.spark import require_master
+from factory.spark_scratch import drop_dead_scratch
 
 LAKE_TAG = "factory/lake"  # on a run: whether it is in the lake
 _IN, _LEFT = "in", "left"
@@ -40,6 +41,7 @@ def entered(lake: Lake, instance: dg.DagsterInstance | None, run_id: str) -> Ite
     require_servers(settings)
     require_master(settings)
     with writing(settings, f"run {run_id}", token), present(settings, token):
+        drop_dead_scratch(settings)
         if instance is None:
             yield
             return

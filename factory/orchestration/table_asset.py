@@ -45,6 +45,7 @@ from factory.orchestration.declaration import Declaration, Made, Output, Parts
 from factory.orchestration.publication import materialize
 from factory.orchestration.resources import LakeRun
 from factory.orchestration.reuse import made_alike
+from factory.orchestration.spark_failure import JVM_DIED, WORKER_DIED, explained
 from factory.spark import ROWS_PER_ARROW_BATCH, batches_of
 
 GIVEN = ("context", "pyspark", "ingests", "partition", "before")
@@ -169,8 +170,13 @@ def _multi_asset(
             yield from materialize(context, declaration, rows, parts)
         except FactoryError as error:
             raise dg.Failure(description=str(error), allow_retries=False) from error
-        except CapturedException as error:  # Spark has tried again already; another try would fail alike
-            raise dg.Failure(description=_spark_sentence(error), allow_retries=False) from error
+        except Exception as error:
+            sentence = explained(error)
+            if sentence is None:
+                raise
+            # A query fails again, and a JVM that died stays dead; a worker may live the next time.
+            final = sentence == JVM_DIED or (isinstance(error, CapturedException) and sentence != WORKER_DIED)
+            raise dg.Failure(description=sentence, allow_retries=not final) from error
 
     # Dagster reads the parameters of the function it is given: the context, then the upstream tables.
     parameters = [
@@ -244,14 +250,6 @@ def _parts(context: dg.AssetExecutionContext, declaration: Declaration) -> Parts
         if graph.get(dg.AssetKey(table.identifier)).partitions_def == own
     )
     return Parts(tuple(context.partition_keys), frozenset(alike))
-
-
-def _spark_sentence(error: CapturedException) -> str:
-    """What Spark says went wrong: the last line of a worker's traceback, else the first of its own."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    ours = [line.partition(": ")[2] for line in lines if line.startswith("factory.errors.")]
-    worker = [line for line in lines if line.split(":")[0].endswith(("Error", "Exception", "Invalid"))]
-    return (ours or worker)[-1] if ours or worker else lines[0]
 
 
 def _upstream(function: Callable[..., Any], named: Mapping[str, TableName]) -> dict[str, TableName]:

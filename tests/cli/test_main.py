@@ -279,12 +279,6 @@ def test_a_full_disk_is_recognised_in_whoever_says_it() -> None:
         assert "The disk is full" in str(known)
 
 
-def test_a_dead_jvm_is_recognised() -> None:
-    known = edge.translate(RuntimeError("raw.x: ConnectionRefusedError: [Errno 111] Connection refused"))
-    assert isinstance(known, MachineError)
-    assert "FACTORY_SPARK_DRIVER_MEMORY" in str(known)
-
-
 def test_a_refused_access_names_what_was_refused_and_claims_no_more() -> None:
     read = edge.translate(PermissionError(13, "Permission denied", "/data/web.jsonl"))
     assert str(read).startswith("Access was refused: Permission denied (/data/web.jsonl). ")

@@ -1,21 +1,29 @@
-"""What a run prints at its end: checks that only warn, with their figures, and how many tables were made."""
+"""What a run prints: checks that only warn, with their figures, and a killed worker as what it is."""
 
 from __future__ import annotations
 
+import os
+import signal
+from collections.abc import Callable, Iterator
 from io import StringIO
+from pathlib import Path
 
 import dagster as dg
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
+from factory.cli.edge import translate
 from factory.cli.runs import RunFailed, RunReport, execute
 from factory.lake.schemas import COMPONENTS
 from factory.orchestration.checks import alarm, holds, layout
 from factory.orchestration.line import definitions
+from factory.orchestration.spark_failure import WORKER_DIED
 from factory.orchestration.table_asset import table_asset
 from factory.settings import Settings
 
+COLUMNS = "doc_id string, component string"
 CHECKS = [
     alarm("few", "count(1) - 1", "There is one row at most.", "doc_id"),
     alarm("short", "avg(length(doc_id))", "An id is short.", "doc_id", limit=2.5),
@@ -65,4 +73,48 @@ def test_checks_that_warn_are_printed_with_their_figures_and_counted(
     assert lines[1:] == warned
 
 
-COLUMNS = "doc_id string, component string"
+def killed_once(counter: Path, times: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A function for Spark's workers that kills the first `times` of them."""
+
+    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if len(list(counter.iterdir())) < times:
+                (counter / str(os.getpid())).touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield batch
+
+    return rows
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_killed_python_worker_is_said_as_one_and_its_asset_is_tried_again(
+    spark: SparkSession,
+    lake_settings: Settings,
+    unique: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    times: int,
+) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", "")
+
+    @table_asset(namespace="dedup", name=unique, group_name="test", schema=COMPONENTS)
+    def made(context, pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
+        rows = pyspark.spark_session.createDataFrame([("abc", "1")], COLUMNS).coalesce(1)
+        return rows.mapInArrow(killed_once(tmp_path, times), COLUMNS)
+
+    said = StringIO()
+    console, keys = Console(file=said), [dg.AssetKey(["dedup", unique])]
+    defined = definitions([made], lake_settings)
+    if times == 1:
+        report = execute(defined, lake_settings, keys, console, reuse=False)
+        assert report.rows == {f"dedup.{unique}": 1}
+        assert report.failed == []
+    else:
+        with pytest.raises(RunFailed) as failed:
+            execute(defined, lake_settings, keys, console, reuse=False)
+        assert str(failed.value).splitlines()[0] == f"dedup.{unique}: {WORKER_DIED}"
+        assert str(translate(failed.value)) == str(failed.value)
+    last = "made" if times == 1 else "failed"
+    printed = [line.split()[0] for line in said.getvalue().splitlines() if line]
+    assert printed == ["failed", "again", last]

@@ -82,6 +82,13 @@ def test_a_run_that_is_still_loading_or_has_left_the_lake_is_not_taken_for_kille
     assert found == expected
 
 
+def test_a_run_drops_the_scratch_of_dead_processes(lake: Lake, instance: dg.DagsterInstance) -> None:
+    left = lake.settings.home / "spark" / "blockmgr-1"
+    left.mkdir(parents=True)
+    with entered(lake, instance, begun(instance)):
+        assert not left.exists()
+
+
 def test_another_process_of_the_same_number_is_not_the_runs(lake: Lake, instance: dg.DagsterInstance) -> None:
     mine, old = begun(instance), begun(instance)
     said = begun(instance, pid=os.getpid())
