@@ -26,9 +26,17 @@ _IMPORTS = {
     "go": re.compile(r"""^\s*(?:import\s+)?(?:[\w.]+\s+)?"([\w./-]+)"\s*$""", re.MULTILINE),
     "c": _INCLUDE,
     "cpp": _INCLUDE,
+    "csharp": re.compile(r"^\s*using\s+(?:static\s+)?(?:\w+\s*=\s*)?([\w.]+)\s*;", re.MULTILINE),
+    "kotlin": re.compile(r"^\s*import\s+([\w.]+)", re.MULTILINE),
+    "php": re.compile(r"^\s*use\s+(?:function\s+|const\s+)?([\w\\]+)", re.MULTILINE),
+    "ruby": re.compile(r"""\b(?:require_relative|require|autoload)\b[^"'\n]*["']([^"'\n]+)["']"""),
+    "rust": re.compile(
+        r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:mod\s+(\w+)\s*;|use\s+([\w:]+?)(?:::\{([^;]*)\}[^;]*|::\*|\s+as\s+\w+)?;)",
+        re.MULTILINE,
+    ),
 }
 _SUFFIXES = (
-    *("", ".py", "/__init__.py", ".java"),
+    *("", ".py", "/__init__.py", ".java", ".kt", ".php", ".rb", ".rs", "/mod.rs"),
     *(".ts", ".tsx", ".d.ts", ".js", ".mjs", ".cjs", "/index.ts", "/index.js"),
 )
 
@@ -61,6 +69,13 @@ def by_regex(language: str, texts: Mapping[str, str]) -> list[str]:
 
 def _written(language: str, match: re.Match[str]) -> Iterator[str]:
     """The modules that an import line names, or may name."""
+    if language == "rust":
+        module, above, names = match.groups()
+        if module:
+            yield f"self::{module}"
+        else:
+            yield from (f"{above}::{name}" for name in re.findall(r"[\w:]+", names or "") or [""])
+        return
     if language != "python":
         yield match[1]
         return
@@ -76,7 +91,7 @@ def _written(language: str, match: re.Match[str]) -> Iterator[str]:
 
 def _names(language: str, path: str) -> Iterator[str]:
     """What an import may call a file, as a path."""
-    if language == "go":
+    if language in ("go", "csharp"):
         yield posixpath.dirname(path)
         return
     for suffix in _SUFFIXES:
@@ -93,17 +108,35 @@ def _targets(language: str, name: str, path: str, ends: Mapping[str, Sequence[st
             folder = posixpath.dirname(folder)
         relative = len(name) > len(below)
         name = posixpath.join(folder if relative else "", below.replace(".", "/"))
-    elif language == "java":
+    elif language in ("java", "kotlin"):
         name = name.replace(".", "/")
         name = name if name in ends else posixpath.dirname(name)  # a static import names a member
+    elif language == "rust":
+        name = _rust_module(name, path, ends)
+    elif language == "ruby":
+        name = (
+            posixpath.normpath(posixpath.join(folder, name))
+            if name.startswith(".")
+            else name.removesuffix(".rb")
+        )
     elif name.startswith("."):
         name = posixpath.normpath(posixpath.join(folder, name))
         name = name if name in ends else re.sub(r"\.[cm]?jsx?$", "", name)  # `./x.js` is written in `x.ts`
-    elif language == "go":
-        parts = name.split("/")
+    elif language in ("go", "csharp", "php"):
+        parts = re.split(r"[/\\.]" if language != "go" else "/", name)
         return next((f for n in range(len(parts)) if (f := ends.get("/".join(parts[n:])))), ())
     found = [it for it in ends.get(name, ()) if it != path]
     return sorted(found, key=lambda it: (-len(posixpath.commonprefix([it, path])), it))[:1]
+
+
+def _rust_module(name: str, path: str, ends: Mapping[str, Sequence[str]]) -> str:
+    """The longest beginning of a path through modules that is a file, as a path."""
+    stem = re.sub(r"(/mod|^src/lib|^src/main|/lib|/main)?\.rs$", "", path)
+    first, *rest = [part for part in name.split("::") if part]
+    around = {"crate": "", "self": stem, "super": posixpath.dirname(stem)}
+    parts = [*around[first].split("/"), *rest] if first in around else [first, *rest]
+    parts = [part for part in parts if part]
+    return next((found for n in range(len(parts), 0, -1) if (found := "/".join(parts[:n])) in ends), "")
 
 
 def by_folders(paths: Sequence[str], edges: Set[tuple[str, str]]) -> list[str]:

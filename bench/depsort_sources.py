@@ -1,9 +1,9 @@
-"""Source distributions in seven languages, fetched from package registries by each language's own tool.
+"""Source distributions in twelve languages, fetched from package registries by each language's own tool.
 
 `pip download`, `npm pack`, `go mod download`, Maven's `dependency:copy` and `cargo vendor` use whatever
-registry they are configured for. C and C++ come from packages that carry the sources of a library. Every
-distribution is pinned, unpacked once below FACTORY_CACHE, and cut to the folder that holds its own sources,
-so that what a build made of them (`dist`, `lib`) is not ordered beside them.
+registry they are configured for. C and C++ come from packages that carry the sources of a library; C#, PHP
+and Ruby come from Debian. Every distribution is pinned, unpacked once below FACTORY_CACHE, and cut to the
+folder that holds its own sources, so that what a build made of them (`dist`, `lib`) is not ordered with them.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from bench import debian
+from bench.depsort_truth_kotlin import COPY
+from bench.tools import require
 from factory.errors import CheckFailed
 from factory.settings import settings
-
-_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 
 
 class SourceNotFetched(CheckFailed):
@@ -32,15 +33,17 @@ class SourceNotFetched(CheckFailed):
 
 @dataclass(frozen=True)
 class Source:
-    """One distribution: `requirement` as its tool has it, `folders` those of its own sources (`.`, all)."""
+    """One distribution: `requirement` as its tool has it; `folders` of `root` (`.`, all) are its own sources."""
 
     language: str
     name: str
     tool: str
     requirement: str
     folders: tuple[str, ...] = (".",)
+    root: str = "."
 
 
+_GEMS = "usr/share/rubygems-integration/all/gems"
 SOURCES = (  # other repositories than those on which rules and weights were tuned
     Source("python", "mkdocs", "pip", "mkdocs==1.6.1"),
     Source("python", "sqlglot", "pip", "sqlglot==26.0.0", ("sqlglot", "tests")),
@@ -61,14 +64,33 @@ SOURCES = (  # other repositories than those on which rules and weights were tun
     Source("c", "libssh2", "cargo", "libssh2-sys=0.3.0", ("libssh2/src", "libssh2/include")),
     Source("cpp", "libsass", "npm", "node-sass@9.0.0", ("src/libsass",)),
     Source("cpp", "sentencepiece", "cargo", "sentencepiece-sys=0.11.3", ("source/src",)),
+    Source("rust", "clap_builder", "cargo", "clap_builder=4.5.23"),
+    Source("rust", "regex-automata", "cargo", "regex-automata=0.4.9"),
+    Source("rust", "toml_edit", "cargo", "toml_edit=0.22.22"),
+    Source("kotlin", "javalin", "mvn", "io.javalin:javalin:5.6.3"),
+    Source("kotlin", "kotlinpoet", "mvn", "com.squareup:kotlinpoet:1.14.2"),
+    Source("kotlin", "okhttp", "mvn", "com.squareup.okhttp3:okhttp:4.12.0"),
+    Source("csharp", "keepass", "apt-source", "keepass2=2.47+dfsg-2"),
+    Source(
+        "csharp", "newtonsoft-json", "apt-source", "newtonsoft-json=6.0.8+dfsg-1.1", ("Src/Newtonsoft.Json",)
+    ),
+    Source("csharp", "nunit", "apt-source", "nunit=2.6.4+dfsg-1.1", ("src/NUnitCore", "src/NUnitFramework")),
+    Source("php", "dbal", "apt", "php-doctrine-dbal=3.6.1+dfsg-1", root="usr/share/php"),
+    Source("php", "monolog", "apt", "php-monolog=2.9.1-1", root="usr/share/php"),
+    Source("php", "php-parser", "apt", "php-parser=4.15.4-1", root="usr/share/php"),
+    Source("ruby", "kramdown", "apt", "ruby-kramdown=2.4.0-2", ("lib",), f"{_GEMS}/kramdown-2.4.0"),
+    Source("ruby", "rouge", "apt", "ruby-rouge=3.30.0-2", ("lib",), f"{_GEMS}/rouge-3.30.0"),
+    Source("ruby", "rubocop", "apt", "rubocop=1.39.0+dfsg-1", ("lib",), f"{_GEMS}/rubocop-1.39.0"),
 )
 
 
 def fetch(source: Source, console: Console) -> Path:
-    """The folder of a distribution's own sources. Raises SourceNotFetched."""
+    """The folder of a distribution's own sources. Raises SourceNotFetched, and ToolMissing."""
     home = settings().cache / "bench" / "sources" / f"{source.tool}-{source.requirement}".replace("/", "_")
     found, stamp = home / "own", home / "_SUCCESS"
     if not stamp.exists():
+        for command, package in _COMMANDS[source.tool]:
+            require(command, package)
         console.print(f"fetching {source.requirement} ({source.tool})")
         shutil.rmtree(home, ignore_errors=True)
         whole = home / "whole"
@@ -81,7 +103,7 @@ def fetch(source: Source, console: Console) -> Path:
                 f"{source.requirement} was not fetched by `{source.tool}`: {said.strip()[-300:]} "
                 "See that the tool is installed and its registry answers."
             ) from error
-        _own(root, source.folders, found)
+        _own(root / source.root, source.folders, found)
         shutil.rmtree(whole)
         stamp.touch()
     return found
@@ -92,7 +114,7 @@ def _own(root: Path, folders: tuple[str, ...], found: Path) -> None:
     found.mkdir()
     for folder in folders:
         shutil.copytree(root / folder, found / folder, dirs_exist_ok=True, copy_function=shutil.copyfile)
-    for name in ("package.json", "tsconfig.json", "go.mod", "pyproject.toml"):
+    for name in ("package.json", "tsconfig.json", "go.mod", "pyproject.toml", "Cargo.toml"):
         if (root / name).exists():
             shutil.copyfile(root / name, found / name)
     for path in found.rglob("*"):
@@ -115,7 +137,7 @@ def _npm(requirement: str, folder: Path) -> Path:
 
 def _maven(requirement: str, folder: Path) -> Path:
     _run(
-        "mvn", "--quiet", "--batch-mode", _COPY,
+        "mvn", "--quiet", "--batch-mode", COPY,
         f"-Dartifact={requirement}:jar:sources", f"-DoutputDirectory={folder}",
     )  # fmt: skip
     (jar,) = folder.glob("*.jar")
@@ -139,6 +161,14 @@ def _cargo(requirement: str, folder: Path) -> Path:
     return folder / "vendor" / name
 
 
+def _apt(requirement: str, folder: Path) -> Path:
+    return debian.unpack([requirement], folder)
+
+
+def _apt_source(requirement: str, folder: Path) -> Path:
+    return debian.unpack_source(requirement, folder)
+
+
 def _unpacked(folder: Path) -> Path:
     """The one folder in the one archive of `folder`."""
     (archive,) = [it for it in folder.iterdir() if it.suffix in (".gz", ".tgz")]
@@ -158,4 +188,15 @@ _TOOLS: dict[str, Callable[[str, Path], Path]] = {
     "mvn": _maven,
     "go": _go,
     "cargo": _cargo,
+    "apt": _apt,
+    "apt-source": _apt_source,
+}
+_COMMANDS = {  # what a tool runs, with the Debian package that has it
+    "pip": (),
+    "npm": (("npm", "npm"),),
+    "mvn": (("mvn", "maven"),),
+    "go": (("go", "golang-go"),),
+    "cargo": (("cargo", "cargo"),),
+    "apt": (("apt-get", "apt"), ("dpkg-deb", "dpkg")),
+    "apt-source": (("apt-get", "apt"),),
 }

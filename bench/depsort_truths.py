@@ -1,0 +1,41 @@
+"""The true dependencies of a repository, asked of its language's own compiler or parser once and kept."""
+
+from __future__ import annotations
+
+import json
+from hashlib import blake2b
+from importlib import import_module
+from pathlib import Path
+
+from rich.console import Console
+
+from bench.depsort_sources import Source
+from bench.harness import ROOT
+from bench.peers import Peer
+
+CLANG = Peer("libclang", ("libclang==18.1.1",))
+_SHARED = {"c": "c", "cpp": "c", "javascript": "typescript"}  # the others have a program of their own
+
+
+def truth(source: Source, folder: Path, progress: Console) -> set[tuple[str, str]]:
+    """The true edges of a repository, kept beside it until the program that finds them changes.
+
+    Raises ToolMissing where the program is not kept and needs what the machine lacks.
+    """
+    name = _SHARED.get(source.language, source.language)
+    programs = sorted((ROOT / "bench").glob(f"depsort_truth_{name}.*"))
+    key = blake2b(b"".join(program.read_bytes() for program in programs), digest_size=6).hexdigest()
+    kept = folder.parent / f"truth-{name}-{key}.json"
+    if not kept.exists():
+        progress.print(f"true dependencies of {source.name} ({source.language})")
+        edges = sorted(_edges(name, folder, progress))
+        kept.write_text(json.dumps(edges))
+    return {(dependent, dependency) for dependent, dependency in json.loads(kept.read_text())}
+
+
+def _edges(name: str, folder: Path, progress: Console) -> set[tuple[str, str]]:
+    if name == "c":  # it needs libclang, which the project's environment has not
+        program = ROOT / "bench" / "depsort_truth_c.py"
+        return {(one, other) for one, other in CLANG.answer(program, [str(folder)], progress)}
+    found: set[tuple[str, str]] = import_module(f"bench.depsort_truth_{name}").edges(folder)
+    return found
