@@ -39,7 +39,7 @@ SEEDS = ("1", "2")
 CAVEATS = [
     "True edges are those of javac, go/types, Clang, Roslyn, rustdoc, the TypeScript and the Kotlin "
     "compiler, uses of members among them (in Rust of methods alone); for Python those of `ast` and the "
-    "rules of import, for PHP of its own parser, for Ruby of the loaded library, and none of these three infers "
+    "rules of import, for PHP of its own parser, for Ruby of the loaded library; none of these three infers "
     "the types of objects.",
     "What a compiler cannot resolve without a build (missing headers, generated code) is in no truth.",
     "Weights and rules were tuned on other repositories, but for what runs on these showed: a package that "

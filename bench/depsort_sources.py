@@ -33,7 +33,7 @@ class SourceNotFetched(CheckFailed):
 
 @dataclass(frozen=True)
 class Source:
-    """One distribution: `requirement` as its tool has it; `folders` of `root` (`.`, all) are its own sources."""
+    """One distribution: `requirement` as its tool has it; `folders` of `root` are its own sources."""
 
     language: str
     name: str

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from bench.debian import unpack
@@ -35,16 +36,18 @@ def edges(repository: Path) -> set[tuple[str, str]]:
     """
     require("ruby", "ruby")
     root = _libraries()
-    folders = [
-        *sorted(root.glob("usr/share/rubygems-integration/all/gems/*/lib")),
-        root / "usr/lib/ruby/vendor_ruby",
-    ]
+    gems = root.glob("usr/share/rubygems-integration/all/gems/*/lib")
+    return asked(repository, [*sorted(gems), root / "usr/lib/ruby/vendor_ruby"])
+
+
+def asked(repository: Path, libraries: Sequence[Path]) -> set[tuple[str, str]]:
+    """The same, with the folders of the libraries that the repository loads."""
     found = subprocess.run(
         ["ruby", str(_PROGRAM), str(repository)],
         check=True,
         capture_output=True,
         text=True,
-        env=os.environ | {"RUBYLIB": os.pathsep.join(map(str, folders))},
+        env=os.environ | {"RUBYLIB": os.pathsep.join(map(str, libraries))},
     )
     pairs = (line.split("\t") for line in found.stdout.splitlines())
     return {(dependent, dependency) for dependent, dependency in pairs}

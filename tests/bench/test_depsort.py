@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from bench import depsort, depsort_truth_php, depsort_truth_ruby, depsort_truth_rust
 from bench.depsort_baselines import by_folders, by_regex
 from bench.depsort_order import order, read
 from bench.depsort_truth_python import edges
+from bench.harness import Report
+from bench.tools import ToolMissing
+from spark_udfs.symbols import languages
 
 
 def written(folder: Path, files: Mapping[str, str]) -> Path:
@@ -72,8 +77,106 @@ def test_our_order_and_edges_are_those_of_the_tables(tmp_path: Path) -> None:
         ("javascript", {"a.js": "const x = require('./m')\n", "m.js": "import('./n.js')\n", "n.js": ""}),
         ("java", {"A.java": "import p.M;\n", "p/M.java": "import static p.N.x;\n", "p/N.java": ""}),
         ("go", {"a.go": 'import "x.org/y/m"\n', "m/m.go": 'import (\n\tn "x.org/y/n"\n)\n', "n/n.go": ""}),
+        (
+            "rust",
+            {
+                "src/lib.rs": "mod a;\npub(crate) mod b;\n",
+                "src/a.rs": "use crate::b::{self, Two};\nuse super::c::d;\n",
+                "src/b/mod.rs": "pub mod e;\n",
+                "src/b/e.rs": "use self::f;\nuse crate::c;\n",
+                "src/c.rs": "",
+            },
+        ),
+        ("kotlin", {"A.kt": "import p.M\n", "p/M.kt": "import p.N.x as y\n", "p/N.kt": ""}),
+        ("csharp", {"A.cs": "using Acme.M;\n", "M/B.cs": "using N = Acme.M.P;\n", "M/P/C.cs": ""}),
+        ("php", {"A.php": "use Acme\\M\\B;\n", "M/B.php": "use function Acme\\C;\n", "C.php": ""}),
+        ("ruby", {"a.rb": "require 'm/b'\n", "m/b.rb": "require_relative '../c'\n", "c.rb": ""}),
         ("c", {"a.c": '#include "m.h"\n', "m.h": "# include <sys/n.h>\n", "sys/n.h": ""}),
     ],
 )
 def test_regular_expressions_find_plain_imports(language: str, files: dict[str, str]) -> None:
     assert by_regex(language, files) == list(files)[::-1]
+
+
+RUST = {
+    "Cargo.toml": '[package]\nname = "tiny"\nversion = "0.1.0"\nedition = "2021"\n[workspace]\n',
+    "src/lib.rs": "mod shape;\nmod size;\npub use shape::Square;\n",
+    "src/shape.rs": "use crate::size::{self, Size};\npub struct Square(pub Size);\n"
+    "impl Square { pub fn area(&self) -> u32 { size::one() * self.0.area() } }\n",
+    "src/size.rs": "pub struct Size(u32);\nimpl Size { pub fn area(&self) -> u32 { self.0 } }\n"
+    "pub fn one() -> u32 { 1 }\n",
+}
+
+
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo and rustdoc")
+def test_the_truth_of_rust_goes_to_the_file_that_defines_a_name(tmp_path: Path) -> None:
+    assert depsort_truth_rust.edges(written(tmp_path, RUST)) == {
+        ("src/lib.rs", "src/shape.rs"),
+        ("src/lib.rs", "src/size.rs"),
+        ("src/shape.rs", "src/size.rs"),
+    }
+
+
+PHP = {
+    "src/Box.php": "<?php namespace Acme; use Acme\\Size\\Unit as U; use function Acme\\Size\\one;\n"
+    "class Box extends Shape { use Named; function f(): U { $this->area(one(), self::SIDES); } }\n",
+    "src/Named.php": "<?php namespace Acme; trait Named { }\n",
+    "src/Shape.php": "<?php namespace Acme; abstract class Shape implements Sides { function area() {} }\n",
+    "src/Sides.php": "<?php namespace Acme; interface Sides { const SIDES = 4; }\n",
+    "src/Unit.php": "<?php namespace Acme\\Size; class Unit {} function one() { return 1; }\n",
+}
+
+
+def test_the_truth_of_php_completes_names_and_finds_members_among_ancestors(tmp_path: Path) -> None:
+    try:
+        found = depsort_truth_php.edges(written(tmp_path, PHP))
+    except ToolMissing as error:
+        pytest.skip(str(error))
+    assert found == {
+        ("src/Box.php", "src/Named.php"),
+        ("src/Box.php", "src/Shape.php"),
+        ("src/Box.php", "src/Sides.php"),
+        ("src/Box.php", "src/Unit.php"),
+        ("src/Shape.php", "src/Sides.php"),
+    }
+
+
+RUBY = {
+    "lib/acme.rb": "require 'acme/one/base'\nrequire_relative 'acme/two/base'\nrequire 'acme/two/leaf'\n",
+    "lib/acme/one/base.rb": "module Acme\n  module One\n    class Base\n    end\n  end\nend\n",
+    "lib/acme/two/base.rb": "module Acme\n module Two\n  class Base\n   def help; end\n  end\n end\nend\n",
+    "lib/acme/two/leaf.rb": "module Acme\n module Two\n  class Leaf < Base\n   def run = help\n  end\n end\nend\n",
+}
+
+
+@pytest.mark.skipif(shutil.which("ruby") is None, reason="needs ruby")
+def test_the_truth_of_ruby_means_what_the_classes_around_a_constant_hold(tmp_path: Path) -> None:
+    folder = written(tmp_path / "library", RUBY)
+    assert depsort_truth_ruby.asked(folder, ()) == {
+        ("lib/acme.rb", "lib/acme/one/base.rb"),
+        ("lib/acme.rb", "lib/acme/two/base.rb"),
+        ("lib/acme.rb", "lib/acme/two/leaf.rb"),
+        ("lib/acme/two/leaf.rb", "lib/acme/two/base.rb"),
+    }
+
+
+def test_a_program_that_the_machine_lacks_is_named_with_the_package_that_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolMissing, match=r"`php` is not on this machine.*`apt-get install php-cli`"):
+        depsort_truth_php.edges(tmp_path)
+
+
+def test_what_is_not_measured_stands_in_the_table_without_figures() -> None:
+    report = Report([], "")
+    depsort._show(report, [], [source for source in depsort.SOURCES if source.name == "rubocop"])
+    assert [list(column.cells) for column in report.tables[0].columns[:3]] == [
+        ["rubocop"],
+        ["ruby"],
+        ["not measured"],
+    ]
+
+
+def test_every_language_is_measured() -> None:
+    assert {source.language for source in depsort.SOURCES} == set(languages())
