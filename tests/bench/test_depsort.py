@@ -144,8 +144,8 @@ def test_the_truth_of_php_completes_names_and_finds_members_among_ancestors(tmp_
 RUBY = {
     "lib/acme.rb": "require 'acme/one/base'\nrequire_relative 'acme/two/base'\nrequire 'acme/two/leaf'\n",
     "lib/acme/one/base.rb": "module Acme\n  module One\n    class Base\n    end\n  end\nend\n",
-    "lib/acme/two/base.rb": "module Acme\n module Two\n  class Base\n   def help; end\n  end\n end\nend\n",
-    "lib/acme/two/leaf.rb": "module Acme\n module Two\n  class Leaf < Base\n   def run = help\n  end\n end\nend\n",
+    "lib/acme/two/base.rb": "module Acme\n module Two\n  class Base\n   def help; end\n  end\nend end\n",
+    "lib/acme/two/leaf.rb": "module Acme\n module Two\n  class Leaf < Base\n   def run = help\n  end end end\n",
 }
 
 
