@@ -145,7 +145,7 @@ RUBY = {
     "lib/acme.rb": "require 'acme/one/base'\nrequire_relative 'acme/two/base'\nrequire 'acme/two/leaf'\n",
     "lib/acme/one/base.rb": "module Acme\n  module One\n    class Base\n    end\n  end\nend\n",
     "lib/acme/two/base.rb": "module Acme\n module Two\n  class Base\n   def help; end\n  end\nend end\n",
-    "lib/acme/two/leaf.rb": "module Acme\n module Two\n  class Leaf < Base\n   def run = help\n  end end end\n",
+    "lib/acme/two/leaf.rb": "module Acme\nmodule Two\nclass Leaf < Base\n   def run = help\n  end end end\n",
 }
 
 
