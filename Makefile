@@ -89,7 +89,7 @@ $(VENV)/.native: $(NATIVE_SOURCES) | $(VENV)/.installed
 	@$(BIN)/maturin develop --release --quiet --skip-install
 	@touch $@
 
-$(VENV)/.jars: factory/spark.py | $(VENV)/.installed $(VENV)/.native
+$(VENV)/.jars: factory/spark_jars.py | $(VENV)/.installed $(VENV)/.native
 	@$(BIN)/python -m factory.spark
 	@touch $@
 

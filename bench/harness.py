@@ -115,7 +115,7 @@ def _aims(rows: Sequence[Row]) -> Table:
 
 def machine() -> list[tuple[str, str]]:
     """What this runs on: processor, memory, system, versions."""
-    from factory.spark import ICEBERG
+    from factory.spark_jars import ICEBERG
 
     packages = ("pyspark", "pyiceberg", "dagster", "pyarrow")
     return [

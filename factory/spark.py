@@ -1,4 +1,4 @@
-"""The one place that builds a SparkSession and knows which Spark, Scala and Iceberg run."""
+"""The one place that builds a SparkSession, and fetches the jars it runs with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -22,20 +21,10 @@ from pyspark.sql import SparkSession
 
 from factory.errors import MachineError
 from factory.lake.catalog import open_catalog, spark_properties, spark_secrets
+from factory.lake.lock import making
 from factory.settings import Settings
+from factory.spark_jars import ALL_JARS, coordinates, jar_file, missing_jars
 from factory.spark_scratch import LOCAL_DIR, own_scratch
-
-ICEBERG = "1.11.0"
-SCALA = "2.13"
-_SPARK_MINOR = ".".join(pyspark.__version__.split(".")[:2])
-
-ICEBERG_RUNTIME = f"org.apache.iceberg:iceberg-spark-runtime-{_SPARK_MINOR}_{SCALA}:{ICEBERG}"
-ICEBERG_AWS = f"org.apache.iceberg:iceberg-aws-bundle:{ICEBERG}"
-SQLITE_DRIVER = "org.xerial:sqlite-jdbc:3.49.1.0"  # the JDBC drivers are not in the Iceberg jar
-POSTGRES_DRIVER = "org.postgresql:postgresql:42.7.7"
-
-EMBEDDED_JARS = [ICEBERG_RUNTIME, SQLITE_DRIVER]
-ALL_JARS = [*EMBEDDED_JARS, POSTGRES_DRIVER, ICEBERG_AWS]
 
 ROWS_PER_ARROW_BATCH = 500  # the defaults (10,000; of Parquet 4,096) are too much for documents of a megabyte
 NARROW_ROWS_PER_ARROW_BATCH = 4_000  # without texts in them: a batch has costs of its own
@@ -71,25 +60,13 @@ logger.gateway.level = error
 """
 
 
-def coordinates(settings: Settings) -> list[str]:
-    """The Maven coordinates of the jars this lake needs."""
-    jars = [ICEBERG_RUNTIME]
-    if settings.catalog == "sqlite":
-        jars.append(SQLITE_DRIVER)
-    if settings.catalog == "postgres":
-        jars.append(POSTGRES_DRIVER)
-    if settings.on_s3:
-        jars.append(ICEBERG_AWS)
-    return jars
-
-
 def spark_conf(settings: Settings) -> dict[str, str]:
     """The Spark configuration for `settings`, but for what is set once Spark runs."""
     scratch, own = settings.home / "spark", own_scratch(settings)
     return {
         "spark.master": settings.spark_master,
         "spark.app.name": "model-factory",
-        **_jars(settings),
+        "spark.jars": ",".join(str(jar_file(settings, name)) for name in coordinates(settings)),
         "spark.driver.memory": settings.spark_driver_memory,
         **_addresses(settings),
         "spark.executor.memory": settings.spark_executor_memory,
@@ -129,7 +106,7 @@ def build_session(settings: Settings) -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     open_catalog(settings)
-    settings.cache.mkdir(parents=True, exist_ok=True)
+    _require_jars(settings)
     builder = SparkSession.builder
     for key, value in spark_conf(settings).items():
         builder = builder.config(key, value)
@@ -256,28 +233,6 @@ def require_java() -> None:
         )
 
 
-def _jars(settings: Settings) -> dict[str, str]:
-    """Local jar files where an earlier start fetched them, else the coordinates to fetch."""
-    names = coordinates(settings)
-    files = [jar_file(settings, name) for name in names]
-    if all(file.exists() for file in files):
-        return {"spark.jars": ",".join(str(file) for file in files)}
-    return _packages(settings, names)
-
-
-def jar_file(settings: Settings, coordinate: str) -> Path:
-    """Where a fetched jar lies."""
-    return settings.cache / "ivy" / "jars" / "{}_{}-{}.jar".format(*coordinate.split(":"))
-
-
-def _packages(settings: Settings, coordinates: Sequence[str]) -> dict[str, str]:
-    # Ivy ignores $HOME.
-    return {
-        "spark.jars.packages": ",".join(coordinates),
-        "spark.jars.ivy": str(settings.cache / "ivy"),
-    }
-
-
 @contextlib.contextmanager
 def _stderr_to(log: Path) -> Iterator[None]:
     """Let the processes started inside write their stderr to `log`: the JVM greets with warnings."""
@@ -310,21 +265,43 @@ def _log_configuration(scratch: Path) -> Path:
     return target
 
 
-def fetch_jars(settings: Settings, coordinates: Sequence[str]) -> None:
-    """Let Spark fetch jars into the cache, by starting once without a lake."""
-    if all(jar_file(settings, name).exists() for name in coordinates):
+def fetch_jars(settings: Settings, wanted: Sequence[str]) -> None:
+    """Let Spark fetch the jars that the cache lacks, by starting once without a lake; each whole or not.
+
+    Raises MachineError where they cannot be fetched.
+    """
+    if not missing_jars(settings, wanted):
         return
-    sys.stdout.write("Fetching Spark's jars (once) ...\n")
-    sys.stdout.flush()
-    require_java()
-    settings.cache.mkdir(parents=True, exist_ok=True)
-    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    for key, value in _packages(settings, coordinates).items():
-        builder = builder.config(key, value)
-    log = settings.cache / "fetching.log"
-    with _started(log):
-        builder.getOrCreate().stop()
+    with making(settings.cache) as folder:
+        missing = missing_jars(settings, wanted)
+        if not missing:  # another process fetched them while this one waited
+            return
+        sys.stdout.write("Fetching Spark's jars (once) ...\n")
+        sys.stdout.flush()
+        require_java()
+        builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+        builder = builder.config("spark.jars.packages", ",".join(missing))
+        builder = builder.config("spark.jars.ivy", str(folder))  # Ivy ignores $HOME
+        with _started(settings.cache / "fetching.log"):
+            builder.getOrCreate().stop()
+        for name in missing:
+            target = jar_file(settings, name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (folder / "jars" / target.name).replace(target)
+
+
+def _require_jars(settings: Settings) -> None:
+    """Fetch the jars of a lake that are missing, in another process: a JVM keeps what it started with."""
+    if missing_jars(settings, coordinates(settings)):
+        command = [sys.executable, "-m", "factory.spark"]
+        environment = os.environ | settings.environment()
+        done = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True, check=False)
+        if done.returncode:
+            raise MachineError(done.stderr.strip())
 
 
 if __name__ == "__main__":
-    fetch_jars(Settings(), ALL_JARS if sys.argv[1:] == ["--all"] else coordinates(Settings()))
+    try:
+        fetch_jars(Settings(), ALL_JARS if sys.argv[1:] == ["--all"] else coordinates(Settings()))
+    except MachineError as error:
+        sys.exit(str(error))

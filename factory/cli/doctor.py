@@ -157,10 +157,10 @@ def _home(settings: Settings) -> Finding:
 
 
 def _jars(settings: Settings) -> Finding:
-    from factory.spark import coordinates, jar_file
+    from factory.spark_jars import coordinates, missing_jars
 
     wanted = coordinates(settings)
-    missing = [name for name in wanted if not jar_file(settings, name).exists()]
+    missing = missing_jars(settings, wanted)
     found = f"{len(wanted) - len(missing)} of {len(wanted)} in {settings.cache}"
     return Finding("Spark's jars", found, "Fetch them: make setup." if missing else "")
 
