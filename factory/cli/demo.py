@@ -74,8 +74,9 @@ def run(settings: Settings, steps: int, console: Console) -> None:
     _show(console, line, fetched, followed)
     path = settings.home / "summary.json"
     path.write_text(json.dumps(_plain(line, fetched, report, followed, seconds), indent=2, default=str))
-    console.print(f"\n{report.closing()}")
-    console.print(f"{seconds:.0f} s in all. The same figures as JSON: {path}")
+    if report.warnings:
+        console.print(f"\n{report.closing()}")  # they were printed long ago
+    console.print(f"\n{seconds:.0f} s in all. The same figures as JSON: {path}")
 
 
 def digest(batch: Batch) -> str:
