@@ -18,7 +18,7 @@ from spark_udfs.ingest_installation import description_file, topics_file
 from spark_udfs.ingest_jsonl import jsonl_file
 from spark_udfs.ingest_parquet import parquet_file
 from spark_udfs.ingest_records import Fields
-from spark_udfs.ingest_rows import Origin, Row, in_batches
+from spark_udfs.ingest_rows import Origin, Row, bounded, in_batches
 
 # `root` and `names` are paths as the operating system has them, bytes that need not be UTF-8.
 WORK = pa.schema(
@@ -67,7 +67,7 @@ def _rows(work: Iterable[pa.RecordBatch], fields: Fields) -> Iterator[Row]:
             read = readers[item["format"]]
             for name in item["names"]:
                 source = Input(origin, item["root"], name)
-                for row in read(source):
+                for row in bounded(read(source), origin, source.key):
                     if item["format"] in OF_MANY_RECORDS:
                         row["file"] = source.key
                     yield row

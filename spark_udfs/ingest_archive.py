@@ -8,28 +8,29 @@ them has room for, one more rejected record stands for what was not read.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
-import tarfile
 import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator
 from hashlib import blake2b
 from lzma import LZMAError
-from types import SimpleNamespace
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
-from spark_udfs.ingest_compression import COMPRESSIONS, bomb, content, most_bytes
-from spark_udfs.ingest_files import MAX_TEXT_BYTES, Input, decode, key_of, opened
+from spark_udfs.ingest_bounds import MAX_MEMBERS, MAX_TEXT_BYTES, MAX_ZIP_DIRECTORY_BYTES, most_bytes
+from spark_udfs.ingest_compression import COMPRESSIONS, bomb, content
+from spark_udfs.ingest_files import Input, decode, key_of, opened
 from spark_udfs.ingest_languages import kind_of
 from spark_udfs.ingest_rows import BadRecord, Row, document, rejection
+from spark_udfs.ingest_tar import Member, tar_members
+from spark_udfs.ingest_zip import zip_data
 
 ZIP_EXTENSIONS = (".zip", ".whl", ".jar")
-# What the two libraries raise for bytes that are no archive of theirs, or one they cannot read.
+# What the library raises for bytes that are no zip, or one it cannot read.
 _BROKEN = (
     zipfile.BadZipFile,
-    tarfile.TarError,
     EOFError,
     zlib.error,
     LZMAError,
@@ -37,23 +38,8 @@ _BROKEN = (
     NotImplementedError,
 )
 _ENCRYPTED, _UTF8 = 0x1, 0x800  # flags of a zip member
-_TAR_BLOCK = 512  # a tar archive ends with blocks of zeros
 NESTED = (*ZIP_EXTENSIONS, ".tar", ".tgz", ".7z", ".rar", *(f".tar{of}" for of in COMPRESSIONS))
-# A zip's directory is held whole, at about a kilobyte a member; in the file that is 46 bytes and its name.
-MAX_ZIP_DIRECTORY_BYTES = 64 << 20
 _ZIP_TAIL = (1 << 16) + 1024  # the end record, its comment, and the records of 64 bits before it
-
-
-class Member(NamedTuple):
-    """A member that is no folder: its size as the archive says, its data, or why it cannot be a document.
-
-    A byte of the name that is no UTF-8 stands as a surrogate. A member above the limit is not read.
-    """
-
-    name: str
-    n_bytes: int
-    data: bytes
-    trouble: BadRecord | None
 
 
 def archive_file(source: Input, max_bytes: int = MAX_TEXT_BYTES) -> Iterator[Row]:
@@ -66,15 +52,26 @@ def archive_file(source: Input, max_bytes: int = MAX_TEXT_BYTES) -> Iterator[Row
             n_bytes = os.fstat(file.fileno()).st_size
             try:
                 members = (
-                    _zip_members(file, max_bytes) if is_zip else _tar_members(file, source.shown, max_bytes)
+                    _zip_members(file, max_bytes)
+                    if is_zip
+                    else tar_members(content(file, source.shown), max_bytes, NESTED)
                 )
                 for member in members:
+                    if len(seen) == MAX_MEMBERS:
+                        detail = (
+                            f"The archive holds more than {MAX_MEMBERS:,} members; the others were not read."
+                        )
+                        raise BadRecord("too_many_members", detail)
                     name = _digest(member.name)
                     seen[name] += 1
                     yield _row(source, member, seen[name], max_bytes)
                 if not seen:
                     raise BadRecord("empty", "The archive holds no file.")
             except _BROKEN as error:
+                raise _corrupt(error) from None
+            except OSError as error:
+                if error.errno != errno.EINVAL:
+                    raise
                 raise _corrupt(error) from None
     except BadRecord as bad:
         yield rejection(source.origin, source.key, bad, n_bytes)
@@ -127,7 +124,7 @@ def _zip_members(file: BinaryIO, max_bytes: int) -> Iterator[Member]:
     _refuse_too_many(file)
     with zipfile.ZipFile(file) as archive:
         for info in archive.infolist():
-            if info.is_dir():
+            if info.filename.endswith("/"):
                 continue
             trouble, data, name = None, b"", _zip_name(info)
             if stat.S_ISLNK(info.external_attr >> 16):
@@ -139,8 +136,12 @@ def _zip_members(file: BinaryIO, max_bytes: int) -> Iterator[Member]:
                 if left < 0:
                     raise bomb()
                 try:
-                    data = archive.read(info)  # never more than `file_size` bytes
+                    data = zip_data(archive, info)
                 except _BROKEN as error:  # the directory still says where the other members are
+                    trouble = _corrupt(error)
+                except OSError as error:
+                    if error.errno not in (None, errno.EINVAL):  # a place that no file has; bzip2's own
+                        raise
                     trouble = _corrupt(error)
             yield Member(name, info.file_size, data, trouble)
 
@@ -171,34 +172,3 @@ def _refuse_too_many(file: BinaryIO) -> None:
     if min(directory, size) > MAX_ZIP_DIRECTORY_BYTES:
         detail = f"The list of members has {directory:,} bytes, the limit is {MAX_ZIP_DIRECTORY_BYTES:,}."
         raise BadRecord("too_many_members", detail)
-
-
-def _tar_members(file: BinaryIO, name: str, max_bytes: int) -> Iterator[Member]:
-    left = most_bytes(os.fstat(file.fileno()).st_size)
-    read, tail = content(file, name), b""
-
-    def remembering(n_bytes: int) -> bytes:
-        nonlocal tail
-        data = read(n_bytes)
-        tail = (tail + data[-_TAR_BLOCK:])[-_TAR_BLOCK:]
-        return data
-
-    with tarfile.open(fileobj=SimpleNamespace(read=remembering), mode="r|") as archive:
-        for info in archive:
-            archive.members.clear()  # type: ignore[attr-defined] # or it would hold every member's header
-            if info.isdir():
-                continue
-            trouble, data = None, b""
-            if info.issym() or info.islnk():
-                trouble = BadRecord("link", "The member is a link, and links are not followed.")
-            elif not info.isfile():
-                trouble = BadRecord("not_a_file", "The member is a pipe or a device, not a file.")
-            elif info.size <= max_bytes and not info.name.lower().endswith(NESTED):
-                left -= info.size  # of a sparse member no byte need be in the file
-                if left < 0:
-                    raise bomb()
-                if member := archive.extractfile(info):
-                    data = member.read()
-            yield Member(info.name, info.size, data, trouble)
-    if any(tail):  # cut off between two members, which `tarfile` takes for the end
-        raise BadRecord("corrupt", "The archive does not end as a tar archive does.")

@@ -12,12 +12,14 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from encodings import normalize_encoding
+from encodings.aliases import aliases
+from importlib.util import find_spec
 from typing import BinaryIO
 
+from spark_udfs.ingest_bounds import MAX_TEXT_BYTES
 from spark_udfs.ingest_languages import kind_of
 from spark_udfs.ingest_rows import BadRecord, Origin, Row, document, rejection
-
-MAX_TEXT_BYTES = 32 << 20  # of one document; what is longer is data, not text for a person
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,21 @@ def declared_encoding(data: bytes) -> str:
     return "utf-8"
 
 
+# Those that write text in bytes. Python's list holds others: punycode takes the square of the length,
+# `unicode_escape` reads escapes, `rot13` is no encoding.
+_TEXT_ENCODING = re.compile(
+    r"ascii|utf_8|latin_1|iso8859_\d+|cp\d+|koi8_[rtu]|kz1048|mac_\w+|ptcp154|tis_620|hp_roman8|palmos"
+    r"|big5\w*|gb\d+|gbk|hz|iso2022_\w+|euc_\w+|shift_jis\w*|johab"
+)
+
+
+def _is_text_encoding(name: str) -> bool:
+    """Whether Python has an encoding of text by that name."""
+    known = normalize_encoding(name)
+    known = aliases.get(known, known)
+    return _TEXT_ENCODING.fullmatch(known) is not None and find_spec(f"encodings.{known}") is not None
+
+
 def decode_python(data: bytes) -> str:
     """The text of a Python source file in the encoding it declares.
 
@@ -145,12 +162,10 @@ def decode_python(data: bytes) -> str:
     encoding = declared_encoding(data)
     if encoding.replace("_", "-") in ("utf-8", "utf8", "utf-8-sig"):
         return decode_utf8(data)
+    if not _is_text_encoding(encoding):
+        raise BadRecord("unknown_encoding", f"The declared encoding `{encoding}` is none that is read.")
     try:
         return data.decode(encoding)
-    except LookupError:
-        raise BadRecord(
-            "unknown_encoding", f"The declared encoding `{encoding}` is none that is known."
-        ) from None
     except UnicodeError as error:
         start = getattr(error, "start", 0)
         raise BadRecord(

@@ -8,7 +8,8 @@ import textwrap
 from collections.abc import Iterator
 from email import message_from_string
 
-from spark_udfs.ingest_files import MAX_TEXT_BYTES, Input, decode_utf8, opened
+from spark_udfs.ingest_bounds import MAX_TEXT_BYTES, MAX_TOPICS_BYTES
+from spark_udfs.ingest_files import Input, decode_utf8, opened
 from spark_udfs.ingest_languages import MARKDOWN, PLAIN, RST, Kind
 from spark_udfs.ingest_rows import BadRecord, Row, document, rejection
 
@@ -38,11 +39,16 @@ def topics(source_code: str) -> dict[str, str]:
                 "topics"
             ]:
                 return {str(name): str(text) for name, text in ast.literal_eval(statement.value).items()}
-    except (SyntaxError, ValueError, AttributeError, RecursionError) as error:
+    except (SyntaxError, ValueError, AttributeError, RecursionError, MemoryError) as error:
         raise BadRecord(
             "no_topics", f"The file is no Python module of topics: {type(error).__name__}."
         ) from None
     raise BadRecord("no_topics", "The file defines no `topics`.")
+
+
+def _refuse_long(data: bytes, max_bytes: int) -> None:
+    if len(data) > max_bytes:
+        raise BadRecord("too_large", f"The file is longer than {max_bytes:,} bytes.", f"byte {max_bytes}")
 
 
 def description_file(source: Input) -> Iterator[Row]:
@@ -51,7 +57,8 @@ def description_file(source: Input) -> Iterator[Row]:
     try:
         with opened(source) as file:
             n_bytes = os.fstat(file.fileno()).st_size
-            data = file.read(MAX_TEXT_BYTES)
+            data = file.read(MAX_TEXT_BYTES + 1)
+        _refuse_long(data, MAX_TEXT_BYTES)
         text, kind = long_description(decode_utf8(data))
         yield document(
             source.origin,
@@ -71,7 +78,8 @@ def topics_file(source: Input) -> Iterator[Row]:
     try:
         with opened(source) as file:
             n_bytes = os.fstat(file.fileno()).st_size
-            data = file.read(MAX_TEXT_BYTES)
+            data = file.read(MAX_TOPICS_BYTES + 1)
+        _refuse_long(data, MAX_TOPICS_BYTES)
         texts = topics(decode_utf8(data))
     except BadRecord as bad:
         yield rejection(source.origin, source.key, bad, n_bytes, data)

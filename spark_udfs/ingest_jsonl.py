@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from spark_udfs.ingest_bounds import MAX_JSON_VALUES, MAX_NESTING
 from spark_udfs.ingest_compression import content
+from spark_udfs.ingest_decoders import TrailingData
 from spark_udfs.ingest_files import Input, decode_utf8, opened
 from spark_udfs.ingest_records import Fields, as_text, record
 from spark_udfs.ingest_rows import BadRecord, Origin, Row, rejection
@@ -33,7 +36,14 @@ class Line(NamedTuple):
 def lines(read: Callable[[int], bytes], max_bytes: int) -> Iterator[Line]:
     """The lines of a stream; of a line longer than `max_bytes` that many bytes are held, the rest counted."""
     number, n_bytes, held = 1, 0, bytearray()
-    while chunk := read(CHUNK_BYTES):
+    trailing: TrailingData | None = None
+    while True:
+        try:
+            chunk = read(CHUNK_BYTES)
+        except TrailingData as error:  # what was read is whole, its last line too
+            trailing, chunk = error, b""
+        if not chunk:
+            break
         *ended, rest = chunk.split(b"\n")
         for piece in ended:
             held += piece[: max_bytes - len(held)]
@@ -44,6 +54,8 @@ def lines(read: Callable[[int], bytes], max_bytes: int) -> Iterator[Line]:
         n_bytes += len(rest)
     if n_bytes:
         yield Line(number, bytes(held), n_bytes)
+    if trailing:
+        raise trailing
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -62,20 +74,50 @@ def _no_constant(name: str) -> None:
 _DECODER = json.JSONDecoder(object_pairs_hook=_without_repetition, parse_constant=_no_constant)
 
 
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)  # without a step back, whatever stands there
+
+
+def _refuse_complex(data: bytes) -> None:
+    """Raise BadRecord `too_complex` for more values than are read; what stands in strings is none."""
+    marks = (b",", b"[", b"{")
+    if len(data) > MAX_JSON_VALUES and sum(map(data.count, marks)) > MAX_JSON_VALUES:
+        bare = _STRING.sub(b"", data)
+        if sum(map(bare.count, marks)) > MAX_JSON_VALUES:
+            raise BadRecord("too_complex", f"The line holds more than {MAX_JSON_VALUES:,} values.")
+
+
+def _nesting(value: Any) -> int:
+    """How deep lists and objects stand in each other, at most one more than `MAX_NESTING`."""
+    depth, level = 0, [value]
+    while level and depth <= MAX_NESTING:
+        containers = [
+            it.values() if isinstance(it, dict) else it for it in level if isinstance(it, dict | list)
+        ]
+        depth += bool(containers)
+        level = [inner for container in containers for inner in container]
+    return depth
+
+
 def parsed(data: bytes) -> dict[str, Any]:
     """The object a line holds.
 
-    Raises BadRecord `empty`, `not_utf8`, `not_json`, `repeated_field`, `not_an_object`.
+    Raises BadRecord `empty`, `not_utf8`, `not_json`, `too_complex`, `repeated_field`, `not_an_object`.
     """
     text = decode_utf8(data)
     if not text.strip():
         raise BadRecord("empty", "The line is empty.")
+    _refuse_complex(data)
+    too_deep = f"Its lists and objects are nested deeper than {MAX_NESTING}."
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise BadRecord("not_json", f"Character {error.pos} of the line: {error.msg}.") from None
-    except (RecursionError, ValueError) as error:  # too deep; an integer of thousands of digits
+    except RecursionError:
+        raise BadRecord("too_complex", too_deep) from None
+    except ValueError as error:  # an integer of thousands of digits
         raise BadRecord("not_json", f"The line holds more than can be read: {error}.") from None
+    if data.count(b"[") + data.count(b"{") > MAX_NESTING and _nesting(value) > MAX_NESTING:
+        raise BadRecord("too_complex", too_deep)
     if not isinstance(value, dict):
         raise BadRecord("not_an_object", f"The line holds {type(value).__name__}, not an object.")
     return value

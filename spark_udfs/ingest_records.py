@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, time
 from typing import Any
 
 from factory.errors import ConfigurationError
-from spark_udfs.ingest_files import MAX_TEXT_BYTES
+from spark_udfs.ingest_bounds import MAX_KEY_BYTES, MAX_TEXT_BYTES
 from spark_udfs.ingest_languages import PLAIN
 from spark_udfs.ingest_rows import BadRecord, Origin, Row, document
 
@@ -101,6 +101,8 @@ def record_key(fields: Fields, values: Mapping[str, Any], place: str) -> str | N
         return str(key)
     if not isinstance(key, str) or not key or as_text(key) != key:
         raise BadRecord("no_key", f"Field `{fields.key}` holds no text and no whole number.", place)
+    if len(key.encode()) > MAX_KEY_BYTES:
+        raise BadRecord("too_long", f"The key is longer than {MAX_KEY_BYTES:,} bytes.", place)
     return key
 
 

@@ -15,6 +15,8 @@ import pyarrow as pa
 
 from factory.lake.identity import content_hash, doc_id
 from factory.lake.schemas import RAW, REJECTED, TEXT_AT
+from spark_udfs import ingest_bounds
+from spark_udfs.ingest_bounds import MAX_DETAIL_LETTERS
 from spark_udfs.ingest_languages import CODE
 
 Row = dict[str, Any]
@@ -97,13 +99,16 @@ def document(origin: Origin, key: str, text: str, *, media_type: str, **columns:
 
 def rejection(origin: Origin, key: str, bad: BadRecord, n_bytes: int, data: bytes = b"") -> Row:
     """The row of a rejected record of `n_bytes` bytes that begins with `data`."""
+    detail = bad.detail
+    if len(detail) > MAX_DETAIL_LETTERS:
+        detail = f"{detail[:MAX_DETAIL_LETTERS]} ..."
     return {
         "doc_id": doc_id(origin.source, key),
         "source": origin.source,
         "key": key,
         "place": bad.place,
         "reason": bad.reason,
-        "detail": bad.detail,
+        "detail": detail,
         "n_bytes": n_bytes,
         "sample": data[:SAMPLE_BYTES],
     }
@@ -132,13 +137,39 @@ def key_taken(repeated: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pylist(rows, schema=REJECTED.columns)
 
 
+def bounded(rows: Iterator[Row], origin: Origin, key: str) -> Iterator[Row]:
+    """The rows of one file, left after `MAX_REJECTED_ROWS` rejected records if these outnumber its documents.
+
+    One more rejected record stands for what was not read.
+    """
+    documents = rejected = 0
+    place = ""
+    for row in rows:
+        place = row.get("place") or place
+        if rejected >= ingest_bounds.MAX_REJECTED_ROWS and rejected > documents:
+            detail = (
+                f"{rejected:,} of the first {documents + rejected:,} records were rejected; the file was not "
+                "read further."
+            )
+            yield rejection(origin, key, BadRecord("too_many_rejected", detail, place), 0)
+            return
+        yield row
+        rejected, documents = rejected + ("reason" in row), documents + ("reason" not in row)
+
+
+def _weight(row: Row) -> int:
+    """About how many bytes a row has: its texts, whichever column they are in."""
+    n_bytes = sum(len(value) for value in row.values() if isinstance(value, str | bytes))
+    return n_bytes + sum(len(name) + len(value) for name, value in row.get("metadata") or ())
+
+
 def in_batches(rows: Iterator[Row]) -> Iterator[pa.RecordBatch]:
     """Arrow batches of `SCAN`: about `BATCH_BYTES` of text or `BATCH_ROWS` rows, whichever is less."""
     held: list[Row] = []
     n_bytes = 0
     for row in rows:
         held.append(row)
-        n_bytes += row["n_bytes"] if row.get("text") else SAMPLE_BYTES
+        n_bytes += _weight(row)
         if n_bytes >= BATCH_BYTES or len(held) >= BATCH_ROWS:
             yield pa.RecordBatch.from_pylist(held, schema=SCAN)
             held, n_bytes = [], 0

@@ -13,19 +13,25 @@ this.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from factory.errors import ConfigurationError
-from factory.ingest.listing import matches
+from factory.ingest.globs import compiled
+from spark_udfs.ingest_bounds import MAX_CARD_BYTES, MAX_GLOBS, MAX_NESTING
 
 _FRONT_MATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
-_MOST_BYTES = 1 << 20
+# Values as they are written: `no` is Norwegian and not false, and a number of a million digits costs nothing.
+# What is written in C is ten times as fast; a wheel for another machine may lack it.
+_LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+_NOTHING = ("", "~", "null", "Null", "NULL")
 _NUMBERED = re.compile(r"(?:.*/)?([\w.-]+?)-\d{5}-of-\d{5}(?:-[0-9a-f]+)?\.[\w.]+")
 _WORDS = {
     "train": ("train", "training"),
@@ -45,12 +51,17 @@ class Card:
 
     def split_of(self, path: str) -> str | None:
         """The split a file belongs to, by its path below the card's folder."""
-        for split, glob in self.splits:
-            if matches(path, glob):
+        name = os.fsencode(path)
+        for split, pattern in self._patterns:
+            if pattern.fullmatch(name):
                 return split
         return numbered_split(path) or next(
             (split for split, words in _WORDS.items() if set(words) & set(re.split(r"[/_. -]", path))), None
         )
+
+    @cached_property
+    def _patterns(self) -> list[tuple[str, re.Pattern[bytes]]]:
+        return [(split, compiled([glob])) for split, glob in self.splits]
 
 
 def numbered_split(path: str) -> str | None:
@@ -62,25 +73,57 @@ def numbered_split(path: str) -> str | None:
 def card_of(folder: Path) -> Card | None:
     """The card of the dataset in `folder`, None where it has none.
 
-    Raises ConfigurationError for a card that is no YAML.
+    Raises ConfigurationError for a card that is no YAML, or one beyond the bounds of `ingest_bounds`: licence
+    and ids come from it, so nothing is read as if it were not there.
     """
     path = folder / "README.md"
     if path.is_symlink() or not path.is_file():
         return None
     with path.open("rb") as file:
-        found = _FRONT_MATTER.match(file.read(_MOST_BYTES).decode("utf-8", "replace"))
+        data = file.read(MAX_CARD_BYTES + 1)
+    found = _FRONT_MATTER.match(data.decode("utf-8", "replace"))
     if found is None:
+        if len(data) > MAX_CARD_BYTES and _BEGINNING.match(data):
+            raise _refused(path, f"has more than {MAX_CARD_BYTES:,} bytes between its lines of dashes")
         return None
     try:
-        said = yaml.safe_load(found[1])
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that does not exist, deep lists
+        if excess := _excess(found[1]):
+            raise _refused(path, excess)
+        said = yaml.load(found[1], _LOADER)
+    except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 2}" if mark else ""  # the first line is dashes
-        raise ConfigurationError(
-            f"The card {path}{line} is no YAML: {getattr(error, 'problem', None) or error}. "
-            "Mend what stands between its lines of dashes, or take the lines away."
-        ) from None
-    return _card(said) if isinstance(said, Mapping) else None
+        problem = " ".join(str(getattr(error, "problem", None) or error).split())
+        raise ConfigurationError(f"The card {path}{line} is no YAML: {problem}. {_REMEDY}") from None
+    card = _card(said) if isinstance(said, Mapping) else None
+    if card and len(card.splits) > MAX_GLOBS:
+        raise _refused(path, f"names {len(card.splits):,} patterns of files, the limit is {MAX_GLOBS:,}")
+    return card
+
+
+_BEGINNING = re.compile(rb"\A(?:\xef\xbb\xbf)?---[ \t]*\r?\n")
+_REMEDY = "Mend what stands between its lines of dashes, or take the lines away."
+
+
+def _refused(path: Path, excess: str) -> ConfigurationError:
+    return ConfigurationError(f"The card {path} {excess}. {_REMEDY}")
+
+
+def _excess(text: str) -> str | None:
+    """What of the YAML is not read: an alias, which lets a few lines stand for billions, or deep nesting."""
+    depth = 0
+    for event in yaml.parse(text, _LOADER):
+        if isinstance(event, yaml.AliasEvent):
+            return f"has an alias, `*{event.anchor}`, in line {_line(event)}"
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_NESTING:
+            return f"nests lists and mappings deeper than {MAX_NESTING} in line {_line(event)}"
+    return None
+
+
+def _line(event: yaml.Event) -> int:
+    """The line of the card; the first is dashes."""
+    return event.start_mark.line + 2 if event.start_mark else 2
 
 
 def _card(said: Mapping[str, Any]) -> Card:
@@ -95,7 +138,8 @@ def _card(said: Mapping[str, Any]) -> Card:
 
 
 def _text(value: object) -> str | None:
-    return value.strip() or None if isinstance(value, str) else None
+    said = value.strip() if isinstance(value, str) else ""
+    return None if said in _NOTHING else said
 
 
 def _one(value: object) -> str | None:

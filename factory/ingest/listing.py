@@ -7,7 +7,6 @@ loop of links ends and the link itself is recorded as rejected.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -16,6 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from factory.errors import ConfigurationError
+from factory.ingest.globs import compiled
 from spark_udfs.ingest import WORK
 from spark_udfs.ingest_rows import Origin
 
@@ -70,7 +70,7 @@ def files_below(
         raise ConfigurationError(f"`{root}` is no folder. Name a folder whose files are to be read.")
     top = os.fsencode(root)
     refused: list[OSError] = []
-    wanted, unwanted = _pattern(include), _pattern(exclude)
+    wanted, unwanted = compiled(include), compiled(exclude)
     for folder, folders, files in os.walk(top, onerror=refused.append):
         below = os.path.relpath(folder, top)
         prefix = b"" if below == b"." else below + b"/"
@@ -85,25 +85,3 @@ def files_below(
             break
     for error in refused:
         yield os.path.relpath(os.fsencode(error.filename), top)
-
-
-def matches(path: str, glob: str) -> bool:
-    """Whether a path matches one pattern of the kind `files_below` takes."""
-    return _pattern([glob]).fullmatch(os.fsencode(path)) is not None
-
-
-_WILDCARDS = re.compile(r"\*\*/|\*\*|\*|\?")
-_REGEX_OF_WILDCARD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-
-
-def _pattern(globs: Sequence[str]) -> re.Pattern[bytes]:
-    """One expression for the paths that match any of `globs`; it matches nothing where there are none."""
-    return re.compile(os.fsencode("|".join(map(_regex, globs)) or "(?!)"), re.DOTALL)
-
-
-def _regex(glob: str) -> str:
-    pieces, at = [], 0
-    for found in _WILDCARDS.finditer(glob):
-        pieces += [re.escape(glob[at : found.start()]), _REGEX_OF_WILDCARD[found[0]]]
-        at = found.end()
-    return "".join([*pieces, re.escape(glob[at:])])

@@ -37,7 +37,7 @@ from factory.lake import names
 from factory.orchestration.partitions_file import Partitioned
 from factory.packing.tokenize import TokenizeConfig
 from factory.packing.tokenizer import MOST_TOKENS
-from spark_udfs.ingest_files import MAX_TEXT_BYTES
+from spark_udfs.ingest_bounds import MAX_TEXT_BYTES
 
 RULES = {"prose": ["gopher_quality", "gopher_repetition"], "code": ["code"]}  # of a dataset that names none
 FILTERS = tuple(Round.model_fields)

@@ -77,14 +77,43 @@ def test_a_readme_that_is_no_card_says_nothing(tmp_path: Path, text: str | None)
 
 def test_values_of_another_shape_say_nothing(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text(
-        "---\nlicense: [mit, apache-2.0]\nlanguage: 7\nconfigs: {a: b}\n---\n"
+        "---\nlicense: [mit, apache-2.0]\nlanguage: {a: b}\nconfigs: {a: b}\n---\n"
     )
     assert card_of(tmp_path) == Card()
 
 
-def test_a_card_with_a_date_that_does_not_exist_is_told(tmp_path: Path) -> None:
-    (tmp_path / "README.md").write_text("---\nreleased: 2024-13-45\n---\n")
-    with pytest.raises(ConfigurationError, match=r"README\.md is no YAML: month must be"):
+@pytest.mark.parametrize(
+    "text, card",
+    [
+        ("language: no\nlicense: mit", Card(licence="mit", language="no")),  # Norwegian
+        ("released: 2024-13-45\nlicense: null\nlanguage: ~", Card()),
+        ("n: " + "1:" * 100_000 + "1", Card()),  # a number of the base 60 to other readers
+    ],
+)
+def test_values_are_what_is_written(tmp_path: Path, text: str, card: Card) -> None:
+    (tmp_path / "README.md").write_text(f"---\n{text}\n---\n")
+    assert card_of(tmp_path) == card
+
+
+LAUGHS = "\n".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 30))
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        (f"a0: &a0 [lol]\n{LAUGHS}", r"has an alias, `\*a0`, in line 3\. Mend"),
+        ("a0: &a0 {x: y}\na1: {<<: [*a0, *a0]}", "has an alias"),
+        ("a: " + "[" * 200 + "]" * 200, "nests lists and mappings deeper than 100 in line 2"),
+        ("a: " + "[" * 50_000, "nests lists and mappings deeper than 100"),
+        ("- " * 5_000 + "a", "nests lists and mappings deeper than 100"),
+        ("configs: [" + "{data_files: [{split: a, path: [" + "b," * 10_001 + "]}]}]", "10,001 patterns"),
+        ("a: " + "b" * (1 << 20), "has more than 1,048,576 bytes between its lines of dashes"),
+    ],
+    ids=["laughs", "merge", "deep", "deeper", "items", "patterns", "long"],
+)
+def test_a_card_beyond_bounds_is_told_at_once(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "README.md").write_text(f"---\n{text}\n---\n")
+    with pytest.raises(ConfigurationError, match=said):
         card_of(tmp_path)
 
 

@@ -7,8 +7,10 @@ import gzip
 import io
 import lzma
 import os
+import random
 import subprocess
 import tarfile
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ import pytest
 import zstandard
 
 from factory.lake.identity import doc_id
-from spark_udfs import ingest_archive, ingest_compression
+from spark_udfs import ingest_archive, ingest_bounds
 from spark_udfs.ingest_archive import archive_file
 from spark_udfs.ingest_files import Input, name_of
 from spark_udfs.ingest_rows import Origin
@@ -196,18 +198,19 @@ def test_names_of_a_zip_are_utf8_with_its_flag_and_without(tmp_path: Path) -> No
     }
 
 
-def test_a_sparse_member_counts_with_the_bytes_it_stands_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ingest_compression, "FREE_BYTES", 100_000)
-    monkeypatch.setattr(ingest_compression, "MAX_EXPANSION", 2)
-    for name in ("a", "b", "c"):
+@pytest.mark.parametrize("format", ["gnu", "posix"])
+def test_the_holes_of_a_sparse_member_are_not_filled(tmp_path: Path, format: str) -> None:
+    for name in ("a", "b"):
         with (tmp_path / name).open("wb") as file:
-            file.truncate(60_000)
+            for piece in range(40):  # more than the map in the header has room for
+                file.seek(piece << 30)
+                file.write(b"x")
+    (tmp_path / "c").write_text("c")
     packed = tmp_path / "made.tar"
-    subprocess.run(["tar", "--sparse", "-cf", packed, "a", "b", "c"], cwd=tmp_path, check=True)
+    command = ["tar", "--sparse", f"--format={format}", "-cf", packed, "a", "b", "c"]
+    subprocess.run(command, cwd=tmp_path, check=True)
     found = outcome(read(tmp_path, "p.tar", packed.read_bytes()))
-    assert found == {"p.tar!/a": "nul_byte", "p.tar": "bomb"}
+    assert found == {"p.tar!/a": "nul_byte", "p.tar!/b": "nul_byte", "p.tar!/c": "c"}
 
 
 def test_a_zip_that_lists_more_members_than_can_be_held_is_left(
@@ -265,7 +268,119 @@ def test_a_tar_cut_between_two_members_is_not_taken_for_whole(tmp_path: Path) ->
 def test_an_archive_that_expands_beyond_bounds_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes
 ) -> None:
-    monkeypatch.setattr(ingest_compression, "FREE_BYTES", 5000)
-    monkeypatch.setattr(ingest_compression, "MAX_EXPANSION", 3)
+    monkeypatch.setattr(ingest_bounds, "FREE_BYTES", 5000)
+    monkeypatch.setattr(ingest_bounds, "MAX_EXPANSION", 3)
     *_, bad = read(tmp_path, name, content)
     assert (bad["key"], bad["reason"]) == (name, "bomb")
+
+
+def block(name: str, size: bytes, kind: bytes = b"0") -> bytes:
+    """A header of a tar archive with the field of its size as it is given."""
+    header = bytearray(tarfile.TarInfo(name).tobuf(tarfile.GNU_FORMAT))
+    header[124:136], header[156:157] = size, kind
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header)
+
+
+END = bytes(1024)
+
+
+@pytest.mark.parametrize("size", [b"-0000000001\0", b"\xff" * 12, b"\xfe" + bytes(11), b"9" * 12])
+def test_a_tar_member_of_a_size_that_is_none_ends_the_archive_there(tmp_path: Path, size: bytes) -> None:
+    good = block("a.txt", b"%011o\0" % 1) + b"a".ljust(512, b"\0")
+    rows = read(tmp_path, "p.tar", good + block("b.txt", size) + b"b" * 512 + END)
+    assert outcome(rows) == {"p.tar!/a.txt": "a", "p.tar": "corrupt"}
+    assert (rows[-1]["place"], "size that is none" in rows[-1]["detail"]) == ("byte 1024", True)
+
+
+def test_a_size_of_an_extended_header_that_is_none_ends_the_archive(tmp_path: Path) -> None:
+    for record in (b"11 size=-1\n", b"31 size=" + b"9" * 22 + b"\n", b"12 size=x99\n"):
+        extended = block("x", b"%011o\0" % len(record), b"x") + record.ljust(512, b"\0")
+        content = extended + block("a.txt", b"%011o\0" % 1) + b"a".ljust(512, b"\0") + END
+        assert outcome(read(tmp_path, "p.tar", content)) == {"p.tar": "corrupt"}
+
+
+def test_thousands_of_headers_before_a_member_are_no_depth(tmp_path: Path) -> None:
+    record = b"14 path=b.txt\n"
+    extended = block("x", b"%011o\0" % len(record), b"x") + record.ljust(512, b"\0")
+    member = block("a.txt", b"%011o\0" % 1) + b"a".ljust(512, b"\0")
+    assert outcome(read(tmp_path, "p.tar", extended * 3_000 + member + member + END)) == {
+        "p.tar!/b.txt": "a",
+        "p.tar!/a.txt": "a",
+    }
+
+
+@pytest.mark.parametrize("kind", [b"L", b"K", b"x", b"g"])
+def test_a_header_beyond_the_bound_is_passed_over(tmp_path: Path, kind: bytes) -> None:
+    """Also one that names three gigabytes, of which nothing is held."""
+    size = (2 << 20) + 1
+    long = block("././@LongLink", b"%011o\0" % size, kind) + b"x" * (size + -size % 512)
+    member = block("a.txt", b"%011o\0" % 1) + b"a".ljust(512, b"\0")
+    second = block("b.txt", b"%011o\0" % 1) + b"b".ljust(512, b"\0")
+    assert outcome(read(tmp_path, "p.tar", long + member + second + END)) == {
+        "p.tar!/a.txt": "too_large",
+        "p.tar!/b.txt": "b",
+    }
+    vast = block("././@LongLink", b"%011o\0" % (3 << 30), kind) + bytes(4096)
+    assert outcome(read(tmp_path, "p.tar", member + vast)) == {"p.tar!/a.txt": "a", "p.tar": "corrupt"}
+
+
+@pytest.mark.parametrize("data", [b"9" * (1 << 19), b" " * (1 << 19), b"6 a=b\n" * 100_000, b"5 =\n" * 9])
+def test_an_extended_header_is_read_once(tmp_path: Path, data: bytes) -> None:
+    """The library's regular expression takes the square of its length: half a megabyte took minutes."""
+    extended = block("x", b"%011o\0" % len(data), b"x") + data + bytes(-len(data) % 512)
+    content = extended + block("a.txt", b"%011o\0" % 1) + b"a".ljust(512, b"\0") + END
+    assert len(read(tmp_path, "p.tar", content)) == 1
+
+
+def test_archives_behind_each_other_are_one(tmp_path: Path) -> None:
+    content = tarred({"a.txt": b"a"}) + tarred({"b.txt": b"b"})
+    assert outcome(read(tmp_path, "p.tar", content)) == {"p.tar!/a.txt": "a", "p.tar!/b.txt": "b"}
+    [_, bad] = read(tmp_path, "p.tar", tarred({"a.txt": b"a"}) + b"x" * 512)
+    assert (bad["reason"], bad["place"]) == ("corrupt", "byte 10240")
+
+
+def test_an_archive_of_more_members_than_are_told_apart_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest_archive, "MAX_MEMBERS", 2)
+    for name, pack in (("p.zip", zipped), ("p.tar", tarred)):
+        found = outcome(read(tmp_path, name, pack({f"{n}.txt": b"x" for n in range(4)})))
+        assert found == {f"{name}!/0.txt": "x", f"{name}!/1.txt": "x", name: "too_many_members"}
+
+
+def test_any_change_of_a_zip_gives_rows_and_no_error(tmp_path: Path) -> None:
+    rng = random.Random(7)
+    buffer = io.BytesIO()
+    kinds = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for number, kind in enumerate(kinds):
+            archive.writestr(f"{number}.txt", b"abc " * 40, kind)
+    whole = buffer.getvalue()
+    for _ in range(400):
+        content = bytearray(whole)
+        for _ in range(rng.randrange(1, 5)):
+            content[rng.randrange(len(content))] = rng.choice([0, 1, 0x7F, 0x80, 0xFF])
+        end = rng.choice([len(content), len(content), rng.randrange(len(content))])
+        assert read(tmp_path, "p.zip", bytes(content[:end]))
+
+
+@pytest.mark.parametrize(
+    "kind", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
+)
+def test_a_member_that_lies_about_its_size_is_decompressed_no_further(tmp_path: Path, kind: int) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", kind, compresslevel=9) as archive:
+        archive.writestr("a.txt", b"a" * (32 << 20 if kind else 1000))
+        archive.writestr("b.txt", b"b" * 1000)
+    content = bytearray(buffer.getvalue())
+    at = content.rindex(b"PK\1\2", 0, content.rindex(b"PK\1\2"))
+    content[at + 24 : at + 28] = (10).to_bytes(4, "little")
+    tracemalloc.start()
+    try:
+        found = outcome(read(tmp_path, "p.zip", bytes(content)))
+        assert tracemalloc.get_traced_memory()[1] < 12 << 20
+    finally:
+        tracemalloc.stop()
+    assert found == {"p.zip!/a.txt": "corrupt", "p.zip!/b.txt": "b" * 1000}

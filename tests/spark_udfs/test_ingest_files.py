@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import encodings
 import os
+import pkgutil
 import socket
 import tempfile
 from pathlib import Path
@@ -68,7 +70,8 @@ def test_a_bad_byte_is_named_by_its_place(tmp_path: Path) -> None:
         (b"# coding: ascii\n'\xe9'", "wrong_encoding", "byte 17"),
         (b"a = 'b'\n\0", "nul_byte", "byte 8"),
         ("x".encode("utf-16-le"), "nul_byte", "byte 1"),
-        (b"# coding: unicode_escape\n\\ud800", "not_unicode", "byte 0"),
+        (b"# coding: unicode_escape\n\\ud800", "unknown_encoding", "byte 0"),
+        (b"# coding: punycode\n" + b"a" * 50 + b"-9", "unknown_encoding", "byte 0"),
         (b"x" * 101, "too_large", "byte 100"),
     ],
 )
@@ -240,3 +243,17 @@ def test_any_bytes_give_one_row_that_accounts_for_them(content: bytes) -> None:
 )
 def test_a_files_name_says_its_language(path: str, language: str | None, media_type: str) -> None:
     assert kind_of(path) == (language, media_type)
+
+
+def test_every_encoding_of_text_that_python_has_is_read_and_no_other() -> None:
+    others = {"idna", "mbcs", "oem", "punycode", "raw_unicode_escape", "undefined", "unicode_escape"}
+    others |= {"utf_16", "utf_16_be", "utf_16_le", "utf_32", "utf_32_be", "utf_32_le", "utf_7", "utf_8_sig"}
+    others |= {"aliases", "base64_codec", "bz2_codec", "charmap", "hex_codec", "quopri_codec", "rot_13"}
+    others |= {"uu_codec", "zlib_codec"}
+    for module in pkgutil.iter_modules(encodings.__path__):
+        source = f"# coding: {module.name}\n".encode()
+        if module.name in others - {"utf_8_sig"}:
+            with pytest.raises(BadRecord, match="is none that is read"):
+                decode_python(source)
+        else:
+            assert decode_python(source)

@@ -16,7 +16,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_udfs import ingest_compression, ingest_jsonl
+from spark_udfs import ingest_bounds, ingest_jsonl
 from spark_udfs.ingest_files import Input
 from spark_udfs.ingest_jsonl import Line, jsonl_file, lines
 from spark_udfs.ingest_records import Fields
@@ -40,9 +40,13 @@ def written(folder: Path, content: bytes, name: str = "part.jsonl") -> Path:
     [
         (b"{not json", "not_json"),
         (b'{"text": "a"} trailing', "not_json"),
-        (b"[" * 100_000, "not_json"),
+        (b"[" * 100_000, "too_complex"),
+        (b"[" * 101 + b"]" * 101, "too_complex"),
+        (b'{"text": "a", "about": ' + b"[" * 100 + b"]" * 100 + b"}", "too_complex"),
+        (b'{"text": "a", "about": ' + b'{"a":[' * 460 + b"]}" * 460 + b"}", "too_complex"),
+        (b'{"text": "a", "about": [' + b"[]," * 1_000_000 + b"[]]}", "too_complex"),
         (b'{"text": "a", "n": ' + b"9" * 5000 + b"}", "not_json"),
-        (b'{"a":' * 100_000, "not_json"),
+        (b'{"a":' * 100_000, "too_complex"),
         (b'{"text": "a", "text": "b"}', "repeated_field"),
         (b'{"text": "a", "about": [{"x": 1, "x": 1}]}', "repeated_field"),
         (b'{"text": NaN}', "not_json"),
@@ -67,12 +71,34 @@ def test_a_bad_line_is_rejected_with_its_number_and_its_neighbours_stay(
     tmp_path: Path, line: bytes, reason: str
 ) -> None:
     path = written(tmp_path, b'{"text": "before"}\n' + line + b'\n{"text": "after"}\n')
-    limit = 10_000 if reason == "too_long" else 1 << 20
+    limit = 10_000 if reason == "too_long" else 4 << 20
     before, bad, after = read(path, Fields(max_bytes=limit))
     assert (before["text"], after["text"]) == ("before", "after")
     assert (bad["reason"], bad["place"], bad["key"]) == (reason, "line 2", "part.jsonl:2")
     assert bad["n_bytes"] == len(line)
     assert bad["sample"] == line[:256]
+
+
+@pytest.mark.parametrize("depth", [99, 450, 480, 495, 980])
+def test_a_nested_value_is_kept_or_rejected_however_deep(tmp_path: Path, depth: int) -> None:
+    """Just below Python's limit decoding succeeded, and writing the value as text did not."""
+    line = b'{"text": "a", "about": ' + b"[" * depth + b"1" + b"]" * depth + b"}\n"
+    [row] = read(written(tmp_path, line), Fields(metadata=("about",)))
+    if depth < 100:
+        assert dict(row["metadata"])["about"] == "[" * depth + "1" + "]" * depth
+    else:
+        assert (row["reason"], row["place"]) == ("too_complex", "line 1")
+
+
+def test_brackets_and_commas_in_a_text_are_no_values(tmp_path: Path) -> None:
+    text = '[{,\\"' * 600_000
+    [row] = read(written(tmp_path, json.dumps({"text": text}).encode()))
+    assert row["text"] == text
+
+
+def test_a_key_longer_than_any_name_is_rejected(tmp_path: Path) -> None:
+    path = written(tmp_path, json.dumps({"text": "a", "id": "k" * 20_000}).encode())
+    assert [row["reason"] for row in read(path, Fields(key="id"))] == ["too_long"]
 
 
 def test_the_last_line_needs_no_line_feed_and_a_byte_order_mark_is_no_text(tmp_path: Path) -> None:
@@ -221,8 +247,8 @@ def test_each_line_lands_exactly_once(content: list[bytes], key: str | None) -> 
 
 
 def test_a_bomb_is_left_after_its_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ingest_compression, "FREE_BYTES", 2 * ingest_jsonl.CHUNK_BYTES)
-    monkeypatch.setattr(ingest_compression, "MAX_EXPANSION", 2)
+    monkeypatch.setattr(ingest_bounds, "FREE_BYTES", 2 * ingest_jsonl.CHUNK_BYTES)
+    monkeypatch.setattr(ingest_bounds, "MAX_EXPANSION", 2)
     lines_of_it = b'{"text": "a"}\n' + b"0" * (5 * ingest_jsonl.CHUNK_BYTES)
     good, bad = read(written(tmp_path, gzip.compress(lines_of_it), "part.jsonl.gz"))
     assert good["text"] == "a"

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+import os
+from pathlib import Path
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
 from factory.lake.schemas import RAW, REJECTED
+from spark_udfs import ingest_bounds
 from spark_udfs.ingest import WORK, read_work
 from spark_udfs.ingest_records import Fields
 from spark_udfs.ingest_rows import (
@@ -14,6 +20,7 @@ from spark_udfs.ingest_rows import (
     SCAN,
     BadRecord,
     Origin,
+    bounded,
     document,
     in_batches,
     rejection,
@@ -46,6 +53,61 @@ def test_a_batch_ends_with_the_row_that_fills_it(size: int, most: int) -> None:
     text = "x" * size
     rows = (document(ORIGIN, str(n), text, media_type="text/plain") for n in range(count))
     assert [batch.num_rows for batch in in_batches(rows)] == [most, most, 1]
+
+
+def test_a_batch_counts_every_text_of_a_row() -> None:
+    """A short text beside a long key or long metadata, and a rejected record that is quoted at length."""
+    many = [("a", "x" * BATCH_BYTES)]
+    metadata = (document(ORIGIN, str(n), "x", media_type="", metadata=dict(many)) for n in range(3))
+    assert [batch.num_rows for batch in in_batches(metadata)] == [1, 1, 1]
+    keys = (document(ORIGIN, f"{n}" * (BATCH_BYTES // 2), "x", media_type="") for n in range(4))
+    assert [batch.num_rows for batch in in_batches(keys)] == [2, 2]
+    row = rejection(ORIGIN, "b", BadRecord("odd", "It " * 10_000), 3)
+    assert len(row["detail"]) == 1_000 + len(" ...")
+
+
+def made(outcomes: str) -> list[dict[str, Any]]:
+    bad = BadRecord("odd", "It is odd.", "line 7")
+    return [
+        document(ORIGIN, f"a:{n}", "text", media_type="")
+        if outcome == "d"
+        else rejection(ORIGIN, f"a:{n}", bad, 3)
+        for n, outcome in enumerate(outcomes)
+    ]
+
+
+@pytest.mark.parametrize(
+    "outcomes, n_rows",
+    [("rrr", 3), ("rrrr", 4), ("rrrd", 4), ("d" * 9 + "rrrrrrrrr", 18), ("ddd" + "r" * 9, 8), ("rrrrrrr", 4)],
+)
+def test_a_file_of_mostly_rejected_records_is_left(
+    outcomes: str, n_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest_bounds, "MAX_REJECTED_ROWS", 3)
+    rows = list(bounded(iter(made(outcomes)), ORIGIN, "a"))
+    assert len(rows) == n_rows
+    if n_rows < len(outcomes) or outcomes == "rrrd":
+        last = rows[-1]
+        assert (last["reason"], last["key"], last["place"]) == ("too_many_rejected", "a", "line 7")
+
+
+def test_a_file_of_line_feeds_is_left_after_its_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A quarter of a megabyte held 268 million lines, each of which became a row."""
+    monkeypatch.setattr(ingest_bounds, "MAX_REJECTED_ROWS", 1_000)
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b"\n" * (64 << 20)))
+    (tmp_path / "b.jsonl").write_bytes(b'{"text": "b"}\n')
+    item = {
+        "format": "jsonl",
+        "source": "s",
+        "root": os.fsencode(tmp_path),
+        "names": [b"a.jsonl.gz", b"b.jsonl"],
+    }
+    table = pa.Table.from_batches(read_work([pa.RecordBatch.from_pylist([item], schema=WORK)], Fields()))
+    assert table["reason"].to_pylist() == ["empty"] * 1_000 + ["too_many_rejected", None]
+    assert table["place"][1_000].as_py() == "line 1001"
+    assert table["file"].to_pylist() == ["a.jsonl.gz"] * 1_001 + ["b.jsonl"]
 
 
 def test_no_work_gives_no_batch() -> None:
