@@ -15,11 +15,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factory.lake.registered import Place, location
+from spark_udfs.ingest_bounds import most_bytes
+from spark_udfs.ingest_compression import bomb
 from spark_udfs.ingest_files import Input, bad_read, decode_utf8, opened
+from spark_udfs.ingest_parquet_schema import refuse_deep_columns, refuse_deep_footer
 from spark_udfs.ingest_records import Fields, record
 from spark_udfs.ingest_rows import BATCH_BYTES, BATCH_ROWS, BadRecord, Origin, Row, rejection
 
 BUFFER_BYTES = 1 << 20  # of a column chunk held at a time
+# A value that stands once in a dictionary stands in each row of a batch once it is read, however long it is.
+_LARGE_DICTIONARY, _ROWS_OF_DICTIONARIES = 256 << 10, 8
+_ROW_BYTES = 16  # what a row counts besides its text: millions of nulls take a few bytes of a file
 _UNREADABLE = (OSError, pa.ArrowException, ValueError)  # what pyarrow raises for bytes that are no Parquet
 
 
@@ -36,20 +42,28 @@ def parquet_file(source: Input, fields: Fields, *, registered: bool = False) -> 
             text_at = None
             if registered:
                 text_at = Place(location(source.path), fields.text, -1, n_bytes, facts.st_mtime_ns)
+            refuse_deep_footer(file)
             try:
                 parquet = pq.ParquetFile(
                     file, buffer_size=BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True
                 )
+                schema = parquet.schema_arrow
             except _UNREADABLE as error:
                 raise _broken(error) from None
-            names = _columns(parquet.schema_arrow, fields)
-            first = 0
+            refuse_deep_columns(schema)
+            names = _columns(schema, fields)
+            first, left = 0, most_bytes(n_bytes)
             for group in range(parquet.num_row_groups):
+                following = first + max(0, parquet.metadata.row_group(group).num_rows)
                 for row, made in _row_group(source, fields, parquet, group, names, first):
+                    left -= _ROW_BYTES + (made["n_bytes"] if "reason" not in made else 0)
+                    if left < 0:
+                        raise bomb(f"row {row}")
                     if text_at is not None and "reason" not in made:
                         made["text_at"] = text_at._replace(row=row)._asdict()
                     yield made
-                first += parquet.metadata.row_group(group).num_rows
+                    following = max(following, row + 1)
+                first = following
             if not first:
                 raise BadRecord("empty", "The file holds no row.", "row 0")
     except BadRecord as bad:
@@ -83,28 +97,39 @@ def _is_bytes(kind: pa.DataType) -> bool:
 def _row_group(
     source: Input, fields: Fields, parquet: pq.ParquetFile, group: int, names: list[str], first: int
 ) -> Iterator[tuple[int, Row]]:
+    """The rows of a row group by number, and what is left of it as one where it breaks.
+
+    The batch in which it breaks is lost to the reader, so its rows before the damage are read one by one.
+    """
     facts = parquet.metadata.row_group(group)
-    end = first + facts.num_rows
+    row, broken = first, None
+    for one_by_one in (False, True):
+        at = first
+        try:
+            n_rows = 1 if one_by_one else _batch_rows(facts)
+            for batch in parquet.iter_batches(n_rows, row_groups=[group], columns=names, use_threads=False):
+                at += batch.num_rows
+                if at <= row:  # given before
+                    continue
+                for values in _values(batch.slice(batch.num_rows - (at - row))):
+                    yield row, _row(source.origin, fields, source.key, row, values)
+                    row += 1
+            return
+        except _UNREADABLE as error:
+            broken = _broken(error)
+    assert broken is not None
+    end = max(row, first + facts.num_rows - 1)
+    bad = BadRecord(broken.reason, f"Rows {row} to {end}: {broken.detail}", f"row {row}")
+    yield row, rejection(source.origin, f"{source.key}:{row}", bad, max(0, facts.total_byte_size))
+
+
+def _batch_rows(facts: pq.RowGroupMetaData) -> int:
+    """How many rows of a row group are held at once."""
+    chunks = (facts.column(number) for number in range(facts.num_columns))
+    if any(it.has_dictionary_page and it.total_uncompressed_size > _LARGE_DICTIONARY for it in chunks):
+        return _ROWS_OF_DICTIONARIES
     row_bytes = max(1, facts.total_byte_size // max(1, facts.num_rows))
-    batch_rows = min(BATCH_ROWS, max(1, BATCH_BYTES // row_bytes))
-    row = first
-    try:
-        for batch in parquet.iter_batches(batch_rows, row_groups=[group], columns=names, use_threads=False):
-            for values in _values(batch):
-                yield row, _row(source.origin, fields, source.key, row, values)
-                row += 1
-    except _UNREADABLE as error:
-        broken = _broken(error)
-        detail = f"Rows {row} to {end - 1}: {broken.detail}"
-        yield (
-            row,
-            rejection(
-                source.origin,
-                f"{source.key}:{row}",
-                BadRecord(broken.reason, detail, f"row {row}"),
-                facts.total_byte_size,
-            ),
-        )
+    return min(BATCH_ROWS, max(1, BATCH_BYTES // row_bytes))
 
 
 def _values(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:

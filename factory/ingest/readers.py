@@ -34,9 +34,10 @@ from factory.lake.registration import Candidates
 from factory.lake.schemas import RAW, REJECTED, TEXT_AT
 from factory.settings import CATALOG_NAME
 from spark_udfs.ingest import WORK, read_work
-from spark_udfs.ingest_files import key_of
+from spark_udfs.ingest_files import Input, key_of, opened
+from spark_udfs.ingest_parquet_schema import refuse_deep_footer
 from spark_udfs.ingest_records import Fields
-from spark_udfs.ingest_rows import SCAN, Origin, key_taken
+from spark_udfs.ingest_rows import SCAN, BadRecord, Origin, key_taken
 
 TASKS_A_CORE = 4  # more tasks than cores: items differ in size
 # A tree of files holds pictures and archives beside its texts, and half of a crawl may have no text; a wrong
@@ -242,6 +243,8 @@ class Ingests:
                 candidates.refused[key_of(os.fsdecode(name))] = (
                     f"the warehouse {self._warehouse} is on other storage than this file"
                 )
+            elif trouble := _dangerous(Input(item.origin, item.root, name)):
+                candidates.refused[key_of(os.fsdecode(name))] = trouble
             elif candidates.offer(item.root + b"/" + name, key_of(os.fsdecode(name))):
                 item = replace(item, format="registered")
             yield item
@@ -277,6 +280,16 @@ class Ingests:
         )
         self._read.append(ingested)
         return ingested
+
+
+def _dangerous(source: Input) -> str | None:
+    """Why not even the footer of a Parquet file is read in this process; its reader records that, too."""
+    try:
+        with opened(source) as file:
+            refuse_deep_footer(file)
+    except BadRecord as bad:
+        return bad.detail
+    return None
 
 
 def _first_of_each_key(documents: DataFrame) -> tuple[DataFrame, DataFrame]:

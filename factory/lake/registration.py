@@ -40,6 +40,7 @@ _REFUSED = (
     pa.ArrowException,
     UnsupportedPyArrowTypeException,
     ValidationError,
+    RecursionError,
 )
 
 

@@ -20,6 +20,7 @@ from factory.ingest.readers import Fields, Ingested, Ingests
 from factory.lake.identity import doc_id
 from factory.lake.schemas import RAW, REJECTED
 from factory.lake_spark.audit import spark_schema
+from tests.spark_udfs.test_ingest_parquet import deep
 
 pytestmark = pytest.mark.spark
 
@@ -228,6 +229,22 @@ def test_parquet_rows_and_a_broken_file_beside_them(ingests: Ingests, tmp_path: 
         "c": "three",
         "bad.parquet": "corrupt at byte 0",
     }
+
+
+def test_files_that_are_made_to_end_a_run_end_neither_worker_nor_driver(
+    ingests: Ingests, tmp_path: Path
+) -> None:
+    pq.write_table(pa.table({"text": ["good"]}), tmp_path / "good.parquet")
+    for levels in (300, 2_000, 90_000):
+        (tmp_path / f"{levels}.parquet").write_bytes(deep(levels))
+    found = ingests.parquet(tmp_path)
+    assert outcome(found) == {
+        "good.parquet:0": "good",
+        "300.parquet": "too_complex at byte 0",
+        "2000.parquet": "too_complex at byte 0",
+        "90000.parquet": "too_complex at byte 0",
+    }
+    assert sorted(found.rewritten) == ["2000.parquet", "300.parquet", "90000.parquet"]
 
 
 def test_archives_of_two_kinds(ingests: Ingests, tmp_path: Path) -> None:

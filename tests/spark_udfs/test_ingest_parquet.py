@@ -12,8 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from spark_udfs import ingest_bounds
 from spark_udfs.ingest_files import Input
 from spark_udfs.ingest_parquet import parquet_file
+from spark_udfs.ingest_parquet_schema import SAFE_BYTES
 from spark_udfs.ingest_records import Fields
 from spark_udfs.ingest_rows import Origin
 
@@ -179,3 +181,93 @@ def test_a_text_beyond_the_limit_is_rejected(tmp_path: Path) -> None:
     short, long = read(written(tmp_path, pa.table({"text": ["x" * 10, "x" * 11]})), Fields(max_bytes=10))
     assert short["n_bytes"] == 10
     assert (long["reason"], long["place"], long["n_bytes"]) == ("too_long", "row 1", 11)
+
+
+@pytest.mark.parametrize("damaged", [0, 1, 500, 1023, 1024, 1500, 2999])
+def test_the_rows_before_a_damaged_page_stay(tmp_path: Path, damaged: int) -> None:
+    """Also those of its batch, which the reader drops with it."""
+    texts = [f"{n}: {os.urandom(20).hex()}" for n in range(3000)]
+    options = {"use_dictionary": False, "compression": "none", "write_page_checksum": True}
+    options |= {"row_group_size": 2000, "data_page_size": 200, "write_batch_size": 1}
+    options |= {"write_statistics": False}  # no other place holds the text
+    path = written(tmp_path, pa.table({"text": texts}), **options)
+    content = bytearray(path.read_bytes())
+    content[content.index(texts[damaged].encode())] ^= 1
+    path.write_bytes(content)
+    rows = read(path)
+    [bad] = [row for row in rows if "reason" in row]
+    kept = [row["text"] for row in rows if "text" in row]
+    first = int(bad["place"].removeprefix("row "))
+    end = 2000 if damaged < 2000 else 3000
+    assert damaged - 10 < first <= damaged  # the page begins there
+    assert kept == texts[:first] + texts[end:]
+    assert (bad["key"], bad["detail"].startswith(f"Rows {first} to {end - 1}: ")) == (
+        f"p.parquet:{first}",
+        True,
+    )
+    assert [row["key"] for row in rows if "text" in row][:first] == [f"p.parquet:{n}" for n in range(first)]
+
+
+def test_a_long_text_that_a_dictionary_repeats_is_not_held_for_each_row(tmp_path: Path) -> None:
+    path = written(tmp_path, pa.table({"text": ["x" * (2 << 20)] * 40}), compression="zstd")
+    held = max(
+        pa.total_allocated_bytes()
+        for _ in parquet_file(Input(ORIGIN, os.fsencode(path.parent), os.fsencode(path.name)), Fields())
+    )
+    assert held < 48 << 20  # a batch of 1,024 rows would take 80 MB
+
+
+def test_millions_of_rows_of_a_few_bytes_are_a_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest_bounds, "FREE_BYTES", 16_000)
+    monkeypatch.setattr(ingest_bounds, "MAX_EXPANSION", 1)
+    *good, bad = read(written(tmp_path, pa.table({"text": pa.nulls(50_000, pa.string())})))
+    assert (len(good), bad["reason"], bad["place"], bad["key"]) == (1000, "bomb", "row 1000", "p.parquet")
+
+
+def varint(number: int) -> bytes:
+    found = b""
+    while number > 127:
+        found, number = found + bytes([number & 127 | 128]), number >> 7
+    return found + bytes([number])
+
+
+def element(name: bytes, children: int, *, leaf: bool = False) -> bytes:
+    """An element of a schema in Thrift's compact protocol: type, repetition, name, number of children."""
+    kind = b"\x15\x0c\x25\x02" if leaf else b"\x35\x02"
+    return (
+        kind + b"\x18" + varint(len(name)) + name + (b"" if leaf else b"\x15" + varint(children << 1)) + b"\0"
+    )
+
+
+def deep(levels: int, *, flat_before: bool = False) -> bytes:
+    """A file without a row whose second column has so many levels."""
+
+    def schema(head: bytes, elements: list[bytes]) -> bytes:
+        return head + b"\xfc" + varint(len(elements)) + b"".join(elements)
+
+    text = element(b"text", 0, leaf=True)
+    columns = [element(b"s", 2), text, *[element(b"g", 1)] * levels, element(b"x", 0, leaf=True)]
+    flat = schema(b"\x19", [element(b"s", 1), text, *[text] * 18]) if flat_before else b""
+    # A field that stands twice is named by its number; a reader takes the last.
+    footer = b"\x15\x02" + flat + schema(b"\x09\x04" if flat_before else b"\x19", columns)
+    footer += b"\x16\0\x19\x0c\0"
+    return b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
+@pytest.mark.parametrize("levels", [1, 99, 101, 2_000, 30_000, 90_000, 120_000])
+@pytest.mark.parametrize("flat_before", [False, True])
+def test_columns_nested_until_the_reader_dies_are_one_rejected_record(
+    tmp_path: Path, levels: int, flat_before: bool
+) -> None:
+    path = tmp_path / "p.parquet"
+    path.write_bytes(deep(levels, flat_before=flat_before))
+    [bad] = read(path)
+    assert bad["reason"] == ("empty" if levels < 100 else "too_complex"), bad["detail"]
+
+
+def test_a_long_footer_is_read_through(tmp_path: Path) -> None:
+    """One of many columns, with everything that writers put there."""
+    columns = {"text": ["a"], **{f"c{n}": [{"x": [n], "y": {"z": float(n)}}] for n in range(300)}}
+    path = written(tmp_path, pa.table(columns))
+    assert int.from_bytes(path.read_bytes()[-8:-4], "little") > 2 * SAFE_BYTES
+    assert [row["text"] for row in read(path)] == ["a"]
