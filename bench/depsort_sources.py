@@ -50,7 +50,7 @@ SOURCES = (  # other repositories than those on which rules and weights were tun
     Source("python", "werkzeug", "pip", "werkzeug==3.1.3"),
     Source("javascript", "fastify", "npm", "fastify@5.2.0"),
     Source("javascript", "mocha", "npm", "mocha@11.0.1", ("lib",)),
-    Source("javascript", "stylelint", "npm", "stylelint@16.12.0", ("lib",)),
+    Source("javascript", "stylelint", "npm", "stylelint@16.12.0", ("lib", "types")),
     Source("typescript", "chevrotain", "npm", "chevrotain@11.0.3", ("src",)),
     Source("typescript", "langium", "npm", "langium@3.3.0", ("src",)),
     Source("typescript", "tiptap", "npm", "@tiptap/core@2.11.0", ("src",)),
@@ -88,7 +88,8 @@ def fetch(source: Source, console: Console) -> Path:
     """The folder of a distribution's own sources. Raises SourceNotFetched, and ToolMissing."""
     home = settings().cache / "bench" / "sources" / f"{source.tool}-{source.requirement}".replace("/", "_")
     found, stamp = home / "own", home / "_SUCCESS"
-    if not stamp.exists():
+    wanted = " ".join((source.root, *source.folders))
+    if not stamp.exists() or stamp.read_text() != wanted:
         for command, package in _COMMANDS[source.tool]:
             require(command, package)
         console.print(f"fetching {source.requirement} ({source.tool})")
@@ -105,7 +106,7 @@ def fetch(source: Source, console: Console) -> Path:
             ) from error
         _own(root / source.root, source.folders, found)
         shutil.rmtree(whole)
-        stamp.touch()
+        stamp.write_text(wanted)
     return found
 
 

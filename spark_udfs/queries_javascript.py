@@ -87,6 +87,10 @@ TYPESCRIPT = """
 (export_statement declaration: (ambient_declaration (_ (variable_declarator name: (_) @exported))))
 (import_require_clause) @import_require
 (ambient_declaration (module name: (string) @augmented))
+(ambient_declaration (module name: (string) body: (_) @augmentation))
+(method_signature name: (property_identifier) @offered)
+(property_signature name: (property_identifier) @offered
+  type: (type_annotation [(function_type) (parenthesized_type (function_type))]))
 """
 
 _BUILTINS = """

@@ -9,7 +9,7 @@
    mean something (MIN_NAME); the nearer, the heavier.
 4. A member of an object resolves only to files at hand: imported, seen or peers. (Against the types mypy
    finds in rich and hypothesis, 80 % of such guesses are right, and 4 % of those on files that are not
-   imported.)
+   imported.) What a file adds to other files' types (`declare module`) is at hand everywhere.
 5. A name that is only announced where it was found (a prototype in a header) means the file that makes it;
    of several the nearest to where it is announced.
 6. What is left is the language's own (`builtin`), lies outside the repository (`external`), or is defined
@@ -31,7 +31,7 @@ from spark_udfs.name_meanings import MAX_DEFINERS, Meanings
 from spark_udfs.nested_constants import OPENED, SCOPE, NestedConstants
 from spark_udfs.pasted_names import with_pasted_names
 from spark_udfs.symbols import FileSymbols, Import, Language
-from spark_udfs.typed_chains import TypedChains
+from spark_udfs.typed_chains import EXTENSION, TypedChains
 
 MIN_NAME = 3  # characters
 MAX_EXPANDED = 20_000  # references of a file with those of the macros it uses
@@ -65,12 +65,16 @@ class Repository(Meanings):
         files = with_pasted_names(files)
         super().__init__(kinds, paths, files, manifests)
         self._members: dict[str, list[int]] = {}  # member -> the files that define or announce it
+        self._added: dict[str, list[int]] = {}  # member of other files' types -> the files that add it
         self._own_members: list[set[str]] = []
         self._announced: list[dict[str, list[str]]] = []  # member -> `Class.member`, as each file announces
         self._members_of: list[set[str]] = []  # with the members that a file announces
         self._expansions: dict[str, dict[str, None]] = {}  # macro -> the names it stands for
         for index, file in enumerate(files):
             own = {name.rpartition(".")[2] for name in file.definitions if "." in name}
+            for name in file.definitions:
+                if name.startswith(f"{EXTENSION}."):
+                    self._added.setdefault(name.partition(".")[2], []).append(index)
             announced: dict[str, list[str]] = {}
             for name in file.declarations:
                 if "." in name:
@@ -272,6 +276,7 @@ class Repository(Meanings):
             near = [f for f in definers if f in at_hand or f in seen or f in peers]
         else:  # a few files are at hand, thousands may define the member
             near = [f for f in sorted({*at_hand, *seen}) if member in self._members_of[f]]
+        near = near or self._added.get(member, [])
         if not near or len(near) > MAX_DEFINERS:
             return Symbol("reference", name, 0, "ambiguous")
         return Symbol("reference", name, 0, "internal", dict.fromkeys(self._member_makers(member, near), 1.0))

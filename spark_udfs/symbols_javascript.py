@@ -26,6 +26,7 @@ from spark_udfs.modules_javascript import GLOBAL, MODULE, JavaScriptModules
 from spark_udfs.queries_javascript import BUILTIN_MEMBERS, BUILTINS, COMMON, JAVASCRIPT, TYPESCRIPT
 from spark_udfs.symbols import FileSymbols, Import, Language, Modules
 from spark_udfs.syntax import Captures, Syntax
+from spark_udfs.typed_chains import EXTENSION
 
 MAX_CHAIN = 8  # parts of a dotted reference
 MAX_LINE = 5_000  # bytes a line, on average: more is minified code, which has no names to go by
@@ -232,6 +233,14 @@ class _File(JavaScriptImports):
             name = self.text(node)
             if owner is not None and name != b"constructor" and self.text(owner) in self._definitions:
                 self._definitions[self.text(owner) + b"." + name] += 1
+        self._read_augmentations()
+
+    def _read_augmentations(self) -> None:
+        """The functions that a module adds to interfaces of another: whoever has such an object sees them."""
+        added = Ranges(self.nodes("augmentation")) if self.is_module else None
+        for node in self.nodes("offered") if added else ():
+            if added is not None and added.innermost(node.start_byte) >= 0:
+                self._definitions[f"{EXTENSION}.".encode() + self.text(node)] += 1
 
     # References
 
