@@ -25,6 +25,7 @@ BENCHES = {
     "depsort": "bench.depsort",
     "filters": "bench.filters",
     "first_batch": "bench.first_batch",
+    "idf": "bench.idf",
     "keep": "bench.keep",
     "layout": "bench.layout",
     "lexers": "bench.lexers",

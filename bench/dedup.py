@@ -2,8 +2,9 @@
 
 The corpus is several releases each of 100 packages. Ours runs as its assets do in production, from raw table
 to decisions, on a tenth, a third and all of it. On a set of some 18,000 files every pair of texts is compared
-exactly (`bench/dedup_exact.py`), datatrove and rensa run too, and each tool is judged by what it keeps, by
-the weighted Jaccard and by its own measure.
+exactly (`bench/dedup_exact.py`), by words and weights that no code of ours makes (`bench/dedup_truth.py`).
+datatrove and rensa run too, and each tool is judged by what it keeps, by the weighted Jaccard and by its own
+measure.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from bench.dedup_costs import add_costs, megabytes
 from bench.dedup_exact import Alike
 from bench.dedup_judge import FAR, Verdict, kept_texts, lost_families, shown, verdict
 from bench.dedup_peers import PEERS, Kept, deduplicated, lay_out, own_measure
+from bench.dedup_truth import weighted_words
 from bench.harness import Report, Row, at_least, at_most, table
 from bench.keep import decided as kept_by
-from bench.minhash_corpus import weighed
 from bench.processes import Span
 from factory.dedup.config import DedupConfig
 from factory.settings import settings
@@ -78,8 +79,7 @@ def measure(progress: Console) -> Report:
         spans, decided, signed = _ours(chain, progress)
         build_session(own).stop()  # the one that the runs have started, before its scratch is removed
         progress.print("exact similarities of all pairs")
-        texts = judged.documents["text"].combine_chunks()
-        exact = exact_pairs(weighed(texts), judged.first)
+        exact = exact_pairs(weighted_words(judged.documents["text"].to_pylist()), judged.first)
         check_decisions(report, judged, decided, exact, CONFIG.threshold)
         _judge(report, judged, decided, exact)
         add_bandings(report, of_texts(judged, signed), exact, CONFIG)

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from bench.dedup_exact import Alike, alike
 from bench.dedup_judge import FAR
+from bench.dedup_truth import Words
 from bench.harness import Report
-from bench.minhash_corpus import Bags
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ def numbered(documents: pa.Table) -> Judged:
     return Judged(documents, text_of, first)
 
 
-def exact_pairs(bags: Bags, first: np.ndarray) -> Alike:
-    """All pairs of texts from `FAR` on; text i is document `first[i]` of `bags`."""
-    chosen = [bags.of(int(document)) for document in first]
+def exact_pairs(words: Words, first: np.ndarray) -> Alike:
+    """All pairs of texts from `FAR` on; text i is document `first[i]` of `words`."""
+    chosen = [words.of(int(document)) for document in first]
     offsets = np.cumsum([0, *(len(tokens) for tokens, _ in chosen)])
     tokens, weights = (np.concatenate([it[side] for it in chosen]) for side in (0, 1))
     return alike(tokens, weights, offsets, FAR)

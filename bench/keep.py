@@ -91,7 +91,7 @@ def measure(progress: Console) -> Report:
     return report
 
 
-def documents() -> tuple[pa.Array, bytes]:
+def documents() -> tuple[pa.Array, pa.UInt8Array]:
     """Real files and their copies, in an order of chance that is their priority; and the files' idf."""
     bags = corpus()
     chosen = random.Random(4)
@@ -122,7 +122,7 @@ def changed(text: str, share: float, chosen: random.Random) -> str:
 
 
 def alike_pairs(
-    names: list[str], texts: pa.Array, idf: bytes, signatures: pa.Array, banding: Banding
+    names: list[str], texts: pa.Array, idf: pa.UInt8Array, signatures: pa.Array, banding: Banding
 ) -> dict[Edge, float]:
     """Every pair that shares a bucket and is alike exactly, with its similarity."""
     pairs = sorted(

@@ -31,7 +31,7 @@ class Bags:
     tokens: np.ndarray
     weights: np.ndarray
     offsets: np.ndarray
-    idf: bytes
+    idf: pa.UInt8Array
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -55,13 +55,12 @@ def weighed(texts: pa.Array) -> Bags:
     """`texts` as bags weighed (1 + ln tf) * idf with the idf of these texts."""
     bags = _native.bags(texts, "code", MAX_DISTINCT)
     tokens, counts = (bags[name].flatten().to_numpy() for name in ("tokens", "counts"))
-    distinct, frequencies = np.unique(tokens, return_counts=True)
-    unseen = _native.idf_steps(1, len(texts))
-    table = np.frombuffer(_native.idf_table(pa.array(distinct), pa.array(frequencies), len(texts)), np.uint8)
-    table = np.where(table == 0, np.uint8(unseen), table)
-    slots = tokens & (len(table) - 1)
-    weights = (1 + np.log(counts)) * table[slots] / 16
-    return Bags(texts, tokens, weights, bags["tokens"].offsets.to_numpy().astype(np.int64), table.tobytes())
+    distinct, number, frequencies = np.unique(tokens, return_inverse=True, return_counts=True)
+    weights = (1 + np.log(counts)) * np.log1p(len(texts) / frequencies)[number]
+    builder = _native.IdfBuilder()
+    builder.add(pa.array(distinct), pa.array(frequencies))
+    table = builder.finish(len(texts))
+    return Bags(texts, tokens, weights, bags["tokens"].offsets.to_numpy().astype(np.int64), table)
 
 
 def _texts() -> list[str]:

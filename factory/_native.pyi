@@ -304,19 +304,26 @@ def merge_counts(batch: pa.RecordBatch, text_documents: int) -> pa.RecordBatch:
     spelled. Raises ValueError for counts that are none.
     """
 
-def idf_table(tokens: pa.Int64Array, document_frequencies: pa.Int64Array, n_documents: int) -> bytes:
-    """The idf of tokens in 2^20 one-byte entries: ln(1 + n_documents / df) in steps of 1/16, 1 to 255.
+class IdfBuilder:
+    """Builds a table of idf, which is ln(1 + n_documents / document frequency) of a token.
 
-    The entry of a token is its low 20 bits; tokens that share one take the least idf; zero where there is
-    no token.
+    It takes 16 bytes a token of two documents or more until it is finished.
     """
 
-def idf_steps(document_frequency: int, n_documents: int) -> int:
-    """The idf of one token in steps of 1/16, 1 to 255."""
+    def __init__(self) -> None: ...
+    def add(self, tokens: pa.Int64Array, document_frequencies: pa.Int64Array) -> None:
+        """Add tokens of a vocabulary. Raises ValueError for a frequency below 1 or above 4,294,967,295."""
+
+    def finish(self, n_documents: int) -> pa.UInt8Array:
+        """The table, eleven bytes a token of two documents or more, whatever the order of the tokens.
+
+        A token that the table lacks weighs what one of a single document weighs. Raises ValueError for a
+        token that came twice or is in more than `n_documents` documents.
+        """
 
 def sign_packed(
     bags: pa.BinaryArray | pa.LargeBinaryArray,
-    idf: bytes,
+    idf: pa.UInt8Array,
     scheme: str,
     values: int,
     value_bits: int,
@@ -326,8 +333,8 @@ def sign_packed(
 
     A signature has `values` values (a power of two, 16 to 4096) of `value_bits` bits (1, 2, 4, 8 or 16), the
     first in the highest bits; null for a bag without tokens. `scheme` is `lpmh` or `cell_oph`; `idf` is a
-    table without zeros. The rate at which two signatures of a scheme agree estimates the weighted Jaccard of
-    the bags, weighted (1 + ln tf) * idf. Raises ValueError for a bad table, kind, scheme or size.
+    table of `IdfBuilder`. The rate at which two signatures of a scheme agree estimates the weighted Jaccard
+    of the bags, weighted (1 + ln tf) * idf. Raises ValueError for a bad table, kind, scheme or size.
     """
 
 def sign_bags(
@@ -436,7 +443,7 @@ class CrowdEdges:
     """
 
     def __init__(
-        self, idf: bytes, value_bits: int, limits: list[tuple[float, float]], neighbours: int
+        self, idf: pa.UInt8Array, value_bits: int, limits: list[tuple[float, float]], neighbours: int
     ) -> None: ...
     def add(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """(left, right, estimate, similarity) of the edges that the next members bring, left < right.
@@ -474,7 +481,7 @@ class AlikePairs:
     def rows(self) -> pa.Int64Array:
         """The rows of the documents of these pairs, ascending, of a repeated document one."""
 
-    def verify(self, bags: pa.BinaryArray, idf: bytes, threshold: float) -> pa.RecordBatch:
+    def verify(self, bags: pa.BinaryArray, idf: pa.UInt8Array, threshold: float) -> pa.RecordBatch:
         """(left, right, estimate, similarity) of the pairs whose exact weighted Jaccard reaches `threshold`.
 
         `bags` are the packed bags of `rows`. left < right by `doc_id`.

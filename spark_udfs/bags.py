@@ -1,19 +1,17 @@
-"""Bags of texts, the counts of their tokens, and the idf table these make, in Spark's Python workers."""
+"""Bags of texts, and the counts of their tokens, in Spark's Python workers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
-import numpy as np
 import pyarrow as pa
 
 from factory import _native
 from spark_udfs.columns import beside
 from spark_udfs.whole_groups import whole_groups
 
-IDF_SLOTS = 1 << 20
 _TOKENS_HELD = 1 << 20  # tokens counted in a worker before they are passed on: about 100 MB
-_ROWS_AT_ONCE = 1 << 20
+_FREQUENCIES_AT_ONCE = 1 << 20  # 16 MiB
 
 
 def make_bags(
@@ -48,24 +46,19 @@ def merge_counts(batches: Iterable[pa.RecordBatch], text_documents: int) -> Iter
         yield _native.merge_counts(parts, text_documents)
 
 
-def partial_idf(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """(idf, n_documents) of the rows (token, document_frequency, n_documents): one row, or none for none."""
-    tables: list[np.ndarray] = []
-    n_documents = 0
-    for rows in _chunks(batches, _ROWS_AT_ONCE):
-        n_documents = rows["n_documents"][0].as_py()
-        tokens, frequencies = (rows[name].combine_chunks() for name in ("token", "document_frequency"))
-        part = _native.idf_table(tokens, frequencies, n_documents)
-        tables = [merge_idf([*tables, np.frombuffer(part, np.uint8)], unseen=0)]
-    for table in tables:
-        yield pa.RecordBatch.from_pydict({"idf": [table.tobytes()], "n_documents": [n_documents]})
+def pack_frequencies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """(tokens, document_frequencies, n_documents) of many rows (token, document_frequency, n_documents) each.
 
-
-def merge_idf(tables: Sequence[np.ndarray], unseen: int) -> np.ndarray:
-    """The least idf of each slot over one or more `tables`; `unseen` where all have zero."""
-    wrapped = [table - np.uint8(1) for table in tables]  # zero becomes 255, the greatest
-    merged = np.minimum.reduce(wrapped) + np.uint8(1)
-    return np.where(merged == 0, np.uint8(unseen), merged)
+    Tokens and frequencies are the bytes of int64 arrays.
+    """
+    for rows in _chunks(batches, _FREQUENCIES_AT_ONCE):
+        yield pa.RecordBatch.from_pydict(
+            {
+                "tokens": [rows["token"].to_numpy().tobytes()],
+                "document_frequencies": [rows["document_frequency"].to_numpy().tobytes()],
+                "n_documents": [rows["n_documents"][0].as_py()],
+            }
+        )
 
 
 def _chunks(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:

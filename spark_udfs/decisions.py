@@ -70,11 +70,12 @@ def _of_documents(documents: pa.RecordBatch, texts: pa.RecordBatch) -> pa.Record
     place = pc.index_in(documents["representative"], texts["doc_id"].cast(pa.large_string()))
     text_kept = pc.fill_null(texts["kept"].take(place), True)
     comparable, copy = documents["comparable"], documents["copy"]
-    kept = pc.or_kleene(pc.invert(comparable), pc.and_kleene(pc.invert(copy), text_kept))
+    # A document whose text is unknown is neither kept nor removed; the table refuses it.
+    kept = pc.if_else(pc.is_valid(comparable), pc.and_(pc.invert(copy), text_kept), None)
     similarity = texts["similarity"].take(place)
     reasons = {
-        "no_tokens": pc.fill_null(pc.invert(comparable), False),
         "exact_copy": copy,
+        "no_tokens": pc.fill_null(pc.invert(comparable), False),
         "kept": text_kept,
         "connected": pc.is_null(similarity),
     }

@@ -18,7 +18,7 @@ _ROWS_AT_ONCE, _ROWS_PER_PIECE = 2_000, 500
 def verified_pairs(
     batches: Iterable[pa.RecordBatch],
     bags: ReadColumn,
-    idf: Shared[bytes],
+    idf: Shared[pa.UInt8Array],
     value_bits: int,
     least_estimate: float,
     threshold: float,
@@ -37,7 +37,7 @@ def verified_pairs(
 def crowd_edges(
     batches: Iterable[pa.RecordBatch],
     bags: ReadColumn,
-    idf: Shared[bytes],
+    idf: Shared[pa.UInt8Array],
     value_bits: int,
     limits: list[tuple[float, float]],
     neighbours: int,

@@ -1,4 +1,4 @@
-"""A value that Spark broadcasts, as the functions of the workers see it."""
+"""A value that Spark brings to every machine, as the functions of the workers see it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Shared(Protocol[T_co]):
-    """Something with a `value`: a `pyspark.Broadcast`, or in a test any object with that attribute."""
+    """Something with a `value`: a `SharedTable` of `factory.dedup.idf`, or in a test any such object."""
 
     @property
     def value(self) -> T_co:

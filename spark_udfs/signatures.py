@@ -13,7 +13,7 @@ from spark_udfs.shared import Shared
 
 def sign(
     batches: Iterable[pa.RecordBatch],
-    idf: Shared[bytes],
+    idf: Shared[pa.UInt8Array],
     scheme: str,
     values: int,
     value_bits: int,

@@ -10,7 +10,7 @@ By `one_per_component` a document can go that resembles no kept one: its reason 
 best of its component, and has no similarity.
 
 An exact copy of a kept document names it, at similarity 1; an exact copy of a removed one names the kept
-partner of that one. Documents without tokens are not comparable: all are kept, copies too.
+partner of that one. A text without tokens is like no other text: the best of its copies is kept.
 """
 
 from __future__ import annotations

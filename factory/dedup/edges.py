@@ -24,14 +24,13 @@ from __future__ import annotations
 from functools import partial
 
 import pyarrow as pa
-from pyspark import Broadcast
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from factory.dedup.config import DedupConfig
+from factory.dedup.idf import SharedTable, digest, idf_table, share
 from factory.dedup.priority import rank
 from factory.dedup.signatures import check_versions
-from factory.dedup.vocabulary import digest, idf_table
 from factory.lake_spark.documents import map_scattered
 from spark_udfs import buckets as of_buckets
 from spark_udfs import edges as udf
@@ -51,13 +50,13 @@ def edges(
 ) -> DataFrame:
     """Every verified pair of similar documents, once, left id below right: EDGES.
 
-    `bags` are located. Runs jobs when called: the idf table is broadcast, and what meets in buckets, which is
+    `bags` are located. Runs jobs when called: the idf table is built, and what meets in buckets, which is
     read several times, is computed once. Raises ConfigurationError for signatures that were not made with
     `vocabulary`.
     """
     idf = idf_table(vocabulary)
     check_versions(signatures, config, digest(idf))
-    weights = documents.sparkSession.sparkContext.broadcast(idf)
+    weights = share(documents.sparkSession, idf)
     met = _met(buckets, config).localCheckpoint()
     signed = signed_bags(signatures, bags)
     ends = met.where("NOT crowded").drop("crowded")
@@ -95,7 +94,7 @@ def ends_of(pairs: DataFrame) -> DataFrame:
 
 
 def verified(
-    ends: DataFrame, signed: DataFrame, threshold: float, config: DedupConfig, idf: Broadcast[bytes]
+    ends: DataFrame, signed: DataFrame, threshold: float, config: DedupConfig, idf: SharedTable
 ) -> DataFrame:
     """(left, right, estimate, similarity) of the pairs of `ends` that reach `threshold` exactly.
 
@@ -131,7 +130,7 @@ def _by_part(rows: DataFrame) -> DataFrame:
 
 
 def _crowded(
-    members: DataFrame, signed: DataFrame, documents: DataFrame, config: DedupConfig, idf: Broadcast[bytes]
+    members: DataFrame, signed: DataFrame, documents: DataFrame, config: DedupConfig, idf: SharedTable
 ) -> DataFrame:
     """The edges inside large buckets, whose `members` are (bucket, document)."""
     least = members.groupBy("document").agg(F.min("bucket").alias("least"))

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from factory.dedup.config import DedupConfig
 from factory.dedup.edges import document_key, ends_of, signed_bags, verified
-from factory.dedup.vocabulary import idf_table
+from factory.dedup.idf import idf_table, share
 from spark_udfs import edges as udf
 
 LEAST_SIMILARITY = 0.5
@@ -53,7 +53,7 @@ def recall(signatures: DataFrame, bags: DataFrame, vocabulary: DataFrame, config
         )
         .localCheckpoint()
     )
-    idf = signatures.sparkSession.sparkContext.broadcast(idf_table(vocabulary))
+    idf = share(signatures.sparkSession, idf_table(vocabulary))
     candidates = pairs.select(document_key("left"), document_key("right").alias("other"))
     exact = verified(ends_of(candidates), signed_bags(signatures, bags), LEAST_SIMILARITY, config, idf)
     found = exact.join(pairs.select("left", "right", "met"), ["left", "right"])

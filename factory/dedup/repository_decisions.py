@@ -82,8 +82,8 @@ def _of_removed(
     config: DedupConfig,
 ) -> DataFrame:
     """What is said of the documents of removed repositories; `kept` are the kept texts."""
-    comparable = signatures.where("signature IS NOT NULL").select(
-        "content_hash", F.col("doc_id").alias("text")
+    texts = signatures.select(
+        "content_hash", F.col("doc_id").alias("text"), F.col("signature").isNotNull().alias("comparable")
     )
     pairs = similar(edges, config.threshold)
     either = pairs.select("left", "right", "similarity").union(pairs.select("right", "left", "similarity"))
@@ -100,7 +100,7 @@ def _of_removed(
         )
     )
     return (
-        removed.join(comparable, "content_hash", "left")
+        removed.join(texts, "content_hash", "left")
         .join(components.select(F.col("doc_id").alias("text"), "component"), "text", "left")
         .join(alike, "text", "left")
         .select(
@@ -110,7 +110,7 @@ def _of_removed(
             F.col("gone").alias("reason"),
             F.col("alike.kept_document").alias("duplicate_of"),
             F.col("alike.similarity").alias("similarity"),
-            "component",
+            F.when(F.col("comparable"), F.col("component")).alias("component"),
             "partition",
         )
         .select(DECISIONS.names)

@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, LongType, StructType
 
 from factory.dedup.config import DedupConfig
+from factory.dedup.idf import SharedTable, digest, idf_table, share
 from factory.dedup.priority import rank
-from factory.dedup.vocabulary import digest, idf_table
 from factory.errors import ConfigurationError
 from factory.lake_spark.documents import map_columns
 from spark_udfs import signatures as udf
@@ -30,17 +30,18 @@ def signatures(
     """The representative of each distinct text, its signature and how many copies it has: SIGNATURES.
 
     `bags` are those of `documents`, located. `before` are signatures from which those of the same version are
-    taken over, by content hash. Runs a job when called: the idf table is broadcast. A text without tokens has
+    taken over, by content hash. Runs jobs when called: the idf table is built. A text without tokens has
     no signature.
     """
     idf = idf_table(vocabulary)
     version = config.signature_version(digest(idf))
+    shared = share(documents.sparkSession, idf)
     texts = _texts(documents, bags, config)
     if before is None:
-        signed = _signed(texts, idf, config)
+        signed = _signed(texts, shared, config)
     else:
         known = before.where(F.col("version") == version).select("content_hash", "signature", "n_distinct")
-        fresh = _signed(texts.join(known, "content_hash", "left_anti").select(texts.columns), idf, config)
+        fresh = _signed(texts.join(known, "content_hash", "left_anti").select(texts.columns), shared, config)
         signed = fresh.union(texts.join(known, "content_hash").select(fresh.columns))
     return signed.select(
         "doc_id",
@@ -67,11 +68,11 @@ def _texts(documents: DataFrame, bags: DataFrame, config: DedupConfig) -> DataFr
     )
 
 
-def _signed(texts: DataFrame, idf: bytes, config: DedupConfig) -> DataFrame:
+def _signed(texts: DataFrame, idf: SharedTable, config: DedupConfig) -> DataFrame:
     """The columns of `texts` but for where their bags lie, with (signature, n_distinct)."""
     sign = partial(
         udf.sign,
-        idf=texts.sparkSession.sparkContext.broadcast(idf),
+        idf=idf,
         scheme=config.scheme,
         values=config.values,
         value_bits=config.value_bits,

@@ -39,12 +39,12 @@ def sweep(documents: DataFrame, signatures: DataFrame, edges: DataFrame, config:
             F.max("largest_component").alias("largest"),
         )
     )
-    copies = F.when(F.col("comparable"), F.col("copies") - 1)
+    copies = F.col("copies") - 1
     of_all = texts.agg(
         F.sum("copies").alias("documents"),
         F.sum(copies).alias("copies"),
         F.sum(copies * F.col("n_bytes")).alias("copies_bytes"),
-        F.max(copies + 1).alias("most_copies"),
+        F.max(F.when(F.col("comparable"), F.col("copies"))).alias("most_copies"),
     )
     thresholds = F.explode(F.array(*map(F.lit, config.thresholds))).alias("threshold")
     removed = _or_none("copies") + _or_none("similar")

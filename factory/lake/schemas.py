@@ -198,7 +198,7 @@ SIGNATURES = TableSchema(
         _required("copies", pa.int64()),  # documents that share the text
         _required("n_tokens", pa.int64()),
         _required("n_distinct", pa.int64()),
-        pa.field("signature", pa.binary()),  # null for a document without tokens
+        pa.field("signature", pa.binary()),  # null for a text without tokens
         _required("version", pa.string()),  # method, values, bits, seed and vocabulary
     ),
     key=("doc_id",),

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use crate::agreement::{checked_value_bits, estimate, matches, matches_for, of_length};
 use crate::bag::Bag;
-use crate::idf::Weights;
+use crate::idf::{Weights, table_bytes};
 use crate::jaccard::weighted_jaccard;
 use crate::packed_parts::unpacked;
 use crate::strings::{Binaries, Strings, column, int64_column};
@@ -119,7 +119,7 @@ impl AlikePairs {
         let mut weighed = Vec::with_capacity(bags.len());
         for place in 0..bags.len() {
             let (bag, mut of_bag) = (Bag::unpacked(packed.get(place).unwrap_or_default())?, Vec::new());
-            weights.of(&bag, &mut of_bag);
+            weights.of(&bag, &mut of_bag)?;
             weighed.push((bag.tokens, of_bag));
         }
         let (mut left, mut right) = (StringBuilder::new(), StringBuilder::new());
@@ -169,13 +169,16 @@ impl AlikePairs {
         &self,
         py: Python<'_>,
         bags: PyArrowType<ArrayData>,
-        idf: &[u8],
+        idf: PyArrowType<ArrayData>,
         threshold: f64,
     ) -> PyResult<PyArrowType<RecordBatch>> {
         let bags = make_array(bags.0);
-        py.detach(|| self.verified(&bags, &Weights::new(idf)?, threshold))
-            .map(PyArrowType)
-            .map_err(PyValueError::new_err)
+        py.detach(|| {
+            let idf = table_bytes(idf.0)?;
+            self.verified(&bags, &Weights::new(idf.values())?, threshold)
+        })
+        .map(PyArrowType)
+        .map_err(PyValueError::new_err)
     }
 }
 

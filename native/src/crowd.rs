@@ -18,14 +18,15 @@ use std::sync::Arc;
 use arrow_array::builder::{Float64Builder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, RecordBatch, UInt8Array};
+use arrow_data::ArrayData;
 use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::agreement::{checked_value_bits, estimate, matches, matches_for};
 use crate::bag::Bag;
-use crate::idf::Weights;
+use crate::idf::{Weights, table_bytes};
 use crate::jaccard::weighted_jaccard;
 use crate::strings::{Binaries, column, string_column};
 
@@ -100,7 +101,7 @@ impl Crowd {
 /// `CrowdEdges` of the Python module.
 #[pyclass]
 struct CrowdEdges {
-    idf: Vec<u8>,
+    idf: UInt8Array,
     value_bits: usize,
     /// (least estimate, threshold) of each crowd.
     limits: Vec<(f64, f64)>,
@@ -119,7 +120,7 @@ impl CrowdEdges {
         let names = string_column(batch, "doc_id")?;
         let packed = Binaries::new(column(batch, "bag")?, "bag")?;
         let signatures = Binaries::new(column(batch, "signature")?, "signature")?;
-        let weights = Weights::new(&self.idf)?;
+        let weights = Weights::new(self.idf.values())?;
         let (mut left, mut right) = (StringBuilder::new(), StringBuilder::new());
         let (mut estimates, mut similarities) = (Float64Builder::new(), Float64Builder::new());
         for (row, &cell) in cells.iter().enumerate() {
@@ -133,7 +134,7 @@ impl CrowdEdges {
                 tokens: Vec::new(),
                 weights: Vec::new(),
             };
-            weights.of(&bag, &mut member.weights);
+            weights.of(&bag, &mut member.weights)?;
             member.tokens = bag.tokens;
             let (member, value_bits) = (Arc::new(member), self.value_bits);
             let values = member.signature.len() * 8 / value_bits;
@@ -169,10 +170,16 @@ impl CrowdEdges {
 #[pymethods]
 impl CrowdEdges {
     #[new]
-    fn new(idf: &[u8], value_bits: usize, limits: Vec<(f64, f64)>, neighbours: usize) -> PyResult<Self> {
-        Weights::new(idf).map_err(PyValueError::new_err)?;
+    fn new(
+        idf: PyArrowType<ArrayData>,
+        value_bits: usize,
+        limits: Vec<(f64, f64)>,
+        neighbours: usize,
+    ) -> PyResult<Self> {
+        let idf = table_bytes(idf.0).map_err(PyValueError::new_err)?;
+        Weights::new(idf.values()).map_err(PyValueError::new_err)?;
         Ok(Self {
-            idf: idf.to_vec(),
+            idf,
             value_bits: checked_value_bits(value_bits).map_err(PyValueError::new_err)?,
             limits,
             neighbours,

@@ -1,10 +1,11 @@
 //! Texts as tokens: words, those of a pre-trained tokenizer, or shingles of a number of either in a row.
 //!
-//! Prose: words, lower-cased. ASCII letters and digits make a word and every other ASCII character ends
-//! one; a stretch with other characters is cut at the word boundaries of Unicode (UAX #29), which gives
-//! one word an ideograph. Code: identifiers, numbers and the words of strings and comments, case kept,
-//! all punctuation and the escapes `\n`, `\t` and `\r` dropped; no language's grammar is assumed. The words
-//! of `cl100k_base` are its tokens (`cl100k.rs`).
+//! Prose: words, lower-cased. ASCII letters, digits and `_` make a word, as for the `\w` of regular
+//! expressions, and every other ASCII character ends one; a stretch with other characters is cut at the word
+//! boundaries of Unicode (UAX #29), which gives one word an ideograph. So an identifier is one word in prose
+//! too, and the reference pages of two functions differ by more than a part of a name. Code: identifiers,
+//! numbers and the words of strings and comments, case kept, all punctuation and the escapes `\n`, `\t` and
+//! `\r` dropped; no language's grammar is assumed. The words of `cl100k_base` are its tokens (`cl100k.rs`).
 //!
 //! A word is the XXH3 of its bytes, a shingle that of its words' hashes. A text of fewer words than a
 //! shingle has is one shingle.
@@ -101,7 +102,7 @@ fn each_word<'a>(text: &'a str, kind: Kind, emit: impl FnMut(u64, &'a [u8])) {
 }
 
 fn each_prose_word<'a>(text: &'a str, mut emit: impl FnMut(u64, &'a [u8])) {
-    let mut stretches = Stretches::<false>::new(text);
+    let mut stretches = Stretches::new(text);
     let (mut lower, mut at) = (Vec::new(), 0);
     while let Some(begin) = stretches.begin(at) {
         at = stretches.end(begin);
@@ -120,7 +121,7 @@ fn each_prose_word<'a>(text: &'a str, mut emit: impl FnMut(u64, &'a [u8])) {
 
 fn each_code_word<'a>(text: &'a str, mut emit: impl FnMut(u64, &'a [u8])) {
     let bytes = text.as_bytes();
-    let mut stretches = Stretches::<true>::new(text);
+    let mut stretches = Stretches::new(text);
     let mut at = 0;
     while let Some(begin) = stretches.begin(at) {
         if is_escaped(&bytes[at..=begin]) {
@@ -194,7 +195,11 @@ mod tests {
     fn prose_is_lower_cased_words() {
         assert_eq!(
             tokens("The 2nd “naïve” Plan_B, don't!", "prose"),
-            ["the", "2nd", "naïve", "plan", "b", "don", "t"]
+            ["the", "2nd", "naïve", "plan_b", "don", "t"]
+        );
+        assert_eq!(
+            tokens("__init__ _é_1 ___ -_-", "prose"),
+            ["__init__", "_é_1", "___", "_"]
         );
         assert_eq!(
             tokens("東京 ΣΟΦΟΣ", "prose"),

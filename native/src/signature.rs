@@ -12,7 +12,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::bag::Bag;
-use crate::idf::Weights;
+use crate::idf::{Weights, table_bytes};
 use crate::signer::{LIGHTEST, Signer};
 use crate::strings::Binaries;
 
@@ -24,7 +24,7 @@ fn sign_packed(bags: &ArrayRef, weights: &Weights, signer: &mut Signer) -> Resul
     let (mut signature, mut bag_weights) = (Vec::new(), Vec::new());
     for row in 0..bags.len() {
         let bag = Bag::unpacked(packed.get(row).unwrap_or_default())?;
-        weights.of(&bag, &mut bag_weights);
+        weights.of(&bag, &mut bag_weights)?;
         signature.clear();
         signer.sign(&bag.tokens, &bag_weights, &mut signature);
         signatures.append_option((!signature.is_empty()).then_some(&signature));
@@ -80,7 +80,7 @@ fn sign_bags(
 fn sign_packed_py(
     py: Python<'_>,
     bags: PyArrowType<ArrayData>,
-    idf: &[u8],
+    idf: PyArrowType<ArrayData>,
     scheme: &str,
     values: usize,
     value_bits: usize,
@@ -89,7 +89,8 @@ fn sign_packed_py(
     let bags = make_array(bags.0);
     py.detach(|| {
         let mut signer = Signer::new(scheme, values, value_bits, seed)?;
-        sign_packed(&bags, &Weights::new(idf)?, &mut signer)
+        let idf = table_bytes(idf.0)?;
+        sign_packed(&bags, &Weights::new(idf.values())?, &mut signer)
     })
     .map(PyArrowType)
     .map_err(PyValueError::new_err)

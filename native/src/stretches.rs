@@ -1,7 +1,6 @@
 //! Stretches of a text in which words lie, sought 64 bytes at a time.
 //!
-//! Inside a stretch are ASCII letters and digits, the underscore where it belongs to words, and every byte of
-//! other characters. A mask has a bit for each byte of a block, made eight bytes at once within a register,
+//! Inside a stretch are ASCII letters, digits and underscores, and every byte of other characters. A mask has a bit for each byte of a block, made eight bytes at once within a register,
 //! the same on every machine; the borders are where its bits change. Looking at each byte by itself takes
 //! three times as long, because no processor foresees where a word ends.
 
@@ -10,7 +9,7 @@ const LANES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = LANES * 0x80;
 
 /// Finds the borders of stretches, from front to back.
-pub struct Stretches<'a, const UNDERSCORE: bool> {
+pub struct Stretches<'a> {
     bytes: &'a [u8],
     /// Where the block of `mask` begins.
     block: usize,
@@ -18,13 +17,13 @@ pub struct Stretches<'a, const UNDERSCORE: bool> {
     mask: u64,
 }
 
-impl<'a, const UNDERSCORE: bool> Stretches<'a, UNDERSCORE> {
+impl<'a> Stretches<'a> {
     pub fn new(text: &'a str) -> Self {
         let bytes = text.as_bytes();
         Self {
             bytes,
             block: 0,
-            mask: mask::<UNDERSCORE>(bytes, 0),
+            mask: mask(bytes, 0),
         }
     }
 
@@ -48,7 +47,7 @@ impl<'a, const UNDERSCORE: bool> Stretches<'a, UNDERSCORE> {
         while from < self.bytes.len() {
             let block = from / BLOCK * BLOCK;
             if block != self.block {
-                (self.block, self.mask) = (block, mask::<UNDERSCORE>(self.bytes, block));
+                (self.block, self.mask) = (block, mask(self.bytes, block));
             }
             let rest = (self.mask ^ flipped) >> (from - block);
             if rest != 0 {
@@ -62,23 +61,23 @@ impl<'a, const UNDERSCORE: bool> Stretches<'a, UNDERSCORE> {
 
 /// The mask of the block that begins at `block`.
 #[inline]
-fn mask<const UNDERSCORE: bool>(bytes: &[u8], block: usize) -> u64 {
+fn mask(bytes: &[u8], block: usize) -> u64 {
     let rest = &bytes[block..];
     match rest.first_chunk::<BLOCK>() {
-        Some(whole) => whole_mask::<UNDERSCORE>(whole),
+        Some(whole) => whole_mask(whole),
         None => {
             let mut padded = [0; BLOCK];
             padded[..rest.len()].copy_from_slice(rest);
-            whole_mask::<UNDERSCORE>(&padded)
+            whole_mask(&padded)
         }
     }
 }
 
 #[inline]
-fn whole_mask<const UNDERSCORE: bool>(block: &[u8; BLOCK]) -> u64 {
+fn whole_mask(block: &[u8; BLOCK]) -> u64 {
     let (eights, _) = block.as_chunks::<8>();
     eights.iter().rev().fold(0, |mask, eight| {
-        let inside = inside::<UNDERSCORE>(u64::from_le_bytes(*eight));
+        let inside = inside(u64::from_le_bytes(*eight));
         // The product puts the lowest bit of byte i at bit 56 + i.
         (mask << 8) | ((inside >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56)
     })
@@ -86,16 +85,12 @@ fn whole_mask<const UNDERSCORE: bool>(block: &[u8; BLOCK]) -> u64 {
 
 /// The highest bit of each byte that is inside a stretch.
 #[inline]
-fn inside<const UNDERSCORE: bool>(eight: u64) -> u64 {
+fn inside(eight: u64) -> u64 {
     let ascii = eight & !HIGH;
     let lower = ascii | (LANES * 0x20);
     let letters = from(lower, b'a') & !from(lower, b'z' + 1);
     let digits = from(ascii, b'0') & !from(ascii, b'9' + 1);
-    let underscores = if UNDERSCORE {
-        from(ascii, b'_') & !from(ascii, b'_' + 1)
-    } else {
-        0
-    };
+    let underscores = from(ascii, b'_') & !from(ascii, b'_' + 1);
     (eight & HIGH) | letters | digits | underscores
 }
 
@@ -110,8 +105,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn found<const UNDERSCORE: bool>(text: &str) -> Vec<(usize, usize)> {
-        let (mut stretches, mut found) = (Stretches::<UNDERSCORE>::new(text), Vec::new());
+    fn found(text: &str) -> Vec<(usize, usize)> {
+        let (mut stretches, mut found) = (Stretches::new(text), Vec::new());
         let mut at = 0;
         while let Some(begin) = stretches.begin(at) {
             at = stretches.end(begin);
@@ -134,12 +129,10 @@ mod tests {
     #[test]
     fn every_byte_is_told_as_it_is() {
         for byte in 0..=255u8 {
-            let word = byte.is_ascii_alphanumeric() || byte >= 0x80;
+            let word = byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80;
             for eight in [[byte; 8], [0, 0xff, byte, b'_', byte, b'z', 0, byte]] {
                 let told = |inside: u64| ((inside >> 16) & 0x80 != 0, inside & !HIGH);
-                assert_eq!(told(inside::<false>(u64::from_le_bytes(eight))), (word, 0));
-                let word = word || byte == b'_';
-                assert_eq!(told(inside::<true>(u64::from_le_bytes(eight))), (word, 0));
+                assert_eq!(told(inside(u64::from_le_bytes(eight))), (word, 0));
             }
         }
     }
@@ -147,9 +140,8 @@ mod tests {
     proptest! {
         #[test]
         fn stretches_are_those_found_byte_by_byte(text in "([a-z_]{0,80}|[ -~]{0,9}|\\PC{0,5}){0,12}") {
-            let word = |byte: u8| byte.is_ascii_alphanumeric() || byte >= 0x80;
-            prop_assert_eq!(found::<false>(&text), byte_by_byte(&text, word));
-            prop_assert_eq!(found::<true>(&text), byte_by_byte(&text, |byte| word(byte) || byte == b'_'));
+            let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80;
+            prop_assert_eq!(found(&text), byte_by_byte(&text, word));
         }
     }
 }

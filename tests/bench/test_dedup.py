@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
+from collections import Counter
 from itertools import combinations
 from pathlib import Path
 
@@ -21,8 +23,9 @@ from bench.dedup_exact import Alike, alike
 from bench.dedup_judge import kept_texts, lost_families, shown, verdict
 from bench.dedup_peers import lay_out
 from bench.dedup_releases import RELEASES, requirements
+from bench.dedup_truth import code_words, weighted_words
 from bench.harness import Report, WrongAnswer
-from bench.minhash_corpus import weighed
+from factory import _native
 from factory.dedup.banding import Banding
 from factory.lake.schemas import RAW
 
@@ -134,7 +137,7 @@ def decided(**partners: tuple[str | None, float | None]) -> pa.Table:
 
 def test_a_decision_is_right_only_with_its_exact_similarity(judged: Judged) -> None:
     assert judged.texts == 3
-    exact = exact_pairs(weighed(judged.documents["text"].combine_chunks()), judged.first)
+    exact = exact_pairs(weighted_words(judged.documents["text"].to_pylist()), judged.first)
     texts = judged.number_of
     ((left, right),) = exact.pairs()
     assert {left, right} == {texts["a"], texts["b"]}
@@ -235,3 +238,17 @@ def test_peers_get_all_documents_in_two_files(tmp_path: Path) -> None:
 def test_the_exponent_is_that_of_the_costs(power: float) -> None:
     sizes = [1_000, 3_000, 10_000]
     assert exponent(sizes, [5 * size**power for size in sizes]) == pytest.approx(power)
+
+
+@settings(deadline=None)
+@given(st.text(st.sampled_from("ab_19.eE+-xX0\\nrt é東½’'\"("), max_size=40))
+def test_the_words_of_the_truth_are_counted_as_the_lexer_counts_them(text: str) -> None:
+    bag = _native.bags(pa.array([text]), "code", 1000)
+    assert sorted(Counter(code_words(text)).values()) == sorted(bag["counts"][0].as_py())
+
+
+def test_a_word_of_the_truth_weighs_its_damped_count_times_its_idf() -> None:
+    made = weighted_words(["a b a", "b c", None, "()"])
+    assert made.offsets.tolist() == [0, 2, 4, 4, 4]
+    expected = [(1 + math.log(2)) * math.log(5), math.log(3), math.log(3), math.log(5)]
+    assert made.weights.tolist() == pytest.approx(expected, rel=1e-14)

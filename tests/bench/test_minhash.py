@@ -16,7 +16,13 @@ def bags() -> Bags:
     generator = np.random.default_rng(5)
     tokens = [np.sort(generator.choice(200, size, replace=False)) for size in (60, 90, 40, 120)]
     offsets = np.cumsum([0, *(len(it) for it in tokens)])
-    return Bags(pa.array([]), np.concatenate(tokens), generator.random(offsets[-1]) + 0.1, offsets, b"")
+    return Bags(
+        pa.array([]),
+        np.concatenate(tokens),
+        generator.random(offsets[-1]) + 0.1,
+        offsets,
+        pa.array([], pa.uint8()),
+    )
 
 
 def test_the_similarities_of_pairs_are_exact() -> None:

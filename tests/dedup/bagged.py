@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,8 +23,22 @@ def packed(
     return _native.BagMaker(kind, max_distinct, 64).make(pa.array(texts, pa.string()))["bag"]
 
 
+def idf_table(document_frequencies: Mapping[int, int], n_documents: int) -> pa.UInt8Array:
+    """A table of these tokens."""
+    builder = _native.IdfBuilder()
+    counted = (document_frequencies.keys(), document_frequencies.values())
+    builder.add(*(pa.array(column, pa.int64()) for column in counted))
+    return builder.finish(n_documents)
+
+
 def sign(
-    texts: Sequence[str | None], idf: bytes, kind: str, scheme: str, values: int, value_bits: int, seed: int
+    texts: Sequence[str | None],
+    idf: pa.UInt8Array,
+    kind: str,
+    scheme: str,
+    values: int,
+    value_bits: int,
+    seed: int,
 ) -> pa.RecordBatch:
     """(signature, n_distinct) of each text."""
     return _native.sign_packed(packed(texts, kind), idf, scheme, values, value_bits, seed)

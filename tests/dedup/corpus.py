@@ -8,7 +8,7 @@ import random
 import re
 import sysconfig
 import tempfile
-from collections import Counter, defaultdict
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 from factory import _native
 from factory.lake.schemas import RAW
 
-IDF_SLOTS = 1 << 20
 _FILES = tempfile.TemporaryDirectory(prefix="dedup-corpus-")
 
 
@@ -96,14 +95,11 @@ def document_frequencies(rows: list[dict[str, object]]) -> tuple[Counter[int], C
 def similarities(rows: list[dict[str, object]]) -> dict[tuple[str, str], float]:
     """Exact J_W of each pair of different texts with tokens, ids ascending, by dense matrices."""
     in_documents, _ = document_frequencies(rows)
-    slots: dict[int, int] = defaultdict(int)
-    for token, frequency in in_documents.items():
-        slots[token % IDF_SLOTS] = max(slots[token % IDF_SLOTS], frequency)
     column = {token: number for number, token in enumerate(in_documents)}
     weights = np.zeros((len(rows), len(column)))
     for row, bag in enumerate(_bags(rows)):
         for token, count in bag.items():
-            idf = math.floor(16 * math.log(1 + len(rows) / slots[token % IDF_SLOTS]) + 0.5) / 16
+            idf = math.log(1 + len(rows) / in_documents[token])
             weights[row, column[token]] = (1 + math.log(count)) * idf
     total = weights.sum(1)
     found = {}
@@ -117,6 +113,6 @@ def similarities(rows: list[dict[str, object]]) -> dict[tuple[str, str], float]:
 
 
 def _bags(rows: list[dict[str, object]]) -> list[Counter[int]]:
-    bags = _native.bags(pa.array([row["text"] or "" for row in rows]), "code", IDF_SLOTS)
+    bags = _native.bags(pa.array([row["text"] or "" for row in rows]), "code", 1 << 20)
     columns = (bags["tokens"].to_pylist(), bags["counts"].to_pylist())
     return [Counter(dict(zip(*bag, strict=True))) for bag in zip(*columns, strict=True)]

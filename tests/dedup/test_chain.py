@@ -226,10 +226,22 @@ def test_the_other_rules_keep_what_they_say_and_name_a_kept_document(
     assert reasons["similar"] > 20
 
 
-def test_documents_without_tokens_are_all_kept(chain: Chain) -> None:
-    nothing = {row["doc_id"] for row in ROWS if str(row["key"]).startswith("nothing")}
+def test_of_each_text_without_tokens_the_best_copy_is_kept(chain: Chain) -> None:
+    nothing = {row["doc_id"]: row for row in ROWS if str(row["key"]).startswith("nothing")}
     found = [row for row in chain["decisions"] if row["reason"] == "no_tokens"]
-    assert {row["doc_id"] for row in found} == nothing
+    texts = {row["content_hash"]: row["doc_id"] for row in chain["signatures"] if row["signature"] is None}
+    assert [row["doc_id"] for row in found] == sorted(texts.values())
+    assert len(texts) == 3 < len(nothing)
+    for row in chain["decisions"]:
+        if row["doc_id"] in nothing and row not in found:
+            copied = texts[nothing[row["doc_id"]]["content_hash"]]
+            assert (row["kept"], row["reason"], row["duplicate_of"], row["similarity"], row["component"]) == (
+                False,
+                "exact_copy",
+                copied,
+                1.0,
+                None,
+            )
     for row in found:
         assert (row["kept"], row["duplicate_of"], row["similarity"], row["component"]) == (
             True,

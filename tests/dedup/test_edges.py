@@ -14,10 +14,10 @@ from factory import _native
 from factory.dedup.config import DedupConfig
 from spark_udfs.edges import crowd_edges, verified_pairs
 from spark_udfs.located import ReadColumn
-from tests.dedup.bagged import packed, sign
+from tests.dedup.bagged import idf_table, packed, sign
 
 CONFIG = DedupConfig(kind="code")
-IDF = bytes([40]) * (1 << 20)
+IDF = idf_table({}, 11)  # all tokens weigh the same
 SHARED = SimpleNamespace(value=IDF)
 LIMITS = [(CONFIG.least_estimate(CONFIG.threshold), CONFIG.threshold)]
 WORDS = [f"word{number}" for number in range(4000)]

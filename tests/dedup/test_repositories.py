@@ -193,11 +193,11 @@ def test_documents_are_decided_among_what_repositories_leave(case: Case) -> None
     label = {text: min(corpus.first[it] for it in of) for of in nx.connected_components(graph) for text in of}
     for row in corpus.documents:
         text, decided = str(row["content_hash"]), found[row["doc_id"]]
-        stays = text == "nothing" or (text in kept and best[text]["doc_id"] == row["doc_id"])
+        stays = text in kept and best[text]["doc_id"] == row["doc_id"]
         evidence: tuple[object, object] = (None, None)
-        if text in kept and text != "nothing":
+        if text in kept:
             evidence = (best[text]["doc_id"], 1.0)
-        elif text != "nothing":
+        else:
             near = [(graph[text][it]["weight"], -kept.index(it), it) for it in graph[text] if it in kept]
             evidence = (best[max(near)[2]]["doc_id"], max(near)[0]) if near else (None, None)
         reason = gone.get(of[row["doc_id"]] or "")

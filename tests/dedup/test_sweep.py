@@ -66,13 +66,17 @@ def test_a_sweep_tells_what_decisions_at_each_threshold_do(
 
 
 def test_documents_without_tokens_or_edges_are_counted(spark: SparkSession) -> None:
-    given = [document("a", "alpha beta"), document("b", "alpha beta"), document("c", ""), document("d", "")]
+    given = [
+        document("a", "alpha beta"),
+        document("b", "alpha beta"),
+        *(document(f"{n}", "()") for n in range(3)),
+    ]
     documents = spark.createDataFrame(arrow(given))
     bags = located_bags(documents, CONFIG)
     signed = signatures(documents, bags, vocabulary(bags, CONFIG), CONFIG).localCheckpoint()
     none = spark.createDataFrame([], spark_schema(schemas.EDGES))
     for row in sweep(documents, signed, none, CONFIG).collect():
-        assert (row.documents, row.kept, row.removed, row.removed_bytes) == (4, 3, 1, 10)
+        assert (row.documents, row.kept, row.removed, row.removed_bytes) == (5, 2, 3, 14)
         assert (row.similar_pairs, row.largest_component) == (0, 2)
 
 

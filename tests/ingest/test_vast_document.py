@@ -6,12 +6,11 @@ import json
 import os
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
 from factory import _native
 from factory.dedup.config import MAX_DISTINCT, DedupConfig
-from spark_udfs.bags import count_tokens, make_bags, merge_counts, merge_idf
+from spark_udfs.bags import count_tokens, make_bags, merge_counts
 from spark_udfs.ingest_files import Input
 from spark_udfs.ingest_jsonl import jsonl_file
 from spark_udfs.ingest_records import Fields
@@ -37,8 +36,9 @@ def test_a_document_of_a_million_different_tokens_goes_through_every_stage(tmp_p
     counted = pa.Table.from_batches(merge_counts(parts.to_batches(), 1))
     assert counted.num_rows == N
     tokens, frequencies = (counted[name].combine_chunks() for name in ("token", "document_frequency"))
-    part = _native.idf_table(tokens, frequencies, 1)
-    idf = merge_idf([np.frombuffer(part, np.uint8)], unseen=1).tobytes()
+    builder = _native.IdfBuilder()
+    builder.add(tokens, frequencies)
+    idf = builder.finish(1)
     config = DedupConfig(kind="code")
     signed = _native.sign_packed(bags["bag"], idf, config.scheme, config.values, config.value_bits, 0)
     assert signed["n_distinct"].to_pylist() == [N]

@@ -70,5 +70,5 @@ def test_a_copy_is_decided_as_its_text(
         "c": (True, "kept", None, None, "c"),
         "c0": (False, "exact_copy", "c", 1.0, "c"),
         "e": (True, "no_tokens", None, None, None),
-        "e0": (True, "no_tokens", None, None, None),
+        "e0": (False, "exact_copy", "e", 1.0, None),
     }
