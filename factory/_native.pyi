@@ -258,7 +258,7 @@ def feistel(values: npt.NDArray[np.int64], n: int, keys: list[int], inverse: boo
     `keys` are 6 words of 64 bits, `n` is 2 to 2^62. Raises ValueError for a value outside 0 .. n-1.
     """
 
-# -- dedup (native/src/lexer.rs, bag.rs, token_counter.rs, idf.rs, signature.rs, agreement.rs,
+# -- dedup (native/src/lexer.rs, bag.rs, token_counter.rs, idf.rs, weights.rs, signature.rs, agreement.rs,
 #    bucket_pairs.rs, pair_cells.rs, alike_pairs.rs, crowd.rs, union_find.rs, similarity_graph.rs,
 #    keep_rule.rs, sweep.rs)
 

@@ -12,10 +12,10 @@ use rustc_hash::FxHashMap;
 
 use crate::agreement::{checked_value_bits, estimate, matches, matches_for, of_length};
 use crate::bag::Bag;
-use crate::idf::{Weights, table_bytes};
 use crate::jaccard::weighted_jaccard;
 use crate::packed_parts::unpacked;
 use crate::strings::{Binaries, Strings, column, int64_column};
+use crate::weights::{Weights, table_bytes};
 
 /// Documents, and pairs of them, whose signatures look alike.
 #[pyclass]

@@ -26,9 +26,9 @@ use pyo3::prelude::*;
 
 use crate::agreement::{checked_value_bits, estimate, matches, matches_for};
 use crate::bag::Bag;
-use crate::idf::{Weights, table_bytes};
 use crate::jaccard::weighted_jaccard;
 use crate::strings::{Binaries, column, string_column};
+use crate::weights::{Weights, table_bytes};
 
 const MAX_LEADERS: usize = 4096;
 

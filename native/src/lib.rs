@@ -43,6 +43,7 @@ mod tally;
 mod text_signals;
 mod token_counter;
 mod union_find;
+mod weights;
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -12,9 +12,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::bag::Bag;
-use crate::idf::{Weights, table_bytes};
 use crate::signer::{LIGHTEST, Signer};
 use crate::strings::Binaries;
+use crate::weights::{Weights, table_bytes};
 
 /// (signature, n_distinct) of each packed bag; no signature where there are no tokens.
 fn sign_packed(bags: &ArrayRef, weights: &Weights, signer: &mut Signer) -> Result<RecordBatch, String> {
