@@ -4,7 +4,7 @@ A place is the path of a file. What `#include "x/y.h"` means depends on include 
 knows, so they are inferred: a file beside the includer comes first, as for a compiler; else every file whose
 path ends in `x/y.h` is a candidate, and the one that shares most folders with the includer wins, then one
 below a folder named `include`, then the shortest path. `<stdio.h>` and its like are the system's, even where
-a repository has a file of that name.
+a repository has a file of that name. A file for one system, as `win32/x.c`, means none for another.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Sequence
 
+from spark_udfs.platforms import systems_of
 from spark_udfs.symbols import Modules
 
 _SYSTEM_HEADERS = """
@@ -38,6 +39,7 @@ class CModules(Modules):
                 self._numbers[path] = number
                 self._by_name.setdefault(posixpath.basename(path), []).append(path)
         self._places: dict[tuple[str, str], str | None] = {}
+        self._systems = [systems_of(path) for path in paths]
 
     def place(self, module: str, importer: int) -> str | None:
         """The path of the file that `module`, `x.h` or `<x.h>`, means in file `importer`."""
@@ -49,6 +51,11 @@ class CModules(Modules):
     def files(self, place: str) -> Sequence[int]:
         """The file at a path."""
         return (self._numbers[place],)
+
+    def apart(self, importer: int, file: int) -> bool:
+        """Whether two files are for systems that exclude each other, by their paths."""
+        one, other = self._systems[importer], self._systems[file]
+        return one is not None and other is not None and not one & other
 
     def _find(self, module: str, folder: str) -> str | None:
         written = module.strip("<>")

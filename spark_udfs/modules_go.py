@@ -3,7 +3,8 @@
 A place is a folder, or a folder with TESTS behind it: what test files see there. The files of a package are
 those of a folder with the same package clause; another package's tests never belong to it. The path of
 an import is a module's path, from its `go.mod`, and a folder below that. Where no `go.mod` is at hand,
-the module's path is what most imports have before the path of a folder of the repository.
+the module's path is what most imports have before the path of a folder of the repository. Files that no build
+has together, as `x_linux.go` and `x_windows.go`, do not see each other.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
+from spark_udfs.build_constraints_go import Constraint, constraint_text, together
 from spark_udfs.symbols import FileSymbols, Modules
 
+_ALONE = ("(ignore)", "(((ignore)))")  # as `//go:build` and `// +build` have it
 TESTS = "\0tests"
 _MODULE = re.compile(r'^[^\S\n]*module\s+"?([^\s"]+)"?', re.MULTILINE)
 
@@ -27,6 +30,12 @@ class GoModules(Modules):
         self._folders = [path.rpartition("/")[0] for path in paths]
         self._is_test = [path.endswith("_test.go") for path in paths]
         self._packages = [file.package for file in files]
+        self._conditions = [
+            constraint_text(path, file.build) for path, file in zip(paths, files, strict=True)
+        ]
+        self._constraints = {text: Constraint(text) for text in self._conditions}
+        self._together: dict[tuple[str, str], bool] = {}
+        self._seen: dict[tuple[str, str | None, bool, str], Collection[int]] = {}
         self._peers: dict[tuple[str, str | None, bool], set[int]] = {}
         in_folder: dict[str, list[int]] = {}
         for index, folder in enumerate(self._folders):
@@ -59,7 +68,24 @@ class GoModules(Modules):
 
     def peers(self, importer: int) -> Collection[int]:
         """The files of the same package; tests are seen by tests alone."""
-        return self._peers[self._folders[importer], self._packages[importer], self._is_test[importer]]
+        package = self._folders[importer], self._packages[importer], self._is_test[importer]
+        key = (*package, self._conditions[importer])
+        if key not in self._seen:
+            mine = self._peers[package]
+            others = {file for file in mine if file == importer or not self.apart(importer, file)}
+            self._seen[key] = mine if len(others) == len(mine) else others
+        return self._seen[key]
+
+    def apart(self, importer: int, file: int) -> bool:
+        """Whether the conditions of two files exclude each other; `ignore` is for programs of one file."""
+        one, other = self._conditions[importer], self._conditions[file]
+        if one == other == "" or importer == file:
+            return False
+        if self._folders[importer] == self._folders[file] and (one in _ALONE or other in _ALONE):
+            return True
+        if (one, other) not in self._together:
+            self._together[one, other] = together(self._constraints[one], self._constraints[other])
+        return not self._together[one, other]
 
     def _package_of(self, indexes: Sequence[int]) -> str | None:
         """The package that others import from a folder: that of most files which are no tests, not `main`."""

@@ -23,6 +23,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from spark_udfs.fixtures import fixture_of
 from spark_udfs.symbols import FileSymbols, Modules
 
 MODULE, GLOBAL = "module", "global"  # a file's `package`: it shares no names, or global ones
@@ -82,7 +83,10 @@ class JavaScriptModules(Modules):
                 known.add(folder)
                 self._folders.setdefault(posixpath.basename(folder), []).append(folder)
                 folder = posixpath.dirname(folder)
-        self._peers = frozenset(i for i, file in enumerate(files) if file.package != MODULE)
+        self._in_fixture = [fixture_of(path) is not None for path in paths]
+        self._peers = frozenset(
+            i for i, file in enumerate(files) if file.package != MODULE and not self._in_fixture[i]
+        )
         self._manifests = {path: _read(text) for path, text in sorted(manifests.items())}
         self._packages: dict[str, str] = {}  # name -> folder
         for path, manifest in self._manifests.items():
@@ -109,8 +113,11 @@ class JavaScriptModules(Modules):
         return (self._files[declared],) if declared != place and declared in self._files else ()
 
     def peers(self, importer: int) -> Collection[int]:
-        """The scripts, whose names are global, and the files that declare global names."""
-        return self._peers
+        """The scripts, whose names are global, and the files that declare global names.
+
+        Scripts that are test fixtures stand each alone.
+        """
+        return () if self._in_fixture[importer] else self._peers
 
     def _candidates(self, module: str, folder: str) -> Iterator[str]:
         name = module.partition("?")[0].partition("!")[0]

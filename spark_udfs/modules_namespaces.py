@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from spark_udfs.fixtures import fixture_of
 from spark_udfs.symbols import FileSymbols, Modules
 
 
 class NamespaceModules(Modules):
-    """The namespaces of one repository (`manifests` and paths say nothing about them)."""
+    """The namespaces of one repository (`manifests` say nothing about them)."""
 
     def __init__(
         self,
-        _paths: Sequence[str],
+        paths: Sequence[str],
         files: Sequence[FileSymbols],
         _manifests: Mapping[str, str],
         outwards: bool = False,
@@ -29,6 +30,7 @@ class NamespaceModules(Modules):
         self._around = {
             around for package in self._files if package for around in _outwards(package) if around
         }
+        self._fixtures = [fixture_of(path) for path in paths]
         self._peers: dict[str, frozenset[int]] = {}
         for package in self._files:
             seen = _outwards(package) if outwards else [package]
@@ -49,6 +51,11 @@ class NamespaceModules(Modules):
     def peers(self, importer: int) -> Collection[int]:
         """The files whose names are known without an import."""
         return self._peers[self._packages[importer]]
+
+    def apart(self, importer: int, file: int) -> bool:
+        """Whether two files lie in different test fixtures, which are never built together."""
+        one, other = self._fixtures[importer], self._fixtures[file]
+        return one != other and one is not None and other is not None
 
 
 def _outwards(namespace: str) -> list[str]:

@@ -12,6 +12,7 @@ import posixpath
 from collections.abc import Mapping, Sequence
 
 from spark_udfs.manifests_rust import CargoManifest, read_manifest
+from spark_udfs.platforms import systems_of
 from spark_udfs.symbols import Modules
 
 _ROOTS = ("lib", "main")
@@ -48,6 +49,7 @@ class RustModules(Modules):
             for name in names or (it for it in by_folder if it not in _LANGUAGE_S_OWN):
                 self._crates.setdefault(name, root)
         self._own = {name for name in self._crates if name}
+        self._systems = [systems_of(path) for path in paths]
         self._renamed = [_nearest(_parent(path), said).renamed or {} for path in paths]
 
     def place(self, module: str, importer: int) -> str | None:
@@ -87,6 +89,14 @@ class RustModules(Modules):
             found.extend(self.files(place))
             place = place.rpartition("::")[0]
         return found[::-1]
+
+    def apart(self, importer: int, file: int) -> bool:
+        """Whether two files are for systems that exclude each other, or `file` is of a program by itself."""
+        one, other = self._systems[importer], self._systems[file]
+        if one is not None and other is not None and not one & other:
+            return True
+        crate = self._places[file].partition("::")[0]
+        return _last(_parent(crate)) in _OWN_ROOTS and crate != self._places[importer].partition("::")[0]
 
 
 def _manifests(texts: Mapping[str, str]) -> dict[str, CargoManifest]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from spark_udfs.fixtures import fixture_of
 from spark_udfs.symbols import FileSymbols, Import, Language
 from spark_udfs.typed_chains import n_shared
 
@@ -56,6 +57,7 @@ class Meanings:
                     self.plain.setdefault(name, []).append(index)
                 if name in file.definitions and name not in file.private:
                     self.makers.setdefault(name, []).append(index)
+        self._fixtures = [fixture_of(path) for path in paths]
         self._bound = {name for bindings in self.bindings for name in bindings}
         self._includers: dict[int, list[int]] | None = None
         self.visible = lru_cache(1024)(self._seen_from)
@@ -226,7 +228,21 @@ class Meanings:
         if not definers or not peers:
             return None
         here = [f for f in definers if f in peers and f != index and name not in self.files[f].private]
-        return Found(self.with_makers(name, here)) if here else None
+        near = self.nearest(index, here)
+        return Found(self.with_makers(name, near)) if near else None
+
+    def within_reach(self, index: int, file: int) -> bool:
+        """Whether a name that nothing imports may mean `file`, which another test fixture's never does."""
+        return self._fixtures[file] in (None, self._fixtures[index]) and not self.modules.apart(index, file)
+
+    def nearest(self, index: int, files: Sequence[int]) -> Sequence[int]:
+        """Of `files` that make one name without an import, those that share most folders with `index`."""
+        found = [f for f in files if self.within_reach(index, f)]
+        if len(found) < 2:
+            return found
+        shared = [self.folders_shared(index, f) for f in found]
+        most = max(shared)
+        return [f for f, n in zip(found, shared, strict=True) if n == most]
 
     def walk(self, found: Found | None, parts: Sequence[str]) -> tuple[Found | None, int]:
         """Where a chain that starts at `found` leads, and how many of its parts were followed."""

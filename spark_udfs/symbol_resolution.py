@@ -118,6 +118,11 @@ class Repository(Meanings):
             weights = symbol.weights
             if weights:
                 weights.pop(index, None)
+                apart = [target for target in weights if self.modules.apart(index, target)]
+                for excluded in apart:
+                    del weights[excluded]
+                if apart and not weights:
+                    symbol.resolution = "ambiguous"
                 share = math.sqrt(symbol.count) / max(1, len(weights))
                 symbol.weights = {f: factor * share for f, factor in weights.items()}
             if not symbol.weights and symbol.resolution == "internal":
@@ -257,7 +262,8 @@ class Repository(Meanings):
         whole, files = found
         if index in files:
             return Symbol("reference", whole, 0, "local")
-        if len(files) > MAX_DEFINERS:
+        files = tuple(self.nearest(index, files))
+        if not 0 < len(files) <= MAX_DEFINERS:
             return Symbol("reference", whole, 0, "ambiguous")
         return Symbol("reference", whole, 0, "internal", dict.fromkeys(files, 1.0))
 
@@ -314,7 +320,8 @@ class Repository(Meanings):
         definers = self.makers.get(name, [])
         if not definers:
             return Symbol("reference", name, 0, "external")
-        if len(definers) > MAX_DEFINERS or len(name) < MIN_NAME:
+        definers = [f for f in definers if self.within_reach(index, f)]
+        if not 0 < len(definers) <= MAX_DEFINERS or len(name) < MIN_NAME:
             return Symbol("reference", name, 0, "ambiguous")
         hidden = name.startswith("_") and self.languages[index].underscore_hides
         private = PRIVATE if hidden else 1.0

@@ -88,7 +88,8 @@ class FileSymbols:
     from, both as chains in the file's own words: see `spark_udfs.typed_chains`.
     `expansions` are the names a macro stands for: a file that uses the macro uses them. One with `#0` in it
     is pasted from the macro's first argument (`spark_udfs.pasted_names`); `calls` are the arguments of uses
-    that may paste names, `a,b`, and `a,b{` where a body follows.
+    that may paste names, `a,b`, and `a,b{` where a body follows. `build` is the condition under which a
+    build has the file, as it is written.
     """
 
     definitions: dict[str, int] = field(default_factory=dict)
@@ -102,6 +103,7 @@ class FileSymbols:
     bases: dict[str, tuple[str, ...]] = field(default_factory=dict)
     expansions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     calls: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    build: str | None = None
 
     def to_json(self) -> str:
         """A text that `from_json` reads back."""
@@ -109,7 +111,7 @@ class FileSymbols:
         fields = [
             *(self.definitions, imports, self.references, self.exports),
             *(self.package, self.declarations, self.private, self.types, self.bases, self.expansions),
-            self.calls,
+            *(self.calls, self.build),
         ]
         while fields and fields[-1] == _EMPTY[len(fields) - 1]:  # what most files lack stands last
             fields.pop()
@@ -121,7 +123,7 @@ class FileSymbols:
         fields = json.loads(text)
         fields.extend(_EMPTY[len(fields) :])
         definitions, imports, references, exports, package, declarations, private, *rest = fields
-        types, bases, expansions, calls = rest
+        types, bases, expansions, calls, build = rest
         return cls(
             definitions,
             tuple(Import(*it) for it in imports),
@@ -134,12 +136,13 @@ class FileSymbols:
             {name: tuple(chains) for name, chains in bases.items()},
             {name: tuple(words) for name, words in expansions.items()},
             {name: tuple(arguments) for name, arguments in calls.items()},
+            build,
         )
 
 
 _EMPTY: tuple[object, ...] = (
     *({}, [], {}, None, None, {}, ()),
-    *({}, {}, {}, {}),
+    *({}, {}, {}, {}, None),
 )  # the fields of a file without symbols, as written
 
 
@@ -174,6 +177,10 @@ class Modules(ABC):
     def peers(self, importer: int) -> Collection[int]:
         """A set of the files whose definitions `importer` sees without an import; it may hold `importer`."""
         return ()
+
+    def apart(self, importer: int, file: int) -> bool:
+        """Whether no build has both files, so that no use in `importer` means what `file` defines."""
+        return False
 
 
 class Language(ABC):

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import tree_sitter_go
 from tree_sitter import Node
 
+from spark_udfs.build_constraints_go import build_line
 from spark_udfs.chains import MAX_NESTING
 from spark_udfs.chains_go import GoChains
 from spark_udfs.modules_go import GoModules
@@ -75,7 +77,7 @@ class Go(QueriedLanguage):
 
     def read(self, source: bytes, captures: Captures) -> FileSymbols:
         """The symbols that the captures over one file amount to."""
-        return _File(source).read(captures)
+        return replace(_File(source).read(captures), build=build_line(source))
 
 
 class _File(GoChains):

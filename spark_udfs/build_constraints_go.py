@@ -1,0 +1,134 @@
+"""Which Go files can be in one build: by the ends of their names and their `//go:build` lines.
+
+A constraint is a tree of tags. Whether two hold together is tried out for every system and processor that
+they name and for every choice of their other tags; with more than MAX_FREE of these they are taken to hold.
+Lines `// +build`, older than Go 1.17, count where there is no other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Set
+from itertools import product
+
+MAX_FREE = 6
+MAX_CHARACTERS = 400
+
+_SYSTEMS = frozenset(
+    """
+    aix android darwin dragonfly freebsd hurd illumos ios js linux nacl netbsd openbsd plan9 solaris wasip1
+    windows zos
+    """.split()  # noqa: SIM905
+)
+_UNIX = _SYSTEMS - {"js", "nacl", "plan9", "wasip1", "windows", "zos"}
+_IMPLIED = {"android": "linux", "illumos": "solaris", "ios": "darwin"}
+_PROCESSORS = frozenset(
+    """
+    386 amd64 arm arm64 loong64 mips mips64 mips64le mipsle ppc64 ppc64le riscv64 s390x sparc64 wasm
+    """.split()  # noqa: SIM905
+)
+_TOKEN = re.compile(r"\s*(&&|\|\||[!()]|[\w.]+)")
+_LINE = re.compile(rb"^//go:build[ \t]+([^\n]{1,400})", re.MULTILINE)
+_OLD_LINE = re.compile(rb"^// *\+build[ \t]+([^\n]{1,400})", re.MULTILINE)
+_PACKAGE = re.compile(rb"^package\b", re.MULTILINE)
+
+Holds = Callable[[Set[str]], bool]
+
+
+class Constraint:
+    """When a file is built: `tags` are those its condition names."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tags: frozenset[str] = frozenset()
+        self._holds: Holds | None = None
+        tokens = _TOKEN.findall(text) if len(text) <= MAX_CHARACTERS else []
+        if tokens and "".join(tokens) == "".join(text.split()):
+            try:
+                holds, rest = _either(tokens)
+            except (IndexError, RecursionError):
+                return  # no condition, as the go tool would say at once
+            if not rest:
+                self._holds = holds
+                self.tags = frozenset(token for token in tokens if token[0].isalnum() or token[0] == "_")
+
+    def holds(self, tags: Set[str]) -> bool:
+        """Whether the file is built under these tags."""
+        return self._holds is None or self._holds(tags)
+
+
+def constraint_text(path: str, line: str | None) -> str:
+    """The condition of a file, by its name and by its `//go:build` line."""
+    parts = path.rpartition("/")[2].removesuffix(".go").removesuffix("_test").split("_")[1:]
+    named = []
+    if parts and parts[-1] in _PROCESSORS:
+        named.append(parts.pop())
+    if parts and parts[-1] in _SYSTEMS:
+        named.append(parts[-1])
+    return " && ".join([*named, *([f"({line})"] if line else ())])
+
+
+def build_line(source: bytes) -> str | None:
+    """What stands behind `//go:build`, before the package clause."""
+    if b"//go:build" not in source and b"+build" not in source:
+        return None
+    package = _PACKAGE.search(source)
+    end = package.start() if package else len(source)
+    if found := _LINE.search(source, 0, end):
+        return found[1].decode("utf-8", "replace").partition("//")[0].strip()
+    lines = [it.decode("utf-8", "replace").split() for it in _OLD_LINE.findall(source, 0, end)]
+    every = (" || ".join(f"({one.replace(',', ' && ')})" for one in line) for line in lines if line)
+    return " && ".join(f"({line})" for line in every) or None
+
+
+def together(one: Constraint, other: Constraint) -> bool:
+    """Whether some build has both files."""
+    tags = one.tags | other.tags
+    if not tags:
+        return True
+    free = sorted(tags - _SYSTEMS - _PROCESSORS - {"unix"})
+    if len(free) > MAX_FREE:
+        return True
+    systems = tags & _SYSTEMS | ({"hurd"} if "unix" in tags else set()) | {""}
+    for system, processor in product(sorted(systems), sorted(tags & _PROCESSORS | {""})):
+        fixed = {system, processor, _IMPLIED.get(system, "")} | ({"unix"} if system in _UNIX else set())
+        for chosen in product((False, True), repeat=len(free)):
+            on = fixed | {tag for tag, is_on in zip(free, chosen, strict=True) if is_on}
+            if one.holds(on) and other.holds(on):
+                return True
+    return False
+
+
+def _either(tokens: list[str]) -> tuple[Holds, list[str]]:
+    left, rest = _both(tokens)
+    while rest and rest[0] == "||":
+        right, rest = _both(rest[1:])
+        left = _or(left, right)
+    return left, rest
+
+
+def _both(tokens: list[str]) -> tuple[Holds, list[str]]:
+    left, rest = _one(tokens)
+    while rest and rest[0] == "&&":
+        right, rest = _one(rest[1:])
+        left = _and(left, right)
+    return left, rest
+
+
+def _one(tokens: list[str]) -> tuple[Holds, list[str]]:
+    first, rest = tokens[0], tokens[1:]
+    if first == "!":
+        inner, rest = _one(rest)
+        return (lambda tags: not inner(tags)), rest
+    if first == "(":
+        inner, rest = _either(rest)
+        return inner, rest[1:] if rest[0] == ")" else ["?"]
+    return (lambda tags: first in tags), rest
+
+
+def _or(left: Holds, right: Holds) -> Holds:
+    return lambda tags: left(tags) or right(tags)
+
+
+def _and(left: Holds, right: Holds) -> Holds:
+    return lambda tags: left(tags) and right(tags)
