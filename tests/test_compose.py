@@ -26,7 +26,9 @@ from factory.settings import Settings, settings
 from tests.engines.compose import interpolated
 
 ROOT = Path(__file__).parents[1]
-COMPOSE = yaml.safe_load(interpolated((ROOT / "docker-compose.yml").read_text(), {}))
+TEXT = (ROOT / "docker-compose.yml").read_text()
+SECRETS = {"POSTGRES_PASSWORD": "given-password", "S3_SECRET": "given-secret"}
+COMPOSE = yaml.safe_load(interpolated(TEXT, SECRETS))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 ONE_SHOT = {"bootstrap", "migrate"}
 OURS = [name for name, service in SERVICES.items() if "build" in service]
@@ -117,6 +119,17 @@ def test_every_variable_is_a_setting_and_the_settings_take_it(
 @every_service_of_ours
 def test_the_platforms_processes_share_one_environment(name: str) -> None:
     assert SERVICES[name]["environment"] == SERVICES["code-server"]["environment"]
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_a_secret_has_no_default_and_stands_nowhere_in_the_file(name: str) -> None:
+    others = {other: value for other, value in SECRETS.items() if other != name}
+    with pytest.raises(KeyError, match=f"{name}: Choose one"):
+        interpolated(TEXT, others)
+    for service in SERVICES.values():
+        for variable, value in service.get("environment", {}).items():
+            if re.search("PASSWORD|SECRET", variable):
+                assert value in SECRETS.values(), variable
 
 
 def test_servers_get_the_secrets_their_clients_have() -> None:

@@ -30,15 +30,22 @@ _HEALTHY_S, _DONE_S = 300, 300
 
 
 def interpolated(text: str, given: dict[str, str]) -> str:
-    """The text of a compose file with `${NAME:-default}` replaced."""
-    return re.sub(r"\$\{(\w+):-([^}]*)\}", lambda found: given.get(found[1], found[2]), text)
+    """The text of a compose file with `${NAME:-default}` replaced, and `${NAME:?remedy}`, if it is given."""
+
+    def value(found: re.Match[str]) -> str:
+        name, kind, rest = found.groups()
+        if not given.get(name) and kind == "?":
+            raise KeyError(f"{name}: {rest}")
+        return given.get(name) or rest
+
+    return re.sub(r"\$\{(\w+):([-?])([^}]*)\}", value, text)
 
 
 class Platform:
     """The services of a compose file; `environment` overrides variables where this machine is smaller."""
 
     def __init__(self, file: Path, folder: Path, environment: dict[str, str]) -> None:
-        text = interpolated(file.read_text(), {"POSTGRES_PASSWORD": QUOTED})
+        text = interpolated(file.read_text(), {"POSTGRES_PASSWORD": QUOTED, "S3_SECRET": "factory-secret"})
         self.services: dict[str, dict[str, Any]] = yaml.safe_load(text)["services"]
         self.started: list[str] = []
         self.said: dict[str, str] = {}  # by the services that end
