@@ -2,7 +2,7 @@
 
 By default glibc gives freed megabytes back to the system and gets the next ones from it, zeroed page by page:
 hundreds of page faults a block, which cost as much as sending it. What stays is what all blocks under way
-took at once, at most.
+took at once, at most. It is given back once most of many calls have ended (`blender.upkeep`).
 """
 
 from __future__ import annotations
@@ -20,3 +20,10 @@ def keep_freed_memory() -> bool:
     if mallopt is None:  # macOS and musl have allocators of other habits
         return False
     return bool(mallopt(_MMAP_THRESHOLD, _LARGE_BYTES) and mallopt(_TRIM_THRESHOLD, _KEPT_BYTES))
+
+
+def give_back_memory() -> None:
+    """Give what is free back to the system, wherever in the arenas it lies."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

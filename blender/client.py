@@ -212,7 +212,7 @@ class BlenderClient:
             )
             return self._connection.fetch(request, timeout=self._timeout_s, metadata=self._metadata)
 
-        resumed = Resumed(stream, offset, stop, Patience(self._patience_s), self.address)
+        resumed = Resumed(stream, offset, stop, Patience(self._patience_s), self.address, self._tls)
         with Ahead(resumed, self._ahead_bytes, _size, resumed.cancel) as ahead:
             yield from batches(ahead, offset, stride)
 
@@ -223,7 +223,7 @@ class BlenderClient:
                 return method(request, timeout=self._timeout_s, metadata=self._metadata)
             except grpc.RpcError as error:
                 if not patience.again(error):
-                    raise to_error(error, self.address) from error
+                    raise to_error(error, self.address, self._tls) from error
 
 
 def _size(rows: Rows) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from factory.errors import ConfigurationError
 
 AUTHORIZATION = "authorization"
 BEARER = "Bearer "
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 TOKEN = re.compile("[!-~]+")  # what a header can carry, without spaces
 
 
@@ -53,6 +56,25 @@ def read_file(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise ConfigurationError(
-            f"The file {path} cannot be read ({error.strerror}). Name another, or correct its permissions."
-        ) from error
+        raise _unreadable(path, error) from error
+
+
+def read_secret(path: Path) -> bytes:
+    """The bytes of a file that its owner alone may open; raises ConfigurationError for another."""
+    try:
+        with path.open("rb") as file:
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            if mode & _OTHERS:
+                raise ConfigurationError(
+                    f"The file {path} holds secrets, and users other than its owner may open it (mode "
+                    f"{mode:03o}). Run `chmod 600 {path}`."
+                )
+            return file.read()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> ConfigurationError:
+    return ConfigurationError(
+        f"The file {path} cannot be read ({error.strerror}). Name another, or correct its permissions."
+    )

@@ -15,15 +15,16 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from wsgiref.simple_server import WSGIServer
 
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from blender.calls import Calls
 from blender.counts import BYTES, COUNTS, PAGES, READS, WAIT_S
 from blender.files import write_whole
+from blender.rooms import WAITS_ENDED
+from blender.scrapes import ScrapeServer
 from blender.service import ENDED, SENT
 from factory.errors import MachineError
 
@@ -42,6 +43,7 @@ class Family:
 
 FAMILIES = (
     Family("blender_calls", "Calls ended, by method and gRPC status.", ("method", "status")),
+    Family("blender_waits_ended", "Calls ended because their client kept them waiting.", ("method",)),
     Family("blender_blocks", "Messages of rows sent."),
     Family("blender_rows", "Rows sent."),
     Family("blender_bytes", "Bytes of rows sent."),
@@ -72,6 +74,7 @@ def numbers(calls: Calls) -> Numbers:
         ("blender_processes", ()): 1,
     }
     found |= {("blender_calls", key): value for key, value in ENDED.sums().items()}
+    found |= {("blender_waits_ended", (method,)): value for (_, method), value in WAITS_ENDED.sums().items()}
     found |= {(f"blender_{what}", ()): value for (what, _), value in SENT.sums().items()}
     found |= {(_OF_READING[name], (table,)): value for (name, table), value in COUNTS.sums().items()}
     return found
@@ -133,7 +136,7 @@ def _of(family: str, found: Numbers) -> list[tuple[tuple[str, ...], float]]:
     return sorted((labels, value) for (name, labels), value in found.items() if name == family)
 
 
-def serve_numbers(host: str, port: int, read: Callable[[], Numbers]) -> WSGIServer:
+def serve_numbers(host: str, port: int, read: Callable[[], Numbers]) -> ScrapeServer:
     """Answer scrapes of `http://host:port/metrics` in a thread, until `shutdown` of what is returned.
 
     Raises MachineError for a port that cannot be bound.
@@ -141,10 +144,11 @@ def serve_numbers(host: str, port: int, read: Callable[[], Numbers]) -> WSGIServ
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Scraped(read))
     try:
-        server, _ = start_http_server(port, addr=host, registry=registry)
+        server = ScrapeServer(host, port, make_wsgi_app(registry))
     except OSError as error:
         raise MachineError(
             f"Port {port} of {host} cannot be bound for metrics ({(error.strerror or str(error)).lower()}). "
             "Stop the process that has it, or choose another --metrics-port or --metrics-host."
         ) from error
+    threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
     return server

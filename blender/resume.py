@@ -14,6 +14,7 @@ from typing import Any
 
 import grpc
 
+from blender.credentials import Tls
 from blender.errors import BlenderFailure
 from blender.status import is_transient, to_error
 from blender.steps import Rows
@@ -69,11 +70,12 @@ class Resumed:
         stop: int | None,
         patience: Patience,
         address: str,
+        tls: Tls | None = None,
     ) -> None:
         self._open = open_stream
         self._offset, self._stop = offset, stop
         self._patience = patience
-        self._address = address
+        self._address, self._tls = address, tls
         self._stream: Any = None
         self._cancelled = False
 
@@ -109,7 +111,7 @@ class Resumed:
                 if self._cancelled:
                     return
                 if not expired and not self._patience.again(error):
-                    raise to_error(error, self._address) from error
+                    raise to_error(error, self._address, self._tls) from error
             finally:
                 stream.cancel()  # of a stream that has ended, nothing
 

@@ -11,14 +11,13 @@ import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
 
 import grpc
 from grpc_health.v1 import health
 
-from blender.credentials import AUTHORIZATION, BEARER, TOKEN, read_file
+from blender.credentials import AUTHORIZATION, BEARER, TOKEN, read_file, read_secret
 from blender.errors import Unauthenticated
-from blender.status import ERROR_KEY, to_status
+from blender.refusals import refusal
 from factory.errors import ConfigurationError
 
 
@@ -27,8 +26,8 @@ class ServerSecurity:
     """What a server shows and what it asks for; nothing of it means plaintext for everyone.
 
     `certificate` and `key` are PEM files and belong together. With `client_ca` a client must show a
-    certificate that one of these authorities signed. `tokens` is a file with a token a line, one of which
-    every call but a health check must bring.
+    certificate that one of these authorities signed. `tokens` is a file that its owner alone may open, with a
+    token a line, one of which every call but a health check must bring.
     """
 
     certificate: Path | None = None
@@ -57,7 +56,7 @@ class ServerSecurity:
         """What looks at every call; raises ConfigurationError for a file without tokens."""
         if self.tokens is None:
             return []
-        tokens = [line.strip() for line in read_file(self.tokens).decode(errors="replace").splitlines()]
+        tokens = [line.strip() for line in read_secret(self.tokens).decode(errors="replace").splitlines()]
         for number, token in enumerate(tokens, 1):
             if token and not TOKEN.fullmatch(token):
                 raise ConfigurationError(
@@ -88,6 +87,13 @@ class Tokens(grpc.ServerInterceptor):
 
     def __init__(self, tokens: list[str]) -> None:
         self._digests = [_digest(token) for token in tokens]
+        self._refuse_missing, self._refuse_unknown = (
+            refusal(Unauthenticated(sentence))
+            for sentence in (
+                "This Blender asks for a token. Give the client `token`.",
+                "This Blender does not know the token. Give the client one of its own.",
+            )
+        )
 
     def intercept_service(
         self,
@@ -102,28 +108,13 @@ class Tokens(grpc.ServerInterceptor):
         ]
         if any(self._known(value) for value in given):
             return continuation(handler_call_details)
-        return grpc.unary_unary_rpc_method_handler(_refuse_unknown if given else _refuse_missing)
+        return self._refuse_unknown if given else self._refuse_missing
 
     def _known(self, value: str) -> bool:
         digest = _digest(value.removeprefix(BEARER))
         # Every token is compared, so that the time taken tells nothing of them.
         found = [hmac.compare_digest(digest, known) for known in self._digests]
         return value.startswith(BEARER) and any(found)
-
-
-def _refuse_missing(request: Any, context: grpc.ServicerContext) -> NoReturn:  # noqa: ARG001
-    _refuse(context, "This Blender asks for a token. Give the client `token`.")
-
-
-def _refuse_unknown(request: Any, context: grpc.ServicerContext) -> NoReturn:  # noqa: ARG001
-    _refuse(context, "This Blender does not know the token. Give the client one of its own.")
-
-
-def _refuse(context: grpc.ServicerContext, sentence: str) -> NoReturn:
-    code, name = to_status(Unauthenticated(sentence))
-    context.set_trailing_metadata(((ERROR_KEY, name),))
-    context.abort(code, sentence)
-    raise AssertionError("abort returned")
 
 
 def _digest(token: str) -> bytes:

@@ -9,34 +9,29 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import grpc
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from blender import keepalive
+from blender import transport
+from blender.admission import Admission
 from blender.blends import Blends
 from blender.calls import Calls, Limits
 from blender.errors import Ending
+from blender.health import Health
+from blender.identity import by_origin, by_token
 from blender.ports import cannot_bind, is_loopback, require_free
-from blender.requests import MAX_REQUEST_BYTES
 from blender.security import ServerSecurity
 from blender.service import CONFIGS, DATA, BlendConfigs, BlendData
 from blender.stopping import GRACE_S
+from blender.upkeep import Upkeep
 from factory.errors import ConfigurationError
 
 log = logging.getLogger("blender")
 
-SPARE_THREADS = 8  # to refuse calls, and to say that the server is well
 _TELL_S = 2.0  # for calls beyond the grace to be told
 _LOOK_EVERY_S = 0.2  # a second signal is raised between waits, where another thread received it
-
-_OPTIONS = [
-    ("grpc.max_receive_message_length", 4 * MAX_REQUEST_BYTES),  # what lies between is refused by a sentence
-    ("grpc.max_send_message_length", -1),  # blocks are bounded in bytes, save a row larger than one
-    *keepalive.SERVER,
-]
 
 
 class BlenderServer:
@@ -64,14 +59,15 @@ class BlenderServer:
                 f"Blender would speak plaintext and {host} can be reached from other machines. "
                 "Give --tls-cert and --tls-key, bind 127.0.0.1, or allow it with --allow-remote."
             )
-        self.calls = Calls(limits)
-        self._health = health.HealthServicer()
-        threads = limits.calls + SPARE_THREADS
+        client_of = by_origin if security.tokens is None else by_token
+        self.calls = Calls(limits, client_of)
+        self._health = Health((CONFIGS, DATA))
+        self.admission = Admission(limits.calls, limits.message_s, client_of)
+        self._upkeep = Upkeep(self.admission.sweep, lambda: len(self.calls) + len(self.admission))
         self._server = grpc.server(
-            ThreadPoolExecutor(threads, thread_name_prefix="blender"),
-            maximum_concurrent_rpcs=threads,
-            interceptors=security.interceptors(),
-            options=[("grpc.so_reuseport", int(shared)), *_OPTIONS],  # by default it would share in silence
+            self.admission.threads,
+            interceptors=[*security.interceptors(), self.admission],
+            options=transport.options(limits.calls, shared),
         )
         handlers = (BlendConfigs(blends).handlers(self.calls), BlendData(blends, self.calls).handlers())
         self._server.add_generic_rpc_handlers(handlers)
@@ -94,12 +90,12 @@ class BlenderServer:
     def start(self) -> None:
         """Accept calls."""
         self._server.start()
-        for name in ("", CONFIGS, DATA):
-            self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+        self._upkeep.start()
+        self._health.serve()
 
     def stop(self, grace_s: float = GRACE_S) -> None:
         """Refuse new calls, wait `grace_s` for those under way, then tell the rest to go on elsewhere."""
-        self._health.enter_graceful_shutdown()
+        self._health.stop()
         ended = self._server.stop(grace_s + _TELL_S)
         if not _set_within(ended, grace_s):
             self.calls.end(
@@ -110,6 +106,7 @@ class BlenderServer:
             )
             if not _set_within(ended, 2 * _TELL_S):
                 log.warning("gRPC does not end its calls, and is left")
+        self._upkeep.stop()
 
     def __enter__(self) -> BlenderServer:
         self.start()

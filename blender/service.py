@@ -10,7 +10,7 @@ import logging
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any
 
 import grpc
 
@@ -20,8 +20,9 @@ from blender.calls import Calls
 from blender.convert import blend_to, description_to, explanation_to, schedule_from, source_from
 from blender.counts import Counts
 from blender.proto.blender.v1 import blender_pb2 as pb
+from blender.refusals import end_call
 from blender.requests import checked, reader_of
-from blender.status import ERROR_KEY, to_status
+from blender.status import to_status
 from blender.wire import IpcPieces, Outgoing, serialize
 from factory.errors import FactoryError
 
@@ -81,12 +82,12 @@ class BlendConfigs:
 
 
 class BlendData:
-    """Serves blends; `Fetch` answers in `Outgoing` blocks, which go on the wire as they are."""
+    """Serves blends; `Fetch` answers in bytes, which go on the wire as they are."""
 
     def __init__(self, blends: Blends, calls: Calls) -> None:
         self._blends, self._calls = blends, calls
 
-    def fetch(self, request: Any, context: grpc.ServicerContext) -> Iterator[Outgoing]:
+    def fetch(self, request: Any, context: grpc.ServicerContext) -> Iterator[bytes]:
         """The rows of a range of steps."""
         with answering("Fetch", context, self._calls) as caller:
             checked(request)
@@ -103,11 +104,16 @@ class BlendData:
                 caller=caller,
             )
             for block in blocks:
-                yield Outgoing(block.offset, block.next_offset, pieces.of(block.batch))
+                message = serialize(Outgoing(block.offset, block.next_offset, pieces.of(block.batch)))
+                rows, size = block.batch.num_rows, block.batch.nbytes
+                del block  # a reader may take its time, and the message is enough to hold meanwhile
+                self._calls.offer(caller)
+                yield message
+                del message
                 SENT.add("blocks", "Fetch")
-                SENT.add("rows", "Fetch", block.batch.num_rows)
-                SENT.add("bytes", "Fetch", block.batch.nbytes)
-                self._calls.give_time(caller, context)
+                SENT.add("rows", "Fetch", rows)
+                SENT.add("bytes", "Fetch", size)
+                self._calls.taken(caller)
 
     def describe(self, request: Any) -> Any:
         """Sources, sizes and length of a blend."""
@@ -122,8 +128,8 @@ class BlendData:
         return explanation_to(request.offset, blend.explain(request.offset))
 
     def handlers(self) -> grpc.GenericRpcHandler:
-        """The service as gRPC takes it, `Fetch` with the hand-written serializer."""
-        fetch = grpc.unary_stream_rpc_method_handler(self.fetch, reader_of(pb.FetchRequest), serialize)
+        """The service as gRPC takes it."""
+        fetch = grpc.unary_stream_rpc_method_handler(self.fetch, reader_of(pb.FetchRequest))
         methods = {
             "Fetch": fetch,
             "Describe": _one_answer(self._calls, "Describe", pb.DescribeRequest, self.describe),
@@ -137,10 +143,10 @@ def answering(method: str, context: grpc.ServicerContext, calls: Calls) -> Itera
     """Answer the call, which is one of `calls`, with the status of whatever is raised inside."""
     ended = grpc.StatusCode.OK
     try:
-        yield calls.begin(context)
+        yield calls.begin(context, method)
     except FactoryError as error:
         ended, name = to_status(error)
-        _abort(context, ended, str(error), name)
+        end_call(context, ended, _shortened(str(error)), name)
     except GeneratorExit:  # of a stream that nobody reads any more
         ended = grpc.StatusCode.CANCELLED
         raise
@@ -149,7 +155,7 @@ def answering(method: str, context: grpc.ServicerContext, calls: Calls) -> Itera
         incident = uuid.uuid4().hex[:12]
         log.exception("incident %s", incident)
         message = f"Blender failed unexpectedly. Its log has the details under incident {incident}."
-        _abort(context, ended, message, "")
+        end_call(context, ended, message)
     finally:
         ENDED.add(method, ended.name)
 
@@ -157,17 +163,13 @@ def answering(method: str, context: grpc.ServicerContext, calls: Calls) -> Itera
 def _one_answer(calls: Calls, method: str, message: Any, answer: Answer) -> grpc.RpcMethodHandler:
     def handle(request: Any, context: grpc.ServicerContext) -> Any:
         with answering(method, context, calls) as caller, waited_for_by(caller):
-            return answer(checked(request))
+            made = answer(checked(request))
+            calls.offer(caller)
+            return made
 
     return grpc.unary_unary_rpc_method_handler(
         handle, reader_of(message), lambda message: message.SerializeToString()
     )
-
-
-def _abort(context: grpc.ServicerContext, code: grpc.StatusCode, message: str, name: str) -> NoReturn:
-    context.set_trailing_metadata(((ERROR_KEY, name),))
-    context.abort(code, _shortened(message))
-    raise AssertionError("abort returned")
 
 
 def _shortened(message: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import grpc
 
+from blender.credentials import Tls
 from blender.errors import (
     BlenderFailure,
     BlenderUnavailable,
@@ -58,6 +59,13 @@ TRANSIENT = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED)  #
 # How gRPC reports a connection that broke where it is not UNAVAILABLE: no server answers like this.
 _BROKEN = ("RST_STREAM", "Stream removed", "GOAWAY")
 
+# What a call ends with that a server waited for in vain (`blender.rooms`); gRPC has no other words for it.
+_GAVE_WAY = (grpc.StatusCode.CANCELLED, "CANCELLED")
+
+
+# What a client is told whose certificate is missing or unknown: TLS 1.3 ends for it before the server looks.
+_SENT_AWAY = ("failed to connect", "Socket closed")
+
 
 def to_status(error: FactoryError) -> tuple[grpc.StatusCode, str]:
     """The status of an error and the name of its class."""
@@ -71,20 +79,34 @@ def is_transient(error: grpc.RpcError) -> bool:
     """Whether the same call may be answered a moment later."""
     if error.code() in TRANSIENT:
         return True
-    said = any(one.key == ERROR_KEY for one in error.trailing_metadata() or ())
-    return not said and any(sign in (error.details() or "") for sign in _BROKEN)
+    if any(one.key == ERROR_KEY for one in error.trailing_metadata() or ()):
+        return False
+    gave_way = (error.code(), error.details()) == _GAVE_WAY
+    return gave_way or any(sign in (error.details() or "") for sign in _BROKEN)
 
 
-def to_error(error: grpc.RpcError, address: str) -> FactoryError:
-    """The error that a failed call means to the caller of the client."""
+def to_error(error: grpc.RpcError, address: str, tls: Tls | None = None) -> FactoryError:
+    """The error that a failed call means to the caller of the client, which spoke `tls`."""
     code, details = error.code(), error.details() or ""
     named = next((str(one.value) for one in error.trailing_metadata() or () if one.key == ERROR_KEY), "")
     if named in _CLASS:
         return _CLASS[named](details)
+    if tls is not None and all(sign in details for sign in _SENT_AWAY):
+        shown = "this client shows none" if tls.certificate is None else f"it may not know {tls.certificate}"
+        return BlenderUnavailable(
+            f"Blender at {address} ended the connection after TLS ({details}). It may ask for a certificate, "
+            f"and {shown}: give the client `Tls(certificate=..., key=...)` with one that an authority of "
+            "the server's `--tls-client-ca` signed."
+        )
     if "certificate" in details.lower() or "handshak" in details.lower():
         return BlenderUnavailable(
             f"Blender at {address} and this client do not accept each other's certificate ({details}). "
             "Check the files of `tls`."
+        )
+    if (code, details) == _GAVE_WAY:
+        return BlenderUnavailable(
+            f"Blender at {address} ended a call whose message, or whose reader, it waited for. Look at what "
+            "slows this client or its connection down, and ask again."
         )
     if code in TRANSIENT:
         return BlenderUnavailable(

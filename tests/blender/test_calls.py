@@ -39,6 +39,7 @@ def test_a_client_with_all_its_calls_under_way_is_busy_and_others_are_not(
     blends: Blends, tmp_path: Path
 ) -> None:
     (tmp_path / "tokens").write_text("one\ntwo\n")
+    (tmp_path / "tokens").chmod(0o600)
     security = ServerSecurity(tokens=tmp_path / "tokens")
     with (
         BlenderServer(blends, limits=Limits(calls_per_client=2), security=security) as server,
@@ -55,6 +56,19 @@ def test_a_client_with_all_its_calls_under_way_is_busy_and_others_are_not(
         assert two.get(blend.id) == blend
         streams.pop().close()
         streams.pop().close()
+
+
+def test_a_token_that_nobody_asks_for_makes_no_client_another(blends: Blends) -> None:
+    with (
+        BlenderServer(blends, limits=Limits(calls_per_client=1)) as server,
+        BlenderClient(server.address, token="one", patience_s=60) as one,
+        BlenderClient(server.address, token="two", patience_s=0) as two,
+    ):
+        reading = one.fetch(one.create(ENDLESS).id)
+        next(reading)
+        with pytest.raises(Busy, match="answers 1 calls of this client already"):
+            two.list()
+        reading.close()
 
 
 @pytest.mark.parametrize("steps, said", [(4, "4 steps were asked for"), (0, "All steps up to the end")])

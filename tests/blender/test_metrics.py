@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import urllib.request
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from blender.client import BlenderClient, Source
 from blender.counts import BYTES, COUNTS, PAGES
 from blender.errors import InvalidRequest
 from blender.metrics import FAMILIES, Numbers, Reporter, numbers, reported, serve_numbers
+from blender.scrapes import MOST_CONNECTIONS
 from blender.server import BlenderServer
 from factory.errors import MachineError
 from tests.ports import free_ports
@@ -63,6 +66,21 @@ def test_processes_that_ended_keep_what_they_counted_and_have_no_calls_under_way
     assert total["blender_pages", ("packed.metrics",)] == 6
     assert total["blender_call_slots", ()] == 4
     assert total["blender_processes", ()] == 1
+
+
+def test_connections_that_ask_for_nothing_hold_no_scrape_up() -> None:
+    (port,) = free_ports(1)
+    server = serve_numbers("127.0.0.1", port, dict)
+    idle = []
+    for _ in range(5):
+        idle += [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(60)]
+        assert scraped(port) == {}
+        assert sum("process_request" in one.name for one in threading.enumerate()) < 4 * MOST_CONNECTIONS
+    assert idle[0].recv(1) == b""  # the oldest was ended
+    for one in idle:
+        one.close()
+    server.shutdown()
+    server.server_close()
 
 
 def test_a_port_of_metrics_that_is_taken_is_named() -> None:

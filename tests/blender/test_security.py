@@ -47,8 +47,14 @@ def papers(tmp_path_factory: pytest.TempPathFactory) -> Papers:
 
 @pytest.fixture
 def tokens(tmp_path: Path) -> Path:
-    (tmp_path / "tokens").write_text("first-token\n\nsecond-token\n")
-    return tmp_path / "tokens"
+    return private(tmp_path / "tokens", "first-token\n\nsecond-token\n")
+
+
+def private(path: Path, text: str) -> Path:
+    """A file that its owner alone may open."""
+    path.write_text(text)
+    path.chmod(0o600)
+    return path
 
 
 def fetched(address: str, tls: Tls | None = None, token: str | None = None) -> int:
@@ -72,9 +78,13 @@ def test_a_server_that_asks_for_certificates_serves_those_its_authority_signed(
     asking = ServerSecurity(*papers.server, client_ca=papers.ca)
     with BlenderServer(blends, security=asking) as server:
         assert fetched(server.address, Tls(papers.ca, *papers.client)) == 2
-        for shown in ((), papers.stranger):
-            with pytest.raises(BlenderUnavailable):
-                fetched(server.address, Tls(papers.ca, *shown))
+        for shown, said in (((), "this client shows none"), (papers.stranger, "may not know .*stranger.pem")):
+            tls = Tls(papers.ca, *shown)
+            with pytest.raises(BlenderUnavailable, match=rf"ask for a certificate, and .*{said}: give the"):
+                fetched(server.address, tls)
+            client = BlenderClient(server.address, tls=tls, patience_s=0)
+            with client, pytest.raises(BlenderUnavailable, match=said):
+                next(client.fetch("0" * 32))
 
 
 @pytest.mark.parametrize("over_tls", [False, True])
@@ -106,9 +116,9 @@ def test_a_stream_is_refused_like_a_call_and_health_needs_no_token(blends: Blend
 
 @pytest.fixture
 def broken(papers: Papers, tmp_path: Path) -> dict[str, ServerSecurity]:
-    (tmp_path / "empty").write_text("\n")
+    private(tmp_path / "empty", "\n")
     (tmp_path / "no.pem").write_text("no certificate")
-    (tmp_path / "two").write_text("good\n\nnot good\n")
+    private(tmp_path / "two", "good\n\nnot good\n")
     return {
         "needs a certificate and its key": ServerSecurity(papers.server[0]),
         "needs a certificate and its key.": ServerSecurity(key=papers.server[1]),
@@ -131,6 +141,14 @@ def test_files_that_do_not_serve_are_told_before_the_port_is_bound(
     for said, security in broken.items():
         with pytest.raises(ConfigurationError, match=said):
             BlenderServer(blends, security=security)
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o644])
+def test_a_file_of_tokens_that_others_may_open_is_refused(blends: Blends, tokens: Path, mode: int) -> None:
+    tokens.chmod(mode)
+    said = rf"other than its owner may open it \(mode {mode:o}\)\. Run `chmod 600 {tokens}`"
+    with pytest.raises(ConfigurationError, match=said):
+        BlenderServer(blends, security=ServerSecurity(tokens=tokens))
 
 
 def test_plaintext_stays_on_this_machine_and_tls_does_not_have_to(blends: Blends, papers: Papers) -> None:
