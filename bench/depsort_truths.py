@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
@@ -29,7 +30,9 @@ def truth(source: Source, folder: Path, progress: Console) -> set[tuple[str, str
     if not kept.exists():
         progress.print(f"true dependencies of {source.name} ({source.language})")
         edges = sorted(_edges(name, folder, progress))
-        kept.write_text(json.dumps(edges))
+        written = kept.with_suffix(f".{os.getpid()}")
+        written.write_text(json.dumps(edges))
+        written.replace(kept)  # whole or not at all: several benches share the folder
     return {(dependent, dependency) for dependent, dependency in json.loads(kept.read_text())}
 
 

@@ -1,8 +1,8 @@
 """The symbols of a PHP file, by one tree-sitter query over its syntax tree.
 
-Classes are known by `use`, by standing in the same namespace, or by a whole name `\\A\\B`, which is an
-import that binds nothing. References are the names of classes, functions and constants; `->m()` and `::m()`
-are `.m`; variables are none.
+Classes are known by `use`, by standing in the same namespace, or by a name of several parts, `\\A\\B` or
+`A\\B`, which is an import that binds nothing. References are the names of classes, functions and constants;
+`->m()` and `::m()` are `.m`; variables are none.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ _QUERY = """
 (function_call_expression function: (name) @name)
 (attribute (name) @name)
 (qualified_name) @qualified
+(relative_name) @qualified
 (require_expression) @include
 (require_once_expression) @include
 (include_expression) @include
@@ -99,7 +100,8 @@ class _File:
             owner = None if body is None or body.parent is None else body.parent.child_by_field_name("name")
             if owner is not None:
                 definitions[f"{self._text(owner)}.{self._text(node)}"] += 1
-        imports = Counter([*self._used(), *self._whole_names(), *self._included()])
+        used = list(self._used())
+        imports = Counter([*used, *self._whole_names(used), *self._included()])
         references = Counter(self._text(node) for node in self._captures.get("name", ()))
         references.update("." + self._text(node) for node in self._captures.get("member", ()))
         return FileSymbols(
@@ -126,14 +128,19 @@ class _File:
             module, _, last = (prefix + self._text(name)).strip("\\").replace("\\", ".").rpartition(".")
             yield Import(module, last, last if alias is None else self._text(alias))
 
-    def _whole_names(self) -> Iterator[Import]:
+    def _whole_names(self, used: Sequence[Import]) -> Iterator[Import]:
+        """Names of several parts: `A\\B` starts at what the file uses as `A`, else in its namespace."""
+        begun = {it.alias: f"{it.module}.{it.name}".strip(".") for it in used}
         for node in self._captures.get("qualified", ()):
             if node.parent is not None and node.parent.type == "namespace_use_clause":
                 continue
             text = self._text(node)
             module, _, last = text.strip("\\").replace("\\", ".").rpartition(".")
-            if not text.startswith("\\") and self._package:
-                module = f"{self._package}.{module}"
+            if not text.startswith("\\"):
+                first, dot, rest = module.partition(".")
+                start = self._package if first == "namespace" else begun.get(first)
+                below = f"{self._package}.{first}" if start is None else start
+                module = f"{below}{dot}{rest}".strip(".")
             if module:
                 yield Import(module, last, "")
 

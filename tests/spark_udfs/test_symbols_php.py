@@ -40,6 +40,12 @@ def test_a_file_says_its_namespace_and_defines_types_functions_constants_and_met
         ("use A\\{B, C\\D as E};", {("A", "B", "B"), ("A.C", "D", "E")}),
         ("new \\A\\B\\C();", {("A.B", "C", "")}),
         ("namespace N; new B\\C();", {("N.B", "C", "")}),
+        ("namespace N; use A\\B; new B\\C\\D();", {("A", "B", "B"), ("A.B.C", "D", "")}),
+        ("namespace N; use A\\B as E; new E\\C();", {("A", "B", "E"), ("A.B", "C", "")}),
+        (
+            "namespace N; use B; new namespace\\B\\C(namespace\\D());",
+            {("", "B", "B"), ("N.B", "C", ""), ("N", "D", "")},
+        ),
         ("require_once __DIR__ . '/x/y.php';", {("./x/y.php", "*", None)}),
         ("include $x . '.php' . 'y';", set()),
     ],
