@@ -24,6 +24,7 @@ from spark_udfs.ingest_bounds import MAX_DECODER_BYTES
 from spark_udfs.ingest_rows import BadRecord
 
 CHUNK_BYTES = 64 << 10  # of the file, read at a time
+_FIRST_BYTES = 512  # of a stream, and twice as many each time: a file may consist of tiny ones
 PIECE_BYTES = 1 << 20  # of the content, given at a time
 _ERRORS = (zlib.error, OSError, ValueError, EOFError, lzma.LZMAError, zstandard.ZstdError)
 
@@ -230,12 +231,13 @@ def _skipped_frame(source: _Source) -> bool:
 def _stream(source: _Source, new: Callable[[], Decoder]) -> Iterator[bytes]:
     """The content of the one stream that begins at `source.at`, which is behind it afterwards."""
     start = fed = source.at
-    given = 0
+    given, n_bytes = 0, _FIRST_BYTES
     decoder = new()
     try:
         while not decoder.eof:
             fed = source.at
-            data = source.read()
+            data = source.read(n_bytes)
+            n_bytes = min(2 * n_bytes, CHUNK_BYTES)
             if not data:
                 yield from _end_in_zeros(source, decoder)
                 return

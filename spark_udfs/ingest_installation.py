@@ -6,7 +6,7 @@ import ast
 import os
 import textwrap
 from collections.abc import Iterator
-from email import message_from_string
+from email.parser import HeaderParser
 
 from spark_udfs.ingest_bounds import MAX_TEXT_BYTES, MAX_TOPICS_BYTES
 from spark_udfs.ingest_files import Input, decode_utf8, opened
@@ -21,7 +21,7 @@ def long_description(metadata: str) -> tuple[str, Kind]:
 
     Without a content type it is reStructuredText, as the packaging specification has it.
     """
-    message = message_from_string(metadata)
+    message = HeaderParser().parsestr(metadata)  # the body is text, whatever the headers call it
     text = str(message.get_payload())
     if not text.strip() and (header := message["Description"]):
         first, _, rest = header.partition("\n")

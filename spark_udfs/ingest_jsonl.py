@@ -77,24 +77,27 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_without_repetition, parse_constan
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)  # without a step back, whatever stands there
 
 
+_MARKS = (b",", b"[", b"{")  # each value but the first has one before it
+_TOO_DEEP = f"Its lists and objects are nested deeper than {MAX_NESTING}."
+
+
 def _refuse_complex(data: bytes) -> None:
     """Raise BadRecord `too_complex` for more values than are read; what stands in strings is none."""
-    marks = (b",", b"[", b"{")
-    if len(data) > MAX_JSON_VALUES and sum(map(data.count, marks)) > MAX_JSON_VALUES:
+    if sum(map(data.count, _MARKS)) > MAX_JSON_VALUES:
         bare = _STRING.sub(b"", data)
-        if sum(map(bare.count, marks)) > MAX_JSON_VALUES:
+        if sum(map(bare.count, _MARKS)) > MAX_JSON_VALUES:
             raise BadRecord("too_complex", f"The line holds more than {MAX_JSON_VALUES:,} values.")
 
 
 def _nesting(value: Any) -> int:
     """How deep lists and objects stand in each other, at most one more than `MAX_NESTING`."""
-    depth, level = 0, [value]
+    depth, level = 0, [value] if isinstance(value, dict | list) else []
     while level and depth <= MAX_NESTING:
-        containers = [
-            it.values() if isinstance(it, dict) else it for it in level if isinstance(it, dict | list)
-        ]
-        depth += bool(containers)
-        level = [inner for container in containers for inner in container]
+        below: list[Any] = []
+        for container in level:
+            inner = container.values() if type(container) is dict else container
+            below += [it for it in inner if type(it) is dict or type(it) is list]
+        depth, level = depth + 1, below
     return depth
 
 
@@ -106,18 +109,18 @@ def parsed(data: bytes) -> dict[str, Any]:
     text = decode_utf8(data)
     if not text.strip():
         raise BadRecord("empty", "The line is empty.")
-    _refuse_complex(data)
-    too_deep = f"Its lists and objects are nested deeper than {MAX_NESTING}."
+    if len(data) > MAX_JSON_VALUES:
+        _refuse_complex(data)
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise BadRecord("not_json", f"Character {error.pos} of the line: {error.msg}.") from None
     except RecursionError:
-        raise BadRecord("too_complex", too_deep) from None
+        raise BadRecord("too_complex", _TOO_DEEP) from None
     except ValueError as error:  # an integer of thousands of digits
         raise BadRecord("not_json", f"The line holds more than can be read: {error}.") from None
-    if data.count(b"[") + data.count(b"{") > MAX_NESTING and _nesting(value) > MAX_NESTING:
-        raise BadRecord("too_complex", too_deep)
+    if _nesting(value) > MAX_NESTING:
+        raise BadRecord("too_complex", _TOO_DEEP)
     if not isinstance(value, dict):
         raise BadRecord("not_an_object", f"The line holds {type(value).__name__}, not an object.")
     return value

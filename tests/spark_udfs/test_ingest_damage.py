@@ -12,6 +12,7 @@ import os
 import random
 import tarfile
 import tempfile
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -262,3 +263,13 @@ def test_frames_that_hold_something_else_are_passed_over() -> None:
     found = rows("a.jsonl.zst", other + zstd(jsonl(["a"])) + other + zstd(jsonl(["b"])))
     assert texts(found) == ["a", "b"]
     assert len(found) == 2
+
+
+@pytest.mark.parametrize("extension", COMPRESSORS)
+def test_thousands_of_tiny_streams_are_read_once(extension: str, tmp_path: Path) -> None:
+    stream = COMPRESSORS[extension](b"a")
+    (tmp_path / "a").write_bytes(stream * 3_000)
+    began = time.process_time()
+    with (tmp_path / "a").open("rb") as file:
+        assert pieces(decoded(file, NAMES[extension])) == b"a" * 3_000
+    assert time.process_time() - began < 10

@@ -8,6 +8,7 @@ from pydoc_data import topics as pydoc_topics
 
 import pytest
 
+from spark_udfs import ingest_installation
 from spark_udfs.ingest_files import Input
 from spark_udfs.ingest_installation import description_file, long_description, topics, topics_file
 from spark_udfs.ingest_rows import BadRecord, Origin
@@ -65,3 +66,21 @@ def test_a_module_without_topics_is_rejected(tmp_path: Path, content: str) -> No
         topics(content)
     [row] = topics_file(source(tmp_path, "topics.py", content))
     assert (row["reason"], row["key"], row["n_bytes"]) == ("no_topics", "topics.py", len(content))
+
+
+def test_a_description_is_text_whatever_its_headers_call_it(tmp_path: Path) -> None:
+    """As a message of parts it was parsed, part in part, until Python's limit."""
+    part = "Content-Type: multipart/mixed; boundary=b\n\n--b\n"
+    [row] = description_file(source(tmp_path, "METADATA", "Name: x\n" + part * 5_000))
+    assert row["text"].startswith("--b\nContent-Type")
+
+
+def test_what_is_too_long_is_rejected_and_not_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest_installation, "MAX_TEXT_BYTES", 30)
+    monkeypatch.setattr(ingest_installation, "MAX_TOPICS_BYTES", 30)
+    for name, read in (("METADATA", description_file), ("topics.py", topics_file)):
+        [row] = read(source(tmp_path, name, "topics = {'a': 'b'} # long enough"))
+        assert (row["reason"], row["place"]) == ("too_large", "byte 30")
+    deep = "topics = " + "-" * 20_000 + "1"
+    monkeypatch.undo()
+    assert [row["reason"] for row in topics_file(source(tmp_path, "topics.py", deep))] == ["no_topics"]
