@@ -20,7 +20,7 @@ from spark_udfs.ingest_compression import bomb
 from spark_udfs.ingest_files import Input, bad_read, decode_utf8, opened
 from spark_udfs.ingest_parquet_schema import refuse_deep_columns, refuse_deep_footer
 from spark_udfs.ingest_records import Fields, record
-from spark_udfs.ingest_rows import BATCH_BYTES, BATCH_ROWS, BadRecord, Origin, Row, rejection
+from spark_udfs.ingest_rows import BATCH_BYTES, BATCH_ROWS, SAMPLE_BYTES, BadRecord, Origin, Row, rejection
 
 BUFFER_BYTES = 1 << 20  # of a column chunk held at a time
 # A value that stands once in a dictionary stands in each row of a batch once it is read, however long it is.
@@ -55,7 +55,7 @@ def parquet_file(source: Input, fields: Fields, *, registered: bool = False) -> 
             first, left = 0, most_bytes(n_bytes)
             for group in range(parquet.num_row_groups):
                 following = first + max(0, parquet.metadata.row_group(group).num_rows)
-                for row, made in _row_group(source, fields, parquet, group, names, first):
+                for row, made in _row_group(source, fields, parquet, group, names, first, n_bytes):
                     left -= _ROW_BYTES + (made["n_bytes"] if "reason" not in made else 0)
                     if left < 0:
                         raise bomb(f"row {row}")
@@ -95,7 +95,13 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 
 def _row_group(
-    source: Input, fields: Fields, parquet: pq.ParquetFile, group: int, names: list[str], first: int
+    source: Input,
+    fields: Fields,
+    parquet: pq.ParquetFile,
+    group: int,
+    names: list[str],
+    first: int,
+    n_bytes: int,
 ) -> Iterator[tuple[int, Row]]:
     """The rows of a row group by number, and what is left of it as one where it breaks.
 
@@ -106,7 +112,10 @@ def _row_group(
     for one_by_one in (False, True):
         at = first
         try:
-            n_rows = 1 if one_by_one else _batch_rows(facts)
+            chunks = [facts.column(number) for number in range(facts.num_columns)]
+            if _bytes_of(chunks, names) > most_bytes(n_bytes):
+                raise bomb(f"row {first}")
+            n_rows = 1 if one_by_one else _batch_rows(facts, chunks)
             for batch in parquet.iter_batches(n_rows, row_groups=[group], columns=names, use_threads=False):
                 at += batch.num_rows
                 if at <= row:  # given before
@@ -123,9 +132,14 @@ def _row_group(
     yield row, rejection(source.origin, f"{source.key}:{row}", bad, max(0, facts.total_byte_size))
 
 
-def _batch_rows(facts: pq.RowGroupMetaData) -> int:
+def _bytes_of(chunks: list[pq.ColumnChunkMetaData], names: list[str]) -> int:
+    """How many bytes the columns that are read have when they are decompressed, as the file says."""
+    found = ((it.path_in_schema, it.total_uncompressed_size) for it in chunks)
+    return sum(size for path, size in found if any(path == of or path.startswith(f"{of}.") for of in names))
+
+
+def _batch_rows(facts: pq.RowGroupMetaData, chunks: list[pq.ColumnChunkMetaData]) -> int:
     """How many rows of a row group are held at once."""
-    chunks = (facts.column(number) for number in range(facts.num_columns))
     if any(it.has_dictionary_page and it.total_uncompressed_size > _LARGE_DICTIONARY for it in chunks):
         return _ROWS_OF_DICTIONARIES
     row_bytes = max(1, facts.total_byte_size // max(1, facts.num_rows))
@@ -148,7 +162,12 @@ def _values(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
 
 def _row(origin: Origin, fields: Fields, path: str, row: int, scalars: dict[str, Any]) -> Row:
     place, key = f"row {row}", f"{path}:{row}"
-    text = scalars[fields.text].as_py() or b""
+    given = scalars[fields.text]
+    n_bytes = given.as_buffer().size if given.is_valid else 0
+    if n_bytes > fields.max_bytes:  # told without a copy
+        bad = BadRecord("too_long", f"The text is longer than {fields.max_bytes:,} bytes.", place)
+        return rejection(origin, key, bad, n_bytes, given.as_buffer()[:SAMPLE_BYTES].to_pybytes())
+    text = given.as_py() or b""
     try:
         values = {name: _value(name, scalar) for name, scalar in scalars.items()}
         return {**record(origin, fields, key, values, place), "file": path, "row": row, "place": place}

@@ -94,7 +94,7 @@ def installed(found: Iterable[Distribution]) -> Iterator[Repository]:
 def _name(distribution: Distribution) -> str:
     try:
         return normalized(distribution.metadata["Name"] or "")
-    except UnicodeDecodeError:
+    except (UnicodeDecodeError, RecursionError):  # parts in parts, to the parser of messages
         return ""
 
 
@@ -103,7 +103,7 @@ def is_editable(distribution: Distribution) -> bool:
     try:
         direct_url = json.loads(distribution.read_text("direct_url.json") or "{}")
         return bool(direct_url.get("dir_info", {}).get("editable"))
-    except (ValueError, AttributeError):  # no JSON, or not of the declared shape
+    except (ValueError, AttributeError, RecursionError):  # no JSON, or not of the declared shape
         return False
 
 

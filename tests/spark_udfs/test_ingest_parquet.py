@@ -271,3 +271,13 @@ def test_a_long_footer_is_read_through(tmp_path: Path) -> None:
     path = written(tmp_path, pa.table(columns))
     assert int.from_bytes(path.read_bytes()[-8:-4], "little") > 2 * SAFE_BYTES
     assert [row["text"] for row in read(path)] == ["a"]
+
+
+def test_a_row_group_that_expands_beyond_bounds_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest_bounds, "FREE_BYTES", 1 << 20)
+    table = pa.table({"text": ["a", "b" * (3 << 20)], "other": ["c" * (3 << 20)] * 2})
+    path = written(tmp_path, table, row_group_size=1, compression="zstd", use_dictionary=False)
+    good, bad = read(path)
+    assert (good["text"], bad["reason"], bad["place"]) == ("a", "bomb", "row 1")
