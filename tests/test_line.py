@@ -7,8 +7,11 @@ import os
 import subprocess
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 
+import dagster as dg
 import numpy as np
 import pytest
 from pyspark.sql import SparkSession
@@ -22,6 +25,7 @@ from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.schemas import SEQUENCE_LENGTH
 from factory.lake.tables import Lake
+from factory.orchestration.instance import open_instance
 from factory.settings import Settings
 from factory.trace import find_ids, trace_documents
 from tests.small_line import CODE, PACKING, PROSE, materialize, write_corpus
@@ -59,6 +63,33 @@ def _create_blend(settings: Settings) -> str:
 def ids(lake: Lake, table: TableName, where: str | None = None) -> list[str]:
     rows = lake.read(table, ["doc_id"], where) if where else lake.read(table, ["doc_id"])
     return rows["doc_id"].to_pylist()
+
+
+def test_dagster_shows_every_run_and_no_number_that_a_browser_rounds(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", "")
+
+    def numbers(value: object) -> Iterator[float]:
+        if isinstance(value, Mapping):
+            yield from chain.from_iterable(map(numbers, value.values()))
+        elif isinstance(value, list | tuple):
+            yield from chain.from_iterable(map(numbers, value))
+        elif isinstance(value, int | float):
+            yield value
+
+    with open_instance(lake.settings) as instance:
+        runs = instance.get_runs()
+        assert [run.run_id for run in runs if run.remote_job_origin is None] == []
+        shown = [
+            value.value
+            for run in runs
+            for entry in instance.all_logs(run.run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION)
+            for value in entry.asset_materialization.metadata.values()  # type: ignore[union-attr]
+        ]
+    found = list(chain.from_iterable(map(numbers, shown)))
+    assert len(found) > len(DATASETS)
+    assert [number for number in found if abs(number) > 2**53] == []
 
 
 @pytest.mark.parametrize("dataset", DATASETS)

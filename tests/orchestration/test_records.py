@@ -27,7 +27,7 @@ from factory.lake import catalog
 from factory.orchestration.instance import open_instance
 from factory.settings import Settings
 
-PROCESSES = 6
+PROCESSES = 4
 MODULES = (sqlite_run_storage, sqlite_event_log, sqlite_schedule_storage)
 fork = multiprocessing.get_context("fork")
 
