@@ -25,6 +25,7 @@ from factory.filters.nearest import known
 Place = tuple[str | int, ...]
 M = TypeVar("M", bound=BaseModel)
 
+_MOST_VALUES = 100_000  # with what aliases repeat: merged mappings take as much time and memory as they hold
 _SHOWN = 5  # errors listed before the number of further ones
 _KEY = "[key]"  # ends pydantic's place of a name that is wrong itself
 _FIELD = "field"  # in the context of a model's own error: the field below its place that it is about
@@ -58,6 +59,11 @@ class LocatedYaml:
         try:
             loader = yaml.SafeLoader(text)
             node = loader.get_single_node()
+            if node is not None and _n_values(node, {}) > _MOST_VALUES:
+                raise ConfigurationError(
+                    f"{path.name} stands for more than {_MOST_VALUES:,} values, because its aliases "
+                    "(`*name`) name others. Write out what they repeat."
+                )
             lines = {} if node is None else _lines(node, loader, path.name)
             return cls(path, None if node is None else loader.construct_document(node), lines)
         except yaml.MarkedYAMLError as error:
@@ -101,6 +107,16 @@ class LocatedYaml:
             lines = [said for _, said in sorted(dict.fromkeys(found))]
             more = [f"... and {len(lines) - _SHOWN} more."] if len(lines) > _SHOWN else []
             raise ConfigurationError("\n".join(lines[:_SHOWN] + more)) from error
+
+
+def _n_values(node: yaml.Node, known_of: dict[int, int]) -> int:
+    """How many values a node stands for, each alias counted as what it names."""
+    if id(node) not in known_of:
+        known_of[id(node)] = 1
+        inner = node.value if isinstance(node, yaml.CollectionNode) else ()
+        pairs = (it if isinstance(it, tuple) else (it,) for it in inner)
+        known_of[id(node)] = 1 + sum(_n_values(it, known_of) for pair in pairs for it in pair)
+    return known_of[id(node)]
 
 
 def _lines(root: yaml.Node, loader: yaml.SafeLoader, file: str) -> dict[Place, int]:

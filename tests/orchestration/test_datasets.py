@@ -154,6 +154,11 @@ def test_a_rule_that_is_wrong_is_told_of_its_dataset_and_not_of_each_variant(fol
     assert "variants.same" not in said
 
 
+MERGED = "a0: &a0 {x: 1}\n" + "".join(
+    f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 8)}]}}\n" for n in range(1, 20)
+)
+
+
 @pytest.mark.parametrize(
     "text, said",
     [
@@ -171,6 +176,7 @@ def test_a_rule_that_is_wrong_is_told_of_its_dataset_and_not_of_each_variant(fol
         ("a: \x01", "my.yaml is no YAML (unacceptable character #x0001"),
         ("a: &x [*x]", "my.yaml, line 1, a: `a` is no field here."),
         ("a: " + "[" * 5000, "my.yaml is nested too deeply."),
+        (MERGED, "my.yaml stands for more than 100,000 values, because its aliases"),
     ],
 )
 def test_what_is_no_file_of_datasets_is_one_sentence(folder: Path, text: str, said: str) -> None:
