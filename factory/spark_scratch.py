@@ -8,7 +8,9 @@ as the process lives that made it, or one that was started with it as Spark's `s
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import shutil
 import socket
 import time
@@ -18,7 +20,11 @@ from pathlib import Path
 
 import psutil
 
+from factory.errors import MachineError
+from factory.lake.lock import making
 from factory.settings import Settings
+
+log = logging.getLogger(__name__)
 
 LOCAL_DIR = "spark.local.dir"
 _OF_ONE_FOLDER_FOR_ALL = ("spark-*", "blockmgr-*", "artifacts*")  # what Spark makes in its `spark.local.dir`
@@ -26,37 +32,48 @@ _OF_ONE_FOLDER_FOR_ALL = ("spark-*", "blockmgr-*", "artifacts*")  # what Spark m
 
 @cache
 def own_scratch(settings: Settings) -> Path:
-    """Make this process's folder of scratch in the lake, and give it."""
-    folder = settings.home / "spark" / f"{_host()}-{os.getpid()}-{int(time.time())}"
-    folder.mkdir(parents=True, exist_ok=True)
+    """Make this process's folder of scratch in the lake, and give it; raises MachineError where it cannot."""
+    folder = settings.home / "spark" / f"{socket.gethostname()}-{os.getpid()}-{int(time.time())}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise MachineError(
+            f"The folder {folder} cannot be made ({error.strerror}). "
+            "Set FACTORY_HOME to a folder you can write."
+        ) from error
     return folder
 
 
 def drop_dead_scratch(settings: Settings) -> list[Path]:
     """Drop the scratch of processes of this machine that are gone, and give its folders."""
     shared = settings.home / "spark"
-    candidates = [folder for folder in shared.glob(f"{_host()}-*-*") if not _maker_lives(folder)]
-    unowned = [folder for pattern in _OF_ONE_FOLDER_FOR_ALL for folder in shared.glob(pattern)]
-    if not candidates and not unowned:
-        return []
-    used = set(_used())
-    dead = [folder for folder in candidates if folder not in used] + (unowned if shared not in used else [])
-    for folder in dead:
-        shutil.rmtree(folder)
-    return dead
+    with making(shared):  # on servers several runs begin at once
+        orphans = [folder for folder in shared.iterdir() if _maker_is_gone(folder)]
+        unowned = [folder for pattern in _OF_ONE_FOLDER_FOR_ALL for folder in shared.glob(pattern)]
+        used = set(_used()) if orphans or unowned else set()
+        dead = [folder for folder in orphans if folder not in used] + (unowned if shared not in used else [])
+        return [folder for folder in dead if _dropped(folder)]
 
 
-def _host() -> str:
-    return socket.gethostname()
-
-
-def _maker_lives(folder: Path) -> bool:
-    """Whether the process that made `folder` lives; another one of its number began later."""
-    _, pid, made = folder.name.rsplit("-", 2)
+def _dropped(folder: Path) -> bool:
+    """Drop a folder; False, and a line in the log, where that fails: scratch that stays hinders no run."""
     try:
-        return psutil.Process(int(pid)).create_time() <= int(made) + 1
-    except psutil.NoSuchProcess:
+        shutil.rmtree(folder)
+    except OSError as error:
+        log.warning("The scratch %s of a dead process stays until the next run (%s).", folder, error)
         return False
+    return True
+
+
+def _maker_is_gone(folder: Path) -> bool:
+    """Whether a process of this machine made `folder` and is gone; another of its number began later."""
+    found = re.fullmatch(rf"{re.escape(socket.gethostname())}-(\d+)-(\d+)", folder.name)
+    if found is None:
+        return False
+    try:
+        return psutil.Process(int(found[1])).create_time() > int(found[2]) + 1
+    except psutil.NoSuchProcess:
+        return True
 
 
 def _used() -> Iterator[Path]:
