@@ -31,7 +31,7 @@ UNPARSED = (
 
 def damaged_metadata(name: object, file: str | None, error: BaseException) -> DamagedFile:
     """The error for a table whose metadata file `file` cannot be read."""
-    return _of_table(name, f"Its metadata file {file} cannot be read ({_said(error)}).")
+    return _of_table(name, _unread("metadata file", file, error))
 
 
 @contextmanager
@@ -55,8 +55,7 @@ def require_manifests(table: Table, snapshot: Snapshot | None) -> None:
         try:
             read()
         except UNPARSED as error:
-            said = f"Its {what} {file} cannot be read ({_said(error)})."
-            raise _of_table(_name(table), said) from error
+            raise _of_table(_name(table), _unread(what, file, error)) from error
 
     whole(
         "list of manifests",
@@ -105,8 +104,20 @@ def _fault(table: Table, path: str, columns: Sequence[str], error: BaseException
 
 
 def _of_table(name: object, said: str) -> DamagedFile:
-    remedy = "" if "Restore" in said else f" Restore the file, or make the table anew: {_again(name)}."
-    return DamagedFile(f"Table {name} is damaged. {said}{remedy}")
+    """The error with the table's name, and its remedy in place of that of the file alone."""
+    fact, mark, remedy = said.partition(" Restore ")
+    if not mark or "delete it" not in remedy:
+        said = f"{fact} Restore the file, or make the table anew: {_again(name)}."
+    return DamagedFile(f"Table {name} is damaged. {said}")
+
+
+def _unread(what: str, file: str | None, error: BaseException) -> str:
+    """A sentence on a file of metadata; one of ours names it already."""
+    if isinstance(error, DamagedFile):
+        return str(error)
+    if isinstance(error, FileNotFoundError):
+        return f"Its {what} {file} is gone."
+    return f"Its {what} {file} cannot be read ({_said(error)})."
 
 
 def _again(name: object) -> str:
@@ -118,9 +129,5 @@ def _name(table: Table) -> str:
 
 
 def _said(error: BaseException) -> str:
-    """The error's first line, of our own ones the fact."""
-    if isinstance(error, FileNotFoundError):
-        return "it is gone"
-    if isinstance(error, DamagedFile):
-        return str(error).partition(": ")[2].partition(". ")[0]
+    """The error's first line."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".:")

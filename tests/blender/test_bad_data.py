@@ -48,6 +48,29 @@ def test_a_deleted_cache_of_indexes_is_made_again(lake: Settings) -> None:
     assert opened(lake).read(np.arange(40), ("tokens",)) == before
 
 
+def test_a_damaged_index_is_made_again_wherever_it_is_damaged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = Settings(home=tmp_path, cache=tmp_path)
+    small = {
+        "write.parquet.page-size-bytes": "64",
+        "write.parquet.page-row-limit": "8",
+    }  # pages of other lengths, which an index has entries for
+    write_table(
+        settings, "packed.code", packed_rows("code", 400), files=[range(90), range(90, 400)], properties=small
+    )
+    before = opened(settings).read(np.arange(0, 400, 7), ("n_tokens", "chunk"))
+    kept = sorted(path for path in (settings.home / "page-index").rglob("*") if path.is_file())
+    for path in kept:
+        whole = path.read_bytes()
+        for at in range(0, len(whole), max(1, len(whole) // 12)):
+            caplog.clear()
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
+            assert opened(settings).read(np.arange(0, 400, 7), ("n_tokens", "chunk")) == before, (path, at)
+            assert path.name in caplog.text or path.read_bytes() != whole, (path, at)
+            path.write_bytes(whole)
+
+
 def test_a_snapshot_that_was_opened_before_needs_its_footers_no_more(lake: Settings) -> None:
     before = opened(lake).read(np.arange(40), ("tokens",))
     file = data_file(lake)
@@ -115,13 +138,30 @@ def test_one_broken_blend_is_left_out_of_the_list_and_named_when_asked_for(
     kept = blends.create([blend_source(table="packed.code", weight=2)]).id
     broken = blends.create([blend_source(table="packed.prose", weight=2)]).id
     (record,) = lake.home.rglob(f"{broken}.json")
-    for content in (b"", b"[]", b'{"format": 1, "sources"', b"\xff"):
+    whole = record.read_bytes()
+    other = whole.replace(b'"weight":2', b'"weight":3')
+    assert other != whole
+    for content in (b"", b"[]", b'{"format": 1, "sources"', b"\xff", b"[" * 100_000, other):
         record.write_bytes(content)
         afresh = open_blends(lake)
         assert [one.id for one in afresh.list()] == [kept]
         assert broken in caplog.text
         with pytest.raises(BrokenBlend, match=broken):
             afresh.get(broken)
+
+
+def test_pins_with_another_byte_are_named_and_those_without_a_sum_are_read(
+    lake: Settings, blends: Blends
+) -> None:
+    blend = blends.create([blend_source(table="packed.code", weight=2)])
+    (pins,) = lake.home.rglob(f"{blend.id}.pins.json")
+    whole = pins.read_bytes()
+    year = whole.index(b'"created_at":"20') + len(b'"created_at":"20')
+    pins.write_bytes(whole[:year] + bytes([whole[year] ^ 1]) + whole[year + 1 :])
+    with pytest.raises(BrokenBlend, match=blend.id):
+        open_blends(lake).get(blend.id)
+    pins.write_text(blend.pins.model_dump_json())  # as pins were before they had a sum
+    assert open_blends(lake).get(blend.id) == blend
 
 
 def test_a_store_that_is_away_is_no_lost_source(tmp_path: Path) -> None:

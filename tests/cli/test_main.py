@@ -18,7 +18,7 @@ from blender.blends import open_blends
 from blender.config import blend_source
 from factory.cli import edge, main
 from factory.cli.runs import select
-from factory.errors import ConfigurationError, LakeLocked, MachineError
+from factory.errors import ConfigurationError, DamagedFile, LakeLocked, MachineError
 from factory.lake.lineage import Lineage
 from factory.lake.lock import writing
 from factory.lake.names import TableName, filtered, packed, raw
@@ -158,6 +158,33 @@ def test_clean_drops_what_failed_runs_left(lake: Lake) -> None:
     table.manage_snapshots().create_branch(table.current_snapshot().snapshot_id, "failed_abc").commit()  # type: ignore[union-attr]
     assert json.loads(factory("clean").stdout) == {"raw.book": ["failed_abc"]}
     assert "Nothing to drop" in factory("clean").stdout
+
+
+def test_one_damaged_table_is_a_sentence_of_its_own(lake: Lake) -> None:
+    folder = lake.settings.home / "warehouse" / "filtered" / "book" / "metadata"
+    newest = max(folder.glob("*.metadata.json"))
+    newest.write_text("{}")
+    told = [factory("tables"), factory("tables", "--json"), factory("clean")]
+    assert [it.exit_code for it in told] == [DamagedFile.exit_code] * 3
+    for it in told:
+        assert (newest.name in it.stderr, "factory materialize filtered/book" in it.stderr) == (True, True)
+    assert "raw.book" in told[0].stdout
+    assert [it["table"] for it in json.loads(told[1].stdout)] == ["raw.book"]
+    assert "Nothing to drop" in told[2].stdout
+    asked = factory("trace", "document", "page 2")
+    assert (asked.exit_code, newest.name in asked.stderr) == (DamagedFile.exit_code, True)
+
+
+def test_a_document_is_followed_past_a_damaged_table_that_may_not_hold_it(
+    lake: Lake, caplog: pytest.LogCaptureFixture
+) -> None:
+    lake.create(raw("other"), RAW)
+    (metadata,) = (lake.settings.home / "warehouse" / "raw" / "other").rglob("*.metadata.json")
+    metadata.write_text("{}")
+    result = factory("trace", "document", "page 2")
+    assert (result.exit_code, "rejected by 1 rule(s)" in " ".join(result.stdout.split())) == (0, True)
+    assert metadata.name in caplog.text
+    assert factory("trace", "document", "nowhere").exit_code == DamagedFile.exit_code
 
 
 def test_clean_waits_for_no_run(lake: Lake) -> None:
