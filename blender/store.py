@@ -69,7 +69,7 @@ class BlendStore:
 
     def put_pins(self, blend: str, pins: Pins) -> None:
         """Replace the pins of a blend."""
-        obstore.put(self._store, f"{_FOLDER}/{blend}{_PINS}", summed(pins.model_dump_json().encode()))
+        obstore.put(self._store, _pins(blend), summed(pins.model_dump_json().encode()))
 
     def put_chapter(self, blend: str, chapter: Chapter) -> None:
         """Store what a blend and its nearest ancestors plan."""
@@ -144,21 +144,17 @@ class BlendStore:
             )
         try:
             config = obstore.get(self._store, _config(blend)).bytes().to_bytes()
-            pins = obstore.get(self._store, f"{_FOLDER}/{blend}{_PINS}").bytes().to_bytes()
+            pins = obstore.get(self._store, _pins(blend)).bytes().to_bytes()
         except FileNotFoundError as error:
             raise BlendNotFound(
                 f"There is no blend {blend} in this lake. List the blends, or create it."
             ) from error
-        try:
+        with _parsing(blend, _config(blend)):
             found = BlendConfig.from_json(config)
             if id_of(config) != blend:
                 raise ValueError("its content has another id")
+        with _parsing(blend, _pins(blend)):
             return found, Pins.model_validate_json(require_sum(pins, optional=True))
-        except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
-            raise BrokenBlend(
-                f"Blend {blend} cannot be read: {_config(blend)} or its pins are not what was stored "
-                f"({str(error).splitlines()[0]}). Restore them, or create the blend anew."
-            ) from error
 
     def ids(self) -> Iterator[str]:
         """Every blend, in order of ids."""
@@ -176,6 +172,22 @@ def open_store(settings: Settings) -> BlendStore:
 
 def _config(blend: str) -> str:
     return f"{_FOLDER}/{blend}.json"
+
+
+def _pins(blend: str) -> str:
+    return f"{_FOLDER}/{blend}{_PINS}"
+
+
+@contextlib.contextmanager
+def _parsing(blend: str, path: str) -> Iterator[None]:
+    """Turn what parsing a file of a blend raises into BrokenBlend; InvalidBlend of another format stays."""
+    try:
+        yield
+    except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
+        raise BrokenBlend(
+            f"Blend {blend} cannot be read: {path} is not what was stored "
+            f"({str(error).splitlines()[0]}). Restore it, or create the blend anew."
+        ) from error
 
 
 def _chapter(blend: str) -> str:

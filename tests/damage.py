@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -140,7 +141,7 @@ class Readers:
             }
         if table is None:
             return everywhere | {
-                "doctor": lambda: str(_lake(self._settings)),
+                "doctor": self._doctor,
                 "clean": self._command("clean"),
                 "blends": self._command("blends"),
             }
@@ -151,7 +152,7 @@ class Readers:
         if damage.kind == "data" and self._spark is not None:
             found["Spark"] = lambda: self._by_spark(table)
         if damage.kind == "metadata":
-            found |= {"doctor": lambda: str(_lake(self._settings)), "clean": self._command("clean")}
+            found |= {"doctor": self._doctor, "clean": self._command("clean")}
         if table.namespace in ("deduplicated", "filtered"):
             found["diff"] = self._command("diff", str(table), f"raw.{table.name}", "--json")
         if table.namespace == "packed":
@@ -166,9 +167,16 @@ class Readers:
                 raise ended.exception
             if ended.exit_code:
                 raise FactoryError(ended.stderr)
+            sys.stderr.write(ended.stderr)
             return ended.stdout
 
         return read
+
+    def _doctor(self) -> str:
+        found = _lake(self._settings)
+        if found.remedy:
+            raise FactoryError(found.remedy)
+        return found.found
 
     def _fetch(self) -> str:
         pyiceberg.manifest.clear_manifest_cache()

@@ -63,7 +63,10 @@ def test_a_damaged_index_is_made_again_wherever_it_is_damaged(
     kept = sorted(path for path in (settings.home / "page-index").rglob("*") if path.is_file())
     for path in kept:
         whole = path.read_bytes()
-        for at in range(0, len(whole), max(1, len(whole) // 12)):
+        for at in (
+            *range(0, len(whole), max(1, len(whole) // 12)),
+            len(whole) - 120,
+        ):  # entries, where it has any
             caplog.clear()
             path.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
             assert opened(settings).read(np.arange(0, 400, 7), ("n_tokens", "chunk")) == before, (path, at)
