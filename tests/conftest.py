@@ -33,6 +33,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Where and how often the crash test kills a run; where the test of the UI puts its pictures."""
     parser.addoption("--kill-points", type=int, default=2, help="instants at which a run is killed")
     parser.addoption("--kill-seed", type=int, default=20, help="seed of those instants")
+    parser.addoption("--damages", type=int, default=60, help="files that the test of damages breaks")
+    parser.addoption("--damage-seed", type=int, default=14, help="seed of those damages")
     parser.addoption("--pictures", type=Path, help="folder for pictures of the UI")
 
 
@@ -51,6 +53,18 @@ def kill_points(request: pytest.FixtureRequest) -> int:
 def kill_seed(request: pytest.FixtureRequest) -> int:
     """The seed it draws them with."""
     return int(request.config.getoption("--kill-seed"))
+
+
+@pytest.fixture(scope="session")
+def n_damages(request: pytest.FixtureRequest) -> int:
+    """How many damages the test of them does."""
+    return int(request.config.getoption("--damages"))
+
+
+@pytest.fixture(scope="session")
+def damage_seed(request: pytest.FixtureRequest) -> int:
+    """The seed it draws them with."""
+    return int(request.config.getoption("--damage-seed"))
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyiceberg.manifest
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
@@ -79,7 +81,8 @@ def kinds(home: Path) -> dict[str, list[Path]]:
         kind = _kind(path.relative_to(home))
         if kind is not None and path.is_file() and path.stat().st_size:
             found.setdefault(kind, []).append(path)
-    return found
+    newest: dict[Path, Path] = {path.parent: path for path in found["metadata"]}  # nobody reads older ones
+    return found | {"metadata": list(newest.values())}
 
 
 def _kind(path: Path) -> str | None:
@@ -130,7 +133,7 @@ class Readers:
             "trace document": self._command("trace", "document", self._document, "--json"),
             "fetch": self._fetch,
         }
-        table = _table(damage.file)
+        table = table_of(damage.file)
         if damage.kind == "run records":
             return {"tables": everywhere["tables"], "run records": self._run_records}
         if damage.kind in (REMADE, "blend", "pins"):
@@ -158,6 +161,10 @@ class Readers:
         if table.namespace == "packed":
             found["trace batch"] = self._command("trace", "batch", self._blend, "1", "--json")
         return found
+
+    def everything(self) -> dict[str, Read]:
+        """What a damage of a blend may spoil."""
+        return self.of(Damage("blend", Path(), "cut", 0, 0, 0))
 
     def _command(self, *arguments: str) -> Read:
         def read() -> str:
@@ -205,16 +212,33 @@ class Readers:
         assert self._spark is not None
         lake = Lake(self._settings)
         at = lake.published(name).snapshot_id
-        return str(sorted(map(str, read_at(self._spark, name, at).collect())))
+        try:
+            return str(sorted(map(str, read_at(self._spark, name, at).collect())))
+        except (Py4JError, PySparkException) as error:  # a run makes a sentence of it
+            raise FactoryError(str(error)) from error
 
     def _run_records(self) -> str:
         with open_instance(self._settings) as instance:
             return str([(run.run_id, run.status) for run in instance.get_runs()])
 
 
-def _table(file: Path) -> TableName | None:
+def table_of(file: Path) -> TableName | None:
+    """The table a file is of."""
     parts = file.parts
     if "warehouse" not in parts or "blends" in parts:
         return None
     at = parts.index("warehouse")
     return TableName(parts[at + 1], parts[at + 2])
+
+
+def named(damage: Damage, said: str) -> bool:
+    """Whether a sentence names the damaged file, of checksums theirs or the one they are of."""
+    return damage.file.name.removeprefix(".").removesuffix(".crc") in said
+
+
+def answer_of(read: Read) -> str:
+    """What a reader gives, or the sentence with which it refuses; what else it raises is a flaw."""
+    try:
+        return read()
+    except FactoryError as error:
+        return f"refused: {error}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -9,15 +10,19 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import chain
+from contextlib import redirect_stderr
 from pathlib import Path
 
 import dagster as dg
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from blender.blends import open_blends
 from blender.config import blend_source
+from factory.cli import main
+from factory.cli.runs import RunFailed
 from factory.cli.summary import summarize
 from factory.cli.trace import served_by
 from factory.errors import NotFound
@@ -28,6 +33,7 @@ from factory.lake.tables import Lake
 from factory.orchestration.instance import open_instance
 from factory.settings import Settings
 from factory.trace import find_ids, trace_documents
+from tests.damage import REMADE, Readers, answer_of, damages, named, table_of
 from tests.small_line import CODE, PACKING, PROSE, materialize, write_corpus
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
@@ -305,6 +311,59 @@ def test_two_lakes_of_one_corpus_are_equal_whatever_their_cores_and_partitions(
     ours, theirs = open_blends(lake.settings).open(blend), open_blends(other.settings).open(blend)
     for offset in (0, 1, 17, 400):
         assert ours.step(offset).equals(theirs.step(offset))
+
+
+@pytest.mark.timeout(3_600)
+def test_a_damaged_file_is_named_and_never_served(
+    lake: Lake,
+    blend: str,
+    spark: SparkSession,
+    n_damages: int,
+    damage_seed: int,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(main, "_settings", lambda: lake.settings)
+    document = min(ids(lake, names.deduplicated(CODE)))
+    readers = Readers(lake.settings, document, blend, spark)
+    for read in readers.everything().values():  # so that what is kept for readers is there
+        read()
+    whole: dict[tuple[str, object], str] = {}
+    for number, damage in enumerate(damages(lake.settings.home, n_damages, damage_seed)):
+        told = f"seed {damage_seed}, damage {number}: {damage}"
+        for name, read in readers.of(damage).items():
+            key = name, table_of(damage.file)
+            if key not in whole:
+                whole[key] = answer_of(read)
+            caplog.clear()
+            said = io.StringIO()
+            with damage.done(), redirect_stderr(said):
+                answer = answer_of(read)
+            if answer == whole[key]:
+                continue
+            assert damage.kind != REMADE, f"{told}: {name} gives {answer}"
+            assert named(damage, f"{answer} {said.getvalue()} {caplog.text}"), (
+                f"{told}: {name} gives {answer}"
+            )
+
+
+def test_a_flipped_bit_in_raw_ends_the_run_that_reads_it(lake: Lake, corpus: Path) -> None:
+    bags, raw = names.dedup(GROUP[CODE], "bags"), lake.table(names.raw(CODE))
+    before = lake.published(bags).snapshot_id
+    file = Path(next(iter(raw.scan().plan_files())).file.file_path.removeprefix("file:"))
+    whole = file.read_bytes()
+    group = pq.read_metadata(file).row_group(0)
+    (text,) = (it for n in range(group.num_columns) if (it := group.column(n)).path_in_schema == "text")
+    end = (text.dictionary_page_offset or text.data_page_offset) + text.total_compressed_size
+    try:
+        file.write_bytes(whole[: end - 9] + bytes([whole[end - 9] ^ 2]) + whole[end - 8 :])
+        with pytest.raises(RunFailed) as failed:
+            materialize(corpus, lake.settings, f"{bags.namespace}/{bags.name}", reuse=False)
+    finally:
+        file.write_bytes(whole)
+    assert f"{file.name}, column `text`, row group 0, page" in str(failed.value)
+    assert "Traceback" not in str(failed.value)
+    assert lake.published(bags).snapshot_id == before
 
 
 def test_another_input_changes_the_figures(

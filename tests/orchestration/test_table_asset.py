@@ -80,6 +80,25 @@ def test_an_asset_is_published_with_its_lineage(
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("pattern", ["*.metadata.json", "*-m0.avro"])
+def test_a_damaged_table_stops_no_other_and_is_made_again(
+    spark: SparkSession, lake_settings: Settings, unique: str, pattern: str
+) -> None:
+    good, bad = source(f"{unique}_good", [("a", "1")]), source(unique, [("b", "1")])
+    assert run(lake_settings, good, bad).success
+    folder = lake_settings.home / "warehouse" / "dedup" / unique
+    file = max(folder.rglob(pattern))
+    file.write_bytes(file.read_bytes()[:-100])
+    reads_it = upper(f"{unique}_up", unique)
+    result = run(lake_settings, reads_it, bad, selection=[f"dedup/{unique}_up"])
+    (failure,) = result.get_step_failure_events()
+    assert file.name in str(failure.step_failure_data.error)
+    assert run(lake_settings, good).success
+    assert run(lake_settings, bad).success
+    assert ids(lake_settings, unique) == ["b"]
+
+
+@pytest.mark.spark
 def test_a_failing_check_leaves_main_untouched_and_downstream_alone(
     spark: SparkSession, lake_settings: Settings, unique: str
 ) -> None:
