@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factory.lake.parquet import fault, open_parquet
 from factory.lake.registered import Place, location
 from spark_udfs.ingest_bounds import most_bytes
 from spark_udfs.ingest_compression import bomb
@@ -44,9 +45,7 @@ def parquet_file(source: Input, fields: Fields, *, registered: bool = False) -> 
                 text_at = Place(location(source.path), fields.text, -1, n_bytes, facts.st_mtime_ns)
             refuse_deep_footer(file)
             try:
-                parquet = pq.ParquetFile(
-                    file, buffer_size=BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True
-                )
+                parquet = open_parquet(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
                 schema = parquet.schema_arrow
             except _UNREADABLE as error:
                 raise _broken(error) from None
@@ -74,6 +73,15 @@ def _broken(error: Exception) -> BadRecord:
     if isinstance(error, OSError) and error.errno is not None:
         return bad_read(error)
     return BadRecord("corrupt", f"The Parquet data cannot be read: {' '.join(str(error).split())}")
+
+
+def _page(source: Input, names: list[str]) -> str | None:
+    """A sentence on the first page of the columns that cannot be read, where one by itself cannot."""
+    try:
+        with pa.OSFile(os.fsdecode(source.path)) as file:
+            return fault(source.key, names, file)
+    except OSError:  # `opened` tells of a file that goes or changes while it is read
+        return None
 
 
 def _columns(schema: pa.Schema, fields: Fields) -> list[str]:
@@ -128,7 +136,8 @@ def _row_group(
             broken = _broken(error)
     assert broken is not None
     end = max(row, first + facts.num_rows - 1)
-    bad = BadRecord(broken.reason, f"Rows {row} to {end}: {broken.detail}", f"row {row}")
+    detail = f"Rows {row} to {end}: {_page(source, names) or broken.detail}"
+    bad = BadRecord(broken.reason, detail, f"row {row}")
     yield row, rejection(source.origin, f"{source.key}:{row}", bad, max(0, facts.total_byte_size))
 
 

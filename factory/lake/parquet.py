@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +38,7 @@ def require_sound(path: str) -> None:
         raise
 
 
-def open_parquet(file: str | pa.NativeFile, **options: Any) -> pq.ParquetFile:
+def open_parquet(file: str | pa.NativeFile | BinaryIO, **options: Any) -> pq.ParquetFile:
     """A Parquet file, a local path or an open file, whose pages are held against their checksums when read.
 
     Of a path the whole file is, where checksums of it lie beside it: raises DamagedFile.
@@ -93,7 +93,7 @@ def fault(name: str, columns: Sequence[str], file: pa.NativeFile) -> str | None:
                 _read_pages(name, leaf, size, file)
             except ValueError as error:
                 return str(error)
-            except NotImplementedError:  # pages that cannot be read alone
+            except (NotImplementedError, LookupError):  # pages that cannot be read alone, or told by name
                 continue
     return None
 

@@ -153,7 +153,7 @@ def test_a_row_group_that_breaks_is_recorded_and_the_next_ones_are_read(tmp_path
     assert [row["text"] for row in rows if "text" in row] == texts[:10] + texts[20:]
     [bad] = [row for row in rows if "reason" in row]
     assert (bad["reason"], bad["place"], bad["key"]) == ("corrupt", "row 10", "p.parquet:10")
-    assert bad["detail"].startswith("Rows 10 to 19: ")
+    assert bad["detail"].startswith("Rows 10 to 19: File p.parquet, column `text`, row group 1, page 0: ")
 
 
 def test_a_file_without_a_row_is_recorded(tmp_path: Path) -> None:
