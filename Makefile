@@ -13,7 +13,7 @@ export CARGO_TERM_QUIET ?= true
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup demo ui serve test test-crash pictures lint format proto bench system-packages clean
+.PHONY: help prerequisites setup demo ui serve test test-crash test-damage pictures lint format proto bench system-packages clean
 
 ##@ Use
 help: ## Show this help
@@ -37,6 +37,9 @@ test: setup system-packages $(VENV)/.all-jars $(VENV)/.torch ## Run all tests
 
 test-crash: setup ## Kill runs at random instants (POINTS=20 SEED=7)
 	@$(BIN)/pytest -n 0 -s tests/test_crash.py $(if $(POINTS),--kill-points $(POINTS)) $(if $(SEED),--kill-seed $(SEED))
+
+test-damage: setup ## Damage files of a lake and read it in every way (DAMAGES=300 SEED=7)
+	@$(BIN)/pytest -n 0 -s tests/test_line.py -k damaged_file $(if $(DAMAGES),--damages $(DAMAGES)) $(if $(SEED),--damage-seed $(SEED))
 
 pictures: setup system-packages ## Take the pictures of docs/img from the running UI
 	@$(BIN)/pytest -n 0 tests/ui --pictures docs/img
