@@ -12,7 +12,9 @@ import re
 from pathlib import Path
 
 import dagster as dg
+from dagster_shared.check import CheckError
 from dagster_shared.error import DagsterError
+from yaml import YAMLError
 
 from factory.errors import ConfigurationError, MachineError
 from factory.lake.servers import DAGSTER_URI, connect
@@ -79,17 +81,25 @@ def open_instance(settings: Settings) -> dg.DagsterInstance:
         connect(settings.dagster_uri, DAGSTER_URI, "model-factory").close()  # Dagster would try for long
     try:
         return dg.DagsterInstance.get()
-    except DagsterError as error:
-        raise ConfigurationError(
-            f"Dagster does not start with {settings.dagster_home / 'dagster.yaml'} "
-            f"({str(error).strip().splitlines()[0]}). Correct the file, or delete it to have it written anew."
-        ) from error
+    except (DagsterError, CheckError, YAMLError) as error:  # CheckError: a file that is no mapping
+        raise _refused(settings.dagster_home / "dagster.yaml", error) from error
+
+
+def _refused(file: Path, error: Exception) -> ConfigurationError:
+    said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return ConfigurationError(
+        f"Dagster does not start with {file} ({said}). "
+        "Correct the file, or delete it to have it written anew."
+    )
 
 
 def _configure(file: Path, settings: Settings) -> None:
     body = _COMMON + (_POSTGRES if settings.dagster_uri else "")
     if file.exists():
-        found = file.read_text()
+        try:
+            found = file.read_text()
+        except UnicodeDecodeError as error:
+            raise _refused(file, error) from error
         header = _WRITTEN.match(found)
         if header is None or header[1] != _digest(found[header.end() :]):
             if settings.dagster_uri and DAGSTER_URI not in found:

@@ -67,3 +67,14 @@ def test_the_instance_has_the_launcher_that_asks_the_lake(tmp_path: Path) -> Non
     with open_instance(Settings(home=tmp_path)) as instance:
         assert isinstance(instance.run_launcher, LakeRunLauncher)
         assert instance.run_monitoring_enabled
+
+
+@pytest.mark.parametrize(
+    "content", [b"storage: [", b"\xff\xfe", b"a", bytes(40), b"storage:\n  nowhere: 1\n"]
+)
+def test_a_dagster_yaml_that_dagster_cannot_read_is_named(tmp_path: Path, content: bytes) -> None:
+    settings = Settings(home=tmp_path)
+    prepare_home(settings)
+    (settings.dagster_home / "dagster.yaml").write_bytes(content)
+    with pytest.raises(ConfigurationError, match=r"dagster\.yaml"):
+        open_instance(settings)
