@@ -33,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Where and how often the crash test kills a run; where the test of the UI puts its pictures."""
     parser.addoption("--kill-points", type=int, default=2, help="instants at which a run is killed")
     parser.addoption("--kill-seed", type=int, default=20, help="seed of those instants")
-    parser.addoption("--damages", type=int, default=60, help="files that the test of damages breaks")
+    parser.addoption("--damages", type=int, default=40, help="files that the test of damages breaks")
     parser.addoption("--damage-seed", type=int, default=14, help="seed of those damages")
     parser.addoption("--pictures", type=Path, help="folder for pictures of the UI")
 
