@@ -75,11 +75,11 @@ def _broken(error: Exception) -> BadRecord:
     return BadRecord("corrupt", f"The Parquet data cannot be read: {' '.join(str(error).split())}")
 
 
-def _page(source: Input, names: list[str]) -> str | None:
-    """A sentence on the first page of the columns that cannot be read, where one by itself cannot."""
+def _page(source: Input, names: list[str], group: int) -> str | None:
+    """A sentence on the first page of a row group that cannot be read, where one by itself cannot."""
     try:
         with pa.OSFile(os.fsdecode(source.path)) as file:
-            return fault(source.key, names, file)
+            return fault(source.key, names, file, group)
     except OSError:  # `opened` tells of a file that goes or changes while it is read
         return None
 
@@ -136,7 +136,8 @@ def _row_group(
             broken = _broken(error)
     assert broken is not None
     end = max(row, first + facts.num_rows - 1)
-    detail = f"Rows {row} to {end}: {_page(source, names) or broken.detail}"
+    page = _page(source, names, group) if broken.reason == "corrupt" else None
+    detail = f"Rows {row} to {end}: {page or broken.detail}"
     bad = BadRecord(broken.reason, detail, f"row {row}")
     yield row, rejection(source.origin, f"{source.key}:{row}", bad, max(0, facts.total_byte_size))
 

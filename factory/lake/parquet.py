@@ -79,8 +79,11 @@ def unread(name: str, columns: Sequence[str], error: BaseException) -> str:
     return f"File {name}{of} cannot be read as Parquet: {said}. Restore it, or write it anew."
 
 
-def fault(name: str, columns: Sequence[str], file: pa.NativeFile) -> str | None:
-    """A sentence on the first page of `columns` in an open file that cannot be read; None if each can be."""
+def fault(name: str, columns: Sequence[str], file: pa.NativeFile, row_group: int | None = None) -> str | None:
+    """A sentence on the first page of `columns` in an open file that cannot be read; None if each can be.
+
+    Of a `row_group` only its pages are looked at.
+    """
     size = file.size()
     try:
         schema = pq.ParquetFile(file).schema
@@ -90,7 +93,7 @@ def fault(name: str, columns: Sequence[str], file: pa.NativeFile) -> str | None:
     for leaf in leaves:
         if leaf.partition(".")[0] in columns or "*" in columns:
             try:
-                _read_pages(name, leaf, size, file)
+                _read_pages(name, leaf, size, file, row_group)
             except ValueError as error:
                 return str(error)
             except (NotImplementedError, LookupError):  # pages that cannot be read alone, or told by name
@@ -98,7 +101,7 @@ def fault(name: str, columns: Sequence[str], file: pa.NativeFile) -> str | None:
     return None
 
 
-def _read_pages(name: str, leaf: str, size: int, file: pa.NativeFile) -> None:
+def _read_pages(name: str, leaf: str, size: int, file: pa.NativeFile, row_group: int | None) -> None:
     def fetch(asked: Sequence[tuple[str, Sequence[tuple[int, int]]]]) -> list[list[bytes]]:
         return [[file.read_at(end - begin, begin) for begin, end in ranges] for _, ranges in asked]
 
@@ -107,4 +110,5 @@ def _read_pages(name: str, leaf: str, size: int, file: pa.NativeFile) -> None:
         scan.push(fetch([(name, wanted)])[0])
     index = _native.PageIndex(_native.join_pages(leaf, [scan]), fetch)
     for number in range(index.n_pages):
-        index.read_pages(np.array([number]))
+        if row_group is None or index.page(number)[1] == row_group:
+            index.read_pages(np.array([number]))
