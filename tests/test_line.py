@@ -9,8 +9,8 @@ import subprocess
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from itertools import chain
 from contextlib import redirect_stderr
+from itertools import chain
 from pathlib import Path
 
 import dagster as dg
