@@ -64,6 +64,7 @@ def record_of(answer: Any) -> BlendRecord:
         offset=answer.offset,
         retired=answer.retired,
         schedule=_schedule_of(answer.schedule) if answer.HasField("schedule") else None,
+        pad=answer.pad,
     )
 
 
@@ -88,7 +89,9 @@ def description_of(answer: Any) -> Description:
         pieces=tuple(
             DescribedPiece(one.offset, tuple(one.weights), one.rows_per_step) for one in answer.pieces
         ),
-        steps=answer.steps if answer.HasField("steps") else None,
+        steps=_given(answer, "steps"),
+        pad=answer.pad,
+        padding=_given(answer, "padding"),
     )
 
 
@@ -122,5 +125,15 @@ def _described(one: Any) -> DescribedSource:
         window_rows=one.window_rows,
         live=one.live,
         columns=tuple(one.columns),
-        steps=one.steps if one.HasField("steps") else None,
+        steps=_given(one, "steps"),
+        tokenizer=_given(one, "tokenizer"),
+        tokenizer_table=_given(one, "tokenizer_table"),
+        sequence_length=_given(one, "sequence_length"),
+        tokens=_given(one, "tokens"),
+        token_share=_given(one, "token_share"),
+        padding=_given(one, "padding"),
     )
+
+
+def _given(message: Any, field: str) -> Any:
+    return getattr(message, field) if message.HasField(field) else None

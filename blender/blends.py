@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 
 from pyiceberg.table import Table
 
+from blender.agreement import require_agreement
 from blender.blend import Blend
 from blender.cache import SharedCache
 from blender.caller import Caller, in_time, waited_for_by, waiting_caller
@@ -60,25 +61,37 @@ class Blends:
         self._blends: SharedCache[Blend] = SharedCache(_OPEN_BLENDS)
 
     def create(
-        self, sources: Sequence[BlendSource], seed: int = 0, schedule: Schedule | None = None
+        self,
+        sources: Sequence[BlendSource],
+        seed: int = 0,
+        schedule: Schedule | None = None,
+        *,
+        pad: bool = False,
     ) -> StoredBlend:
         """A blend of `sources`; the same content, weights or schedule, and seed again give the same id.
 
-        Raises InvalidBlend, ConfigurationError for a malformed table name, and TableNotFound.
+        With `pad` rows of unlike lengths may stand together. Raises InvalidBlend, ConfigurationError for a
+        malformed table name, and TableNotFound.
         """
         look = self._opening.look()
         pinned = [look.pin(source) for source in in_time(sources, "sources pinned")]
-        config = blend_config([source for source, _ in pinned], seed, schedule)
+        config = blend_config([source for source, _ in pinned], seed, schedule, pad=pad)
         return self._keep(config, [pin for _, pin in pinned], look)
 
     def considered(
-        self, sources: Sequence[BlendSource], seed: int = 0, schedule: Schedule | None = None
+        self,
+        sources: Sequence[BlendSource],
+        seed: int = 0,
+        schedule: Schedule | None = None,
+        *,
+        pad: bool = False,
     ) -> Blend:
         """The blend that `create` would make, open but not put on record; raises what it raises."""
         look = self._opening.look()
         pinned = [look.pin(source) for source in in_time(sources, "sources pinned")]
-        config = blend_config([source for source, _ in pinned], seed, schedule)
+        config = blend_config([source for source, _ in pinned], seed, schedule, pad=pad)
         readers = look.open(config.sources, [pin for _, pin in pinned], _tags(config))
+        require_agreement(config.sources, readers, pad=config.pad)
         return Blend(config, mixture_of(config, 0, self), readers)
 
     def update(
@@ -88,6 +101,8 @@ class Blends:
         weights: Mapping[str, int],
         add: Sequence[BlendSource] = (),
         schedule: Schedule | None = None,
+        *,
+        pad: bool = False,
     ) -> StoredBlend:
         """The blend equal to `parent` before step `offset`, from there on with `weights` by source name.
 
@@ -97,14 +112,13 @@ class Blends:
         opened = self.open(parent)
         look = self._opening.look()
         added = [look.pin(source) for source in add]
-        child = updated(config, offset, weights, [source for source, _ in added], schedule)
+        child = updated(config, offset, weights, [source for source, _ in added], schedule, pad=pad)
         known = len(opened.sources)
-        readers = look.open(child.sources[known:], [pin for _, pin in added], _tags(child)[known:])
-        blend = Blend(
-            child,
-            opened.mixture.extended([child.piece], [child.offset]),
-            [*(source.kept for source in opened.sources), *readers],
-        )
+        readers = [source.kept for source in opened.sources]
+        if added:  # what its parent has was agreed upon when that was made, perhaps by other rules
+            readers += look.open(child.sources[known:], [pin for _, pin in added], _tags(child)[known:])
+            require_agreement(child.sources, readers, pad=child.pad)
+        blend = Blend(child, opened.mixture.extended([child.piece], [child.offset]), readers)
         return self._keep_update(blend, parent, pins)
 
     def get(self, blend: str) -> StoredBlend:
@@ -163,6 +177,7 @@ class Blends:
             followed = zip(config.sources, snapshots, pins, strict=True)
             snapshots = [old if source.live else new for source, new, old in followed]
         readers = look.open(config.sources, snapshots, _tags(config))
+        require_agreement(config.sources, readers, pad=config.pad)
         opened = Blend(config, mixture_of(config, 0, self), readers)
         self._prepare(opened)
         with self._keeper.keeping(config.id, _pinned(opened)) as tables:

@@ -134,11 +134,19 @@ class BlenderClient:
         return OpenBlend(self, self.get(blend).id)
 
     def create(
-        self, sources: Sequence[Source], seed: int = 0, schedule: Schedule | None = None
+        self,
+        sources: Sequence[Source],
+        seed: int = 0,
+        schedule: Schedule | None = None,
+        *,
+        pad: bool = False,
     ) -> BlendRecord:
-        """Define a blend by the weights of its sources or by a schedule; the same again gives the same id."""
+        """Define a blend by the weights of its sources or by a schedule; the same again gives the same id.
+
+        With `pad` rows of unlike lengths may stand together, padded to the longest.
+        """
         asked = [source_to(one) for one in sources]
-        request = pb.CreateRequest(sources=asked, seed=seed, schedule=schedule_to(schedule))
+        request = pb.CreateRequest(sources=asked, seed=seed, schedule=schedule_to(schedule), pad=pad)
         return record_of(self._call(self._connection.configs.Create, request))
 
     def update(
@@ -148,10 +156,13 @@ class BlenderClient:
         weights: Mapping[str, int] | None = None,
         add: Sequence[Source] = (),
         schedule: Schedule | None = None,
+        *,
+        pad: bool = False,
     ) -> BlendRecord:
         """The blend equal to `parent` before step `offset`, with `weights` by source name from there on.
 
-        A source that is not named keeps its weight. A `schedule` takes the place of all weights.
+        A source that is not named keeps its weight. A `schedule` takes the place of all weights. What pads
+        goes on to; `pad` is for sources of other lengths that are added.
         """
         request = pb.UpdateRequest(
             parent=parent,
@@ -159,6 +170,7 @@ class BlenderClient:
             weights=dict(weights or {}),
             add=[source_to(one) for one in add],
             schedule=schedule_to(schedule),
+            pad=pad,
         )
         return record_of(self._call(self._connection.configs.Update, request))
 

@@ -145,6 +145,8 @@ class BlendConfig(_Frozen):
     """Shares of a step that hold from step `offset` on, in place of weights."""
     seed: int = Field(0, ge=0, lt=1 << 64)
     """Seed of every shuffle."""
+    pad: bool = False
+    """Whether sources whose rows hold unlike numbers of tokens may stand together, padded to the longest."""
     parent: str = ""
     """For an update, the blend that holds before step `offset`."""
     offset: int = Field(0, ge=0, le=MAX_OFFSET)
@@ -239,10 +241,10 @@ def blend_source(**fields: Any) -> BlendSource:
 
 
 def blend_config(
-    sources: Sequence[BlendSource], seed: int = 0, schedule: Schedule | None = None
+    sources: Sequence[BlendSource], seed: int = 0, schedule: Schedule | None = None, *, pad: bool = False
 ) -> BlendConfig:
     """A blend of its own, with a schedule where the sources have no weights; raises InvalidBlend."""
-    fields = {"sources": tuple(sources), "seed": seed}
+    fields = {"sources": tuple(sources), "seed": seed, "pad": pad}
     return checked(BlendConfig, fields | _schedule(schedule, sources))
 
 
@@ -252,12 +254,14 @@ def updated(
     weights: Mapping[str, int],
     add: Sequence[BlendSource] = (),
     schedule: Schedule | None = None,
+    *,
+    pad: bool = False,
 ) -> BlendConfig:
     """The blend equal to `parent` before step `offset`, with `weights` or a `schedule` from there on.
 
     `weights` are rows a step by source name; a source it does not name keeps its weight, a weight of zero
     lets a source rest. A schedule replaces every weight. `add` are further sources, behind those of the
-    parent. Raises InvalidBlend.
+    parent, and it pads where either does. Raises InvalidBlend.
     """
     known = {source.name for source in parent.sources}
     unknown = sorted(set(weights) - known)
@@ -271,6 +275,7 @@ def updated(
     kept = [_weighted(source, chosen.get(source.name, source.weight)) for source in parent.sources]
     sources = (*kept, *add)
     fields = {"sources": sources, "seed": parent.seed, "parent": parent.id, "offset": offset}
+    fields["pad"] = parent.pad or pad
     return checked(BlendConfig, fields | _schedule(schedule, sources))
 
 

@@ -8,8 +8,10 @@ from blender.blend import Blend
 from blender.blends import StoredBlend
 from blender.config import BlendConfig, BlendSource, blend_source
 from blender.mixture import WHOLE, Piece
+from blender.open_source import OpenSource
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.records import ExplainedRow, Schedule
+from blender.token_shares import TokenShare, padding_of, token_shares
 
 _DESCRIBED_WEIGHTS = 1 << 17  # what fits a message of the usual 4 MiB, and more than anybody reads
 
@@ -64,6 +66,7 @@ def blend_to(stored: StoredBlend) -> Any:
         offset=stored.config.offset,
         retired=stored.pins.retired,
         schedule=_schedule_to(stored.config),
+        pad=stored.config.pad,
     )
 
 
@@ -96,6 +99,8 @@ def _schedule_to(config: BlendConfig) -> Any:
 
 def description_to(blend: Blend) -> Any:
     """Sources, pieces and length of an open blend."""
+    shares = token_shares(blend)
+    of_tokens = {one.source: one for one in shares}
     sources = [
         pb.DescribedSource(
             name=source.config.name,
@@ -112,6 +117,7 @@ def description_to(blend: Blend) -> Any:
             live=source.config.live,
             columns=source.config.columns,
             steps=end,
+            **_tokens(source, of_tokens.get(source.config.name)),
         )
         for source, end in zip(blend.sources, blend.ends, strict=True)
     ]
@@ -121,8 +127,29 @@ def description_to(blend: Blend) -> Any:
     ]
     schema = blend.schema.serialize().to_pybytes()
     return pb.DescribeResponse(
-        blend=blend.id, sources=sources, pieces=pieces, steps=blend.steps, schema=schema
+        blend=blend.id,
+        sources=sources,
+        pieces=pieces,
+        steps=blend.steps,
+        schema=schema,
+        pad=blend.config.pad,
+        padding=padding_of(shares),
     )
+
+
+def _tokens(source: OpenSource, share: TokenShare | None) -> dict[str, Any]:
+    """What is described of a source that delivers tokens."""
+    if share is None:
+        return {}
+    facts = source.reader.facts
+    return {
+        "tokenizer": facts.tokenizer,
+        "tokenizer_table": facts.tokenizer_table,
+        "sequence_length": share.sequence_length,
+        "tokens": facts.n_tokens,
+        "token_share": share.token_share,
+        "padding": share.padding,
+    }
 
 
 def _weights(piece: Piece, n_sources: int) -> list[int]:

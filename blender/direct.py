@@ -66,11 +66,19 @@ class LocalBlender:
         return OpenBlend(self, self._blends.open(blend).id)
 
     def create(
-        self, sources: Sequence[Source], seed: int = 0, schedule: Schedule | None = None
+        self,
+        sources: Sequence[Source],
+        seed: int = 0,
+        schedule: Schedule | None = None,
+        *,
+        pad: bool = False,
     ) -> BlendRecord:
-        """Define a blend by the weights of its sources or by a schedule; the same again gives the same id."""
+        """Define a blend by the weights of its sources or by a schedule; the same again gives the same id.
+
+        With `pad` rows of unlike lengths may stand together, padded to the longest.
+        """
         asked = [source_from(source_to(one)) for one in sources]
-        return record_of(blend_to(self._blends.create(asked, seed, schedule)))
+        return record_of(blend_to(self._blends.create(asked, seed, schedule, pad=pad)))
 
     def update(
         self,
@@ -79,13 +87,17 @@ class LocalBlender:
         weights: Mapping[str, int] | None = None,
         add: Sequence[Source] = (),
         schedule: Schedule | None = None,
+        *,
+        pad: bool = False,
     ) -> BlendRecord:
         """The blend equal to `parent` before step `offset`, with `weights` by source name from there on.
 
-        A source that is not named keeps its weight. A `schedule` takes the place of all weights.
+        A source that is not named keeps its weight. A `schedule` takes the place of all weights. What pads
+        goes on to; `pad` is for sources of other lengths that are added.
         """
         added = [source_from(source_to(one)) for one in add]
-        return record_of(blend_to(self._blends.update(parent, offset, weights or {}, added, schedule)))
+        stored = self._blends.update(parent, offset, weights or {}, added, schedule, pad=pad)
+        return record_of(blend_to(stored))
 
     def get(self, blend: str) -> BlendRecord:
         """A blend by id."""

@@ -4,8 +4,8 @@ Appends carry on a live table's ordinals. A reader follows its newest snapshot, 
 to the next it makes sure that every ordinal there was is still the same row: each snapshot in between was
 an append or a compaction (Iceberg's `append` and `replace`), or, where those in between have expired, every
 file of the old one is a file of the new one. Anything else is an error: an overwrite, a rollback, a history
-that is gone. How far the rows were read is on record beside the blend, so that a Blender that was away
-knows where to look on from.
+that is gone, an append that does not say it has tokens of the same tokenizer. How far the rows were read is
+on record beside the blend, so that a Blender that was away knows where to look on from.
 
 Under the shuffle `window` only windows that are complete are rows, for the order of one is known then alone.
 """
@@ -25,9 +25,12 @@ from blender.errors import SourceGone
 from blender.seen import Seen, hashes
 from blender.snapshot_files import snapshot_files
 from blender.sources import SnapshotReader
+from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES, TOKENIZER_ID
+from factory.lake.tables import said_of
 
 POLL_S = 0.5  # between two looks at a table for rows that are waited for
 _LOOK_S = 30.0  # between two looks for its own sake: a history that expires unseen cannot be followed
+_ADDED = "added-records"
 _KEEPS_ROWS = (Operation.APPEND, Operation.REPLACE)
 
 
@@ -56,10 +59,14 @@ class LiveReader:
         load: Callable[[], Table],
         open_at: Callable[[Table, int], SnapshotReader],
         progress: Progress,
+        *,
+        tokens: bool = True,
     ) -> None:
+        """With `tokens` what is appended must have the tokenizer of what was there."""
         self.pinned = pinned
         self._name, self._window_rows = name, max(1, window_rows)
         self._load, self._open_at, self._progress = load, open_at, progress
+        self._tokens = tokens
         self._looking = threading.Lock()
         self._looked_at = time.monotonic()
         self._now, self._seen = self._first()
@@ -131,12 +138,30 @@ class LiveReader:
             if operation not in _KEEPS_ROWS:
                 did = operation.value if operation is not None else "an unknown operation"
                 raise self._changed(f"went through `{did}` at snapshot {one.snapshot_id}")
+            if operation is Operation.APPEND and self._tokens:
+                self._check_tokens(table, one)
             parent = one.parent_snapshot_id
             before = None if parent is None else table.snapshot_by_id(parent)
             if before is None:  # the first of all, or one whose parent has expired: engines mark both alike
                 return self._check_files(table, snapshot, since)
             one = before
         return None
+
+    def _check_tokens(self, table: Table, one: Snapshot) -> None:
+        """Raise SourceGone where an append has tokens that are not those of the snapshot the blend is of."""
+        pinned, summary = table.snapshot_by_id(self.pinned), one.summary
+        if pinned is None or summary is None or not int(summary.additional_properties.get(_ADDED, "0")):
+            return
+        known, said = said_of(table, pinned), summary.additional_properties
+        sizes = [of for of in (TOKEN_BYTES, SEQUENCE_LENGTH) if of in said and of in known]
+        for of in (TOKENIZER_ID, *sizes):
+            if said.get(of) != known.get(of):
+                raise SourceGone(
+                    f"Live source `{self._name}` has `{of}` {known.get(of, 'unknown')} at snapshot "
+                    f"{self.pinned}, and what snapshot {one.snapshot_id} appends has "
+                    f"{said.get(of, 'unknown')}. Append tokens of the same tokenizer only and say so in the "
+                    "snapshot's properties; to read what is there now, pack it again and make another blend."
+                )
 
     def _check_files(self, table: Table, snapshot: Snapshot, since: Seen) -> None:
         before = since.files

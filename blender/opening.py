@@ -22,7 +22,7 @@ from blender.live import LiveReader
 from blender.open_source import OpenSource
 from blender.seen import Seen
 from blender.snapshot_facts import SnapshotFacts, content_of, facts_of, put_facts, read_facts
-from blender.sources import SnapshotReader
+from blender.sources import TOKENS, SnapshotReader
 from blender.store import BlendStore
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
@@ -108,7 +108,8 @@ class Opening:
 
         def made() -> LiveReader:
             progress = _Progress(self._store, tag)
-            return LiveReader(source.name, snapshot, source.window_rows, load, at, progress)
+            tokens = TOKENS in source.columns
+            return LiveReader(source.name, snapshot, source.window_rows, load, at, progress, tokens=tokens)
 
         return self._live_readers.get((tag, source.window_rows), made)
 

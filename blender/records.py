@@ -87,13 +87,17 @@ class BlendRecord:
     offset: int
     retired: bool
     schedule: Schedule | None = None
+    pad: bool = False
 
 
 @dataclass(frozen=True)
 class DescribedSource:
     """A source of an open blend; `steps` its rows last, None where they always do.
 
-    Of a live source `snapshot` and `rows` are what the Blender last saw.
+    Of a live source `snapshot` and `rows` are what the Blender last saw. `tokenizer` is the identity of what
+    made the tokens and `tokenizer_table` where it was then; `tokens` are those of all rows, `token_share`
+    is the source's part in those of a step and `padding` the share that its rows lack to be as long as the
+    longest of the blend, both by the last weights or the last knot. None where the table does not say.
     """
 
     name: str
@@ -110,6 +114,12 @@ class DescribedSource:
     live: bool
     columns: tuple[str, ...]
     steps: int | None
+    tokenizer: str | None = None
+    tokenizer_table: str | None = None
+    sequence_length: int | None = None
+    tokens: int | None = None
+    token_share: float | None = None
+    padding: float | None = None
 
 
 @dataclass(frozen=True)
@@ -123,9 +133,11 @@ class DescribedPiece:
 
 @dataclass(frozen=True)
 class Description:
-    """An open blend; `steps` is its length, None where it never ends."""
+    """An open blend; `steps` is its length, None where it never ends; `padding` the share of it in a step."""
 
     blend: str
     sources: tuple[DescribedSource, ...]
     pieces: tuple[DescribedPiece, ...]
     steps: int | None
+    pad: bool = False
+    padding: float | None = None

@@ -49,13 +49,15 @@ class BlendConfigs:
     def create(self, request: Any) -> Any:
         """A new blend, or the one there is."""
         sources = [source_from(one) for one in request.sources]
-        return blend_to(self._blends.create(sources, request.seed, schedule_from(request)))
+        return blend_to(self._blends.create(sources, request.seed, schedule_from(request), pad=request.pad))
 
     def update(self, request: Any) -> Any:
         """A blend that follows another from an offset on."""
         add = [source_from(one) for one in request.add]
         weights, schedule = dict(request.weights), schedule_from(request)
-        return blend_to(self._blends.update(request.parent, request.offset, weights, add, schedule))
+        return blend_to(
+            self._blends.update(request.parent, request.offset, weights, add, schedule, pad=request.pad)
+        )
 
     def get(self, request: Any) -> Any:
         """A blend by its id."""

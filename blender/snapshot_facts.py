@@ -9,6 +9,8 @@ The catalog is asked for the files of all tables of a blend at once (`Lake.metad
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -17,10 +19,23 @@ from pyiceberg.table.snapshots import Snapshot
 
 from blender.index_files import keep
 from blender.snapshot_files import snapshot_of
-from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
+from factory.lake.schemas import N_TOKENS, SEQUENCE_LENGTH, TOKEN_BYTES, TOKENIZER_ID
+from factory.lake.tables import said_of
 
-_CONTENT = "factory.content"
-_TEXT = ("table", "uuid", "snapshot_id", "content", "token_bytes", "sequence_length")
+_CONTENT, _UPSTREAM = "factory.content", "factory.upstream"
+_MODELS = "models."
+_TEXT = (
+    "table",
+    "uuid",
+    "snapshot_id",
+    "content",
+    "token_bytes",
+    "sequence_length",
+    "tokenizer",
+    "tokenizer_table",
+    "n_tokens",
+)
+_FORMAT = "2"  # of what `put_facts` keeps; the first knew no tokenizer
 _SUM = 32  # bytes of the checksum in front
 
 
@@ -37,6 +52,12 @@ class SnapshotFacts:
     """Fingerprint of its rows; empty where it was published by nobody we know."""
     token_bytes: str | None
     sequence_length: str | None
+    tokenizer: str | None
+    """Identity of the tokenizer that made the tokens of all rows; None where nobody said."""
+    tokenizer_table: str | None
+    """The table that held it, for people."""
+    n_tokens: int | None
+    """Tokens in all rows."""
     schema: pa.Schema
 
     @property
@@ -55,7 +76,8 @@ def facts_of(table: Table, snapshot_id: int) -> SnapshotFacts:
     snapshot = snapshot_of(table, snapshot_id)
     schema = table.schema() if snapshot.schema_id is None else table.schemas()[snapshot.schema_id]
     # The table's own properties are those of its newest rows, perhaps of another tokenizer.
-    said = snapshot.summary.additional_properties if snapshot.summary else {}
+    said = said_of(table, snapshot)
+    n_tokens = said.get(N_TOKENS)
     return SnapshotFacts(
         table=".".join(table.name()),
         uuid=str(table.metadata.table_uuid),
@@ -63,15 +85,23 @@ def facts_of(table: Table, snapshot_id: int) -> SnapshotFacts:
         content=content_of(snapshot),
         token_bytes=said.get(TOKEN_BYTES, table.properties.get(TOKEN_BYTES)),
         sequence_length=said.get(SEQUENCE_LENGTH, table.properties.get(SEQUENCE_LENGTH)),
+        tokenizer=said.get(TOKENIZER_ID),
+        tokenizer_table=_tokenizer_table(said),
+        n_tokens=int(n_tokens) if n_tokens is not None else None,
         schema=schema.as_arrow(),
     )
+
+
+def _tokenizer_table(said: Mapping[str, str]) -> str | None:
+    upstream = json.loads(said.get(_UPSTREAM) or "{}")
+    return next((name for name in sorted(upstream) if name.startswith(_MODELS)), None)
 
 
 def put_facts(path: str, facts: SnapshotFacts, metadata_file: str) -> None:
     """Keep what a metadata file says, behind the sum that `read_facts` holds it against."""
     said = {name: getattr(facts, name) for name in _TEXT}
     named = {name: str(it) for name, it in said.items() if it is not None}
-    named["metadata_file"] = metadata_file
+    named |= {"metadata_file": metadata_file, "format": _FORMAT}
     content = facts.schema.with_metadata(named).serialize().to_pybytes()
     keep(path, hashlib.blake2b(content, digest_size=_SUM).digest() + content)
 
@@ -82,7 +112,7 @@ def read_facts(kept: bytes | memoryview | None, metadata_file: str) -> SnapshotF
         return None
     schema = pa.ipc.read_schema(pa.py_buffer(kept[_SUM:]))
     named = {name.decode(): it.decode() for name, it in schema.metadata.items()}
-    if named.get("metadata_file") != metadata_file:
+    if named.get("metadata_file") != metadata_file or named.get("format") != _FORMAT:
         return None
     return SnapshotFacts(
         table=named["table"],
@@ -91,5 +121,8 @@ def read_facts(kept: bytes | memoryview | None, metadata_file: str) -> SnapshotF
         content=named["content"],
         token_bytes=named.get("token_bytes"),
         sequence_length=named.get("sequence_length"),
+        tokenizer=named.get("tokenizer"),
+        tokenizer_table=named.get("tokenizer_table"),
+        n_tokens=int(named["n_tokens"]) if "n_tokens" in named else None,
         schema=schema.remove_metadata(),
     )

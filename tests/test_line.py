@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 
 from blender.blends import open_blends
 from blender.config import blend_source
+from blender.direct import LocalBlender
 from factory.cli import main
 from factory.cli.runs import RunFailed
 from factory.cli.summary import summarize
@@ -28,8 +29,9 @@ from factory.cli.trace import served_by
 from factory.errors import NotFound
 from factory.lake import names
 from factory.lake.file_sums import sums_file
+from factory.lake.identity import tokenizer_id
 from factory.lake.names import TableName
-from factory.lake.schemas import SEQUENCE_LENGTH
+from factory.lake.schemas import N_TOKENS, SEQUENCE_LENGTH, TOKENIZER_ID
 from factory.lake.tables import Lake
 from factory.orchestration.instance import open_instance
 from factory.settings import Settings
@@ -248,6 +250,27 @@ def test_every_figure_of_the_summary_follows_from_the_tables(lake: Lake, spark: 
     share = one(f"SELECT sum(if(satisfied, weight, 0)) / sum(weight) FROM {edges}")
     assert order.satisfied_weight == pytest.approx(share)
     assert order.external == one(f"SELECT count_if(resolution = 'external') FROM lake.depsort.{CODE}_symbols")
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_snapshots_of_tokens_say_which_tokenizer_made_them_and_how_many(lake: Lake, dataset: str) -> None:
+    (trained,) = lake.read(names.model("small"), ["tokenizer"])["tokenizer"].to_pylist()
+    tokenized, packed = (lake.published(of(dataset)) for of in (names.tokenized, names.packed))
+    assert {of.properties[TOKENIZER_ID] for of in (tokenized, packed)} == {tokenizer_id(trained)}
+    n_tokens = sum(lake.read(packed.table, ["n_tokens"])["n_tokens"].to_pylist())
+    assert int(packed.properties[N_TOKENS]) == n_tokens > 0
+
+
+def test_described_shares_of_tokens_are_those_of_the_tables(lake: Lake, blend: str) -> None:
+    described = LocalBlender(lake.settings).describe(blend)
+    counts = [0.0, 0.0]
+    for one, weight in zip((CODE, PROSE), (3, 1), strict=True):
+        n_tokens = lake.read(names.packed(one), ["n_tokens"])["n_tokens"].to_pylist()
+        counts[(CODE, PROSE).index(one)] = weight * sum(n_tokens) / len(n_tokens)
+    assert [one.token_share for one in described.sources] == pytest.approx(
+        [it / sum(counts) for it in counts]
+    )
+    assert {one.tokenizer_table for one in described.sources} == {"models.small"}
 
 
 def test_trace_answers_for_fifty_documents_of_each_outcome(lake: Lake, blend: str) -> None:

@@ -11,7 +11,8 @@
         - {offset: 0, proportions: {packed.web: 9, packed.code: 1}}
         - {offset: 20000, proportions: {packed.web: 6, packed.code: 4}}
 
-The fields are those of `blender.config.BlendSource` and of `blender.records.Schedule`.
+With `pad: true` sources whose rows hold unlike numbers of tokens may stand together. The fields are those of
+`blender.config.BlendSource` and of `blender.records.Schedule`.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ class WrittenBlend(_Written):
     sources: tuple[BlendSource, ...] = Field(min_length=1)
     seed: int = 0
     schedule: WrittenSchedule | None = None
+    pad: bool = False
 
     @classmethod
     def read(cls, path: Path) -> WrittenBlend:

@@ -67,7 +67,7 @@ def run(settings: Settings, steps: int, console: Console) -> None:
     console.print(f"[bold]The line[/] on {escape(CORPUS.title)}, in {settings.home}")
     report = execute(defs, settings, select(defs, "*"), console, reuse=True, watched=WATCHED)
     lake = Lake(settings)
-    fetched = _fetch(settings, _weights(lake, CORPUS, console), CORPUS.seed, steps, console)
+    fetched = _fetch(settings, _weights(lake, CORPUS, console), CORPUS, steps, console)
     line = summarize(lake, CORPUS.datasets, CORPUS.groups)
     followed = _two_documents(settings, lake, CORPUS.datasets, fetched.blend)
     seconds = time.monotonic() - began
@@ -101,18 +101,18 @@ def _weights(lake: Lake, corpus: Corpus, console: Console) -> dict[str, int]:
 
 
 def _fetch(
-    settings: Settings, weights: Mapping[str, int], seed: int, steps: int, console: Console
+    settings: Settings, weights: Mapping[str, int], corpus: Corpus, steps: int, console: Console
 ) -> Fetched:
     """Define the blend, fetch its first steps, then a few of them again, also from a restarted server."""
     sources = [
         Source(str(names.packed(of)), weight=n, oversample=True, shuffle="row") for of, n in weights.items()
     ]
-    offsets = sorted(random.Random(seed).sample(range(steps), min(CHECKED_OFFSETS, steps)))
+    offsets = sorted(random.Random(corpus.seed).sample(range(steps), min(CHECKED_OFFSETS, steps)))
     digests: dict[int, str] = {}
     epochs: dict[int, int] = {}
     rows = tokens = 0
     with blender_process(settings) as address, BlenderClient(address) as blender:
-        blend = blender.create(sources, seed=seed)
+        blend = blender.create(sources, seed=corpus.seed, pad=corpus.pad)
         console.print(f"[bold]Blender[/] at {address} serves blend {blend.id}")
         began = time.monotonic()
         for batch in blender.fetch(blend.id, offset=0, steps=steps):

@@ -234,25 +234,34 @@ def blender_plan(
         Path | None, typer.Option(help="A blend that is being considered: YAML or JSON, with its schedule.")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the blend of --table.")] = None,
+    pad: Annotated[
+        bool, typer.Option("--pad", help="Pad rows of the blend of --table to the longest.")
+    ] = False,
     offset: Annotated[int, typer.Option(min=0, help="The step whose weights or shares count.")] = 0,
     ranks: Annotated[int, typer.Option(min=1, help="Ranks that share a step.")] = 1,
     as_json: Json = False,
 ) -> None:
-    """Show what each shuffle of each source gives and costs: score, pages, bytes, memory."""
+    """Show a step in tokens, and what each shuffle gives and costs: score, pages, bytes, memory."""
     with edge.sentences():
         from factory.cli.plan import considered, plan_of, show_plan
 
-        found = plan_of(_settings(), blend, considered(table or [], file, seed), offset, ranks)
-        show_plan(found, ranks, console, as_json=as_json)
+        asked = considered(table or [], file, seed, pad=pad)
+        found, shares = plan_of(_settings(), blend, asked, offset, ranks)
+        show_plan(found, shares, ranks, console, as_json=as_json)
 
 
 @app.command()
-def blends() -> None:
-    """List the blends of the lake."""
+def blends(
+    blend: Annotated[str | None, typer.Argument(help="The id of a blend to describe.")] = None,
+) -> None:
+    """List the blends of the lake, or describe one: its sources, their tokenizers and shares of tokens."""
     with edge.sentences():
-        from factory.cli.serving import show_blends
+        from factory.cli.serving import show_blend, show_blends
 
-        show_blends(_settings(), console)
+        if blend is None:
+            show_blends(_settings(), console)
+        else:
+            show_blend(_settings(), blend, console)
 
 
 @app.command()

@@ -15,20 +15,24 @@ from blender.blends import open_blends
 from blender.config import blend_source
 from blender.plan import LONG, Choice
 from blender.plan_facts import plan
+from blender.token_shares import TokenShare, padding_of, token_shares
 from factory.cli.blend_file import WrittenBlend
+from factory.cli.serving import or_dash
 from factory.errors import ConfigurationError
 from factory.settings import Settings
 
 
-def considered(tables: Sequence[str], file: Path | None, seed: int | None) -> WrittenBlend | None:
+def considered(
+    tables: Sequence[str], file: Path | None, seed: int | None, *, pad: bool
+) -> WrittenBlend | None:
     """The blend that `packed.code=6` and its like name, or a file; None where there is neither.
 
-    Raises ConfigurationError for another text, for both, and for a seed beside the file's.
+    Raises ConfigurationError for another text, for both, and for what the file says itself.
     """
     if file is not None:
-        if tables or seed is not None:
+        if tables or seed is not None or pad:
             raise ConfigurationError(
-                f"{file} is a whole blend. Leave out --table, and write the seed into it."
+                f"{file} is a whole blend. Leave out --table, and write the seed and `pad` into it."
             )
         return WrittenBlend.read(file)
     found = []
@@ -39,13 +43,15 @@ def considered(tables: Sequence[str], file: Path | None, seed: int | None) -> Wr
                 f"`{text}` says no rows a step. Write a table and a whole number: {name or 'packed.code'}=6."
             )
         found.append(blend_source(table=name, weight=int(rows)))
-    return WrittenBlend(sources=tuple(found), seed=seed or 0) if found else None
+    return WrittenBlend(sources=tuple(found), seed=seed or 0, pad=pad) if found else None
 
 
 def plan_of(
     settings: Settings, blend: str | None, written: WrittenBlend | None, offset: int, ranks: int
-) -> list[Choice]:
-    """The plan of a blend on record, or of one that would be made; nothing is put on record.
+) -> tuple[list[Choice], list[TokenShare]]:
+    """The plan of a blend on record, or of one that would be made, and its sources' shares of tokens.
+
+    Nothing is put on record.
 
     Raises ConfigurationError unless one of both is given, and what opening and planning a blend raise.
     """
@@ -55,17 +61,23 @@ def plan_of(
         )
     blends = open_blends(settings)
     if written is not None:
-        opened = blends.considered(written.sources, written.seed, written.planned)
+        opened = blends.considered(written.sources, written.seed, written.planned, pad=written.pad)
     else:
         opened = blends.open(blend or "")
-    return plan(opened, offset, ranks)
+    return plan(opened, offset, ranks), token_shares(opened, offset)
 
 
-def show_plan(found: Sequence[Choice], ranks: int, console: Console, *, as_json: bool) -> None:
-    """Print a table for each source, or all of them as JSON."""
+def show_plan(
+    found: Sequence[Choice], shares: Sequence[TokenShare], ranks: int, console: Console, *, as_json: bool
+) -> None:
+    """Print what the sources' weights are in tokens and a table for each source, or all of it as JSON."""
     if as_json:
-        console.print_json(json.dumps([asdict(choice) for choice in found]))
+        of_tokens = {one.source: asdict(one) for one in shares}
+        console.print_json(json.dumps([of_tokens.get(it.source, {}) | asdict(it) for it in found]))
         return
+    if shares:
+        console.print(_tokens(shares))
+        console.print()
     for source, of_source in groupby(found, lambda it: it.source):
         console.print(_table(source, list(of_source)))
         console.print()
@@ -74,9 +86,30 @@ def show_plan(found: Sequence[Choice], ranks: int, console: Console, *, as_json:
         "that of a perfect shuffle\n"
         "pages, MiB: read for a step, on average, by one reader that keeps its window; first: by step 0\n"
         f"alone: bytes that {ranks} ranks read when each has a window of its own, over one reader's\n"
+        "tokens: share of all tokens, by the mean row of each table; padding: share of its rows, once they "
+        "are as long as the longest of the blend\n"
         "*: what the blend has",
         soft_wrap=True,
     )
+
+
+def _tokens(shares: Sequence[TokenShare]) -> Table:
+    padding = padding_of(shares)
+    title = "tokens of a step" if padding is None else f"tokens of a step, {padding:.1%} of it padding"
+    table = Table(title=title, title_justify="left", box=None, header_style="bold", padding=(0, 1, 0, 0))
+    table.add_column("source", no_wrap=True)
+    for column in ("rows", "tokens a row", "of", "tokens", "padding"):
+        table.add_column(column, justify="right")
+    for it in shares:
+        table.add_row(
+            it.source,
+            f"{it.rows_a_step:,.4g}",
+            or_dash(it.tokens_a_row, ",.1f"),
+            or_dash(it.sequence_length, ","),
+            or_dash(it.token_share, ".1%"),
+            or_dash(it.padding, ".1%"),
+        )
+    return table
 
 
 def _table(source: str, found: Sequence[Choice]) -> Table:

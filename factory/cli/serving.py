@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.table import Table
 
+from blender.agreement import shown
 from blender.blends import open_blends
+from blender.direct import LocalBlender
 from blender.processes import end_in_order
 from blender.stopping import GRACE_S
 from factory.errors import MachineError
@@ -54,6 +56,38 @@ def show_blends(settings: Settings, console: Console) -> None:
     console.print(
         table if stored else "No blend yet. Make one: BlenderClient(...).create(...), or factory demo."
     )
+
+
+def show_blend(settings: Settings, blend: str, console: Console) -> None:
+    """Print the sources of a blend; raises BlendNotFound and what opening it raises."""
+    found = LocalBlender(settings).describe(blend)
+    table = Table(box=None, header_style="bold")
+    for column in ("source", "table"):
+        table.add_column(column, no_wrap=True)
+    for column in ("rows", "weight", "of", "tokens", "share", "padding"):
+        table.add_column(column, justify="right")
+    table.add_column("tokenizer")
+    for it in found.sources:
+        table.add_row(
+            it.name,
+            it.table,
+            f"{it.rows:,}",
+            str(it.weight),
+            or_dash(it.sequence_length, ","),
+            or_dash(it.tokens, ","),
+            or_dash(it.token_share, ".1%"),
+            or_dash(it.padding, ".1%"),
+            shown(it.tokenizer, it.tokenizer_table) if it.tokenizer else "-",
+        )
+    console.print(table)
+    steps = "does not end" if found.steps is None else f"has {found.steps:,} steps"
+    padding = "" if found.padding is None else f"; {found.padding:.1%} of a step is padding"
+    console.print(f"Blend {found.blend} {steps}{padding}.", soft_wrap=True)
+
+
+def or_dash(value: float | None, kind: str) -> str:
+    """A figure as people read it; a dash for one that nobody knows."""
+    return "-" if value is None else format(value, kind)
 
 
 @contextmanager

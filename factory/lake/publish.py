@@ -13,9 +13,11 @@ began; otherwise PublishConflict names both snapshots and nothing has changed. A
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table, TableProperties
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
@@ -31,12 +33,13 @@ from factory.errors import ConfigurationError, PublishConflict
 from factory.lake.fingerprint import Fingerprint, fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
-from factory.lake.schemas import TableSchema
+from factory.lake.schemas import N_BUCKETS, N_TOKENS, SEQUENCE_LENGTH, TOKEN_BYTES, TOKENIZER_ID, TableSchema
 from factory.lake.stored import stored
-from factory.lake.tables import Lake, Published
+from factory.lake.tables import Lake, Published, said_of
 
 AUDIT, FAILED = "audit_", "failed_"
 _APPEND_ATTEMPTS = 20
+_OF_TOKENS = (TOKENIZER_ID, TOKEN_BYTES, SEQUENCE_LENGTH)  # alike for all rows of a table
 
 
 @dataclass(frozen=True)
@@ -62,8 +65,9 @@ def head(table: Table, branch: str) -> int | None:
 def seal(lake: Lake, audit: Audit, lineage: Lineage, properties: dict[str, str] | None = None) -> int:
     """Add an empty snapshot with `lineage` to the branch and give its id.
 
-    `properties` are those of the table that `publish` sets. The snapshot keeps them too, because the table's
-    are of the newest rows alone. Raises PublishConflict when another run has dropped the branch.
+    `properties` are what holds of the rows beside it: those of the table that `publish` sets among them,
+    because the table's are of the newest rows alone. Raises PublishConflict when another run has dropped the
+    branch.
     """
     table = lake.table(audit.table)
     if head(table, audit.branch) is None:  # an append would begin the branch anew, without the rows
@@ -120,22 +124,31 @@ def drop_branches(lake: Lake, name: TableName, prefix: str) -> list[str]:
     return found
 
 
-def append(lake: Lake, name: TableName, schema: TableSchema, rows: pa.Table, lineage: Lineage) -> Published:
+def append(
+    lake: Lake,
+    name: TableName,
+    schema: TableSchema,
+    rows: pa.Table,
+    lineage: Lineage,
+    properties: Mapping[str, str] | None = None,
+) -> Published:
     """Append `rows` to main through PyIceberg, adding their fingerprint to the table's.
 
     One commit holds the rows and the new fingerprint, so an append that meets another is made again on the
-    newest main; raises PublishConflict when main kept moving, and ConfigurationError for rows that PyIceberg
-    would change.
+    newest main. `properties` say which tokenizer made rows that have tokens. Raises PublishConflict when main
+    kept moving, and ConfigurationError for rows that PyIceberg would change and for tokens that are not
+    said to be of the tokenizer that made those there.
     """
     _require_lists(rows)
     added = fingerprint(rows.to_batches(), schema.fingerprinted)
     for _ in range(_APPEND_ATTEMPTS):
         table = lake.table(name)
         sealed = lineage.with_content(str(_content(lake, name, schema) + added))
+        said = sealed.to_properties() | _said_of_all(table, name, rows, properties or {})
         # PyIceberg would retry by itself, with a fingerprint that the other append has made wrong.
         table.metadata.properties[TableProperties.COMMIT_NUM_RETRIES] = "0"
         try:
-            table.append(rows, snapshot_properties=sealed.to_properties())
+            table.append(rows, snapshot_properties=said)
         except CommitFailedException:
             continue
         return lake.published(name)
@@ -143,6 +156,34 @@ def append(lake: Lake, name: TableName, schema: TableSchema, rows: pa.Table, lin
         f"Main of {name} moved during each of {_APPEND_ATTEMPTS} attempts to append. "
         "Append again, with fewer writers at once."
     )
+
+
+def _said_of_all(
+    table: Table, name: TableName, rows: pa.Table, properties: Mapping[str, str]
+) -> dict[str, str]:
+    """What holds of all rows of main once `rows`, of which `properties` hold, are appended."""
+    snapshot = table.current_snapshot()
+    if snapshot is None or snapshot.summary is None or snapshot.summary.get("total-records") == "0":
+        before: Mapping[str, str] = {N_TOKENS: "0"}
+    else:
+        before = said_of(table, snapshot)
+        _require_alike(name, before, properties)
+    said = {of: before[of] for of in (TOKEN_BYTES, SEQUENCE_LENGTH, N_BUCKETS) if of in before}
+    if {"tokens", "n_tokens"} <= set(rows.column_names) and N_TOKENS in before:
+        said[N_TOKENS] = str(int(before[N_TOKENS]) + (pc.sum(rows["n_tokens"]).as_py() or 0))
+    return said | dict(properties)
+
+
+def _require_alike(name: TableName, before: Mapping[str, str], properties: Mapping[str, str]) -> None:
+    """Raise ConfigurationError where rows to append are not said to have the tokens of those there."""
+    for of in _OF_TOKENS:
+        must_be_said = of == TOKENIZER_ID
+        if before.get(of) != properties.get(of) and (must_be_said or of in properties):
+            raise ConfigurationError(
+                f"The rows of table {name} have `{of}` {before.get(of) or 'unknown'}, the rows to append "
+                f"{properties.get(of) or 'unknown'}. Make them with the table's tokenizer and give that in "
+                "`properties`, or write another table."
+            )
 
 
 def _content(lake: Lake, name: TableName, schema: TableSchema) -> Fingerprint:

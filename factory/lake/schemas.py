@@ -432,3 +432,5 @@ PLACEMENTS = TableSchema(
 TOKEN_BYTES = "factory.token-bytes"  # table property: bytes a token, 2 or 4
 SEQUENCE_LENGTH = "factory.sequence-length"  # table property: tokens a full packed row holds
 N_BUCKETS = "factory.buckets"  # table property: how many buckets the first append chose
+TOKENIZER_ID = "factory.tokenizer"  # snapshot property: the tokenizer of all rows (`identity.tokenizer_id`)
+N_TOKENS = "factory.tokens"  # snapshot property: tokens in all rows of a packed table

@@ -6,7 +6,7 @@ Reading always names a snapshot. `Lake` is cheap to make and holds no state but 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,7 +18,7 @@ from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 from pyiceberg.io.pyarrow import ArrowScan
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.snapshots import Operation, Snapshot
 from pyiceberg.transforms import IdentityTransform
 from sqlalchemy import select
 from sqlalchemy.exc import DatabaseError
@@ -52,6 +52,8 @@ class Published:
     size_bytes: int
     timestamp_ms: int
     lineage: Lineage
+    properties: dict[str, str] = field(default_factory=dict)
+    """All that the snapshot itself says."""
 
 
 @dataclass(frozen=True)
@@ -280,6 +282,17 @@ class Lake:
         return filled(rows)
 
 
+def said_of(table: Table, snapshot: Snapshot) -> Mapping[str, str]:
+    """What a snapshot says of its rows; a compaction says nothing and has those of the snapshot before."""
+    one: Snapshot | None = snapshot
+    while one is not None and one.summary is not None:
+        said = one.summary.additional_properties
+        if one.summary.operation is not Operation.REPLACE or Lineage.from_properties(said).content:
+            return said
+        one = table.snapshot_by_id(one.parent_snapshot_id) if one.parent_snapshot_id else None
+    return {}
+
+
 def _published(name: TableName, snapshot: Snapshot) -> Published:
     summary = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
     return Published(
@@ -289,6 +302,7 @@ def _published(name: TableName, snapshot: Snapshot) -> Published:
         size_bytes=int(summary.get("total-files-size", 0)),
         timestamp_ms=snapshot.timestamp_ms,
         lineage=Lineage.from_properties(summary),
+        properties=summary,
     )
 
 

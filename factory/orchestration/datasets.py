@@ -143,6 +143,32 @@ def _check_blend(file: DatasetsFile) -> None:
             )
     if not file.blend.weights and len(set(tokenizer_of.values())) > 1:
         raise Wrong(("blend",), "The datasets have several tokenizers. Name those of one blend in `weights`.")
+    if not file.blend.pad:
+        _check_lengths(file)
+
+
+def _check_lengths(file: DatasetsFile) -> None:
+    """Raise Wrong where rows of the blend would be padded to the length of others, and it does not say so."""
+    lengths = {name: length for it in file.datasets for name, length in _lengths(it).items()}
+    blended = [*(file.blend.weights or [it.name for it in file.datasets])]
+    for name in blended[1:]:
+        first = blended[0]
+        if lengths[name] != lengths[first]:
+            raise Wrong(
+                ("blend", "weights", name) if file.blend.weights else ("blend",),
+                f"Rows of `{name}` hold {lengths[name]} tokens and those of `{first}` {lengths[first]}: the "
+                "shorter ones would be padded. Give both the same `packing: {sequence_length: ...}`, leave "
+                "one out of `weights`, or say `pad: true`.",
+            )
+
+
+def _lengths(entry: Dataset) -> dict[str, Any]:
+    """Tokens of a full row, by the names of the dataset and its variants."""
+    given = {entry.name: entry.packing}
+    for name, of in entry.variants.items():
+        given[names.variant(entry.name, name)] = of.packing or entry.packing
+    default = PackConfig().sequence_length
+    return {name: packing.get("sequence_length", default) for name, packing in given.items()}
 
 
 def _corpus(located: LocatedYaml, file: DatasetsFile) -> Corpus:
@@ -165,6 +191,7 @@ def _corpus(located: LocatedYaml, file: DatasetsFile) -> Corpus:
         groups=tuple(groups),
         weights=file.blend.weights or {it.name: 1 for it in file.datasets},
         seed=file.blend.seed,
+        pad=file.blend.pad,
         paths={
             entry.name: tuple(_paths(located, ("datasets", number, "paths"), entry))
             for number, entry in enumerate(file.datasets)

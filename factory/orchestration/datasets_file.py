@@ -320,6 +320,9 @@ class Blend(BaseModel):
         default={}, description="rows a step, by dataset or variant; default one of each dataset"
     )
     seed: int = Field(default=7, ge=0, lt=1 << 64, description="seed of the order")
+    pad: bool = Field(
+        default=False, description="whether rows of unlike lengths may stand together, padded to the longest"
+    )
 
 
 class Tokenizer(TokenizeConfig):

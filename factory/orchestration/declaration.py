@@ -26,15 +26,18 @@ class Tables:
     """What an asset with several tables, table properties or scratch to release returns.
 
     `beside` gives the further tables by suffix, each a DataFrame or a function of the main table's rows
-    as they were written. `release` is called when everything is written. `registered` is what is written
-    instead of `rows`, which it equals to every reader, and the files that hold its texts. `facts` are shown
-    with the materialization. Where rejected records stand beside, no more than the share `max_rejected` of
-    rows, or of the files of `inputs` (by partition), may be rejected (`factory.orchestration.rejections`).
+    as they were written. `said` holds of these rows and no others: of a table that is made as a whole it
+    becomes properties of the published snapshot. `release` is called when everything is written. `registered`
+    is what is written instead of `rows`, which it equals to every reader, and the files that hold its texts.
+    `facts` are shown with the materialization. Where rejected records stand beside, no more than the share
+    `max_rejected` of rows, or of the files of `inputs` (by partition), may be rejected
+    (`factory.orchestration.rejections`).
     """
 
     rows: DataFrame
     beside: dict[str, DataFrame | Derived] = field(default_factory=dict)
     properties: dict[str, str] = field(default_factory=dict)
+    said: dict[str, str] = field(default_factory=dict)
     release: Callable[[], object] = lambda: None
     registered: Registered | None = None
     facts: Mapping[str, str | int] = field(default_factory=dict)

@@ -140,7 +140,7 @@ def _call(function: Callable[[str | None], Made], parts: Parts, declared: Declar
         under_each_other(((key, of.rows) for key, of in made.items()), schemas[declared.table]),
         {suffix: beside(suffix) for suffix in suffixes},
         {name: value for of in made.values() for name, value in of.properties.items()},
-        release,
+        release=release,
         facts=together([of.facts for of in made.values()]),
         max_rejected=min(of.max_rejected for of in made.values()),
         inputs={key: found for key, of in made.items() for found in of.inputs.values()},
@@ -285,7 +285,7 @@ def _publish(
             sealed = lineage.with_content(str(branch.content()))
         else:
             sealed = _of_partitions(run, branch, lineage)
-        seal(run.lake, branch.audit, sealed, tables.properties)
+        seal(run.lake, branch.audit, sealed, tables.properties | tables.said)
     tell(str(declared.table), "sealed")
     published = []
     for branch in branches:

@@ -28,14 +28,16 @@ from factory.depsort.stage import dependencies, in_order, symbols
 from factory.errors import ConfigurationError
 from factory.filters.rounds import Round
 from factory.lake import names, schemas
+from factory.lake.identity import tokenizer_id
 from factory.lake.layout import odd_pages
+from factory.lake.tables import Published
 from factory.lake_spark.documents import of_datasets
 from factory.orchestration.checks import aggregate, holds, layout
 from factory.orchestration.dedup_group import DedupGroup, at_threshold, dedup_group
 from factory.orchestration.publication import Tables
 from factory.orchestration.rounds import Measured, filter_assets
 from factory.orchestration.table_asset import table_asset
-from factory.packing.pack import PackConfig, pack, placements, resolve
+from factory.packing.pack import PackConfig, pack, placements, totals
 from factory.packing.tokenize import TokenizeConfig, tokenize
 from factory.packing.tokenizer import token_bytes, tokenizer_table
 from factory.packing.tokenizer_file import tokenizer_of_file
@@ -306,6 +308,7 @@ def _packing(of: Chain) -> Assets:
         return Tables(
             tokenize(documents, trained.tokenizer, of.around),
             properties={schemas.TOKEN_BYTES: str(token_bytes(trained.n_tokens))},
+            said={schemas.TOKENIZER_ID: tokenizer_id(trained.tokenizer)},
         )
 
     @table_asset(
@@ -336,11 +339,17 @@ def _packing(of: Chain) -> Assets:
             layout("pages_of_equal_rows", odd_pages, "Pages of every column end at the same rows."),
         ],
     )
-    def sequences(tokenized: DataFrame, tokenizer: DataFrame, **upstream: DataFrame) -> Tables:
+    def sequences(  # type: ignore[no-untyped-def]
+        context, tokenized: DataFrame, tokenizer: DataFrame, **upstream: DataFrame
+    ) -> Tables:
         """Training sequences: the documents packed best-fit, runs of a repository's order kept together."""
         trained = tokenizer.first()
         assert trained is not None
-        chosen = resolve(tokenized, config.model_copy(update={"token_bytes": token_bytes(trained.n_tokens)}))
+        identity = tokenizer_id(trained.tokenizer)
+        require_tokens_of(context.resources.lake.pin(names.tokenized(dataset)), of.tokenizer, identity)
+        n_documents, n_tokens = totals(tokenized)
+        chosen = config.model_copy(update={"token_bytes": token_bytes(trained.n_tokens)})
+        chosen = chosen.resolved(n_documents, n_tokens)
         return Tables(
             pack(tokenized, upstream.get("dependencies"), chosen),
             {"placements": placements},
@@ -349,6 +358,18 @@ def _packing(of: Chain) -> Assets:
                 schemas.SEQUENCE_LENGTH: str(chosen.sequence_length),
                 schemas.N_BUCKETS: str(chosen.buckets),
             },
+            said={schemas.TOKENIZER_ID: identity, schemas.N_TOKENS: str(n_tokens)},
         )
 
     return [tokens, sequences]
+
+
+def require_tokens_of(tokenized: Published, tokenizer: str, identity: str) -> None:
+    """Raise ConfigurationError where the tokens were not made by the tokenizer as this run reads it."""
+    made_by = tokenized.properties.get(schemas.TOKENIZER_ID)
+    if made_by != identity:
+        by = f"by tokenizer {made_by[:12]}" if made_by else "before tables said by which tokenizer"
+        raise ConfigurationError(
+            f"{tokenized.table} was made {by}, and {names.model(tokenizer)} is {identity[:12]} now. "
+            f"Materialize {tokenized.table.namespace}/{tokenized.table.name} again, then what follows it."
+        )

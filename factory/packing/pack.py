@@ -66,8 +66,13 @@ def resolve(tokenized: DataFrame, config: PackConfig) -> PackConfig:
     """`config` with the sizes that suit `tokenized`, whose rows and tokens it counts where it must."""
     if config.buckets and config.chunk_documents:
         return config
-    totals = tokenized.agg(F.count("*").alias("documents"), F.sum("n_tokens").alias("tokens")).collect()[0]
-    return config.resolved(totals.documents, totals.tokens or 0)
+    return config.resolved(*totals(tokenized))
+
+
+def totals(tokenized: DataFrame) -> tuple[int, int]:
+    """How many documents and tokens there are; packing loses none."""
+    found = tokenized.agg(F.count("*").alias("documents"), F.sum("n_tokens").alias("tokens")).collect()[0]
+    return found.documents, found.tokens or 0
 
 
 def pack(

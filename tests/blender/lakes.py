@@ -58,10 +58,12 @@ def write_table(
     files: Sequence[Sequence[int]] | None = None,
     row_group: int = 64,
     properties: dict[str, str] | None = None,
+    said: dict[str, str] | None = None,
 ) -> None:
     """Write `rows` to a table that is made where missing, replacing what it holds.
 
-    `files` lists the row numbers of each file, in the order written; by default one file has them all.
+    `files` lists the row numbers of each file, in the order written; by default one file has them all. `said`
+    are further properties of the snapshots.
     """
     catalog = open_catalog(settings)
     catalog.create_namespace_if_not_exists(table.split(".")[0])
@@ -79,9 +81,8 @@ def write_table(
     parts = [rows.take(list(numbers)) for numbers in files] if files else [rows]
     if made.current_snapshot() is not None:
         made.delete("ordinal >= 0")
-    made.append(parts[0], snapshot_properties={"factory.content": content})
-    for part in parts[1:]:
-        made.append(part, snapshot_properties={"factory.content": content})
+    for part in parts:
+        made.append(part, snapshot_properties={"factory.content": content, **(said or {})})
 
 
 def make_lake(home: Path, **tables: int) -> Settings:

@@ -12,8 +12,9 @@ from blender.blends import open_blends
 from blender.config import blend_source
 from blender.records import Schedule
 from factory.cli import main
+from factory.lake.schemas import N_TOKENS, SEQUENCE_LENGTH, TOKENIZER_ID
 from factory.settings import Settings
-from tests.blender.lakes import make_lake
+from tests.blender.lakes import make_lake, packed_rows, write_table
 
 
 @pytest.fixture
@@ -48,6 +49,41 @@ def test_a_blend_on_record_is_priced_with_its_own_shuffle_marked(lake: Settings)
     (marked,) = [line for line in shown.splitlines() if "* page_window" in line]
     assert marked.split()[2:4] == ["4/16", "64"]
     assert "bytes that 2 ranks read" in " ".join(shown.split())
+
+
+@pytest.fixture
+def unlike(lake: Settings) -> Settings:
+    """The lake with rows of two lengths, whose tokens are counted."""
+    for table, n, length in (("packed.code", 40, 32), ("packed.prose", 300, 8)):
+        rows = packed_rows(table.removeprefix("packed."), n)
+        n_tokens = sum(rows["n_tokens"].to_pylist())
+        said = {SEQUENCE_LENGTH: str(length), N_TOKENS: str(n_tokens), TOKENIZER_ID: "ab" * 16}
+        write_table(lake, table, rows, said=said)
+    return lake
+
+
+def test_a_plan_shows_shares_of_tokens_and_padding(unlike: Settings) -> None:
+    asked = ("--table", "packed.code=1", "--table", "packed.prose=3")
+    refused = planned(*asked)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "75% of each of the shorter rows would be padding" in " ".join(refused.stderr.split())
+    shown = planned(*asked, "--pad").stdout.splitlines()
+    assert shown[0] == "tokens of a step, 76.6% of it padding"
+    assert shown[2].split() == ["packed.code", "1", "7.5", "32", "25.0%", "76.6%"]
+    assert shown[3].split() == ["packed.prose", "3", "7.5", "8", "75.0%", "76.6%"]
+    choices = json.loads(planned(*asked, "--pad", "--json").stdout)
+    assert {it["source"]: it["token_share"] for it in choices} == {"packed.code": 0.25, "packed.prose": 0.75}
+
+
+def test_a_blend_is_described_with_its_tokenizers(unlike: Settings) -> None:
+    sources = [blend_source(table=table, weight=1) for table in ("packed.code", "packed.prose")]
+    made = open_blends(unlike).create(sources, pad=True)
+    shown = CliRunner(env={"COLUMNS": "140"}).invoke(main.app, ["blends", made.id])
+    lines = [line.split() for line in shown.stdout.splitlines()]
+    assert lines[1][2:] == ["40", "1", "32", "300", "50.0%", "76.6%", "abababababab"]
+    assert " ".join(lines[-1]) == f"Blend {made.id} has 40 steps; 76.6% of a step is padding."
+    missing = CliRunner().invoke(main.app, ["blends", "0" * 32])
+    assert (missing.exit_code, missing.stdout) == (8, "")
 
 
 SCHEDULED = """\

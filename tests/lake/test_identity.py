@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from hashlib import blake2b
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.lake.identity import content_hash, doc_id
+from factory.lake.identity import content_hash, doc_id, tokenizer_id
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 
@@ -45,3 +47,46 @@ def test_ids_are_equal_exactly_for_equal_pairs(a: str, b: str, c: str, d: str) -
 def test_half_a_surrogate_pair_has_no_hash() -> None:
     with pytest.raises(UnicodeEncodeError):
         content_hash("\ud800")
+
+
+TOKENIZER: dict[str, Any] = {
+    "version": "1.0",
+    "truncation": None,
+    "padding": None,
+    "added_tokens": [{"id": 0, "content": "<|endoftext|>", "special": True}],
+    "model": {"type": "BPE", "vocab": {"<|endoftext|>": 0, "a": 1, "b": 2, "ab": 3}, "merges": [["a", "b"]]},
+}
+
+
+def changed(**model: Any) -> str:
+    return json.dumps(TOKENIZER | {"model": TOKENIZER["model"] | model})
+
+
+def test_the_id_of_a_tokenizer_never_changes() -> None:
+    assert tokenizer_id(json.dumps(TOKENIZER)) == "46744ccd385c54f929b23f52f9b63a6f"
+
+
+@pytest.mark.parametrize(
+    "alike",
+    [
+        json.dumps(TOKENIZER, indent=2, sort_keys=True),
+        json.dumps(TOKENIZER | {"truncation": {"max_length": 512}, "padding": {"pad_id": 0}}),
+        changed(merges=["a b"]),
+        changed(vocab=dict(reversed(TOKENIZER["model"]["vocab"].items()))),
+    ],
+)
+def test_tokenizers_that_make_the_same_tokens_of_every_text_have_one_id(alike: str) -> None:
+    assert tokenizer_id(alike) == tokenizer_id(json.dumps(TOKENIZER))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        changed(vocab={"<|endoftext|>": 0, "a": 2, "b": 1, "ab": 3}),
+        changed(merges=[["b", "a"]]),
+        changed(merges=[]),
+        json.dumps(TOKENIZER | {"normalizer": {"type": "Lowercase"}}),
+    ],
+)
+def test_tokenizers_that_differ_have_two(other: str) -> None:
+    assert tokenizer_id(other) != tokenizer_id(json.dumps(TOKENIZER))

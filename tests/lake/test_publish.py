@@ -15,7 +15,18 @@ from factory.lake.fingerprint import fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.publish import AUDIT, Audit, append, drop_branches, publish, seal, set_aside
-from factory.lake.schemas import COMPONENTS, FILTERED, TableSchema, columns, signals_schema
+from factory.lake.schemas import (
+    COMPONENTS,
+    FILTERED,
+    N_TOKENS,
+    PACKED,
+    SEQUENCE_LENGTH,
+    TOKEN_BYTES,
+    TOKENIZER_ID,
+    TableSchema,
+    columns,
+    signals_schema,
+)
 from factory.lake.tables import Lake
 from factory.lake_spark import audit as spark_audit
 from factory.settings import Settings
@@ -171,6 +182,49 @@ def test_an_append_adds_to_the_fingerprint_whoever_wrote_before(
     published = append(lake, table, COMPONENTS, rows("c"), LINEAGE)
     whole = fingerprint(rows("c", "a", "b").to_batches(), COMPONENTS.fingerprinted)
     assert published.lineage.content == str(whole)
+
+
+def packed(first: int, end: int) -> pa.Table:
+    row = {
+        "tokens": b"",
+        "n_tokens": 8,
+        "segments": [],
+        "append": 0,
+        "bucket": 0,
+        "chunk": 0,
+        "partition": None,
+    }
+    found = [row | {"ordinal": ordinal} for ordinal in range(first, end)]
+    return pa.Table.from_pylist(found, schema=PACKED.columns)
+
+
+def test_an_append_says_what_holds_of_all_tokens(lake: Lake, table: TableName) -> None:
+    lake.create(table, PACKED)
+    said = {TOKENIZER_ID: "1" * 32, TOKEN_BYTES: "2", SEQUENCE_LENGTH: "8"}
+    append(lake, table, PACKED, packed(0, 4), LINEAGE, said)
+    published = append(lake, table, PACKED, packed(4, 7), LINEAGE, {TOKENIZER_ID: "1" * 32})
+    assert said | {N_TOKENS: "56"} == {of: published.properties[of] for of in (*said, N_TOKENS)}
+
+
+@pytest.mark.parametrize(
+    "said, words",
+    [
+        ({TOKENIZER_ID: "2" * 32}, f"`factory.tokenizer` {'1' * 32}, the rows to append {'2' * 32}"),
+        ({}, "`factory.tokenizer` 1+, the rows to append unknown"),
+        (
+            {TOKENIZER_ID: "1" * 32, SEQUENCE_LENGTH: "16"},
+            "`factory.sequence-length` 8, the rows to append 16",
+        ),
+    ],
+)
+def test_an_append_of_another_tokenizer_is_refused(
+    lake: Lake, table: TableName, said: dict[str, str], words: str
+) -> None:
+    lake.create(table, PACKED)
+    append(lake, table, PACKED, packed(0, 4), LINEAGE, {TOKENIZER_ID: "1" * 32, SEQUENCE_LENGTH: "8"})
+    with pytest.raises(ConfigurationError, match=words):
+        append(lake, table, PACKED, packed(4, 7), LINEAGE, said)
+    assert lake.published(table).rows == 4
 
 
 @pytest.mark.spark

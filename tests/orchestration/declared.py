@@ -43,6 +43,7 @@ tokenizers:
   tokenizer: {vocabulary: 1000}
 blend:
   weights: {mine: 6, notes: 2, notes__long: 1}
+  pad: true
 """
 
 

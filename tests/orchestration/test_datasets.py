@@ -120,6 +120,11 @@ def test_what_decides_the_documents_holds_no_folder_of_the_machine(folder: Path)
         ("tokenizer: {v", "tok: {v", "line 30, tokenizers.tok: `tok` is no tokenizer of a dataset"),
         ("mine: 6", "mne: 6", "line 32, blend.weights.mne: `mne` is no dataset or variant."),
         ("mine: 6", "mine: 0", "line 32, blend.weights.mine: `0` does not fit"),
+        (
+            "pad: true",
+            "pad: false",
+            "line 32, blend.weights.notes: Rows of `notes` hold 8192 tokens and those",
+        ),
         ("kind: code", "kind: code\n    tokenizer: t2", "line 33, blend.weights.notes: `notes` has"),
         ("text: body", "text: body\n    text: x", "line 17: `text` stands on line 16 already. Keep one."),
         ("datasets:", "dataset:", "line 1, dataset: `dataset` is no field here. Did you mean `datasets`?"),

@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
+from factory.errors import ConfigurationError
+from factory.lake.lineage import Lineage
+from factory.lake.names import TableName
+from factory.lake.schemas import TOKENIZER_ID
+from factory.lake.tables import Published
 from factory.orchestration.checks import violations
-from factory.orchestration.refine import A_PLACE_EACH
+from factory.orchestration.refine import A_PLACE_EACH, require_tokens_of
 
 
 @pytest.mark.spark
@@ -24,3 +29,13 @@ def test_documents_of_a_repository_have_a_place_each(
 ) -> None:
     frame = spark.createDataFrame(rows, "doc_id string, repository string, revision string, place long")
     assert violations(frame, [A_PLACE_EACH]) == {"a_place_each": expected}
+
+
+@pytest.mark.parametrize(
+    "made_by, words", [("2" * 32, "by tokenizer 222222222222"), (None, "before tables said")]
+)
+def test_tokens_of_another_tokenizer_are_not_packed(made_by: str | None, words: str) -> None:
+    said = {TOKENIZER_ID: made_by} if made_by else {}
+    tokenized = Published(TableName("tokenized", "web"), 1, 1, 1, 1, Lineage("tokenized.web", "r", "1"), said)
+    with pytest.raises(ConfigurationError, match=f"tokenized.web was made {words}.* is 111111111111 now"):
+        require_tokens_of(tokenized, "small", "1" * 32)

@@ -64,7 +64,7 @@ class Knot(_message.Message):
     def __init__(self, offset: _Optional[int] = ..., proportions: _Optional[_Mapping[str, float]] = ...) -> None: ...
 
 class Blend(_message.Message):
-    __slots__ = ("id", "sources", "seed", "parent", "offset", "retired", "schedule")
+    __slots__ = ("id", "sources", "seed", "parent", "offset", "retired", "schedule", "pad")
     ID_FIELD_NUMBER: _ClassVar[int]
     SOURCES_FIELD_NUMBER: _ClassVar[int]
     SEED_FIELD_NUMBER: _ClassVar[int]
@@ -72,6 +72,7 @@ class Blend(_message.Message):
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     RETIRED_FIELD_NUMBER: _ClassVar[int]
     SCHEDULE_FIELD_NUMBER: _ClassVar[int]
+    PAD_FIELD_NUMBER: _ClassVar[int]
     id: str
     sources: _containers.RepeatedCompositeFieldContainer[Source]
     seed: int
@@ -79,20 +80,23 @@ class Blend(_message.Message):
     offset: int
     retired: bool
     schedule: Schedule
-    def __init__(self, id: _Optional[str] = ..., sources: _Optional[_Iterable[_Union[Source, _Mapping]]] = ..., seed: _Optional[int] = ..., parent: _Optional[str] = ..., offset: _Optional[int] = ..., retired: _Optional[bool] = ..., schedule: _Optional[_Union[Schedule, _Mapping]] = ...) -> None: ...
+    pad: bool
+    def __init__(self, id: _Optional[str] = ..., sources: _Optional[_Iterable[_Union[Source, _Mapping]]] = ..., seed: _Optional[int] = ..., parent: _Optional[str] = ..., offset: _Optional[int] = ..., retired: _Optional[bool] = ..., schedule: _Optional[_Union[Schedule, _Mapping]] = ..., pad: _Optional[bool] = ...) -> None: ...
 
 class CreateRequest(_message.Message):
-    __slots__ = ("sources", "seed", "schedule")
+    __slots__ = ("sources", "seed", "schedule", "pad")
     SOURCES_FIELD_NUMBER: _ClassVar[int]
     SEED_FIELD_NUMBER: _ClassVar[int]
     SCHEDULE_FIELD_NUMBER: _ClassVar[int]
+    PAD_FIELD_NUMBER: _ClassVar[int]
     sources: _containers.RepeatedCompositeFieldContainer[Source]
     seed: int
     schedule: Schedule
-    def __init__(self, sources: _Optional[_Iterable[_Union[Source, _Mapping]]] = ..., seed: _Optional[int] = ..., schedule: _Optional[_Union[Schedule, _Mapping]] = ...) -> None: ...
+    pad: bool
+    def __init__(self, sources: _Optional[_Iterable[_Union[Source, _Mapping]]] = ..., seed: _Optional[int] = ..., schedule: _Optional[_Union[Schedule, _Mapping]] = ..., pad: _Optional[bool] = ...) -> None: ...
 
 class UpdateRequest(_message.Message):
-    __slots__ = ("parent", "offset", "weights", "add", "schedule")
+    __slots__ = ("parent", "offset", "weights", "add", "schedule", "pad")
     class WeightsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -105,12 +109,14 @@ class UpdateRequest(_message.Message):
     WEIGHTS_FIELD_NUMBER: _ClassVar[int]
     ADD_FIELD_NUMBER: _ClassVar[int]
     SCHEDULE_FIELD_NUMBER: _ClassVar[int]
+    PAD_FIELD_NUMBER: _ClassVar[int]
     parent: str
     offset: int
     weights: _containers.ScalarMap[str, int]
     add: _containers.RepeatedCompositeFieldContainer[Source]
     schedule: Schedule
-    def __init__(self, parent: _Optional[str] = ..., offset: _Optional[int] = ..., weights: _Optional[_Mapping[str, int]] = ..., add: _Optional[_Iterable[_Union[Source, _Mapping]]] = ..., schedule: _Optional[_Union[Schedule, _Mapping]] = ...) -> None: ...
+    pad: bool
+    def __init__(self, parent: _Optional[str] = ..., offset: _Optional[int] = ..., weights: _Optional[_Mapping[str, int]] = ..., add: _Optional[_Iterable[_Union[Source, _Mapping]]] = ..., schedule: _Optional[_Union[Schedule, _Mapping]] = ..., pad: _Optional[bool] = ...) -> None: ...
 
 class GetRequest(_message.Message):
     __slots__ = ("id",)
@@ -169,7 +175,7 @@ class DescribeRequest(_message.Message):
     def __init__(self, blend: _Optional[str] = ...) -> None: ...
 
 class DescribedSource(_message.Message):
-    __slots__ = ("name", "table", "snapshot", "content", "rows", "weight", "oversample", "shuffle", "columns", "steps", "page_rows", "window_pages", "live", "window_rows")
+    __slots__ = ("name", "table", "snapshot", "content", "rows", "weight", "oversample", "shuffle", "columns", "steps", "page_rows", "window_pages", "live", "window_rows", "tokenizer", "tokenizer_table", "sequence_length", "tokens", "token_share", "padding")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TABLE_FIELD_NUMBER: _ClassVar[int]
     SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
@@ -184,6 +190,12 @@ class DescribedSource(_message.Message):
     WINDOW_PAGES_FIELD_NUMBER: _ClassVar[int]
     LIVE_FIELD_NUMBER: _ClassVar[int]
     WINDOW_ROWS_FIELD_NUMBER: _ClassVar[int]
+    TOKENIZER_FIELD_NUMBER: _ClassVar[int]
+    TOKENIZER_TABLE_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_LENGTH_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_SHARE_FIELD_NUMBER: _ClassVar[int]
+    PADDING_FIELD_NUMBER: _ClassVar[int]
     name: str
     table: str
     snapshot: int
@@ -198,7 +210,13 @@ class DescribedSource(_message.Message):
     window_pages: int
     live: bool
     window_rows: int
-    def __init__(self, name: _Optional[str] = ..., table: _Optional[str] = ..., snapshot: _Optional[int] = ..., content: _Optional[str] = ..., rows: _Optional[int] = ..., weight: _Optional[int] = ..., oversample: _Optional[bool] = ..., shuffle: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., steps: _Optional[int] = ..., page_rows: _Optional[int] = ..., window_pages: _Optional[int] = ..., live: _Optional[bool] = ..., window_rows: _Optional[int] = ...) -> None: ...
+    tokenizer: str
+    tokenizer_table: str
+    sequence_length: int
+    tokens: int
+    token_share: float
+    padding: float
+    def __init__(self, name: _Optional[str] = ..., table: _Optional[str] = ..., snapshot: _Optional[int] = ..., content: _Optional[str] = ..., rows: _Optional[int] = ..., weight: _Optional[int] = ..., oversample: _Optional[bool] = ..., shuffle: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., steps: _Optional[int] = ..., page_rows: _Optional[int] = ..., window_pages: _Optional[int] = ..., live: _Optional[bool] = ..., window_rows: _Optional[int] = ..., tokenizer: _Optional[str] = ..., tokenizer_table: _Optional[str] = ..., sequence_length: _Optional[int] = ..., tokens: _Optional[int] = ..., token_share: _Optional[float] = ..., padding: _Optional[float] = ...) -> None: ...
 
 class Piece(_message.Message):
     __slots__ = ("offset", "weights", "rows_per_step")
@@ -211,18 +229,22 @@ class Piece(_message.Message):
     def __init__(self, offset: _Optional[int] = ..., weights: _Optional[_Iterable[int]] = ..., rows_per_step: _Optional[int] = ...) -> None: ...
 
 class DescribeResponse(_message.Message):
-    __slots__ = ("blend", "sources", "pieces", "steps", "schema")
+    __slots__ = ("blend", "sources", "pieces", "steps", "schema", "pad", "padding")
     BLEND_FIELD_NUMBER: _ClassVar[int]
     SOURCES_FIELD_NUMBER: _ClassVar[int]
     PIECES_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
+    PAD_FIELD_NUMBER: _ClassVar[int]
+    PADDING_FIELD_NUMBER: _ClassVar[int]
     blend: str
     sources: _containers.RepeatedCompositeFieldContainer[DescribedSource]
     pieces: _containers.RepeatedCompositeFieldContainer[Piece]
     steps: int
     schema: bytes
-    def __init__(self, blend: _Optional[str] = ..., sources: _Optional[_Iterable[_Union[DescribedSource, _Mapping]]] = ..., pieces: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ..., steps: _Optional[int] = ..., schema: _Optional[bytes] = ...) -> None: ...
+    pad: bool
+    padding: float
+    def __init__(self, blend: _Optional[str] = ..., sources: _Optional[_Iterable[_Union[DescribedSource, _Mapping]]] = ..., pieces: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ..., steps: _Optional[int] = ..., schema: _Optional[bytes] = ..., pad: _Optional[bool] = ..., padding: _Optional[float] = ...) -> None: ...
 
 class ExplainRequest(_message.Message):
     __slots__ = ("blend", "offset")
