@@ -68,7 +68,7 @@ def test_a_plan_shows_shares_of_tokens_and_padding(unlike: Settings) -> None:
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "75% of each of the shorter rows would be padding" in " ".join(refused.stderr.split())
     shown = planned(*asked, "--pad").stdout.splitlines()
-    assert shown[0] == "tokens of a step, 76.6% of it padding"
+    assert shown[0].strip() == "tokens of a step, 76.6% of it padding"
     assert shown[2].split() == ["packed.code", "1", "7.5", "32", "25.0%", "76.6%"]
     assert shown[3].split() == ["packed.prose", "3", "7.5", "8", "75.0%", "76.6%"]
     choices = json.loads(planned(*asked, "--pad", "--json").stdout)
