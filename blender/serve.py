@@ -32,6 +32,7 @@ from blender.processes import Processes
 from blender.security import ServerSecurity
 from blender.server import BlenderServer
 from blender.stopping import GRACE_S, AtOnce, Stopping
+from blender.transport import raise_file_limit
 from factory.errors import ConfigurationError, FactoryError
 from factory.lake.servers import require_servers
 from factory.settings import settings
@@ -60,6 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _serve(options: argparse.Namespace, stopping: Stopping) -> int:
     require_servers(settings())
     keep_freed_memory()
+    raise_file_limit()
     server = BlenderServer(
         open_blends(settings(), options.memory_mib << 20),
         host=options.host,

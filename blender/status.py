@@ -59,6 +59,8 @@ TRANSIENT = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED)  #
 # How gRPC reports a connection that broke where it is not UNAVAILABLE: no server answers like this.
 _BROKEN = ("RST_STREAM", "Stream removed", "GOAWAY")
 
+_TOO_LARGE = "message larger than max"  # gRPC's words, with the status of a server that is busy
+
 # What a call ends with that a server waited for in vain (`blender.rooms`); gRPC has no other words for it.
 _GAVE_WAY = (grpc.StatusCode.CANCELLED, "CANCELLED")
 
@@ -78,7 +80,7 @@ def to_status(error: FactoryError) -> tuple[grpc.StatusCode, str]:
 def is_transient(error: grpc.RpcError) -> bool:
     """Whether the same call may be answered a moment later."""
     if error.code() in TRANSIENT:
-        return True
+        return _TOO_LARGE not in (error.details() or "")
     if any(one.key == ERROR_KEY for one in error.trailing_metadata() or ()):
         return False
     gave_way = (error.code(), error.details()) == _GAVE_WAY
@@ -103,6 +105,8 @@ def to_error(error: grpc.RpcError, address: str, tls: Tls | None = None) -> Fact
             f"Blender at {address} and this client do not accept each other's certificate ({details}). "
             "Check the files of `tls`."
         )
+    if _TOO_LARGE in details:
+        return InvalidRequest(f"A message is too large for Blender at {address} ({details}). Send less.")
     if (code, details) == _GAVE_WAY:
         return BlenderUnavailable(
             f"Blender at {address} ended a call whose message, or whose reader, it waited for. Look at what "

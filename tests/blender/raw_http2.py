@@ -56,8 +56,10 @@ class RawConnection:
         self._next = 1
         self._rest = b""
         self._confirm = confirm
+        self.closed = False
         while confirm and not self._confirmed():
-            pass
+            if self.closed:
+                raise ConnectionResetError(f"{address} closed a new connection")
 
     def _confirmed(self) -> bool:
         return any(kind == SETTINGS and not flags & ACK for kind, flags, _, _ in self.frames(0.01))
@@ -102,7 +104,10 @@ class RawConnection:
                 came = self.socket.recv(1 << 16)
             except TimeoutError:
                 return
+            except ConnectionResetError:
+                came = b""
             if not came:
+                self.closed = True
                 return
             self._rest += came
 

@@ -16,6 +16,7 @@ import psutil
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from blender import transport
 from blender.admission import MESSAGE_PLACES
 from blender.blends import Blends
 from blender.calls import Limits
@@ -54,6 +55,15 @@ def becomes(true: object, seconds: float = 20) -> bool:
     return True
 
 
+def accepts(address: str) -> bool:
+    """Whether a server takes another connection."""
+    try:
+        with RawConnection(address):
+            return True
+    except ConnectionError:
+        return False
+
+
 @contextmanager
 def half_open(address: str, method: str, calls: int = 1000, **metadata: str) -> Iterator[list[RawConnection]]:
     """So many calls that have sent headers and no message, 100 on each connection."""
@@ -69,6 +79,7 @@ def half_open(address: str, method: str, calls: int = 1000, **metadata: str) -> 
 def test_a_thousand_half_open_calls_take_nothing_from_a_client_that_works(
     blends: Blends, method: str
 ) -> None:
+    before = set(threading.enumerate())
     with (
         BlenderServer(blends, limits=Limits(calls=4)) as server,
         BlenderClient(server.address, patience_s=0) as client,
@@ -82,7 +93,7 @@ def test_a_thousand_half_open_calls_take_nothing_from_a_client_that_works(
                 assert len(list(client.fetch(blend.id, steps=3))) == 3
                 assert health_of(channel).status == health_pb2.HealthCheckResponse.SERVING
             assert len(server.admission) <= MESSAGE_PLACES
-            assert sum(one.name.startswith("blender") for one in threading.enumerate()) < 200
+            assert len(set(threading.enumerate()) - before) < 200
         assert becomes(lambda: len(server.admission) == len(server.calls) == 0)
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - used < 500 << 10  # KiB
         assert client.get(blend.id) == blend
@@ -204,6 +215,21 @@ def test_compressed_messages_are_refused_and_never_inflated(blends: Blends) -> N
                 pb_grpc.BlendConfigsStub(channel).Get(pb.GetRequest(id="x" * 1000), timeout=20)
             assert raised.value.code() is grpc.StatusCode.UNIMPLEMENTED
             assert raised.value.details() == "Compression algorithm 'gzip' is disabled."
+
+
+def test_connections_are_fewer_than_the_files_a_process_may_open(
+    blends: Blends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "MAX_CONNECTIONS", 8)
+    with BlenderServer(blends) as server, grpc.insecure_channel(server.address) as channel:
+        assert health_of(channel).status == health_pb2.HealthCheckResponse.SERVING
+        with ExitStack() as stack:
+            for _ in range(7):
+                stack.enter_context(RawConnection(server.address))
+            with pytest.raises(ConnectionError):
+                RawConnection(server.address)
+            assert health_of(channel).status == health_pb2.HealthCheckResponse.SERVING
+        assert becomes(lambda: accepts(server.address))
 
 
 @pytest.mark.parametrize("confirm", [True, False])  # gRPC limits metadata once its settings are confirmed

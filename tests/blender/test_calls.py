@@ -105,6 +105,12 @@ def test_a_request_larger_than_what_is_read_is_told_so(blends: Blends) -> None:
         error = refused(map(pb_grpc.BlendConfigsStub(channel).Get, [request]))
         assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
         assert "at most 4,194,304 are read" in error.details()
+    with (
+        BlenderServer(blends) as server,
+        BlenderClient(server.address, patience_s=600) as client,
+        pytest.raises(InvalidRequest, match=r"too large for Blender .* larger than max .* Send less"),
+    ):
+        client.get("x" * (MAX_REQUEST_BYTES + (1 << 20)))  # at once: it will never be taken
 
 
 class Stuck(Blend):
