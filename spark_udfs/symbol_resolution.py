@@ -321,7 +321,8 @@ class Repository(Meanings):
         if not definers:
             return Symbol("reference", name, 0, "external")
         definers = [f for f in definers if self.within_reach(index, f)]
-        if not 0 < len(definers) <= MAX_DEFINERS or len(name) < MIN_NAME:
+        short = len(name) < MIN_NAME and not (self.languages[index].short_names and len(definers) == 1)
+        if short or not 0 < len(definers) <= MAX_DEFINERS:
             return Symbol("reference", name, 0, "ambiguous")
         hidden = name.startswith("_") and self.languages[index].underscore_hides
         private = PRIVATE if hidden else 1.0

@@ -194,6 +194,7 @@ class Language(ABC):
     builtin_members: frozenset[str] = frozenset()  # members of the language's own types
     underscore_hides: bool = False  # a star import leaves out `_name`, and nobody else is meant by it
     shared_names: bool = False  # a plain name may be defined in any file of the repository, without an import
+    short_names: bool = False  # even a name of two letters is shared, where one file alone defines it
     typed_chains: bool = False  # chains are followed through the types that files declare
     textual_imports: bool = False  # an imported file's text knows what stands before the import
     nested_constants: bool = False  # a name is looked up in what is open around it, as references write it

@@ -90,6 +90,7 @@ class Rust(QueriedLanguage):
     builtin_members = frozenset(_MEMBERS.split())
     qualified_names = True
     shared_names = True
+    short_names = True  # of macros: `ok!`
 
     def modules(
         self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
@@ -142,13 +143,13 @@ class _File:
 
     def _definitions(self) -> Counter[str]:
         found: Counter[str] = Counter()
-        for capture in ("type", "value"):
-            found.update(self._text(node) for node in self._captures.get(capture, ()))
-        for node in self._captures.get("function", ()):
+        nodes = [node for kind in ("type", "value", "function") for node in self._captures.get(kind, ())]
+        functions = {node.start_byte for node in self._captures.get("function", ())}
+        for node in nodes:
             item = node.parent
             block = None if item is None else item.parent
             around = None if block is None else block.parent
-            if block is not None and block.type == "block":
+            if block is not None and block.type == "block" and node.start_byte in functions:
                 continue
             owner = None
             if around is not None and around.type in ("impl_item", "trait_item"):

@@ -103,6 +103,21 @@ def test_an_extern_crate_is_an_import(text: str, item: tuple[str, str | None, st
     assert {(i.module, i.name, i.alias) for i in extract(text).imports} == {item}
 
 
+def test_types_and_constants_of_an_impl_are_its_members() -> None:
+    symbols = extract("impl Iterator for Walk { type Item = u8; const MAX: u8 = 1; }\ntype Item = u8;\n")
+    assert symbols.definitions.keys() == {"Walk.Item", "Walk.MAX", "Item"}
+
+
+def test_a_short_name_is_found_where_one_file_alone_has_it() -> None:
+    texts = {
+        "src/lib.rs": "mod m;\nmod a;\n",
+        "src/m.rs": "macro_rules! ok { () => {} }\n",
+        "src/a.rs": "ok!();\n",
+    }
+    assert ("src/a.rs", "src/m.rs") in edges(texts)
+    assert ("src/a.rs", "src/m.rs") not in edges({**texts, "src/n.rs": texts["src/m.rs"]})
+
+
 def test_a_macro_uses_what_stands_behind_its_crate() -> None:
     body = "$crate::n::Col::new(); $x::y(); $crate"
     assert extract(f"macro_rules! m {{ ($x:path) => {{ {body} }} }}").references == {"crate.n.Col.new": 1}
