@@ -210,8 +210,8 @@ def _started(log: Path) -> Iterator[None]:
     except (PySparkRuntimeError, Py4JError) as error:
         raise MachineError(
             f"Spark did not start: {innermost_cause(str(error)) or type(error).__name__}. "
-            f"Its own words are in {log}; the usual causes are a JVM older than 17, a full disk and jars "
-            "that could not be fetched."
+            f"Its own words are in {log}; the usual causes are a JVM older than 17, want of "
+            "memory, a full disk and jars that could not be fetched."
         ) from error
 
 
