@@ -32,7 +32,6 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from factory.cli.causes import sentence
 from factory.cli.check_warnings import CheckWarning, show_warnings, warnings_of
 from factory.cli.streams import OfThisThread, no_traces_of_a_dead_jvm
 from factory.errors import CheckFailed, ConfigurationError, FactoryError
@@ -283,13 +282,13 @@ def _failures(result: RunOutcome) -> str:
 
 
 def _first_cause(error: SerializableErrorInfo | None) -> str:
-    """The sentence of the first error of ours among the causes, else that of the innermost."""
+    """The sentence of the first error of ours among the causes, else the message of the innermost."""
     if error is None:
         return "no reason was recorded"
     while not error.message.startswith(_OURS) and error.cause is not None:
         error = error.cause
     message = error.message.strip()
-    return message.partition(": ")[2] if message.startswith(_OURS) else sentence(message)
+    return message.partition(": ")[2] if message.startswith(_OURS) else message
 
 
 def _silence_logs() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from py4j.protocol import Py4JError, Py4JNetworkError
@@ -18,6 +19,7 @@ WORKER_DIED = (
     "A Python worker of Spark was killed or crashed, most often for want of memory. Free memory, or let "
     "fewer workers run at once (two with FACTORY_SPARK_MASTER=local[2]), then run again."
 )
+_CHECKSUM = re.compile(r"ChecksumException: Checksum error: (?:file:)?(\S+) at (\d+)")  # of Hadoop
 _DYING_S = 5  # a JVM whose connections are lost is gone within milliseconds
 # Spark's words where the process is gone that it reads rows from, or the one that forks such processes.
 _OF_WORKERS = (
@@ -55,6 +57,13 @@ def _jvm_died(error: BaseException | None) -> bool:
 
 def _said(text: str) -> str:
     """What Spark says went wrong: the last line of a worker's traceback, else the innermost cause."""
+    checksum = _CHECKSUM.search(text)
+    if checksum is not None:
+        path, at = checksum.groups()
+        return (
+            f"File {path} is not as it was written: bytes from {int(at):,} on have another checksum. "
+            "Restore it, or make its table anew: factory materialize."
+        )
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     ours = [line.partition(": ")[2] for line in lines if line.startswith("factory.errors.")]
     worker = [line for line in lines if line.split(":")[0].endswith(("Error", "Exception", "Invalid"))]
