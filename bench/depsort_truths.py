@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
@@ -13,15 +14,29 @@ from rich.console import Console
 from bench.depsort_sources import Source
 from bench.harness import ROOT
 from bench.peers import Peer
+from bench.tools import require
+from factory.errors import CheckFailed
 
 CLANG = Peer("libclang", ("libclang==18.1.1",))
 _SHARED = {"c": "c", "cpp": "c", "javascript": "typescript"}  # the others have a program of their own
+_COMMANDS = {  # what a program runs, with the Debian package that has it; the others ask by themselves
+    "c": ("gcc", "gcc"),
+    "go": ("go", "golang-go"),
+    "java": ("java", "default-jdk"),
+    "rust": ("cargo", "cargo"),
+    "typescript": ("node", "nodejs"),
+}
+
+
+class TruthFailed(CheckFailed):
+    """A program that finds true dependencies ended with an error."""
 
 
 def truth(source: Source, folder: Path, progress: Console) -> set[tuple[str, str]]:
     """The true edges of a repository, kept beside it until the program that finds them changes.
 
-    Raises ToolMissing where the program is not kept and needs what the machine lacks.
+    Raises ToolMissing where the edges are not kept and the program needs what the machine lacks, TruthFailed
+    where it fails.
     """
     name = _SHARED.get(source.language, source.language)
     programs = sorted((ROOT / "bench").glob(f"depsort_truth_{name}.*"))
@@ -29,7 +44,16 @@ def truth(source: Source, folder: Path, progress: Console) -> set[tuple[str, str
     kept = folder.parent / f"truth-{name}-{key}.json"
     if not kept.exists():
         progress.print(f"true dependencies of {source.name} ({source.language})")
-        edges = sorted(_edges(name, folder, progress))
+        if name in _COMMANDS:
+            require(*_COMMANDS[name])
+        try:
+            edges = sorted(_edges(name, folder, progress))
+        except subprocess.CalledProcessError as error:
+            last = (str(error.stderr or "").strip() or "it said nothing").splitlines()[-1]
+            raise TruthFailed(
+                f"The true dependencies of {source.name} were not found, `{error.cmd[0]}` ended with "
+                f"{error.returncode}: {last} See that its registry answers, or run the program by hand."
+            ) from error
         written = kept.with_suffix(f".{os.getpid()}")
         written.write_text(json.dumps(edges))
         written.replace(kept)  # whole or not at all: several benches share the folder

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from bench import depsort, depsort_truth_php, depsort_truth_ruby, depsort_truth_rust
 from bench.depsort_baselines import by_folders, by_regex
 from bench.depsort_order import order, read
 from bench.depsort_truth_python import edges
+from bench.depsort_truths import TruthFailed, truth
 from bench.harness import Report
 from bench.tools import ToolMissing
 from spark_udfs.symbols import languages
@@ -117,6 +119,16 @@ def test_the_truth_of_rust_goes_to_the_file_that_defines_a_name(tmp_path: Path) 
     }
 
 
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo and rustdoc")
+def test_a_truth_that_is_not_found_is_a_sentence_with_what_its_program_said(tmp_path: Path) -> None:
+    broken = written(tmp_path / "own", {"Cargo.toml": "[package]\n"})
+    source = depsort.Source("rust", "tiny", "cargo", "tiny=0.1.0")
+    with pytest.raises(
+        TruthFailed, match=r"true dependencies of tiny were not found, `cargo` ended with 101"
+    ):
+        truth(source, broken, Console(quiet=True))
+
+
 PHP = {
     "src/Box.php": "<?php namespace Acme; use Acme\\Size\\Unit as U; use function Acme\\Size\\one;\n"
     "class Box extends Shape { use Named; function f(): U { $this->area(one(), self::SIDES); } }\n",
@@ -166,6 +178,9 @@ def test_a_program_that_the_machine_lacks_is_named_with_the_package_that_has_it(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolMissing, match=r"`php` is not on this machine.*`apt-get install php-cli`"):
         depsort_truth_php.edges(tmp_path)
+    source = depsort.Source("go", "tiny", "go", "x.org/tiny@v1.0.0")
+    with pytest.raises(ToolMissing, match=r"`go` is not on this machine.*`apt-get install golang-go`"):
+        truth(source, tmp_path / "own", Console(quiet=True))
 
 
 def test_what_is_not_measured_stands_in_the_table_without_figures() -> None:
