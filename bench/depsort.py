@@ -44,7 +44,8 @@ CAVEATS = [
     "What a compiler cannot resolve without a build (missing headers, generated code) is in no truth.",
     "Weights and rules were tuned on other repositories, but for what runs on these showed: a package that "
     "its own tests require as `..`, names with an underscore behind an include, `declare module` in a "
-    "module, and how much a heavy edge counts for in a cycle, the best of 14 formulas here.",
+    "module and what it adds to interfaces, PHP's names of several parts, Ruby's constants by nesting, "
+    "and how much a heavy edge counts for in a cycle, the best of 14 formulas here.",
     "Published sources lack most tests, which a repository has and which are easy to place.",
 ]
 
