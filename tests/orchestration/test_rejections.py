@@ -22,6 +22,7 @@ from factory.lake.schemas import RAW, REJECTED
 from factory.lake.tables import Lake
 from factory.orchestration import progress
 from factory.orchestration.datasets import corpus
+from factory.orchestration.partitions import RANGE_FIRST, RANGE_LAST
 from factory.orchestration.rejections import Rejections
 from factory.orchestration.resources import resources
 from factory.orchestration.table_asset import table_asset
@@ -60,7 +61,7 @@ def test_a_share_above_the_limit_is_told(found: Rejections, limit: float, said: 
 
 
 def materialize(
-    settings: Settings, name: str, read: Callable[[Ingests], Ingested], **options: object
+    settings: Settings, name: str, read: Callable[[Ingests], Ingested]
 ) -> dg.ExecuteInProcessResult:
     @table_asset(namespace="raw", name=name, group_name="test", schema=RAW, beside={"rejected": REJECTED})
     def documents(context, ingests) -> Ingested:  # type: ignore[no-untyped-def]
@@ -123,6 +124,41 @@ def test_some_rejected_are_told_and_too_many_fail(
     nothing = materialize(lake_settings, unique, lambda it: it.parquet(tmp_path))
     assert failure(nothing) == (
         f"raw.{unique} found no file to read. Correct its paths and patterns, or put files there."
+    )
+
+
+@pytest.mark.spark
+def test_each_partition_is_held_to_the_limit(
+    spark: SparkSession, lake_settings: Settings, unique: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "x"}\n' * 9 + "[]\n")
+    (tmp_path / "b.jsonl").write_text("[]\n")
+
+    @table_asset(
+        namespace="raw",
+        name=unique,
+        group_name="test",
+        schema=RAW,
+        beside={"rejected": REJECTED},
+        partitions_def=dg.StaticPartitionsDefinition(["a", "b"]),
+    )
+    def documents(context, ingests, partition: str) -> Ingested:  # type: ignore[no-untyped-def]
+        return ingests.jsonl(tmp_path / f"{partition}.jsonl")  # type: ignore[no-any-return]
+
+    said = []
+    for last in ("a", "b"):
+        result = dg.materialize(
+            [documents],
+            resources=resources(lake_settings),
+            raise_on_error=False,
+            tags={RANGE_FIRST: "a", RANGE_LAST: last},
+            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+        )
+        said.append(result.success or failure(result))
+    assert said[0] is True
+    assert str(said[1]).startswith(
+        f"Of raw.{unique}, partition b no row is a document, 1 are rejected. The most common reason is "
+        "`not_an_object` (1), as of `b.jsonl:1` at line 1"
     )
 
 
