@@ -234,9 +234,10 @@ class Blend:
             for first in range(0, len(rows), fitting):  # once, unless a step alone is more than a block
                 caller.check()
                 with waited_for_by(caller):
-                    batch = self.gather(rows[first : first + fitting])
-                yield Block(offset, end if first + fitting >= len(rows) else offset, batch)
-            row_bytes = _row_bytes(batch)  # rows of text vary; the last ones are the best guess
+                    made = [self.gather(rows[first : first + fitting])]
+                row_bytes = _row_bytes(made[0])  # rows of text vary; the last ones are the best guess
+                # A reader may take its time, and what is named here meanwhile is held in memory.
+                yield Block(offset, end if first + fitting >= len(rows) else offset, made.pop())
             offset = end
         if asked > stop:
             raise self._end(stop)

