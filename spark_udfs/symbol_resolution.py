@@ -33,6 +33,7 @@ from spark_udfs.pasted_names import with_pasted_names
 from spark_udfs.symbols import FileSymbols, Import, Language
 from spark_udfs.typed_chains import EXTENSION, TypedChains
 
+IN_MACRO = "$"  # before a path in a macro, which whoever uses the macro depends on more than its own file
 MIN_NAME = 3  # characters
 MAX_EXPANDED = 20_000  # references of a file with those of the macros it uses
 DEFERRED = 0.6  # of what runs late: as true as any other, but where a cycle must break, rather there
@@ -105,8 +106,10 @@ class Repository(Meanings):
         for name, count in self._expanded(file).items():
             found = self._typed(index, name) if self._chains else (self._reference(index, name, at_hand),)
             for symbol in found:
-                if symbol.name in merged:
-                    merged[symbol.name].count += count
+                if (same := merged.get(symbol.name)) is not None:
+                    same.count += count
+                    for file_used, factor in symbol.weights.items():
+                        same.weights[file_used] = max(factor, same.weights.get(file_used, 0.0))
                 else:
                     symbol.count = count
                     merged[symbol.name] = symbol
@@ -225,6 +228,10 @@ class Repository(Meanings):
             return self._member(index, name, at_hand)
         if self._constants is not None:
             return self._constant(self._constants, index, name)
+        if name.startswith(IN_MACRO):
+            found_later = self._reference(index, name.removeprefix(IN_MACRO), at_hand)
+            found_later.weights = dict.fromkeys(found_later.weights, AROUND)
+            return found_later
         root, _, rest = name.partition(".")
         if root in self.bindings[index]:
             return self._imported(index, name)

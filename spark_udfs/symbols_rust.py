@@ -214,10 +214,8 @@ class _File:
                     continue
                 chain = _CHAIN.match(self._source, node.start_byte)
                 parts = [] if chain is None else _parts(chain[0])
-                if parts and parts[0].startswith("$"):  # of a macro's own names `$crate` alone means a module
-                    if parts[0] != "$crate" or len(parts) < 2:
-                        continue
-                    parts[0] = "crate"
+                if parts and parts[0].startswith("$") and (parts[0] != "$crate" or len(parts) < 2):
+                    continue  # of a macro's own names `$crate` alone means a module
                 if capture == "token" and len(parts) < 2 and not self._text(node)[:1].isupper():
                     continue
                 if parts and parts[0] not in generic:

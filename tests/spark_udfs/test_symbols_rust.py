@@ -120,7 +120,18 @@ def test_a_short_name_is_found_where_one_file_alone_has_it() -> None:
 
 def test_a_macro_uses_what_stands_behind_its_crate() -> None:
     body = "$crate::n::Col::new(); $x::y(); $crate"
-    assert extract(f"macro_rules! m {{ ($x:path) => {{ {body} }} }}").references == {"crate.n.Col.new": 1}
+    assert extract(f"macro_rules! m {{ ($x:path) => {{ {body} }} }}").references == {"$crate.n.Col.new": 1}
+
+
+def test_a_path_in_a_macro_weighs_little_unless_the_file_uses_it_itself() -> None:
+    texts = {
+        "src/lib.rs": "mod a;\nmod n;\n",
+        "src/n.rs": "pub struct Col;\n",
+        "src/a.rs": "macro_rules! arg { () => { $crate::n::Col } }\n",
+        "src/b.rs": "macro_rules! arg { () => { $crate::n::Col } }\nfn f() -> crate::n::Col { todo!() }\n",
+    }
+    weights = {row["doc_id"]: row["weight"] for row in Sorted(texts).edges if row["depends_on"] == "src/n.rs"}
+    assert weights["src/a.rs"] < 0.1 < 1.0 <= weights["src/b.rs"]
 
 
 def test_a_dependency_may_have_another_name_and_a_library_another_path() -> None:
