@@ -30,7 +30,7 @@ from factory.lake.names import TableName
 from factory.lake.stored import stored
 from factory.lake.tables import Lake
 from factory.lake_spark.read import read_at
-from factory.orchestration.instance import open_instance
+from factory.orchestration.instance import open_instance, reading_runs
 from factory.settings import Settings
 
 Read = Callable[[], str]
@@ -218,7 +218,7 @@ class Readers:
             raise FactoryError(str(error)) from error
 
     def _run_records(self) -> str:
-        with open_instance(self._settings) as instance:
+        with reading_runs(self._settings), open_instance(self._settings) as instance:
             return str([(run.run_id, run.status) for run in instance.get_runs()])
 
 

@@ -9,14 +9,18 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import dagster as dg
 from dagster_shared.check import CheckError
 from dagster_shared.error import DagsterError
+from dagster_shared.serdes.errors import DeserializationError
+from sqlalchemy.exc import DatabaseError
 from yaml import YAMLError
 
-from factory.errors import ConfigurationError, MachineError
+from factory.errors import ConfigurationError, DamagedFile, MachineError
 from factory.lake.servers import DAGSTER_URI, connect
 from factory.orchestration.records import make_records
 from factory.settings import Settings
@@ -83,6 +87,21 @@ def open_instance(settings: Settings) -> dg.DagsterInstance:
         return dg.DagsterInstance.get()
     except (DagsterError, CheckError, YAMLError) as error:  # CheckError: a file that is no mapping
         raise _refused(settings.dagster_home / "dagster.yaml", error) from error
+
+
+@contextmanager
+def reading_runs(settings: Settings) -> Iterator[None]:
+    """Turn what Dagster raises for an embedded lake's damaged records of runs into DamagedFile."""
+    try:
+        yield
+    except (DatabaseError, DeserializationError, ValueError) as error:
+        if settings.dagster_uri:
+            raise
+        said = str(getattr(error, "orig", error)).strip().splitlines()[0][:200]
+        raise DamagedFile(
+            f"Dagster's records of runs, {settings.dagster_home / 'history' / 'runs.db'}, cannot be read "
+            f"({said}). Restore the file, or delete it: it holds what the UI shows, and nothing of the lake."
+        ) from error
 
 
 def _refused(file: Path, error: Exception) -> ConfigurationError:

@@ -19,6 +19,7 @@ from factory.lake.presence import dead, present
 from factory.lake.publish import AUDIT, branch_name, drop_branches
 from factory.lake.servers import require_servers
 from factory.lake.tables import Lake
+from factory.orchestration.instance import reading_runs
 from factory.settings import Settings
 from factory.spark import require_master
 from factory.spark_scratch import drop_dead_scratch
@@ -60,9 +61,11 @@ def reap(instance: dg.DagsterInstance, lake: Lake, run_id: str) -> list[str]:
     """
     settings = lake.settings
     branches = leftovers(lake, AUDIT)
+    with reading_runs(settings):
+        alive = instance.get_runs(filters=dg.RunsFilter(statuses=_ALIVE))
     runs = [
         run
-        for run in instance.get_runs(filters=dg.RunsFilter(statuses=_ALIVE))
+        for run in alive
         if run.run_id != run_id
         and (run.tags.get(LAKE_TAG) == _IN or (settings.embedded and _process_gone(instance, run)))
     ]
