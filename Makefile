@@ -59,10 +59,12 @@ proto: setup ## Generate the gRPC code from the .proto files
 bench: setup ## Measure (NAME=line)
 	@$(BIN)/python -m bench $(NAME)
 
-system-packages: ## Install the servers and the browser that the tests start, where they are missing (Debian: as root, or with sudo)
+system-packages: ## Install the servers, the browser and the interpreters that the tests start, where they are missing (Debian: as root, or with sudo)
 	@missing=; \
 	command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
 	command -v chromium >/dev/null || missing="$$missing chromium fonts-dejavu-core"; \
+	command -v ruby >/dev/null || missing="$$missing ruby"; \
+	command -v php >/dev/null || missing="$$missing php-cli php-ast"; \
 	[ -z "$$missing" ] || { \
 		command -v apt-get >/dev/null || { echo "The tests need$$missing, and there is no apt-get. Install them by your system's tools." >&2; exit 1; }; \
 		echo "Installing$$missing ..."; \
