@@ -150,9 +150,9 @@ class BlendStore:
                 f"There is no blend {blend} in this lake. List the blends, or create it."
             ) from error
         with _parsing(blend, _config(blend)):
-            found = BlendConfig.from_json(config)
             if id_of(config) != blend:
                 raise ValueError("its content has another id")
+            found = BlendConfig.from_json(config)
         with _parsing(blend, _pins(blend)):
             return found, Pins.model_validate_json(require_sum(pins, optional=True))
 
