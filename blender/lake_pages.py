@@ -17,7 +17,7 @@ from blender.errors import CorruptPage, InvalidBlend, InvalidRequest, NotPaged, 
 from blender.index_files import IndexFiles
 from blender.lake_files import LakeFiles
 from factory import _native
-from factory.errors import DamagedFile
+from factory.errors import DamagedFile, first_line
 from factory.settings import Settings
 
 _FOLDER = "page-index"
@@ -52,7 +52,7 @@ def reading(what: str) -> Iterator[None]:
         raise _gone(what, error) from error
     except BaseError as error:
         raise StoreAway(
-            f"{what}: the store of its files does not answer ({_first_line(error)}). "
+            f"{what}: the store of its files does not answer ({first_line(error)}). "
             "Start it, or check the endpoint and the credentials of the lake's settings."
         ) from error
     except (OSError, pa.ArrowInvalid) as error:
@@ -63,10 +63,6 @@ def reading(what: str) -> Iterator[None]:
 
 def _gone(what: str, error: Exception) -> SourceGone:
     return SourceGone(
-        f"{what}: a file cannot be read ({_first_line(error)}). "
+        f"{what}: a file cannot be read ({first_line(error)}). "
         "Restore it, or materialize the table again and create the blend anew."
     )
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__

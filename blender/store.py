@@ -27,6 +27,7 @@ from blender.errors import BlendNotFound, BrokenBlend
 from blender.history import Chapter
 from blender.seen import Seen, from_content
 from blender.summed import require_sum, summed
+from factory.errors import first_line
 from factory.lake.store import object_store
 from factory.settings import Settings
 
@@ -84,7 +85,7 @@ class BlendStore:
         except FileNotFoundError:
             return None
         except ValueError as error:
-            _LOG.warning("%s is damaged (%s) and not used.", _chapter(blend), str(error).splitlines()[0])
+            _LOG.warning("%s is damaged (%s) and not used.", _chapter(blend), first_line(error))
             return None
 
     def hold(self, blend: str, tags_of: str) -> None:
@@ -186,7 +187,7 @@ def _parsing(blend: str, path: str) -> Iterator[None]:
     except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
         raise BrokenBlend(
             f"Blend {blend} cannot be read: {path} is not what was stored "
-            f"({str(error).splitlines()[0]}). Restore it, or create the blend anew."
+            f"({first_line(error)}). Restore it, or create the blend anew."
         ) from error
 
 

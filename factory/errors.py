@@ -64,3 +64,8 @@ class DamagedFile(FactoryError):
     """A file of the lake is not as it was written, or is gone; the message names the file and its table."""
 
     exit_code = 11
+
+
+def first_line(error: BaseException | None) -> str:
+    """What an error says first, to stand in a sentence; the name of its class where it says nothing."""
+    return (str(error or "").strip().splitlines() or [type(error).__name__])[0].rstrip(".:")

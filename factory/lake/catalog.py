@@ -8,6 +8,8 @@ not to, neither caches, both wait for a lock, and both use one catalog name.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from urllib.parse import unquote, urlparse
 
 from pyiceberg.catalog import Catalog, load_catalog
@@ -16,14 +18,14 @@ from pyiceberg.exceptions import RESTError
 from requests.exceptions import RequestException
 from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError, ProgrammingError
 
-from factory.errors import DamagedFile, FactoryError, MachineError
+from factory.errors import DamagedFile, MachineError, first_line
 from factory.lake.checked_io import CHECKED_IO, check_pages
 from factory.lake.lock import making
 from factory.lake.servers import CATALOG_URI, refused, sqlalchemy_uri
+from factory.lake.sqlite import withheld
 from factory.settings import CATALOG_NAME, Settings
 
 _LOCK_WAIT_S = 60
-_LOCKED = "database is locked"  # SQLite, of a file that another process writes
 _SYSTEM_SAID = re.compile(r"\[Errno -?\d+\] ([^'\")]+)")
 _TABLES_MADE_MEANWHILE = {"42P07", "42710", "23505"}  # Postgres: table, type or their entries exist
 
@@ -109,13 +111,11 @@ def open_catalog(settings: Settings) -> Catalog:
         return _open_postgres(settings)
     if settings.catalog == "rest":
         return _open_rest(settings)
-    try:
+    with asking_catalog(settings):
         _make_database(settings)
         catalog = SqlCatalog(CATALOG_NAME, **pyiceberg_properties(settings))
         _require_whole(catalog, settings)
         return catalog
-    except DatabaseError as error:
-        raise damaged_catalog(settings, error) from error
 
 
 def _require_whole(catalog: SqlCatalog, settings: Settings) -> None:
@@ -126,14 +126,16 @@ def _require_whole(catalog: SqlCatalog, settings: Settings) -> None:
         raise _damaged(settings, str(found))
 
 
-def damaged_catalog(settings: Settings, error: DatabaseError) -> FactoryError:
-    """What SQLite said of its file."""
-    if isinstance(error, OperationalError) and _LOCKED in str(error.orig):
-        return MachineError(
-            f"The catalog {settings.catalog_database} is held by another process for more than "
-            f"{_LOCK_WAIT_S} s. Run the command again when that one has ended."
-        )
-    return _damaged(settings, str(error.orig))
+@contextmanager
+def asking_catalog(settings: Settings) -> Iterator[None]:
+    """Turn what SQLite says of an embedded catalog into DamagedFile or MachineError; a server's stays."""
+    try:
+        yield
+    except DatabaseError as error:
+        if settings.catalog != "sqlite":
+            raise
+        said = _damaged(settings, str(error.orig))
+        raise withheld(settings.catalog_database, error.orig) or said from error
 
 
 def _damaged(settings: Settings, said: str) -> DamagedFile:
@@ -169,7 +171,7 @@ def _open_postgres(settings: Settings) -> Catalog:
     except (IntegrityError, ProgrammingError) as error:
         if getattr(error.orig, "pgcode", None) not in _TABLES_MADE_MEANWHILE:
             raise MachineError(
-                f"Postgres cannot hold the catalog ({_first_line(error.orig)}). "
+                f"Postgres cannot hold the catalog ({first_line(error.orig)}). "
                 "Correct FACTORY_CATALOG_URI, or what its user may do."
             ) from error
     return SqlCatalog(CATALOG_NAME, **properties)  # another process has just created the tables
@@ -194,11 +196,7 @@ def shown_address(settings: Settings) -> str:
 def _refusal(error: BaseException) -> str:
     """What the system said, where a connection failed for its reason, else the error's first line."""
     system = _SYSTEM_SAID.findall(str(error))
-    return system[-1].lower() if system else _first_line(error)
-
-
-def _first_line(error: BaseException | None) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return system[-1].lower() if system else first_line(error)
 
 
 def _jdbc_uri(settings: Settings) -> str:

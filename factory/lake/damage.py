@@ -17,7 +17,7 @@ from pyiceberg.manifest import read_manifest_list
 from pyiceberg.table import FileScanTask, Table
 from pyiceberg.table.snapshots import Snapshot
 
-from factory.errors import DamagedFile
+from factory.errors import DamagedFile, first_line
 from factory.lake.parquet import UNREADABLE, fault, gone, unread
 from factory.lake.registered import SCHEME
 
@@ -117,7 +117,7 @@ def _unread(what: str, file: str | None, error: BaseException) -> str:
         return str(error)
     if isinstance(error, FileNotFoundError):
         return f"Its {what} {file} is gone."
-    return f"Its {what} {file} cannot be read ({_said(error)})."
+    return f"Its {what} {file} cannot be read ({first_line(error)})."
 
 
 def _again(name: object) -> str:
@@ -126,8 +126,3 @@ def _again(name: object) -> str:
 
 def _name(table: Table) -> str:
     return ".".join(table.name())
-
-
-def _said(error: BaseException) -> str:
-    """The error's first line."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".:")

@@ -56,17 +56,18 @@ def _require(path: str, file: int, size: int, begin: int, sums: bytes) -> None:
             f"Restore it, or delete it if {path} is known to be whole."
         )
     if (size + under_each - 1) // under_each != (len(sums) - _HEAD.size) // 4:
-        raise _changed(path, f"it has {size:,} bytes, which its checksum file does not fit")
+        raise changed(path, f"it has {size:,} bytes, which its checksum file does not fit")
     first = begin // under_each
     content = os.pread(file, size - first * under_each, first * under_each)
     expected = struct.unpack_from(f">{len(sums) // 4 - 2 - first}I", sums, _HEAD.size + 4 * first)
     for number, (found, sum_) in enumerate(zip(_sums(content, under_each), expected, strict=True), first):
         if found != sum_:
             at = number * under_each
-            raise _changed(path, f"bytes {at:,} to {min(at + under_each, size):,} are other ones")
+            raise changed(path, f"bytes {at:,} to {min(at + under_each, size):,} are other ones")
 
 
-def _changed(path: str, what: str) -> DamagedFile:
+def changed(path: str, what: str) -> DamagedFile:
+    """The error for a file of which `what` is said."""
     return DamagedFile(
         f"File {path} is not as it was written: {what}. "
         "Restore it, or make its table anew: factory materialize."

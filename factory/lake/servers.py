@@ -16,7 +16,7 @@ from urllib.parse import urlparse
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
 
-from factory.errors import ConfigurationError, FactoryError, MachineError
+from factory.errors import ConfigurationError, FactoryError, MachineError, first_line
 from factory.lake.store import object_store
 from factory.settings import Settings, variable
 
@@ -70,7 +70,7 @@ def sqlalchemy_uri(uri: str) -> str:
 
 def refused(error: Exception, setting: str) -> FactoryError:
     """What Postgres, or the way to it, said when asked for a connection."""
-    said = str(error).strip().splitlines()[0].removeprefix("(psycopg2.OperationalError) ")
+    said = first_line(error).removeprefix("(psycopg2.OperationalError) ")
     if _REFUSED.search(said):
         return ConfigurationError(f"Postgres refuses the connection ({said}). Correct {setting}.")
     return MachineError(f"Postgres does not answer ({said}). Start it, or correct {setting}.")

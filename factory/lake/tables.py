@@ -21,10 +21,9 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
 from pyiceberg.transforms import IdentityTransform
 from sqlalchemy import select
-from sqlalchemy.exc import DatabaseError
 
 from factory.errors import ConfigurationError, DamagedFile, TableNotFound
-from factory.lake.catalog import damaged_catalog, open_catalog
+from factory.lake.catalog import asking_catalog, open_catalog
 from factory.lake.damage import UNPARSED, damaged_metadata, planning, require_manifests, scanning
 from factory.lake.fingerprint import Fingerprint
 from factory.lake.lineage import Lineage
@@ -87,20 +86,16 @@ class Lake:
 
     def table(self, name: TableName) -> Table:
         """The table as it is now; raises TableNotFound, and DamagedFile where its metadata cannot be read."""
-        try:
-            return self.catalog.load_table(name.identifier)
-        except (NoSuchTableError, NoSuchNamespaceError) as error:
-            raise TableNotFound(
-                f"The lake has no table {name}. "
-                f"Materialize it first: factory materialize {name.namespace}/{name.name}."
-            ) from error
-        except DatabaseError as error:
-            raise self._of_catalog(error) from error
-        except UNPARSED as error:
-            raise damaged_metadata(name, self.metadata_files([name]).get(name), error) from error
-
-    def _of_catalog(self, error: DatabaseError) -> Exception:
-        return damaged_catalog(self.settings, error) if self.settings.catalog == "sqlite" else error
+        with asking_catalog(self.settings):
+            try:
+                return self.catalog.load_table(name.identifier)
+            except (NoSuchTableError, NoSuchNamespaceError) as error:
+                raise TableNotFound(
+                    f"The lake has no table {name}. "
+                    f"Materialize it first: factory materialize {name.namespace}/{name.name}."
+                ) from error
+            except UNPARSED as error:
+                raise damaged_metadata(name, self.metadata_files([name]).get(name), error) from error
 
     def metadata_files(self, names: Iterable[TableName]) -> dict[TableName, str]:
         """Of each table that is there its newest metadata file, asked for in one question.
@@ -115,11 +110,8 @@ class Lake:
             IcebergTables.catalog_name == self.catalog.name,
             IcebergTables.table_namespace.in_({name.namespace for name in wanted}),
         )
-        try:
-            with self.catalog.engine.connect() as connection:
-                found = [(TableName(*of), file) for *of, file in connection.execute(asked)]
-        except DatabaseError as error:
-            raise self._of_catalog(error) from error
+        with asking_catalog(self.settings), self.catalog.engine.connect() as connection:
+            found = [(TableName(*of), file) for *of, file in connection.execute(asked)]
         return {name: file for name, file in found if file and name in wanted}
 
     def exists(self, name: TableName) -> bool:
@@ -130,13 +122,14 @@ class Lake:
 
     def names(self) -> list[TableName]:
         """Every table of the lake in the order of the line, then by name."""
-        known = {namespace for (namespace, *_) in self.catalog.list_namespaces()}
-        return [
-            TableName(namespace, name)
-            for namespace in STAGE_OF_NAMESPACE
-            if namespace in known
-            for _, name in sorted(self.catalog.list_tables(namespace))
-        ]
+        with asking_catalog(self.settings):
+            known = {namespace for (namespace, *_) in self.catalog.list_namespaces()}
+            return [
+                TableName(namespace, name)
+                for namespace in STAGE_OF_NAMESPACE
+                if namespace in known
+                for _, name in sorted(self.catalog.list_tables(namespace))
+            ]
 
     def readable(
         self, names: Iterable[TableName] | None = None
@@ -199,7 +192,10 @@ class Lake:
             table = self.table(name)
             require_manifests(table, table.current_snapshot())
         except DamagedFile as error:
-            _LOG.warning("%s It is made anew, without its earlier snapshots.", error)
+            kept = self.metadata_files([name]).get(name, "in the catalog's server")
+            _LOG.warning(
+                "%s It is made anew, without its earlier snapshots. Its metadata was %s.", error, kept
+            )
             self.catalog.drop_table(name.identifier)
 
     def _create(self, name: TableName, schema: TableSchema) -> Table:

@@ -20,8 +20,9 @@ from dagster_shared.serdes.errors import DeserializationError
 from sqlalchemy.exc import DatabaseError
 from yaml import YAMLError
 
-from factory.errors import ConfigurationError, DamagedFile, MachineError
+from factory.errors import ConfigurationError, DamagedFile, MachineError, first_line
 from factory.lake.servers import DAGSTER_URI, connect
+from factory.lake.sqlite import withheld
 from factory.orchestration.records import make_records
 from factory.settings import Settings
 
@@ -91,23 +92,22 @@ def open_instance(settings: Settings) -> dg.DagsterInstance:
 
 @contextmanager
 def reading_runs(settings: Settings) -> Iterator[None]:
-    """Turn what Dagster raises for an embedded lake's damaged records of runs into DamagedFile."""
+    """Turn what Dagster raises for an embedded lake's records of runs into DamagedFile or MachineError."""
     try:
         yield
     except (DatabaseError, DeserializationError, ValueError) as error:
         if settings.dagster_uri:
             raise
-        said = str(getattr(error, "orig", error)).strip().splitlines()[0][:200]
-        raise DamagedFile(
-            f"Dagster's records of runs, {settings.dagster_home / 'history' / 'runs.db'}, cannot be read "
-            f"({said}). Restore the file, or delete it: it holds what the UI shows, and nothing of the lake."
+        file, cause = settings.dagster_home / "history" / "runs.db", getattr(error, "orig", error)
+        raise withheld(file, cause) or DamagedFile(
+            f"Dagster's records of runs, {file}, cannot be read ({first_line(cause)[:200]}). "
+            "Restore the file, or delete it: it holds what the UI shows, and nothing of the lake."
         ) from error
 
 
 def _refused(file: Path, error: Exception) -> ConfigurationError:
-    said = (str(error).strip().splitlines() or [type(error).__name__])[0]
     return ConfigurationError(
-        f"Dagster does not start with {file} ({said}). "
+        f"Dagster does not start with {file} ({first_line(error)}). "
         "Correct the file, or delete it to have it written anew."
     )
 

@@ -33,9 +33,11 @@ from dagster._core.storage.sql import get_alembic_config, stamp_alembic_rev
 from sqlalchemy.pool import NullPool
 
 from factory.lake.lock import making
+from factory.lake.sqlite import withheld
 
 log = logging.getLogger(__name__)
 
+_LOCK_WAIT_S = 60
 _OF_SQLITE = ("", "-wal", "-shm")  # a database and the files beside it
 
 
@@ -77,7 +79,7 @@ _DATABASES = (
 def make_records(home: Path) -> None:
     """Make Dagster's databases below `home` where they are missing; mend those that were made half.
 
-    Raises MachineError where `home` cannot be written.
+    Raises MachineError where `home` cannot be written, or where another process keeps a database locked.
     """
     with making(home) as folder:
         for of in _DATABASES:
@@ -96,9 +98,9 @@ def _mend(path: Path, of: _Database) -> None:
     """Give a database that was made half what it lacks, and put one that cannot be read aside."""
     try:
         found = _versions(path)
-    except sqlite3.OperationalError:
-        raise  # in use, or a disk that fails: the file may be whole
     except sqlite3.DatabaseError as error:
+        if refused := withheld(path, error):
+            raise refused from error
         aside = path.with_name(f"{path.name}.damaged")
         for suffix in _OF_SQLITE:
             with contextlib.suppress(FileNotFoundError):
@@ -128,7 +130,7 @@ def _versions(path: Path) -> list[str]:
     """The versions a database says it has, one if it is whole; none where there is no file."""
     if not path.exists():
         return []
-    with contextlib.closing(sqlite3.connect(path, timeout=60)) as connection:
+    with contextlib.closing(sqlite3.connect(path, timeout=_LOCK_WAIT_S)) as connection:
         named = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone()
         rows = connection.execute("SELECT version_num FROM alembic_version") if named else ()
         return [version for (version,) in rows]

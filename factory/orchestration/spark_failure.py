@@ -9,6 +9,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors.exceptions.captured import CapturedException
 
 from factory.errors import MachineError
+from factory.lake.file_sums import changed
 from factory.spark import innermost_cause, jvm_died
 
 JVM_DIED = (
@@ -19,7 +20,7 @@ WORKER_DIED = (
     "A Python worker of Spark was killed or crashed, most often for want of memory. Free memory, or let "
     "fewer workers run at once (two with FACTORY_SPARK_MASTER=local[2]), then run again."
 )
-_CHECKSUM = re.compile(r"ChecksumException: Checksum error: (?:file:)?(\S+) at (\d+)")  # of Hadoop
+_CHECKSUM = re.compile(r"ChecksumException: Checksum error: (?:file:)?(.+?) at (\d+)")  # of Hadoop
 _DYING_S = 5  # a JVM whose connections are lost is gone within milliseconds
 # Spark's words where the process is gone that it reads rows from, or the one that forks such processes.
 _OF_WORKERS = (
@@ -36,7 +37,7 @@ def explained(error: BaseException) -> str | None:
     spark = next((it for it in _chain(error) if isinstance(it, (Py4JError, CapturedException))), None)
     if spark is None:
         return None
-    text = str(spark)
+    text = str(spark).strip() or type(spark).__name__
     if any(words in text for words in _OF_WORKERS):
         return WORKER_DIED
     return _said(text)
@@ -60,10 +61,7 @@ def _said(text: str) -> str:
     checksum = _CHECKSUM.search(text)
     if checksum is not None:
         path, at = checksum.groups()
-        return (
-            f"File {path} is not as it was written: bytes from {int(at):,} on have another checksum. "
-            "Restore it, or make its table anew: factory materialize."
-        )
+        return str(changed(path, f"bytes from {int(at):,} on have another checksum"))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     ours = [line.partition(": ")[2] for line in lines if line.startswith("factory.errors.")]
     worker = [line for line in lines if line.split(":")[0].endswith(("Error", "Exception", "Invalid"))]
@@ -73,8 +71,10 @@ def _said(text: str) -> str:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and what it came from."""
+    """The error and what it came from, each once: `raise error from error` makes a circle."""
     at: BaseException | None = error
-    while at is not None:
+    seen: set[int] = set()
+    while at is not None and id(at) not in seen:
+        seen.add(id(at))
         yield at
         at = at.__cause__ or at.__context__

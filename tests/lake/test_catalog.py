@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import OperationalError
 
 from factory.cli.edge import translate
 from factory.errors import DamagedFile, MachineError
-from factory.lake.catalog import open_catalog, pyiceberg_properties, spark_properties, spark_secrets
+from factory.lake import catalog
+from factory.lake.catalog import (
+    asking_catalog,
+    open_catalog,
+    pyiceberg_properties,
+    spark_properties,
+    spark_secrets,
+)
 from factory.lake.tables import Lake
 from factory.settings import Settings
 from factory.spark import spark_conf
@@ -104,6 +114,35 @@ def test_a_catalog_that_is_no_database_is_one_sentence(tmp_path: Path) -> None:
     settings.catalog_database.write_bytes(b"no database at all, but long enough to look at" * 100)
     with pytest.raises(DamagedFile, match=r"catalog\.db cannot be read"):
         Lake(settings).names()
+
+
+def test_a_catalog_that_another_process_holds_is_not_called_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(home=tmp_path)
+    lake = Lake(settings)
+    lake.names()
+    with closing(sqlite3.connect(settings.catalog_database)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        lake.catalog.engine.dispose()  # type: ignore[attr-defined]
+        monkeypatch.setattr(catalog, "_LOCK_WAIT_S", 0)
+        with pytest.raises(MachineError, match=r"catalog\.db stays locked by another process"):
+            Lake(settings).names()
+
+
+def test_a_folder_in_place_of_the_catalog_is_not_called_damaged(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path)
+    settings.catalog_database.mkdir()
+    with pytest.raises(MachineError, match=r"catalog\.db cannot be used .unable to open"):
+        Lake(settings).names()
+
+
+def test_what_a_server_says_of_its_catalog_stays_as_it_is(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path, catalog="postgres", catalog_uri="postgresql://h/db", warehouse="/w")
+    said = OperationalError("SELECT 1", {}, Exception("the server closed the connection"))
+    with pytest.raises(OperationalError) as raised, asking_catalog(settings):
+        raise said
+    assert (raised.value, raised.value.__cause__) == (said, None)
 
 
 def test_a_lake_in_a_file_is_one_sentence(tmp_path: Path) -> None:

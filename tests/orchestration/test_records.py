@@ -7,12 +7,16 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster_shared.serdes.errors import DeserializationError
 
-from factory.orchestration.instance import open_instance
+from factory.errors import DamagedFile, MachineError
+from factory.orchestration import records
+from factory.orchestration.instance import open_instance, reading_runs
 from factory.settings import Settings
 
 DATABASES = ("history/runs.db", "history/runs/index.db", "schedules/schedules.db")
@@ -133,6 +137,28 @@ def test_a_lake_whose_databases_were_made_half_is_mended_and_keeps_its_history(
     assert (versions(tmp_path), schema(tmp_path)) == (before, whole)
     told = [record.getMessage() for record in caplog.records if "It is mended" in record.getMessage()]
     assert [path for path in DATABASES if any(path in line for line in told)] == list(DATABASES)
+
+
+def test_records_that_another_process_holds_stay_where_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(home=tmp_path)
+    open_instance(settings).dispose()
+    monkeypatch.setattr(records, "_LOCK_WAIT_S", 0)
+    path = tmp_path / "dagster" / DATABASES[2]
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(MachineError, match=r"schedules\.db stays locked by another process"):
+            open_instance(settings)
+    open_instance(settings).dispose()
+    assert not list(path.parent.glob("*.damaged"))
+
+
+@pytest.mark.parametrize("error", [ValueError(), DeserializationError("no run")])
+def test_damaged_records_of_runs_are_one_sentence(tmp_path: Path, error: Exception) -> None:
+    with pytest.raises(DamagedFile, match=r"runs\.db, cannot be read"), reading_runs(Settings(home=tmp_path)):
+        raise error
 
 
 def test_a_database_that_cannot_be_read_is_put_aside_and_made_anew(

@@ -1,0 +1,31 @@
+"""Why SQLite refuses a database: another process or the system withholds it, or the file is damaged."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from factory.errors import MachineError
+
+_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_WITHHELD = (
+    *_LOCKED,
+    *(sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN),
+    *(sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_NOMEM),
+)
+
+
+def withheld(file: Path, error: BaseException | None) -> MachineError | None:
+    """The error for a database that may be whole; None where SQLite says that the file is damaged."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest of an extended code says more of the same
+    if code not in _WITHHELD:
+        return None
+    if code in _LOCKED:
+        return MachineError(
+            f"The database {file} stays locked by another process. "
+            "Run the command again when that one has ended."
+        )
+    return MachineError(
+        f"The database {file} cannot be used ({error}). Give yourself the right to read and write the file "
+        "and its folder, or set FACTORY_HOME to another folder."
+    )
