@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import zipfile
 import zlib
@@ -39,6 +40,9 @@ _BROKEN = (
 )
 _ENCRYPTED, _UTF8 = 0x1, 0x800  # flags of a zip member
 NESTED = (*ZIP_EXTENSIONS, ".tar", ".tgz", ".7z", ".rar", *(f".tar{of}" for of in COMPRESSIONS))
+_DIRECTORY_SIZE = re.compile(
+    rb"PK\x05\x06(?=.{8}(.{4}))|PK\x06\x06(?=.{36}(.{8}))", re.DOTALL
+)  # in an end record
 _ZIP_TAIL = (1 << 16) + 1024  # the end record, its comment, and the records of 64 bits before it
 
 
@@ -159,16 +163,15 @@ def _zip_name(info: zipfile.ZipInfo) -> str:
 def _refuse_too_many(file: BinaryIO) -> None:
     """Raise BadRecord `too_many_members` if the end record of a zip claims more than can be held.
 
-    The size of the directory bounds their number, whatever the record's counts say.
+    The size of the directory bounds their number, whatever the record's counts say. Which of several records
+    counts the library decides, so none may claim too much.
     """
     size = os.fstat(file.fileno()).st_size
     file.seek(max(0, size - _ZIP_TAIL))
     tail = file.read(_ZIP_TAIL)
     file.seek(0)
-    short, long = tail.rfind(b"PK\5\6"), tail.rfind(b"PK\6\6")
-    directory = int.from_bytes(tail[short + 12 : short + 16], "little") if short >= 0 else 0
-    if directory == 0xFFFFFFFF and long >= 0:
-        directory = int.from_bytes(tail[long + 40 : long + 48], "little")
-    if min(directory, size) > MAX_ZIP_DIRECTORY_BYTES:
+    claimed = [found[1] or found[2] for found in _DIRECTORY_SIZE.finditer(tail)]
+    directory = max((min(size, int.from_bytes(it, "little")) for it in claimed), default=0)
+    if directory > MAX_ZIP_DIRECTORY_BYTES:
         detail = f"The list of members has {directory:,} bytes, the limit is {MAX_ZIP_DIRECTORY_BYTES:,}."
         raise BadRecord("too_many_members", detail)

@@ -74,9 +74,8 @@ def _no_constant(name: str) -> None:
 _DECODER = json.JSONDecoder(object_pairs_hook=_without_repetition, parse_constant=_no_constant)
 
 
-_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)  # without a step back, whatever stands there
-
-
+# One that is not closed reaches to the end: else each quote behind its start would be tried as a start.
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _MARKS = (b",", b"[", b"{")  # each value but the first has one before it
 _TOO_DEEP = f"Its lists and objects are nested deeper than {MAX_NESTING}."
 

@@ -13,7 +13,6 @@ its data is passed over.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -29,6 +28,8 @@ _FOLDERS = (b"5", b"D")
 _LINKS = (b"1", b"2")
 _WITHOUT_DATA = (*_LINKS, b"3", b"4", b"5", b"6")  # whatever size their header names
 _SPARSE = b"S"
+_HOLES = b"GNU.sparse"  # for all records of an extended header that say where a sparse member has holes
+_SPARSE_NAME = b"GNU.sparse.name"
 
 
 class Member(NamedTuple):
@@ -85,8 +86,8 @@ def tar_members(read: Callable[[int], bytes], max_bytes: int, unread: tuple[str,
     """
     blocks = _Blocks(read)
     ended = False
-    of_all: dict[str, bytes] = {}
-    said: dict[str, bytes] = {}
+    of_all: dict[bytes, bytes] = {}
+    said: dict[bytes, bytes] = {}
     trouble: BadRecord | None = None
     while header := _next_header(blocks, ended):
         if not any(header):
@@ -109,7 +110,7 @@ def tar_members(read: Callable[[int], bytes], max_bytes: int, unread: tuple[str,
             info = info._replace(continued=blocks.whole(BLOCK)[504] != 0)
         described = {**of_all, **said}
         size = _size(described, info, blocks.at)
-        found = described.get("GNU.sparse.name") or described.get("path", info.name)
+        found = described.get(_SPARSE_NAME) or described.get(b"path", info.name)
         name = found.rstrip(b"\0").decode("utf-8", "surrogateescape")
         left = 0 if info.kind in _WITHOUT_DATA else size
         if info.kind not in _FOLDERS and not (info.kind in _FILES and name.endswith("/")):
@@ -167,7 +168,7 @@ def _number(field: bytes) -> int | None:
     return int(digits, 8) if all(48 <= digit < 56 for digit in digits) else None
 
 
-def _description(blocks: _Blocks, info: _Header) -> dict[str, bytes]:
+def _description(blocks: _Blocks, info: _Header) -> dict[bytes, bytes]:
     """What a long name or an extended header says; raises BadRecord `too_large` for one that is too long."""
     filled = info.size + -info.size % BLOCK
     if info.size > MAX_TAR_HEADER_BYTES:
@@ -177,12 +178,15 @@ def _description(blocks: _Blocks, info: _Header) -> dict[str, bytes]:
     start = blocks.at
     data = blocks.whole(filled)[: info.size]
     if info.kind == _LONG_NAME:
-        return {"path": data.split(b"\0")[0]}
+        return {b"path": data.split(b"\0")[0]}
     return {} if info.kind == _LONG_LINK else dict(_records(data, start))
 
 
-def _records(data: bytes, start: int) -> Iterator[tuple[str, bytes]]:
-    """The records of an extended header that say what is read here: `24 path=a/long/name` and a line feed."""
+def _records(data: bytes, start: int) -> Iterator[tuple[bytes, bytes]]:
+    """The records of an extended header that say what is read here: `24 path=a/long/name` and a line feed.
+
+    Their names are few, since those of a global header are held, and looked at for each member.
+    """
     at = 0
     while at < len(data) and data[at]:
         digits, found, _ = data[at : at + 20].partition(b" ")
@@ -190,27 +194,28 @@ def _records(data: bytes, start: int) -> Iterator[tuple[str, bytes]]:
         key, equals, value = data[at + len(digits) + 1 : at + length].partition(b"=")
         if not equals or at + length > len(data) or not value.endswith(b"\n"):
             raise _corrupt(start + at, "an extended header holds what is no record")
-        if key in (b"path", b"size") or key.startswith(b"GNU.sparse."):
-            with contextlib.suppress(UnicodeDecodeError):
-                yield key.decode(), value[:-1]
+        if key.startswith(b"GNU.sparse."):
+            yield _HOLES, b""
+        if key in (b"path", b"size", _SPARSE_NAME):
+            yield key, value[:-1]
         at += length
 
 
-def _size(described: Mapping[str, bytes], info: _Header, at: int) -> int:
+def _size(described: Mapping[bytes, bytes], info: _Header, at: int) -> int:
     """How many bytes of data a member has in the archive."""
-    if "size" not in described:
+    if b"size" not in described:
         return info.size
-    digits = described["size"]
+    digits = described[b"size"]
     if not digits.isdigit() or len(digits) > 20:
         raise _corrupt(at - BLOCK, "an extended header gives a size that is none")
     return int(digits)
 
 
-def _odd(kind: bytes, described: Mapping[str, bytes]) -> BadRecord | None:
+def _odd(kind: bytes, described: Mapping[bytes, bytes]) -> BadRecord | None:
     """Why a member is no file whose bytes stand in the archive, None where it is one."""
     if kind in _LINKS:
         return BadRecord("link", "The member is a link, and links are not followed.")
-    if kind == _SPARSE or any(key.startswith("GNU.sparse.") for key in described):
+    if kind == _SPARSE or _HOLES in described:
         return BadRecord("nul_byte", "The member is sparse: its holes are NUL bytes, which text has not.")
     if kind not in _FILES:
         return BadRecord("not_a_file", "The member is a pipe, a device or the like, not a file.")

@@ -37,6 +37,7 @@ class NestedConstants:
             for name in file.bases:
                 self._with_bases.setdefault(name, []).append(index)
         self._ancestors: dict[str, tuple[str, ...]] = {}
+        self._depth = 0  # of the ancestors that are being looked up
         self._homes: dict[str, tuple[tuple[int, ...], bool]] = {}
 
     def meaning(self, written: str) -> tuple[str, tuple[int, ...]] | None:
@@ -88,16 +89,18 @@ class NestedConstants:
 
     def _ancestors_of(self, name: str) -> tuple[str, ...]:
         """The classes and modules that `name` takes constants from, nearest first."""
-        if name not in self._with_bases:
+        if name not in self._with_bases or self._depth == MAX_ANCESTORS:
             return ()
         if name not in self._ancestors:
             self._ancestors[name] = ()  # a base that is looked up in itself is not there
+            self._depth += 1
             found: dict[str, None] = {}
             for file in self._with_bases[name]:
                 for base in self._files[file].bases[name]:
                     names = list(self._followed(base))
                     if len(names) > base.rpartition(OPENED)[2].count(SCOPE):  # every part of it is known
                         found.update(dict.fromkeys((names[-1], *self._ancestors_of(names[-1]))))
+            self._depth -= 1
             self._ancestors[name] = tuple(it for it in found if it != name)[:MAX_ANCESTORS]
         return self._ancestors[name]
 

@@ -8,6 +8,7 @@ import io
 import lzma
 import os
 import random
+import struct
 import subprocess
 import tarfile
 import tracemalloc
@@ -222,6 +223,22 @@ def test_a_zip_that_lists_more_members_than_can_be_held_is_left(
     assert outcome(read(tmp_path, "p.zip", zipped(many))) == {"p.zip": "too_many_members"}
 
 
+def test_no_end_record_of_a_zip_hides_the_size_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library takes the sizes of a record of 64 bits wherever there is one."""
+    monkeypatch.setattr(ingest_archive, "MAX_ZIP_DIRECTORY_BYTES", 5_000)
+    content = zipped({f"{n}.txt": b"x" for n in range(500)})
+    size, start = struct.unpack("<LL", content[-10:-2])
+    long = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, 500, 500, size, start)
+    locator = struct.pack("<4sLQL", b"PK\6\7", 0, len(content) - 22, 1)
+    short = content[-22:-10] + struct.pack("<LL", 46, start) + bytes(2)
+    hidden = content[:-22] + long + locator + short
+    assert outcome(read(tmp_path, "p.zip", hidden)) == {"p.zip": "too_many_members"}
+    monkeypatch.undo()
+    assert len(read(tmp_path, "p.zip", hidden)) == 500
+
+
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_the_second_member_of_a_name_does_not_take_its_id(tmp_path: Path) -> None:
     buffer = io.BytesIO()
@@ -332,6 +349,21 @@ def test_an_extended_header_is_read_once(tmp_path: Path, data: bytes) -> None:
     extended = block("x", b"%011o\0" % len(data), b"x") + data + bytes(-len(data) % 512)
     content = extended + block("a.txt", b"%011o\0" % 1) + b"a".ljust(512, b"\0") + END
     assert len(read(tmp_path, "p.tar", content)) == 1
+
+
+def test_of_global_headers_only_what_is_read_is_held(tmp_path: Path) -> None:
+    numbers = iter(range(10**6))
+    content = b""
+    for _ in range(4):
+        data = b"".join(b"24 GNU.sparse.%07d=x\n" % next(numbers) for _ in range(10_000))
+        content += block("x", b"%011o\0" % len(data), b"g") + data + bytes(-len(data) % 512)
+    content += block("a.txt", b"%011o\0" % 1) + b"a".ljust(512, b"\0") + END
+    tracemalloc.start()
+    try:
+        assert outcome(read(tmp_path, "p.tar", content)) == {"p.tar!/a.txt": "nul_byte"}
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_archives_behind_each_other_are_one(tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ def written(folder: Path, content: bytes, name: str = "part.jsonl") -> Path:
         (b'{"text": "a", "about": [' + b"[]," * 1_000_000 + b"[]]}", "too_complex"),
         (b'{"text": "a", "n": ' + b"9" * 5000 + b"}", "not_json"),
         (b'{"a":' * 100_000, "too_complex"),
+        (b'"' + b'\\"' * 200_000 + b"," * 1_000_001, "not_json"),
         (b'{"text": "a", "text": "b"}', "repeated_field"),
         (b'{"text": "a", "about": [{"x": 1, "x": 1}]}', "repeated_field"),
         (b'{"text": NaN}', "not_json"),

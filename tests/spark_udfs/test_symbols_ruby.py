@@ -128,6 +128,12 @@ def test_a_file_that_opens_a_class_stands_behind_the_one_that_is_named_after_it(
     assert order.index("lib/a/b.rb") < order.index("lib/a.rb")  # which requires it
 
 
+def test_a_line_of_ancestors_may_be_longer_than_the_stack_is_deep() -> None:
+    classes = "".join(f"class A{n} < A{n - 1}\n  Z\nend\n" for n in range(5_000, 0, -1))
+    found = edges({"a.rb": classes, "b.rb": "class A0\n  def f\n  end\nend\n"})
+    assert ("a.rb", "b.rb") in found
+
+
 @pytest.mark.parametrize("text", ["", "\0", "class", "require", "def", "module A::", "'", "%w("])
 def test_odd_files_raise_nothing(text: str) -> None:
     assert isinstance(extract(text), FileSymbols)
