@@ -14,6 +14,7 @@ import resource
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import psutil
@@ -97,5 +98,6 @@ def _keep_open(descriptor: int) -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(nowhere, standard)
-    os.closerange(3, descriptor)
-    os.closerange(descriptor + 1, os.sysconf("SC_OPEN_MAX"))
+    for opened in Path("/proc/self/fd").iterdir():  # a container may allow a billion numbers
+        if (other := int(opened.name)) not in (0, 1, 2, descriptor):
+            os.closerange(other, other + 1)  # that of the listing is closed already

@@ -25,8 +25,13 @@ class CargoManifest:
     renamed: Mapping[str, str] | None = None  # what the crate calls another one: that one's package
 
 
-def read_manifest(text: str, workspace: str = "") -> CargoManifest:
-    """What `text` says; `workspace` is the manifest that `x.workspace = true` inherits from."""
+def workspace_dependencies(text: str) -> Mapping[str, Any]:
+    """The dependencies in a workspace's manifest, by name."""
+    return _table(_table(_parsed(text) or {}, "workspace"), "dependencies")
+
+
+def read_manifest(text: str, inherited: Mapping[str, Any] | None = None) -> CargoManifest:
+    """What `text` says; `inherited` are the workspace's dependencies, which `x.workspace = true` means."""
     table = _parsed(text)
     if table is None:
         found = (key[1] for section in _TABLE.findall(text) if (key := _NAME.search(section)))
@@ -34,11 +39,10 @@ def read_manifest(text: str, workspace: str = "") -> CargoManifest:
     package, library = _table(table, "package"), _table(table, "lib")
     names = [it["name"] for it in (package, library) if isinstance(it.get("name"), str)]
     path = library.get("path")
-    inherited = _table(_table(_parsed(workspace) or {}, "workspace"), "dependencies")
     renamed: dict[str, str] = {}
     for name, said in _dependencies(table):
         if said.get("workspace") is True:
-            said = _table(inherited, name)
+            said = _table(inherited or {}, name)
         if isinstance(said.get("package"), str):
             renamed[_written(name)] = _written(said["package"])
     return CargoManifest(

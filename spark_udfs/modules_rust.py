@@ -11,7 +11,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping, Sequence
 
-from spark_udfs.manifests_rust import CargoManifest, read_manifest
+from spark_udfs.manifests_rust import CargoManifest, read_manifest, workspace_dependencies
 from spark_udfs.platforms import systems_of
 from spark_udfs.symbols import Modules
 
@@ -31,7 +31,7 @@ class RustModules(Modules):
             for folder, it in said.items()
             if it.library
         }
-        named = {stem: folder for stem, folder in libraries.items() if stem in set(stems)}
+        named = {stem: libraries[stem] for stem in stems if stem in libraries}
         roots = {_parent(stem) for stem in stems if _last(stem) in _ROOTS} | {_parent(it) for it in named}
         self._places = [_parent(stem) or "." if stem in named else _place(stem, roots) for stem in stems]
         self._files: dict[str, int] = {}
@@ -100,10 +100,11 @@ class RustModules(Modules):
 
 
 def _manifests(texts: Mapping[str, str]) -> dict[str, CargoManifest]:
-    """Every manifest by its folder; that at the top may be the workspace others inherit from."""
+    """Every manifest by its folder; the others inherit from the first that has a workspace's dependencies."""
     workspace = next((text for _, text in sorted(texts.items()) if "[workspace.dependencies" in text), "")
+    inherited = workspace_dependencies(workspace)
     return {
-        _parent(path): read_manifest(text, workspace)
+        _parent(path): read_manifest(text, inherited)
         for path, text in texts.items()
         if _last(path) == "Cargo.toml"
     }
