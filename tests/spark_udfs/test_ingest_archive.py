@@ -361,7 +361,7 @@ def test_of_global_headers_only_what_is_read_is_held(tmp_path: Path) -> None:
     tracemalloc.start()
     try:
         assert outcome(read(tmp_path, "p.tar", content)) == {"p.tar!/a.txt": "nul_byte"}
-        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+        assert tracemalloc.get_traced_memory()[1] < 3 << 20
     finally:
         tracemalloc.stop()
 
