@@ -297,7 +297,8 @@ def _require_jars(settings: Settings) -> None:
         environment = os.environ | settings.environment()
         done = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode:
-            raise MachineError(done.stderr.strip())
+            killed = f"Spark's jars were not fetched (exit code {done.returncode}). Fetch them: make setup."
+            raise MachineError((done.stderr.strip().splitlines() or [killed])[-1])
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from factory.cli.edge import raise_together
 from factory.errors import ConfigurationError, DamagedFile, NotFound, TableNotFound
 from factory.lake import names
 from factory.lake.names import TableName
-from factory.lake.tables import Lake, Published
+from factory.lake.tables import Lake, Published, as_published
 
 _LONGEST = 1_200  # characters of a text shown in a sample
 _ABOUT = ("source", "key", "path", "text")  # what is shown of a document, whatever table it is in
@@ -28,7 +28,8 @@ _ABOUT = ("source", "key", "path", "text")  # what is shown of a document, whate
 def published_tables(lake: Lake) -> tuple[list[Published], list[DamagedFile]]:
     """Every published table in the order of the line, and an error for each that is damaged."""
     tables, damaged = lake.readable()
-    return [lake.published(name) for name, it in tables.items() if it.current_snapshot() is not None], damaged
+    heads = ((name, table.current_snapshot()) for name, table in tables.items())
+    return [as_published(name, head) for name, head in heads if head is not None], damaged
 
 
 def as_plain(published: Published) -> dict[str, Any]:

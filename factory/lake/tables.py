@@ -218,7 +218,7 @@ class Lake:
                 f"Table {name} has never been published. "
                 f"Materialize it first: factory materialize {name.namespace}/{name.name}."
             )
-        return _published(name, snapshot)
+        return as_published(name, snapshot)
 
     def published_at(self, name: TableName, snapshot_id: int) -> Published:
         """A published snapshot by id; raises TableNotFound when it has expired."""
@@ -228,11 +228,11 @@ class Lake:
                 f"Table {name} has no snapshot {snapshot_id}: it was expired. "
                 "Materialize what was made from it again."
             )
-        return _published(name, snapshot)
+        return as_published(name, snapshot)
 
     def published_by(self, name: TableName, run_id: str) -> Published | None:
         """The snapshot a run published, None where it published none or it has expired."""
-        found = [_published(name, snapshot) for snapshot in self.table(name).snapshots()]
+        found = [as_published(name, snapshot) for snapshot in self.table(name).snapshots()]
         return next((it for it in found if it.lineage.run_id == run_id and it.lineage.content), None)
 
     def partitions(self, name: TableName, at: int | None = None) -> Partitions:
@@ -241,7 +241,7 @@ class Lake:
         snapshot = table.current_snapshot() if at is None else table.snapshot_by_id(at)
         found: dict[str, Lineage] = {}
         while snapshot is not None:
-            state = _published(name, snapshot)
+            state = as_published(name, snapshot)
             lineage = state.lineage
             for key in lineage.partitions:
                 found.setdefault(key, lineage)
@@ -289,7 +289,8 @@ def said_of(table: Table, snapshot: Snapshot) -> Mapping[str, str]:
     return {}
 
 
-def _published(name: TableName, snapshot: Snapshot) -> Published:
+def as_published(name: TableName, snapshot: Snapshot) -> Published:
+    """What a snapshot of a table says of itself."""
     summary = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
     return Published(
         table=name,

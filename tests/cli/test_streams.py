@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 from pyspark import SparkContext
 
+from factory.cli import streams
 from factory.cli.streams import no_traces_of_a_dead_jvm
 
 
@@ -29,6 +30,7 @@ def test_other_threads_are_heard_while_the_jvm_lives_and_not_when_it_is_dead(
 
     with no_traces_of_a_dead_jvm():
         other("before")
+        monkeypatch.setattr(streams, "_DYING_S", 30)  # a busy machine takes its time
         jvm.kill()
         other("found dead")
         print("a sentence", file=sys.stderr)
