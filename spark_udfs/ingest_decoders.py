@@ -259,12 +259,12 @@ def _stream(source: _Source, new: Callable[[], Decoder]) -> Iterator[bytes]:
 def _end_in_zeros(source: _Source, decoder: Decoder) -> Iterator[bytes]:
     """What zeros at the end of the file complete, if they complete the stream; else it is cut off there."""
     zeros = bytes(min(source.size - source.end, decoder.own_zeros))
-    pieces: list[bytes] = []
     try:
-        pieces += decoder.feed(zeros)
+        pieces = list(decoder.feed(zeros))
+        complete = decoder.eof
     except _ERRORS:
-        pieces = []
-    if not decoder.eof:
+        complete = False
+    if not complete:
         what = "from there on it holds zeros" if zeros else "there it ends"
         detail = f"The compressed stream is cut off at byte {source.end} of the file: {what}."
         raise BadRecord("corrupt", detail)
