@@ -2,7 +2,7 @@
 
 Making a blend resolves each source's reference to a snapshot, reads its content fingerprint, opens it as a
 reader would (so what is wrong comes out now), tags the snapshots so that maintenance keeps them, and only
-then stores the blend. A step that fails, or whose caller has left or is out of time, leaves nothing; a killed
+then stores the blend. A step that fails, or whose caller has left or is out of time, leaves no tag; a killed
 process leaves tags at most, which making the blend again takes over. An update reads what its parent has
 open, under the same tags: it costs two small objects and no table.
 """
@@ -111,7 +111,7 @@ class Blends:
         config, pins = self._store.get(parent)
         opened = self.open(parent)
         look = self._opening.look()
-        added = [look.pin(source) for source in add]
+        added = [look.pin(source) for source in in_time(add, "sources pinned")]
         child = updated(config, offset, weights, [source for source, _ in added], schedule, pad=pad)
         known = len(opened.sources)
         readers = [source.kept for source in opened.sources]

@@ -64,9 +64,7 @@ class Keeper:
     def _is_served(self, blend: str) -> bool:
         try:
             return not self._store.get(blend)[1].retired
-        except (
-            BlendNotFound
-        ):  # it was never put on record, or is about to be and will look at its parent again
+        except BlendNotFound:  # never put on record, or about to be: then it looks at its parent again
             return False
         except BrokenBlend:  # perhaps it is mended
             return True

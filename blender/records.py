@@ -133,7 +133,7 @@ class DescribedPiece:
 
 @dataclass(frozen=True)
 class Description:
-    """An open blend; `steps` is its length, None where it never ends; `padding` the share of it in a step."""
+    """An open blend; `steps` is its length, None where it never ends; `padding` is a share of a step."""
 
     blend: str
     sources: tuple[DescribedSource, ...]

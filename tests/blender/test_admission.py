@@ -136,11 +136,12 @@ def test_without_a_token_a_call_is_refused_at_its_headers(blends: Blends, tmp_pa
 
 def test_a_stream_that_nobody_reads_gives_way_where_there_is_no_room(blends: Blends) -> None:
     with (
-        BlenderServer(blends, limits=Limits(calls=2, untaken_s=0.5)) as server,
-        BlenderClient(server.address, patience_s=0) as client,
+        BlenderServer(blends, limits=Limits(calls=2, untaken_s=600)) as server,
+        BlenderClient(server.address, patience_s=0) as hurried,
+        BlenderClient(server.address, patience_s=60) as patient,
         RawConnection(server.address, NO_WINDOW) as attacker,
     ):
-        blend = client.create(SOURCES)
+        blend = patient.create(SOURCES)
         request = message(pb.FetchRequest(blend=blend.id).SerializeToString())
         assert becomes(lambda: len(server.calls) == 0)
         streams = [attacker.call(FETCH) for _ in range(2)]
@@ -148,9 +149,9 @@ def test_a_stream_that_nobody_reads_gives_way_where_there_is_no_room(blends: Ble
             attacker.send(stream, request, end=True)
         assert becomes(lambda: len(server.calls) == 2)
         with pytest.raises(Busy, match="answers 2 calls already"):
-            client.get(blend.id)
-        time.sleep(0.6)
-        assert client.get(blend.id) == blend
+            hurried.get(blend.id)
+        server.calls.limits = Limits(calls=2, untaken_s=0)
+        assert patient.get(blend.id) == blend
         assert len(attacker.ended(20, lambda found: len(found) == 1)) == 1
         assert becomes(lambda: len(server.calls) == 1)
 
