@@ -28,8 +28,8 @@ _ABOUT = ("source", "key", "path", "text")  # what is shown of a document, whate
 def published_tables(lake: Lake) -> tuple[list[Published], list[DamagedFile]]:
     """Every published table in the order of the line, and an error for each that is damaged."""
     tables, damaged = lake.readable()
-    heads = ((name, table.current_snapshot()) for name, table in tables.items())
-    return [as_published(name, head) for name, head in heads if head is not None], damaged
+    heads = ((name, table, table.current_snapshot()) for name, table in tables.items())
+    return [as_published(name, table, head) for name, table, head in heads if head is not None], damaged
 
 
 def as_plain(published: Published) -> dict[str, Any]:

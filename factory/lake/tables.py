@@ -51,8 +51,8 @@ class Published:
     size_bytes: int
     timestamp_ms: int
     lineage: Lineage
-    properties: dict[str, str] = field(default_factory=dict)
-    """All that the snapshot itself says."""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """What the snapshot says of its rows (`said_of`)."""
 
 
 @dataclass(frozen=True)
@@ -212,27 +212,30 @@ class Lake:
 
     def published(self, name: TableName) -> Published:
         """The newest published snapshot; raises TableNotFound where nothing was ever published."""
-        snapshot = self.table(name).current_snapshot()
+        table = self.table(name)
+        snapshot = table.current_snapshot()
         if snapshot is None:
             raise TableNotFound(
                 f"Table {name} has never been published. "
                 f"Materialize it first: factory materialize {name.namespace}/{name.name}."
             )
-        return as_published(name, snapshot)
+        return as_published(name, table, snapshot)
 
     def published_at(self, name: TableName, snapshot_id: int) -> Published:
         """A published snapshot by id; raises TableNotFound when it has expired."""
-        snapshot = self.table(name).snapshot_by_id(snapshot_id)
+        table = self.table(name)
+        snapshot = table.snapshot_by_id(snapshot_id)
         if snapshot is None:
             raise TableNotFound(
                 f"Table {name} has no snapshot {snapshot_id}: it was expired. "
                 "Materialize what was made from it again."
             )
-        return as_published(name, snapshot)
+        return as_published(name, table, snapshot)
 
     def published_by(self, name: TableName, run_id: str) -> Published | None:
         """The snapshot a run published, None where it published none or it has expired."""
-        found = [as_published(name, snapshot) for snapshot in self.table(name).snapshots()]
+        table = self.table(name)
+        found = [as_published(name, table, snapshot) for snapshot in table.snapshots()]
         return next((it for it in found if it.lineage.run_id == run_id and it.lineage.content), None)
 
     def partitions(self, name: TableName, at: int | None = None) -> Partitions:
@@ -241,7 +244,7 @@ class Lake:
         snapshot = table.current_snapshot() if at is None else table.snapshot_by_id(at)
         found: dict[str, Lineage] = {}
         while snapshot is not None:
-            state = as_published(name, snapshot)
+            state = as_published(name, table, snapshot)
             lineage = state.lineage
             for key in lineage.partitions:
                 found.setdefault(key, lineage)
@@ -289,9 +292,9 @@ def said_of(table: Table, snapshot: Snapshot) -> Mapping[str, str]:
     return {}
 
 
-def as_published(name: TableName, snapshot: Snapshot) -> Published:
-    """What a snapshot of a table says of itself."""
-    summary = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
+def as_published(name: TableName, table: Table, snapshot: Snapshot) -> Published:
+    """A snapshot of a table, with what it says of itself."""
+    summary = snapshot.summary.additional_properties if snapshot.summary else {}
     return Published(
         table=name,
         snapshot_id=snapshot.snapshot_id,
@@ -299,7 +302,7 @@ def as_published(name: TableName, snapshot: Snapshot) -> Published:
         size_bytes=int(summary.get("total-files-size", 0)),
         timestamp_ms=snapshot.timestamp_ms,
         lineage=Lineage.from_properties(summary),
-        properties=summary,
+        properties=said_of(table, snapshot),
     )
 
 

@@ -8,6 +8,9 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
+from pyiceberg.table.refs import SnapshotRefType
+from pyiceberg.table.snapshots import Operation, Summary
+from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate
 from pyspark.sql import SparkSession
 
 from factory.errors import ConfigurationError, PublishConflict, TableNotFound
@@ -204,6 +207,29 @@ def test_an_append_says_what_holds_of_all_tokens(lake: Lake, table: TableName) -
     append(lake, table, PACKED, packed(0, 4), LINEAGE, said)
     published = append(lake, table, PACKED, packed(4, 7), LINEAGE, {TOKENIZER_ID: "1" * 32})
     assert said | {N_TOKENS: "56"} == {of: published.properties[of] for of in (*said, N_TOKENS)}
+    compact(lake, table)
+    compacted = lake.published(table)
+    assert compacted.snapshot_id != published.snapshot_id
+    assert compacted.properties == published.properties
+
+
+def compact(lake: Lake, table: TableName) -> None:
+    """Add a snapshot as maintenance by another engine does: the same rows, and nothing said of them."""
+    found = lake.table(table)
+    head = found.current_snapshot()
+    assert head is not None
+    later = head.model_copy(
+        update={
+            "snapshot_id": head.snapshot_id ^ 1,
+            "parent_snapshot_id": head.snapshot_id,
+            "sequence_number": found.metadata.last_sequence_number + 1,
+            "summary": Summary(Operation.REPLACE),
+        }
+    )
+    to_main = SetSnapshotRefUpdate(
+        ref_name="main", type=SnapshotRefType.BRANCH, snapshot_id=later.snapshot_id
+    )
+    lake.catalog.commit_table(found, (), (AddSnapshotUpdate(snapshot=later), to_main))
 
 
 @pytest.mark.parametrize(
