@@ -11,10 +11,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from spark_udfs.symbols import FileSymbols
 
-MAX_PASTED = 5_000  # names a file gets
+MAX_TRIED = 20_000  # uses of macros in a file, each with every name that its macro pastes
 _ARGUMENT = re.compile(r"#(\d)")
 
 
@@ -32,13 +33,10 @@ def with_pasted_names(files: Sequence[FileSymbols]) -> list[FileSymbols]:
 def _with_pasted(file: FileSymbols, templates: dict[str, dict[str, None]]) -> FileSymbols:
     made: Counter[str] = Counter()
     used: Counter[str] = Counter()
-    for macro in file.calls.keys() & templates.keys():
-        for call in file.calls[macro]:
-            arguments = call.rstrip("{").split(",")
-            names = made if call.endswith("{") else used
-            for template in templates[macro]:
-                if len(made) + len(used) < MAX_PASTED:
-                    names.update(_filled(template, arguments))
+    macros = [macro for macro in file.calls if macro in templates]
+    tried = ((call, it) for macro in macros for call in file.calls[macro] for it in templates[macro])
+    for call, template in islice(tried, MAX_TRIED):
+        (made if call.endswith("{") else used).update(_filled(template, call.rstrip("{").split(",")))
     if not made and not used:
         return file
     announced = {name: n for name, n in sorted(used.items()) if name not in made.keys() | file.definitions}

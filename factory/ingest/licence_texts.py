@@ -18,10 +18,12 @@ from identify.vendor.licenses import LICENSES
 SAME = 0.95
 APART = 0.005  # by which the best text leads the second: versions of a licence differ in little
 
+# `\W*` at the front of a line would run through all blank lines behind it, from each of them.
 _COPYRIGHT = re.compile(
-    r"^\W*(?:(?:portions )?copyright\b.*(?:\(c\)|©|\d{4})|\(c\)|©|all rights reserved\W*$).*$", re.M | re.I
+    r"^[^\w\n]*(?:(?:portions )?copyright\b.*(?:\(c\)|©|\d{4})|\(c\)|©|all rights reserved[^\w\n]*$).*$",
+    re.M | re.I,
 )
-_MARK = re.compile(r"^\W*(\d+|[a-z])[.)]\s", re.M | re.I)
+_MARK = re.compile(r"^[^\w\n]*+(\d+|[a-z])[.)]\s", re.M | re.I)
 _END = re.compile(r"(?<=END OF TERMS AND CONDITIONS)")
 _WORD = re.compile(r"[a-z0-9]+")
 

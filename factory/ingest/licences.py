@@ -22,9 +22,8 @@ from factory.ingest.licence_texts import recognized
 
 _MOST_BYTES = 256 << 10
 _LONGEST = 200  # characters of a declaration; what is longer is a text
-_MOST_NAMES = (
-    12  # with parentheses: (a OR b) AND (c OR d) AND ... has as many alternatives as 2 to half of them
-)
+# With parentheses: (a OR b) AND (c OR d) AND ... has as many alternatives as 2 to half of its names.
+_MOST_NAMES = 12
 _FILES = re.compile(r"(un)?licen[cs]e|copying", re.IGNORECASE)
 
 

@@ -1,10 +1,10 @@
 """Training sequences, `packed.<dataset>`, and where each piece of a document lies in them.
 
 Revisions of repositories hash to buckets; a bucket, in order of (repository, revision, place), is cut in
-chunks; every chunk is
-planned where it is, from lengths and dependencies alone (`native/src/packing_runs.rs` has the plan). A
-sequence's number, its ordinal, follows from (append, bucket, chunk, place in the plan), never from files
-or partitions. Tokens travel once, from where they were read to their sequence; text never does.
+chunks; every chunk is planned where it is, from lengths and dependencies alone (`native/src/packing_runs.rs`
+has the plan). A sequence's number, its ordinal, follows from (append, bucket, chunk, place in the plan),
+never from files or partitions. Tokens travel once, from where they were read to their sequence; text never
+does.
 
 Inside a chunk sequences stand in the order of a hash of their first piece, so that reading in order is
 already a mixture of long and short documents; neighbours in the order of a repository meet inside

@@ -51,6 +51,12 @@ def test_what_is_no_known_text_as_a_whole_names_nothing(text: str) -> None:
     assert recognized(text) is None
 
 
+@pytest.mark.parametrize("unit", ["\n", ".\n", "(c\n", "copyright ", "(", "1.\n", "all rights reserved."])
+def test_a_file_of_any_unit_is_read_once(unit: str) -> None:
+    """A quarter of a megabyte of blank lines would take hours if each were tried with all behind it."""
+    assert recognized(unit * ((256 << 10) // len(unit))) is None
+
+
 @given(st.text(max_size=400))
 def test_any_text_is_answered(text: str) -> None:
     assert recognized(text) is None
