@@ -8,6 +8,8 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
+from blender.errors import CallerLeft, Stalled
+
 Value = TypeVar("Value")
 
 
@@ -15,7 +17,8 @@ class SharedCache(Generic[Value]):
     """Values by key, the least recently used dropped when their costs exceed `budget`.
 
     A value dearer than the whole budget is handed out and not kept. A failure reaches everyone who
-    waited for that value and is not kept either. Values being made are not counted.
+    waited for that value and is not kept either, but for that of a maker whose caller left or ran out of
+    time: one who waited makes the value then. Values being made are not counted.
     """
 
     def __init__(self, budget: int, cost: Callable[[Value], int] = lambda _: 1) -> None:
@@ -28,18 +31,23 @@ class SharedCache(Generic[Value]):
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """The value of `key`, made by `make` where it is not kept."""
-        with self._lock:
-            kept = self._values.get(key)
-            if kept is not None:
-                self._values.move_to_end(key)
-                return kept[0]
-            future = self._in_making.get(key)
-            mine = future is None
-            if future is None:
-                future = self._in_making[key] = Future()
-        if mine:
-            self._make(key, make, future)
-        return future.result()
+        while True:
+            with self._lock:
+                kept = self._values.get(key)
+                if kept is not None:
+                    self._values.move_to_end(key)
+                    return kept[0]
+                future = self._in_making.get(key)
+                mine = future is None
+                if future is None:
+                    future = self._in_making[key] = Future()
+            if mine:
+                self._make(key, make, future)
+            try:
+                return future.result()
+            except (CallerLeft, Stalled):
+                if mine:
+                    raise
 
     @property
     def used(self) -> int:
