@@ -88,7 +88,8 @@ class WordPredicate(Rule):
 class LicencePredicate(WordPredicate):
     """1 if the lists allow every part of one alternative of a licence, else 0.
 
-    The licence is an SPDX expression without parentheses, `MIT OR Apache-2.0 AND ISC`.
+    The licence is an SPDX expression, `MIT OR Apache-2.0 AND ISC`. Readers resolve parentheses where a
+    manifest has them; of an expression that has some left, every name has to be allowed.
     """
 
     def allows(self, word: str | None) -> bool:
@@ -96,6 +97,8 @@ class LicencePredicate(WordPredicate):
         allows = super().allows
         if word is None:
             return allows(None)
+        if "(" in word:
+            return all(map(allows, re.split(f"{OR}|{AND}", re.sub("[()]", "", word))))
         return any(all(map(allows, choice.split(AND))) for choice in word.split(OR))
 
 

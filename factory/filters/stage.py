@@ -114,5 +114,7 @@ def _allows(rule: WordPredicate, word: Column) -> Column:
 
     allowed = listed(word)
     if isinstance(rule, LicencePredicate):
-        allowed = F.exists(F.split(word, OR), lambda choice: F.forall(F.split(choice, AND), listed))
+        names = F.split(F.regexp_replace(word, "[()]", ""), f"{OR}|{AND}")
+        alternatives = F.exists(F.split(word, OR), lambda choice: F.forall(F.split(choice, AND), listed))
+        allowed = F.when(word.contains("("), F.forall(names, listed)).otherwise(alternatives)
     return F.when(word.isNull(), F.lit(rule.allows(None))).otherwise(allowed)

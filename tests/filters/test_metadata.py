@@ -16,6 +16,7 @@ from factory.filters.stage import decide, measure, signals_schema
 from factory.lake.schemas import RAW
 
 EXPRESSIONS = ["MIT OR GPL-3.0", "MIT AND GPL-3.0", "GPL-3.0 OR Apache-2.0 AND MIT", " OR ", "MIT AND "]
+EXPRESSIONS += ["(MIT OR GPL-3.0) AND MIT", "(MIT OR Apache-2.0) AND MIT", "(GPL-3.0)", "()", "(MIT"]
 WORDS = ["MIT", "mit", "Apache-2.0", "GPL-3.0", "", "MIT\n", "a.b", "aXb", None, *EXPRESSIONS]
 PATHS = ["a.py", "src/a.py", "src/tests/a.py", "tests/a.py", "mytests/a.py", "a/b/c.py", "a\nb/x.py", None]
 PREDICATES = [
@@ -69,6 +70,9 @@ def test_licences_and_languages_are_compared_in_any_case_and_paths_are_not() -> 
         ("GPL-3.0 OR Apache-2.0 AND MIT", True, True),
         ("GPL-3.0 OR Apache-2.0 AND ISC", False, True),
         ("Apache-2.0 WITH LLVM-exception", True, True),
+        ("(MIT OR Apache-2.0) AND ISC", False, True),
+        ("(MIT OR Apache-2.0)", True, True),
+        ("(MIT OR GPL-3.0) AND Apache-2.0", False, False),
     ],
 )
 def test_one_alternative_of_a_licence_has_to_be_allowed_whole(
