@@ -31,7 +31,8 @@ from blender.rooms import Place, Room
 from blender.transport import MAX_METADATA_BYTES
 
 MESSAGE_PLACES = 64
-HEALTH_PLACES, WATCH_PLACES, REFLECTION_PLACES = 16, 16, 8
+HEALTH_PLACES, REFLECTION_PLACES = 16, 8
+WATCH_PLACES = 64  # clients whose channels check health watch as long as they are connected
 
 _SPARE_THREADS = 8  # to refuse calls, and for waits that have lost their place and do not know it yet
 
