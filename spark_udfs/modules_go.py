@@ -16,6 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from spark_udfs.build_constraints_go import Constraint, constraint_text, together
 from spark_udfs.symbols import FileSymbols, Modules
 
+MAX_PAIRS = 200_000  # of conditions that are tried out; of what goes beyond, a build may have both
 _ALONE = ("(ignore)", "(((ignore)))")  # as `//go:build` and `// +build` have it
 TESTS = "\0tests"
 _MODULE = re.compile(r'^[^\S\n]*module\s+"?([^\s"]+)"?', re.MULTILINE)
@@ -83,9 +84,12 @@ class GoModules(Modules):
             return False
         if self._folders[importer] == self._folders[file] and (one in _ALONE or other in _ALONE):
             return True
-        if (one, other) not in self._together:
-            self._together[one, other] = together(self._constraints[one], self._constraints[other])
-        return not self._together[one, other]
+        pair = min(one, other), max(one, other)
+        if pair not in self._together:
+            if len(self._together) >= MAX_PAIRS:
+                return False
+            self._together[pair] = together(self._constraints[one], self._constraints[other])
+        return not self._together[pair]
 
     def _package_of(self, indexes: Sequence[int]) -> str | None:
         """The package that others import from a folder: that of most files which are no tests, not `main`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from spark_udfs import modules_go
 from spark_udfs.fixtures import fixture_of
 from spark_udfs.platforms import systems_of
 from tests.depsort.repositories import Sorted
@@ -37,6 +38,17 @@ def test_more_variants_than_a_name_may_have_are_few_for_one_system() -> None:
     systems = ("aix", "darwin", "dragonfly", "freebsd", "linux", "netbsd", "openbsd", "solaris", "windows")
     texts = {f"p/z_{it}.go": "package p\nconst Size = 1\n" for it in systems}
     assert edges({**texts, "p/a_linux.go": "package p\nvar a = Size\n"}) == {("p/a_linux.go", "p/z_linux.go")}
+
+
+def test_no_more_pairs_of_conditions_are_tried_than_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {
+        "p/a_linux.go": "package p\nvar a = Size\n",
+        "p/b_windows.go": "package p\nconst Size = 1\n",
+        "p/c_aix.go": "package p\nvar c = Size\n",
+    }
+    assert not edges(texts)
+    monkeypatch.setattr(modules_go, "MAX_PAIRS", 1)
+    assert edges(texts) == {("p/c_aix.go", "p/b_windows.go")}
 
 
 def test_a_c_file_of_one_system_does_not_depend_on_another_system_s() -> None:
