@@ -62,18 +62,18 @@ class _Output:
         self._path, self._stream, self._sums = path, stream, FileSums()
 
     def write(self, content: Any) -> int:
-        """Write bytes, or what lends them; how many they were."""
+        """Write bytes, or an object that lends them; return their number."""
         lent = memoryview(content).cast("B")
         self._stream.write(lent)
         self._sums.add(lent)
         return len(lent)
 
     def tell(self) -> int:
-        """How many bytes were written."""
+        """Return the number of bytes written."""
         return int(self._stream.tell())
 
     def flush(self) -> None:
-        """Hand what was written to the system."""
+        """Hand the bytes written so far to the system."""
         self._stream.flush()
 
     @property
@@ -82,19 +82,19 @@ class _Output:
         return bool(self._stream.closed)
 
     def readable(self) -> bool:
-        """It is written only."""
+        """Return False: the stream is for writing."""
         return False
 
     def writable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """What was summed cannot be written again."""
+        """Return False: bytes once summed cannot be written again."""
         return False
 
     def close(self) -> None:
-        """Complete the file."""
+        """Complete the file and its checksums."""
         if not self.closed:
             self._stream.close()
             self._sums.put(self._path)

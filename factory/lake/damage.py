@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from pyiceberg.exceptions import ValidationError
@@ -50,24 +50,19 @@ def require_manifests(table: Table, snapshot: Snapshot | None) -> None:
     """Raise DamagedFile, with the file's name, where manifests of a snapshot cannot be read."""
     if snapshot is None:
         return
+    with _reading(table, "list of manifests", snapshot.manifest_list):
+        manifests = list(read_manifest_list(table.io.new_input(snapshot.manifest_list)))
+    for manifest in manifests:
+        with _reading(table, "manifest", manifest.manifest_path):
+            manifest.fetch_manifest_entry(table.io)
 
-    def whole(what: str, file: str, read: Callable[[], object]) -> None:
-        try:
-            read()
-        except UNPARSED as error:
-            raise _of_table(_name(table), _unread(what, file, error)) from error
 
-    whole(
-        "list of manifests",
-        snapshot.manifest_list,
-        lambda: list(read_manifest_list(table.io.new_input(snapshot.manifest_list))),
-    )
-    for manifest in snapshot.manifests(table.io):
-        whole(
-            "manifest",
-            manifest.manifest_path,
-            lambda manifest=manifest: manifest.fetch_manifest_entry(table.io),  # type: ignore[misc]
-        )
+@contextmanager
+def _reading(table: Table, what: str, file: str) -> Iterator[None]:
+    try:
+        yield
+    except UNPARSED as error:
+        raise _of_table(_name(table), _unread(what, file, error)) from error
 
 
 @contextmanager

@@ -53,9 +53,9 @@ class LocatedRows:
 
         Raises DamagedFile for a page that is not as it was written.
         """
-        with reading(local_path(file) or file, self._columns, lambda: opened(file, self._storage)):
+        local = local_path(file)
+        with reading(local or file, self._columns, lambda: opened(file, self._storage)):
             if self._reader is None or file != self._file:
-                local = local_path(file)
                 parquet = open_parquet(local or opened(file, self._storage), pre_buffer=False)
                 names = [name for name in self._columns if name in parquet.schema_arrow.names]
                 self._reader, self._file = ForwardReader(parquet, names), file

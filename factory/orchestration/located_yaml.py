@@ -61,8 +61,8 @@ class LocatedYaml:
             node = loader.get_single_node()
             if node is not None and _n_values(node, {}) > _MOST_VALUES:
                 raise ConfigurationError(
-                    f"{path.name} stands for more than {_MOST_VALUES:,} values, because its aliases "
-                    "(`*name`) name others. Write out what they repeat."
+                    f"{path.name} stands for more than {_MOST_VALUES:,} values, counting what its aliases "
+                    "(`*name`) repeat. Write fewer."
                 )
             lines = {} if node is None else _lines(node, loader, path.name)
             return cls(path, None if node is None else loader.construct_document(node), lines)

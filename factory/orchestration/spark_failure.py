@@ -77,4 +77,4 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
     while at is not None and id(at) not in seen:
         seen.add(id(at))
         yield at
-        at = at.__cause__ or at.__context__
+        at = at.__cause__ or (None if at.__suppress_context__ else at.__context__)
