@@ -33,7 +33,7 @@ def test_a_fetch_that_fails_leaves_nothing_and_is_one_sentence(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     cache = tmp_path / "cache"
-    (cache / ".making" / "jars").mkdir(parents=True)  # of a process that was killed
+    (cache / ".making-1" / "jars").mkdir(parents=True)  # of a process that was killed
     command = [sys.executable, "-m", "factory.spark"]
     environment = os.environ | {"FACTORY_CACHE": str(cache)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

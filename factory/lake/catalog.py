@@ -126,6 +126,15 @@ def _require_whole(catalog: SqlCatalog, settings: Settings) -> None:
         raise _damaged(settings, str(found))
 
 
+def make_namespace(catalog: Catalog, namespace: str) -> None:
+    """Make a namespace where the catalog has none of its name."""
+    try:
+        catalog.create_namespace_if_not_exists(namespace)
+    except IntegrityError:  # a SQL catalog asks first and inserts then; another process was faster
+        if not catalog.namespace_exists(namespace):
+            raise
+
+
 @contextmanager
 def asking_catalog(settings: Settings) -> Iterator[None]:
     """Turn what SQLite says of an embedded catalog into DamagedFile or MachineError; a server's stays."""

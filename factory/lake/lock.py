@@ -65,7 +65,7 @@ def making(folder: Path) -> Iterator[Path]:
     the folder that is given here, and renamed, so a process finds it whole or not at all.
     Raises MachineError where `folder` cannot be written.
     """
-    new = folder / ".making"
+    new = folder / f".making-{os.getpid()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / "making.lock")
@@ -76,12 +76,11 @@ def making(folder: Path) -> Iterator[Path]:
             "Set FACTORY_HOME and FACTORY_CACHE to folders you can write."
         ) from error
     try:
-        if new.exists():  # of a process that was killed
-            shutil.rmtree(new)
+        for left in folder.glob(".making*"):  # by a process that was killed, whose JVM may still write there
+            shutil.rmtree(left, ignore_errors=True)
         yield new
-        if new.exists():
-            shutil.rmtree(new)
     finally:
+        shutil.rmtree(new, ignore_errors=True)
         lock.release()
 
 

@@ -22,6 +22,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 
 from factory.errors import DamagedFile
+from factory.lake.catalog import make_namespace
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.registered import SCHEME, location
@@ -109,7 +110,7 @@ def register(
     A table whose columns are no longer those of the files is made anew: nothing of the lake is read from it,
     and its files stay. Interrupted in between, the lake has no such table until the next call.
     """
-    lake.catalog.create_namespace_if_not_exists(table.namespace)
+    make_namespace(lake.catalog, table.namespace)
     wanted = _plain(_table_of(columns).schema())
     if lake.exists(table) and _columns_of(lake, table) != wanted:
         forget(lake, table)

@@ -23,7 +23,7 @@ from pyiceberg.transforms import IdentityTransform
 from sqlalchemy import select
 
 from factory.errors import ConfigurationError, DamagedFile, TableNotFound
-from factory.lake.catalog import asking_catalog, open_catalog
+from factory.lake.catalog import asking_catalog, make_namespace, open_catalog
 from factory.lake.damage import UNPARSED, damaged_metadata, planning, require_manifests, scanning
 from factory.lake.fingerprint import Fingerprint
 from factory.lake.lineage import Lineage
@@ -156,7 +156,7 @@ class Lake:
         about to be `replaced`; else DamagedFile is raised. Raises ConfigurationError when the existing
         columns or partitioning do not fit the declared ones.
         """
-        self.catalog.create_namespace_if_not_exists(name.namespace)
+        make_namespace(self.catalog, name.namespace)
         if replaced and self.exists(name):
             self._drop_damaged(name)
         if not self.exists(name):

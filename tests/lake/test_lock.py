@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from factory.errors import LakeLocked, MachineError
-from factory.lake.lock import writing
+from factory.lake.lock import making, writing
 from factory.settings import Settings
 
 HOLD = """
@@ -84,3 +85,12 @@ def test_a_lake_on_servers_has_no_lock(tmp_path: Path) -> None:
     )
     with writing(settings, "one"), writing(settings, "two"):
         assert not settings.home.exists()
+
+
+def test_nothing_half_made_is_left_by_a_killed_process_nor_by_one_that_fails(tmp_path: Path) -> None:
+    (tmp_path / ".making-1" / "half").mkdir(parents=True)
+    with contextlib.suppress(KeyError), making(tmp_path) as new:
+        new.mkdir()
+        (new / "half").touch()
+        raise KeyError
+    assert [path.name for path in tmp_path.iterdir()] == ["making.lock"]
