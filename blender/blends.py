@@ -119,6 +119,7 @@ class Blends:
             readers += look.open(child.sources[known:], [pin for _, pin in added], _tags(child)[known:])
             require_agreement(child.sources, readers, pad=child.pad)
         blend = Blend(child, opened.mixture.extended([child.piece], [child.offset]), readers)
+        self._prepare(blend, known)
         return self._keep_update(blend, parent, pins)
 
     def get(self, blend: str) -> StoredBlend:
@@ -186,9 +187,10 @@ class Blends:
             waiting_caller().check()
             return self._put(opened, Pins(snapshots=_snapshots(opened), created_at=_now()))
 
-    def _prepare(self, blend: Blend) -> None:
-        """Read what readers will need: what cannot be read by page comes out before it is on record."""
-        readers = {(source.reader.facts.key, source.config.columns): source for source in blend.sources}
+    def _prepare(self, blend: Blend, first: int = 0) -> None:
+        """Read what readers of the sources from `first` on will need: what has no pages is told at once."""
+        sources = blend.sources[first:]
+        readers = {(source.reader.facts.key, source.config.columns): source for source in sources}
         for source in in_time(list(readers.values()), "sources prepared"):
             source.reader.prepare(source.config.columns)
 

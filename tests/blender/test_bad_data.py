@@ -231,3 +231,7 @@ def test_a_table_of_pyiceberg_with_long_segments_is_refused_with_the_way_out(
     assert "Table packed.pages at snapshot" in str(told.value)
     assert "`rewrite_data_files`" in str(told.value)
     assert blends.list() == []
+    parent = blends.create([blend_source(table="packed.code", weight=1)])
+    with pytest.raises(NotPaged, match=r"`segments\.list\.element\.length`: its pages do not say"):
+        blends.update(parent.id, 1, {}, [blend_source(table="packed.pages", weight=1)])
+    assert blends.list() == [parent]
