@@ -9,6 +9,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
@@ -27,6 +28,7 @@ from factory.lake.catalog import asking_catalog, make_namespace, open_catalog
 from factory.lake.damage import UNPARSED, damaged_metadata, planning, require_manifests, scanning
 from factory.lake.fingerprint import Fingerprint
 from factory.lake.lineage import Lineage
+from factory.lake.located import local_path
 from factory.lake.names import STAGE_OF_NAMESPACE, TableName
 from factory.lake.registered import filled
 from factory.lake.schemas import TEXT_AT, TableSchema
@@ -187,12 +189,18 @@ class Lake:
         return table
 
     def _drop_damaged(self, name: TableName) -> None:
-        """Take a table out of the catalog where no engine could write to it any more; its files stay."""
+        """Take a table out of the catalog where no engine could write to it any more; its files stay.
+
+        A table whose whole folder is gone is none such: perhaps its disk is not mounted.
+        """
         try:
             table = self.table(name)
             require_manifests(table, table.current_snapshot())
         except DamagedFile as error:
             kept = self.metadata_files([name]).get(name, "in the catalog's server")
+            metadata = local_path(kept)
+            if metadata is not None and not Path(metadata).parents[1].exists():
+                raise
             _LOG.warning(
                 "%s It is made anew, without its earlier snapshots. Its metadata was %s.", error, kept
             )

@@ -177,6 +177,17 @@ def test_a_damaged_table_is_made_anew_where_all_its_rows_are_replaced(
     assert lake.create(BOOK, RAW, replaced=True).current_snapshot() is not None  # a whole one stays
 
 
+def test_a_table_whose_whole_folder_is_away_is_never_made_anew(lake: Lake) -> None:
+    warehouse = lake.settings.home / "warehouse"
+    warehouse.rename(warehouse.with_name("unmounted"))
+    warehouse.mkdir()
+    with pytest.raises(DamagedFile, match="is gone"):
+        lake.create(BOOK, RAW, replaced=True)
+    warehouse.rmdir()
+    warehouse.with_name("unmounted").rename(warehouse)
+    assert lake.read(BOOK).num_rows == 300
+
+
 def test_a_catalog_whose_tables_and_indexes_differ_is_named(lake: Lake) -> None:
     database = lake.settings.catalog_database
     content = database.read_bytes()
