@@ -121,11 +121,13 @@ class Declaration:
 class Parts:
     """What a run makes of a table: partitions by key, or all of it, which is the one key None.
 
-    `alike` are the upstream tables that are partitioned as the asset is.
+    `alike` are the upstream tables that are partitioned as the asset is. `every` tells that no rows of the
+    table stay.
     """
 
     keys: tuple[str | None, ...] = (None,)
     alike: frozenset[TableName] = frozenset()
+    every: bool = True
 
     @property
     def partitions(self) -> list[str] | None:
@@ -135,4 +137,5 @@ class Parts:
 
     def only(self, keys: Iterable[str | None]) -> Parts:
         """The same with these keys alone."""
-        return replace(self, keys=tuple(keys))
+        only = tuple(keys)
+        return replace(self, keys=only, every=self.every and len(only) == len(self.keys))

@@ -207,8 +207,7 @@ def _write(
     """
     for output in reversed(declared.outputs):
         schema = _stored(run.lake, output, tables) if output.table == declared.table else output.schema
-        replaced = parts.partitions is None
-        audit = spark_audit.begin(spark, run.lake, output.table, schema, run.run_id, replaced=replaced)
+        audit = spark_audit.begin(spark, run.lake, output.table, schema, run.run_id, replaced=parts.every)
         audits[output.table] = audit
         if output.table == declared.table:
             rows = tables.registered.rows if tables.registered else tables.rows

@@ -249,7 +249,9 @@ def _parts(context: dg.AssetExecutionContext, declaration: Declaration) -> Parts
         for table in declaration.upstream.values()
         if graph.get(dg.AssetKey(table.identifier)).partitions_def == own
     )
-    return Parts(tuple(context.partition_keys), frozenset(alike))
+    keys = tuple(context.partition_keys)
+    has = own.get_partition_keys(dynamic_partitions_store=context.instance)
+    return Parts(keys, frozenset(alike), every=set(keys) >= set(has))
 
 
 def _upstream(function: Callable[..., Any], named: Mapping[str, TableName]) -> dict[str, TableName]:

@@ -147,6 +147,18 @@ def test_a_partition_is_replaced_and_the_others_stay(line: Line) -> None:
 
 
 @pytest.mark.spark
+def test_a_damaged_table_is_made_again_by_a_run_of_all_its_partitions(line: Line) -> None:
+    line.rows = {"de": ["a"], "en": ["b"], "fr": ["c"]}
+    assert line.run("de", "fr").success
+    file = max((line.settings.home / "warehouse" / "dedup" / line.name).rglob("*.metadata.json"))
+    file.write_bytes(file.read_bytes()[:-100])
+    (failure, *_) = line.run("de").get_step_failure_events()
+    assert file.name in str(failure.step_failure_data.error)
+    assert line.run("de", "fr").success
+    assert line.held() == {"de": ["a"], "en": ["b"], "fr": ["c"]}
+
+
+@pytest.mark.spark
 def test_a_partition_that_becomes_empty_loses_its_old_rows(line: Line) -> None:
     line.rows = {"de": ["a"], "en": ["b"]}
     assert line.run("de", "fr").success
