@@ -173,11 +173,13 @@ def test_documents_of_removed_repositories_go_and_the_rest_is_decided_among_itse
     assert reasons["fork/engine0.py"][:2] == ("repository", "engine/engine0.py")
     assert 0.8 < found["fork/engine0.py"]["similarity"] < 0.95
     assert reasons["fork/engine1.py"] == reasons["fork/fork0.py"] == ("repository", None, None)
-    assert reasons["go/go0.py"] == reasons["go/__init__.py"] == ("topic", None, None)
+    assert reasons["go/go0.py"] == ("topic", None, None)
+    assert reasons["go/__init__.py"] == ("topic", "chess/__init__.py", 1.0)  # an empty file, kept once
     assert reasons["go/LICENSE"][0] == "topic"
     assert reasons["None/engine2.py"] == ("exact_copy", "engine/engine2.py", 1.0)
     assert reasons["app/six0.py"] == ("exact_copy", "six/six0.py", 1.0)
-    assert {"None/notes.py", "library1.10/library0.py", "chess/chess0.py", "blog/__init__.py"} <= kept
+    assert {"None/notes.py", "library1.10/library0.py", "chess/chess0.py", "chess/__init__.py"} <= kept
+    assert reasons["blog/__init__.py"] == ("exact_copy", "chess/__init__.py", 1.0)
     assert {name for name in kept if name.endswith("LICENSE")} == {reasons["go/LICENSE"][1]}
     documents = ran.lake.read(names.deduplicated(CODE), ["doc_id"])["doc_id"].to_pylist()
     assert set(documents) == kept
