@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from blender.blends import open_blends
@@ -75,10 +76,11 @@ def test_a_plan_shows_shares_of_tokens_and_padding(unlike: Settings) -> None:
     assert {it["source"]: it["token_share"] for it in choices} == {"packed.code": 0.25, "packed.prose": 0.75}
 
 
-def test_a_blend_is_described_with_its_tokenizers(unlike: Settings) -> None:
+def test_a_blend_is_described_with_its_tokenizers(unlike: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(main, "console", Console(width=140, highlight=False))
     sources = [blend_source(table=table, weight=1) for table in ("packed.code", "packed.prose")]
     made = open_blends(unlike).create(sources, pad=True)
-    shown = CliRunner(env={"COLUMNS": "140"}).invoke(main.app, ["blends", made.id])
+    shown = CliRunner().invoke(main.app, ["blends", made.id])
     lines = [line.split() for line in shown.stdout.splitlines()]
     assert lines[1][2:] == ["40", "1", "32", "300", "50.0%", "76.6%", "abababababab"]
     assert " ".join(lines[-1]) == f"Blend {made.id} has 40 steps; 76.6% of a step is padding."
