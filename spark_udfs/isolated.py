@@ -1,8 +1,8 @@
 """Calls of a function in a child process with bounds of memory and CPU time: what kills it costs one call.
 
-A tree-sitter grammar is generated C code, and some need memory or time in the square of a hostile file
-(`a<a<a<...` in C++, C# and Java, `.f(.f(.f(...` in Java, `~%!~%!...` in most). No scan of a file tells all
-of them, so a file is parsed where it can be killed.
+A tree-sitter grammar is generated C code, and some need memory or time in the square of a hostile file:
+`a<a<a<...` in C++, C# and Java, `.f(.f(.f(...` in Java and C++, `~%!~%!...` in Java and TypeScript. No scan
+of a file finds all such inputs, so a file is parsed where it can be killed.
 """
 
 from __future__ import annotations
