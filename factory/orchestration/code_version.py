@@ -17,7 +17,7 @@ from typing import Any
 from factory import _native
 from factory.lake.schemas import TableSchema
 
-_ROOT = Path(__file__).parents[2]
+_ROOT = Path(_native.__file__).parents[1]
 
 
 def code_version(function: Callable[..., Any], stage: str, schemas: Sequence[TableSchema]) -> str:
@@ -32,28 +32,60 @@ def code_version(function: Callable[..., Any], stage: str, schemas: Sequence[Tab
 @lru_cache
 def _stage_version(stage: str) -> str:
     digest = hashlib.sha256(_native.__source_hash__.encode())
-    for path in sorted(_sources(stage)):
+    for path in sorted(sources(_ROOT, stage)):
         digest.update(path.relative_to(_ROOT).as_posix().encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
-def _sources(stage: str) -> set[Path]:
-    """The files of `factory/<stage>` and `factory/lake_spark`, and the `spark_udfs` modules they reach."""
-    found = {path for folder in (stage, "lake_spark") for path in (_ROOT / "factory" / folder).rglob("*.py")}
+def sources(root: Path, stage: str) -> set[Path]:
+    """The files of `factory/<stage>` and `factory/lake_spark`, and the worker modules they reach.
+
+    A worker module is reached by an import anywhere in a file, or by a string that is its dotted name, as in
+    a registry. Data files beside a module count with it.
+    """
+    found = {
+        path
+        for folder in (stage, "lake_spark")
+        for path in (root / "factory" / folder).rglob("*")
+        if _is_source(path)
+    }
     waiting = list(found)
     while waiting:
-        for module in _worker_modules(waiting.pop()):
-            path = _ROOT / "spark_udfs" / f"{module}.py"
-            if path.exists() and path not in found:
-                found.add(path)
-                waiting.append(path)
+        path = waiting.pop()
+        if path.suffix == ".py":
+            reached = {file for name in _names(path) for file in _worker_files(root, name)} - found
+            found |= reached
+            waiting += reached
     return found
 
 
-def _worker_modules(path: Path) -> Iterator[str]:
+def _names(path: Path) -> Iterator[str]:
+    """Whatever a file names that may be a module: imports, what it takes from them, and strings."""
     for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.ImportFrom) and node.module == "spark_udfs":
+        if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("spark_udfs."):
-            yield str(node.module).split(".")[1]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            yield node.module
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def _worker_files(root: Path, name: str) -> Iterator[Path]:
+    """The file of a module of `spark_udfs`, the packages it lies in, and the data files beside it."""
+    parts = name.split(".")
+    if parts[0] != "spark_udfs" or not all(part.isidentifier() for part in parts):
+        return
+    module = root.joinpath(*parts)
+    path = module / "__init__.py" if module.is_dir() else module.with_suffix(".py")
+    if path.exists():
+        yield path
+        yield from (it for it in path.parent.iterdir() if it.suffix != ".py" and _is_source(it))
+        yield from (
+            init for n in range(1, len(parts)) if (init := root.joinpath(*parts[:n], "__init__.py")).exists()
+        )
+
+
+def _is_source(path: Path) -> bool:
+    return path.is_file() and path.suffix != ".pyc" and not path.name.startswith(".")
