@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from factory.orchestration import datasets
-from factory.orchestration.corpus import Corpus
+from factory.orchestration.datasets.assets import corpus as declared_corpus
+from factory.orchestration.datasets.corpus import Corpus
 from factory.settings import Settings
 
 
 def corpus(settings: Settings) -> Corpus:
     """What `settings` choose; raises ConfigurationError where the file is wrong."""
-    return _installation(settings) if settings.datasets is None else datasets.corpus(settings.datasets)
+    return _installation(settings) if settings.datasets is None else declared_corpus(settings.datasets)
 
 
 def _installation(settings: Settings) -> Corpus:

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from factory.cli import edge
+from factory.cli import error_boundary
 from factory.errors import ConfigurationError
 
 BENCHES = {
@@ -54,7 +54,7 @@ def run(
     name: Annotated[str, typer.Argument(help="Which bench.", metavar="NAME", show_default=False)],
 ) -> None:
     """Run the bench called `name`."""
-    with edge.sentences():
+    with error_boundary.sentences():
         if name not in BENCHES:
             raise ConfigurationError(f"There is no bench `{name}`. Those there are: {', '.join(BENCHES)}.")
         from bench.harness import show
@@ -69,7 +69,7 @@ def main() -> None:
     """Entry point of `python -m bench`."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command(help=_help())(run)
-    edge.run(app)
+    error_boundary.run(app)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from bench.stream_grpc import serving
 from blender.client import AHEAD_BYTES, BlenderClient
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.proto.blender.v1 import blender_pb2_grpc as stubs
-from blender.wire import from_ipc
+from blender.protocol.wire import from_ipc
 
 CAVEATS = [
     "The trainer sleeps where a real one computes, so the server has the cores to itself.",
@@ -83,7 +83,7 @@ def waits(home: Path, layout: str, blend: str, way: str) -> Waits:
         _cool(path)
     environment = os.environ | {**lake_of(home).environment(), "PYTHONPATH": str(ROOT)}
     with (
-        serving([sys.executable, "-m", "blender.serve", "--port", "0"], environment) as (_, address),
+        serving([sys.executable, "-m", "blender.serving.serve", "--port", "0"], environment) as (_, address),
         BlenderClient(address, ahead_bytes=AHEAD_BYTES if way == "16 MiB ahead" else 1) as client,
     ):
         client.describe(blend)

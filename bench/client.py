@@ -30,7 +30,7 @@ ROWS, LAYOUT = 131_072, "plain"
 RUNS, GIB = 3, 2**30
 STEPS = 1_400  # of 1,638 that the blend has
 MOST_IMPORT_S = 0.3
-IMPORTS = ("numpy, pyarrow, grpc", "blender.client", "blender.direct", "torch", "blender.torch")
+IMPORTS = ("numpy, pyarrow, grpc", "blender.client", "blender.local", "torch", "blender.torch")
 IMPORT = "import time; began = time.process_time(); import {}; print(time.process_time() - began)"
 
 
@@ -43,7 +43,7 @@ def measure(progress: Console) -> Report:
     blend = json.loads((home / "blends.json").read_text())[LAYOUT]
     environment = os.environ | {"FACTORY_HOME": str(lake), "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     runs: dict[str, list[Mapping[str, Any]]] = {}
-    with serving([sys.executable, "-m", "blender.serve", "--port", "0"], environment) as (_, address):
+    with serving([sys.executable, "-m", "blender.serving.serve", "--port", "0"], environment) as (_, address):
         ways = {
             f"{name}, {workers or 'no'} workers": [*arguments, str(workers), str(STEPS)]
             for workers in (0, 2)

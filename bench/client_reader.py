@@ -26,8 +26,8 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset
 
 from blender.client import BlenderClient
-from blender.direct import open_blend
-from blender.reading import OpenBlend
+from blender.local import open_blend
+from blender.reader import OpenBlend
 from blender.torch import BlendDataset, BlendLoader, tensors
 from factory.settings import Settings
 

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 
-from spark_udfs.repository_order import break_cycles, order_repository, strongly_connected
+from spark_udfs.depsort.order import break_cycles, order_repository, strongly_connected
 
 _SCRIPT = re.compile(r"""(?:\bfrom|\bimport|\brequire\s*\(|\bimport\s*\()\s*["']([^"'\n]+)["']""")
 _INCLUDE = re.compile(r"""^\s*#\s*include\s*["<]([^">\n]+)[">]""", re.MULTILINE)

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from factory.lake.schemas import REPOSITORY
-from spark_udfs.dependencies import FILES, edges, places
-from spark_udfs.symbol_table import resolve
-from spark_udfs.symbols import FACTS, MANIFEST, extract, language_of, languages, manifests, reader
+from spark_udfs.depsort.extract import FACTS, MANIFEST, extract, language_of, languages, manifests, reader
+from spark_udfs.depsort.graph import FILES, edges, places
+from spark_udfs.depsort.table import resolve
 
 DOCUMENTS = pa.schema(
     [(name, pa.string()) for name in ("doc_id", *REPOSITORY, "path", "language", "text", "partition")]

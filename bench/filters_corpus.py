@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from rich.console import Console
 
 from factory.settings import settings
-from spark_udfs.ingest_installation import long_description
+from spark_udfs.ingest.installation import long_description
 
 LEAST_BYTES = 1_000_000_000
 ORIGINALS = "copy-000.parquet"

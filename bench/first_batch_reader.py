@@ -14,8 +14,8 @@ from pathlib import Path
 import sqlalchemy.dialects.sqlite  # noqa: F401 - else imported at the first query, which is timed
 
 from bench.first_batch_data import expected, lake_of
-from blender.blend import Blend
-from blender.blends import open_blends
+from blender.catalog.blends import open_blends
+from blender.opened.blend import Blend
 
 
 def index(home: Path) -> dict[str, object]:

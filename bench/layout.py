@@ -19,9 +19,9 @@ from rich.console import Console
 
 from bench.harness import Report, Row, WrongAnswer, at_most, table
 from bench.layout_data import LENGTH, ROWS, TABLE, Layout, publish, repeated, tokens, write_table
-from blender.blends import open_blends
-from blender.config import BlendSource, blend_source
-from factory.lake.layout import PAGE_ROWS
+from blender.catalog.blends import open_blends
+from blender.spec.config import BlendSource, blend_source
+from factory.lake.files.layout import PAGE_ROWS
 from factory.lake.schemas import PACKED
 from factory.settings import Settings, settings
 

@@ -22,7 +22,7 @@ from factory.lake.catalog import open_catalog
 from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
 from factory.packing.tokenizer import train
 from factory.settings import Settings, settings
-from spark_udfs.tokenize import encode
+from spark_udfs.packing.tokenize import encode
 
 ROWS, LENGTH = 32_768, 2_048
 VOCABULARY = 16_384

@@ -26,7 +26,7 @@ from rich.console import Console
 from bench.harness import Report, Row, table
 from factory import _native
 from factory.dedup.config import MAX_DISTINCT
-from spark_udfs.ingest_installation import long_description
+from spark_udfs.ingest.installation import long_description
 
 FILES = 600  # of a kind
 KINDS = ("code", "prose")

@@ -32,8 +32,8 @@ from factory.cli.runs import execute
 from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
-from factory.orchestration import progress
-from factory.orchestration.line import definitions
+from factory.orchestration.asset import progress
+from factory.orchestration.host.pipeline import definitions
 from factory.settings import Settings, settings
 from factory.spark import build_session
 

@@ -1,9 +1,9 @@
 """What looking up a row of a mixture costs, and how far its counts stray, at 3 to 1,000 sources.
 
-A lookup says which source a row of the blend is and which of that source's rows. Ours (`blender.mixture`)
-is timed for 1,024 rows at once, as a fetch asks, and for one row, with fixed weights and with shares that
-change linearly; a seek is one row anywhere up to step 1e12. Beside it Grain's rule alone, and `ds[k]` of its
-mixture of ranges. Then updates (`bench.mixture_updates`), which no peer has.
+A lookup says which source a row of the blend is and which of that source's rows. Ours
+(`blender.spec.mixture`) is timed for 1,024 rows at once, as a fetch asks, and for one row, with fixed weights
+and with shares that change linearly; a seek is one row anywhere up to step 1e12. Beside it Grain's rule
+alone, and `ds[k]` of its mixture of ranges. Then updates (`bench.mixture_updates`), which no peer has.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rich.console import Console
 from bench import mixture_updates
 from bench.data_peers import GRAIN
 from bench.harness import Report, Row, at_most, table
-from blender.mixture import WHOLE, Mixture, constant, scheduled, shares_of
+from blender.spec.mixture import WHOLE, Mixture, constant, scheduled, shares_of
 
 SOURCES = (3, 30, 300, 1000)
 BATCH = 1024

@@ -18,10 +18,10 @@ import numpy as np
 
 from bench.first_batch_data import lake_of, write
 from bench.harness import Report, Row, at_most, table
-from blender.blends import open_blends
+from blender.catalog.blends import open_blends
 from blender.client import BlenderClient
-from blender.mixture import Mixture
-from blender.server import BlenderServer
+from blender.serving.server import BlenderServer
+from blender.spec.mixture import Mixture
 
 UPDATES, TOLD, PART, STEPS = 10_000, 1_000, 100, 100
 """Updates in all, at each end of them, that are timed together, and steps between two."""

@@ -21,7 +21,7 @@ from factory.lake import names
 from factory.lake.schemas import REPOSITORY
 from factory.lake.tables import Lake
 from factory.packing.pack import PackConfig
-from spark_udfs.pack import next_fit_chunk, plan_chunk
+from spark_udfs.packing.pack import next_fit_chunk, plan_chunk
 
 LEAST_FILL = 0.99  # of the room of the sequences
 LEAST_VISIBLE = 0.95  # of the dependencies that next-fit shows

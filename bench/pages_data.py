@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 
-from blender.pages import get_idx_matrix
+from blender.parquet.matrix import get_idx_matrix
 from factory.settings import settings
 
 ROWS, LENGTH = 131_072, 2_048

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from blender.pages import get_idx_matrix, open_idx_matrix
+from blender.parquet.matrix import get_idx_matrix, open_idx_matrix
 
 path, times, saved = Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
 began, wall = time.process_time(), time.perf_counter()

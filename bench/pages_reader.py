@@ -46,7 +46,7 @@ def memmap(home: Path, _times: int) -> Read:
 
 def pages(home: Path, times: int, layout: str) -> Read:
     """This project's pages, by an index that lies on disk."""
-    from blender.pages import open_idx_matrix
+    from blender.parquet.matrix import open_idx_matrix
 
     found = open_idx_matrix(home / f"{layout}.x{times}.pages")
     return lambda wanted: matrix(found.read_rows(wanted).buffers()[2], len(wanted))

@@ -16,10 +16,10 @@ from rich.console import Console
 
 from bench.data_peers import GRAIN, HUGGING_FACE, TORCH
 from bench.harness import Report, Row, at_most, table
-from blender.buffer_shuffle import BufferOrder
-from blender.permutation import keyed
-from blender.shuffle import Shuffle, derive_key, permutation
-from blender.shuffle_score import epoch_score
+from blender.costs.shuffle_score import epoch_score
+from blender.parquet.buffer_shuffle import BufferOrder
+from blender.spec.permutation import keyed
+from blender.spec.shuffle import Shuffle, derive_key, permutation
 
 Ints = npt.NDArray[np.int64]
 

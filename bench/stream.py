@@ -22,7 +22,7 @@ from bench.harness import ROOT, Report, Row, at_most, table
 from bench.peers import run_for_json
 from bench.stream_data import SHUFFLES, lake_of, written
 from bench.stream_reader import BATCH, SHARES, array
-from blender.shuffle_score import shuffle_score
+from blender.costs.shuffle_score import shuffle_score
 
 CAVEATS = [
     "Files are read before each timed run. Tokens follow Zipf's law: zstd saves less than on text.",

@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 from rich.console import Console
 
 from bench.stream_reader import LENGTH, SHARES, STEP_ROWS, array, n_rows_of
-from blender.blends import open_blends
-from blender.config import BlendSource, blend_source
+from blender.catalog.blends import open_blends
+from blender.spec.config import BlendSource, blend_source
 from factory.lake.catalog import open_catalog
 from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
 from factory.settings import Settings, settings

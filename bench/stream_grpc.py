@@ -47,7 +47,7 @@ def add(
         Source(of, weight, oversample=True, **sequence) for of, weight in zip(tables, WEIGHTS, strict=True)
     ]
     environment = os.environ | {**lake.environment(), "PYTHONPATH": str(ROOT)}
-    blender = [sys.executable, "-m", "blender.serve", "--port", "0"]
+    blender = [sys.executable, "-m", "blender.serving.serve", "--port", "0"]
     constant = [sys.executable, str(PROGRAM), "serve"]
     runs: dict[str, list[Figures]] = {}
     with (

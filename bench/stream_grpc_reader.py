@@ -64,7 +64,7 @@ def blocks(address: str, blend: str, ranks: str) -> Iterator[np.ndarray]:
 
 def direct(blend: str, ranks: str) -> Iterator[np.ndarray]:
     """Tokens of the batches of rank 0, read in this process."""
-    from blender.blends import open_blends
+    from blender.catalog.blends import open_blends
     from factory.settings import settings
 
     opened = open_blends(settings()).open(blend)

@@ -12,7 +12,7 @@ import numpy as np
 from bench.stream_reader import BATCH, LENGTH, SHARES, STEP_ROWS, Reader, Stream, Tokens, array, bytes_read
 
 if TYPE_CHECKING:
-    from blender.blend import Blend
+    from blender.opened.blend import Blend
 
 MEMORY_BYTES = 200 << 20  # three windows of 64 MiB; pages whose rows are all taken make room
 SEED = 11
@@ -29,7 +29,7 @@ def direct(layout: str) -> Callable[[Path, Any], Stream]:
 
 
 def _direct(home: Path, layout: str, done: list[int]) -> Iterator[Tokens]:
-    from blender.direct import BLOCK_BYTES
+    from blender.local import BLOCK_BYTES
 
     blend = opened_blend(home, layout)
     per_step = STEP_ROWS // BATCH
@@ -66,7 +66,7 @@ def ranks(home: Path, layout: str, n_ranks: int) -> dict[str, int]:
 def opened_blend(home: Path, layout: str) -> Blend:
     """The blend of a layout, with a cache of its own."""
     from bench.stream_data import lake_of
-    from blender.blends import open_blends
+    from blender.catalog.blends import open_blends
 
     blends = json.loads((home / "blends.json").read_text())
     return open_blends(lake_of(home), MEMORY_BYTES).open(blends[layout])
@@ -93,7 +93,7 @@ def memmap(home: Path, state: Any) -> Stream:
     return Stream(batches(), lambda: done[0])
 
 
-_BLENDER = ("blender.blends", "bench.stream_data")
+_BLENDER = ("blender.catalog.blends", "bench.stream_data")
 READERS = {
     "memmap": Reader((), memmap),
     "plain": Reader(_BLENDER, direct("plain")),

@@ -23,19 +23,19 @@ from typing import Any
 
 import grpc
 
-from blender.ahead import Ahead
-from blender.answers import description_of, explanation_of, record_of, schedule_to, source_to
 from blender.batch import Batch
-from blender.credentials import Tls, bearer
-from blender.keepalive import SILENCE_S, pinging
+from blender.prefetch import Ahead
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
-from blender.reading import OpenBlend
+from blender.protocol.credentials import Tls, bearer
+from blender.protocol.keepalive import SILENCE_S, pinging
+from blender.protocol.records import description_of, explanation_of, record_of, schedule_to, source_to
+from blender.protocol.resume import Patience, Resumed
+from blender.protocol.status import to_error
+from blender.protocol.wire import parse
+from blender.reader import OpenBlend
 from blender.records import BlendRecord, Description, ExplainedRow, Schedule, Source
-from blender.resume import Patience, Resumed
-from blender.status import to_error
 from blender.steps import Rows, batches
-from blender.wire import parse
 
 __all__ = [
     "Batch",

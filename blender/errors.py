@@ -1,7 +1,7 @@
 """What can go wrong with a blend, one class for each thing a caller does differently.
 
-`blender.status` maps each class to a gRPC status and back, so that a caller of the client catches the
-same classes as a caller of the core.
+`blender.protocol.status` maps each class to a gRPC status and back, so that a caller of the client catches
+the same classes as a caller of the core.
 """
 
 from __future__ import annotations

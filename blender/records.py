@@ -41,8 +41,8 @@ class Source:
     """A source as a client asks for it, and as the server reports it back (pinned, with its content).
 
     `weight` is rows in every step, 0 in a blend that has a schedule. At most one of `snapshot`, `branch` and
-    `tag`; none means the published main. The server checks all of it; `blender.config.BlendSource` says what
-    each field means.
+    `tag`; none means the published main. The server checks all of it; `blender.spec.config.BlendSource` says
+    what each field means.
     """
 
     table: str

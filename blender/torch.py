@@ -1,6 +1,6 @@
 """Steps of a blend as PyTorch tensors, in the order of the blend whatever the number of ranks and workers.
 
-    blend = BlenderClient("127.0.0.1:50051").open("4f1c...")       # or blender.direct.open_blend("4f1c...")
+    blend = BlenderClient("127.0.0.1:50051").open("4f1c...")       # or blender.local.open_blend("4f1c...")
     loader = BlendLoader(BlendDataset(blend), device="cuda")
     for batch in loader:
         train(batch["tokens"], batch["targets"], batch["position_ids"], batch["cu_seqlens"])
@@ -23,10 +23,10 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-from blender.ahead import Ahead
 from blender.batch import Batch
 from blender.errors import InvalidRequest
-from blender.reading import OpenBlend
+from blender.prefetch import Ahead
+from blender.reader import OpenBlend
 from factory.errors import ConfigurationError
 
 FIELDS = ("tokens", "targets", "position_ids", "cu_seqlens")

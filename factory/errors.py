@@ -1,7 +1,7 @@
 """The typed errors of the platform: one class for each thing a caller does differently.
 
 A message is one sentence of fact with names and numbers, then one of remedy. Inside the platform
-these are raised and caught by class; at the edges they become a gRPC status (`blender.status`) or an
+these are raised and caught by class; at the edges they become a gRPC status (`blender.protocol.status`) or an
 exit code without a stack trace (`factory.cli`).
 """
 

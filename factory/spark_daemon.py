@@ -35,8 +35,6 @@ if __name__ == "__main__":
     import pyarrow.parquet  # noqa: F401
     from pyspark.daemon import manager
 
-    from spark_udfs import bags, located  # noqa: F401  # and with them the native module
-
     gc.collect()
     gc.freeze()
     manager()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dagster as dg
 
 from assets.corpus import corpus
-from factory.orchestration.line import definitions
+from factory.orchestration.host.pipeline import definitions
 from factory.settings import settings
 from jobs.schedules import nightly
 from jobs.sensors import Watched, new_input

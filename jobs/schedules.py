@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import dagster as dg
 
-from factory.orchestration.instance import IN_TURN_TAG
-from factory.orchestration.partitions import batches
-from factory.orchestration.resources import REUSE_TAG
-from factory.orchestration.table_asset import PRIORITY_TAG
+from factory.orchestration.asset.table_asset import PRIORITY_TAG
+from factory.orchestration.host.instance import IN_TURN_TAG
+from factory.orchestration.host.partitions import batches
+from factory.orchestration.host.resources import REUSE_TAG
 from jobs.sensors import Watched, notice
 
 ASSET_JOB = "__ASSET_JOB"  # Dagster's own job of all assets, the one whose runs may have any partitions

@@ -17,10 +17,10 @@ from pathlib import Path
 import dagster as dg
 
 from factory.lake import names
-from factory.orchestration.instance import IN_TURN_TAG
-from factory.orchestration.partition_paths import keys_at, path_of
-from factory.orchestration.resources import REUSE_TAG
-from factory.orchestration.table_asset import PRIORITY_TAG
+from factory.orchestration.asset.table_asset import PRIORITY_TAG
+from factory.orchestration.datasets.partition_paths import keys_at, path_of
+from factory.orchestration.host.instance import IN_TURN_TAG
+from factory.orchestration.host.resources import REUSE_TAG
 
 
 @dataclass(frozen=True)

@@ -20,17 +20,17 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
-from blender.direct import open_blend
+from blender.local import open_blend
 from factory.cli import main
 from factory.cli.doctor import _lake
 from factory.errors import FactoryError
+from factory.lake.files.fetch import LocatedTexts
+from factory.lake.files.scan import stored
 from factory.lake.fingerprint import fingerprint
-from factory.lake.located import LocatedTexts
 from factory.lake.names import TableName
-from factory.lake.stored import stored
 from factory.lake.tables import Lake
 from factory.lake_spark.read import read_at
-from factory.orchestration.instance import open_instance, reading_runs
+from factory.orchestration.host.instance import open_instance, reading_runs
 from factory.settings import Settings
 
 Read = Callable[[], str]

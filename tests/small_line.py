@@ -30,12 +30,12 @@ from factory.cli.runs import execute, select
 from factory.dedup.config import DedupConfig
 from factory.ingest.readers import Fields
 from factory.lake.schemas import RAW, REJECTED
-from factory.orchestration import progress
-from factory.orchestration.dedup_group import DedupGroup, Kind, dedup_group
-from factory.orchestration.line import definitions
-from factory.orchestration.publication import Tables
-from factory.orchestration.refine import Round, refine, tokenizer
-from factory.orchestration.table_asset import table_asset
+from factory.orchestration.asset import progress
+from factory.orchestration.asset.publication import Tables
+from factory.orchestration.asset.table_asset import table_asset
+from factory.orchestration.chain.dedup_group import DedupGroup, Kind, dedup_group
+from factory.orchestration.chain.refine import Round, refine, tokenizer
+from factory.orchestration.host.pipeline import definitions
 from factory.packing.pack import PackConfig
 from factory.settings import Settings, settings
 

@@ -21,7 +21,7 @@ from factory.lake.fingerprint import fingerprint
 from factory.lake.publish import AUDIT
 from factory.lake.schemas import UNFINGERPRINTED
 from factory.lake.tables import Lake
-from factory.orchestration.reap import leftovers
+from factory.orchestration.host.reap import leftovers
 from factory.settings import Settings
 from tests.small_line import CODE, PACKED_CODE, seeded_delays, write_corpus
 

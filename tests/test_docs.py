@@ -149,6 +149,7 @@ def test_every_block_of_python_compiles_and_imports_what_there_is(page: Path) ->
         for node in ast.walk(ast.parse(block)):
             if isinstance(node, ast.ImportFrom):
                 module = ROOT / f"{str(node.module).replace('.', '/')}.py"
+                module = module if module.exists() else module.with_suffix("") / "__init__.py"
                 assert {alias.name for alias in node.names} <= defined(module), ast.unparse(node)
 
 

@@ -19,23 +19,23 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from blender.blends import open_blends
-from blender.config import blend_source
-from blender.direct import LocalBlender
+from blender.catalog.blends import open_blends
+from blender.local import LocalBlender
+from blender.spec.config import blend_source
 from factory.cli import main
 from factory.cli.runs import RunFailed
 from factory.cli.summary import summarize
 from factory.cli.trace import served_by
 from factory.errors import NotFound
+from factory.explain.trace import find_ids, trace_documents
 from factory.lake import names
-from factory.lake.file_sums import sums_file
+from factory.lake.files.checksums import sums_file
 from factory.lake.identity import tokenizer_id
 from factory.lake.names import TableName
 from factory.lake.schemas import N_TOKENS, SEQUENCE_LENGTH, TOKENIZER_ID
 from factory.lake.tables import Lake
-from factory.orchestration.instance import open_instance
+from factory.orchestration.host.instance import open_instance
 from factory.settings import Settings
-from factory.trace import find_ids, trace_documents
 from tests.damage import REMADE, Readers, answer_of, damages, named, table_of
 from tests.small_line import CODE, PACKING, PROSE, materialize, write_corpus
 

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("factory", "spark_udfs", "assets", "jobs", "blender")
 NATIVE_USERS = (
     "factory/lake",
-    "factory/orchestration/code_version.py",
+    "factory/orchestration/asset/code_version.py",
     "factory/filters",
     "factory/dedup",
     "factory/packing",

@@ -19,10 +19,10 @@ from pathlib import Path
 
 import pytest
 
-from factory.orchestration.datasets import corpus
-from factory.orchestration.datasets_file import DatasetsFile
-from factory.orchestration.line import definitions
-from factory.orchestration.refine import tokenizer
+from factory.orchestration.chain.refine import tokenizer
+from factory.orchestration.datasets.assets import corpus
+from factory.orchestration.datasets.file import DatasetsFile
+from factory.orchestration.host.pipeline import definitions
 from factory.settings import Settings
 from tests.ports import free_ports
 

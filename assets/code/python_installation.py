@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from factory.ingest.readers import Ingested
 from factory.lake.schemas import RAW, REJECTED
-from factory.orchestration.refine import Round, dedup_group, refine
-from factory.orchestration.table_asset import table_asset
+from factory.orchestration.asset.table_asset import table_asset
+from factory.orchestration.chain.refine import Round, dedup_group, refine
 from factory.settings import settings
 
 GROUP = "code"

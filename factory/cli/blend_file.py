@@ -12,7 +12,7 @@
         - {offset: 20000, proportions: {packed.web: 6, packed.code: 4}}
 
 With `pad: true` sources whose rows hold unlike numbers of tokens may stand together. The fields are those of
-`blender.config.BlendSource` and of `blender.records.Schedule`.
+`blender.spec.config.BlendSource` and of `blender.records.Schedule`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from blender.config import BlendSource
-from blender.mixture import ScheduleKind
 from blender.records import Schedule
-from factory.orchestration.located_yaml import LocatedYaml
+from blender.spec.config import BlendSource
+from blender.spec.mixture import ScheduleKind
+from factory.orchestration.datasets.located_yaml import LocatedYaml
 
 
 class _Written(BaseModel):

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from factory.lake.catalog import open_catalog
 from factory.lake.servers import create_bucket, probe_conditional_put
-from factory.orchestration.instance import open_instance
+from factory.orchestration.host.instance import open_instance
 from factory.settings import Settings
 
 

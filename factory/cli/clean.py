@@ -6,7 +6,7 @@ from factory.lake.lock import writing
 from factory.lake.presence import dead
 from factory.lake.publish import AUDIT, FAILED, drop_branches
 from factory.lake.tables import Lake
-from factory.orchestration.reap import leftovers
+from factory.orchestration.host.reap import leftovers
 from factory.settings import Settings
 from factory.spark_scratch import drop_dead_scratch
 

@@ -16,20 +16,20 @@ from rich.panel import Panel
 from rich.table import Table
 
 from blender.batch import Batch
-from blender.blends import open_blends
+from blender.catalog.blends import open_blends
 from blender.client import BlenderClient, Source
 from blender.errors import BlenderFailure
-from blender.mixture import MAX_ROWS_PER_STEP
+from blender.spec.mixture import MAX_ROWS_PER_STEP
 from factory.cli.runs import RunReport, execute, select
 from factory.cli.serving import blender_process
 from factory.cli.summary import LineSummary, show_line, summarize
 from factory.cli.trace import OpenBlend, as_plain, document_tree
 from factory.errors import ConfigurationError, NotFound
+from factory.explain.trace import DocumentTrace, trace_documents
 from factory.lake import names
 from factory.lake.tables import Lake
-from factory.orchestration.corpus import Corpus
+from factory.orchestration.datasets.corpus import Corpus
 from factory.settings import Settings
-from factory.trace import DocumentTrace, trace_documents
 
 CHECKED_OFFSETS = 5  # steps fetched again, and again from a restarted server
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from factory.cli.side import BEFORE, Side
+from factory.explain.table_version import BEFORE, Side
 from factory.lake.tables import Lake
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from factory.cli import edge
+from factory.cli import error_boundary
 from factory.errors import ConfigurationError
 from factory.settings import Settings, settings
 
@@ -60,9 +60,9 @@ def materialize(
     The exit code is 0 if every asset was made, or kept with --changed, and published. A check that blocks
     fails its asset: exit code 7. One that only warns is printed with its figures and counted at the end.
     """
-    with edge.sentences():
+    with error_boundary.sentences():
         from factory.cli.runs import execute, select
-        from factory.orchestration.partitions import span_of
+        from factory.orchestration.host.partitions import span_of
         from jobs.definitions import WATCHED, defs
 
         if partition is not None and partitions is not None:
@@ -76,7 +76,7 @@ def materialize(
 @app.command()
 def tables(as_json: Json = False) -> None:
     """List the published tables of the lake."""
-    with edge.sentences():
+    with error_boundary.sentences():
         from factory.cli.tables import show_tables
         from factory.lake.tables import Lake
 
@@ -93,7 +93,7 @@ def sample(
     ] = None,
 ) -> None:
     """Look at rows of a table, the same ones for the same seed."""
-    with edge.sentences():
+    with error_boundary.sentences():
         from factory.cli.tables import sample as chosen
         from factory.cli.tables import show_sample
         from factory.lake.names import TableName
@@ -115,7 +115,7 @@ def diff(
     as_json: Json = False,
 ) -> None:
     """Show which documents enter and leave between two tables, by rule, with examples."""
-    with edge.sentences():
+    with error_boundary.sentences():
         from factory.cli.diff import diff as compared
         from factory.cli.diff import show
         from factory.lake.tables import Lake
@@ -131,7 +131,7 @@ def trace_document(
     as_json: Json = False,
 ) -> None:
     """Follow a document from its source to the steps that serve it, or to what removed it."""
-    with edge.sentences():
+    with error_boundary.sentences():
         from factory.cli.trace import show_documents, trace_text
 
         traces, lost = trace_text(_settings(), document)
@@ -145,7 +145,7 @@ def trace_batch(
     as_json: Json = False,
 ) -> None:
     """Follow every document of a step back to its source."""
-    with edge.sentences():
+    with error_boundary.sentences():
         from factory.cli.trace import show_step, trace_step
 
         show_step(trace_step(_settings(), blend, offset), console, as_json=as_json)
@@ -156,7 +156,7 @@ def demo(
     steps: Annotated[int, typer.Option(min=1, help="Steps to fetch.")] = 1_000,
 ) -> None:
     """Run the whole line on the datasets, serve a blend of them and follow two documents."""
-    with edge.sentences():
+    with error_boundary.sentences():
         from factory.cli.demo import run
 
         run(_settings(), steps, console)
@@ -198,7 +198,7 @@ def serve(
     metrics_host: Annotated[str | None, typer.Option(help="Address to bind for Prometheus.")] = None,
 ) -> None:
     """Serve the lake's blends over gRPC."""
-    with edge.sentences():
+    with error_boundary.sentences():
         from factory.cli.serving import serve_blends
 
         options = {
@@ -242,7 +242,7 @@ def blender_plan(
     as_json: Json = False,
 ) -> None:
     """Show a step in tokens, and what each shuffle gives and costs: score, pages, bytes, memory."""
-    with edge.sentences():
+    with error_boundary.sentences():
         from factory.cli.plan import considered, plan_of, show_plan
 
         asked = considered(table or [], file, seed, pad=pad)
@@ -255,7 +255,7 @@ def blends(
     blend: Annotated[str | None, typer.Argument(help="The id of a blend to describe.")] = None,
 ) -> None:
     """List the blends of the lake, or describe one: its sources, their tokenizers and shares of tokens."""
-    with edge.sentences():
+    with error_boundary.sentences():
         from factory.cli.serving import show_blend, show_blends
 
         if blend is None:
@@ -267,7 +267,7 @@ def blends(
 @app.command()
 def ui(port: Annotated[int, typer.Option(help="Port of the web page.")] = 3000) -> None:
     """Open the Dagster UI on the lake."""
-    with edge.sentences():
+    with error_boundary.sentences():
         from factory.cli.ui import open_ui
 
         open_ui(_settings(), port)
@@ -276,7 +276,7 @@ def ui(port: Annotated[int, typer.Option(help="Port of the web page.")] = 3000) 
 @app.command()
 def doctor() -> None:
     """Check the machine and say what is missing and how to get it."""
-    with edge.sentences():
+    with error_boundary.sentences():
         from factory.cli.doctor import report
 
         report(_settings(), console)
@@ -285,7 +285,7 @@ def doctor() -> None:
 @app.command()
 def bootstrap() -> None:
     """Make ready what the engines of the settings need: bucket, catalog and Dagster's tables."""
-    with edge.sentences():
+    with error_boundary.sentences():
         from factory.cli.bootstrap import bootstrap as make_ready
 
         make_ready(_settings(), console)
@@ -294,18 +294,18 @@ def bootstrap() -> None:
 @app.command()
 def clean() -> None:
     """Drop what failed and killed runs left behind: their branches and Spark's scratch."""
-    with edge.sentences():
+    with error_boundary.sentences():
         from factory.cli.clean import clean as clean_lake
         from factory.lake.tables import Lake
 
         dropped = clean_lake(_settings())
         console.print(json.dumps(dropped) if dropped else "Nothing to drop.")
-        edge.raise_together(Lake(_settings()).readable()[1])
+        error_boundary.raise_together(Lake(_settings()).readable()[1])
 
 
 def main() -> None:
     """Entry point of the command."""
-    edge.run(app)
+    error_boundary.run(app)
 
 
 if __name__ == "__main__":

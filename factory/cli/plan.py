@@ -11,11 +11,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from blender.blends import open_blends
-from blender.config import blend_source
-from blender.plan import LONG, Choice
-from blender.plan_facts import plan
-from blender.token_shares import TokenShare, padding_of, token_shares
+from blender.catalog.blends import open_blends
+from blender.costs.plan import LONG, Choice
+from blender.costs.plan_facts import plan
+from blender.costs.token_shares import TokenShare, padding_of, token_shares
+from blender.spec.config import blend_source
 from factory.cli.blend_file import WrittenBlend
 from factory.cli.serving import or_dash
 from factory.errors import ConfigurationError

@@ -36,12 +36,12 @@ from factory.cli.check_warnings import CheckWarning, show_warnings, warnings_of
 from factory.cli.streams import OfThisThread, no_traces_of_a_dead_jvm
 from factory.errors import CheckFailed, ConfigurationError, FactoryError
 from factory.lake.lock import writing
-from factory.orchestration import progress
-from factory.orchestration.execution import RunOutcome, run_assets
-from factory.orchestration.instance import open_instance
-from factory.orchestration.partitions import Batch, Span, batches
-from factory.orchestration.resources import REUSE_TAG
-from factory.orchestration.spark_failure import require_jvm
+from factory.orchestration.asset import progress
+from factory.orchestration.asset.spark_failure import require_jvm
+from factory.orchestration.host.execution import RunOutcome, run_assets
+from factory.orchestration.host.instance import open_instance
+from factory.orchestration.host.partitions import Batch, Span, batches
+from factory.orchestration.host.resources import REUSE_TAG
 from factory.settings import Settings
 from factory.spark import kill_jvm
 from jobs.sensors import Watched, notice

@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.table import Table
 
-from blender.agreement import shown
-from blender.blends import open_blends
-from blender.direct import LocalBlender
-from blender.processes import end_in_order
-from blender.stopping import GRACE_S
+from blender.catalog.blends import open_blends
+from blender.local import LocalBlender
+from blender.opened.agreement import shown
+from blender.serving.processes import end_in_order
+from blender.serving.stopping import GRACE_S
 from factory.errors import MachineError
 from factory.settings import Settings
 
@@ -40,7 +40,7 @@ def serve_blends(settings: Settings, options: Mapping[str, object], *, allow_rem
     arguments = ["--allow-remote"] if allow_remote else []
     for option, value in options.items():
         arguments += [] if value is None else [option, str(value)]
-    os.execv(sys.executable, [sys.executable, "-m", "blender.serve", *arguments])
+    os.execv(sys.executable, [sys.executable, "-m", "blender.serving.serve", *arguments])
 
 
 def show_blends(settings: Settings, console: Console) -> None:
@@ -101,7 +101,7 @@ def blender_process(settings: Settings, wait_s: float = 60) -> Iterator[str]:
     log = settings.home / "blender.log"
     with log.open("wb") as output:
         server = subprocess.Popen(
-            [sys.executable, "-m", "blender.serve", "--port", "0", "--address-file", str(address)],
+            [sys.executable, "-m", "blender.serving.serve", "--port", "0", "--address-file", str(address)],
             stdout=subprocess.DEVNULL,
             stderr=output,
             env=os.environ | settings.environment(),

@@ -15,7 +15,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from factory.cli.edge import raise_together
+from factory.cli.error_boundary import raise_together
 from factory.errors import ConfigurationError, DamagedFile, NotFound, TableNotFound
 from factory.lake import names
 from factory.lake.names import TableName

@@ -12,14 +12,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.tree import Tree
 
-from blender.blend import Blend
-from blender.blends import open_blends
+from blender.catalog.blends import open_blends
 from blender.errors import BrokenBlend, SourceGone
+from blender.opened.blend import Blend
 from blender.records import ExplainedRow
 from factory.errors import DamagedFile, TableNotFound
+from factory.explain.trace import DocumentTrace, find_ids, trace_documents, trace_known
 from factory.lake.tables import Lake
 from factory.settings import Settings
-from factory.trace import DocumentTrace, find_ids, trace_documents, trace_known
 
 _SHOWN = 8  # steps and pieces listed before "and N more"
 

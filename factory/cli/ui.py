@@ -8,10 +8,10 @@ import sys
 import yaml
 
 from assets.corpus import corpus
-from blender.files import write_whole
+from factory.atomic_file import write_atomically
 from factory.cli.serving import require_free_port
-from factory.orchestration.execution import CODE_LOCATION
-from factory.orchestration.instance import prepare_home
+from factory.orchestration.host.execution import CODE_LOCATION
+from factory.orchestration.host.instance import prepare_home
 from factory.settings import Settings
 
 
@@ -32,6 +32,6 @@ def ui_command(settings: Settings, port: int, module: str = "jobs.definitions") 
     """
     workspace = settings.dagster_home / "workspace.yaml"
     location = {"python_module": {"module_name": module, "location_name": CODE_LOCATION}}
-    write_whole(workspace, yaml.safe_dump({"load_from": [location]}))
+    write_atomically(workspace, yaml.safe_dump({"load_from": [location]}))
     arguments = ["-w", str(workspace), "-h", "127.0.0.1", "-p", str(port)]
     return [sys.executable, "-m", "dagster", "dev", *arguments]

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from factory.dedup.config import MAX_DISTINCT, DedupConfig
 from factory.lake_spark.documents import map_texts
-from spark_udfs import bags as udf
+from spark_udfs.dedup import bags as udf
 
 LARGE = ("bag", "spellings")
 """The columns that the JVM need not see: they are read where they lie."""

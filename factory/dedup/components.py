@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from factory.dedup.config import DedupConfig
 from factory.dedup.edges import similar
-from spark_udfs import components as udf
+from spark_udfs.dedup import components as udf
 
 log = logging.getLogger(__name__)
 

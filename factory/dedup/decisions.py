@@ -24,7 +24,7 @@ from factory.dedup.config import DedupConfig
 from factory.dedup.edges import similar
 from factory.dedup.priority import rank
 from factory.lake.schemas import DEDUPLICATED
-from spark_udfs import decisions as udf
+from spark_udfs.dedup import decisions as udf
 
 _DECIDED = (
     "doc_id string, dataset string, kept boolean, reason string, duplicate_of string, similarity double, "

@@ -32,9 +32,9 @@ from factory.dedup.idf import SharedTable, digest, idf_table, share
 from factory.dedup.priority import rank
 from factory.dedup.signatures import check_versions
 from factory.lake_spark.documents import map_scattered
-from spark_udfs import buckets as of_buckets
-from spark_udfs import edges as udf
-from spark_udfs import pair_cells as of_cells
+from spark_udfs.dedup import buckets as of_buckets
+from spark_udfs.dedup import edges as udf
+from spark_udfs.dedup import pair_cells as of_cells
 
 _PARTS = "part int, records binary"
 _EDGES = "left string, right string, estimate double, similarity double"
@@ -98,7 +98,7 @@ def verified(
 ) -> DataFrame:
     """(left, right, estimate, similarity) of the pairs of `ends` that reach `threshold` exactly.
 
-    `ends` are packed (`spark_udfs.pair_cells`) and may repeat.
+    `ends` are packed (`spark_udfs.dedup.pair_cells`) and may repeat.
     """
     neighbours = _by_part(ends).mapInArrow(of_cells.neighbours, _PARTS)
     cells = _by_part(neighbours).mapInArrow(of_cells.cells, "cell long, document long, others binary")

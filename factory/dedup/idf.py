@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from factory import _native
 from factory.errors import MachineError
-from spark_udfs import bags as udf
+from spark_udfs.dedup import bags as udf
 
 
 def idf_table(vocabulary: DataFrame) -> pa.UInt8Array:

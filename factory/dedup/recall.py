@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from factory.dedup.config import DedupConfig
 from factory.dedup.edges import document_key, ends_of, signed_bags, verified
 from factory.dedup.idf import idf_table, share
-from spark_udfs import edges as udf
+from spark_udfs.dedup import edges as udf
 
 LEAST_SIMILARITY = 0.5
 _STEPS = 20  # rows from similarity 0 to 1

@@ -28,7 +28,7 @@ from factory.dedup.repository_edges import reach
 from factory.dedup.repository_nodes import least_share, repositories_of, texts_held
 from factory.errors import ConfigurationError
 from factory.lake.schemas import REPOSITORIES, TOPICS
-from spark_udfs import decisions as udf
+from spark_udfs.dedup import decisions as udf
 
 _DECIDED = "repository_id string, stays boolean, of string, similarity double"
 

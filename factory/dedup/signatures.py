@@ -17,7 +17,7 @@ from factory.dedup.idf import SharedTable, digest, idf_table, share
 from factory.dedup.priority import rank
 from factory.errors import ConfigurationError
 from factory.lake_spark.documents import map_columns
-from spark_udfs import signatures as udf
+from spark_udfs.dedup import signatures as udf
 
 
 def signatures(

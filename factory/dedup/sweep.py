@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from factory.dedup.components import joined
 from factory.dedup.config import DedupConfig
 from factory.dedup.decisions import in_components, ranked
-from spark_udfs import decisions as udf
+from spark_udfs.dedup import decisions as udf
 
 _OUTCOME = "threshold double, similar_pairs long, removed long, removed_bytes long, largest_component long"
 

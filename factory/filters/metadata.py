@@ -19,8 +19,8 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from factory.errors import ConfigurationError
-from factory.filters.nearest import known, quoted
 from factory.filters.rule import AtLeast, Kind, Limit, Rule, limit_between
+from factory.suggestions import known, quoted
 
 NUMBERS = {"n_bytes": "bytes", "stars": "stars", "created_at": "seconds since 1970"}
 WORDS = (

@@ -22,9 +22,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 from factory.errors import ConfigurationError
 from factory.filters.language import SCORE, LanguageScore
 from factory.filters.metadata import predicate
-from factory.filters.nearest import known
 from factory.filters.rule import AtLeast, AtMost, Between, Limit, Rule, limit_between
 from factory.filters.sets import rules
+from factory.suggestions import known
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from factory.errors import ConfigurationError
 from factory.filters import c4, code, fineweb, gopher_quality, gopher_repetition, language
-from factory.filters.nearest import known
 from factory.filters.rule import Limit, TextRule
+from factory.suggestions import known
 
 RULE_SETS: dict[str, tuple[TextRule, ...]] = {
     "gopher_quality": gopher_quality.RULES,

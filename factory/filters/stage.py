@@ -29,8 +29,8 @@ from factory.filters.metadata import (
 from factory.filters.rule import Rule, TextRule, bounds
 from factory.lake import schemas
 from factory.lake.schemas import FILTERED, TableSchema
-from spark_udfs import signals as udf
-from spark_udfs import verdicts
+from spark_udfs.filters import signals as udf
+from spark_udfs.filters import verdicts
 
 
 def signals_schema(rules: Iterable[Rule]) -> TableSchema:

@@ -25,7 +25,7 @@ import yaml
 
 from factory.errors import ConfigurationError
 from factory.ingest.globs import compiled
-from spark_udfs.ingest_bounds import MAX_CARD_BYTES, MAX_GLOBS, MAX_NESTING
+from spark_udfs.ingest.bounds import MAX_CARD_BYTES, MAX_GLOBS, MAX_NESTING
 
 _FRONT_MATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
 # Values as they are written: `no` is Norwegian and not false, and a number of a million digits costs nothing.

@@ -24,7 +24,7 @@ from pathlib import Path, PurePosixPath
 
 from factory.ingest.licences import expression
 from factory.ingest.listing import NAMES_AN_ITEM, Work, files_below, in_items
-from spark_udfs.ingest_rows import Origin
+from spark_udfs.ingest.rows import Origin
 
 # Chosen so that `cpython`, the largest, is out at a share of 0.02, a test's, and in at 0.1, and so that at
 # 0.2 there are `pip` and packages it carries copies of (requests, rich, certifi) for deduplication to find.

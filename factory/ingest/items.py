@@ -14,7 +14,7 @@ from pathlib import Path
 from factory.errors import ConfigurationError
 from factory.ingest.hugging_face import card_of, numbered_split
 from factory.ingest.listing import NAMES_AN_ITEM, UNWANTED, Work, files_below, in_items
-from spark_udfs.ingest_rows import Origin
+from spark_udfs.ingest.rows import Origin
 
 Paths = str | Path | Sequence[str | Path]
 Patterns = str | Sequence[str]

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from factory.errors import ConfigurationError
 from factory.ingest.globs import compiled
-from spark_udfs.ingest import WORK
-from spark_udfs.ingest_rows import Origin
+from spark_udfs.ingest.rows import Origin
+from spark_udfs.ingest.work import WORK
 
 NAMES_AN_ITEM = 64  # text files; a file of many records is an item of its own
 UNWANTED = ("**/.git/**", "**/.git", "**/__pycache__/**")

@@ -7,8 +7,9 @@ every file; `Ingested.release`, or `Ingests.release` for all of a run, lets it g
 Invariant: every input (a file, a line, a row, a topic) is in exactly one of the two, and neither holds
 an absolute path.
 
-Parquet files that are fit for it are registered (`factory.lake.registration`): `Ingested.registered` has
-the documents without text, each with the place of its text, for an asset that takes what was read as it is.
+Parquet files that are fit for it are registered (`factory.lake.files.registration`): `Ingested.registered`
+has the documents without text, each with the place of its text, for an asset that takes what was read as it
+is.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ from factory.ingest.installation import PROSE_REACH, code_work, prose_work, repo
 from factory.ingest.items import Paths, Patterns, Tree, files_in, files_of, folders, named
 from factory.ingest.licences import licence_of
 from factory.ingest.listing import UNWANTED, Work, as_table
-from factory.lake.registered import SCHEME
-from factory.lake.registration import Candidates
+from factory.lake.files.registered import SCHEME
+from factory.lake.files.registration import Candidates
 from factory.lake.schemas import RAW, REJECTED, TEXT_AT
 from factory.settings import CATALOG_NAME
-from spark_udfs.ingest import WORK, read_work
-from spark_udfs.ingest_files import Input, key_of, opened
-from spark_udfs.ingest_parquet_schema import refuse_deep_footer
-from spark_udfs.ingest_records import Fields
-from spark_udfs.ingest_rows import SCAN, BadRecord, Origin, key_taken
+from spark_udfs.ingest.files import Input, key_of, opened
+from spark_udfs.ingest.parquet_schema import refuse_deep_footer
+from spark_udfs.ingest.records import Fields
+from spark_udfs.ingest.rows import SCAN, BadRecord, Origin, key_taken
+from spark_udfs.ingest.work import WORK, read_work
 
 TASKS_A_CORE = 4  # more tasks than cores: items differ in size
 # A tree of files holds pictures and archives beside its texts, and half of a crawl may have no text; a wrong

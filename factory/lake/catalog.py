@@ -19,7 +19,7 @@ from requests.exceptions import RequestException
 from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError, ProgrammingError
 
 from factory.errors import DamagedFile, MachineError, first_line
-from factory.lake.checked_io import CHECKED_IO, check_pages
+from factory.lake.files.checked_io import CHECKED_IO, check_pages
 from factory.lake.lock import making
 from factory.lake.servers import CATALOG_URI, refused, sqlalchemy_uri
 from factory.lake.sqlite import withheld

@@ -30,11 +30,11 @@ from pyiceberg.table.update import (
 )
 
 from factory.errors import ConfigurationError, PublishConflict
+from factory.lake.files.scan import stored
 from factory.lake.fingerprint import Fingerprint, fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.schemas import N_BUCKETS, N_TOKENS, SEQUENCE_LENGTH, TOKEN_BYTES, TOKENIZER_ID, TableSchema
-from factory.lake.stored import stored
 from factory.lake.tables import Lake, Published, said_of
 
 AUDIT, FAILED = "audit_", "failed_"

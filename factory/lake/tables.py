@@ -25,12 +25,12 @@ from sqlalchemy import select
 
 from factory.errors import ConfigurationError, DamagedFile, TableNotFound
 from factory.lake.catalog import asking_catalog, make_namespace, open_catalog
-from factory.lake.damage import UNPARSED, damaged_metadata, planning, require_manifests, scanning
+from factory.lake.files.damage import UNPARSED, damaged_metadata, planning, require_manifests, scanning
+from factory.lake.files.fetch import local_path
+from factory.lake.files.registered import filled
 from factory.lake.fingerprint import Fingerprint
 from factory.lake.lineage import Lineage
-from factory.lake.located import local_path
 from factory.lake.names import STAGE_OF_NAMESPACE, TableName
-from factory.lake.registered import filled
 from factory.lake.schemas import TEXT_AT, TableSchema
 from factory.settings import Settings
 

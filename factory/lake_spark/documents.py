@@ -16,9 +16,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from factory.lake.located import STORAGE
+from factory.lake.files.fetch import STORAGE
 from factory.settings import CATALOG_NAME
-from spark_udfs.located import Function, Scattered, over_columns, over_scattered, over_texts
+from spark_udfs.column_fetch import Function, Scattered, over_columns, over_scattered, over_texts
 
 # Of a file, read by one task. A row group is decoded from its begin for each, so with 4,096 rows the workers
 # of a deduplication took a fifth more CPU time.

@@ -12,8 +12,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from factory.lake.files.registered import Texts
 from factory.lake.names import TableName
-from factory.lake.registered import Texts
 from factory.lake.schemas import TEXT_AT
 from factory.settings import CATALOG_NAME
 

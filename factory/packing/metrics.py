@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from factory.lake.schemas import REPOSITORY
-from spark_udfs.pack import next_fit_chunk
+from spark_udfs.packing.pack import next_fit_chunk
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.lake.schemas import PACKED, REPOSITORY
-from spark_udfs.pack import assemble, plan_chunk
+from spark_udfs.packing.pack import assemble, plan_chunk
 
 SEQUENCES_A_CHUNK = 1_024  # with as many, the sequences a chunk leaves unfilled are a thousandth
 CHUNKS_A_BUCKET = 4  # repositories differ in size: a bucket of one chunk would often be too small

@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from factory.errors import ConfigurationError
 from factory.lake.schemas import REPOSITORY, TOKENIZED
 from factory.packing.tokenizer import END_OF_TEXT
-from spark_udfs.tokenize import load, tokenize_batches
+from spark_udfs.packing.tokenize import load, tokenize_batches
 
 
 class TokenizeConfig(BaseModel):

@@ -17,7 +17,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from factory.errors import ConfigurationError, NotFound
 from factory.lake.schemas import TOKENIZER
-from spark_udfs.tokenize import n_tokens, token_bytes
+from spark_udfs.packing.tokenize import n_tokens, token_bytes
 
 __all__ = ["END_OF_TEXT", "n_tokens", "token_bytes", "tokenizer_table", "train", "training_sample"]
 

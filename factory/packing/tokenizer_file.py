@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 from factory.errors import ConfigurationError
 from factory.lake.schemas import TOKENIZER
 from factory.packing.tokenize import TokenizeConfig, require_tokens
-from spark_udfs.tokenize import n_tokens
+from spark_udfs.packing.tokenize import n_tokens
 
 
 def tokenizer_of_file(spark: SparkSession, name: str, path: Path, around: TokenizeConfig) -> DataFrame:

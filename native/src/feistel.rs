@@ -1,5 +1,5 @@
 //! A keyed permutation of 0 .. n-1, computed where it is asked for: the Feistel network of
-//! `blender/permutation.py`, walked until it falls below n.
+//! `blender/spec/permutation.py`, walked until it falls below n.
 
 use arrow_array::Array;
 use arrow_array::Int64Array;

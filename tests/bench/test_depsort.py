@@ -15,7 +15,7 @@ from bench.depsort_truth_python import edges
 from bench.depsort_truths import TruthFailed, truth
 from bench.harness import Report
 from bench.tools import ToolMissing
-from spark_udfs.symbols import languages
+from spark_udfs.depsort.extract import languages
 
 
 def written(folder: Path, files: Mapping[str, str]) -> Path:

@@ -12,7 +12,7 @@ import pytest
 from bench.first_batch import uneven
 from bench.first_batch_data import SAME, STEP_ROWS, expected, lake_of, write
 from bench.first_batch_reader import batch, index
-from blender.pages import get_idx_matrix
+from blender.parquet.matrix import get_idx_matrix
 
 FILE_ROWS, FILES = 30_000, 6
 

@@ -10,7 +10,7 @@ import pytest
 from bench import layout
 from bench.layout_data import Layout, publish, repeated, write_table
 from factory.lake.catalog import open_catalog
-from factory.lake.layout import PAGE_ROWS, odd_pages
+from factory.lake.files.layout import PAGE_ROWS, odd_pages
 from factory.settings import Settings
 
 ROWS = np.arange(640 * 2_048, dtype="<u2").reshape(640, 2_048)

@@ -21,7 +21,7 @@ from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.schemas import FILTERED, PACKED, RAW, REJECTED, SORTED, TOKENIZED, TableSchema
 from factory.lake.tables import Lake
-from factory.orchestration.progress import tell
+from factory.orchestration.asset.progress import tell
 from factory.packing.metrics import PackingMetrics
 from factory.settings import Settings
 

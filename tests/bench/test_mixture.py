@@ -8,7 +8,7 @@ import pytest
 
 from bench.harness import Report, WrongAnswer
 from bench.mixture_updates import STEPS, check, updated
-from blender.mixture import Mixture, constant
+from blender.spec.mixture import Mixture, constant
 
 
 def test_updates_are_timed_part_by_part_and_checked(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from blender.blends import Blends, open_blends
+from blender.catalog.blends import Blends, open_blends
 from factory.settings import Settings
 from tests.blender.lakes import make_lake
 

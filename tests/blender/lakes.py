@@ -98,7 +98,7 @@ class Server:
 
     def __init__(self, home: Path, *arguments: str, port: int = 0) -> None:
         environment = {**os.environ, "FACTORY_HOME": str(home)}
-        command = [sys.executable, "-m", "blender.serve", "--port", str(port), *arguments]
+        command = [sys.executable, "-m", "blender.serving.serve", "--port", str(port), *arguments]
         self.process = subprocess.Popen(
             command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

@@ -18,15 +18,15 @@ import grpc
 import pytest
 from grpc_tools import protoc
 
-from blender.blend import Blend
-from blender.blends import Blends, open_blends
+from blender.catalog.blends import Blends, open_blends
 from blender.client import BlenderClient, Source
-from blender.config import blend_source
 from blender.errors import BlenderFailure, BlenderUnavailable, BlendNotFound
+from blender.opened.blend import Blend
 from blender.proto.blender.v1 import blender_pb2 as pb
-from blender.server import BlenderServer
-from blender.service import DATA
-from blender.wire import Outgoing, serialize, to_ipc
+from blender.protocol.wire import Outgoing, serialize, to_ipc
+from blender.serving.server import BlenderServer
+from blender.serving.service import DATA
+from blender.spec.config import blend_source
 from tests.blender.lakes import ROOT, make_lake
 from tests.ports import free_ports
 

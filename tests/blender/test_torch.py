@@ -16,9 +16,9 @@ from torch.utils.data import DataLoader
 
 from blender.batch import Batch
 from blender.client import BlenderClient, Source
-from blender.direct import LocalBlender
 from blender.errors import EndOfData, InvalidRequest
-from blender.reading import OpenBlend
+from blender.local import LocalBlender
+from blender.reader import OpenBlend
 from blender.records import Schedule
 from blender.torch import BlendDataset, BlendLoader, block_diagonal, map_tensors, tensors
 from factory.errors import ConfigurationError

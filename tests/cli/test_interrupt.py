@@ -18,7 +18,7 @@ import pytest
 from factory.lake.names import TableName
 from factory.lake.publish import AUDIT
 from factory.lake.tables import Lake
-from factory.orchestration.reap import LAKE_TAG, leftovers
+from factory.orchestration.host.reap import LAKE_TAG, leftovers
 from factory.settings import Settings
 
 RAW = TableName("raw", "letters")

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from factory.orchestration.spark_failure import JVM_DIED
+from factory.orchestration.asset.spark_failure import JVM_DIED
 from factory.settings import Settings
 from factory.spark_scratch import drop_dead_scratch
 

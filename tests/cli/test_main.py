@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner, Result
 
-from blender.blends import open_blends
-from blender.config import blend_source
-from factory.cli import edge, main
+from blender.catalog.blends import open_blends
+from blender.spec.config import blend_source
+from factory.cli import error_boundary, main
 from factory.cli.runs import select
 from factory.errors import ConfigurationError, DamagedFile, LakeLocked, MachineError
 from factory.lake.lineage import Lineage
@@ -301,21 +301,21 @@ def test_a_wrong_setting_is_named(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_recognised_in_whoever_says_it() -> None:
     for said in ("java.io.IOException: No space left on device", "database or disk is full"):
-        known = edge.translate(RuntimeError(f"raw.x: {said}"))
+        known = error_boundary.translate(RuntimeError(f"raw.x: {said}"))
         assert isinstance(known, MachineError)
         assert "The disk is full" in str(known)
 
 
 def test_a_refused_access_names_what_was_refused_and_claims_no_more() -> None:
-    read = edge.translate(PermissionError(13, "Permission denied", "/data/web.jsonl"))
+    read = error_boundary.translate(PermissionError(13, "Permission denied", "/data/web.jsonl"))
     assert str(read).startswith("Access was refused: Permission denied (/data/web.jsonl). ")
-    nameless = edge.translate(PermissionError(1, "Operation not permitted"))
+    nameless = error_boundary.translate(PermissionError(1, "Operation not permitted"))
     assert str(nameless).startswith("Access was refused: Operation not permitted. ")
     assert isinstance(nameless, MachineError)
 
 
 def test_an_error_nobody_foresaw_is_not_hidden() -> None:
-    assert edge.translate(KeyError("surprise")) is None
+    assert error_boundary.translate(KeyError("surprise")) is None
 
 
 def test_every_table_argument_is_checked_by_the_law() -> None:

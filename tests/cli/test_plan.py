@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from blender.blends import open_blends
-from blender.config import blend_source
+from blender.catalog.blends import open_blends
 from blender.records import Schedule
+from blender.spec.config import blend_source
 from factory.cli import main
 from factory.lake.schemas import N_TOKENS, SEQUENCE_LENGTH, TOKENIZER_ID
 from factory.settings import Settings

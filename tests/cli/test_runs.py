@@ -14,13 +14,13 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
-from factory.cli.edge import translate
+from factory.cli.error_boundary import translate
 from factory.cli.runs import RunFailed, RunReport, execute
 from factory.lake.schemas import COMPONENTS
-from factory.orchestration.checks import alarm, holds, layout
-from factory.orchestration.line import definitions
-from factory.orchestration.spark_failure import WORKER_DIED
-from factory.orchestration.table_asset import table_asset
+from factory.orchestration.asset.checks import alarm, holds, layout
+from factory.orchestration.asset.spark_failure import WORKER_DIED
+from factory.orchestration.asset.table_asset import table_asset
+from factory.orchestration.host.pipeline import definitions
 from factory.settings import Settings
 
 COLUMNS = "doc_id string, component string"

@@ -12,8 +12,8 @@ import pytest
 
 from factory import _native
 from factory.dedup.config import DedupConfig
-from spark_udfs.edges import crowd_edges, verified_pairs
-from spark_udfs.located import ReadColumn
+from spark_udfs.column_fetch import ReadColumn
+from spark_udfs.dedup.edges import crowd_edges, verified_pairs
 from tests.dedup.bagged import idf_table, packed, sign
 
 CONFIG = DedupConfig(kind="code")

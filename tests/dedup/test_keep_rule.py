@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factory import _native
-from spark_udfs.components import components
-from spark_udfs.decisions import decide
+from spark_udfs.dedup.components import components
+from spark_udfs.dedup.decisions import decide
 
 Edge = tuple[str, str, float]
 

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from factory.lake.schemas import REPOSITORY
-from spark_udfs.dependencies import CONTRIBUTIONS, FILES, edges, places
-from spark_udfs.symbol_table import resolve
-from spark_udfs.symbols import FACTS, extract
+from spark_udfs.depsort.extract import FACTS, extract
+from spark_udfs.depsort.graph import CONTRIBUTIONS, FILES, edges, places
+from spark_udfs.depsort.table import resolve
 
 _DOCUMENT = pa.schema(
     [(name, pa.string()) for name in ("doc_id", *REPOSITORY, "path", "language", "text", "partition")]

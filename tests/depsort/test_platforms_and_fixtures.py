@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from spark_udfs import modules_go
-from spark_udfs.fixtures import fixture_of
-from spark_udfs.platforms import systems_of
+from spark_udfs.depsort.fixtures import fixture_of
+from spark_udfs.depsort.languages.go import modules as go_modules
+from spark_udfs.depsort.platforms import systems_of
 from tests.depsort.repositories import Sorted
 
 
@@ -47,7 +47,7 @@ def test_no_more_pairs_of_conditions_are_tried_than_are_allowed(monkeypatch: pyt
         "p/c_aix.go": "package p\nvar c = Size\n",
     }
     assert not edges(texts)
-    monkeypatch.setattr(modules_go, "MAX_PAIRS", 1)
+    monkeypatch.setattr(go_modules, "MAX_PAIRS", 1)
     assert edges(texts) == {("p/c_aix.go", "p/b_windows.go")}
 
 

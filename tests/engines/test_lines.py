@@ -22,8 +22,8 @@ from factory.errors import MachineError
 from factory.lake.names import packed
 from factory.lake.publish import AUDIT
 from factory.lake.tables import Lake
-from factory.orchestration.instance import open_instance
-from factory.orchestration.reap import leftovers
+from factory.orchestration.host.instance import open_instance
+from factory.orchestration.host.reap import leftovers
 from factory.settings import Settings
 from factory.spark import require_master
 from tests.engines.processes import QUOTED, ObjectStore, Postgres, SparkCluster

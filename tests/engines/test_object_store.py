@@ -15,15 +15,15 @@ import pytest
 from obstore.exceptions import AlreadyExistsError
 from typer.testing import CliRunner, Result
 
-from blender.blends import open_blends
+from blender.catalog.blends import open_blends
 from blender.client import BlenderClient
-from blender.config import blend_source
 from blender.errors import BlendNotFound, StoreAway
+from blender.spec.config import blend_source
 from factory.cli import main
 from factory.cli.serving import blender_process
 from factory.errors import ConfigurationError, FactoryError, MachineError
 from factory.lake.catalog import spark_properties, spark_secrets
-from factory.lake.located import STORAGE, LocatedTexts
+from factory.lake.files.fetch import STORAGE, LocatedTexts
 from factory.lake.names import raw
 from factory.lake.servers import create_bucket, probe_conditional_put, probe_store
 from factory.lake.store import object_store as opened

@@ -10,10 +10,10 @@ import pytest
 from obstore.store import S3Store
 
 from blender.errors import CorruptPage, SourceGone
-from blender.page_ranges import StoreRanges
-from blender.pages import get_idx_matrix, open_idx_matrix, read_page, shuffle_index
-from factory.lake.located import S3_ENDPOINT, S3_KEY_ID, S3_REGION, S3_SECRET
-from factory.lake.scattered import ScatteredRows
+from blender.parquet.matrix import get_idx_matrix, open_idx_matrix, read_page, shuffle_index
+from blender.parquet.page_ranges import StoreRanges
+from factory.lake.files.fetch import S3_ENDPOINT, S3_KEY_ID, S3_REGION, S3_SECRET
+from factory.lake.files.random_access import ScatteredRows
 from tests.blender.parquet_files import every_type, leaves, oracle, write
 from tests.engines.processes import ObjectStore
 

@@ -27,9 +27,9 @@ from factory.lake.publish import AUDIT, Audit, append, branch_name, drop_branche
 from factory.lake.schemas import COMPONENTS
 from factory.lake.servers import probe_postgres
 from factory.lake.tables import Lake
-from factory.orchestration.instance import open_instance
-from factory.orchestration.launcher import LakeRunLauncher
-from factory.orchestration.reap import LAKE_TAG, entered, leftovers, reap
+from factory.orchestration.host.instance import open_instance
+from factory.orchestration.host.launcher import LakeRunLauncher
+from factory.orchestration.host.reap import LAKE_TAG, entered, leftovers, reap
 from factory.settings import Settings, settings
 from tests.engines.processes import Postgres
 from tests.ports import free_ports

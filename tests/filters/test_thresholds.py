@@ -15,8 +15,8 @@ from factory.filters.stage import decide, measure, signals_schema
 from factory.lake import names, schemas
 from factory.lake.tables import Lake
 from factory.lake_spark.read import read_at
-from factory.orchestration.resources import REUSE_TAG, resources
-from factory.orchestration.table_asset import table_asset
+from factory.orchestration.asset.table_asset import table_asset
+from factory.orchestration.host.resources import REUSE_TAG, resources
 from factory.settings import Settings
 
 pytestmark = pytest.mark.spark

@@ -9,7 +9,7 @@ import pytest
 
 from factory.errors import ConfigurationError
 from factory.ingest.listing import as_table, files_below, in_items
-from spark_udfs.ingest_rows import Origin
+from spark_udfs.ingest.rows import Origin
 
 FILES = ["a.py", "b.txt", "src/c.py", "src/deep/d.py", "src/deep/e.md", ".git/config", "src/x+y.py"]
 

@@ -20,7 +20,7 @@ from factory.ingest.readers import Fields, Ingested, Ingests
 from factory.lake.identity import doc_id
 from factory.lake.schemas import RAW, REJECTED
 from factory.lake_spark.audit import spark_schema
-from tests.spark_udfs.test_ingest_parquet import deep
+from tests.ingest.test_parquet import deep
 
 pytestmark = pytest.mark.spark
 

@@ -26,11 +26,11 @@ from factory.lake.schemas import DEDUPLICATED, RAW, REJECTED
 from factory.lake.tables import Lake
 from factory.lake_spark.documents import kept_documents, located, map_texts
 from factory.lake_spark.read import read_at
-from factory.orchestration import progress
-from factory.orchestration.partitions import RANGE_FIRST, RANGE_LAST
-from factory.orchestration.publication import Tables
-from factory.orchestration.resources import resources
-from factory.orchestration.table_asset import table_asset
+from factory.orchestration.asset import progress
+from factory.orchestration.asset.publication import Tables
+from factory.orchestration.asset.table_asset import table_asset
+from factory.orchestration.host.partitions import RANGE_FIRST, RANGE_LAST
+from factory.orchestration.host.resources import resources
 from factory.settings import Settings
 
 pytestmark = pytest.mark.spark

@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from factory import _native
 from factory.dedup.config import MAX_DISTINCT, DedupConfig
-from spark_udfs.bags import count_tokens, make_bags, merge_counts
-from spark_udfs.ingest_files import Input
-from spark_udfs.ingest_jsonl import jsonl_file
-from spark_udfs.ingest_records import Fields
-from spark_udfs.ingest_rows import Origin
-from spark_udfs.symbols import MAX_SOURCE_BYTES, FileSymbols, extract
+from spark_udfs.dedup.bags import count_tokens, make_bags, merge_counts
+from spark_udfs.depsort.extract import MAX_SOURCE_BYTES, FileSymbols, extract
+from spark_udfs.ingest.files import Input
+from spark_udfs.ingest.jsonl import jsonl_file
+from spark_udfs.ingest.records import Fields
+from spark_udfs.ingest.rows import Origin
 
 N = 1_000_000
 

@@ -20,8 +20,8 @@ import pytest
 from factory.cli.ui import ui_command
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
-from factory.orchestration.execution import CODE_LOCATION, run_assets
-from factory.orchestration.instance import prepare_home
+from factory.orchestration.host.execution import CODE_LOCATION, run_assets
+from factory.orchestration.host.instance import prepare_home
 from factory.settings import Settings
 from tests.ports import free_ports
 

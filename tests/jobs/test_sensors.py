@@ -10,8 +10,8 @@ import dagster as dg
 import pytest
 from dagster._utils.tags import TagConcurrencyLimitsCounter  # what the queue asks
 
-from factory.orchestration.instance import IN_TURN_TAG, open_instance
-from factory.orchestration.resources import REUSE_TAG
+from factory.orchestration.host.instance import IN_TURN_TAG, open_instance
+from factory.orchestration.host.resources import REUSE_TAG
 from factory.settings import Settings
 from jobs.sensors import Watched, downstream, new_input, state
 from tests.jobs.chain import repository, table

@@ -13,9 +13,9 @@ import dagster as dg
 from pyspark.sql import DataFrame
 
 from factory.lake.schemas import COMPONENTS, RAW, REJECTED
-from factory.orchestration.line import definitions
-from factory.orchestration.publication import Tables
-from factory.orchestration.table_asset import table_asset
+from factory.orchestration.asset.publication import Tables
+from factory.orchestration.asset.table_asset import table_asset
+from factory.orchestration.host.pipeline import definitions
 from factory.settings import settings
 from jobs.sensors import Watched, new_input
 

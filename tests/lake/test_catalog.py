@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 
-from factory.cli.edge import translate
+from factory.cli.error_boundary import translate
 from factory.errors import DamagedFile, MachineError
 from factory.lake import catalog
 from factory.lake.catalog import (

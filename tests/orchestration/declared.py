@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from factory.errors import ConfigurationError
-from factory.orchestration.corpus import Corpus
-from factory.orchestration.datasets import corpus
+from factory.orchestration.datasets.assets import corpus
+from factory.orchestration.datasets.corpus import Corpus
 
 GOOD = """\
 datasets:

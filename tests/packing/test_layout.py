@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from factory.lake.layout import FIRST_LOOK, PAGE_ROWS, odd_pages
+from factory.lake.files.layout import FIRST_LOOK, PAGE_ROWS, odd_pages
 from factory.lake.names import TableName, packed
 from factory.lake.schemas import PACKED, TableSchema
 from factory.lake.tables import Lake

@@ -17,8 +17,8 @@ from factory.packing.metrics import measure
 from factory.packing.pack import PackConfig, pack, placements, resolve
 from factory.packing.tokenize import TokenizeConfig, tokenize
 from factory.packing.tokenizer import END_OF_TEXT, tokenizer_table, train, training_sample
-from spark_udfs.pack import next_fit_chunk, plan_chunk
-from spark_udfs.tokenize import decode, load
+from spark_udfs.packing.pack import next_fit_chunk, plan_chunk
+from spark_udfs.packing.tokenize import decode, load
 
 pytestmark = pytest.mark.spark
 

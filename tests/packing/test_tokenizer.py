@@ -12,7 +12,7 @@ import pytest
 
 from factory.errors import ConfigurationError
 from factory.packing.tokenizer import END_OF_TEXT, n_tokens, train
-from spark_udfs.tokenize import load
+from spark_udfs.packing.tokenize import load
 
 _TRAIN = """
 import hashlib, sys

@@ -202,7 +202,7 @@ mod tests {
                     [lengths.concat(), block].concat()
                 })
                 .collect(),
-            Codec::Brotli => unreachable!("no encoder here: tests/blender/test_pages.py has pyarrow's"),
+            Codec::Brotli => unreachable!("no encoder here: tests/blender/parquet/test_pages.py has pyarrow's"),
         }
     }
 

@@ -1,0 +1,239 @@
+"""Readers of a blend's sources, from as few looks into the catalog as it takes.
+
+Which snapshot a source was pinned to is on record with the blend. Whether its table still has it says the
+table's newest metadata file, and what was kept of that file the last time makes loading it unnecessary
+(`blender.rows.snapshot_facts`): opening three hundred sources that were opened before asks the catalog once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+
+from blender.call_context import in_time
+from blender.catalog.cache import SharedCache
+from blender.catalog.store import BlendStore
+from blender.errors import InvalidBlend, SourceGone
+from blender.opened.source import OpenSource
+from blender.rows.lake_pages import LakePages
+from blender.rows.live import LiveReader
+from blender.rows.live_progress import Seen
+from blender.rows.snapshot_facts import SnapshotFacts, content_of, facts_of, put_facts, read_facts
+from blender.rows.sources import TOKENS, SnapshotReader
+from blender.spec.config import BlendSource
+from factory.lake.names import TableName
+from factory.lake.tables import Lake
+
+Reader = SnapshotReader | LiveReader
+
+_OPEN_TABLES = 1024
+_MANY = 16  # sources, of which copies of small files save time
+
+
+class Opening:
+    """Opens the sources of blends of one lake; safe for many threads."""
+
+    def __init__(self, lake: Lake, store: BlendStore, pages: LakePages) -> None:
+        self._lake, self._store, self._pages = lake, store, pages
+        self._readers: SharedCache[SnapshotReader] = SharedCache(_OPEN_TABLES)
+        self._live_readers: SharedCache[LiveReader] = SharedCache(_OPEN_TABLES)
+
+    def look(self) -> Look:
+        """A look at the lake's tables as they are now."""
+        return Look(self, self._lake)
+
+    def keep(self, table: Table, source: BlendSource, pinned: int, facts: SnapshotFacts) -> None:
+        """Keep what the metadata of `table` says of the snapshot to which a source is pinned."""
+        place = self._pages.indexes.facts(source.table, pinned, source.content)
+        put_facts(place, facts, table.metadata_location)
+
+    def kept(self, metadata_file: str | None, source: BlendSource, pinned: int) -> SnapshotFacts | None:
+        """What `keep` kept, if it was of this metadata file."""
+        if metadata_file is None:
+            return None
+        indexes = self._pages.indexes
+        place = indexes.facts(source.table, pinned, source.content)
+        found = read_facts(indexes.get(place), metadata_file)
+        if found is None:
+            indexes.forget(place)
+            found = read_facts(indexes.get(place), metadata_file)
+        return found
+
+    def bring_copies(self, sources: Sequence[BlendSource], snapshots: Sequence[int]) -> None:
+        """Have at hand what opening many sources reads, so far as `keep_copies` kept it."""
+        if len(sources) >= _MANY:
+            self._pages.indexes.bring_copies(*_opened(sources, snapshots))
+
+    def lacked_copies(self, n_sources: int) -> bool:
+        """Whether opening so many sources read what `bring_copies` had not brought."""
+        return n_sources >= _MANY and self._pages.indexes.lacked
+
+    def keep_copies(self, sources: Sequence[OpenSource], snapshots: Sequence[int]) -> None:
+        """Keep for `bring_copies` what opening these sources reads, in one file."""
+        if len(sources) < _MANY:
+            return
+        indexes, paths = self._pages.indexes, []
+        for source, snapshot in zip(sources, snapshots, strict=True):
+            if not source.config.live:
+                paths.append(indexes.facts(source.config.table, snapshot, source.config.content))
+                paths += source.reader.kept_files(source.config.columns)
+        indexes.keep_copies(
+            list(dict.fromkeys(paths)), *_opened([source.config for source in sources], snapshots)
+        )
+
+    def reader(self, facts: SnapshotFacts, look: Look) -> SnapshotReader:
+        """The rows of a snapshot, opened at most once."""
+        return self._readers.get(
+            facts.key, lambda: SnapshotReader(facts, self._pages, lambda: look.table(facts.table))
+        )
+
+    def follow(self, source: BlendSource, snapshot: int, tag: str) -> LiveReader:
+        """The reader of a live source that is followed from the snapshot that `tag` keeps."""
+
+        def load() -> Table:
+            table = self._lake.table(TableName.parse(source.table))
+            if live_content(table) != source.content:
+                raise SourceGone(
+                    f"Live source `{source.name}`: table {source.table} was dropped and made anew. "
+                    "Make another blend of what is there."
+                )
+            return table
+
+        def at(table: Table, snapshot: int) -> SnapshotReader:
+            facts = facts_of(table, snapshot)
+            return self._readers.get(facts.key, lambda: SnapshotReader(facts, self._pages, lambda: table))
+
+        def made() -> LiveReader:
+            progress = _Progress(self._store, tag)
+            tokens = TOKENS in source.columns
+            return LiveReader(source.name, snapshot, source.window_rows, load, at, progress, tokens=tokens)
+
+        return self._live_readers.get((tag, source.window_rows), made)
+
+
+class Look:
+    """The tables of a lake while one blend is made or opened: each is loaded once at most."""
+
+    def __init__(self, opening: Opening, lake: Lake) -> None:
+        self._opening, self._lake = opening, lake
+        self._tables: dict[str, Table] = {}
+        self._facts: dict[tuple[str, int, str], SnapshotFacts] = {}
+        self._resolved: dict[tuple[str, int | None, str | None, str | None], Snapshot] = {}
+
+    def table(self, name: str) -> Table:
+        """A table by name; raises TableNotFound."""
+        if name not in self._tables:
+            self._tables[name] = self._lake.table(TableName.parse(name))
+        return self._tables[name]
+
+    def pin(self, source: BlendSource) -> tuple[BlendSource, int]:
+        """The source by its content, and the snapshot it refers to; raises InvalidBlend and TableNotFound."""
+        table = self.table(source.table)
+        asked = (source.table, source.snapshot, source.branch, source.tag)
+        if asked not in self._resolved:
+            self._resolved[asked] = _resolve(table, source)
+        snapshot = self._resolved[asked]
+        content = live_content(table) if source.live else content_of(snapshot)
+        if not content:
+            raise InvalidBlend(
+                f"Snapshot {snapshot.snapshot_id} of table {source.table} has no content fingerprint. "
+                "Blend a snapshot that was published through the factory."
+            )
+        if source.content and source.content != content and source.live:
+            raise InvalidBlend(
+                f"Live table {source.table} is {content}, not {source.content}. Leave `content` out, or name "
+                "the table that is."
+            )
+        if source.content and source.content != content:
+            raise InvalidBlend(
+                f"Table {source.table} has content {content} at snapshot {snapshot.snapshot_id}, "
+                f"not {source.content}. Name the snapshot that has it, or leave `content` out."
+            )
+        kept = {"content": content, "snapshot": None, "branch": None, "tag": None}
+        return source.model_copy(update=kept), snapshot.snapshot_id
+
+    def open(
+        self, sources: Sequence[BlendSource], snapshots: Sequence[int], tags: Sequence[str]
+    ) -> list[Reader]:
+        """Readers of sources that are pinned to snapshots, which `tags` keep; raises SourceGone."""
+        fixed = {source.table for source in sources if not source.live} - self._tables.keys()
+        files = self._lake.metadata_files([TableName.parse(table) for table in fixed])
+        asked = list(zip(sources, snapshots, tags, strict=True))
+        return [
+            self._opening.follow(source, snapshot, tag)
+            if source.live
+            else self._opening.reader(
+                self._facts_of(source, snapshot, files.get(TableName.parse(source.table))), self
+            )
+            for source, snapshot, tag in in_time(asked, "sources opened")
+        ]
+
+    def _facts_of(self, source: BlendSource, snapshot: int, metadata_file: str | None) -> SnapshotFacts:
+        asked = (source.table, snapshot, source.content)
+        if asked not in self._facts:
+            self._facts[asked] = self._found_facts(source, snapshot, metadata_file)
+        return self._facts[asked]
+
+    def _found_facts(self, source: BlendSource, snapshot: int, metadata_file: str | None) -> SnapshotFacts:
+        kept = self._opening.kept(metadata_file, source, snapshot)
+        if kept is not None:
+            return kept
+        table = self.table(source.table)
+        facts = facts_of(table, _found(table, source, snapshot))
+        self._opening.keep(table, source, snapshot, facts)
+        return facts
+
+
+@dataclass(frozen=True)
+class _Progress:
+    """How far the live source under a tag was read, on record beside the blends."""
+
+    store: BlendStore
+    tag: str
+
+    def seen(self) -> Seen | None:
+        return self.store.seen(self.tag)
+
+    def saw(self, seen: Seen) -> None:
+        self.store.saw(self.tag, seen)
+
+
+def _opened(sources: Sequence[BlendSource], snapshots: Sequence[int]) -> list[str]:
+    return [f"{one.table} {at} {one.columns}" for one, at in zip(sources, snapshots, strict=True)]
+
+
+def live_content(table: Table) -> str:
+    """What stands for the content of a table that grows."""
+    return f"live-{table.metadata.table_uuid}"
+
+
+def _found(table: Table, source: BlendSource, snapshot: int) -> int:
+    """The pinned snapshot, or another of the same content where that one is gone."""
+    pinned = table.snapshot_by_id(snapshot)
+    if pinned is not None and content_of(pinned) == source.content:
+        return snapshot
+    same = [one for one in table.snapshots() if content_of(one) == source.content]
+    if not same:
+        raise SourceGone(
+            f"Source `{source.name}`: table {source.table} no longer has snapshot {snapshot}, nor "
+            f"another with content {source.content}. Materialize it again, or blend what is there."
+        )
+    return max(same, key=lambda one: one.sequence_number or 0).snapshot_id
+
+
+def _resolve(table: Table, source: BlendSource) -> Snapshot:
+    if source.snapshot is not None:
+        snapshot, asked = table.snapshot_by_id(source.snapshot), f"snapshot {source.snapshot}"
+    elif source.branch is not None or source.tag is not None:
+        name = source.branch or source.tag or ""
+        snapshot, asked = table.snapshot_by_name(name), f"{'branch' if source.branch else 'tag'} `{name}`"
+    else:
+        snapshot, asked = table.current_snapshot(), "published snapshot"
+    if snapshot is None:
+        raise InvalidBlend(
+            f"Table {source.table} has no {asked}. Name one of: {', '.join(sorted(table.refs())) or '-'}."
+        )
+    return snapshot

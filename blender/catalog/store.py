@@ -1,0 +1,209 @@
+"""Where blends are kept: beside the tables, in the warehouse, with no database.
+
+    <warehouse>/blends/<id>.json        the canonical config, put once and never replaced
+    <warehouse>/blends/<id>.pins.json   snapshot ids, time of creation, retired or not; replaced at will
+    <warehouse>/blends/<id>.chapter.json     of some updates: what their ancestors planned
+    <warehouse>/blends/<id>.held/<id>.held   of blends that read snapshots under another's tags
+    <warehouse>/blends/<tag>.seen/<rows>.<sequence>.<snapshot>.seen     how far a live source was read
+
+The first is what the id is a hash of. The second says where that content is found in this lake.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import obstore
+from obstore.exceptions import AlreadyExistsError
+from obstore.store import ObjectStore
+from pydantic import BaseModel, ConfigDict
+
+from blender.errors import BlendNotFound, BrokenBlend
+from blender.rows.checksummed_json import require_sum, summed
+from blender.rows.live_progress import Seen, from_content
+from blender.spec.config import BlendConfig, id_of
+from blender.spec.history import Chapter
+from factory.errors import first_line
+from factory.lake.store import object_store
+from factory.settings import Settings
+
+_LOG = logging.getLogger(__name__)
+
+_FOLDER = "blends"
+_PINS = ".pins.json"
+_HELD = ".held"
+_SEEN = ".seen"
+
+
+class Pins(BaseModel):
+    """Where the content of a blend lies in this lake; `snapshots` in the order of its sources."""
+
+    model_config = ConfigDict(frozen=True)
+
+    snapshots: tuple[int, ...]
+    created_at: str
+    """UTC, ISO 8601."""
+    retired: bool = False
+    depth: int = 0
+    """Updates between the blend and the one it began as."""
+    tagged_by: tuple[tuple[str, int], ...] = ()
+    """Whose tags keep the snapshots: (blend, first source) of each range of sources; empty means its own."""
+
+
+class BlendStore:
+    """The blends of a warehouse."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+
+    def put(self, config: BlendConfig, pins: Pins) -> str:
+        """Store a blend under its id; one that exists stays as it is and gets the new pins."""
+        blend = config.id
+        self.put_pins(blend, pins)
+        with contextlib.suppress(AlreadyExistsError):  # the id is a hash of these bytes: they are there
+            obstore.put(self._store, _config(blend), config.canonical_json(), mode="create")
+        return blend
+
+    def put_pins(self, blend: str, pins: Pins) -> None:
+        """Replace the pins of a blend."""
+        obstore.put(self._store, _pins(blend), summed(pins.model_dump_json().encode()))
+
+    def put_chapter(self, blend: str, chapter: Chapter) -> None:
+        """Store what a blend and its nearest ancestors plan."""
+        content = chapter.model_dump_json(exclude_defaults=True).encode()
+        obstore.put(self._store, _chapter(blend), summed(content))
+
+    def chapter(self, blend: str) -> Chapter | None:
+        """What `put_chapter` stored, if it did; nothing for a damaged one, which the configs make up for."""
+        try:
+            stored = obstore.get(self._store, _chapter(blend)).bytes().to_bytes()
+            return Chapter.model_validate_json(require_sum(stored, optional=True))
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            _LOG.warning("%s is damaged (%s) and not used.", _chapter(blend), first_line(error))
+            return None
+
+    def hold(self, blend: str, tags_of: str) -> None:
+        """Put on record that `blend` reads snapshots under the tags of another."""
+        obstore.put(self._store, _held(tags_of, blend), b"")
+
+    def let_go(self, blend: str, tags_of: str) -> None:
+        """Take `hold` back."""
+        with contextlib.suppress(FileNotFoundError):
+            obstore.delete(self._store, _held(tags_of, blend))
+
+    def holders(self, tags_of: str) -> list[str]:
+        """The other blends that read snapshots under the tags of one."""
+        listed = obstore.list(self._store, prefix=f"{_FOLDER}/{tags_of}{_HELD}")
+        return [Path(entry["path"]).name.removesuffix(_HELD) for chunk in listed for entry in chunk]
+
+    def saw(self, tag: str, seen: Seen) -> None:
+        """Put on record how far the live source under `tag` was read.
+
+        Whoever saw the most is believed: Blenders that look at the same time take nothing back.
+        """
+        before = self._seen(tag)
+        folder = f"{_FOLDER}/{tag}{_SEEN}"
+        path = f"{folder}/{seen.rows:020}.{seen.sequence:020}.{seen.snapshot}{_SEEN}"
+        obstore.put(self._store, path, seen.content())
+        for one, old in before:
+            if one < seen:
+                with contextlib.suppress(FileNotFoundError):
+                    obstore.delete(self._store, old)
+
+    def seen(self, tag: str) -> Seen | None:
+        """What was seen last of the live source under `tag`."""
+        while found := self._seen(tag):
+            newest, path = max(found)
+            with contextlib.suppress(FileNotFoundError):  # another Blender has just seen more
+                files = obstore.get(self._store, path).bytes().to_bytes()
+                return replace(newest, files=from_content(files))
+        return None
+
+    def _seen(self, tag: str) -> list[tuple[Seen, str]]:
+        listed = obstore.list(self._store, prefix=f"{_FOLDER}/{tag}{_SEEN}")
+        return [(_named(entry["path"]), entry["path"]) for chunk in listed for entry in chunk]
+
+    def has(self, blend: str) -> bool:
+        """Whether a blend is on record."""
+        try:
+            obstore.head(self._store, _config(blend))
+        except FileNotFoundError:
+            return False
+        return True
+
+    def get(self, blend: str) -> tuple[BlendConfig, Pins]:
+        """A blend by id; raises BlendNotFound and BrokenBlend."""
+        if not _is_id(blend):
+            raise BlendNotFound(
+                f"`{blend}` is no blend id. An id is 32 hexadecimal digits; `factory blends` lists them."
+            )
+        try:
+            config = obstore.get(self._store, _config(blend)).bytes().to_bytes()
+            pins = obstore.get(self._store, _pins(blend)).bytes().to_bytes()
+        except FileNotFoundError as error:
+            raise BlendNotFound(
+                f"There is no blend {blend} in this lake. List the blends, or create it."
+            ) from error
+        with _parsing(blend, _config(blend)):
+            if id_of(config) != blend:
+                raise ValueError("its content has another id")
+            found = BlendConfig.from_json(config)
+        with _parsing(blend, _pins(blend)):
+            return found, Pins.model_validate_json(require_sum(pins, optional=True))
+
+    def ids(self) -> Iterator[str]:
+        """Every blend, in order of ids."""
+        names = [entry["path"] for chunk in obstore.list(self._store, prefix=_FOLDER) for entry in chunk]
+        for path in sorted(names):
+            blend = Path(path).name.removesuffix(".json")
+            if _is_id(blend):
+                yield blend
+
+
+def open_store(settings: Settings) -> BlendStore:
+    """The blends of the lake's warehouse, on local disk or S3."""
+    return BlendStore(object_store(settings))
+
+
+def _config(blend: str) -> str:
+    return f"{_FOLDER}/{blend}.json"
+
+
+def _pins(blend: str) -> str:
+    return f"{_FOLDER}/{blend}{_PINS}"
+
+
+@contextlib.contextmanager
+def _parsing(blend: str, path: str) -> Iterator[None]:
+    """Turn what parsing a file of a blend raises into BrokenBlend; InvalidBlend of another format stays."""
+    try:
+        yield
+    except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
+        raise BrokenBlend(
+            f"Blend {blend} cannot be read: {path} is not what was stored "
+            f"({first_line(error)}). Restore it, or create the blend anew."
+        ) from error
+
+
+def _chapter(blend: str) -> str:
+    return f"{_FOLDER}/{blend}.chapter.json"
+
+
+def _held(tags_of: str, blend: str) -> str:
+    return f"{_FOLDER}/{tags_of}{_HELD}/{blend}{_HELD}"
+
+
+def _named(path: str) -> Seen:
+    """What a record's name says; the first ones had no sequence in it, and no files."""
+    rows, *between, snapshot = Path(path).name.removesuffix(_SEEN).split(".")
+    return Seen(int(rows), int(between[0]) if between else 0, int(snapshot))
+
+
+def _is_id(text: str) -> bool:
+    return len(text) == 32 and all(character in "0123456789abcdef" for character in text)

@@ -1,0 +1,90 @@
+"""What `blender.costs.plan` asks of a blend: of each source its rows, their ranks, and the pages they lie
+in."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from blender.costs.plan import Choice, SourceFacts, choices, price
+from blender.opened.blend import Blend
+from blender.opened.source import OpenSource
+from blender.rows.sources import SnapshotReader
+
+Ints = npt.NDArray[np.int64]
+
+_SAMPLED = 32  # rows that are read, and pages that are looked at, to learn their usual size
+
+
+class LeafPages:
+    """The pages of a leaf of a table, numbered over all its indexes."""
+
+    def __init__(self, reader: SnapshotReader, leaf: str) -> None:
+        self._reader = reader
+        reader.column(leaf)
+        reader.mend(leaf)
+        self._column = reader.column(leaf)
+        self._indexes = [group.index for group in self._column.groups]
+        self._first = np.cumsum([0, *(index.n_pages for index in self._indexes)])
+
+    def of(self, ordinals: Ints) -> Ints:
+        """The number of the page that holds each row; -1 where the row's file lacks the leaf."""
+        distinct, which = np.unique(ordinals, return_inverse=True)
+        found = np.full(len(distinct), -1, dtype=np.int64)
+        first = {id(index): begin for index, begin in zip(self._indexes, self._first.tolist(), strict=False)}
+        rows = self._reader.rows(distinct)
+        for index, of_index, positions in self._column.parts(rows, np.arange(len(distinct))):
+            found[positions] = [first[id(index)] + index.page_of_row(row) for row in of_index.tolist()]
+        return found[which]
+
+    def n_bytes(self, numbers: Ints) -> Ints:
+        """The bytes of each page as it lies in its file."""
+        of = np.searchsorted(self._first, numbers, side="right") - 1
+        sizes = []
+        for number, index in zip(numbers.tolist(), of.tolist(), strict=True):
+            if number < 0:
+                sizes.append(0)
+                continue
+            begin, end = self._indexes[index].byte_ranges(number - int(self._first[index]))[0]
+            sizes.append(end - begin)
+        return np.array(sizes, dtype=np.int64)
+
+    def usual_rows(self) -> int:
+        """Rows of a usual page, of the first ones."""
+        index = self._indexes[0]
+        return int(np.median([index.page(number)[4] for number in range(min(_SAMPLED, index.n_pages))]))
+
+
+def plan(blend: Blend, offset: int = 0, ranks: int = 1) -> list[Choice]:
+    """Every shuffle of every source with rows in step `offset`, as `ranks` ranks would read it.
+
+    Raises InvalidRequest for ranks that do not divide the step, EndOfData for a step beyond the last, and
+    what reading pages raises.
+    """
+    blend.step(offset, 0, ranks)  # what is wrong with the request is told by whoever serves it
+    width = blend.mixture.rows_per_step(offset)
+    first = blend.mixture.first_row(offset)
+    of_row, _ = blend.mixture.place(first + np.arange(width))
+    rank = np.arange(width) // (width // ranks)
+    found: list[Choice] = []
+    for number, source in enumerate(blend.sources):
+        if (of_row == number).any():
+            facts = _facts(source, rank[of_row == number])
+            configured = source.config.order
+            found += [price(facts, it, source.seed, configured) for it in choices(facts, configured)]
+    return found
+
+
+def _facts(source: OpenSource, rank_of_row: Ints) -> SourceFacts:
+    reader, columns = source.reader, source.config.columns
+    sampled = np.arange(min(_SAMPLED, reader.n_rows))
+    pages = [LeafPages(reader, leaf) for leaf in reader.leaves(columns)]
+    widest = max(pages, key=lambda it: it.n_bytes(it.of(sampled)).sum())
+    return SourceFacts(
+        name=source.config.name,
+        n_rows=reader.n_rows,
+        row_bytes=reader.read(sampled, columns).nbytes / len(sampled),
+        page_rows=widest.usual_rows(),
+        rank_of_row=rank_of_row,
+        columns=pages,
+    )

@@ -1,0 +1,164 @@
+"""Blends read in the process that trains, without a server: the same code below, the same rows.
+
+    blend = open_blend("4f1c...")                      # of the lake that the settings name
+    for batch in blend.fetch(offset=0, steps=1000):
+        train(batch.tokens, batch.targets, batch.cu_seqlens, batch.position_ids)
+
+A `LocalBlender` has the methods of `blender.client.BlenderClient` and answers in the same records. It
+travels into other processes by pickle and opens the lake anew in each; by fork only before it was used.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from blender.batch import Batch
+from blender.call_context import Caller
+from blender.catalog.blends import DEFAULT_MEMORY_BYTES, Blends, open_blends
+from blender.client import AHEAD_BYTES
+from blender.errors import CallerLeft, InvalidRequest
+from blender.opened.blend import Block
+from blender.prefetch import Ahead
+from blender.protocol.records import description_of, record_of, source_to
+from blender.reader import OpenBlend
+from blender.records import BlendRecord, Description, ExplainedRow, Schedule, Source
+from blender.serving.messages import blend_to, description_to, source_from
+from blender.steps import Rows, batches
+from factory.settings import Settings
+from factory.settings import settings as default_settings
+
+BLOCK_BYTES = 4 << 20  # no message limits a block here, and a larger one costs less CPU a row
+
+
+@dataclass
+class LocalBlender:
+    """The blends of a lake, read under `memory_bytes` of decoded rows; safe for many threads.
+
+    `timeout_s` bounds the wait for the next step of a fetch; `ahead_bytes` is what each fetch may hold that
+    was not yet read. Raises the classes of `blender.errors`.
+    """
+
+    settings: Settings
+    memory_bytes: int = DEFAULT_MEMORY_BYTES
+    timeout_s: float = 60.0
+    ahead_bytes: int = AHEAD_BYTES
+    _opened: tuple[int, Blends] | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def _blends(self) -> Blends:
+        if self._opened is None:
+            self._opened = os.getpid(), open_blends(self.settings, self.memory_bytes)
+        process, blends = self._opened
+        if process != os.getpid():  # native threads do not come along, and waiting for them would never end
+            raise InvalidRequest(
+                "This process was forked from one that had opened the lake. Start workers with `spawn` or "
+                "`forkserver`, or read through a server."
+            )
+        return blends
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_opened": None}
+
+    def open(self, blend: str) -> OpenBlend:
+        """A blend by id, as a trainer reads it; raises BlendNotFound and SourceGone."""
+        return OpenBlend(self, self._blends.open(blend).id)
+
+    def create(
+        self,
+        sources: Sequence[Source],
+        seed: int = 0,
+        schedule: Schedule | None = None,
+        *,
+        pad: bool = False,
+    ) -> BlendRecord:
+        """Define a blend by the weights of its sources or by a schedule; the same again gives the same id.
+
+        With `pad` rows of unlike lengths may stand together, padded to the longest.
+        """
+        asked = [source_from(source_to(one)) for one in sources]
+        return record_of(blend_to(self._blends.create(asked, seed, schedule, pad=pad)))
+
+    def update(
+        self,
+        parent: str,
+        offset: int,
+        weights: Mapping[str, int] | None = None,
+        add: Sequence[Source] = (),
+        schedule: Schedule | None = None,
+        *,
+        pad: bool = False,
+    ) -> BlendRecord:
+        """The blend equal to `parent` before step `offset`, with `weights` by source name from there on.
+
+        A source that is not named keeps its weight. A `schedule` takes the place of all weights. What pads
+        goes on to; `pad` is for sources of other lengths that are added.
+        """
+        added = [source_from(source_to(one)) for one in add]
+        stored = self._blends.update(parent, offset, weights or {}, added, schedule, pad=pad)
+        return record_of(blend_to(stored))
+
+    def get(self, blend: str) -> BlendRecord:
+        """A blend by id."""
+        return record_of(blend_to(self._blends.get(blend)))
+
+    def list(self, with_retired: bool = False) -> list[BlendRecord]:
+        """Every blend, the oldest first."""
+        return [record_of(blend_to(one)) for one in self._blends.list(with_retired)]
+
+    def retire(self, blend: str) -> BlendRecord:
+        """Give the blend's snapshots free for maintenance."""
+        return record_of(blend_to(self._blends.retire(blend)))
+
+    def describe(self, blend: str) -> Description:
+        """Sources, sizes, weights and length of a blend."""
+        return description_of(description_to(self._blends.open(blend)))
+
+    def explain(self, blend: str, offset: int) -> tuple[ExplainedRow, ...]:
+        """The documents behind every row of a step."""
+        return tuple(self._blends.open(blend).explain(offset))
+
+    def fetch(
+        self,
+        blend: str,
+        offset: int = 0,
+        steps: int | None = None,
+        rank: int = 0,
+        ranks: int = 1,
+        stride: int = 1,
+    ) -> Iterator[Batch]:
+        """One `Batch` a step from `offset` on, as `blender.client.BlenderClient.fetch` gives it."""
+        if steps == 0:
+            return
+        caller = Caller(self.timeout_s)
+        opened = self._blends.open(blend)
+        blocks = opened.fetch(offset, steps or 0, rank, ranks, BLOCK_BYTES, stride, caller)
+        rows = _rows(blocks, caller, self.timeout_s)
+
+        def leave() -> None:
+            caller.leave(CallerLeft("The reader of a fetch has left."))
+
+        with Ahead(rows, self.ahead_bytes, lambda one: int(one.batch.nbytes), leave) as ahead:
+            yield from batches(ahead, offset, stride)
+
+
+def _rows(blocks: Iterable[Block], caller: Caller, timeout_s: float) -> Iterator[Rows]:
+    for block in blocks:
+        yield Rows(block.next_offset, block.batch, begins=False)
+        caller.set_timeout(timeout_s)
+
+
+def open_blend(
+    blend: str,
+    settings: Settings | None = None,
+    *,
+    memory_bytes: int = DEFAULT_MEMORY_BYTES,
+    ahead_bytes: int = AHEAD_BYTES,
+) -> OpenBlend:
+    """A blend of the lake that `settings` names, by default those of the environment, read in this process.
+
+    Raises BlendNotFound and SourceGone.
+    """
+    blender = LocalBlender(settings or default_settings(), memory_bytes, ahead_bytes=ahead_bytes)
+    return blender.open(blend)

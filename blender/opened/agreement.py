@@ -1,0 +1,91 @@
+"""What the sources of a blend must have in common: their tokenizer, and the length of their rows.
+
+A token is a number, and of another tokenizer the same number is another token; rows of unlike lengths are
+padded to the longest, and a weight, which is rows, means other numbers of tokens. Both are asked of the
+snapshots that the sources are pinned to, whatever their tables hold by now, and of sources that deliver
+`tokens` alone. Where nobody said what made a source's tokens, it is taken for another tokenizer's unless
+nobody said it of any source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from blender.errors import InvalidBlend
+from blender.rows.live import LiveReader
+from blender.rows.snapshot_facts import SnapshotFacts
+from blender.rows.sources import TOKENS, SnapshotReader
+from blender.spec.config import BlendSource
+
+_SHOWN = 12  # digits of a tokenizer's identity
+
+Packed = tuple[BlendSource, SnapshotFacts]
+
+
+def require_agreement(
+    sources: Sequence[BlendSource], readers: Sequence[SnapshotReader | LiveReader], *, pad: bool
+) -> None:
+    """Raise InvalidBlend for tokens of two tokenizers, and for rows of two lengths without `pad`."""
+    packed = [
+        (source, (reader.now if isinstance(reader, LiveReader) else reader).facts)
+        for source, reader in zip(sources, readers, strict=True)
+        if TOKENS in source.columns
+    ]
+    for one in packed[1:]:
+        if one[1].tokenizer != packed[0][1].tokenizer:
+            raise InvalidBlend(_two_tokenizers(packed[0], one))
+    for one in packed[1:]:
+        if one[1].sequence_length != packed[0][1].sequence_length:
+            _check_lengths(packed[0], one, pad=pad)
+
+
+def shown(tokenizer: str, table: str | None) -> str:
+    """A tokenizer as people tell it from others."""
+    return f"{tokenizer[:_SHOWN]} ({table})" if table else tokenizer[:_SHOWN]
+
+
+def _two_tokenizers(first: Packed, other: Packed) -> str:
+    for unknown, known in ((first, other), (other, first)):
+        if unknown[1].tokenizer is None:
+            return (
+                f"Source {_named(unknown)} does not say which tokenizer made its tokens, and {_named(known)} "
+                f"is of tokenizer {_tokenizer(known)}. Pack {unknown[0].table} again, or leave one of them "
+                "out."
+            )
+    return (
+        f"Source {_named(first)} is of tokenizer {_tokenizer(first)}, and {_named(other)} of "
+        f"{_tokenizer(other)}: the same number is another token in each. Pack both with one tokenizer, or "
+        "leave one of them out."
+    )
+
+
+def _check_lengths(first: Packed, other: Packed, *, pad: bool) -> None:
+    for unknown, known in ((first, other), (other, first)):
+        if unknown[1].sequence_length is None:
+            raise InvalidBlend(
+                f"Source {_named(unknown)} does not say how many tokens its rows hold, and rows of "
+                f"{_named(known)} hold {known[1].sequence_length}. Pack {unknown[0].table} again, or leave "
+                "one of them out."
+            )
+    if not pad:
+        shorter, longer = sorted((first, other), key=_length)
+        share = 1 - _length(shorter) / _length(longer)
+        raise InvalidBlend(
+            f"Rows of source {_named(shorter)} hold {_length(shorter):,} tokens and those of "
+            f"{_named(longer)} {_length(longer):,}: {share:.0%} of each of the shorter rows would be padding,"
+            " and a weight would not mean tokens. Pack both with one `sequence_length`, or say `pad: true`."
+        )
+
+
+def _length(packed: Packed) -> int:
+    return int(packed[1].sequence_length or 0)
+
+
+def _tokenizer(packed: Packed) -> str:
+    return shown(packed[1].tokenizer or "", packed[1].tokenizer_table)
+
+
+def _named(packed: Packed) -> str:
+    source, facts = packed
+    table = "" if source.name == source.table else f"{source.table} "
+    return f"`{source.name}` ({table}at snapshot {facts.snapshot_id})"

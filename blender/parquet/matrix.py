@@ -1,0 +1,278 @@
+"""Single pages of any Parquet files, in any column: Youmu's three calls, and rows by number.
+
+    matrix = get_idx_matrix(paths, "tokens")            # reads footers and offset indexes, no data
+    for page in shuffle_index(matrix, seed=7):          # a keyed permutation; nothing is stored
+        tokens = read_page(page)                        # pyarrow.Array: the rows of that page, read alone
+    matrix.read_rows([17, 3, 3])                        # pyarrow.Array: rows, numbered over all files
+
+After "Youmu: efficient columnar data pipeline for LLM training" (Zhong et al., 2025). Files stay as they
+are: of any writer, with or without an offset index (then page headers are read once), in any encoding,
+uncompressed or in snappy, gzip, brotli, zstd or LZ4. Checksums of pages are verified where a writer put
+them. A column is named by its path in Parquet, `tokens` or `segments.list.element.length`, or by its top-
+level name where only one leaf lies below it. A nested column gives whole rows, such as lists; without an
+offset index its pages must be of version 2, or one a row group, because others do not say how many rows
+they hold. Encrypted files, LZO and columns of another type from file to file are refused by name.
+
+A matrix takes 0 to 8 bytes a page, nothing where a row group's pages are of equal size and rows. Saved
+(`IndexMatrix.save`) it is mapped into memory when opened (`open_idx_matrix`), whatever its size. Its files
+must not change: one of another length is refused, and so are pages that are not what their header says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+import pyarrow as pa
+from obstore.exceptions import BaseError
+
+from blender.errors import CorruptPage, InvalidBlend, InvalidRequest, NotPaged, SourceGone
+from blender.parquet.page_ranges import StoreRanges
+from blender.spec.permutation import Identity, Permutation, keyed
+from blender.spec.shuffle import derive_key
+from factory import _native
+from factory.errors import ConfigurationError
+from factory.lake.files.damage import planning
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+_WINDOW = 1 << 20  # bytes of a remote file asked for at a time where its page headers must be read
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page of a matrix: `read_page` takes it."""
+
+    matrix: IndexMatrix
+    number: int
+    """Over all files."""
+
+    @property
+    def index(self) -> tuple[int, int, int]:
+        """File, row group and page, each numbered in what holds it."""
+        return self.matrix.native.page(self.number)[:3]
+
+    @property
+    def first_row(self) -> int:
+        """Its first row, over all files."""
+        return self.matrix.native.page(self.number)[3]
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows it holds."""
+        return self.matrix.native.page(self.number)[4]
+
+
+class PageList(Sequence[Page]):
+    """Pages of a matrix in an order that is computed as it is read; slices of it are orders too."""
+
+    def __init__(self, matrix: IndexMatrix, order: Permutation, places: range) -> None:
+        self.matrix = matrix
+        self._order = order
+        self._places = places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, place: int) -> Page: ...
+    @overload
+    def __getitem__(self, place: slice) -> PageList: ...
+    def __getitem__(self, place: int | slice) -> Page | PageList:
+        if isinstance(place, slice):
+            return PageList(self.matrix, self._order, self._places[place])
+        return Page(self.matrix, int(self._order.forward(np.array([self._places[place]]))[0]))
+
+    def numbers(self) -> np.ndarray:
+        """The pages' numbers as an int64 array of shape (len,)."""
+        return self._order.forward(np.array(self._places, dtype=np.int64))
+
+
+class IndexMatrix(Sequence[Page]):
+    """Where every page of a column lies, over all files: Youmu's global page index.
+
+    A sequence of pages; safe for many threads, and pickled by its content, or by its path where it was opened
+    from one.
+    """
+
+    def __init__(self, content: pa.Array, ranges: StoreRanges | None = None, path: str | None = None) -> None:
+        with _sentences():
+            self.native = _native.PageIndex(content)
+        self._content = content
+        self._ranges = ranges
+        self._path = path
+
+    def __reduce__(self) -> tuple[object, ...]:
+        if self._path is not None:
+            return open_idx_matrix, (self._path, self._ranges)
+        return IndexMatrix, (self._content, self._ranges)
+
+    @property
+    def column(self) -> str:
+        """The column as it was asked for."""
+        return self.native.column
+
+    @property
+    def type(self) -> pa.DataType:
+        """The Arrow type of a row."""
+        return self.native.type
+
+    @property
+    def n_rows(self) -> int:
+        """Rows in all files."""
+        return self.native.n_rows
+
+    @property
+    def paths(self) -> list[str]:
+        """The files, in the order in which their rows are numbered."""
+        return [self.native.path(number) for number in range(self.native.n_files)]
+
+    def __len__(self) -> int:
+        return self.native.n_pages
+
+    @overload
+    def __getitem__(self, place: int) -> Page: ...
+    @overload
+    def __getitem__(self, place: slice) -> PageList: ...
+    def __getitem__(self, place: int | slice) -> Page | PageList:
+        return PageList(self, Identity(), range(len(self)))[place]
+
+    def page_of_row(self, row: int) -> Page:
+        """The page that holds a row; raises InvalidRequest beyond the last one."""
+        with _sentences():
+            return Page(self, self.native.page_of_row(row))
+
+    def read_pages(self, numbers: Sequence[int] | np.ndarray) -> list[pa.Array]:
+        """The rows of each page, in the order asked for.
+
+        Raises CorruptPage, SourceGone where a file cannot be read, InvalidRequest for no such page.
+        """
+        wanted = np.ascontiguousarray(numbers, dtype=np.int64)
+        with _sentences():
+            if self._ranges is None:
+                return self.native.read_pages(wanted)
+            return self._fetched(self._ranges, wanted)
+
+    def read_rows(self, rows: Sequence[int] | np.ndarray) -> pa.Array:
+        """An array of `rows` in the order asked for; one may be asked for twice. Raises as `read_pages`."""
+        wanted = np.ascontiguousarray(rows, dtype=np.int64)
+        with _sentences():
+            if self._ranges is None:
+                return self.native.read_rows(wanted)
+            if len(wanted) == 0:
+                return pa.array([], type=self.type)
+            pages = np.array([self.native.page_of_row(int(row)) for row in wanted], dtype=np.int64)
+            distinct, which = np.unique(pages, return_inverse=True)
+            arrays = self._fetched(self._ranges, distinct)
+            starts = np.cumsum([0, *(len(array) for array in arrays)])
+            first = np.array([self.native.page(int(page))[3] for page in distinct], dtype=np.int64)
+            return pa.concat_arrays(arrays).take(pa.array(wanted - first[which] + starts[which]))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the matrix to a file, for `open_idx_matrix`; what is there is replaced at once."""
+        target = Path(path)
+        beside = target.with_name(f"{target.name}.{os.getpid()}")
+        with beside.open("wb") as file:
+            file.write(memoryview(self._content.buffers()[1])[: len(self._content)])
+        beside.replace(target)
+
+    def _fetched(self, ranges: StoreRanges, numbers: np.ndarray) -> list[pa.Array]:
+        """Pages of a store: all ranges of a file in one call, dictionaries with them."""
+        wanted = [int(number) for number in numbers]
+        places = [self.native.byte_ranges(number) for number in wanted]
+        files: dict[int, list[int]] = {}
+        for place, number in enumerate(wanted):
+            files.setdefault(self.native.page(number)[0], []).append(place)
+        found: dict[int, pa.Array] = {}
+        for file, of_file in files.items():
+            dictionaries = sorted({places[place][1] for place in of_file if places[place][1][1]})
+            asked = [*(places[place][0] for place in of_file), *dictionaries]
+            answers = ranges.read(self.native.path(file), asked)
+            by_range = dict(zip(dictionaries, answers[len(of_file) :], strict=True))
+            for place, content in zip(of_file, answers, strict=False):
+                found[place] = self.native.decode(wanted[place], content, by_range.get(places[place][1]))
+        return [found[place] for place in range(len(wanted))]
+
+
+def get_idx_matrix(
+    paths: Sequence[str | os.PathLike[str]], column: str, ranges: StoreRanges | None = None
+) -> IndexMatrix:
+    """The matrix of `column` over Parquet files, whose rows are numbered in the order of `paths`.
+
+    With `ranges`, paths are those of its store, otherwise of local files. Raises ConfigurationError for a
+    column that a file lacks, NotPaged for a file that is not read by page, CorruptPage and SourceGone.
+    """
+    names = [os.fspath(path) for path in paths]
+    with _sentences():
+        if ranges is None:
+            scans = _native.scan_pages(names, column)
+        else:
+            scans = [_scan(name, column, ranges) for name in names]
+        return IndexMatrix(_native.join_pages(column, scans), ranges)
+
+
+def open_idx_matrix(path: str | os.PathLike[str], ranges: StoreRanges | None = None) -> IndexMatrix:
+    """A saved matrix, mapped into memory. Raises SourceGone for no such file, CorruptPage for others."""
+    with _sentences():
+        content = pa.memory_map(os.fspath(path)).read_buffer()
+        array = pa.Array.from_buffers(pa.uint8(), content.size, [None, content])
+        return IndexMatrix(array, ranges, os.fspath(path))
+
+
+def read_page(page: Page) -> pa.Array:
+    """The rows of a page. Raises CorruptPage, or SourceGone where its file cannot be read."""
+    return page.matrix.read_pages([page.number])[0]
+
+
+def shuffle_index(matrix: IndexMatrix, *, seed: int = 0, epoch: int = 0) -> PageList:
+    """All pages in the order of one epoch. Equal arguments give an equal order, other epochs another one."""
+    key = derive_key(seed=seed, epoch=epoch, level="page", source=matrix.column)
+    order = keyed(len(matrix), key) if len(matrix) > 1 else Identity()
+    return PageList(matrix, order, range(len(matrix)))
+
+
+def data_files(table: Table, snapshot_id: int) -> list[str]:
+    """The data files of an Iceberg snapshot as the table names them, in order of their paths.
+
+    Raises InvalidBlend where rows are deleted in them: pages know nothing of deletes.
+    """
+    with planning(table, table.snapshot_by_id(snapshot_id)):
+        deletes = table.inspect.delete_files(snapshot_id=snapshot_id)
+        tasks = list(table.scan(snapshot_id=snapshot_id).plan_files())
+    for content, path in zip(deletes["content"].to_pylist(), deletes["file_path"].to_pylist(), strict=True):
+        kind = "equality" if content == 2 else "position"
+        raise InvalidBlend(
+            f"Table {'.'.join(table.name())} has {kind} deletes at snapshot {snapshot_id} ({path}), which "
+            "pages do not know. Rewrite its data files first."
+        )
+    return sorted(task.file.file_path for task in tasks)
+
+
+def _scan(path: str, column: str, ranges: StoreRanges) -> _native.PageScan:
+    scan = _native.PageScan(path, ranges.size(path), column, _WINDOW)
+    while wanted := scan.wanted():
+        scan.push(ranges.read(path, wanted))
+    return scan
+
+
+@contextlib.contextmanager
+def _sentences() -> Iterator[None]:
+    """Turn what the native reader and stores raise into the errors of this package."""
+    try:
+        yield
+    except KeyError as error:
+        raise ConfigurationError(str(error.args[0])) from error
+    except NotImplementedError as error:
+        raise NotPaged(str(error)) from error
+    except ValueError as error:
+        raise CorruptPage(str(error)) from error
+    except IndexError as error:
+        raise InvalidRequest(str(error)) from error
+    except (OSError, BaseError) as error:
+        raise SourceGone(str(error)) from error

@@ -1,0 +1,125 @@
+"""One table from error class to gRPC status, and back.
+
+The status says what a generic client should do; the class travels beside it in the trailing metadata, so
+that our client raises what the core raised.
+"""
+
+from __future__ import annotations
+
+import grpc
+
+from blender.errors import (
+    BlenderFailure,
+    BlenderUnavailable,
+    BlendNotFound,
+    BrokenBlend,
+    Busy,
+    CallerLeft,
+    CorruptPage,
+    Ending,
+    EndOfData,
+    InvalidBlend,
+    InvalidRequest,
+    NotPaged,
+    SourceGone,
+    Stalled,
+    StoreAway,
+    Unauthenticated,
+)
+from blender.protocol.credentials import Tls
+from factory.errors import ConfigurationError, DamagedFile, FactoryError, NotFound, TableNotFound
+
+ERROR_KEY = "factory-error"
+
+STATUS: tuple[tuple[type[FactoryError], grpc.StatusCode], ...] = (  # the first class that fits
+    (BlendNotFound, grpc.StatusCode.NOT_FOUND),
+    (BrokenBlend, grpc.StatusCode.DATA_LOSS),
+    (InvalidBlend, grpc.StatusCode.INVALID_ARGUMENT),
+    (InvalidRequest, grpc.StatusCode.INVALID_ARGUMENT),
+    (Busy, grpc.StatusCode.RESOURCE_EXHAUSTED),
+    (Stalled, grpc.StatusCode.DEADLINE_EXCEEDED),
+    (Ending, grpc.StatusCode.UNAVAILABLE),
+    (CallerLeft, grpc.StatusCode.CANCELLED),
+    (Unauthenticated, grpc.StatusCode.UNAUTHENTICATED),
+    (EndOfData, grpc.StatusCode.OUT_OF_RANGE),
+    (CorruptPage, grpc.StatusCode.DATA_LOSS),
+    (StoreAway, grpc.StatusCode.UNAVAILABLE),
+    (NotPaged, grpc.StatusCode.FAILED_PRECONDITION),
+    (SourceGone, grpc.StatusCode.FAILED_PRECONDITION),
+    (TableNotFound, grpc.StatusCode.FAILED_PRECONDITION),
+    (DamagedFile, grpc.StatusCode.DATA_LOSS),
+    (ConfigurationError, grpc.StatusCode.INVALID_ARGUMENT),
+    (NotFound, grpc.StatusCode.NOT_FOUND),
+)
+
+_CLASS = {kind.__name__: kind for kind, _ in STATUS}
+
+TRANSIENT = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED)  # worth asking again
+
+# How gRPC reports a connection that broke where it is not UNAVAILABLE: no server answers like this.
+_BROKEN = ("RST_STREAM", "Stream removed", "GOAWAY")
+
+_TOO_LARGE = "message larger than max"  # gRPC's words, with the status of a server that is busy
+
+# What a call ends with that a server waited for in vain (`blender.serving.rooms`); gRPC has no other words
+# for it.
+_GAVE_WAY = (grpc.StatusCode.CANCELLED, "CANCELLED")
+
+
+# What a client is told whose certificate is missing or unknown: TLS 1.3 ends for it before the server looks.
+_SENT_AWAY = ("failed to connect", "Socket closed")
+
+
+def to_status(error: FactoryError) -> tuple[grpc.StatusCode, str]:
+    """The status of an error and the name of its class."""
+    for kind, code in STATUS:
+        if isinstance(error, kind):
+            return code, kind.__name__
+    return grpc.StatusCode.INTERNAL, BlenderFailure.__name__
+
+
+def is_transient(error: grpc.RpcError) -> bool:
+    """Whether the same call may be answered a moment later."""
+    if error.code() in TRANSIENT:
+        return _TOO_LARGE not in (error.details() or "")
+    if any(one.key == ERROR_KEY for one in error.trailing_metadata() or ()):
+        return False
+    gave_way = (error.code(), error.details()) == _GAVE_WAY
+    return gave_way or any(sign in (error.details() or "") for sign in _BROKEN)
+
+
+def to_error(error: grpc.RpcError, address: str, tls: Tls | None = None) -> FactoryError:
+    """The error that a failed call means to the caller of the client, which spoke `tls`."""
+    code, details = error.code(), error.details() or ""
+    named = next((str(one.value) for one in error.trailing_metadata() or () if one.key == ERROR_KEY), "")
+    if named in _CLASS:
+        return _CLASS[named](details)
+    if tls is not None and all(sign in details for sign in _SENT_AWAY):
+        shown = "this client shows none" if tls.certificate is None else f"it may not know {tls.certificate}"
+        return BlenderUnavailable(
+            f"Blender at {address} ended the connection after TLS ({details}). It may ask for a certificate, "
+            f"and {shown}: give the client `Tls(certificate=..., key=...)` with one that an authority of "
+            "the server's `--tls-client-ca` signed."
+        )
+    if "certificate" in details.lower() or "handshak" in details.lower():
+        return BlenderUnavailable(
+            f"Blender at {address} and this client do not accept each other's certificate ({details}). "
+            "Check the files of `tls`."
+        )
+    if _TOO_LARGE in details:
+        return InvalidRequest(f"A message is too large for Blender at {address} ({details}). Send less.")
+    if (code, details) == _GAVE_WAY:
+        return BlenderUnavailable(
+            f"Blender at {address} ended a call whose message, or whose reader, it waited for. Look at what "
+            "slows this client or its connection down, and ask again."
+        )
+    if code in TRANSIENT:
+        return BlenderUnavailable(
+            f"Blender at {address} does not answer ({details}). Start it, or check the address and whether "
+            "it speaks TLS, which needs `tls`."
+        )
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return BlenderUnavailable(
+            f"Blender at {address} did not answer in time. Raise `timeout_s`, or look at its log."
+        )
+    return BlenderFailure(f"Blender at {address} failed with {code.name}: {details}")

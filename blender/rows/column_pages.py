@@ -1,0 +1,207 @@
+"""The pages of one column over all data files of a snapshot, rows numbered over the files in their order.
+
+Files whose column has one type make one index, and nearly every snapshot is of such files alone. Files that
+lack the column have no part in any, and their rows are null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from blender.errors import NotPaged
+from blender.rows.index_files import Fetch, is_whole, put_index, put_record
+from blender.rows.lake_files import local_path
+from blender.rows.lake_pages import LakePages
+from blender.rows.snapshot_files import TableFile
+from factory import _native
+from factory.lake.files.parquet import require_sound
+
+Ints = npt.NDArray[np.int64]
+
+_WINDOW = 1 << 20  # bytes of a file in a store asked for at a time where its page headers must be read
+_THREADS = 16  # files of a store scanned at a time
+
+
+@dataclass(frozen=True)
+class Group:
+    """Files whose column is of one type."""
+
+    index: _native.PageIndex
+    files: Ints
+    """Their numbers in the snapshot, ascending."""
+
+
+class ColumnPages:
+    """The pages of a column of a snapshot."""
+
+    def __init__(self, groups: Sequence[Group], n_rows: Sequence[int]) -> None:
+        """`n_rows` are those of every file of the snapshot."""
+        self.groups = tuple(groups)
+        self._whole = len(groups) == 1 and len(groups[0].files) == len(n_rows)
+        if self._whole:
+            return
+        self._start = np.concatenate([[0], np.cumsum(np.asarray(n_rows, dtype=np.int64))])[:-1]
+        self._group = np.full(len(n_rows), -1)
+        self._shift = np.zeros(len(n_rows), dtype=np.int64)  # from a row of the snapshot to one of its index
+        for number, group in enumerate(groups):
+            rows = np.asarray(n_rows, dtype=np.int64)[group.files]
+            self._group[group.files] = number
+            self._shift[group.files] = np.cumsum(rows) - rows - self._start[group.files]
+
+    def parts(self, rows: Ints, positions: Ints) -> list[tuple[_native.PageIndex, Ints, Ints]]:
+        """Of each index its rows among `rows`, and their positions; nothing of rows that are null."""
+        if self._whole:
+            return [(self.groups[0].index, rows, positions)]
+        file = np.searchsorted(self._start, rows, side="right") - 1
+        of, shifted, found = self._group[file], rows + self._shift[file], []
+        for number, group in enumerate(self.groups):
+            chosen = np.flatnonzero(of == number)
+            if len(chosen):
+                found.append((group.index, shifted[chosen], positions[chosen]))
+        return found
+
+
+def column_pages(pages: LakePages, snapshot: str, files: Sequence[TableFile], column: str) -> ColumnPages:
+    """The pages of `column`, from disk where they are kept, else from the files' footers.
+
+    Raises what `pages.reading` turns into the errors of this package.
+    """
+    fetch = pages.files.fetch_for(file.path for file in files)
+    whole = pages.indexes.open_index(pages.indexes.column_of_snapshot(snapshot, column, "pages"), fetch)
+    if whole is not None:
+        kept: list[Group] | None = [Group(whole, np.arange(len(files)))]
+    else:
+        kept = _kept(pages, snapshot, column, fetch)
+    if kept is None:
+        kept = _made(pages, snapshot, files, column, fetch)
+    return ColumnPages(kept, [file.n_rows for file in files])
+
+
+def scans(pages: LakePages, files: Sequence[TableFile], column: str) -> list[_native.PageScan | None]:
+    """An ended scan of each file; None of one that lacks the column."""
+    local = [local_path(file.path) for file in files]
+    paths = [path for path in local if path is not None]
+    for path in paths:
+        if Path(path).exists():  # one that is gone is told by its scan
+            require_sound(path)
+    try:
+        of_local = iter(_native.scan_pages(paths, column))
+        with ThreadPoolExecutor(_THREADS, thread_name_prefix="page-scans") as threads:
+            of_stores = threads.map(
+                lambda file: _scan(pages, file, column),
+                [file for file, path in zip(files, local, strict=True) if path is None],
+            )
+            return [next(of_stores) if path is None else next(of_local) for path in local]
+    except KeyError:
+        return [_scan_or_none(pages, file, column) for file in files]
+
+
+def _made(
+    pages: LakePages, snapshot: str, files: Sequence[TableFile], column: str, fetch: Fetch | None
+) -> list[Group]:
+    try:
+        groups = _joined(_of_files(pages, files, column))
+    except ValueError:  # an entry of a file's index, which is looked at when indexes are joined
+        _discard_of_files(pages, files, column)
+        groups = _joined(_of_files(pages, files, column))
+    made = []
+    whole = len(groups) == 1 and len(groups[0][0]) == len(files)
+    for number, (numbers, content) in enumerate(groups):
+        end = "pages" if whole else f"{number}.pages"
+        put_index(pages.indexes.column_of_snapshot(snapshot, column, end), content)
+        made.append(Group(_native.PageIndex(content, fetch), np.array(numbers, dtype=np.int64)))
+    if not whole:
+        record = pages.indexes.column_of_snapshot(snapshot, column, "json")
+        put_record(record, [numbers for numbers, _ in groups])
+    return made
+
+
+def _kept(pages: LakePages, snapshot: str, column: str, fetch: Fetch | None) -> list[Group] | None:
+    numbers = pages.indexes.get_record(pages.indexes.column_of_snapshot(snapshot, column, "json"))
+    if numbers is None:
+        return None
+    found = []
+    for number, of_group in enumerate(numbers):
+        path = pages.indexes.column_of_snapshot(snapshot, column, f"{number}.pages")
+        index = pages.indexes.open_index(path, fetch)
+        if index is None:
+            return None
+        found.append(Group(index, np.array(of_group, dtype=np.int64)))
+    return found
+
+
+def _of_files(pages: LakePages, files: Sequence[TableFile], column: str) -> list[pa.UInt8Array | None]:
+    """The content of every file's index, scanned where it is not kept; None of a file without the column."""
+    places = [pages.indexes.of_file(file, column) for file in files]
+    indexes = pages.indexes
+    found = [indexes.get_index(it) if indexes.open_index(it) is not None else None for it in places]
+    missing = [number for number, content in enumerate(found) if content is None]
+    for number, scan in zip(missing, scans(pages, [files[it] for it in missing], column), strict=True):
+        if scan is not None:
+            found[number] = _native.join_pages(column, [scan])
+            put_index(places[number], found[number])
+    return found
+
+
+def discard_damaged(
+    pages: LakePages, snapshot: str, files: Sequence[TableFile], column: str, kept: ColumnPages
+) -> bool:
+    """Drop from disk what of the indexes of an open column is damaged; whether anything was."""
+    if all(is_whole(group.index) for group in kept.groups):
+        return False
+    for end in ("pages", *(f"{number}.pages" for number in range(len(kept.groups)))):
+        pages.indexes.discard(pages.indexes.column_of_snapshot(snapshot, column, end))
+    _discard_of_files(pages, files, column)
+    return True
+
+
+def _discard_of_files(pages: LakePages, files: Sequence[TableFile], column: str) -> None:
+    for file in files:
+        place = pages.indexes.of_file(file, column)
+        index = pages.indexes.open_index(place)
+        if index is not None and not is_whole(index):
+            pages.indexes.discard(place)
+
+
+def _joined(contents: Sequence[pa.UInt8Array | None]) -> list[tuple[list[int], pa.UInt8Array]]:
+    """Of each type the files whose column has it, and one index of them."""
+    groups: dict[str, tuple[list[int], list[pa.UInt8Array]]] = {}
+    for number, content in enumerate(contents):
+        if content is not None:
+            numbers, of_group = groups.setdefault(str(_native.PageIndex(content).type), ([], []))
+            numbers.append(number)
+            of_group.append(content)
+    return [
+        (numbers, of_group[0] if len(of_group) == 1 else _native.join_indexes(of_group))
+        for numbers, of_group in groups.values()
+    ]
+
+
+def _scan(pages: LakePages, file: TableFile, column: str) -> _native.PageScan:
+    local = local_path(file.path)
+    if local is not None:
+        return _native.scan_pages([local], column)[0]
+    scan = _native.PageScan(file.path, file.n_bytes, column, _WINDOW)
+    while wanted := scan.wanted():
+        scan.push(pages.files.read(file.path, wanted))
+    return scan
+
+
+def _scan_or_none(pages: LakePages, file: TableFile, column: str) -> _native.PageScan | None:
+    try:
+        return _scan(pages, file, column)
+    except KeyError as error:
+        top = column.split(".")[0]
+        if top in pages.files.names(file.path):
+            raise NotPaged(
+                f"{error.args[0]} Iceberg's own writers name what lies below `{top}` otherwise. "
+                "Write the file anew."
+            ) from error
+        return None

@@ -1,0 +1,40 @@
+"""What this process has read for blends since it began: numbers that only grow, by table.
+
+Reading code adds to `COUNTS` with one short lock; a server shows the numbers to Prometheus
+(`blender.serving.metrics`), and whoever reads without a server can look at them in its own process.
+"""
+
+from __future__ import annotations
+
+import threading
+
+READS = "reads"
+"""Ranges of bytes read from data files."""
+PAGES = "pages"
+"""Parquet pages decoded."""
+BYTES = "bytes"
+"""Bytes read from data files."""
+WAIT_S = "wait_s"
+"""Seconds in which a fetch waited for rows of the table."""
+
+
+class Counts:
+    """Sums by name and table; safe for many threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sums: dict[tuple[str, str], float] = {}
+
+    def add(self, name: str, table: str, value: float = 1.0) -> None:
+        """Add `value`, which is not negative, to the sum `name` of `table`."""
+        with self._lock:
+            self._sums[name, table] = self._sums.get((name, table), 0.0) + value
+
+    def sums(self) -> dict[tuple[str, str], float]:
+        """Every sum by (name, table)."""
+        with self._lock:
+            return dict(self._sums)
+
+
+COUNTS = Counts()
+"""The sums of this process."""

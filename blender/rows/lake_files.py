@@ -1,0 +1,86 @@
+"""Bytes of a lake's data files, wherever they lie: which are local, and ranges of those in a store.
+
+A local file is read by the native reader itself. Of a store's files ranges are asked for through
+`StoreRanges`, with the credentials of the lake's settings, files of one call at the same time.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from pathlib import Path
+from urllib.parse import urlparse
+from urllib.request import url2pathname
+
+import obstore
+import pyarrow.parquet as pq
+
+from blender.call_context import waiting_caller
+from blender.parquet.page_ranges import Range, StoreRanges
+from blender.rows.index_files import Fetch
+from factory.lake.store import bucket_store
+from factory.settings import Settings
+
+_LOCAL = ("/", "file:")
+_THREADS = 16  # files asked for at a time; obstore asks for the ranges of each together
+
+
+class LakeFiles:
+    """The files of the tables of one lake; safe for many threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._store = lru_cache(maxsize=None)(lambda bucket: StoreRanges(bucket_store(settings, bucket)))
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="lake-files")
+
+    def fetch_for(self, paths: Iterable[str]) -> Fetch | None:
+        """What reads ranges of these files; None where all are local, which the native reader does itself."""
+        return None if all(path.startswith(_LOCAL) for path in paths) else self.fetch
+
+    def fetch(self, asked: Sequence[tuple[str, Sequence[Range]]]) -> list[list[bytes]]:
+        """What ranges of files hold, by file.
+
+        Raises what obstore and the system raise, and Stalled for a file that does not come while whoever
+        waits for it has time.
+        """
+        began, caller = time.monotonic(), waiting_caller()
+        reads = [self._threads.submit(self.read, *one) for one in asked]
+
+        def late() -> str:
+            paths = [path for (path, _), read in zip(asked, reads, strict=True) if not read.done()]
+            more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+            return (
+                f"File {paths[0]}{more} did not come from its store in {time.monotonic() - began:.1f} s. "
+                "Look at the store, or ask again with a longer deadline."
+            )
+
+        return [caller.result(read, late) for read in reads]
+
+    def read(self, path: str, ranges: Sequence[Range]) -> list[bytes]:
+        """What ranges of one file hold."""
+        local = local_path(path)
+        if local is not None:
+            with Path(local).open("rb") as file:
+                return [os.pread(file.fileno(), end - begin, begin) for begin, end in ranges]
+        address = urlparse(path)
+        found: list[bytes] = self._store(address.netloc).read(address.path.lstrip("/"), ranges)
+        return found
+
+    def names(self, path: str) -> list[str]:
+        """The top-level columns of a file, from its footer."""
+        address = urlparse(path)
+        local = local_path(path)
+        if local is not None:
+            return list(pq.read_schema(local).names)
+        file = obstore.open_reader(self._store(address.netloc).store, address.path.lstrip("/"))
+        return list(pq.read_schema(file).names)
+
+
+def local_path(path: str) -> str | None:
+    """The path of a file as the operating system names it; None for a file in a store."""
+    if path.startswith("/"):
+        return path
+    address = urlparse(path)
+    return url2pathname(address.path) if address.scheme == "file" else None

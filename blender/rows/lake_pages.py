@@ -1,0 +1,68 @@
+"""What all readers of a lake's tables share: indexes on disk, files, and the memory for pages.
+
+    FACTORY_HOME/page-index/    indexes (`index_files`), a cache that may be deleted at any time
+
+`reading` is the one place where what can go wrong with data below a blend gets its name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import pyarrow as pa
+from obstore.exceptions import BaseError
+
+from blender.errors import CorruptPage, InvalidBlend, InvalidRequest, NotPaged, SourceGone, StoreAway
+from blender.rows.index_files import IndexFiles
+from blender.rows.lake_files import LakeFiles
+from factory import _native
+from factory.errors import DamagedFile, first_line
+from factory.settings import Settings
+
+_FOLDER = "page-index"
+_REWRITE = "Spark's `rewrite_data_files` with `rewrite-all` writes a table anew, with offset indexes."
+
+
+class LakePages:
+    """The pages of the tables of one lake, kept under `memory_bytes`; safe for many threads."""
+
+    def __init__(self, settings: Settings, memory_bytes: int) -> None:
+        self.indexes = IndexFiles(settings.home / _FOLDER)
+        self.files = LakeFiles(settings)
+        self.cache = _native.PageCache(memory_bytes)
+
+
+@contextlib.contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Turn what readers of files raise into the errors of this package; `what` names table and snapshot.
+
+    CorruptPage for bytes that are not what was written, SourceGone for files that are not there, StoreAway
+    for a store that does not answer, NotPaged for files that cannot be read by page.
+    """
+    try:
+        yield
+    except KeyError as error:
+        raise InvalidBlend(f"{what}: {error.args[0]}") from error
+    except NotImplementedError as error:
+        raise NotPaged(f"{what}: {error} {_REWRITE}") from error
+    except IndexError as error:
+        raise InvalidRequest(f"{what}: {error}") from error
+    except FileNotFoundError as error:
+        raise _gone(what, error) from error
+    except BaseError as error:
+        raise StoreAway(
+            f"{what}: the store of its files does not answer ({first_line(error)}). "
+            "Start it, or check the endpoint and the credentials of the lake's settings."
+        ) from error
+    except (OSError, pa.ArrowInvalid) as error:
+        raise _gone(what, error) from error
+    except (ValueError, DamagedFile) as error:
+        raise CorruptPage(f"{what}: {error}") from error
+
+
+def _gone(what: str, error: Exception) -> SourceGone:
+    return SourceGone(
+        f"{what}: a file cannot be read ({first_line(error)}). "
+        "Restore it, or materialize the table again and create the blend anew."
+    )

@@ -1,0 +1,194 @@
+"""Rows of a table that grows: what is there is read, what is not is waited for, what was read never changes.
+
+Appends carry on a live table's ordinals. A reader follows its newest snapshot, and before it goes from one
+to the next it makes sure that every ordinal there was is still the same row: each snapshot in between was
+an append or a compaction (Iceberg's `append` and `replace`), or, where those in between have expired, every
+file of the old one is a file of the new one. Anything else is an error: an overwrite, a rollback, a history
+that is gone, an append that does not say it has tokens of the same tokenizer. How far the rows were read is
+on record beside the blend, so that a Blender that was away knows where to look on from.
+
+Under the shuffle `window` only windows that are complete are rows, for the order of one is known then alone.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation, Snapshot
+
+from blender.call_context import Caller
+from blender.errors import SourceGone
+from blender.rows.live_progress import Seen, hashes
+from blender.rows.snapshot_files import snapshot_files
+from blender.rows.sources import SnapshotReader
+from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES, TOKENIZER_ID
+from factory.lake.tables import said_of
+
+POLL_S = 0.5  # between two looks at a table for rows that are waited for
+_LOOK_S = 30.0  # between two looks for its own sake: a history that expires unseen cannot be followed
+_ADDED = "added-records"
+_KEEPS_ROWS = (Operation.APPEND, Operation.REPLACE)
+
+
+class Progress(Protocol):
+    """How far a live source was read, by anyone; on record beside the blend."""
+
+    def seen(self) -> Seen | None:
+        """The newest snapshot of which rows were read."""
+
+    def saw(self, seen: Seen) -> None:
+        """Put on record what was there at a snapshot, before any row of it is read."""
+
+
+class LiveReader:
+    """Follows a table by its snapshots; safe for many threads.
+
+    `load` gives the table as it is now, `open_at` its rows at a snapshot, `pinned` is the snapshot from which
+    on the table is followed. Raises SourceGone where rows that were there may have changed.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        pinned: int,
+        window_rows: int,
+        load: Callable[[], Table],
+        open_at: Callable[[Table, int], SnapshotReader],
+        progress: Progress,
+        *,
+        tokens: bool = True,
+    ) -> None:
+        """With `tokens` what is appended must have the tokenizer of what was there."""
+        self.pinned = pinned
+        self._name, self._window_rows = name, max(1, window_rows)
+        self._load, self._open_at, self._progress = load, open_at, progress
+        self._tokens = tokens
+        self._looking = threading.Lock()
+        self._looked_at = time.monotonic()
+        self._now, self._seen = self._first()
+
+    @property
+    def seen(self) -> Seen:
+        """What there is of the table at `now`."""
+        return self._seen
+
+    @property
+    def now(self) -> SnapshotReader:
+        """The rows at the newest snapshot that was looked at; only those below `n_rows` are of the source."""
+        return self._now
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that can be read: those of complete windows."""
+        return self._now.n_rows // self._window_rows * self._window_rows
+
+    def compacted(self) -> SnapshotReader:
+        """The rows as they lie now, for a reader that found the files of an older snapshot removed."""
+        self.look()
+        return self._now
+
+    def wait(self, rows: int, caller: Caller) -> None:
+        """Until `rows` rows can be read; raises Stalled where the caller's time ends before."""
+        if time.monotonic() - self._looked_at > _LOOK_S:
+            self.look()
+        while self.n_rows < rows:
+            self.look()
+            if self.n_rows < rows:
+                caller.wait(POLL_S, lambda: self._stalled(rows))
+
+    def look(self) -> None:
+        """Take in what was appended; raises SourceGone for any other change."""
+        since = time.monotonic()
+        with self._looking:
+            if self._looked_at >= since:
+                return  # somebody else looked while this thread waited
+            table = self._load()
+            snapshot = table.current_snapshot()
+            if snapshot is None or snapshot.snapshot_id != self._now.snapshot_id:
+                self._now, self._seen = self._go_on(table, snapshot, self._seen)
+            self._looked_at = time.monotonic()
+
+    def _first(self) -> tuple[SnapshotReader, Seen]:
+        table, since = self._load(), self._progress.seen() or Seen(0, 0, self.pinned)
+        snapshot = table.current_snapshot()
+        if snapshot is not None and snapshot.snapshot_id == since.snapshot:
+            return self._opened(table, snapshot)
+        return self._go_on(table, snapshot, since)
+
+    def _go_on(self, table: Table, snapshot: Snapshot | None, since: Seen) -> tuple[SnapshotReader, Seen]:
+        if snapshot is None:
+            raise self._changed(f"no longer has snapshot {since.snapshot} nor any other")
+        self._check_descent(table, snapshot, since)
+        now, seen = self._opened(table, snapshot)
+        self._progress.saw(seen)
+        return now, seen
+
+    def _opened(self, table: Table, snapshot: Snapshot) -> tuple[SnapshotReader, Seen]:
+        now = self._open_at(table, snapshot.snapshot_id)
+        return now, Seen(now.n_rows, snapshot.sequence_number or 0, now.snapshot_id, hashes(now.paths))
+
+    def _check_descent(self, table: Table, snapshot: Snapshot, since: Seen) -> None:
+        one = snapshot
+        while one.snapshot_id != since.snapshot:
+            operation = one.summary.operation if one.summary is not None else None
+            if operation not in _KEEPS_ROWS:
+                did = operation.value if operation is not None else "an unknown operation"
+                raise self._changed(f"went through `{did}` at snapshot {one.snapshot_id}")
+            if operation is Operation.APPEND and self._tokens:
+                self._check_tokens(table, one)
+            parent = one.parent_snapshot_id
+            before = None if parent is None else table.snapshot_by_id(parent)
+            if before is None:  # the first of all, or one whose parent has expired: engines mark both alike
+                return self._check_files(table, snapshot, since)
+            one = before
+        return None
+
+    def _check_tokens(self, table: Table, one: Snapshot) -> None:
+        """Raise SourceGone where an append has tokens that are not those of the snapshot the blend is of."""
+        pinned, summary = table.snapshot_by_id(self.pinned), one.summary
+        if pinned is None or summary is None or not int(summary.additional_properties.get(_ADDED, "0")):
+            return
+        known, said = said_of(table, pinned), summary.additional_properties
+        sizes = [of for of in (TOKEN_BYTES, SEQUENCE_LENGTH) if of in said and of in known]
+        for of in (TOKENIZER_ID, *sizes):
+            if said.get(of) != known.get(of):
+                raise SourceGone(
+                    f"Live source `{self._name}` has `{of}` {known.get(of, 'unknown')} at snapshot "
+                    f"{self.pinned}, and what snapshot {one.snapshot_id} appends has "
+                    f"{said.get(of, 'unknown')}. Append tokens of the same tokenizer only and say so in the "
+                    "snapshot's properties; to read what is there now, pack it again and make another blend."
+                )
+
+    def _check_files(self, table: Table, snapshot: Snapshot, since: Seen) -> None:
+        before = since.files
+        if before is None:
+            if table.snapshot_by_id(since.snapshot) is None:
+                raise self._changed(f"lost snapshot {since.snapshot} and what happened since")
+            before = _files(table, since.snapshot)
+        if not before <= _files(table, snapshot.snapshot_id):
+            raise self._changed(
+                f"has other files than at snapshot {since.snapshot}, from which no appends and compactions "
+                "lead here"
+            )
+
+    def _changed(self, what: str) -> SourceGone:
+        return SourceGone(
+            f"Live source `{self._name}`: its table {what}, so its rows may not be those that were served. "
+            "Only append to it and compact it, and keep its snapshots for a while; to read what is there "
+            "now, make a blend with another seed."
+        )
+
+    def _stalled(self, rows: int) -> str:
+        window = f" in complete windows of {self._window_rows:,}" if self._window_rows > 1 else ""
+        return (
+            f"Live source `{self._name}` has {self.n_rows:,} rows{window} at snapshot "
+            f"{self._now.snapshot_id}, {rows:,} were asked for. Append more, or wait longer."
+        )
+
+
+def _files(table: Table, snapshot: int) -> frozenset[bytes]:
+    return hashes(file.path for file in snapshot_files(table, snapshot))

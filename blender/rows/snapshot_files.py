@@ -1,0 +1,72 @@
+"""The data files of a snapshot, from its manifests: nothing is read of the files themselves.
+
+Rows of a file that is deleted in part would come back to life under a reader that knows nothing of deletes,
+so a snapshot with delete files is refused, whatever their kind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestContent
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+
+from blender.errors import InvalidBlend, SourceGone
+from factory.lake.files.damage import planning
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A data file as the table names it."""
+
+    path: str
+    n_bytes: int
+    n_rows: int
+
+
+def snapshot_of(table: Table, snapshot_id: int) -> Snapshot:
+    """A snapshot by id; raises SourceGone where it has expired."""
+    snapshot = table.snapshot_by_id(snapshot_id)
+    if snapshot is None:
+        name = ".".join(table.name())
+        raise SourceGone(
+            f"Table {name} has no snapshot {snapshot_id}: it has expired. Create the blend anew."
+        )
+    return snapshot
+
+
+def snapshot_files(table: Table, snapshot_id: int) -> list[TableFile]:
+    """The data files with rows, in no order that means anything.
+
+    Raises SourceGone for a snapshot that has expired, InvalidBlend for delete files and for files that are no
+    Parquet, and DamagedFile for a manifest that is not as it was written.
+    """
+    name, found, snapshot = ".".join(table.name()), [], snapshot_of(table, snapshot_id)
+    with planning(table, snapshot):
+        entries = [
+            (manifest, entry)
+            for manifest in snapshot.manifests(table.io)
+            for entry in manifest.fetch_manifest_entry(table.io)
+        ]
+    for manifest, entry in entries:
+        file = entry.data_file
+        if manifest.content == ManifestContent.DELETES or file.content != DataFileContent.DATA:
+            raise InvalidBlend(
+                f"Table {name} has {_kind(file)} at snapshot {snapshot_id} ({file.file_path}), "
+                "which Blender does not read. Rewrite its data files first."
+            )
+        if file.file_format != FileFormat.PARQUET:
+            raise InvalidBlend(
+                f"Table {name} keeps rows as {file.file_format} at snapshot {snapshot_id} "
+                f"({file.file_path}). Rewrite its data files as Parquet first."
+            )
+        if file.record_count:
+            found.append(TableFile(file.file_path, file.file_size_in_bytes, file.record_count))
+    return found
+
+
+def _kind(file: DataFile) -> str:
+    if file.file_format == FileFormat.PUFFIN:
+        return "deletion vectors"
+    return "equality deletes" if file.content == DataFileContent.EQUALITY_DELETES else "position deletes"

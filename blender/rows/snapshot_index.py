@@ -1,0 +1,99 @@
+"""Files and ordinals of a snapshot, in the order of the ordinals, from disk where they are kept there.
+
+Of a new snapshot the manifests are read and, of each file that is not known, the footer: statistics say which
+ordinals a row group has, and where these are no run the column itself does. A snapshot that shares files with
+one that was opened before, as one after an append does, reads the footers of its new files only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pyiceberg.table import Table
+
+from blender.arrays import as_numpy
+from blender.errors import InvalidBlend
+from blender.rows.column_pages import scans
+from blender.rows.index_files import put_index, put_numbers, put_record
+from blender.rows.lake_pages import LakePages
+from blender.rows.ordinals import runs_of
+from blender.rows.snapshot_facts import SnapshotFacts
+from blender.rows.snapshot_files import TableFile, snapshot_files
+from factory import _native
+
+Ints = npt.NDArray[np.int64]
+
+ORDINAL = "ordinal"
+
+
+def snapshot_index(
+    pages: LakePages, facts: SnapshotFacts, load: Callable[[], Table]
+) -> tuple[list[TableFile], Ints]:
+    """The files, and the runs of `blender.rows.ordinals` over all of them; raises what `reading` names.
+
+    `load` gives the table, and is called only where nothing is kept.
+    """
+    record = pages.indexes.of_snapshot(facts.key, "files.json")
+    kept, runs = _files(pages.indexes.get_record(record)), pages.indexes.get_numbers(_numbers(pages, facts))
+    if kept is not None and runs is not None:
+        return kept, runs
+    files = snapshot_files(load(), facts.snapshot_id)
+    of_files = _runs(pages, files)
+    order = sorted(range(len(files)), key=lambda it: (int(of_files[it][:, 0].min()), files[it].path))
+    files, of_files = [files[it] for it in order], [of_files[it] for it in order]
+    starts = np.cumsum([0, *(file.n_rows for file in files)])
+    shifted = [runs + np.array([0, 0, start, 0]) for runs, start in zip(of_files, starts, strict=False)]
+    runs = np.concatenate([np.empty((0, 4), dtype=np.int64), *shifted])
+    put_runs(pages, facts, runs)
+    put_record(record, [[file.path, file.n_bytes, file.n_rows] for file in files])
+    return files, runs
+
+
+def kept_files(pages: LakePages, facts: SnapshotFacts) -> list[str]:
+    """What `snapshot_index` reads of a snapshot that is known."""
+    return [pages.indexes.of_snapshot(facts.key, "files.json"), _numbers(pages, facts)]
+
+
+def put_runs(pages: LakePages, facts: SnapshotFacts, runs: Ints) -> None:
+    """Keep the runs of a snapshot, in place of those it had."""
+    put_numbers(_numbers(pages, facts), runs)
+
+
+def _numbers(pages: LakePages, facts: SnapshotFacts) -> str:
+    return pages.indexes.of_snapshot(facts.key, "ordinals")
+
+
+def _files(record: list[list[Any]] | None) -> list[TableFile] | None:
+    return None if record is None else [TableFile(*file) for file in record]
+
+
+def _runs(pages: LakePages, files: Sequence[TableFile]) -> list[Ints]:
+    """The runs of each file, counted from its own first row."""
+    places = [pages.indexes.ordinals_of_file(file) for file in files]
+    found = [pages.indexes.get_numbers(place) for place in places]
+    unknown = [number for number, runs in enumerate(found) if runs is None]
+    scanned = scans(pages, [files[number] for number in unknown], ORDINAL)
+    for number, scan in zip(unknown, scanned, strict=True):
+        if scan is None:
+            raise InvalidBlend(f"File {files[number].path} lacks column `{ORDINAL}`. Write the table anew.")
+        content = _native.join_pages(ORDINAL, [scan])
+        put_index(pages.indexes.of_file(files[number], ORDINAL), content)
+        index = _native.PageIndex(content, pages.files.fetch_for([files[number].path]))
+        found[number] = runs = _scanned(scan, index)
+        put_numbers(places[number], runs)
+    return [runs for runs in found if runs is not None]
+
+
+def _scanned(scan: _native.PageScan, index: _native.PageIndex) -> Ints:
+    runs, row = [], 0
+    for n_rows, bounds in scan.row_groups:
+        if bounds is not None and bounds[1] - bounds[0] + 1 == n_rows:
+            runs.append(np.array([[bounds[0], n_rows, row, 0]], dtype=np.int64))
+        else:
+            ordinals = as_numpy(index.read_rows(np.arange(row, row + n_rows))).astype(np.int64)
+            runs.append(runs_of(ordinals, row))
+        row += n_rows
+    return np.concatenate(runs)

@@ -1,0 +1,31 @@
+"""Who makes a call, for limits of one client."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+import grpc
+
+from blender.protocol.credentials import AUTHORIZATION
+
+ClientOf = Callable[[grpc.ServicerContext], str]
+
+
+def by_token(context: grpc.ServicerContext) -> str:
+    """The token of a call, else its client's certificate, else its address; for servers that check tokens."""
+    for key, value in context.invocation_metadata() or ():
+        if key == AUTHORIZATION:
+            return f"token {hashlib.sha256(str(value).encode()).hexdigest()}"  # no secret is kept
+    return by_origin(context)
+
+
+def by_origin(context: grpc.ServicerContext) -> str:
+    """The certificate of a call's client, else its address without the port.
+
+    Where nobody checks tokens, a client could bring another one with every call and look like many.
+    """
+    shown = context.peer_identities()
+    if shown:
+        return f"certificate {b' '.join(shown).decode(errors='replace')}"
+    return str(context.peer()).rsplit(":", 1)[0]

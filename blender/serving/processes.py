@@ -1,0 +1,115 @@
+"""A Blender of several processes on one port: started, watched, started again, ended together.
+
+    parent   holds the port, prints the address, answers scrapes; takes no calls
+    child    a whole Blender that shares the port (SO_REUSEPORT): the kernel deals connections among them
+
+Python answers calls with one core a process. Children share nothing: every answer is a function of the
+request, and a blend that one has stored the others read from the lake. The first starts alone, so that what
+is wrong is said once. One that dies is started again, because only its own readers notice, who come back;
+but several that die in short order are the sign of something that will not pass, and end all.
+
+A child ends when its standard input does, so none outlives its parent.
+"""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+
+from blender.serving.stopping import Stopping
+from factory.errors import MachineError
+
+log = logging.getLogger("blender")
+
+MOST_DEATHS, WITHIN_S = 5, 60.0
+_LOOK_EVERY_S = 0.1
+_AFTER_GRACE_S = 10.0  # for what is left to do once the calls have ended
+
+
+def end_in_order(blenders: Sequence[subprocess.Popen[bytes]], grace_s: float) -> None:
+    """Let the calls of Blenders end, at most `grace_s`, then their processes; kill what does not."""
+    for one in blenders:
+        one.terminate()
+    end = time.monotonic() + grace_s + _AFTER_GRACE_S
+    for one in blenders:
+        try:
+            one.wait(max(0.0, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            log.warning("process %d does not end and is killed", one.pid)
+            one.kill()
+            one.wait()
+
+
+class Processes:
+    """The children of a Blender; used by one thread, `alive` by any."""
+
+    def __init__(self, command: Sequence[str], n: int, folder: Path) -> None:
+        """`command` starts a child, which writes `<pid>.address` into `folder` once it answers."""
+        self._command, self._n, self._folder = list(command), n, folder
+        self._children: list[subprocess.Popen[bytes]] = []
+        self._deaths: deque[float] = deque(maxlen=MOST_DEATHS)
+
+    def alive(self) -> set[int]:
+        """The ids of the children that run."""
+        return {child.pid for child in list(self._children) if child.returncode is None}
+
+    def start(self, stopping: Stopping) -> int | None:
+        """Start all and wait until they answer; the exit code of one that ended instead."""
+        for _ in range(self._n):
+            child = self._spawn()
+            while not (self._folder / f"{child.pid}.address").exists() and not stopping.is_set():
+                code = child.poll()
+                if code is not None:
+                    return code if code > 0 else MachineError.exit_code
+                stopping.wait(_LOOK_EVERY_S)
+        return None
+
+    def watch(self, stopping: Stopping) -> None:
+        """Start again what dies, until `stopping`; raises MachineError where too many do."""
+        while not stopping.wait(_LOOK_EVERY_S):
+            for child in list(self._children):
+                code = child.poll()
+                if code is not None:
+                    self._children.remove(child)
+                    self._replace(child.pid, code)
+
+    def stop(self, grace_s: float) -> None:
+        """Let the calls of every child end, at most `grace_s`, then the children."""
+        end_in_order(self._children, grace_s)
+        self.kill()
+
+    def kill(self) -> None:
+        """End every child at once."""
+        for child in self._children:
+            child.kill()
+        for child in self._children:
+            child.wait()
+            assert child.stdin is not None
+            child.stdin.close()
+
+    def _replace(self, pid: int, code: int) -> None:
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        self._deaths.append(time.monotonic())
+        if len(self._deaths) == MOST_DEATHS and self._deaths[-1] - self._deaths[0] < WITHIN_S:
+            raise MachineError(
+                f"{MOST_DEATHS} processes of this Blender died within {WITHIN_S:g} s, the last, {pid}, with "
+                f"{how}. See what they wrote above, or give them more memory; then start it again."
+            )
+        log.warning("process %d ended with %s; another is started", pid, how)
+        self._spawn()
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        # A session of its own: Ctrl-C in a terminal reaches the parent, which ends the children in order.
+        child = subprocess.Popen(
+            [sys.executable, "-m", *self._command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self._children.append(child)
+        return child

@@ -1,0 +1,38 @@
+"""The end of a call that is not answered: a status, a sentence, the class of the error."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NoReturn
+
+import grpc
+
+from blender.protocol.status import ERROR_KEY, to_status
+from factory.errors import FactoryError
+
+
+def refuse(context: grpc.ServicerContext, error: FactoryError) -> NoReturn:
+    """End a call with the status of an error, its class and its sentence."""
+    code, name = to_status(error)
+    end_call(context, code, str(error), name)
+
+
+def refusal(error: FactoryError) -> grpc.RpcMethodHandler:
+    """A handler that refuses a call at its headers: one of streams does not wait for a message.
+
+    It has a thread of its own, so that a flood of such calls keeps none that answers from its work.
+    """
+
+    def refused(requests: Any, context: grpc.ServicerContext) -> NoReturn:  # noqa: ARG001
+        refuse(context, error)
+
+    behavior: Any = refused
+    behavior.experimental_thread_pool = ThreadPoolExecutor(1, thread_name_prefix="blender-refusals")
+    return grpc.stream_unary_rpc_method_handler(behavior)
+
+
+def end_call(context: grpc.ServicerContext, code: grpc.StatusCode, sentence: str, name: str = "") -> NoReturn:
+    """End a call with a status and a sentence; `name` is the class of the error, where it has one."""
+    context.set_trailing_metadata(((ERROR_KEY, name),))
+    context.abort(code, sentence)
+    raise AssertionError("abort returned")

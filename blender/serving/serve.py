@@ -1,0 +1,187 @@
+"""The process, or the processes, of a Blender, from the command line to the exit code.
+
+    python -m blender.serving.serve --port 0 --address-file blender.address --processes 4
+
+prints the address it listens on as its one line of output. SIGTERM lets the calls under way finish, up to a
+limit, and ends with exit code 0; a second one ends at once. The lake is the one the settings name
+(`FACTORY_HOME`, ...).
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+from blender.catalog.blends import DEFAULT_MEMORY_BYTES, open_blends
+from factory.atomic_file import write_atomically
+from blender.serving.allocator import keep_freed_memory
+from blender.serving.calls import Limits
+from blender.serving.metrics import Numbers, Reporter, numbers, reported, serve_numbers
+from blender.serving.ports import reserve
+from blender.serving.processes import Processes
+from blender.serving.security import ServerSecurity
+from blender.serving.server import BlenderServer
+from blender.serving.stopping import GRACE_S, AtOnce, Stopping
+from blender.serving.transport import raise_file_limit
+from factory.errors import ConfigurationError, FactoryError
+from factory.lake.servers import require_servers
+from factory.settings import settings
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until SIGTERM or SIGINT; the exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    options = _parser().parse_args(given)
+    logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s", stream=sys.stderr)
+    stopping = Stopping()
+    stopping.on(signal.SIGTERM, signal.SIGINT)
+    try:
+        if options.processes < 1:
+            raise ConfigurationError(f"{options.processes} processes answer nothing. Give 1 or more.")
+        if options.processes > 1 and options.child_of is None:
+            return _serve_in_processes(options, given, stopping)
+        return _serve(options, stopping)
+    except FactoryError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+    except AtOnce as signalled:
+        return 128 + signalled.number
+
+
+def _serve(options: argparse.Namespace, stopping: Stopping) -> int:
+    require_servers(settings())
+    keep_freed_memory()
+    raise_file_limit()
+    server = BlenderServer(
+        open_blends(settings(), options.memory_mib << 20),
+        host=options.host,
+        port=options.port,
+        limits=Limits(options.workers, options.workers_per_client, options.max_steps, options.wait_s),
+        security=ServerSecurity(options.tls_cert, options.tls_key, options.tls_client_ca, options.token_file),
+        allow_remote=options.allow_remote,
+        shared=options.child_of is not None,
+    )
+    if options.child_of is not None:
+        return _serve_as_child(server, options, stopping)
+    with _scraped(options, partial(numbers, server.calls)):
+        server.start()
+        _tell(server.address, options.address_file)
+        stopping.wait()
+        server.stop(options.grace_s)
+    return 0
+
+
+def _serve_as_child(server: BlenderServer, options: argparse.Namespace, stopping: Stopping) -> int:
+    threading.Thread(target=_stop_with_parent, args=(stopping,), daemon=True).start()
+    reporter = Reporter(options.child_of / f"{os.getpid()}.numbers", server.calls)
+    server.start()
+    write_atomically(options.child_of / f"{os.getpid()}.address", server.address)
+    stopping.wait()
+    server.stop(options.grace_s)
+    reporter.close()
+    return 0
+
+
+def _serve_in_processes(options: argparse.Namespace, given: list[str], stopping: Stopping) -> int:
+    with tempfile.TemporaryDirectory(prefix="blender-") as name, reserve(options.host, options.port) as port:
+        folder, number = Path(name), port.getsockname()[1]
+        share = max(1, options.memory_mib // options.processes)
+        own = ["--port", str(number), "--memory-mib", str(share), "--child-of", name]
+        processes = Processes(["blender.serving.serve", *given, *own], options.processes, folder)
+        try:
+            with _scraped(options, partial(reported, folder, processes.alive)):
+                code = processes.start(stopping)
+                if code is not None:
+                    return code
+                if not stopping.is_set():
+                    _tell(f"{options.host}:{number}", options.address_file)
+                processes.watch(stopping)
+                processes.stop(options.grace_s)
+        finally:
+            processes.kill()
+    return 0
+
+
+@contextmanager
+def _scraped(options: argparse.Namespace, read: partial[Numbers]) -> Iterator[None]:
+    """Answer scrapes with `read` where a port for them was given."""
+    if options.metrics_port is None:
+        yield
+        return
+    server = serve_numbers(options.metrics_host, options.metrics_port, read)
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def _tell(address: str, file: Path | None) -> None:
+    if file is not None:
+        write_atomically(file, address)
+    sys.stdout.write(f"{address}\n")
+    sys.stdout.flush()
+
+
+def _stop_with_parent(stopping: Stopping) -> None:
+    sys.stdin.buffer.read()
+    stopping.set()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="blender.serving.serve", description="Serve the blends of a lake over gRPC."
+    )
+
+    def add(name: str, help: str, default: object = None, kind: type | None = None) -> None:
+        shown = "" if default is None else " (default %(default)s)"
+        parser.add_argument(name, type=kind or type(default), default=default, help=help + shown)
+
+    limits = Limits()
+    add("--host", "address to bind", "127.0.0.1")
+    add("--port", "port to bind, 0 for any", 50051)
+    add("--address-file", "write the bound address into this file", kind=Path)
+    add("--processes", "processes that answer on the port; one uses one core", 1)
+    add("--tls-cert", "PEM file of the certificate to show", kind=Path)
+    add("--tls-key", "PEM file of its key", kind=Path)
+    add("--tls-client-ca", "PEM file of who must have signed clients", kind=Path)
+    add("--token-file", "file of tokens, one a line, that calls must bring", kind=Path)
+    parser.add_argument(
+        "--allow-remote", action="store_true", help="speak plaintext where other machines can reach it"
+    )
+    add("--workers", "calls at once, in each process; a stream is one", limits.calls)
+    add("--workers-per-client", "calls at once of one client, in each process", kind=int)
+    add("--max-steps", "steps a fetch may ask for", kind=int)
+    add("--wait-s", "seconds to wait for rows where a call has no deadline", limits.wait_s)
+    add("--memory-mib", "pages kept, by all processes together", DEFAULT_MEMORY_BYTES >> 20)
+    add("--grace-s", "wait for calls on SIGTERM", GRACE_S)
+    add("--metrics-port", "answer Prometheus on this port", kind=int)
+    add("--metrics-host", "address to bind for Prometheus", "127.0.0.1")
+    parser.add_argument("--child-of", type=Path, help=argparse.SUPPRESS)  # a folder, given by the parent
+    return parser
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process, whatever its threads and those of its libraries still do.
+
+    An exit in order waits for every one of them, which a call, or a store's client, can keep from ending.
+    """
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)  # a further one would raise here
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    _leave(main())

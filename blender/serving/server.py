@@ -1,0 +1,125 @@
+"""A Blender on a port: the two services, health and reflection, in one process of many threads.
+
+Calls that are under way when it is told to stop have a time of grace; streams that last longer are told to go
+on elsewhere (UNAVAILABLE), and our clients do so by themselves.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+import grpc
+from grpc_health.v1 import health, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from blender.catalog.blends import Blends
+from blender.errors import Ending
+from blender.serving import transport
+from blender.serving.admission import Admission
+from blender.serving.calls import Calls, Limits
+from blender.serving.client_identity import by_origin, by_token
+from blender.serving.health import Health
+from blender.serving.ports import cannot_bind, is_loopback, require_free
+from blender.serving.security import ServerSecurity
+from blender.serving.service import CONFIGS, DATA, BlendConfigs, BlendData
+from blender.serving.stopping import GRACE_S
+from blender.serving.upkeep import Upkeep
+from factory.errors import ConfigurationError
+
+log = logging.getLogger("blender")
+
+_TELL_S = 2.0  # for calls beyond the grace to be told
+_LOOK_EVERY_S = 0.2  # a second signal is raised between waits, where another thread received it
+
+
+class BlenderServer:
+    """The services on a port of this process: `start` and `stop`, or `with BlenderServer(...) as server`."""
+
+    def __init__(
+        self,
+        blends: Blends,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        limits: Limits = Limits(),  # noqa: B008 - it is immutable, as is the next
+        security: ServerSecurity = ServerSecurity(),  # noqa: B008
+        allow_remote: bool = False,
+        shared: bool = False,
+    ) -> None:
+        """Bind the port, which `shared` processes of this machine may have bound already.
+
+        Raises ConfigurationError for plaintext on a host others can reach and for files of `security` that
+        do not serve, MachineError for a port in use.
+        """
+        credentials = security.credentials()
+        if credentials is None and not allow_remote and not is_loopback(host):
+            raise ConfigurationError(
+                f"Blender would speak plaintext and {host} can be reached from other machines. "
+                "Give --tls-cert and --tls-key, bind 127.0.0.1, or allow it with --allow-remote."
+            )
+        client_of = by_origin if security.tokens is None else by_token
+        self.calls = Calls(limits, client_of)
+        self._health = Health((CONFIGS, DATA))
+        self.admission = Admission(limits.calls, limits.message_s, client_of)
+        self._upkeep = Upkeep(self.admission.sweep, lambda: len(self.calls) + len(self.admission))
+        self._server = grpc.server(
+            self.admission.threads,
+            interceptors=[*security.interceptors(), self.admission],
+            options=transport.options(limits.calls, shared),
+        )
+        handlers = (BlendConfigs(blends).handlers(self.calls), BlendData(blends, self.calls).handlers())
+        self._server.add_generic_rpc_handlers(handlers)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        names = (CONFIGS, DATA, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(names, self._server)
+        if not shared:
+            require_free(host, port)
+        try:
+            at = f"{host}:{port}"
+            bound = (
+                self._server.add_insecure_port(at)
+                if credentials is None
+                else self._server.add_secure_port(at, credentials)
+            )
+        except RuntimeError as error:
+            raise cannot_bind(host, port, str(error)) from error
+        self.address = f"{host}:{bound}"
+
+    def start(self) -> None:
+        """Accept calls."""
+        self._server.start()
+        self._upkeep.start()
+        self._health.serve()
+
+    def stop(self, grace_s: float = GRACE_S) -> None:
+        """Refuse new calls, wait `grace_s` for those under way, then tell the rest to go on elsewhere."""
+        self._health.stop()
+        ended = self._server.stop(grace_s + _TELL_S)
+        if not _set_within(ended, grace_s):
+            self.calls.end(
+                Ending(
+                    "This Blender ends. Ask another of the lake, or this one once it is back, and go on from "
+                    "`next_offset` of the last block."
+                )
+            )
+            if not _set_within(ended, 2 * _TELL_S):
+                log.warning("gRPC does not end its calls, and is left")
+        self._upkeep.stop()
+
+    def __enter__(self) -> BlenderServer:
+        self.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop(grace_s=1.0)
+
+
+def _set_within(event: threading.Event, seconds: float) -> bool:
+    """Whether it is set within so long."""
+    end = time.monotonic() + seconds
+    while not event.wait(max(0.0, min(_LOOK_EVERY_S, end - time.monotonic()))):
+        if time.monotonic() >= end:
+            return False
+    return True

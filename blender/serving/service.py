@@ -1,0 +1,182 @@
+"""The two gRPC services over `Blends`: convert, delegate, convert.
+
+An error raised on purpose becomes its status of `blender.protocol.status`, its sentence unchanged. Any other
+is logged whole under an id, and the caller gets the id alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import grpc
+
+from blender.call_context import Caller, waited_for_by
+from blender.catalog.blends import Blends
+from blender.proto.blender.v1 import blender_pb2 as pb
+from blender.protocol.status import to_status
+from blender.protocol.wire import IpcPieces, Outgoing, serialize
+from blender.rows.counts import Counts
+from blender.serving.calls import Calls
+from blender.serving.messages import blend_to, description_to, explanation_to, schedule_from, source_from
+from blender.serving.refusals import end_call
+from blender.serving.request_bytes import checked, reader_of
+from factory.errors import FactoryError
+
+log = logging.getLogger("blender")
+
+MAX_MESSAGE_CHARACTERS = 1_000  # gRPC drops a status of more than some 16 KB, percent-encoded
+
+CONFIGS, DATA = (pb.DESCRIPTOR.services_by_name[name].full_name for name in ("BlendConfigs", "BlendData"))
+
+ENDED = Counts()
+"""Calls that have ended, by method and name of the status."""
+SENT = Counts()
+"""`blocks`, `rows` and `bytes` sent, by method."""
+
+Answer = Callable[[Any], Any]
+
+
+class BlendConfigs:
+    """Defines blends."""
+
+    def __init__(self, blends: Blends) -> None:
+        self._blends = blends
+
+    def create(self, request: Any) -> Any:
+        """A new blend, or the one there is."""
+        sources = [source_from(one) for one in request.sources]
+        return blend_to(self._blends.create(sources, request.seed, schedule_from(request), pad=request.pad))
+
+    def update(self, request: Any) -> Any:
+        """A blend that follows another from an offset on."""
+        add = [source_from(one) for one in request.add]
+        weights, schedule = dict(request.weights), schedule_from(request)
+        return blend_to(
+            self._blends.update(request.parent, request.offset, weights, add, schedule, pad=request.pad)
+        )
+
+    def get(self, request: Any) -> Any:
+        """A blend by its id."""
+        return blend_to(self._blends.get(request.id))
+
+    def list(self, request: Any) -> Any:
+        """Every blend."""
+        return pb.ListResponse(blends=[blend_to(one) for one in self._blends.list(request.with_retired)])
+
+    def retire(self, request: Any) -> Any:
+        """A blend whose snapshots are given free."""
+        return blend_to(self._blends.retire(request.id))
+
+    def handlers(self, calls: Calls) -> grpc.GenericRpcHandler:
+        """The service as gRPC takes it."""
+        methods = {
+            "Create": _one_answer(calls, "Create", pb.CreateRequest, self.create),
+            "Update": _one_answer(calls, "Update", pb.UpdateRequest, self.update),
+            "Get": _one_answer(calls, "Get", pb.GetRequest, self.get),
+            "List": _one_answer(calls, "List", pb.ListRequest, self.list),
+            "Retire": _one_answer(calls, "Retire", pb.RetireRequest, self.retire),
+        }
+        return grpc.method_handlers_generic_handler(CONFIGS, methods)
+
+
+class BlendData:
+    """Serves blends; `Fetch` answers in bytes, which go on the wire as they are."""
+
+    def __init__(self, blends: Blends, calls: Calls) -> None:
+        self._blends, self._calls = blends, calls
+
+    def fetch(self, request: Any, context: grpc.ServicerContext) -> Iterator[bytes]:
+        """The rows of a range of steps."""
+        with answering("Fetch", context, self._calls) as caller:
+            checked(request)
+            self._calls.limits.check_steps(request.steps)
+            with waited_for_by(caller):
+                blend = self._blends.open(request.blend)
+            pieces = IpcPieces(blend.schema)
+            blocks = blend.fetch(
+                request.offset,
+                request.steps,
+                request.rank,
+                request.ranks or 1,
+                stride=request.stride or 1,
+                caller=caller,
+            )
+            for block in blocks:
+                message = serialize(Outgoing(block.offset, block.next_offset, pieces.of(block.batch)))
+                rows, size = block.batch.num_rows, block.batch.nbytes
+                del block  # a reader may take its time, and the message is enough to hold meanwhile
+                self._calls.offer(caller)
+                yield message
+                del message
+                SENT.add("blocks", "Fetch")
+                SENT.add("rows", "Fetch", rows)
+                SENT.add("bytes", "Fetch", size)
+                self._calls.taken(caller)
+
+    def describe(self, request: Any) -> Any:
+        """Sources, sizes and length of a blend."""
+        return description_to(self._blends.open(request.blend))
+
+    def explain(self, request: Any) -> Any:
+        """The documents behind every row of one step."""
+        blend = self._blends.open(request.blend)
+        if request.offset >= 0:
+            rows = blend.mixture.rows_per_step(request.offset)
+            self._calls.limits.check_explained(request.offset, rows)
+        return explanation_to(request.offset, blend.explain(request.offset))
+
+    def handlers(self) -> grpc.GenericRpcHandler:
+        """The service as gRPC takes it."""
+        fetch = grpc.unary_stream_rpc_method_handler(self.fetch, reader_of(pb.FetchRequest))
+        methods = {
+            "Fetch": fetch,
+            "Describe": _one_answer(self._calls, "Describe", pb.DescribeRequest, self.describe),
+            "Explain": _one_answer(self._calls, "Explain", pb.ExplainRequest, self.explain),
+        }
+        return grpc.method_handlers_generic_handler(DATA, methods)
+
+
+@contextmanager
+def answering(method: str, context: grpc.ServicerContext, calls: Calls) -> Iterator[Caller]:
+    """Answer the call, which is one of `calls`, with the status of whatever is raised inside."""
+    ended = grpc.StatusCode.OK
+    try:
+        yield calls.begin(context, method)
+    except FactoryError as error:
+        ended, name = to_status(error)
+        end_call(context, ended, _shortened(str(error)), name)
+    except GeneratorExit:  # of a stream that nobody reads any more
+        ended = grpc.StatusCode.CANCELLED
+        raise
+    except Exception:
+        ended = grpc.StatusCode.INTERNAL
+        incident = uuid.uuid4().hex[:12]
+        log.exception("incident %s", incident)
+        message = f"Blender failed unexpectedly. Its log has the details under incident {incident}."
+        end_call(context, ended, message)
+    finally:
+        ENDED.add(method, ended.name)
+
+
+def _one_answer(calls: Calls, method: str, message: Any, answer: Answer) -> grpc.RpcMethodHandler:
+    def handle(request: Any, context: grpc.ServicerContext) -> Any:
+        with answering(method, context, calls) as caller, waited_for_by(caller):
+            made = answer(checked(request))
+            calls.offer(caller)
+            return made
+
+    return grpc.unary_unary_rpc_method_handler(
+        handle, reader_of(message), lambda message: message.SerializeToString()
+    )
+
+
+def _shortened(message: str) -> str:
+    """The message without its middle where it quotes or lists too much: its remedy is at the end."""
+    if len(message) <= MAX_MESSAGE_CHARACTERS:
+        return message
+    half = MAX_MESSAGE_CHARACTERS // 2
+    return f"{message[:half]} ... {message[-half:]}"

@@ -1,0 +1,87 @@
+"""Orders that read a source page by page, so that a batch touches few pages.
+
+A logical page is a fixed number of consecutive ordinals; the last may be short. Pages are read in the order
+of a keyed permutation, and where each of them begins has a closed form, because at most one is short. In
+windows, a fixed number of pages that are read after each other, rows are permuted besides: the stateless
+form of the two shuffles of Youmu (page shuffle, then buffer shuffle), each page being read once an epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+import numpy as np
+
+from blender.spec.permutation import Ints, Permutation
+
+_KEPT_WINDOWS = 64  # permutations of windows that are kept at hand
+
+
+class PageOrder:
+    """`n` items in pages of `page_rows`, the pages in the given order, the rows of a page in their own."""
+
+    def __init__(self, n: int, page_rows: int, pages: Permutation) -> None:
+        self.n_pages = -(-n // page_rows)
+        self._page_rows, self._pages = page_rows, pages
+        self._missing = self.n_pages * page_rows - n  # rows the last page lacks
+        self._short = int(pages.inverse(np.array([self.n_pages - 1]))[0])  # when the last page is read
+
+    def start(self, turn: Ints) -> Ints:
+        """The position at which the `turn`-th page that is read begins; `n` for turn `n_pages`."""
+        return turn * self._page_rows - self._missing * (turn > self._short)
+
+    def turn(self, positions: Ints) -> Ints:
+        """The number of the page, in order of reading, that holds each position."""
+        after_short = positions >= (self._short + 1) * self._page_rows - self._missing
+        return (positions + self._missing * after_short) // self._page_rows
+
+    def forward(self, positions: Ints) -> Ints:
+        """The item read at each position."""
+        turn = self.turn(positions)
+        return self._pages.forward(turn) * self._page_rows + positions - self.start(turn)
+
+    def inverse(self, items: Ints) -> Ints:
+        """The position at which each item is read."""
+        page, row = np.divmod(items, self._page_rows)
+        return self.start(self._pages.inverse(page)) + row
+
+
+class WindowOrder:
+    """The order of `pages`, and the rows of every `window_pages` pages in the order that `within` gives.
+
+    `within` gives the permutation of window w of so many rows.
+    """
+
+    def __init__(
+        self, pages: PageOrder, window_pages: int, within: Callable[[int, int], Permutation]
+    ) -> None:
+        self._pages, self._window_pages = pages, window_pages
+        self._within = lru_cache(maxsize=_KEPT_WINDOWS)(within)
+
+    def forward(self, positions: Ints) -> Ints:
+        """The item read at each position."""
+        shuffled = np.empty_like(positions)
+        for chosen, first, order in self._windows(positions):
+            shuffled[chosen] = first + order.forward(positions[chosen] - first)
+        return self._pages.forward(shuffled)
+
+    def inverse(self, items: Ints) -> Ints:
+        """The position at which each item is read."""
+        shuffled = self._pages.inverse(items)
+        positions = np.empty_like(shuffled)
+        for chosen, first, order in self._windows(shuffled):
+            positions[chosen] = first + order.inverse(shuffled[chosen] - first)
+        return positions
+
+    def turn(self, positions: Ints) -> Ints:
+        """The number of the window that holds each position."""
+        return self._pages.turn(positions) // self._window_pages
+
+    def _windows(self, positions: Ints) -> Iterator[tuple[np.ndarray, int, Permutation]]:
+        """Of each window: which of the positions it holds, where it begins, and the order of its rows."""
+        windows = self.turn(positions)
+        for window in np.unique(windows):
+            turns = np.array([window, window + 1]) * self._window_pages
+            first, end = self._pages.start(np.minimum(turns, self._pages.n_pages)).tolist()
+            yield windows == window, first, self._within(int(window), end - first)

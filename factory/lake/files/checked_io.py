@@ -1,0 +1,124 @@
+"""PyIceberg's file system of an embedded lake: it verifies checksums where it reads, and writes them.
+
+PyIceberg knows neither the checksum files of Hadoop's local file system nor, by itself, those that Parquet
+pages carry. `CheckedFileIO` is named in the catalog's properties (`factory.lake.catalog`) for the first, and
+`check_pages` changes for the second how PyIceberg opens and writes Parquet, which it has no option for.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyiceberg.io.pyarrow as arrow_io
+from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
+from pyiceberg.manifest import FileFormat
+
+from factory.lake.files.checksums import FileSums
+from factory.lake.files.parquet import require_sound
+
+CHECKED_IO = "factory.lake.files.checked_io.CheckedFileIO"
+
+_file_format = arrow_io._get_file_format
+_writer_options = arrow_io._get_parquet_writer_kwargs
+
+
+class CheckedFileIO(PyArrowFileIO):
+    """Local files with the checksums of `factory.lake.files.checksums`."""
+
+    def new_input(self, location: str) -> PyArrowFile:
+        """A file to read; opening it raises DamagedFile where it is not as it was written."""
+        return self._of(super().new_input(location))
+
+    def new_output(self, location: str) -> PyArrowFile:
+        """A file to write; its checksums appear beside it once it is complete."""
+        return self._of(super().new_output(location))
+
+    def _of(self, file: PyArrowFile) -> PyArrowFile:
+        return _CheckedFile(file.location, file._path, file._filesystem)
+
+
+class _CheckedFile(PyArrowFile):
+    def open(self, seekable: bool = True) -> pa.NativeFile:
+        opened = super().open(seekable)
+        try:
+            require_sound(self._path)
+        except BaseException:
+            opened.close()
+            raise
+        return opened
+
+    def create(self, overwrite: bool = False) -> _Output:
+        return _Output(self._path, super().create(overwrite))
+
+
+class _Output:
+    """A stream that sums what is written to it."""
+
+    def __init__(self, path: str, stream: pa.NativeFile) -> None:
+        self._path, self._stream, self._sums = path, stream, FileSums()
+
+    def write(self, content: Any) -> int:
+        """Write bytes, or an object that lends them; return their number."""
+        lent = memoryview(content).cast("B")
+        self._stream.write(lent)
+        self._sums.add(lent)
+        return len(lent)
+
+    def tell(self) -> int:
+        """Return the number of bytes written."""
+        return int(self._stream.tell())
+
+    def flush(self) -> None:
+        """Hand the bytes written so far to the system."""
+        self._stream.flush()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the file is complete."""
+        return bool(self._stream.closed)
+
+    def readable(self) -> bool:
+        """Return False: the stream is for writing."""
+        return False
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return False: bytes once summed cannot be written again."""
+        return False
+
+    def close(self) -> None:
+        """Complete the file and its checksums."""
+        if not self.closed:
+            self._stream.close()
+            self._sums.put(self._path)
+
+    def __enter__(self) -> _Output:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@lru_cache
+def _checking(file_format: FileFormat, **options: Any) -> ds.FileFormat:
+    if file_format != FileFormat.PARQUET:
+        return _file_format(file_format, **options)
+    return ds.ParquetFileFormat(page_checksum_verification=True, **options)
+
+
+def check_pages() -> None:
+    """Let PyIceberg verify the checksums of Parquet pages, and write them, in all of this process."""
+    arrow_io._get_file_format = _checking
+    arrow_io._get_parquet_writer_kwargs = lambda properties: {
+        **_writer_options(properties),
+        "write_page_checksum": True,
+    }

@@ -1,0 +1,123 @@
+"""Which file it is when a table cannot be read, told as DamagedFile with the table's name.
+
+PyIceberg's parsers raise whatever their first wrong step raises, and name no file. So where planning or
+reading a snapshot fails, its files are read one by one until one fails by itself: the list of manifests, then
+manifests, then data.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from pyiceberg.exceptions import ValidationError
+from pyiceberg.manifest import read_manifest_list
+from pyiceberg.table import FileScanTask, Table
+from pyiceberg.table.snapshots import Snapshot
+
+from factory.errors import DamagedFile, first_line
+from factory.lake.files.parquet import UNREADABLE, fault, gone, unread
+from factory.lake.files.registered import SCHEME
+
+UNPARSED = (
+    *(ValueError, LookupError, TypeError, AttributeError, ArithmeticError, AssertionError),
+    *(EOFError, MemoryError, RecursionError, NotImplementedError, struct.error, zlib.error),
+    *(FileNotFoundError, ValidationError, DamagedFile),
+)
+"""What PyIceberg raises for files that are gone, and for bytes that are not of their format."""
+
+
+def damaged_metadata(name: object, file: str | None, error: BaseException) -> DamagedFile:
+    """The error for a table whose metadata file `file` cannot be read."""
+    return _of_table(name, _unread("metadata file", file, error))
+
+
+@contextmanager
+def planning(table: Table, snapshot: Snapshot | None) -> Iterator[None]:
+    """Turn what planning a scan of `snapshot` raises into DamagedFile, with the manifest that is damaged."""
+    try:
+        yield
+    except UNPARSED as error:
+        require_manifests(table, snapshot)
+        if isinstance(error, DamagedFile):
+            raise _of_table(_name(table), str(error)) from error
+        raise
+
+
+def require_manifests(table: Table, snapshot: Snapshot | None) -> None:
+    """Raise DamagedFile, with the file's name, where manifests of a snapshot cannot be read."""
+    if snapshot is None:
+        return
+    with _reading(table, "list of manifests", snapshot.manifest_list):
+        manifests = list(read_manifest_list(table.io.new_input(snapshot.manifest_list)))
+    for manifest in manifests:
+        with _reading(table, "manifest", manifest.manifest_path):
+            manifest.fetch_manifest_entry(table.io)
+
+
+@contextmanager
+def _reading(table: Table, what: str, file: str) -> Iterator[None]:
+    try:
+        yield
+    except UNPARSED as error:
+        raise _of_table(_name(table), _unread(what, file, error)) from error
+
+
+@contextmanager
+def scanning(table: Table, tasks: Iterable[FileScanTask], columns: Sequence[str]) -> Iterator[None]:
+    """Turn what reading `columns` of planned files raises into DamagedFile, with file, column and page."""
+    try:
+        yield
+    except (*UNPARSED, *UNREADABLE) as error:
+        for task in tasks:
+            for file in (task.file, *task.delete_files):
+                said = _fault(table, file.file_path, columns if file is task.file else ("*",), error)
+                if said is not None:
+                    raise _of_table(_name(table), said) from error
+        raise
+
+
+def _fault(table: Table, path: str, columns: Sequence[str], error: BaseException) -> str | None:
+    """A sentence on what is wrong with a data file; None where nothing is."""
+    named = path.removeprefix(SCHEME)
+    try:
+        # Not through the table's file system: which page it is says more than which bytes.
+        source = table.io.new_input(path)
+        with source._filesystem.open_input_file(source._path) as file:
+            found = fault(named, columns, file)
+        if found is None:
+            source.open().close()
+        return found
+    except FileNotFoundError:
+        return str(gone(named))
+    except DamagedFile as damaged:
+        return str(damaged)
+    except UNREADABLE:
+        return unread(named, (), error) if not isinstance(error, OSError) else None
+
+
+def _of_table(name: object, said: str) -> DamagedFile:
+    """The error with the table's name, and its remedy in place of that of the file alone."""
+    fact, mark, remedy = said.partition(" Restore ")
+    if not mark or "delete it" not in remedy:
+        said = f"{fact} Restore the file, or make the table anew: {_again(name)}."
+    return DamagedFile(f"Table {name} is damaged. {said}")
+
+
+def _unread(what: str, file: str | None, error: BaseException) -> str:
+    """A sentence on a file of metadata; one of ours names it already."""
+    if isinstance(error, DamagedFile):
+        return str(error)
+    if isinstance(error, FileNotFoundError):
+        return f"Its {what} {file} is gone."
+    return f"Its {what} {file} cannot be read ({first_line(error)})."
+
+
+def _again(name: object) -> str:
+    return f"factory materialize {str(name).replace('.', '/', 1)}"
+
+
+def _name(table: Table) -> str:
+    return ".".join(table.name())

@@ -1,0 +1,91 @@
+"""Values of a table by the data file and row in which each lies, local or in an S3-compatible store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import fs
+
+from factory.lake.files.parquet import open_parquet, reading
+from factory.lake.files.registered import Texts
+from factory.lake.files.sequential import ForwardReader
+from factory.lake.schemas import TEXT_AT
+
+S3_ENDPOINT, S3_REGION = "s3.endpoint", "client.region"
+S3_KEY_ID, S3_SECRET = "s3.access-key-id", "s3.secret-access-key"
+STORAGE = (S3_ENDPOINT, S3_REGION, S3_KEY_ID, S3_SECRET)
+"""Properties of Spark's catalog by which files that are not local are opened."""
+
+
+def local_path(file: str) -> str | None:
+    """The path of a data file as the operating system names it; None for a file in a store."""
+    scheme, _, path = file.partition(":")
+    return "/" + path.lstrip("/") if scheme == "file" else None
+
+
+def opened(file: str, storage: Mapping[str, str]) -> pa.NativeFile:
+    """A data file, to be read anywhere; `storage` has the `STORAGE` that the lake has, none on local disk."""
+    local = local_path(file)
+    if local is not None:
+        return pa.OSFile(local)
+    store = fs.S3FileSystem(
+        endpoint_override=storage.get(S3_ENDPOINT),
+        region=storage.get(S3_REGION),
+        access_key=storage.get(S3_KEY_ID),
+        secret_key=storage.get(S3_SECRET),
+    )
+    return store.open_input_file(file.partition(":")[2].lstrip("/"))
+
+
+class LocatedRows:
+    """Reads columns file by file; rows in ascending order cost one pass over the columns."""
+
+    def __init__(self, storage: Mapping[str, str], columns: Sequence[str]) -> None:
+        """`storage` as `opened` has it."""
+        self._storage, self._columns = storage, columns
+        self._file = ""
+        self._reader: ForwardReader | None = None
+
+    def read(self, file: str, rows: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        """Those of the columns that `file` has, of its ascending `rows`, in batches of bounded size.
+
+        Raises DamagedFile for a page that is not as it was written.
+        """
+        local = local_path(file)
+        with reading(local or file, self._columns, lambda: opened(file, self._storage)):
+            if self._reader is None or file != self._file:
+                parquet = open_parquet(local or opened(file, self._storage), pre_buffer=False)
+                names = [name for name in self._columns if name in parquet.schema_arrow.names]
+                self._reader, self._file = ForwardReader(parquet, names), file
+            yield from self._reader.take(rows)
+
+
+class LocatedTexts:
+    """Reads texts file by file, in the lake's own files and in those that are registered."""
+
+    def __init__(self, storage: Mapping[str, str]) -> None:
+        """`storage` as `opened` has it."""
+        self._rows = LocatedRows(storage, ["text", TEXT_AT.name])
+        self._registered = Texts()
+
+    def read(self, file: str, rows: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        """(text) of ascending `rows` of `file`, null where there is none, in batches of bounded size.
+
+        A text that the file has in a registered file is read there. Raises SourceChanged where that one
+        is not as it was.
+        """
+        for batch in self._rows.read(file, rows):
+            texts = batch["text"].cast(pa.string())
+            if TEXT_AT.name not in batch.schema.names:
+                yield _texts(texts)
+                continue
+            at = 0
+            for registered in self._registered.read(batch[TEXT_AT.name].to_pylist()):
+                yield _texts(pc.coalesce(texts.slice(at, len(registered)), registered))
+                at += len(registered)
+
+
+def _texts(texts: pa.StringArray) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([texts], names=["text"])

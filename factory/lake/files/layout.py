@@ -1,0 +1,106 @@
+"""Which pages of a table's files have other rows than the table's properties say, in any column.
+
+    write.parquet.page-row-limit                   8      rows a page, the last of a row group may have fewer
+    write.parquet.row-group-check-min-record-count 8      parquet-mr looks at pages for the first time after
+                                                          so many rows: by default a row group begins with a
+                                                          page of 100, and shorter ones are one page
+
+Pages of all columns that end at the same rows are what Blender reads a window of rows with. Nothing is read
+of the files but footers and offset indexes, or page headers where a writer left no offset index.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow.parquet as pq
+from pyiceberg.io import InputFile, InputStream
+from pyiceberg.table import Table
+
+from factory import _native
+from factory.lake.files.damage import planning
+
+PAGE_ROWS = "write.parquet.page-row-limit"
+FIRST_LOOK = "write.parquet.row-group-check-min-record-count"
+
+_WINDOW = 1 << 20  # bytes asked for at a time where page headers must be read
+_MOST_SHOWN = 3  # columns of a file
+_THREADS = 16  # files looked at a time
+
+
+def odd_pages(table: Table, snapshot_id: int) -> list[str]:
+    """A sentence for each file with pages of other rows; none where the table's properties say no number."""
+    limit = int(table.properties.get(PAGE_ROWS, 0))
+    if not limit:
+        return []
+    with planning(table, table.snapshot_by_id(snapshot_id)):
+        files = sorted(task.file.file_path for task in table.scan(snapshot_id=snapshot_id).plan_files())
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="layout") as threads:
+        found = threads.map(lambda path: _of_file(table.io.new_input(path), limit), files)
+        return [sentence for sentence in found if sentence]
+
+
+class _Bytes:
+    """Byte ranges of an open file; its end, where the footer is, is read once for all columns."""
+
+    def __init__(self, path: str, source: InputStream, size: int) -> None:
+        self.path, self.size = path, size
+        self._source = source
+        self._ends: dict[int, bytes] = {}
+
+    def read(self, begin: int, end: int) -> bytes:
+        if end < self.size:
+            return self._read(begin, end)
+        if begin not in self._ends:
+            self._ends[begin] = self._read(begin, end)
+        return self._ends[begin]
+
+    def _read(self, begin: int, end: int) -> bytes:
+        self._source.seek(begin)
+        return self._source.read(end - begin)
+
+
+def _of_file(file: InputFile, limit: int) -> str:
+    with file.open() as source:
+        schema = pq.ParquetFile(source).schema
+        leaves = [schema.column(number).path for number in range(len(schema))]
+        ranges = _Bytes(file.location, source, len(file))
+        odd = [told for leaf in leaves if (told := _of_column(ranges, leaf, limit))]
+    if not odd:
+        return ""
+    more = f"; and {len(odd) - _MOST_SHOWN} more columns" if len(odd) > _MOST_SHOWN else ""
+    return (
+        f"File {file.location} has pages of other than {limit:,} rows: {'; '.join(odd[:_MOST_SHOWN])}{more}. "
+        f"Set `{FIRST_LOOK}` of the table to {limit}, and write it again through Spark."
+    )
+
+
+def _of_column(file: _Bytes, leaf: str, limit: int) -> str:
+    try:
+        index = _index(file, leaf)
+    except NotImplementedError:
+        return f"`{leaf}` does not say how many rows its pages have"
+    odd = _odd(index, limit)
+    if not odd:
+        return ""
+    group, page, n_rows = odd[0]
+    first = f"the first is page {page} of row group {group} with {n_rows:,} rows"
+    return f"`{leaf}` has {len(odd):,} of {index.n_pages:,}, {first}"
+
+
+def _index(file: _Bytes, leaf: str) -> _native.PageIndex:
+    scan = _native.PageScan(file.path, file.size, leaf, _WINDOW)
+    while wanted := scan.wanted():
+        scan.push([file.read(begin, end) for begin, end in wanted])
+    return _native.PageIndex(_native.join_pages(leaf, [scan]))
+
+
+def _odd(index: _native.PageIndex, limit: int) -> list[tuple[int, int, int]]:
+    """Row group, page in it and rows of every page that is none of `limit` rows nor a shorter last one."""
+    odd, following = [], None
+    for number in reversed(range(index.n_pages)):
+        _, group, page, _, n_rows = index.page(number)
+        if n_rows > limit or (n_rows < limit and group == following):
+            odd.append((group, page, n_rows))
+        following = group
+    return odd[::-1]

@@ -1,0 +1,145 @@
+"""Somebody's own Parquet files as the rows of an Iceberg table, without a copy: `registered.<dataset>`.
+
+Files are added to the table as they lie. Nothing writes to them, and `gc.enabled` is off for the table, so
+that neither an expired snapshot nor `DROP TABLE ... PURGE` deletes one. (PyIceberg's own `purge_table` does
+not ask that property; the platform never calls it.)
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.catalog.memory import InMemoryCatalog
+from pyiceberg.exceptions import ValidationError
+from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.io import load_file_io
+from pyiceberg.io.pyarrow import UnsupportedPyArrowTypeException, parquet_file_to_data_file
+from pyiceberg.schema import Schema
+from pyiceberg.table.metadata import TableMetadata
+
+from factory.errors import DamagedFile
+from factory.lake.catalog import make_namespace
+from factory.lake.files.registered import SCHEME, location
+from factory.lake.lineage import Lineage
+from factory.lake.names import TableName
+from factory.lake.tables import Lake
+
+_PROPERTIES = {"format-version": "2", "gc.enabled": "false"}
+_NOT_IN_A_LOCATION = "#?%"  # it holds the path as it is, and engines read these as marks
+_NOWHERE = f"{SCHEME}/nowhere"  # of a table that is never committed
+_FIELD_ID = b"PARQUET:field_id"
+# What PyIceberg raises for columns and files it cannot take.
+_REFUSED = (
+    OSError,
+    ValueError,
+    TypeError,
+    NotImplementedError,
+    pa.ArrowException,
+    UnsupportedPyArrowTypeException,
+    ValidationError,
+    RecursionError,
+)
+
+
+class Candidates:
+    """Parquet files that are to be registered together: those that are fit, and why the others are not.
+
+    A file is fit if Iceberg can add it as it lies, its column `text` holds plain strings, and its columns
+    are those of the first fit file. Only footers are read.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._table: TableMetadata | None = None
+        self.columns: pa.Schema | None = None
+        self.files: list[str] = []
+        self.refused: dict[str, str] = {}
+
+    def offer(self, path: bytes, name: str) -> bool:
+        """Whether the file at `path` is fit; `name` is what `refused` calls it."""
+        try:
+            trouble = self._trouble(path)
+        except _REFUSED as error:
+            trouble = f"Iceberg cannot take it as it is: {' '.join(str(error).split())}"
+        if trouble is None:
+            self.files.append(location(path))
+        else:
+            self.refused[name] = trouble
+        return trouble is None
+
+    def _trouble(self, path: bytes) -> str | None:
+        shown = os.fsdecode(path)
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            return "it is no regular file"
+        if set(shown) & set(_NOT_IN_A_LOCATION) or not shown.isprintable():
+            return f"its path holds one of `{_NOT_IN_A_LOCATION}`, or what cannot be printed"
+        found = pq.read_schema(shown)
+        if any(_FIELD_ID in (of.metadata or {}) for of in found):
+            return "its columns carry the ids of another Iceberg table"
+        if self._text not in found.names or not _is_string(found.field(self._text).type):
+            return f"it has no column `{self._text}` of plain strings"
+        columns = pa.schema([of.with_nullable(True).remove_metadata() for of in found])
+        if self.columns is not None and columns != self.columns:
+            return "its columns are not those of the first file"
+        table = self._table or _table_of(columns)
+        parquet_file_to_data_file(load_file_io(), table, location(path))  # what adding it would do
+        self.columns, self._table = columns, table
+        return None
+
+
+def _is_string(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _table_of(columns: pa.Schema) -> TableMetadata:
+    """A table with `columns` that is never committed, to ask what would fit it."""
+    catalog = InMemoryCatalog("throwaway", warehouse=_NOWHERE)
+    made = catalog.create_table_transaction(("none", "none"), columns, _NOWHERE, properties=_PROPERTIES)
+    return made.table_metadata
+
+
+def register(
+    lake: Lake, table: TableName, files: Sequence[str], columns: pa.Schema, lineage: Lineage
+) -> None:
+    """Make `table` hold the rows of exactly `files`, in one commit.
+
+    A table whose columns are no longer those of the files is made anew: nothing of the lake is read from it,
+    and its files stay. Interrupted in between, the lake has no such table until the next call.
+    """
+    make_namespace(lake.catalog, table.namespace)
+    wanted = _plain(_table_of(columns).schema())
+    if lake.exists(table) and _columns_of(lake, table) != wanted:
+        forget(lake, table)
+    created = not lake.exists(table)
+    with (
+        lake.catalog.create_table_transaction(table.identifier, columns, properties=_PROPERTIES)
+        if created
+        else lake.table(table).transaction()
+    ) as change:
+        if not created:
+            change.delete(AlwaysTrue())
+        change.add_files(
+            list(files), snapshot_properties=lineage.to_properties(), check_duplicate_files=False
+        )
+
+
+def _columns_of(lake: Lake, table: TableName) -> list[tuple[str, str]] | None:
+    """The columns of a table; None where its metadata is damaged."""
+    try:
+        return _plain(lake.table(table).schema())
+    except DamagedFile:
+        return None
+
+
+def _plain(schema: Schema) -> list[tuple[str, str]]:
+    return [(of.name, str(of.field_type)) for of in schema.fields]
+
+
+def forget(lake: Lake, table: TableName) -> None:
+    """Drop a table of registered files, if there is one; its files stay."""
+    if lake.exists(table):
+        lake.catalog.drop_table(table.identifier)

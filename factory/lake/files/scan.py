@@ -1,0 +1,49 @@
+"""The rows of a snapshot as their files have them.
+
+PyIceberg gives, and writes, an empty list for a null one of structs. That would change a content fingerprint,
+so what is fingerprinted outside of Spark is read here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.table import FileScanTask, Table
+
+from factory.lake.files.damage import planning, scanning
+from factory.lake.files.parquet import open_parquet
+from factory.lake.schemas import TEXT_AT
+
+_ROWS_AT_ONCE, _BYTES_AT_ONCE = 1 << 16, 8 << 20
+
+
+def stored(table: Table, snapshot_id: int, schema: pa.Schema) -> Iterator[pa.RecordBatch] | None:
+    """The columns of `schema`, null in files that lack one, some megabytes at a time.
+
+    None where not all is in the files: where rows of them are deleted, or texts registered.
+    """
+    if TEXT_AT.name in table.schema().column_names:
+        return None
+    with planning(table, table.snapshot_by_id(snapshot_id)):
+        tasks = list(table.scan(snapshot_id=snapshot_id).plan_files())
+    if any(task.delete_files for task in tasks):
+        return None
+    return _rows(table, tasks, schema)
+
+
+def _rows(table: Table, tasks: list[FileScanTask], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for task in tasks:
+        with scanning(table, [task], schema.names), table.io.new_input(task.file.file_path).open() as file:
+            parquet = open_parquet(file)
+            present = [name for name in schema.names if name in parquet.schema_arrow.names]
+            for batch in parquet.iter_batches(_rows_at_once(parquet.metadata), columns=present):
+                rows = pa.Table.from_batches([batch]).replace_schema_metadata(None)
+                whole = pa.concat_tables([schema.empty_table(), rows], promote_options="permissive")
+                yield from whole.to_batches()
+
+
+def _rows_at_once(facts: pq.FileMetaData) -> int:
+    n_bytes = sum(facts.row_group(number).total_byte_size for number in range(facts.num_row_groups))
+    return max(1, min(_ROWS_AT_ONCE, _BYTES_AT_ONCE * facts.num_rows // max(1, n_bytes)))

@@ -1,0 +1,119 @@
+"""What an audit branch holds: how often its checks are violated, and the fingerprints of its content.
+
+A branch of few rows is read here; what only SQL can say, and every larger branch, is asked of Spark.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from factory.lake.fingerprint import Fingerprint, fingerprints
+from factory.lake.publish import Audit
+from factory.lake.tables import Lake
+from factory.lake_spark.audit import contents, head_of
+from factory.orchestration.asset.checks import in_files, repeated, violations
+from factory.orchestration.asset.declaration import Output
+from factory.orchestration.asset.rows import Rows, rows_at
+
+
+@dataclass
+class Branch:
+    """An audit branch with all its rows written; `keys` are the partitions made, None for a whole table."""
+
+    spark: SparkSession
+    lake: Lake
+    audit: Audit
+    output: Output
+    keys: Sequence[str] | None
+
+    @cached_property
+    def rows(self) -> DataFrame:
+        """All rows, those of partitions that stay included."""
+        return self._read.frame()
+
+    def in_files(self) -> dict[str, list[str]]:
+        """What each check of files says of the whole table."""
+        return in_files(self.lake.table(self.audit.table), self._head, self.output.checks)
+
+    def violations(self) -> dict[str, float]:
+        """What each check of rows finds: in the whole table, or in the rows that were made."""
+        found: dict[str, float] = {}
+        asked = []
+        for check in self.output.checks:
+            keys = self._read.here(check.columns) if check.distinct else None
+            if keys is None:
+                asked.append(check)
+            else:
+                found[check.name] = _repeats(list(keys))
+        found |= violations(self.rows, [check for check in asked if check.whole])
+        return found | violations(self.made, [check for check in asked if not check.whole])
+
+    def repeated(self) -> list[str]:
+        """Some keys that more than one row has."""
+        return repeated(self.rows, self.output.schema)
+
+    def count_by(self, *columns: str) -> Counter[tuple[str | None, ...]]:
+        """How many of the rows that were made have each combination of `columns` and the partition."""
+        if not columns and self.keys is None:
+            return Counter({(None,): self.lake.published_at(self.audit.table, self._head).rows})
+        asked = [*columns, "partition"]
+        batches = self._read.here(asked)
+        if batches is None:
+            counted = self.made.groupBy(*asked).count().collect()
+            return Counter({tuple(row[name] for name in asked): row["count"] for row in counted})
+        found: Counter[tuple[str | None, ...]] = Counter()
+        for batch in batches:
+            groups = pa.Table.from_batches([batch]).group_by(asked).aggregate([([], "count_all")])
+            for row in groups.to_pylist():
+                if self.keys is None or row["partition"] in self.keys:
+                    found[tuple(row[name] for name in asked)] += row["count_all"]
+        return found
+
+    def content(self) -> Fingerprint:
+        """The content fingerprint of all rows."""
+        return sum(self._contents(self.rows).values(), Fingerprint())
+
+    def replaced(self) -> dict[str, Fingerprint]:
+        """The content fingerprint of every partition that was made."""
+        found = self._contents(self.made)
+        return {key: found.get(key, Fingerprint()) for key in self.keys or ()}
+
+    def _contents(self, rows: DataFrame) -> dict[str | None, Fingerprint]:
+        columns = self.output.schema.fingerprinted
+        batches = self._read.here([*columns, "partition"])
+        if batches is None:
+            return contents(rows, self.output.schema)
+        return fingerprints(batches, columns, by="partition")
+
+    @property
+    def made(self) -> DataFrame:
+        """The rows this run made, all or those of its partitions."""
+        return self.rows if self.keys is None else self.rows.where(F.col("partition").isin(list(self.keys)))
+
+    @cached_property
+    def _head(self) -> int:
+        return head_of(self.lake, self.audit)
+
+    @cached_property
+    def _read(self) -> Rows:
+        return rows_at(self.spark, self.lake, self.audit.table, self._head, self.output.schema)
+
+
+def _repeats(keys: Sequence[pa.RecordBatch]) -> int:
+    """How many rows would have to go for no two to agree; one with a null agrees, as in SQL."""
+    if not keys:
+        return 0
+    rows = pa.Table.from_batches(keys)
+    if rows.num_columns == 1 and pa.types.is_integer(rows[0].type):
+        ordered = np.sort(rows[0].drop_null().to_numpy())  # cheaper than hashing them
+        return rows.num_rows - int(np.count_nonzero(np.diff(ordered))) - min(1, len(ordered))
+    distinct: int = rows.drop_null().group_by(rows.column_names).aggregate([]).num_rows
+    return rows.num_rows - distinct

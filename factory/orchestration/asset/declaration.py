@@ -1,0 +1,141 @@
+"""What is known of an asset before it runs, and what it gives back when it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from pyspark.sql import DataFrame
+
+from factory.ingest.readers import MAX_REJECTED, Ingested, Registered
+from factory.lake.names import TableName
+from factory.lake.schemas import TableSchema
+from factory.orchestration.asset.charts import Chart
+from factory.orchestration.asset.checks import Check
+from factory.spark import ROWS_PER_ARROW_BATCH
+
+Derived = Callable[[DataFrame], DataFrame]
+Made: TypeAlias = "DataFrame | Tables | Ingested"  # what the function of an asset may return
+
+_MOST_SHOWN = 20  # files, of which more say no more
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What an asset with several tables, table properties or scratch to release returns.
+
+    `beside` gives the further tables by suffix, each a DataFrame or a function of the main table's rows
+    as they were written. `said` holds of these rows and no others: of a table that is made as a whole it
+    becomes properties of the published snapshot. `release` is called when everything is written. `registered`
+    is what is written instead of `rows`, which it equals to every reader, and the files that hold its texts.
+    `facts` are shown with the materialization. Where rejected records stand beside, no more than the share
+    `max_rejected` of rows, or of the files of `inputs` (by partition), may be rejected
+    (`factory.orchestration.asset.rejections`).
+    """
+
+    rows: DataFrame
+    beside: dict[str, DataFrame | Derived] = field(default_factory=dict)
+    properties: dict[str, str] = field(default_factory=dict)
+    said: dict[str, str] = field(default_factory=dict)
+    release: Callable[[], object] = lambda: None
+    registered: Registered | None = None
+    facts: Mapping[str, str | int] = field(default_factory=dict)
+    max_rejected: float = MAX_REJECTED
+    inputs: Mapping[str | None, Ingested] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, made: Made) -> Tables:
+        """What an asset returned: tables, the rows of its only one, or what a reader gave as it is."""
+        if isinstance(made, Ingested):
+            return cls._read(made)
+        return made if isinstance(made, Tables) else cls(made)
+
+    @classmethod
+    def _read(cls, found: Ingested) -> Tables:
+        facts: dict[str, str | int] = {}
+        if found.registered is not None:
+            facts["registered files"] = len(found.registered.files)
+        if found.rewritten:
+            shown = list(found.rewritten.items())[:_MOST_SHOWN]
+            facts["rewritten files"] = len(found.rewritten)
+            facts["why rewritten"] = "; ".join(f"{name}: {reason}" for name, reason in shown)
+        return cls(
+            found.documents,
+            {"rejected": found.rejected},
+            release=found.release,
+            registered=found.registered,
+            facts=facts,
+            max_rejected=found.max_rejected,
+            inputs={None: found},
+        )
+
+    def rewritten(self) -> Tables:
+        """The same with its texts in the rows: a partition is replaced alone, registered files are not."""
+        if self.registered is None:
+            return self
+        facts = dict(self.facts)
+        n_files = facts.pop("registered files")
+        why = {"rewritten files": n_files, "why rewritten": "files of a partitioned table are not registered"}
+        return replace(self, registered=None, facts=together([why, facts]))
+
+
+def together(facts: Sequence[Mapping[str, str | int]]) -> dict[str, str | int]:
+    """The facts of several tables as one's: numbers added up, sentences after each other, each once."""
+    found: dict[str, str | int] = {}
+    for name in dict.fromkeys(name for of in facts for name in of):
+        values = [of[name] for of in facts if name in of]
+        said = list(dict.fromkeys(str(value) for value in values if isinstance(value, str)))
+        if said:
+            more = f"; and {len(said) - _MOST_SHOWN} more" if len(said) > _MOST_SHOWN else ""
+            found[name] = "; ".join(said[:_MOST_SHOWN]) + more
+        else:
+            found[name] = sum(value for value in values if isinstance(value, int))
+    return found
+
+
+@dataclass(frozen=True)
+class Output:
+    """One table an asset writes."""
+
+    table: TableName
+    schema: TableSchema
+    checks: Sequence[Check]
+    chart: Chart
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What `table_asset` knows of an asset; `outputs` ends with the main table."""
+
+    table: TableName
+    outputs: tuple[Output, ...]
+    upstream: dict[str, TableName]
+    code_version: str
+    config: str
+    growth: float = 1
+    rows_per_batch: int = ROWS_PER_ARROW_BATCH
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a run makes of a table: partitions by key, or all of it, which is the one key None.
+
+    `alike` are the upstream tables that are partitioned as the asset is. `every` tells that no rows of the
+    table stay.
+    """
+
+    keys: tuple[str | None, ...] = (None,)
+    alike: frozenset[TableName] = frozenset()
+    every: bool = True
+
+    @property
+    def partitions(self) -> list[str] | None:
+        """The keys of the partitions, None where the table is made as a whole."""
+        keys = [key for key in self.keys if key is not None]
+        return keys if len(keys) == len(self.keys) else None
+
+    def only(self, keys: Iterable[str | None]) -> Parts:
+        """The same with these keys alone."""
+        only = tuple(keys)
+        return replace(self, keys=only, every=self.every and len(only) == len(self.keys))

@@ -1,0 +1,398 @@
+"""One asset's run: write its tables to audit branches, check them there, publish, then tell Dagster.
+
+1. A table whose code, configuration and upstream content are unchanged is left as it is, when the run
+   asks for that; of a partitioned table, every such partition.
+2. Every output is written to its audit branch.
+3. The checks of every output run on its branch; one failure keeps the branches for inspection, leaves
+   every main as it was and ends the asset.
+4. Every branch is sealed with its lineage and content fingerprint, then published, the main table last.
+
+The function of a partitioned asset is called for each partition of the run by itself, so a range of
+partitions holds what they hold one by one. All are written, checked and published together; the table's
+other partitions stay as they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+import dagster as dg
+from py4j.protocol import Py4JError
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from factory.errors import CheckFailed, ConfigurationError, DamagedFile
+from factory.ingest.readers import Ingested
+from factory.lake.files.registration import forget, register
+from factory.lake.fingerprint import Fingerprint
+from factory.lake.lineage import Lineage
+from factory.lake.names import TableName, raw, registered
+from factory.lake.publish import Audit, drop_branches, publish, seal, set_aside
+from factory.lake.schemas import REJECTED, TEXT_AT, TableSchema, thin
+from factory.lake.tables import Lake, Published
+from factory.lake_spark import audit as spark_audit
+from factory.lake_spark.read import read_at
+from factory.orchestration.asset.branch import Branch
+from factory.orchestration.asset.checks import Check, in_files, said, unique, violations
+from factory.orchestration.asset.declaration import (
+    Declaration,
+    Derived,
+    Made,
+    Output,
+    Parts,
+    Tables,
+    together,
+)
+from factory.orchestration.asset.progress import tell
+from factory.orchestration.asset.rejections import count_rejections, facts, require_documents
+from factory.orchestration.asset.reuse import outdated
+from factory.orchestration.asset.rows import rows_at
+from factory.orchestration.host.resources import LakeRun
+from factory.spark import batches_of
+
+__all__ = ["Tables", "materialize"]
+
+_MOST_TOLD = 20  # files that a check names
+
+
+def materialize(
+    context: dg.AssetExecutionContext,
+    declared: Declaration,
+    function: Callable[[str | None], Made],
+    parts: Parts,
+) -> Iterator[Any]:
+    """Run the steps above; yields check results, then materializations.
+
+    `function` gives the rows of the partition of a key, or those of the table for None.
+    """
+    run: LakeRun = context.resources.lake
+    spark: SparkSession = context.resources.pyspark.spark_session
+    began = time.monotonic()
+    tell(str(declared.table), "started")
+    upstream = {str(table): run.pin(table) for table in declared.upstream.values()}
+    made = outdated(run.lake, declared, upstream, parts) if run.reuse else parts
+    if not made.keys:
+        current = [run.lake.published(output.table) for output in declared.outputs]
+        stands = [
+            of.rows
+            for output, of in zip(declared.outputs, current, strict=True)
+            if output.schema.columns == REJECTED.columns
+        ]
+        tell(str(declared.table), "reused", current[-1].rows, *stands)
+        for output in declared.outputs:
+            yield from _checks_of_reused(spark, run, output)
+        yield from _results(context, current, parts, {"reused": True})
+        return
+    try:
+        tables = _call(function, made, declared)
+        published, rejected = yield from _write_audit_publish(spark, run, declared, made, tables, upstream)
+    except BaseException:
+        tell(str(declared.table), "failed")
+        raise
+    tell(str(declared.table), "published", published[-1].rows, rejected.get("rejected"))
+    seconds = time.monotonic() - began
+    charts = [
+        output.chart(rows_at(spark, run.lake, output.table, of.snapshot_id, output.schema))
+        for output, of in zip(declared.outputs, published, strict=True)
+    ]
+    yield from _results(context, published, parts, {"seconds": seconds, **tables.facts, **rejected}, charts)
+
+
+def _call(function: Callable[[str | None], Made], parts: Parts, declared: Declaration) -> Tables:
+    """What `function` gives for each of `parts`, under each other; the column `partition` says which."""
+    made: dict[str | None, Tables] = {}
+
+    def release() -> None:
+        for tables in made.values():
+            tables.release()
+
+    try:
+        for key in parts.keys:
+            given = function(key)
+            if isinstance(given, Ingested) and given.empty:
+                part = "" if key is None else f" of partition {key}"
+                raise ConfigurationError(
+                    f"{declared.table} found no file{part} to read. Correct its paths and patterns, or put "
+                    "files there."
+                )
+            made[key] = Tables.of(given)
+            if key is not None:
+                made[key] = made[key].rewritten()
+    except BaseException:
+        release()
+        raise
+    if parts.partitions is None:
+        return made[None]
+    schemas = {output.table: output.schema for output in declared.outputs}
+
+    def under_each_other(frames: Iterable[tuple[str | None, DataFrame]], schema: TableSchema) -> DataFrame:
+        marked = [spark_audit.conform(of.withColumn("partition", F.lit(key)), schema) for key, of in frames]
+        return reduce(DataFrame.unionAll, marked)
+
+    def beside(suffix: str) -> Derived:
+        def derive(written: DataFrame) -> DataFrame:
+            frames = []
+            for key, tables in made.items():
+                of = tables.beside[suffix]
+                frames.append((key, of if isinstance(of, DataFrame) else of(written.where(_is(key)))))
+            return under_each_other(frames, schemas[declared.table.suffixed(suffix)])
+
+        return derive
+
+    suffixes = next(iter(made.values())).beside
+    return Tables(
+        under_each_other(((key, of.rows) for key, of in made.items()), schemas[declared.table]),
+        {suffix: beside(suffix) for suffix in suffixes},
+        {name: value for of in made.values() for name, value in of.properties.items()},
+        release=release,
+        facts=together([of.facts for of in made.values()]),
+        max_rejected=min(of.max_rejected for of in made.values()),
+        inputs={key: found for key, of in made.items() for found in of.inputs.values()},
+    )
+
+
+def _is(*keys: str | None) -> Column:
+    return F.col("partition").isin(list(keys))
+
+
+def _write_audit_publish(
+    spark: SparkSession,
+    run: LakeRun,
+    declared: Declaration,
+    parts: Parts,
+    tables: Tables,
+    upstream: dict[str, Published],
+) -> Generator[dg.AssetCheckResult, None, tuple[list[Published], dict[str, int]]]:
+    """Steps 2 to 4; an error drops the branches that were begun, but for those a failed check keeps.
+
+    Gives what was published, and figures of what a source rejected.
+    """
+    audits: dict[TableName, Audit] = {}
+    try:
+        _write(spark, run, declared, parts, tables, audits)
+        tell(str(declared.table), "written")
+        branches = [
+            Branch(spark, run.lake, audits[output.table], output, parts.partitions)
+            for output in declared.outputs
+        ]
+        yield from _check(run, branches)
+        rejected = _require_documents(run, branches, tables)
+        tell(str(declared.table), "checked")
+        lineage = Lineage(
+            asset=str(declared.table),
+            run_id=run.run_id,
+            code_version=declared.code_version,
+            config=declared.config,
+            upstream={table: published.snapshot_id for table, published in upstream.items()},
+        )
+        published = _publish(run, declared, branches, lineage, tables)
+        tables.release()
+        return published, rejected
+    except BaseException:
+        for audit in audits.values():
+            drop_branches(run.lake, audit.table, audit.branch)
+        # A JVM that died holds nothing any more, and saying so must not hide why it failed.
+        with contextlib.suppress(Py4JError, ConnectionError):
+            tables.release()
+        raise
+
+
+def _write(
+    spark: SparkSession,
+    run: LakeRun,
+    declared: Declaration,
+    parts: Parts,
+    tables: Tables,
+    audits: dict[TableName, Audit],
+) -> None:
+    """Write every output to its branch, the main table first, since others may derive from what it holds.
+
+    A branch is noted in `audits` as soon as it is begun.
+    """
+    for output in reversed(declared.outputs):
+        schema = _stored(run.lake, output, tables) if output.table == declared.table else output.schema
+        audit = spark_audit.begin(spark, run.lake, output.table, schema, run.run_id, replaced=parts.every)
+        audits[output.table] = audit
+        if output.table == declared.table:
+            rows = tables.registered.rows if tables.registered else tables.rows
+        else:
+            beside = tables.beside[output.table.name.removeprefix(f"{declared.table.name}_")]
+            main = audits[declared.table]
+            rows = (
+                beside
+                if isinstance(beside, DataFrame)
+                else beside(spark_audit.read_branch(spark, run.lake, main))
+            )
+        with batches_of(spark, declared.rows_per_batch):
+            spark_audit.replace_rows(rows, audit, schema, run.run_id, parts.partitions)
+
+
+def _stored(lake: Lake, output: Output, tables: Tables) -> TableSchema:
+    """The columns the main table has: those declared, and where any of its texts is or was registered."""
+    try:
+        before = lake.table(output.table).schema().column_names if lake.exists(output.table) else []
+    except DamagedFile:  # it is made anew, or said where its branch is begun
+        before = []
+    return thin(output.schema) if tables.registered or TEXT_AT.name in before else output.schema
+
+
+def _check(run: LakeRun, branches: Sequence[Branch]) -> Iterator[dg.AssetCheckResult]:
+    failed: list[str] = []
+    for branch in branches:
+        output, found, told = branch.output, branch.violations(), branch.in_files()
+        for check in output.checks:
+            figure = len(told[check.name]) if check.files else found[check.name]
+            result = _result(output, check, figure, told.get(check.name))
+            if not result.passed and check.blocking:
+                keys = branch.repeated() if check == unique(*output.schema.key) else []
+                shown = f", for example {'; '.join(keys)}: give every row a key of its own" if keys else ""
+                failed.append(f"{output.table}: {check.name} ({said(check.figures(figure))}{shown})")
+            yield result
+    if failed:
+        raise dg.Failure(
+            description=f"Checks failed: {'; '.join(failed)}. {_kept(run, branches)}", allow_retries=False
+        )
+
+
+def _require_documents(run: LakeRun, branches: Sequence[Branch], tables: Tables) -> dict[str, int]:
+    """Figures of what a source rejected, none of other tables; raises Failure where that is too much."""
+    rejected = next((of for of in branches if of.output.schema.columns == REJECTED.columns), None)
+    if rejected is None:
+        return {}
+    documents = branches[-1]
+    lost = rejected.count_by()
+    files = {key: found.count_files() for key, found in tables.inputs.items() if lost[(key,)]}
+    found = count_rejections(documents, rejected, files)
+    try:
+        require_documents(documents.audit.table, found, rejected, tables.max_rejected)
+    except CheckFailed as error:
+        raise dg.Failure(
+            description=f"{error} {_kept(run, branches)} Mend the files or what declares them, or raise "
+            "`max_rejected`.",
+            allow_retries=False,
+        ) from error
+    return facts(list(found.values()))
+
+
+def _kept(run: LakeRun, branches: Sequence[Branch]) -> str:
+    """Set the branches aside, and say where the rows are."""
+    kept = [f"{of.audit.table}.branch_{set_aside(run.lake, of.audit)}" for of in reversed(branches)]
+    return f"Main is as it was; the rows are in {', '.join(kept)}."
+
+
+def _publish(
+    run: LakeRun, declared: Declaration, branches: Sequence[Branch], lineage: Lineage, tables: Tables
+) -> list[Published]:
+    for branch in branches:
+        if branch.keys is None:
+            sealed = lineage.with_content(str(branch.content()))
+        else:
+            sealed = _of_partitions(run, branch, lineage)
+        seal(run.lake, branch.audit, sealed, tables.properties | tables.said)
+    tell(str(declared.table), "sealed")
+    published = []
+    for branch in branches:
+        published.append(publish(run.lake, branch.audit, tables.properties))
+        if branch.audit.table != declared.table:
+            tell(str(declared.table), "publishing")
+    # Texts are read from their files, not through the registered table: that one follows what is published.
+    files = registered(declared.table.name)
+    if tables.registered:
+        register(run.lake, files, tables.registered.files, tables.registered.columns, lineage)
+    elif declared.table == raw(declared.table.name):
+        forget(run.lake, files)
+    return published
+
+
+def _of_partitions(run: LakeRun, branch: Branch, lineage: Lineage) -> Lineage:
+    """The lineage with the content of the replaced partitions, and the table's: main's, with these changed.
+
+    Main's rows are read only where its snapshots do not say what the partitions held before.
+    """
+    table, replaced = branch.audit.table, branch.replaced()
+    before = run.lake.partitions(table)
+    held = [before.content(key) for key in replaced]
+    main = run.lake.table(table).current_snapshot()
+    recorded = run.lake.published(table).lineage.content if main is not None else str(Fingerprint())
+    if recorded and None not in held:
+        kept = Fingerprint.parse(recorded) - sum((of for of in held if of is not None), Fingerprint())
+        content = sum(replaced.values(), kept)
+    else:
+        content = branch.content()
+    return lineage.with_content(str(content), {key: str(of) for key, of in replaced.items()})
+
+
+def _checks_of_reused(spark: SparkSession, run: LakeRun, output: Output) -> Iterator[dg.AssetCheckResult]:
+    """What blocks was passed when the table was published; alarms are asked again."""
+    alarms = [check for check in output.checks if not check.blocking]
+    found: dict[str, float] = {}
+    told: dict[str, list[str]] = {}
+    if alarms:
+        at = run.lake.published(output.table).snapshot_id
+        found = violations(read_at(spark, output.table, at), alarms)
+        told = in_files(run.lake.table(output.table), at, alarms)
+    for check in output.checks:
+        figure = found.get(check.name, len(told.get(check.name, ())))
+        yield _result(output, check, figure, told.get(check.name), {"reused": True})
+
+
+def _result(
+    output: Output,
+    check: Check,
+    figure: float,
+    sentences: Sequence[str] | None,
+    of_all: Mapping[str, Any] | None = None,
+) -> dg.AssetCheckResult:
+    return dg.AssetCheckResult(
+        asset_key=dg.AssetKey(output.table.identifier),
+        check_name=check.name,
+        passed=check.passes(figure),
+        severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,
+        description=check.description,
+        metadata={**check.figures(figure), **(of_all or {}), **_told(sentences)},
+    )
+
+
+def _told(sentences: Sequence[str] | None) -> dict[str, dg.MetadataValue]:
+    """The first sentences of a check of files, as Dagster shows them."""
+    return {"found": dg.MetadataValue.text("\n".join(sentences[:_MOST_TOLD]))} if sentences else {}
+
+
+def _results(
+    context: dg.AssetExecutionContext,
+    published: Sequence[Published],
+    parts: Parts,
+    of_all: Mapping[str, Any],
+    charts: Sequence[str] = (),
+) -> Iterator[dg.MaterializeResult]:
+    """A materialization of every output; each partition says how many rows it has and what it holds."""
+    run: LakeRun = context.resources.lake
+    for number, of in enumerate(published):
+        key = dg.AssetKey(of.table.identifier)
+        version = of.lineage.content
+        if parts.partitions is not None:
+            contents = run.lake.partitions(of.table)
+            for partition in parts.partitions:
+                version = contents.lineage[partition].partitions[partition]
+                said = {"dagster/partition_row_count": Fingerprint.parse(version).rows, "content": version}
+                context.add_asset_metadata(said, asset_key=key, partition_key=partition)
+        yield dg.MaterializeResult(
+            asset_key=key,
+            data_version=dg.DataVersion(version if len(parts.keys) == 1 else of.lineage.content),
+            metadata={
+                "dagster/row_count": of.rows,
+                "bytes": of.size_bytes,
+                "snapshot": str(of.snapshot_id),
+                "content": of.lineage.content,
+                # As text: a browser reads a number of JSON above 2^53 as another one.
+                "upstream snapshots": dg.MetadataValue.json(
+                    {table: str(at) for table, at in of.lineage.upstream.items()}
+                ),
+                **of_all,
+                **({"chart": dg.MetadataValue.md(charts[number])} if charts else {}),
+            },
+        )

@@ -1,0 +1,318 @@
+"""`@table_asset`: a function that returns a DataFrame, declared as a table of the lake.
+
+    @table_asset(namespace="filtered", group_name="natural_language", schema=FILTERED)
+    def web(context, signals_web: DataFrame) -> DataFrame:
+        return decide(signals_web, RULES)
+
+    @table_asset(namespace="raw", group_name="code", schema=RAW, beside={"rejected": REJECTED})
+    def sources(context, ingests) -> Ingested:
+        return ingests.files("checkouts", include="**/*.py")
+
+`context`, `pyspark` and `ingests` are given where they are named; every other argument is an upstream
+table, `signals_web` meaning `signals.web`, and arrives as a lazy DataFrame pinned to its snapshot. `before`
+is the table itself, as the same code and configuration made it last, where the run keeps what is unchanged;
+else None. With
+`partitions_def` the function makes one partition, whose key the argument `partition` gives; an upstream
+table with the same partitions arrives as its rows of that partition, any other as a whole. What the
+function returns is written to an audit branch, checked there and published; only then does Dagster
+hear of a materialization (`factory.orchestration.asset.publication`). The undecorated function stays
+reachable through `source_function`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import dagster as dg
+from pydantic import BaseModel
+from pyspark.errors.exceptions.captured import CapturedException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from factory.errors import ConfigurationError, FactoryError
+from factory.lake.names import TableName
+from factory.lake.schemas import TableSchema
+from factory.lake_spark.read import read_at
+from factory.orchestration.asset.charts import Chart, chart_of
+from factory.orchestration.asset.checks import Check, checks_of
+from factory.orchestration.asset.code_version import code_version
+from factory.orchestration.asset.declaration import Declaration, Made, Output, Parts
+from factory.orchestration.asset.publication import materialize
+from factory.orchestration.asset.reuse import made_alike
+from factory.orchestration.asset.spark_failure import JVM_DIED, WORKER_DIED, explained
+from factory.orchestration.host.resources import LakeRun
+from factory.spark import ROWS_PER_ARROW_BATCH, batches_of
+
+GIVEN = ("context", "pyspark", "ingests", "partition", "before")
+PRIORITY_TAG = "dagster/priority"  # of a step in its run, and of a run in the queue; the higher the sooner
+_FUNCTIONS: dict[dg.AssetKey, Callable[..., Made]] = {}
+
+
+def table_asset(
+    *,
+    namespace: str,
+    schema: TableSchema,
+    group_name: str,
+    name: str | None = None,
+    beside: Mapping[str, TableSchema] | None = None,
+    upstream: Mapping[str, TableName] | None = None,
+    checks: Sequence[Check] = (),
+    config: BaseModel | Mapping[str, Any] | None = None,
+    chart: Chart | None = None,
+    description: str | None = None,
+    owners: Sequence[str] = (),
+    tags: Mapping[str, str] | None = None,
+    retry_policy: dg.RetryPolicy | None = None,
+    partitions_def: dg.PartitionsDefinition[str] | None = None,
+    backfill_policy: dg.BackfillPolicy | None = None,
+    priority: int = 0,
+    growth: float = 1,
+    rows_per_batch: int = ROWS_PER_ARROW_BATCH,
+) -> Callable[[Callable[..., Made]], dg.AssetsDefinition]:
+    """Declare the decorated function as the asset of a table.
+
+    `name` is the function's unless given; `beside` declares further tables written with it, by suffix;
+    `upstream` names the table of each argument whose own name does not; `checks` are added to the
+    uniqueness of the key; `config` is whatever decides the rows besides code and upstream tables; `chart`
+    draws a picture of the published rows (a Markdown image) for the Dagster UI, in place of `chart_of`'s.
+    With `partitions_def` a run replaces partitions of the table, all of a backfill's in one run unless
+    `backfill_policy` says otherwise. Of the assets of a run that could come next, the one of the highest
+    `priority` does. With a `growth` above one a run that keeps what is unchanged keeps the table until the
+    rows of its upstream tables have grown or shrunk by that factor. `rows_per_batch` are sent to Python where
+    the function or the writing of its rows does that: more where no texts are among them.
+
+    Raises ConfigurationError at decoration for a wrong table name, a check on an undeclared column, or an
+    argument `partition` of an asset without partitions.
+    """
+
+    def declare(function: Callable[..., Made]) -> dg.AssetsDefinition:
+        table = TableName(namespace, name or function.__name__)
+        _require_partitions(function, partitions_def)
+        outputs = [
+            Output(table.suffixed(suffix), _laid_out(of, partitions_def), checks_of(of), chart_of(of))
+            for suffix, of in (beside or {}).items()
+        ]
+        drawn = chart or chart_of(schema)
+        outputs.append(Output(table, _laid_out(schema, partitions_def), checks_of(schema, checks), drawn))
+        for output in outputs:
+            _require_columns(output)
+        declaration = Declaration(
+            table=table,
+            outputs=tuple(outputs),
+            upstream=_upstream(function, upstream or {}),
+            code_version=code_version(function, table.stage, [output.schema for output in outputs]),
+            config=_config_hash(config),
+            growth=growth,
+            rows_per_batch=rows_per_batch,
+        )
+        asset = _multi_asset(
+            function,
+            declaration,
+            group_name=group_name,
+            description=description or inspect.getdoc(function),
+            owners=owners,
+            tags={"stage": table.stage, **(tags or {})},
+            retry_policy=retry_policy or dg.RetryPolicy(max_retries=1),
+            partitions_def=partitions_def,
+            # One run of many partitions publishes once; a run for each would start Spark for each.
+            backfill_policy=(backfill_policy or dg.BackfillPolicy.single_run()) if partitions_def else None,
+            priority=priority,
+        )
+        _FUNCTIONS[dg.AssetKey(table.identifier)] = function
+        return asset
+
+    return declare
+
+
+def source_function(asset: dg.AssetsDefinition) -> Callable[..., Made]:
+    """The function an asset was declared with, for tests that give it plain DataFrames."""
+    return next(_FUNCTIONS[key] for key in asset.keys if key in _FUNCTIONS)
+
+
+def _multi_asset(
+    function: Callable[..., Made],
+    declaration: Declaration,
+    *,
+    group_name: str,
+    description: str | None,
+    owners: Sequence[str],
+    tags: Mapping[str, str],
+    retry_policy: dg.RetryPolicy,
+    partitions_def: dg.PartitionsDefinition[str] | None,
+    backfill_policy: dg.BackfillPolicy | None,
+    priority: int,
+) -> dg.AssetsDefinition:
+    given = [argument for argument in inspect.signature(function).parameters if argument in GIVEN]
+
+    def compute(context: dg.AssetExecutionContext, **upstream: DataFrame) -> Iterator[Any]:
+        offered = {
+            "context": context,
+            "pyspark": context.resources.pyspark,
+            "ingests": getattr(context.resources, "ingests", None),
+            "before": _before(context, declaration) if "before" in given else None,
+        }
+        parts = _parts(context, declaration)
+
+        def rows(key: str | None) -> Made:
+            arguments = {argument: (offered | {"partition": key})[argument] for argument in given}
+            for argument, frame in upstream.items():
+                alike = key is not None and declaration.upstream[argument] in parts.alike
+                arguments[argument] = frame.where(F.col("partition") == key) if alike else frame
+            with batches_of(context.resources.pyspark.spark_session, declaration.rows_per_batch):
+                return function(**arguments)
+
+        try:
+            yield from materialize(context, declaration, rows, parts)
+        except FactoryError as error:
+            raise dg.Failure(description=str(error), allow_retries=False) from error
+        except Exception as error:
+            sentence = explained(error)
+            if sentence is None:
+                raise
+            # A query fails again, and a JVM that died stays dead; a worker may live the next time.
+            final = sentence == JVM_DIED or (isinstance(error, CapturedException) and sentence != WORKER_DIED)
+            raise dg.Failure(description=sentence, allow_retries=not final) from error
+
+    # Dagster reads the parameters of the function it is given: the context, then the upstream tables.
+    parameters = [
+        inspect.Parameter(argument, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        for argument in ("context", *declaration.upstream)
+    ]
+    compute.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    compute.__annotations__ = {}
+    specs = [
+        dg.AssetSpec(
+            key=dg.AssetKey(output.table.identifier),
+            deps=[dg.AssetKey(table.identifier) for table in declaration.upstream.values()],
+            group_name=group_name,
+            description=description
+            if output.table == declaration.table
+            else f"Written with {declaration.table}.",
+            kinds={"spark", "iceberg", output.table.stage},  # a node of the graph shows no namespace
+            code_version=declaration.code_version,
+            owners=list(owners),
+            tags=dict(tags),
+            metadata={
+                "dagster/table_name": str(output.table),
+                "dagster/column_schema": _column_schema(output.schema),
+            },
+        )
+        for output in declaration.outputs
+    ]
+    return dg.multi_asset(
+        name=f"{declaration.table.namespace}__{declaration.table.name}",
+        specs=specs,
+        ins={
+            argument: dg.AssetIn(key=dg.AssetKey(table.identifier), input_manager_key="tables")
+            for argument, table in declaration.upstream.items()
+        },
+        check_specs=[
+            dg.AssetCheckSpec(
+                name=check.name,
+                asset=dg.AssetKey(output.table.identifier),
+                description=check.description,
+                blocking=check.blocking,
+            )
+            for output in declaration.outputs
+            for check in output.checks
+        ],
+        required_resource_keys={"lake", "pyspark", *({"ingests"} & set(given))},
+        retry_policy=retry_policy,
+        partitions_def=partitions_def,
+        backfill_policy=backfill_policy,
+        op_tags={PRIORITY_TAG: str(priority)} if priority else None,
+    )(compute)
+
+
+def _before(context: dg.AssetExecutionContext, declaration: Declaration) -> DataFrame | None:
+    """The table as it stands, where its rows may be taken over."""
+    run: LakeRun = context.resources.lake
+    published = made_alike(run.lake, declaration) if run.reuse else None
+    if published is None:
+        return None
+    return read_at(context.resources.pyspark.spark_session, published.table, published.snapshot_id)
+
+
+def _parts(context: dg.AssetExecutionContext, declaration: Declaration) -> Parts:
+    """The partitions this run makes of the asset, and the upstream tables partitioned as it is."""
+    own = context.assets_def.partitions_def
+    if own is None:
+        return Parts()
+    graph = context.job_def.asset_layer
+    alike = (
+        table
+        for table in declaration.upstream.values()
+        if graph.get(dg.AssetKey(table.identifier)).partitions_def == own
+    )
+    keys = tuple(context.partition_keys)
+    has = own.get_partition_keys(dynamic_partitions_store=context.instance)
+    return Parts(keys, frozenset(alike), every=set(keys) >= set(has))
+
+
+def _upstream(function: Callable[..., Any], named: Mapping[str, TableName]) -> dict[str, TableName]:
+    """The upstream table of each argument; `**` takes the rest of what is named."""
+    parameters = inspect.signature(function).parameters
+    plain = [
+        argument
+        for argument, parameter in parameters.items()
+        if argument not in GIVEN and parameter.kind is not parameter.VAR_KEYWORD
+    ]
+    extra = [argument for argument in named if argument not in plain]
+    if extra and len(plain) + len(set(parameters) & set(GIVEN)) == len(parameters):
+        raise ConfigurationError(
+            f"`upstream` names `{extra[0]}`, which is no argument of {function.__name__}. "
+            f"Its arguments are {', '.join(plain) or 'none'}."
+        )
+    return {
+        argument: named.get(argument) or TableName.from_argument(argument) for argument in (*plain, *extra)
+    }
+
+
+def _laid_out(schema: TableSchema, partitions_def: dg.PartitionsDefinition[str] | None) -> TableSchema:
+    """The schema with a folder for each partition, so that replacing one touches no other's files."""
+    if partitions_def is None:
+        return schema
+    return replace(schema, partition_by=("partition", *schema.partition_by))
+
+
+def _require_partitions(
+    function: Callable[..., Any], partitions_def: dg.PartitionsDefinition[str] | None
+) -> None:
+    if partitions_def is None and "partition" in inspect.signature(function).parameters:
+        raise ConfigurationError(
+            f"{function.__name__} takes a `partition` and is declared without partitions. "
+            "Give `partitions_def`, or drop the argument."
+        )
+
+
+def _require_columns(output: Output) -> None:
+    for check in output.checks:
+        for column in check.columns:
+            if column not in output.schema.names:
+                raise ConfigurationError(
+                    f"Check `{check.name}` of {output.table} reads column `{column}`, which is not declared. "
+                    f"Its columns are {', '.join(output.schema.names)}."
+                )
+
+
+def _config_hash(config: BaseModel | Mapping[str, Any] | None) -> str:
+    if config is None:
+        return ""
+    plain = config.model_dump(mode="json") if isinstance(config, BaseModel) else dict(config)
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _column_schema(schema: TableSchema) -> dg.TableSchema:
+    return dg.TableSchema(
+        columns=[
+            dg.TableColumn(
+                field.name, str(field.type), constraints=dg.TableColumnConstraints(nullable=field.nullable)
+            )
+            for field in schema.columns
+        ]
+    )

@@ -1,0 +1,375 @@
+"""The usual chain of a dataset, from raw documents to packed sequences, declared in one call.
+
+    GROUP = dedup_group("web", ["web"], kind="prose")
+    PLAIN = Round(rules=["gopher_quality"])
+    LONG = Round(rules=["gopher_quality"], limits={"word_count": [200, 100_000]})
+    WEB = refine("web", group=GROUP, rounds=[PLAIN], group_name="web", tokenizer="tokenizer")
+    assets = [*GROUP.assets, *WEB, *variant(WEB, "long", rounds=[LONG]), tokenizer("tokenizer", ["web"])]
+
+    raw -> signals -> filtered -> [dedup group] -> deduplicated -> [depsort] -> tokenized -> packed
+
+A variant is a dataset of its own from `filtered` on: `filtered.web__long` to `packed.web__long`; one that
+differs by its threshold of similarity or its keep rule alone begins at `deduplicated`. Each asset body is one
+call of a stage, so whatever this chain does can be declared by hand as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import dagster as dg
+from pyspark.sql import DataFrame
+
+from factory.dedup.config import Keep
+from factory.dedup.decisions import deduplicated
+from factory.depsort.stage import dependencies, in_order, symbols
+from factory.errors import ConfigurationError
+from factory.filters.rounds import Round
+from factory.lake import names, schemas
+from factory.lake.files.layout import odd_pages
+from factory.lake.identity import tokenizer_id
+from factory.lake.tables import Published
+from factory.lake_spark.documents import of_datasets
+from factory.orchestration.asset.checks import aggregate, holds, layout
+from factory.orchestration.asset.publication import Tables
+from factory.orchestration.asset.table_asset import table_asset
+from factory.orchestration.chain.dedup_group import DedupGroup, at_threshold, dedup_group
+from factory.orchestration.chain.rounds import Measured, filter_assets
+from factory.packing.pack import PackConfig, pack, placements, totals
+from factory.packing.tokenize import TokenizeConfig, tokenize
+from factory.packing.tokenizer import token_bytes, tokenizer_table
+from factory.packing.tokenizer_file import tokenizer_of_file
+
+Assets = list[dg.AssetsDefinition]
+
+A_PLACE_EACH = aggregate(
+    "a_place_each",
+    # A document without a repository is alone, and `count(DISTINCT ...)` passes over nulls.
+    "count(1) - count(DISTINCT coalesce(repository, doc_id), coalesce(revision, ''), place)",
+    "No two documents of a revision of a repository share a place.",
+    "repository",
+    "revision",
+    "doc_id",
+    "place",
+)
+
+__all__ = [
+    "Chain",
+    "DedupGroup",
+    "Round",
+    "at_threshold",
+    "dedup_group",
+    "refine",
+    "tokenizer",
+    "tokenizer_from",
+    "variant",
+]
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What was declared of a dataset, its assets, and what a variant of it can share.
+
+    Iterating gives the assets.
+    """
+
+    dataset: str
+    group: DedupGroup
+    group_name: str
+    tokenizer: str
+    packing: PackConfig
+    around: TokenizeConfig
+    measured: tuple[Measured, ...]
+    assets: tuple[dg.AssetsDefinition, ...]
+    partitions_def: dg.PartitionsDefinition[str] | None = None
+
+    def __iter__(self) -> Iterator[dg.AssetsDefinition]:
+        return iter(self.assets)
+
+
+def refine(
+    dataset: str,
+    *,
+    group: DedupGroup,
+    rounds: Sequence[Round],
+    group_name: str,
+    tokenizer: str,
+    packing: PackConfig | None = None,
+    around: TokenizeConfig | None = None,
+    partitions_def: dg.PartitionsDefinition[str] | None = None,
+) -> Chain:
+    """Every asset of `dataset` after `raw.<dataset>`, but for those of its dedup group.
+
+    Each of `rounds` filters what the ones before have left. A code dataset is sorted by dependency before it
+    is tokenized; the tokens of `around` stand around each document. With the `partitions_def` of
+    `raw.<dataset>` what is known of a document by itself, signals and verdicts, is made partition by
+    partition; documents are compared as a whole, so the rest is not.
+    Raises ConfigurationError for a rule, a name or a group that does not fit.
+    """
+    if names.VARIANT in dataset:
+        raise ConfigurationError(
+            f"`{dataset}` is the name of a variant. Declare it with variant(chain, ...), from the chain that "
+            f"refine(`{names.base(dataset)}`, ...) gives."
+        )
+    first = Chain(
+        dataset, group, group_name, tokenizer, packing or PackConfig(), around or TokenizeConfig(), (), ()
+    )
+    return _chain(replace(first, partitions_def=partitions_def), rounds)
+
+
+def variant(
+    of: Chain,
+    name: str,
+    *,
+    rounds: Sequence[Round] | None = None,
+    threshold: float | None = None,
+    keep: Keep | None = None,
+    group: DedupGroup | None = None,
+    packing: PackConfig | None = None,
+) -> Chain:
+    """The dataset of `of` filtered or deduplicated otherwise, as `<dataset>__<name>`, beside the first.
+
+    With `rounds` it reads the same `raw` table, and the same signals where these have what its rules need:
+    another limit reads no text. It then has a dedup group to itself, with the options of the first. Without,
+    it shares the verdicts and all comparisons, and differs by the `threshold` of similarity or by who stays,
+    `keep`. A `group` compares variants of several datasets: a dedup group of them, or `at_threshold` of the
+    first's.
+    """
+    dataset = names.variant(of.dataset, name)
+    if rounds is None and threshold is None and keep is None and group is None:
+        raise ConfigurationError(
+            f"`{dataset}` differs from `{of.dataset}` in nothing. Give the variant `rounds`, a `threshold` "
+            "or `keep`."
+        )
+    for option, given in (("threshold", threshold), ("keep", keep)):
+        if given is not None and group is not None:
+            raise ConfigurationError(
+                f"`{dataset}` has both a `{option}` and dedup group `{group.name}`, whose own is "
+                f"{getattr(group.config, option)}. Leave one out."
+            )
+    own = group or _own_group(of, name, rounds, threshold, keep)
+    chain = _chain(replace(of, dataset=dataset, group=own, packing=packing or of.packing), rounds)
+    return chain if group else replace(chain, assets=(*own.assets, *chain.assets))
+
+
+def _own_group(
+    of: Chain, name: str, rounds: Sequence[Round] | None, threshold: float | None, keep: Keep | None
+) -> DedupGroup:
+    """The group of a variant that is given none."""
+    if rounds is None:
+        return at_threshold(of.group, name, threshold, keep)
+    dataset = names.variant(of.dataset, name)
+    given = {"threshold": threshold, "keep": keep}
+    return dedup_group(
+        dataset,
+        [dataset],
+        kind=of.group.kind,
+        group_name=of.group_name,
+        config=of.group.config.changed(**{option: it for option, it in given.items() if it is not None}),
+        repositories=of.group.repositories,
+    )
+
+
+def _chain(of: Chain, rounds: Sequence[Round] | None) -> Chain:
+    """`of` with the assets of its dataset; without rounds it shares the verdicts of another."""
+    names.dataset(of.dataset)
+    if of.dataset not in of.group.datasets:
+        raise ConfigurationError(
+            f"Dedup group `{of.group.name}` does not hold `{of.dataset}`. It holds "
+            f"{', '.join(of.group.datasets)}: name the dataset there, or give another group."
+        )
+    assets, measured = [_deduplicated(of.dataset, of.group, of.group_name)], of.measured
+    if rounds is not None:
+        if not rounds:
+            raise ConfigurationError(f"`{of.dataset}` has no round of filters. Give one, if only Round().")
+        filters = filter_assets(of.dataset, rounds, of.group_name, measured, of.partitions_def)
+        assets, measured = [*filters.assets, *assets], filters.measured
+    if of.group.kind == "code":
+        assets += _depsort(of.dataset, of.group_name)
+    return replace(of, measured=measured, assets=(*assets, *_packing(of)))
+
+
+def _deduplicated(dataset: str, group: DedupGroup, group_name: str) -> dg.AssetsDefinition:
+    @table_asset(
+        namespace="deduplicated",
+        name=dataset,
+        group_name=group_name,
+        schema=schemas.DEDUPLICATED,
+        upstream={"documents": names.raw(dataset), "decisions": names.dedup(group.name, "decisions")},
+    )
+    def kept(documents: DataFrame, decisions: DataFrame) -> DataFrame:
+        """The documents that passed the filters and were kept among their duplicates."""
+        return deduplicated(documents, decisions)
+
+    return kept
+
+
+def _depsort(dataset: str, group_name: str) -> Assets:
+    documents_of = names.deduplicated(dataset)
+
+    @table_asset(
+        namespace="depsort",
+        name=f"{dataset}_symbols",
+        group_name=group_name,
+        schema=schemas.SYMBOLS,
+        upstream={"documents": documents_of},
+    )
+    def file_symbols(documents: DataFrame) -> DataFrame:
+        """What every file defines, refers to and imports, and where that resolves."""
+        return symbols(documents)
+
+    @table_asset(
+        namespace="depsort",
+        name=f"{dataset}_dependencies",
+        group_name=group_name,
+        schema=schemas.DEPENDENCIES,
+        upstream={"documents": documents_of, "symbols": names.depsort(dataset, "symbols")},
+    )
+    def file_dependencies(documents: DataFrame, symbols: DataFrame) -> DataFrame:
+        """Which file depends on which, and whether the order satisfies it."""
+        return dependencies(documents, symbols)
+
+    @table_asset(
+        namespace="sorted",
+        name=dataset,
+        group_name=group_name,
+        schema=schemas.SORTED,
+        upstream={"documents": documents_of, "dependencies": names.depsort(dataset, "dependencies")},
+        checks=[A_PLACE_EACH],
+    )
+    def in_dependency_order(documents: DataFrame, dependencies: DataFrame) -> DataFrame:
+        """The documents with their place in their repository, dependencies first."""
+        return in_order(documents, dependencies)
+
+    return [file_symbols, file_dependencies, in_dependency_order]
+
+
+def tokenizer(
+    name: str,
+    datasets: Sequence[str],
+    *,
+    group_name: str = "models",
+    vocabulary: int = 16_384,
+    around: TokenizeConfig | None = None,
+) -> dg.AssetsDefinition:
+    """Declare a byte-level BPE tokenizer trained on a sample of the deduplicated `datasets`.
+
+    The tokens of `around`, which `refine` puts around documents, are its special tokens.
+    """
+    special = (around or TokenizeConfig()).tokens
+
+    @table_asset(
+        namespace="models",
+        name=name,
+        group_name=group_name,
+        schema=schemas.TOKENIZER,
+        upstream={dataset: names.deduplicated(dataset) for dataset in datasets},
+        config={"vocabulary": vocabulary, "special": special},
+    )
+    def trained(**upstream: DataFrame) -> DataFrame:
+        """A byte-level BPE tokenizer trained on the corpus."""
+        return tokenizer_table(of_datasets(upstream), name, vocabulary, special_tokens=special)
+
+    return trained
+
+
+def tokenizer_from(
+    path: Path, name: str, *, group_name: str = "models", around: TokenizeConfig | None = None
+) -> dg.AssetsDefinition:
+    """Declare the tokenizer of a Hugging Face `tokenizer.json`, which has the tokens of `around`."""
+
+    @table_asset(namespace="models", name=name, group_name=group_name, schema=schemas.TOKENIZER)
+    def given(pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
+        """A tokenizer read from its file."""
+        return tokenizer_of_file(pyspark.spark_session, name, path, around or TokenizeConfig())
+
+    return given
+
+
+def _packing(of: Chain) -> Assets:
+    dataset, group_name, config, is_code = of.dataset, of.group_name, of.packing, of.group.kind == "code"
+    documents_of = names.in_order(dataset) if is_code else names.deduplicated(dataset)
+    dependencies_of = {"dependencies": names.depsort(dataset, "dependencies")} if is_code else {}
+
+    @table_asset(
+        namespace="tokenized",
+        name=dataset,
+        group_name=group_name,
+        schema=schemas.TOKENIZED,
+        upstream={"documents": documents_of, "tokenizer": names.model(of.tokenizer)},
+        config=of.around,
+    )
+    def tokens(documents: DataFrame, tokenizer: DataFrame) -> Tables:
+        """The tokens of every document."""
+        trained = tokenizer.first()
+        assert trained is not None
+        return Tables(
+            tokenize(documents, trained.tokenizer, of.around),
+            properties={schemas.TOKEN_BYTES: str(token_bytes(trained.n_tokens))},
+            said={schemas.TOKENIZER_ID: tokenizer_id(trained.tokenizer)},
+        )
+
+    @table_asset(
+        namespace="packed",
+        name=dataset,
+        group_name=group_name,
+        schema=schemas.PACKED,
+        beside={"placements": schemas.PLACEMENTS},
+        upstream={
+            "tokenized": names.tokenized(dataset),
+            "tokenizer": names.model(of.tokenizer),
+            **dependencies_of,
+        },
+        config=config,
+        checks=[
+            aggregate(
+                "ordinals_are_dense",
+                "coalesce(max(ordinal) + 1, 0) - count(1)",
+                "Ordinals are 0 .. n-1.",
+                "ordinal",
+            ),
+            holds(
+                "segments_fill_the_row",
+                "n_tokens = aggregate(segments, 0L, (sum, s) -> sum + s.length)",
+                "n_tokens",
+                "segments",
+            ),
+            layout("pages_of_equal_rows", odd_pages, "Pages of every column end at the same rows."),
+        ],
+    )
+    def sequences(  # type: ignore[no-untyped-def]
+        context, tokenized: DataFrame, tokenizer: DataFrame, **upstream: DataFrame
+    ) -> Tables:
+        """Training sequences: the documents packed best-fit, runs of a repository's order kept together."""
+        trained = tokenizer.first()
+        assert trained is not None
+        identity = tokenizer_id(trained.tokenizer)
+        require_tokens_of(context.resources.lake.pin(names.tokenized(dataset)), of.tokenizer, identity)
+        n_documents, n_tokens = totals(tokenized)
+        chosen = config.model_copy(update={"token_bytes": token_bytes(trained.n_tokens)})
+        chosen = chosen.resolved(n_documents, n_tokens)
+        return Tables(
+            pack(tokenized, upstream.get("dependencies"), chosen),
+            {"placements": placements},
+            properties={
+                schemas.TOKEN_BYTES: str(chosen.token_bytes),
+                schemas.SEQUENCE_LENGTH: str(chosen.sequence_length),
+                schemas.N_BUCKETS: str(chosen.buckets),
+            },
+            said={schemas.TOKENIZER_ID: identity, schemas.N_TOKENS: str(n_tokens)},
+        )
+
+    return [tokens, sequences]
+
+
+def require_tokens_of(tokenized: Published, tokenizer: str, identity: str) -> None:
+    """Raise ConfigurationError where the tokens were not made by the tokenizer as this run reads it."""
+    made_by = tokenized.properties.get(schemas.TOKENIZER_ID)
+    if made_by != identity:
+        by = f"by tokenizer {made_by[:12]}" if made_by else "before tables said by which tokenizer"
+        raise ConfigurationError(
+            f"{tokenized.table} was made {by}, and {names.model(tokenizer)} is {identity[:12]} now. "
+            f"Materialize {tokenized.table.namespace}/{tokenized.table.name} again, then what follows it."
+        )

@@ -1,0 +1,153 @@
+"""The assets that filter a dataset in rounds: what is measured, and where it is measured already.
+
+    raw -> signals_r1 -> filtered_r1 -> signals_r2 -> filtered_r2 -> ... -> signals -> filtered
+
+A round looks at the documents that passed the rounds before, and its verdicts are on all of them: a document
+that an earlier round rejected keeps its rejections. So `filtered.<dataset>`, the last round's table, holds
+every document with every rule it fails.
+
+Values are measured once. A round reads the signals of an earlier round, or of the dataset it is a variant of,
+where these have every column its rules need for every document it looks at. Only where none has does the
+round measure, and then the table has its own name. That a table covers the documents is known from the
+declarations alone: its documents passed some rules, and each of these, with limits as strict or stricter,
+stands before the round as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import dagster as dg
+from pyspark.sql import DataFrame
+
+from factory.filters.rounds import Round
+from factory.filters.rule import Kind, Rule, bounds
+from factory.filters.stage import decide, measure, signals_schema
+from factory.lake import names, schemas
+from factory.lake.names import TableName
+from factory.lake_spark.documents import kept_documents
+from factory.orchestration.asset.checks import holds
+from factory.orchestration.asset.table_asset import table_asset
+
+A_VERDICT_HAS_ITS_REASONS = holds(
+    "a_verdict_has_its_reasons", "kept = (size(rejections) = 0)", "kept", "rejections"
+)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A table of signals: its columns, and the rules that its documents passed before they were measured."""
+
+    table: TableName
+    signals: Mapping[str, Kind]
+    passed: tuple[Rule, ...]
+
+    def serves(self, rules: Sequence[Rule], passed: Sequence[Rule]) -> bool:
+        """Whether it has every value that `rules` need, for every document that passed `passed`."""
+        return signals_of(rules).items() <= self.signals.items() and all(
+            any(implies(ours, theirs) for ours in passed) for theirs in self.passed
+        )
+
+
+@dataclass(frozen=True)
+class FilterAssets:
+    """The assets of all rounds, and every table of signals they may read."""
+
+    assets: tuple[dg.AssetsDefinition, ...]
+    measured: tuple[Measured, ...]
+
+
+def filter_assets(
+    dataset: str,
+    rounds: Sequence[Round],
+    group_name: str,
+    measured: Sequence[Measured] = (),
+    partitions_def: dg.PartitionsDefinition[str] | None = None,
+) -> FilterAssets:
+    """The assets `signals` and `filtered` of every round of `dataset`.
+
+    `measured` are signals that exist already, those of the dataset that this one is a variant of. The assets
+    have the partitions of the raw table, because each of their rows is of one document. Raises
+    ConfigurationError for a rule that does not exist.
+    """
+    assets: list[dg.AssetsDefinition] = []
+    found = list(measured)
+    passed: tuple[Rule, ...] = ()
+    before: TableName | None = None
+    for number, declared in enumerate(rounds, start=1):
+        name = names.in_round(dataset, number, len(rounds))
+        rules = declared.build()
+        source = next((it for it in found if it.serves(rules, passed)), None)
+        if source is None:
+            source = Measured(names.signals(name), signals_of(rules), passed)
+            found.append(source)
+            assets.append(_signals(name, rules, group_name, before, partitions_def))
+        assets.append(_filtered(name, rules, group_name, source.table, before, partitions_def))
+        passed, before = (*passed, *rules), names.filtered(name)
+    return FilterAssets(tuple(assets), tuple(found))
+
+
+def signals_of(rules: Sequence[Rule]) -> dict[str, Kind]:
+    """The columns that `rules` are decided from, in their order."""
+    return {column: kind for rule in rules for column, kind in rule.signals.items()}
+
+
+def implies(strict: Rule, loose: Rule) -> bool:
+    """Whether every document that passes `strict` passes `loose`: one rule, one limit in the other."""
+    if strict.signals != loose.signals or repr(strict.with_limit(loose.limit)) != repr(loose):
+        return False
+    (low, high), (least, most) = bounds(strict.limit), bounds(loose.limit)
+    return low >= least and high <= most
+
+
+def _signals(
+    name: str,
+    rules: Sequence[Rule],
+    group_name: str,
+    before: TableName | None,
+    partitions_def: dg.PartitionsDefinition[str] | None,
+) -> dg.AssetsDefinition:
+    @table_asset(
+        namespace="signals",
+        name=name,
+        group_name=group_name,
+        schema=signals_schema(rules),
+        upstream={"documents": names.raw(name), **({"before": before} if before else {})},
+        config={"signals": signals_of(rules)},
+        partitions_def=partitions_def,
+    )
+    def signals(documents: DataFrame, **upstream: DataFrame) -> DataFrame:
+        """Every measured value of every document, or of those that passed the rounds before."""
+        left = kept_documents(documents, upstream["before"]) if upstream else documents
+        return measure(left, rules)
+
+    return signals
+
+
+def _filtered(
+    name: str,
+    rules: Sequence[Rule],
+    group_name: str,
+    source: TableName,
+    before: TableName | None,
+    partitions_def: dg.PartitionsDefinition[str] | None,
+) -> dg.AssetsDefinition:
+    @table_asset(
+        namespace="filtered",
+        name=name,
+        group_name=group_name,
+        schema=schemas.FILTERED,
+        upstream={"signals": source, **({"before": before} if before else {})},
+        config={"rules": [repr(rule) for rule in rules]},
+        partitions_def=partitions_def,
+        checks=[A_VERDICT_HAS_ITS_REASONS],
+    )
+    def filtered(signals: DataFrame, **upstream: DataFrame) -> DataFrame:
+        """Every document with its verdict and every rule it fails."""
+        if not upstream:
+            return decide(signals, rules)
+        before = upstream["before"]
+        return decide(kept_documents(signals, before), rules).unionByName(before.where("NOT kept"))
+
+    return filtered

@@ -1,0 +1,377 @@
+"""The corpus that a file of datasets declares: the same assets as `@table_asset` and `refine` declare.
+
+`corpus(path)` reads the file (`datasets_file` has its fields), checks what no single entry knows, such as
+names given twice or a group of two kinds, and answers whatever is wrong with file, line and field.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from factory.dedup.config import DedupConfig
+from factory.dedup.repository_config import RepositoryConfig
+from factory.errors import ConfigurationError
+from factory.ingest.readers import Ingested, Ingests
+from factory.lake import names
+from factory.lake.schemas import RAW, REJECTED
+from factory.orchestration.asset.table_asset import table_asset
+from factory.orchestration.chain.dedup_group import DedupGroup, Kind, at_threshold, dedup_group
+from factory.orchestration.chain.refine import Chain, refine, tokenizer, tokenizer_from, variant
+from factory.orchestration.datasets.corpus import Corpus
+from factory.orchestration.datasets.file import Dataset, DatasetsFile, Tokenizer, Variant
+from factory.orchestration.datasets.located_yaml import LocatedYaml, Place, Wrong
+from factory.orchestration.datasets.partition_paths import PARTITION, path_of
+from factory.packing.pack import PackConfig
+from factory.packing.tokenize import TokenizeConfig
+from factory.suggestions import known
+
+ASSET_GROUPS: Mapping[Kind, str] = {"prose": "natural_language", "code": "code"}
+
+
+def corpus(path: Path) -> Corpus:
+    """The corpus of a file; raises ConfigurationError with a sentence for what is wrong."""
+    located = LocatedYaml.read(path)
+    file = located.build(DatasetsFile)
+    try:
+        _check(file)
+        return _corpus(located, file)
+    except Wrong as wrong:
+        raise ConfigurationError(located.sentence(wrong.place, wrong.said)) from wrong
+
+
+def _check(file: DatasetsFile) -> None:
+    """Raise Wrong for names that stand twice, name nothing, or bring together what does not fit."""
+    line_of: dict[str, int] = {}
+    kinds: dict[str, Dataset] = {}
+    for number, entry in enumerate(file.datasets):
+        other = line_of.setdefault(entry.name, number)
+        if other != number:
+            raise Wrong(
+                ("datasets", number, "name"),
+                f"`{entry.name}` is the name of datasets[{other}] already. Give each dataset its own.",
+            )
+        like = kinds.setdefault(_group(entry), entry)
+        if like.kind != entry.kind:
+            raise Wrong(
+                ("datasets", number, "group"),
+                f"`{_group(entry)}` holds `{like.name}`, which is {like.kind}, and `{entry.name}` is "
+                f"{entry.kind}. Give it another group.",
+            )
+    _check_decisions(file)
+    groups = set(kinds) | {_group(it, of) for it in file.datasets for of in it.variants}
+    for name, options in file.groups.items():
+        if name not in groups:
+            raise Wrong(("groups", name), known("group of a dataset", name, sorted(groups)))
+        if "kind" in options:
+            raise Wrong(("groups", name, "kind"), "A group has the kind of its datasets. Leave it out.")
+        kind = kinds[names.base(name)].kind
+        if "repositories" in options and kind != "code":
+            raise Wrong(
+                ("groups", name, "repositories"),
+                f"`{name}` is {kind}, which has no repositories. Leave it out.",
+            )
+    tokenizers = {it.tokenizer for it in file.datasets}
+    for name in file.tokenizers:
+        if name not in tokenizers:
+            raise Wrong(("tokenizers", name), known("tokenizer of a dataset", name, sorted(tokenizers)))
+    _check_paths(file)
+    _check_blend(file)
+
+
+def _check_decisions(file: DatasetsFile) -> None:
+    """Raise Wrong where variants of one name, whose documents are compared, are not decided alike."""
+    first: dict[str, tuple[str, Variant]] = {}
+    for number, entry in enumerate(file.datasets):
+        for name, given in entry.variants.items():
+            dataset = names.variant(entry.name, name)
+            other, like = first.setdefault(_group(entry, name), (dataset, given))
+            place = ("datasets", number, "variants", name)
+            if (like.threshold, like.keep) != (given.threshold, given.keep):
+                raise Wrong(
+                    place,
+                    f"`{other}` has {_decides_by(like)} and `{dataset}` has {_decides_by(given)}, and "
+                    "variants of one name in one group are decided together. Give one another name.",
+                )
+            if given.shares_comparisons and _group(entry, name) in file.groups:
+                raise Wrong(
+                    ("groups", _group(entry, name)),
+                    f"`{dataset}` takes the comparisons of `{_group(entry)}`, so its group has no options. "
+                    "Leave them out.",
+                )
+
+
+def _decides_by(given: Variant) -> str:
+    told = [f"{name} {getattr(given, name)}" for name in ("threshold", "keep") if getattr(given, name)]
+    return " and ".join(told) or "filters of its own"
+
+
+def _check_paths(file: DatasetsFile) -> None:
+    for number, entry in enumerate(file.datasets):
+        for at, path in enumerate(entry.paths):
+            place = ("datasets", number, "paths", at)
+            by_name = entry.partitions is not None and entry.partitions.by != "folder"
+            if by_name and PARTITION not in path:
+                raise Wrong(
+                    place,
+                    f"`{path}` would be read for every partition. Write `{PARTITION}` where its key stands.",
+                )
+            if not by_name and PARTITION in path:
+                raise Wrong(
+                    place,
+                    f"`{path}` names a partition, and the dataset has none by name. Declare `partitions` "
+                    "by key or time, or name the folder above.",
+                )
+
+
+def _check_blend(file: DatasetsFile) -> None:
+    tokenizer_of = {name: it.tokenizer for it in file.datasets for name in _with_variants(it)}
+    first = next(iter(file.blend.weights), None)
+    for name in file.blend.weights:
+        place = ("blend", "weights", name)
+        if name not in tokenizer_of:
+            raise Wrong(place, known("dataset or variant", name, tokenizer_of))
+        if first is not None and tokenizer_of[name] != tokenizer_of[first]:
+            raise Wrong(
+                place,
+                f"`{name}` has tokenizer `{tokenizer_of[name]}` and `{first}` has `{tokenizer_of[first]}`. "
+                "A blend needs one: give both datasets the same.",
+            )
+    if not file.blend.weights and len(set(tokenizer_of.values())) > 1:
+        raise Wrong(("blend",), "The datasets have several tokenizers. Name those of one blend in `weights`.")
+    if not file.blend.pad:
+        _check_lengths(file)
+
+
+def _check_lengths(file: DatasetsFile) -> None:
+    """Raise Wrong where rows of the blend would be padded to the length of others, and it does not say so."""
+    lengths = {name: length for it in file.datasets for name, length in _lengths(it).items()}
+    blended = [*(file.blend.weights or [it.name for it in file.datasets])]
+    for name in blended[1:]:
+        first = blended[0]
+        if lengths[name] != lengths[first]:
+            raise Wrong(
+                ("blend", "weights", name) if file.blend.weights else ("blend",),
+                f"Rows of `{name}` hold {lengths[name]} tokens and those of `{first}` {lengths[first]}: the "
+                "shorter ones would be padded. Give both the same `packing: {sequence_length: ...}`, leave "
+                "one out of `weights`, or say `pad: true`.",
+            )
+
+
+def _lengths(entry: Dataset) -> dict[str, Any]:
+    """Tokens of a full row, by the names of the dataset and its variants."""
+    given = {entry.name: entry.packing}
+    for name, of in entry.variants.items():
+        given[names.variant(entry.name, name)] = of.packing or entry.packing
+    default = PackConfig().sequence_length
+    return {name: packing.get("sequence_length", default) for name, packing in given.items()}
+
+
+def _corpus(located: LocatedYaml, file: DatasetsFile) -> Corpus:
+    groups = _groups(located, file)
+    assets: list[dg.AssetsDefinition] = [it for group in groups.values() for it in group.assets]
+    trained: dict[str, list[str]] = defaultdict(list)
+    partitions = {it.name: it.partitions.build(it.name) for it in file.datasets if it.partitions is not None}
+    for number, entry in enumerate(file.datasets):
+        trained[entry.tokenizer].append(entry.name)
+        assets.append(_source(located, number, entry, partitions.get(entry.name)))
+        around = file.tokenizers.get(entry.tokenizer, Tokenizer()).around
+        for chain in _chains(located, number, entry, groups, around, partitions.get(entry.name)):
+            assets += chain
+    for name, datasets in trained.items():
+        assets.append(_tokenizer(located, name, datasets, file.tokenizers.get(name, Tokenizer())))
+    return Corpus(
+        title=f"the datasets of {located.path.name} ({', '.join(it.name for it in file.datasets)})",
+        assets=tuple(assets),
+        datasets=tuple(name for it in file.datasets for name in _with_variants(it)),
+        groups=tuple(groups),
+        weights=file.blend.weights or {it.name: 1 for it in file.datasets},
+        seed=file.blend.seed,
+        pad=file.blend.pad,
+        paths={
+            entry.name: tuple(_paths(located, ("datasets", number, "paths"), entry))
+            for number, entry in enumerate(file.datasets)
+        },
+        partitions=partitions,
+    )
+
+
+def _with_variants(entry: Dataset) -> list[str]:
+    return [entry.name, *(names.variant(entry.name, it) for it in entry.variants)]
+
+
+def _group(entry: Dataset, variant: str | None = None) -> str:
+    """The dedup group of a dataset, or of a variant: that of all datasets' variants of its name."""
+    group = entry.group or entry.kind
+    return group if variant is None else names.variant(group, variant)
+
+
+def _groups(located: LocatedYaml, file: DatasetsFile) -> dict[str, DedupGroup]:
+    """Every dedup group, by name; those of variants have the options of the first unless they have some.
+
+    A variant that decides otherwise has no comparisons of its own: its threshold joins the sweep of the group
+    it is a variant of.
+    """
+    members: dict[str, list[str]] = defaultdict(list)
+    kinds: dict[str, Kind] = {}
+    decided: dict[str, dict[str, Variant]] = defaultdict(dict)  # by group, by variant
+    for entry in file.datasets:
+        kinds |= {_group(entry, of): entry.kind for of in (None, *entry.variants)}
+        members[_group(entry)].append(entry.name)
+        for name, given in entry.variants.items():
+            if given.shares_comparisons:
+                decided[_group(entry)][name] = given
+            else:
+                members[_group(entry, name)].append(names.variant(entry.name, name))
+    found = {}
+    for name, datasets in sorted(members.items()):
+        options_of = name if name in file.groups else names.base(name)
+        place: Place = ("groups", options_of)
+        options = {**file.groups.get(options_of, {}), "kind": kinds[name]}
+        repositories = _repositories(located, (*place, "repositories"), options)
+        config = located.part(place, DedupConfig, options)
+        variants = decided[name]
+        swept = sorted(
+            {*config.sweep, *(it.threshold for it in variants.values() if it.threshold is not None)}
+        )
+        found[name] = dedup_group(
+            name,
+            datasets,
+            kind=kinds[name],
+            group_name=ASSET_GROUPS[kinds[name]],
+            config=config.model_copy(update={"sweep": tuple(swept)}),
+            repositories=repositories,
+        )
+        for variant_name, given in variants.items():
+            group = at_threshold(found[name], variant_name, given.threshold, given.keep)
+            found[group.name] = group
+    return dict(sorted(found.items()))
+
+
+def _repositories(located: LocatedYaml, place: Place, options: dict[str, Any]) -> RepositoryConfig | None:
+    """What `options` say of repositories, taken out of them; a file makes no table of topics but by hand."""
+    if "repositories" not in options:
+        return None
+    found = located.part(place, RepositoryConfig, options.pop("repositories"))
+    if found.topics_table:
+        raise Wrong(
+            (*place, "topics_table"),
+            f"No dataset of this file makes `{found.topics_table}`. Give `topics`, by repository, or declare "
+            "the group in Python.",
+        )
+    return found
+
+
+def _tokenizer(
+    located: LocatedYaml, name: str, datasets: Sequence[str], options: Tokenizer
+) -> dg.AssetsDefinition:
+    if options.file is None:
+        return tokenizer(name, datasets, vocabulary=options.vocabulary, around=options.around)
+    path = located.path.parent / Path(options.file).expanduser()
+    if not path.is_file():
+        raise Wrong(
+            ("tokenizers", name, "file"),
+            f"There is no file `{options.file}`. Paths are relative to the folder of this file, "
+            f"{located.path.parent}.",
+        )
+    return tokenizer_from(path, name, around=options.around)
+
+
+def _source(
+    located: LocatedYaml, number: int, entry: Dataset, partitions: dg.PartitionsDefinition[str] | None
+) -> dg.AssetsDefinition:
+    """The asset that reads a dataset, partition by partition if it has some."""
+    place: Place = ("datasets", number, "paths")
+    paths = list(_paths(located, place, entry))
+
+    def read(ingests: Ingests, partition: str | None) -> Ingested:
+        at = paths if partition is None else [path_of(path, partition) for path in paths]
+        there = [path for path in at if path.exists()]
+        found = entry.read(ingests, there) if there else None
+        if found is None or found.empty:
+            of = "" if partition is None else f" of partition `{partition}`"
+            raise ConfigurationError(
+                located.sentence(
+                    place, f"there is no file{of} to read as {entry.format} there. Name another path."
+                )
+            )
+        return found.limited(entry.max_rejected)
+
+    declare = table_asset(
+        namespace="raw",
+        name=entry.name,
+        group_name=ASSET_GROUPS[entry.kind],
+        schema=RAW,
+        beside={"rejected": REJECTED},
+        config=entry.reading(),
+        description=f"{(type(entry).__doc__ or '').strip('.')}, read as {located.path.name} says.",
+        partitions_def=partitions,
+    )
+
+    def documents(ingests: Ingests) -> Ingested:
+        return read(ingests, None)
+
+    def of_partition(ingests: Ingests, partition: str) -> Ingested:
+        return read(ingests, partition)
+
+    return declare(documents if partitions is None else of_partition)
+
+
+def _paths(located: LocatedYaml, place: Place, entry: Dataset) -> Iterator[Path]:
+    """The absolute paths of a dataset; raises Wrong where one is missing, or the folder of its partitions."""
+    for number, given in enumerate(entry.paths):
+        try:
+            path = located.path.parent / Path(given).expanduser()
+            above = next(it for it in (path, *path.parents) if PARTITION not in str(it))
+            exists = above.exists()
+        except (OSError, RuntimeError) as error:  # too long a name, the home of nobody
+            said = getattr(error, "strerror", None) or str(error).rstrip(".")
+            raise Wrong((*place, number), f"`{given}` cannot be looked at ({said}). Correct it.") from error
+        if not exists:
+            raise Wrong(
+                (*place, number),
+                f"`{given}` does not exist. Paths are relative to the folder of this file, "
+                f"{located.path.parent}.",
+            )
+        yield path
+
+
+def _chains(
+    located: LocatedYaml,
+    number: int,
+    entry: Dataset,
+    groups: Mapping[str, DedupGroup],
+    around: TokenizeConfig,
+    partitions: dg.PartitionsDefinition[str] | None,
+) -> Iterator[Chain]:
+    """What follows `raw`, of the dataset and of its variants."""
+    place: Place = ("datasets", number)
+
+    def packing(below: Place, given: Mapping[str, Any]) -> PackConfig | None:
+        if "token_bytes" in given:
+            raise Wrong((*below, "token_bytes"), "It follows from the tokenizer. Leave it out.")
+        return located.part(below, PackConfig, given) if given else None
+
+    first = refine(
+        entry.name,
+        group=groups[_group(entry)],
+        rounds=entry.in_rounds(),
+        group_name=ASSET_GROUPS[entry.kind],
+        tokenizer=entry.tokenizer,
+        packing=packing((*place, "packing"), entry.packing),
+        around=around,
+        partitions_def=partitions,
+    )
+    yield first
+    for name, given in entry.variants.items():
+        yield variant(
+            first,
+            name,
+            rounds=None if given.shares_comparisons else given.in_rounds(),
+            group=groups[_group(entry, name)],
+            packing=packing((*place, "variants", name, "packing"), given.packing),
+        )

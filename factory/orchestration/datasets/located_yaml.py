@@ -1,0 +1,270 @@
+"""A YAML file as plain values of known lines; what is wrong with it, as sentences with file, line and field.
+
+    my.yaml, line 7, datasets[1].textt: `textt` is no field here. Did you mean `text`?
+
+Places are pydantic's: ("datasets", 1, "textt"). A place that the file does not hold, because a field is
+missing, has the line of what should hold it. A key that stands twice in one mapping is refused, since YAML's
+own readers would take the last and drop the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from factory.errors import ConfigurationError
+from factory.suggestions import known
+
+Place = tuple[str | int, ...]
+M = TypeVar("M", bound=BaseModel)
+
+_MOST_VALUES = 100_000  # with what aliases repeat: merged mappings take as much time and memory as they hold
+_SHOWN = 5  # errors listed before the number of further ones
+_KEY = "[key]"  # ends pydantic's place of a name that is wrong itself
+_FIELD = "field"  # in the context of a model's own error: the field below its place that it is about
+
+
+class Wrong(Exception):
+    """A value of the file is wrong; raised where its place is known and turned into a sentence above."""
+
+    def __init__(self, place: Place, said: str) -> None:
+        super().__init__(said)
+        self.place, self.said = place, said
+
+
+@dataclass(frozen=True)
+class LocatedYaml:
+    """The values of a file, and by place the line, from 1, on which each stands."""
+
+    path: Path
+    values: Any
+    lines: Mapping[Place, int]
+
+    @classmethod
+    def read(cls, path: Path) -> LocatedYaml:
+        """The file's values; raises ConfigurationError where it cannot be read or is no YAML."""
+        try:
+            text = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise ConfigurationError(f"{path} cannot be read ({error.strerror}). Name a file.") from error
+        except UnicodeDecodeError as error:
+            raise ConfigurationError(f"{path} is no UTF-8 (byte {error.start}). Save it as UTF-8.") from error
+        try:
+            loader = yaml.SafeLoader(text)
+            node = loader.get_single_node()
+            if node is not None and _n_values(node, {}) > _MOST_VALUES:
+                raise ConfigurationError(
+                    f"{path.name} stands for more than {_MOST_VALUES:,} values, counting what its aliases "
+                    "(`*name`) repeat. Write fewer."
+                )
+            lines = {} if node is None else _lines(node, loader, path.name)
+            return cls(path, None if node is None else loader.construct_document(node), lines)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            raise ConfigurationError(
+                f"{path.name}, line {mark.line + 1 if mark else 1}: this is no YAML "
+                f"({error.problem or error.context}). Look there and just above for a missing quote, a tab "
+                "or a wrong indent."
+            ) from error
+        except RecursionError as error:
+            raise ConfigurationError(f"{path.name} is nested too deeply. Write it flatter.") from error
+        except yaml.YAMLError as error:  # a forbidden character
+            said = " ".join(str(error).split())
+            raise ConfigurationError(f"{path.name} is no YAML ({said}). Correct or quote it.") from error
+
+    def sentence(self, place: Place, said: str) -> str:
+        """`said` with file, line and field in front."""
+        return f"{self.path.name}, line {self.line(place)}{_field(place)}: {said}"
+
+    def line(self, place: Place) -> int:
+        """The line of a place, or of the nearest that should hold it."""
+        while place and place not in self.lines:
+            place = place[:-1]
+        return self.lines.get(place, 1)
+
+    def build(self, model: type[M]) -> M:
+        """The file as `model`; raises ConfigurationError with a sentence for each thing that is wrong."""
+        return self.part((), model, self.values)
+
+    def part(self, place: Place, model: type[M], values: Any) -> M:
+        """The values at `place` as `model`; raises ConfigurationError with a sentence for each error."""
+        try:
+            return model.model_validate(values)
+        except ValidationError as error:
+            found: list[tuple[int, str]] = []
+            for it in error.errors():
+                at, said = _at(values, it), _said(model, it)
+                follows = it["type"] == "too_short" and it["input"]  # its items are wrong, and told
+                if not (follows or _inherited(at, values)):
+                    found.append((self.line(place + at), self.sentence(place + at, said)))
+            lines = [said for _, said in sorted(dict.fromkeys(found))]
+            more = [f"... and {len(lines) - _SHOWN} more."] if len(lines) > _SHOWN else []
+            raise ConfigurationError("\n".join(lines[:_SHOWN] + more)) from error
+
+
+def _n_values(node: yaml.Node, known_of: dict[int, int]) -> int:
+    """How many values a node stands for, each alias counted as what it names."""
+    if id(node) not in known_of:
+        known_of[id(node)] = 1
+        inner = node.value if isinstance(node, yaml.CollectionNode) else ()
+        pairs = (it if isinstance(it, tuple) else (it,) for it in inner)
+        known_of[id(node)] = 1 + sum(_n_values(it, known_of) for pair in pairs for it in pair)
+    return known_of[id(node)]
+
+
+def _lines(root: yaml.Node, loader: yaml.SafeLoader, file: str) -> dict[Place, int]:
+    """The line of every value.
+
+    Raises ConfigurationError for a key that stands twice or is no word, and for a value that `loader` cannot
+    read, such as a date that does not exist.
+    """
+    found: dict[Place, int] = {(): root.start_mark.line + 1}
+    walked: set[int] = set()  # an alias is its anchor's node again, which may even lie in itself
+
+    def walk(node: yaml.Node, place: Place) -> None:
+        if id(node) in walked:
+            return
+        walked.add(id(node))
+        if isinstance(node, yaml.ScalarNode):
+            try:
+                loader.construct_object(node)
+            except ValueError as error:
+                line = node.start_mark.line + 1
+                raise ConfigurationError(
+                    f"{file}, line {line}{_field(place)}: `{node.value}` cannot be read ({error}). "
+                    "Correct or quote it."
+                ) from error
+        if isinstance(node, yaml.SequenceNode):
+            for number, item in enumerate(node.value):
+                found[*place, number] = item.start_mark.line + 1
+                walk(item, (*place, number))
+        elif isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                line = key.start_mark.line + 1
+                if not isinstance(key, yaml.ScalarNode):
+                    raise ConfigurationError(
+                        f"{file}, line {line}: a list or mapping is no name. Write `name: value`."
+                    )
+                before = found.get((*place, key.value))
+                if before is not None:
+                    raise ConfigurationError(
+                        f"{file}, line {line}: `{key.value}` stands on line {before} already. Keep one."
+                    )
+                found[*place, key.value] = line
+                walk(value, (*place, key.value))
+
+    walk(root, ())
+    return found
+
+
+def _field(place: Place) -> str:
+    """A place as it is told after the line; nothing of the whole file."""
+    shown = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
+    return f", {shown}" if shown else ""
+
+
+def _at(values: Any, error: Any) -> Place:
+    """The place of an error in `values`: pydantic's, without the tags of unions and the mark of a key."""
+    place: list[str | int] = []
+    for part in (*error["loc"], *([error["ctx"][_FIELD]] if _FIELD in error.get("ctx", {}) else [])):
+        if isinstance(values, Mapping) and part not in values and part in values.values():
+            continue  # the tag that chose among models
+        if part == _KEY and not (isinstance(values, Mapping) and part in values):
+            continue
+        place.append(part)
+        try:
+            values = values[part]
+        except (KeyError, IndexError, TypeError):
+            values = None
+    if error["type"].startswith("union_tag"):
+        place.append(_tag(error))
+    return tuple(place)
+
+
+def _tag(error: Any) -> str:
+    return str(error["ctx"]["discriminator"]).strip("'")
+
+
+def _inherited(place: Place, values: Any) -> bool:
+    """Whether a place is a variant's that the file does not hold: its dataset's value, and told there."""
+    if "variants" not in place[:-2]:
+        return False
+    for part in place[: place.index("variants") + 3]:
+        if values is None or (isinstance(values, Mapping) and part not in values):
+            return True
+        values = values[part]
+    return False
+
+
+def _said(model: type[BaseModel], error: Any) -> str:
+    """A sentence of fact and one of remedy for an error of pydantic's."""
+    kind, name, value = error["type"], str(error["loc"][-1]) if error["loc"] else "", error["input"]
+    if kind == "extra_forbidden":
+        return known("field here", name, _fields(model, error["loc"][:-1]))
+    if kind == "missing":
+        return f"`{name}` is missing. Add it."
+    if kind == "union_tag_not_found":
+        return f"`{_tag(error)}` is missing. Add it."
+    if kind == "union_tag_invalid":
+        return known(_tag(error), error["ctx"]["tag"], _quoted(error["ctx"]["expected_tags"]))
+    if kind == "literal_error":
+        return known(name, str(value), _quoted(error["ctx"]["expected"]))
+    if kind == "too_short":
+        return "It is empty. Give at least one."
+    if kind == "value_error":
+        return str(error["ctx"]["error"])
+    if _FIELD in error.get("ctx", {}):
+        return str(error["msg"])
+    if kind == "string_type" and not isinstance(value, list | Mapping):
+        return f"YAML reads this as {value!r}, which is no text. Put it in quotes."
+    shown = "nothing" if value is None else f"`{value}`"
+    if kind in ("model_type", "model_attributes_type", "dict_type", "mapping_type"):
+        return f"Here stands {shown}, where fields with values belong. Write them as `name: value`."
+    said = re.sub("^Input", "It", error["msg"]).replace("tuple", "list").replace("dictionary", "mapping")
+    return f"{shown} does not fit. {said}."
+
+
+def _quoted(expected: str) -> list[str]:
+    """The words that pydantic lists, which are in quotes, or the numbers, which are not."""
+    return re.findall(r"'([^']*)'", expected) or re.findall(r"\d+", expected)
+
+
+def _fields(model: Any, place: Place) -> list[str]:
+    """The names of the fields of the model at `place` below `model`."""
+    for part in place:
+        model = _inner(model, part)
+    return [field.alias or name for name, field in _plain(model).model_fields.items()]
+
+
+def _inner(annotation: Any, part: str | int) -> Any:
+    """What an annotation says of the value at `part`; a tag chooses among the models of a union."""
+    annotation = _plain(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation.model_fields[str(part)].annotation
+    arguments = get_args(annotation)
+    if get_origin(annotation) in (Union, UnionType):
+        return next(it for it in arguments if part in _tags(it))
+    return arguments[0 if isinstance(part, int) else 1]
+
+
+def _plain(annotation: Any) -> Any:
+    """An annotation without what surrounds it: Annotated, and `| None`."""
+    if get_origin(annotation) is Annotated:
+        return _plain(get_args(annotation)[0])
+    rest = [it for it in get_args(annotation) if it is not type(None)]
+    if get_origin(annotation) in (Union, UnionType) and len(rest) == 1:
+        return _plain(rest[0])
+    return annotation
+
+
+def _tags(model: Any) -> set[Any]:
+    """The words that choose a model in a union."""
+    literals = (it.annotation for it in model.model_fields.values() if get_origin(it.annotation) is Literal)
+    return {word for literal in literals for word in get_args(literal)}

@@ -1,0 +1,138 @@
+"""The Dagster instance of a lake, configured once below FACTORY_HOME.
+
+The file `dagster.yaml` follows the settings until somebody edits it; from then on it is theirs. It holds no
+secret: where Dagster's records lie is read from the environment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import dagster as dg
+from dagster_shared.check import CheckError
+from dagster_shared.error import DagsterError
+from dagster_shared.serdes.errors import DeserializationError
+from sqlalchemy.exc import DatabaseError
+from yaml import YAMLError
+
+from factory.errors import ConfigurationError, DamagedFile, MachineError, first_line
+from factory.lake.servers import DAGSTER_URI, connect
+from factory.lake.sqlite import withheld
+from factory.orchestration.host.records import make_records
+from factory.settings import Settings
+
+_HEADER = "# Written by the Model Factory ({digest}). Edit it freely: an edited file stays as it is.\n"
+_WRITTEN = re.compile(r"# Written by the Model Factory \((\w+)\)\..*\n")
+IN_TURN_TAG = "factory/in-turn"  # on runs of which one goes at a time, the highest priority first
+_COMMON = f"""telemetry:
+  enabled: false
+nux:  # the invitation to Dagster's newsletter over a new lake's first page
+  enabled: false
+run_queue:
+  max_concurrent_runs: 1  # raise it on servers, where runs may write different tables at once
+  tag_concurrency_limits:  # of the sensor and the schedule: a later run reads what an earlier one made
+    - key: {IN_TURN_TAG}
+      limit: 1
+run_launcher:
+  module: factory.orchestration.host.launcher
+  class: LakeRunLauncher
+run_monitoring:  # a killed run is marked as failed and gives its place in the queue back
+  enabled: true
+  poll_interval_seconds: 30
+"""
+_POSTGRES = f"""storage:
+  custom:
+    module: factory.orchestration.host.storage
+    class: LakeStorage
+    config:
+      postgres_url:
+        env: {DAGSTER_URI}
+"""
+
+
+def prepare_home(settings: Settings) -> None:
+    """Create DAGSTER_HOME with its dagster.yaml and its databases, and point this process at it.
+
+    Raises ConfigurationError when an edited dagster.yaml lacks the storage that the settings name.
+    """
+    home = settings.dagster_home
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        _configure(home / "dagster.yaml", settings)
+        if not settings.dagster_uri:
+            make_records(home)
+    except OSError as error:
+        raise MachineError(
+            f"The folder {home} cannot be written ({error.strerror}). "
+            "Set FACTORY_HOME to a folder you can write."
+        ) from error
+    os.environ["DAGSTER_HOME"] = str(home)
+    if settings.dagster_uri:
+        os.environ[DAGSTER_URI] = settings.dagster_uri
+
+
+def open_instance(settings: Settings) -> dg.DagsterInstance:
+    """The Dagster instance of the lake.
+
+    Raises MachineError or ConfigurationError when its Postgres does not answer or refuses the user.
+    """
+    prepare_home(settings)
+    if settings.dagster_uri:
+        connect(settings.dagster_uri, DAGSTER_URI, "model-factory").close()  # Dagster would try for long
+    try:
+        return dg.DagsterInstance.get()
+    except (DagsterError, CheckError, YAMLError) as error:  # CheckError: a file that is no mapping
+        raise _refused(settings.dagster_home / "dagster.yaml", error) from error
+
+
+@contextmanager
+def reading_runs(settings: Settings) -> Iterator[None]:
+    """Turn what Dagster raises for an embedded lake's records of runs into DamagedFile or MachineError."""
+    try:
+        yield
+    except (DatabaseError, DeserializationError, ValueError) as error:
+        if settings.dagster_uri:
+            raise
+        file, cause = settings.dagster_home / "history" / "runs.db", getattr(error, "orig", error)
+        raise withheld(file, cause) or DamagedFile(
+            f"Dagster's records of runs, {file}, cannot be read ({first_line(cause)[:200]}). "
+            "Restore the file, or delete it: it holds what the UI shows, and nothing of the lake."
+        ) from error
+
+
+def _refused(file: Path, error: Exception) -> ConfigurationError:
+    return ConfigurationError(
+        f"Dagster does not start with {file} ({first_line(error)}). "
+        "Correct the file, or delete it to have it written anew."
+    )
+
+
+def _configure(file: Path, settings: Settings) -> None:
+    body = _COMMON + (_POSTGRES if settings.dagster_uri else "")
+    if file.exists():
+        try:
+            found = file.read_text()
+        except UnicodeDecodeError as error:
+            raise _refused(file, error) from error
+        header = _WRITTEN.match(found)
+        if header is None or header[1] != _digest(found[header.end() :]):
+            if settings.dagster_uri and DAGSTER_URI not in found:
+                raise ConfigurationError(
+                    f"{DAGSTER_URI} is set, and {file}, which was edited, does not name it. "
+                    "Delete the file to have it written anew, or name the storage in it."
+                )
+            return
+        if found[header.end() :] == body:
+            return
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    beside.write_text(_HEADER.format(digest=_digest(body)) + body)
+    beside.replace(file)
+
+
+def _digest(body: str) -> str:
+    return hashlib.blake2b(body.encode(), digest_size=6).hexdigest()

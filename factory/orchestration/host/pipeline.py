@@ -1,0 +1,47 @@
+"""The definitions of a lake's assets, checked as a whole: every upstream table must have a writer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import dagster as dg
+
+from factory.errors import ConfigurationError
+from factory.orchestration.host.resources import resources
+from factory.settings import Settings
+
+
+def definitions(
+    assets: Sequence[dg.AssetsDefinition],
+    settings: Settings,
+    jobs: Sequence[dg.JobDefinition | object] = (),
+    schedules: Sequence[dg.ScheduleDefinition] = (),
+    sensors: Sequence[dg.SensorDefinition] = (),
+) -> dg.Definitions:
+    """The Dagster definitions of `assets` on the lake of `settings`.
+
+    Raises ConfigurationError when an asset reads a table that no asset writes.
+    """
+    require_writers(assets)
+    return dg.Definitions(
+        assets=list(assets),
+        jobs=list(jobs),  # type: ignore[arg-type]
+        schedules=list(schedules),
+        sensors=list(sensors),
+        resources=resources(settings),
+        executor=dg.in_process_executor,  # another executor starts a process, so a JVM, for every step
+    )
+
+
+def require_writers(assets: Iterable[dg.AssetsDefinition]) -> None:
+    """Raise ConfigurationError unless every upstream table is written by one of `assets`."""
+    declared = list(assets)
+    written = {key for asset in declared for key in asset.keys}
+    for asset in declared:
+        for argument, key in asset.keys_by_input_name.items():
+            if key not in written:
+                table, reader = (".".join(of.path) for of in (key, min(asset.keys)))
+                raise ConfigurationError(
+                    f"Asset {reader} reads {table} (argument `{argument}`), which no asset writes. "
+                    f"Tables with a writer: {', '.join(sorted('.'.join(of.path) for of in written))}."
+                )

@@ -1,0 +1,126 @@
+"""Clear away what a killed run left: its record, its slots, its audit branches and its scratch.
+
+A run says on itself when it enters the lake and when it leaves it, and holds a lock in between
+(`factory.lake.presence`). One that says it is in the lake and holds no lock was killed. On an embedded lake,
+whose runs are all of one machine, so was one outside it whose process is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import dagster as dg
+import psutil
+
+from factory.lake.lock import writing
+from factory.lake.names import TableName
+from factory.lake.presence import dead, present
+from factory.lake.publish import AUDIT, branch_name, drop_branches
+from factory.lake.servers import require_servers
+from factory.lake.tables import Lake
+from factory.orchestration.host.instance import reading_runs
+from factory.settings import Settings
+from factory.spark import require_master
+from factory.spark_scratch import drop_dead_scratch
+
+LAKE_TAG = "factory/lake"  # on a run: whether it is in the lake
+_IN, _LEFT = "in", "left"
+
+_ALIVE = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.CANCELING]
+_KILLED = "The process of this run was killed."
+
+
+@contextmanager
+def entered(lake: Lake, instance: dg.DagsterInstance | None, run_id: str) -> Iterator[None]:
+    """Be in the lake as run `run_id`, after clearing away what killed runs left.
+
+    Raises LakeLocked when another run writes an embedded lake, MachineError or ConfigurationError when a
+    server does not serve.
+    """
+    settings, token = lake.settings, branch_name(run_id)
+    require_servers(settings)
+    require_master(settings)
+    with writing(settings, f"run {run_id}", token), present(settings, token):
+        drop_dead_scratch(settings)
+        if instance is None:
+            yield
+            return
+        _say(instance, run_id, _IN)
+        try:
+            reap(instance, lake, run_id)
+            yield
+        finally:
+            _say(instance, run_id, _LEFT)  # before its lock goes, so that nobody takes it for dead
+
+
+def reap(instance: dg.DagsterInstance, lake: Lake, run_id: str) -> list[str]:
+    """Mark every killed run as failed and drop its audit branches; give the ids of those runs.
+
+    The caller is in the lake as `run_id`.
+    """
+    settings = lake.settings
+    branches = leftovers(lake, AUDIT)
+    with reading_runs(settings):
+        alive = instance.get_runs(filters=dg.RunsFilter(statuses=_ALIVE))
+    runs = [
+        run
+        for run in alive
+        if run.run_id != run_id
+        and (run.tags.get(LAKE_TAG) == _IN or (settings.embedded and _process_gone(instance, run)))
+    ]
+    tokens = {branch_name(run.run_id) for run in runs}.union(*branches.values())
+    gone = set(dead(settings, sorted(tokens)))
+    killed = [run for run in runs if branch_name(run.run_id) in gone]
+    for run in killed:
+        instance.report_run_failed(run, f"{_KILLED} Run {run_id} found it.")
+        instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+    for name, found in branches.items():
+        for branch in gone.intersection(found):
+            drop_branches(lake, name, branch)
+    return [run.run_id for run in killed]
+
+
+def killed(settings: Settings, run: dg.DagsterRun) -> bool:
+    """Whether `run` said that it is in the lake and lives no more."""
+    return run.tags.get(LAKE_TAG) == _IN and bool(dead(settings, [branch_name(run.run_id)]))
+
+
+def _say(instance: dg.DagsterInstance, run_id: str, where: str) -> None:
+    if instance.has_run(run_id):
+        instance.add_run_tags(run_id, {LAKE_TAG: where})
+
+
+def _process_gone(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
+    """Whether no process lives that said it works on `run`; False while none has said so yet.
+
+    A run without a process is one that is being started, and Dagster's monitor waits for it no longer than
+    its `start_timeout_seconds`.
+    """
+    said = [
+        (int(str(pid.value)), record.event_log_entry.timestamp)
+        for record in instance.get_records_for_run(
+            run.run_id, of_type=dg.DagsterEventType.ENGINE_EVENT
+        ).records
+        if (event := record.event_log_entry.dagster_event) is not None
+        and (pid := event.engine_event_data.metadata.get("pid")) is not None
+    ]
+    return bool(said) and not any(_lives(pid, since) for pid, since in said)
+
+
+def _lives(pid: int, since: float) -> bool:
+    """Whether the process that had the number `pid` at the time `since` lives."""
+    try:
+        return psutil.Process(pid).create_time() <= since
+    except psutil.NoSuchProcess:
+        return False
+
+
+def leftovers(lake: Lake, prefix: str) -> dict[TableName, list[str]]:
+    """The branches whose name starts with `prefix`, by table; none of a table that is damaged."""
+    tables, _ = lake.readable()  # nothing is left of a damaged one once it is made anew
+    found = {
+        name: sorted(it for it in table.metadata.refs if it.startswith(prefix))
+        for name, table in tables.items()
+    }
+    return {name: branches for name, branches in found.items() if branches}

@@ -1,0 +1,75 @@
+"""Bags of texts, and the counts of their tokens, in Spark's Python workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+from factory import _native
+from spark_udfs.hstack import beside
+from spark_udfs.regroup import whole_groups
+
+_TOKENS_HELD = 1 << 20  # tokens counted in a worker before they are passed on: about 100 MB
+_FREQUENCIES_AT_ONCE = 1 << 20  # 16 MiB
+
+
+def make_bags(
+    batches: Iterable[pa.RecordBatch], kind: str, max_distinct: int, text_bytes: int
+) -> Iterator[pa.RecordBatch]:
+    """Every column but `text`, then (n_tokens, bag, spellings) of the text (`native/src/packed_bag.rs`)."""
+    maker = _native.BagMaker(kind, max_distinct, text_bytes)
+    for batch in batches:
+        yield beside(batch.drop_columns("text"), maker.make(batch.column("text")))
+
+
+def count_tokens(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """(part, counts) of the rows (copies, bag, spellings); `copies` is how many documents have the bag.
+
+    A part holds tokens that begin with the same bits, and comes again with every `_TOKENS_HELD` tokens;
+    `merge_counts` reads its counts. A row a token would take Spark longer than counting takes.
+    """
+    counter = _native.TokenCounter()
+    for batch in batches:
+        counter.add(batch)
+        if len(counter) > _TOKENS_HELD:
+            yield counter.drain()
+    yield counter.drain()
+
+
+def merge_counts(batches: Iterable[pa.RecordBatch], text_documents: int) -> Iterator[pa.RecordBatch]:
+    """(token, document_frequency, term_frequency, text) of every token of (part, counts), sorted by part.
+
+    The text is that of tokens in `text_documents` documents or more.
+    """
+    for parts in whole_groups(batches, "part", rows=1):
+        yield _native.merge_counts(parts, text_documents)
+
+
+def pack_frequencies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """(tokens, document_frequencies, n_documents) of many rows (token, document_frequency, n_documents) each.
+
+    Tokens and frequencies are the bytes of int64 arrays.
+    """
+    for rows in _chunks(batches, _FREQUENCIES_AT_ONCE):
+        yield pa.RecordBatch.from_pydict(
+            {
+                "tokens": [rows["token"].to_numpy().tobytes()],
+                "document_frequencies": [rows["document_frequency"].to_numpy().tobytes()],
+                "n_documents": [rows["n_documents"][0].as_py()],
+            }
+        )
+
+
+def _chunks(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+    """The batches in tables of at least `rows` rows, the last one smaller."""
+    held: list[pa.RecordBatch] = []
+    n_held = 0
+    for batch in batches:
+        held.append(batch)
+        n_held += batch.num_rows
+        if n_held >= rows:
+            yield pa.Table.from_batches(held)
+            held, n_held = [], 0
+    if n_held:
+        yield pa.Table.from_batches(held)

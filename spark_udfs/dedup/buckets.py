@@ -1,0 +1,59 @@
+"""Who meets in buckets that have several members, in Spark's Python workers (`native/src/bucket_pairs.rs`).
+
+A row a member of a bucket would be dozens a document, each of which Spark would sort for a window and hash
+once more to find it distinct. What is shuffled is rows of many members instead, in parts by bucket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+from factory import _native
+from spark_udfs.regroup import whole_parts
+
+_HELD = 1 << 20  # members, or pairs, held at once: 16 bytes each, and a pair is handed on as two ends
+
+
+def parted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """(part, records) of the rows (document, buckets), each of them a member of each of its buckets."""
+    parts = _native.BucketParts()
+    for batch in batches:
+        parts.add_documents(batch)
+        if len(parts) > _HELD:
+            yield parts.drain()
+    yield parts.drain()
+
+
+def shared(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """(part, records) of the buckets that have several members, each named by a hash of them.
+
+    Rows are those of `parted`, sorted by part. Buckets of the same members get one name.
+    """
+    parts = _native.BucketParts()
+    for part in whole_parts(batches):
+        parts.add_shared(part)
+        if len(parts) > _HELD:
+            yield parts.drain()
+    yield parts.drain()
+
+
+def met(batches: Iterable[pa.RecordBatch], pair_bucket: int) -> Iterator[pa.RecordBatch]:
+    """(part, records, crowded) of the rows of `shared`, sorted by part.
+
+    Of a bucket of up to `pair_bucket` members come the ends of all pairs (`spark_udfs.dedup.pair_cells`); of
+    a larger one its members, in rows that are `crowded`. A pair may come again with every `_HELD` pairs.
+    """
+    pairs = _native.BucketPairs(pair_bucket)
+    for part in whole_parts(batches):
+        pairs.add(part)
+        if len(pairs) > _HELD:
+            yield pairs.drain()
+    yield pairs.drain()
+
+
+def members(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """(bucket, document) of the rows (part, records)."""
+    for batch in batches:
+        yield _native.bucket_members(batch)

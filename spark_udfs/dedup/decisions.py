@@ -1,0 +1,99 @@
+"""The keep rules, component by component, in Spark's Python workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from factory import _native
+from factory.lake.schemas import DECISIONS
+from spark_udfs.regroup import whole_groups
+
+_ROWS_AT_ONCE = 50_000
+
+_NOTHING = pa.RecordBatch.from_pydict(
+    {
+        "doc_id": pa.array([], pa.string()),
+        "other": pa.array([], pa.string()),
+        "similarity": pa.array([], pa.float64()),
+    }
+)
+
+
+def decide(batches: Iterable[pa.RecordBatch], keep: str) -> Iterator[pa.RecordBatch]:
+    """(doc_id, kept, duplicate_of, similarity) of the documents of whole components.
+
+    Rows are (component, doc_id, other, similarity), sorted by component: its documents, the best first,
+    and its edges.
+    """
+    for components in whole_groups(batches, "component", _ROWS_AT_ONCE):
+        yield _native.decide(components, keep)
+
+
+def decide_documents(batches: Iterable[pa.RecordBatch], keep: str) -> Iterator[pa.RecordBatch]:
+    """DECISIONS of the documents of whole components.
+
+    Rows are sorted by component: first its edges (doc_id, other, similarity, component) and its texts, the
+    best first, then the copies of these, which are marked `copy`; documents are (doc_id, dataset,
+    representative, comparable, component, partition). However many copies a text has, few are held.
+    """
+    decided = [_native.decide(_NOTHING, keep)]
+    for rows in whole_groups(map(_in_runs, batches), "run", _ROWS_AT_ONCE):
+        graph = rows.filter(pc.invert(rows["copy"]))
+        if graph.num_rows:
+            # The copies that rows begin with are of what was decided last.
+            decided = [decided[-1], _native.decide(graph.select(_NOTHING.schema.names), keep)]
+        yield _of_documents(rows.filter(pc.is_null(rows["other"])), pa.concat_batches(decided))
+
+
+def sweep(
+    batches: Iterable[pa.RecordBatch], keep: str, thresholds: Sequence[float]
+) -> Iterator[pa.RecordBatch]:
+    """(threshold, similar_pairs, removed, removed_bytes, largest_component) of whole components.
+
+    Rows are those of `decide` with (copies, n_bytes) of the documents.
+    """
+    for components in whole_groups(batches, "component", _ROWS_AT_ONCE):
+        yield _native.sweep(components, keep, list(thresholds))
+
+
+def _in_runs(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """`batch` with `run`, which the edges and texts of a component share; copies can be cut apart."""
+    whole = pc.coalesce(batch["component"], batch["doc_id"])
+    return batch.append_column("run", pc.if_else(batch["copy"], batch["doc_id"], whole))
+
+
+def _of_documents(documents: pa.RecordBatch, texts: pa.RecordBatch) -> pa.RecordBatch:
+    """What was decided on texts, for each of the documents that have them."""
+    place = pc.index_in(documents["representative"], texts["doc_id"].cast(pa.large_string()))
+    text_kept = pc.fill_null(texts["kept"].take(place), True)
+    comparable, copy = documents["comparable"], documents["copy"]
+    # A document whose text is unknown is neither kept nor removed; the table refuses it.
+    kept = pc.if_else(pc.is_valid(comparable), pc.and_(pc.invert(copy), text_kept), None)
+    similarity = texts["similarity"].take(place)
+    reasons = {
+        "exact_copy": copy,
+        "no_tokens": pc.fill_null(pc.invert(comparable), False),
+        "kept": text_kept,
+        "connected": pc.is_null(similarity),
+    }
+    partner = texts["duplicate_of"].take(place).cast(pa.large_string())
+    removed = pc.invert(kept)
+    told = {
+        "kept": kept,
+        "reason": pc.case_when(
+            pc.make_struct(*reasons.values(), field_names=[*reasons]), *reasons, "similar"
+        ),
+        "duplicate_of": pc.if_else(
+            removed, pc.if_else(text_kept, documents["representative"], partner), None
+        ),
+        "similarity": pc.if_else(removed, pc.if_else(text_kept, 1.0, similarity), None),
+        "component": pc.if_else(comparable, documents["component"], None),
+    }
+    columns = [
+        (told[field.name] if field.name in told else documents[field.name]).cast(field.type)
+        for field in DECISIONS.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=DECISIONS.names)

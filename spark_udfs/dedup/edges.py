@@ -1,0 +1,65 @@
+"""The exact similarities of candidates, in Spark's Python workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+from factory import _native
+from spark_udfs.broadcast import Shared
+from spark_udfs.column_fetch import ReadColumn
+from spark_udfs.regroup import pieces, whole_groups
+
+# Documents whose bags are held: hundreds of kilobytes each where texts are books.
+_ROWS_AT_ONCE, _ROWS_PER_PIECE = 2_000, 500
+
+
+def verified_pairs(
+    batches: Iterable[pa.RecordBatch],
+    bags: ReadColumn,
+    idf: Shared[pa.UInt8Array],
+    value_bits: int,
+    least_estimate: float,
+    threshold: float,
+) -> Iterator[pa.RecordBatch]:
+    """(left, right, estimate, similarity) of the pairs that reach `threshold`, exactly, each once.
+
+    Rows are (cell, document, others, doc_id, signature), sorted by cell: its documents, each with those it is
+    to be compared with. A pair whose signatures do not reach `least_estimate` is not compared, and `bags` are
+    read for the documents of the others.
+    """
+    for cells in whole_groups(pieces(batches, _ROWS_PER_PIECE), "cell", _ROWS_AT_ONCE):
+        alike = _native.AlikePairs(cells, value_bits, least_estimate)
+        yield alike.verify(bags(cells.take(alike.rows)), idf.value, threshold)
+
+
+def crowd_edges(
+    batches: Iterable[pa.RecordBatch],
+    bags: ReadColumn,
+    idf: Shared[pa.UInt8Array],
+    value_bits: int,
+    limits: list[tuple[float, float]],
+    neighbours: int,
+) -> Iterator[pa.RecordBatch]:
+    """(left, right, estimate, similarity) of crowds, with leaders for each (least estimate, threshold).
+
+    Rows are (cell, doc_id, signature), sorted by cell and there by priority, best first; `bags` reads theirs.
+    """
+    crowds = _native.CrowdEdges(idf.value, value_bits, limits, neighbours)
+    for members in pieces(batches, _ROWS_PER_PIECE):
+        yield crowds.add(members.append_column("bag", bags(members)))
+
+
+def sampled_pairs(
+    batches: Iterable[pa.RecordBatch],
+    sample: list[pa.RecordBatch],
+    least_estimate: float,
+    value_bits: int,
+    band_bits: int,
+    bands: int,
+) -> Iterator[pa.RecordBatch]:
+    """(sampled, other, estimate, met) of the rows (doc_id, signature) that look like one of `sample`."""
+    for batch in batches:
+        for sampled in sample:
+            yield _native.sampled_pairs(batch, sampled, least_estimate, value_bits, band_bits, bands)

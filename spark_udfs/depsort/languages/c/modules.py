@@ -1,0 +1,84 @@
+"""Where the included files of C and C++ lie among the files of one repository.
+
+A place is the path of a file. What `#include "x/y.h"` means depends on include folders that only a build
+knows, so they are inferred: a file beside the includer comes first, as for a compiler; else every file whose
+path ends in `x/y.h` is a candidate, and the one that shares most folders with the includer wins, then one
+below a folder named `include`, then the shortest path. `<stdio.h>` and its like are the system's, even where
+a repository has a file of that name. A file for one system, as `win32/x.c`, means none for another.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+
+from spark_udfs.depsort.extract import Modules
+from spark_udfs.depsort.platforms import systems_of
+
+_SYSTEM_HEADERS = """
+assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg
+stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
+aio dirent dlfcn fcntl glob grp iconv langinfo netdb poll pthread pwd regex sched search semaphore
+strings syslog termios unistd utime wait windows winsock winsock2 malloc memory io process direct
+algorithm any array atomic bitset chrono deque exception format functional future iostream iterator list map
+mutex numeric optional queue random set span sstream stack stdexcept thread tuple type_traits utility variant
+vector version
+"""
+_SYSTEM = frozenset(_SYSTEM_HEADERS.split())
+
+
+class CModules(Modules):
+    """The included files of one repository."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._numbers: dict[str, int] = {}
+        self._by_name: dict[str, list[str]] = {}
+        self._folders = [posixpath.dirname(path) for path in paths]
+        for number, path in enumerate(paths):
+            if path not in self._numbers:
+                self._numbers[path] = number
+                self._by_name.setdefault(posixpath.basename(path), []).append(path)
+        self._places: dict[tuple[str, str], str | None] = {}
+        self._systems = [systems_of(path) for path in paths]
+
+    def place(self, module: str, importer: int) -> str | None:
+        """The path of the file that `module`, `x.h` or `<x.h>`, means in file `importer`."""
+        key = module, self._folders[importer]
+        if key not in self._places:
+            self._places[key] = self._find(*key)
+        return self._places[key]
+
+    def files(self, place: str) -> Sequence[int]:
+        """The file at a path."""
+        return (self._numbers[place],)
+
+    def apart(self, importer: int, file: int) -> bool:
+        """Whether two files are for systems that exclude each other, by their paths."""
+        one, other = self._systems[importer], self._systems[file]
+        return one is not None and other is not None and not one & other
+
+    def _find(self, module: str, folder: str) -> str | None:
+        written = module.strip("<>")
+        if module != written:
+            if "/" not in written and written.removesuffix(".h") in _SYSTEM:
+                return None
+        elif (beside := posixpath.normpath(posixpath.join(folder, written))) in self._numbers:
+            return beside
+        ending = posixpath.normpath(written)
+        while ending.startswith("../"):
+            ending = ending[3:]
+        candidates = [
+            path
+            for path in self._by_name.get(posixpath.basename(ending), ())
+            if path == ending or path.endswith(f"/{ending}")
+        ]
+        return min(candidates, key=lambda path: _rank(path, folder, ending), default=None)
+
+
+def _rank(path: str, folder: str, ending: str) -> tuple[int, bool, int, str]:
+    root = path[: -len(ending)].rstrip("/").split("/")
+    here = folder.split("/")
+    shared = 0
+    while shared < min(len(root), len(here)) and root[shared] == here[shared]:
+        shared += 1
+    return -shared, "include" not in root, len(root), path

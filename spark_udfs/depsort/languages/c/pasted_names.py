@@ -1,0 +1,55 @@
+"""Names that macros paste from their arguments: `TEST(x)` makes `run_x` where `TEST(n)` stands for `run_##n`.
+
+A macro and its uses stand in different files, so this needs all files of a repository. A use with a body
+behind it defines the name, any other announces and uses it. What a macro pastes by way of another macro is
+not seen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from spark_udfs.depsort.extract import FileSymbols
+
+MAX_TRIED = 20_000  # uses of macros in a file, each with every name that its macro pastes
+_ARGUMENT = re.compile(r"#(\d)")
+
+
+def with_pasted_names(files: Sequence[FileSymbols]) -> list[FileSymbols]:
+    """`files` with the names that their uses of macros paste together."""
+    templates: dict[str, dict[str, None]] = {}
+    for file in files:
+        for macro, words in file.expansions.items():
+            for word in words:
+                if "#" in word:
+                    templates.setdefault(macro, {})[word] = None
+    return [_with_pasted(file, templates) if templates else file for file in files]
+
+
+def _with_pasted(file: FileSymbols, templates: dict[str, dict[str, None]]) -> FileSymbols:
+    made: Counter[str] = Counter()
+    used: Counter[str] = Counter()
+    macros = [macro for macro in file.calls if macro in templates]
+    tried = ((call, it) for macro in macros for call in file.calls[macro] for it in templates[macro])
+    for call, template in islice(tried, MAX_TRIED):
+        (made if call.endswith("{") else used).update(_filled(template, call.rstrip("{").split(",")))
+    if not made and not used:
+        return file
+    announced = {name: n for name, n in sorted(used.items()) if name not in made.keys() | file.definitions}
+    return replace(
+        file,
+        definitions=dict(sorted((made + Counter(file.definitions)).items())),
+        declarations=dict(sorted((Counter(announced) + Counter(file.declarations)).items())),
+        references=dict(sorted((used + Counter(file.references)).items())),
+    )
+
+
+def _filled(template: str, arguments: Sequence[str]) -> Iterator[str]:
+    """The name a template makes of arguments, if it has all it needs."""
+    needed = {int(number) for number in _ARGUMENT.findall(template)}
+    if all(number < len(arguments) and arguments[number] for number in needed):
+        yield _ARGUMENT.sub(lambda it: arguments[int(it[1])], template)

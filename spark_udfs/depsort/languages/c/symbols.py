@@ -1,0 +1,211 @@
+"""The symbols of a C file: what its outline declares, by one tree-sitter query, and the words of its text.
+
+A definition is a function with a body, a variable, a type with its members, a `typedef`, an enumerator or a
+macro; types, macros and static functions and variables of a `.c` file are its own. A prototype, an `extern`
+variable and `struct x` without its members are declarations: the name is made elsewhere. Every other word
+is a reference, but for keywords and for names that the file only binds as parameters, members and variables
+of functions.
+
+A header may be of C++ and says so by its text; then `symbols_cpp` reads it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+from functools import cached_property
+
+import tree_sitter_c
+from tree_sitter import Node
+
+from factory import _native
+from spark_udfs.depsort.extract import FileSymbols, Import, Language, Modules
+from spark_udfs.depsort.languages.c import text as c_text
+from spark_udfs.depsort.languages.c.modules import CModules
+from spark_udfs.depsort.syntax import Syntax
+
+_QUERY = """
+(function_definition) @function
+(declaration) @declaration
+(type_definition) @typedef
+(struct_specifier name: (type_identifier) @type body: (_))
+(union_specifier name: (type_identifier) @type body: (_))
+(enum_specifier name: (type_identifier) @type body: (_))
+(enumerator name: (identifier) @type)
+"""
+
+_KEYWORDS = frozenset(
+    b"""
+    auto break case char const continue default do double else enum extern float for goto if inline int
+    long register restrict return short signed sizeof static struct switch typedef union unsigned void
+    volatile while bool true false NULL define defined include ifdef ifndef endif elif undef pragma error
+    line once size_t ssize_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t va_list
+    FILE __attribute__ __extension__ __inline __inline__ __restrict asm __asm__ const_cast
+    """.split()
+)
+MAX_OUTLINE = 200_000  # bytes for a syntax tree: 1 MB of open parentheses took 12 s
+
+HEADERS = (".h", ".hh", ".hpp", ".hxx", ".h++", ".inl", ".ipp", ".tpp", ".tcc", ".inc")
+
+_CPP_HEADER = re.compile(
+    rb"^[ \t]*(?:class|namespace|template|using|public:|private:|protected:)\b|\bstd::", re.M
+)
+_TAG = re.compile(rb"\b(?:struct|union|enum)\s++([A-Za-z_]\w*+)")
+
+
+class C(Language):
+    """C, and the headers of C++."""
+
+    name = "c"
+    suffixes: tuple[str, ...] = (".c", ".h")
+    family = "c"
+    textual_imports = True
+
+    def modules(
+        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
+    ) -> Modules:
+        """Where included files lie among the files `paths`."""
+        return CModules(paths)
+
+    def extract(self, source: bytes, path: str) -> FileSymbols:
+        """The symbols of one file, those of declarations only where its outline's tree is in bounds."""
+        text = _native.c_without_comments(source)
+        if path.endswith(".h") and _CPP_HEADER.search(text):
+            return self._cpp.read(text, path)
+        return self.read(text, path)
+
+    def read(self, text: bytes, path: str) -> FileSymbols:
+        """The symbols of a text without comments."""
+        text, macros, expansions = c_text.macros(text)
+        outline, made, announced, static = _native.c_functions(text)
+        found = _Declared(outline, path)
+        found.read(self._syntax.captures(outline[:MAX_OUTLINE]) or {})
+        found.definitions.update(made)
+        found.declarations.update(announced)
+        if found.own:
+            found.private.update(static, macros)
+        for name in found.private:
+            del found.declarations[name]
+        found.definitions.update(macros)
+        return symbols_of(text, found.definitions, found.declarations, found.private, expansions, _KEYWORDS)
+
+    @cached_property
+    def _cpp(self) -> C:
+        from spark_udfs.depsort.languages.c.symbols_cpp import Cpp
+
+        return Cpp()
+
+    @cached_property
+    def _syntax(self) -> Syntax:
+        return Syntax(tree_sitter_c.language(), _QUERY)
+
+
+class _Declared:
+    def __init__(self, source: bytes, path: str) -> None:
+        self._source = source
+        self.own = path.endswith(".c")
+        self.definitions: Counter[bytes] = Counter()
+        self.declarations: Counter[bytes] = Counter()
+        self.private: set[bytes] = set()
+
+    def read(self, captures: dict[str, list[Node]]) -> None:
+        for node in captures.get("type", ()):
+            self.definitions[self._text(node)] += 1
+        if self.own:
+            self.private |= self.definitions.keys()
+        for node in captures.get("typedef", ()):
+            for declarator in node.children_by_field_name("declarator"):
+                if (name := _named(declarator)[0]) is not None:
+                    self.definitions[self._text(name)] += 1
+        for node in captures.get("function", ()):
+            name, is_function = _named(node.child_by_field_name("declarator"))
+            if name is not None:
+                self._define(node, name)
+        for node in captures.get("declaration", ()):
+            if node.parent is None or node.parent.type == "compound_statement":
+                continue
+            external = self._storage(node, b"extern")
+            for declarator in node.children_by_field_name("declarator"):
+                name, is_function = _named(declarator)
+                if name is None:
+                    continue
+                if is_function or (external and declarator.type != "init_declarator"):
+                    self.declarations[self._text(name)] += 1
+                else:
+                    self._define(node, name)
+
+    def _define(self, node: Node, name: Node) -> None:
+        text = self._text(name)
+        self.definitions[text] += 1
+        if self.own and self._storage(node, b"static"):
+            self.private.add(text)
+
+    def _storage(self, node: Node, word: bytes) -> bool:
+        return any(
+            child.type == "storage_class_specifier" and self._text(child) == word for child in node.children
+        )
+
+    def _text(self, node: Node) -> bytes:
+        return self._source[node.start_byte : node.end_byte]
+
+
+def _named(declarator: Node | None) -> tuple[Node | None, bool]:
+    """The name a declarator declares, and whether it is a function's."""
+    is_function = False
+    while declarator is not None:
+        if declarator.type in ("identifier", "type_identifier"):
+            return declarator, is_function
+        is_function = declarator.type == "function_declarator"
+        inner = declarator.child_by_field_name("declarator")
+        if inner is None and declarator.type in ("parenthesized_declarator", "attributed_declarator"):
+            inner = next(iter(declarator.named_children), None)
+        declarator = inner
+    return None, False
+
+
+def symbols_of(
+    text: bytes,
+    definitions: Counter[bytes],
+    declarations: Counter[bytes],
+    private: Set[bytes],
+    expansions: Mapping[bytes, Sequence[bytes]],
+    keywords: Set[bytes],
+    members: Set[bytes] = frozenset(),
+) -> FileSymbols:
+    """The symbols of a text without macros, whose words refer to something unless it binds them itself.
+
+    `members` are names that say nothing behind `.` and `::`.
+    """
+    uses = {word: n - declarations.get(word, 0) for word, n in _native.c_words(text).items()}
+    named = set(_TAG.findall(text)) - definitions.keys() - declarations.keys()
+    declarations.update(dict.fromkeys(named, 1))
+    no_uses = set(_native.c_bound(text)) - definitions.keys()
+    no_uses.update(keywords, (b"." + name for name in members))
+    references = {word: n for word, n in uses.items() if n > 0 and word not in no_uses}
+    return FileSymbols(
+        definitions=_counts(definitions),
+        imports=tuple(
+            Import(module, "*", None, count=n) for module, n in sorted(c_text.includes(text).items())
+        ),
+        references=_counts(references),
+        declarations=_counts(declarations),
+        private=tuple(sorted(_decoded(name) for name in private)),
+        expansions={
+            _decoded(name): tuple(_decoded(word) for word in body if word not in keywords)
+            for name, body in sorted(expansions.items())
+        },
+        calls={
+            _decoded(name): tuple(_decoded(it) for it in arguments)
+            for name, arguments in sorted(c_text.calls(text).items())
+            if name not in keywords
+        },
+    )
+
+
+def _counts(names: Mapping[bytes, int]) -> dict[str, int]:
+    return {_decoded(name): n for name, n in sorted(names.items())}
+
+
+def _decoded(name: bytes) -> str:
+    return name.decode("utf-8", "replace")

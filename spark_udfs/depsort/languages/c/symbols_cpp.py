@@ -1,0 +1,209 @@
+"""The symbols of a C++ file: what its outline declares, by one tree-sitter query, and the words of its text.
+
+A member is `Class.member`: a definition where it has a body, also outside its class, and a declaration where
+the class only announces it; so is a class that is only named. What namespaces add to a name is left out.
+Static functions and what an unnamed namespace holds belong to their file. A name behind `::` may be a
+member or stand in a namespace, so it counts as both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cached_property
+
+import tree_sitter_cpp
+from tree_sitter import Node
+
+from factory import _native
+from spark_udfs.depsort.extract import FileSymbols
+from spark_udfs.depsort.languages.c import text as c_text
+from spark_udfs.depsort.languages.c.symbols import HEADERS, MAX_OUTLINE, C, symbols_of
+from spark_udfs.depsort.syntax import Captures, Syntax
+
+_QUERY = """
+(function_definition) @function
+(declaration) @declaration
+(field_declaration) @declaration
+(type_definition) @typedef
+(class_specifier name: (_) @type body: (_))
+(struct_specifier name: (_) @type body: (_))
+(union_specifier name: (_) @type body: (_))
+(enum_specifier name: (_) @type body: (_))
+(enumerator name: (identifier) @type)
+(alias_declaration name: (type_identifier) @type)
+(concept_definition name: (identifier) @type)
+(class_specifier !body name: (type_identifier) @named)
+(struct_specifier !body name: (type_identifier) @named)
+"""
+
+_CLASSES = frozenset({"class_specifier", "struct_specifier", "union_specifier"})
+_OUTSIDE = frozenset(
+    {"translation_unit", "declaration_list", "template_declaration", "field_declaration_list"}
+)
+_NAMES = frozenset({"identifier", "type_identifier", "field_identifier", "destructor_name"})
+_KEYWORDS = frozenset(
+    b"""
+    alignas alignof and asm auto bool break case catch char class concept const consteval constexpr
+    constinit continue co_await co_return co_yield decltype default delete do double dynamic_cast else
+    enum explicit export extern false final float for friend goto if inline int long mutable namespace new
+    noexcept not nullptr operator or override private protected public register reinterpret_cast requires
+    return short signed sizeof static static_assert static_cast struct switch template this thread_local
+    throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while std
+    """.split()
+)
+_MEMBERS = frozenset(
+    b"""
+    at back begin c_str capacity cbegin cend clear count data emplace emplace_back empty end erase find
+    first front get insert length max min npos pop_back push_back rbegin rend release reserve reset resize
+    second size str string substr swap top push pop value what append compare vector map set list pair
+    move forward unique_ptr shared_ptr make_unique make_shared make_pair cout cerr endl ostream istream
+    unordered_map
+    """.split()
+)
+
+
+class Cpp(C):
+    """C++, in files that are named so."""
+
+    name = "cpp"
+    suffixes: tuple[str, ...] = tuple(
+        ".cc .cpp .cxx .c++ .hpp .hh .hxx .h++ .inl .ipp .tpp .tcc .ixx .cppm".split()  # noqa: SIM905
+    )
+
+    def extract(self, source: bytes, path: str) -> FileSymbols:
+        """The symbols of one file, those of declarations only where its outline's tree is in bounds."""
+        return self.read(_native.c_without_comments(source), path)
+
+    def read(self, text: bytes, path: str) -> FileSymbols:
+        """The symbols of a text without comments."""
+        text, macros, expansions = c_text.macros(text)
+        outline = _native.c_outline(text)
+        found = _Declared(outline, not path.endswith(HEADERS))
+        found.read(self._syntax.captures(outline[:MAX_OUTLINE]) or {})
+        found.definitions.update(macros)
+        for name in _EXTERN.findall(outline):  # macros that leave out a semicolon hide these from the tree
+            if name not in found.definitions and name not in found.declarations:
+                found.declarations[name] += 1
+        return symbols_of(
+            text, found.definitions, found.declarations, found.private, expansions, _KEYWORDS, _MEMBERS
+        )
+
+    @cached_property
+    def _syntax(self) -> Syntax:
+        return Syntax(tree_sitter_cpp.language(), _QUERY)
+
+
+class _Declared:
+    """What an outline defines and announces."""
+
+    def __init__(self, source: bytes, owns: bool) -> None:
+        self._source = source
+        self._owns = owns  # no other file includes its text
+        self.definitions: Counter[bytes] = Counter()
+        self.declarations: Counter[bytes] = Counter()
+        self.private: set[bytes] = set()
+
+    def read(self, captures: Captures) -> None:
+        for node in captures.get("type", ()):
+            self.definitions[_last(self._text(node))] += 1
+        for node in captures.get("typedef", ()):
+            for declarator in node.children_by_field_name("declarator"):
+                name, _, _ = self._named(declarator)
+                if name:
+                    self.definitions[name] += 1
+        for node in captures.get("function", ()):
+            name, owner, _ = self._named(node.child_by_field_name("declarator"))
+            if name:
+                self._define(node, name, owner)
+        for node in captures.get("declaration", ()):
+            self._declaration(node)
+        for node in captures.get("named", ()):
+            around = node.parent.parent if node.parent is not None else None
+            if around is not None and around.type in _OUTSIDE:
+                self.declarations[self._text(node)] += 1
+
+    def _declaration(self, node: Node) -> None:
+        around = node.parent
+        if around is None or around.type == "compound_statement":
+            return
+        external = self._storage(node, b"extern")
+        for declarator in node.children_by_field_name("declarator"):
+            name, owner, is_function = self._named(declarator)
+            if not name:
+                continue
+            if is_function or (external and declarator.type != "init_declarator"):
+                owner = owner or self._class_around(node)
+                self.declarations[owner + b"." + name if owner else name] += 1
+            elif node.type == "declaration":
+                self._define(node, name, owner)
+
+    def _define(self, node: Node, name: bytes, owner: bytes) -> None:
+        owner = owner or self._class_around(node)
+        if owner:
+            self.definitions[owner + b"." + name] += 1
+            return
+        self.definitions[name] += 1
+        if self._owns and (self._storage(node, b"static") or self._unnamed_around(node)):
+            self.private.add(name)
+
+    def _class_around(self, node: Node) -> bytes:
+        around = node.parent
+        while around is not None and around.type in ("field_declaration_list", "template_declaration"):
+            around = around.parent
+        if around is None or around.type not in _CLASSES:
+            return b""
+        name = around.child_by_field_name("name")
+        return b"" if name is None else _last(self._text(name))
+
+    def _unnamed_around(self, node: Node) -> bool:
+        around = node.parent
+        while around is not None:
+            if around.type == "namespace_definition" and around.child_by_field_name("name") is None:
+                return True
+            around = around.parent
+        return False
+
+    def _named(self, declarator: Node | None) -> tuple[bytes, bytes, bool]:
+        """The name a declarator declares, the class before `::`, and whether it is a function's."""
+        is_function = False
+        owner = b""
+        while declarator is not None:
+            kind = declarator.type
+            if kind in _NAMES:
+                return _last(self._text(declarator)), owner, is_function
+            if kind == "qualified_identifier":
+                scope = declarator.child_by_field_name("scope")
+                owner = b"" if scope is None else _last(self._text(scope))
+                declarator = declarator.child_by_field_name("name")
+                continue
+            if kind == "function_declarator":
+                is_function = True
+            elif kind in ("pointer_declarator", "reference_declarator", "parenthesized_declarator"):
+                is_function = False
+            inner = declarator.child_by_field_name("declarator") or declarator.child_by_field_name("name")
+            if inner is None and kind in (
+                "parenthesized_declarator",
+                "reference_declarator",
+                "attributed_declarator",
+            ):
+                inner = next((child for child in declarator.named_children), None)
+            declarator = inner
+        return b"", b"", False
+
+    def _storage(self, node: Node, word: bytes) -> bool:
+        return any(
+            child.type == "storage_class_specifier" and self._text(child) == word for child in node.children
+        )
+
+    def _text(self, node: Node) -> bytes:
+        return self._source[node.start_byte : node.end_byte]
+
+
+_EXTERN = re.compile(rb"^[ \t]*+extern[ \t]++(?:[\w:*&<>]++[ \t]++){1,6}[*&]*+(\w++)[ \t]*+\([^;{}()]", re.M)
+_ARGUMENTS = re.compile(rb"\s*<.*", re.DOTALL)
+
+
+def _last(name: bytes) -> bytes:
+    """The last part of `a::b<c>`, without its arguments and without `~`."""
+    return _ARGUMENTS.sub(b"", name).rpartition(b"::")[2].strip().lstrip(b"~")

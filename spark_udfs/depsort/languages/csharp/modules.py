@@ -1,0 +1,46 @@
+"""Where C# namespaces lie among the files of one repository.
+
+Like `spark_udfs.depsort.languages.namespaces` with the namespaces around a file's own in sight. A `global
+using` (here a deferred star import) counts for every file below the folder it is written in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from spark_udfs.depsort.extract import FileSymbols
+from spark_udfs.depsort.languages.namespaces import NamespaceModules
+
+
+class CSharpModules(NamespaceModules):
+    """The namespaces of one repository."""
+
+    def __init__(
+        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
+    ) -> None:
+        super().__init__(paths, files, manifests, outwards=True)
+        self._folders = [path.rpartition("/")[0] for path in paths]
+        self._global = sorted(
+            {
+                (self._folders[index], item.module)
+                for index, file in enumerate(files)
+                for item in file.imports
+                if item.name == "*" and item.deferred
+            }
+        )
+        self._with_global: dict[tuple[str, str], frozenset[int]] = {}
+
+    def peers(self, importer: int) -> Collection[int]:
+        """The files of the namespaces around, and of those used globally in the project."""
+        if not self._global:
+            return super().peers(importer)
+        key = self._packages[importer], self._folders[importer]
+        if key not in self._with_global:
+            used = [
+                file
+                for folder, module in self._global
+                if not folder or f"{key[1]}/".startswith(f"{folder}/")
+                for file in self.files(module)
+            ]
+            self._with_global[key] = frozenset(super().peers(importer)).union(used)
+        return self._with_global[key]

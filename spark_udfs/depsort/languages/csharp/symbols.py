@@ -1,0 +1,328 @@
+"""The symbols of a C# file, by one tree-sitter query and one pass over its matches.
+
+As in Java names may be nested, inherited and members of values (`spark_udfs.depsort.scopes`,
+`spark_udfs.depsort.type_chains`). A partial class has its members in several files; an extension method is
+also what any value may be asked for. A file's namespace is the first it declares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import tree_sitter_c_sharp
+from tree_sitter import Node
+
+from spark_udfs.depsort.extract import FileSymbols, Import, Modules
+from spark_udfs.depsort.languages.class_chains import MAX_NESTING
+from spark_udfs.depsort.languages.csharp.chains import CSharpChains
+from spark_udfs.depsort.languages.csharp.modules import CSharpModules
+from spark_udfs.depsort.languages.tree_sitter_language import QueriedLanguage
+from spark_udfs.depsort.syntax import Captures
+from spark_udfs.depsort.type_chains import A_TYPE, EXTENSION, HOLDS, INSIDE
+
+_QUERY = """
+[(namespace_declaration) (file_scoped_namespace_declaration)] @namespace
+(using_directive) @using
+[(class_declaration) (struct_declaration) (interface_declaration) (record_declaration)
+ (enum_declaration)] @class
+(delegate_declaration) @delegate
+[(declaration_list) (enum_member_declaration_list)] @body
+(enum_member_declaration) @constant
+[(method_declaration) (constructor_declaration) (local_function_statement) (indexer_declaration)
+ (operator_declaration)] @method
+(property_declaration) @property
+[(lambda_expression) (anonymous_method_expression)] @lambda
+[(block) (for_statement) (foreach_statement) (using_statement) (catch_clause) (switch_section)
+ (switch_expression_arm) (query_expression)] @block
+(type_parameter) @type_parameter
+[(parameter) (catch_declaration) (declaration_pattern) (declaration_expression)
+ (recursive_pattern)] @parameter
+(from_clause) @from
+(variable_declaration) @variable
+(implicit_parameter) @implicit
+(qualified_name) @qualified
+(argument name: (identifier) @key)
+(attribute_argument name: (identifier) @key)
+(initializer_expression (assignment_expression left: (identifier) @key))
+[(member_access_expression) (conditional_access_expression)] @chain
+(attribute name: (identifier) @attribute)
+(_ type: [(identifier) @typed (generic_name . (identifier) @typed)])
+(_ returns: [(identifier) @typed (generic_name . (identifier) @typed)])
+(base_list [(identifier) @typed (generic_name . (identifier) @typed)])
+(type_argument_list [(identifier) @typed (generic_name . (identifier) @typed)])
+(as_expression right: [(identifier) @typed (generic_name . (identifier) @typed)])
+(is_pattern_expression pattern: (constant_pattern (identifier) @typed))
+(identifier) @name
+"""
+
+_BUILTINS = """
+Action ArgumentException ArgumentNullException ArgumentOutOfRangeException Array ArrayList Attribute Boolean
+Byte CancellationToken Char Console Convert DateTime DateTimeOffset Decimal Delegate Dictionary Double Enum
+Environment EventArgs EventHandler Exception Func Guid HashSet IAsyncDisposable ICollection IComparable
+IDictionary IDisposable IEnumerable IEnumerator IEquatable IList IReadOnlyCollection IReadOnlyDictionary
+IReadOnlyList Int16 Int32 Int64 InvalidOperationException Lazy List Math Memory NotImplementedException
+NotSupportedException Nullable Object ObjectDisposedException Obsolete Queue Random ReadOnlyMemory
+ReadOnlySpan Single Span Stack Stream String StringBuilder StringComparer StringComparison Task Thread
+TimeSpan Tuple Type UInt32 UInt64 Uri ValueTask ValueTuple Version Void nameof value var
+"""
+_KINDS = """
+namespace using class delegate constant body method property lambda block type_parameter
+parameter from variable implicit qualified key chain attribute typed name
+"""
+
+
+class CSharp(QueriedLanguage):
+    """C#, up to records and patterns."""
+
+    name = "csharp"
+    suffixes = (".cs",)
+    grammar = staticmethod(tree_sitter_c_sharp.language)
+    query = _QUERY
+    family = "csharp"
+    builtins = frozenset(_BUILTINS.split())
+    typed_chains = True
+
+    def modules(
+        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
+    ) -> Modules:
+        """Where namespaces lie among the files `paths`."""
+        return CSharpModules(paths, files, manifests)
+
+    def read(self, source: bytes, captures: Captures) -> FileSymbols:
+        """The symbols that the captures over one file amount to."""
+        return _File(source).read(captures)
+
+
+class _File(CSharpChains):
+    """The matches of one C# file, turned into symbols."""
+
+    kinds = _KINDS.split()
+
+    # Matches: declarations
+
+    def on_namespace(self, node: Node) -> None:
+        name = node.child_by_field_name("name")
+        if name is not None:
+            dotted = self._dotted(name)
+            if self.package is None:
+                self.package = dotted
+
+    def _dotted(self, node: Node) -> str:
+        """A dotted name in a declaration; its parts are no references."""
+        parts = self.parts(node)
+        self.taken.update(part.start_byte for part in parts)
+        self._chained = node.end_byte
+        names = [self.text(part) for part in parts]
+        return ".".join(names[1:] if names[:1] == ["global"] else names)
+
+    def on_using(self, node: Node) -> None:
+        alias = node.child_by_field_name("name")
+        named = [it for it in node.named_children if it != alias]
+        if not named:
+            return
+        dotted = self._dotted(named[-1])
+        everywhere = any(child.type == "global" for child in node.children)
+        if alias is None:
+            self.imports[Import(dotted, "*", None, everywhere)] += 1
+            return
+        self.taken.add(alias.start_byte)
+        module, _, name = dotted.rpartition(".")
+        text = self.text(alias)
+        self.imports[Import(module, name, text) if module else Import(name, None, text)] += 1
+
+    def on_class(self, node: Node) -> None:
+        name = node.child_by_field_name("name")
+        if name is None:
+            return
+        self.taken.add(name.start_byte)
+        dotted = self.nested(self.text(name))
+        self.define_type(dotted)
+        self.enter(node, {})
+        body = node.child_by_field_name("body")
+        if body is not None:
+            self._bodies[body.start_byte] = dotted
+        bases: list[str] = []
+        for child in node.named_children:
+            if child.type == "type_parameter_list":
+                for parameter in child.named_children:
+                    self.on_type_parameter(parameter)
+            elif child.type == "base_list":
+                for base in child.named_children:
+                    if base.type == "primary_constructor_base_type" and base.named_child_count:
+                        base = base.named_children[0]
+                    if chain := self.type_chain(base):
+                        bases.append(chain.lstrip(HOLDS))
+            elif child.type == "parameter_list":
+                self._components(dotted, child)
+        if bases or any(it.type == "modifier" and self.text(it) == "partial" for it in node.children):
+            self.bases.setdefault(dotted, []).extend(bases)  # another part may have what this one lacks
+
+    def _components(self, owner: str, node: Node) -> None:
+        for component in node.named_children:
+            name = component.child_by_field_name("name")
+            if name is not None:
+                self.define(
+                    f"{owner}.{self.text(name)}", self.type_chain(component.child_by_field_name("type"))
+                )
+
+    def on_body(self, node: Node) -> None:
+        dotted = self._bodies.get(node.start_byte)
+        if dotted is not None:
+            self.enter(node, {}, dotted)
+
+    def on_delegate(self, node: Node) -> None:
+        name = node.child_by_field_name("name")
+        if name is not None:
+            self.taken.add(name.start_byte)
+            self.define_type(self.nested(self.text(name)), self.type_chain(node.child_by_field_name("type")))
+        self.enter(node, {})
+
+    def _define(self, name: Node, of_type: Node | None) -> None:
+        self.define(self.nested(self.text(name)), self.type_chain(of_type))
+
+    def on_constant(self, node: Node) -> None:
+        self.define_constant(node.child_by_field_name("name"))
+
+    def on_method(self, node: Node) -> None:
+        name, owner = node.child_by_field_name("name"), self.owner
+        if name is not None:
+            self.taken.add(name.start_byte)
+        local = node.type == "local_function_statement"
+        returns = node.child_by_field_name("type" if local else "returns")
+        if local and name is not None and self.scopes:
+            self.scopes[-1][1][self.text(name)] = self.type_chain(returns)
+        self.enter(node, {})
+        parameters = node.child_by_field_name("type_parameters")
+        for parameter in parameters.named_children if parameters is not None else ():
+            self.on_type_parameter(parameter)
+        if name is None or node.type != "method_declaration":
+            return
+        chain = self.type_chain(returns)
+        self.define(f"{owner}.{self.text(name)}", chain)
+        takes = node.child_by_field_name("parameters")
+        first = takes.named_children[0] if takes is not None and takes.named_child_count else None
+        if first is not None and any(
+            it.type == "modifier" and self.text(it) == "this" for it in first.children
+        ):
+            self.define(f"{EXTENSION}.{self.text(name)}", chain)
+
+    def on_property(self, node: Node) -> None:
+        name = node.child_by_field_name("name")
+        if name is not None:
+            self.taken.add(name.start_byte)
+            self._define(name, node.child_by_field_name("type"))
+
+    def on_type_parameter(self, node: Node) -> None:
+        name = node.child_by_field_name("name")
+        if name is not None and name.start_byte not in self.taken:
+            chain = self._constraint(node, self.text(name))
+            self.bind(name, chain)
+            if self.scopes:
+                self.scopes[-1][1][A_TYPE + self.text(name)] = chain
+
+    def _constraint(self, node: Node, name: str) -> str | None:
+        """What `where T : Base` says of a type parameter."""
+        declaration = node.parent.parent if node.parent is not None else None
+        for clause in declaration.named_children if declaration is not None else ():
+            if clause.type == "type_parameter_constraints_clause" and clause.named_child_count > 1:
+                of = clause.named_children[0]
+                if self.text(of) == name:
+                    self.taken.add(of.start_byte)
+                    return self.type_chain(clause.named_children[1].child_by_field_name("type"))
+        return None
+
+    # Matches: code
+
+    def on_lambda(self, node: Node) -> None:
+        self.enter(node, {})
+
+    def on_implicit(self, node: Node) -> None:
+        self.bind(node, None)
+
+    def on_block(self, node: Node) -> None:
+        self.enter(node, {})
+        if node.type == "foreach_statement":
+            name = node.child_by_field_name("left")
+            if name is not None and name.type == "identifier":
+                self.bind(
+                    name, self._declared(node.child_by_field_name("type"), node.child_by_field_name("right"))
+                )
+
+    def on_from(self, node: Node) -> None:
+        name = node.child_by_field_name("name")
+        if name is not None:
+            self.bind(name, self.value_chain(node.named_children[-1]))
+
+    def _declared(self, of_type: Node | None, value: Node | None) -> str | None:
+        """The chain of a declared type, or of the value where `var` stands for it."""
+        if of_type is None or of_type.type == "implicit_type":
+            return self.value_chain(value)
+        return self.type_chain(of_type)
+
+    def on_parameter(self, node: Node) -> None:
+        name = node.child_by_field_name("name")
+        if name is not None and name.type == "identifier":
+            self.bind(name, self._declared(node.child_by_field_name("type"), None))
+
+    def on_variable(self, node: Node) -> None:
+        of_type, above = node.child_by_field_name("type"), node.parent
+        is_member = above is not None and above.type in ("field_declaration", "event_field_declaration")
+        for declarator in node.named_children:
+            name = (
+                declarator.child_by_field_name("name") if declarator.type == "variable_declarator" else None
+            )
+            if name is None or name.type != "identifier":
+                continue
+            self.taken.add(name.start_byte)
+            if is_member:
+                self._define(name, of_type)
+            else:
+                value = declarator.named_children[-1] if declarator.named_child_count > 1 else None
+                self.bind_after(declarator, {self.text(name): self._declared(of_type, value)})
+
+    def on_qualified(self, node: Node) -> None:
+        if node.end_byte <= self._chained:
+            return
+        if (chain := self.written(node)) is not None:
+            self.references[chain] += 1
+        self.taken.update(part.start_byte for part in self.parts(node))
+        self._chained = node.end_byte
+
+    def on_key(self, node: Node) -> None:
+        """The name of an argument, or of a member in an initializer, whose type is named before it."""
+        self.taken.add(node.start_byte)
+
+    def on_chain(self, node: Node) -> None:
+        name = node.child_by_field_name("name")
+        if node.type == "conditional_access_expression":
+            binding = next((it for it in node.named_children if it.type == "member_binding_expression"), None)
+            name = None if binding is None else binding.child_by_field_name("name")
+        if name is None:
+            return
+        self.taken.add(name.start_byte)
+        if not self.count_chain(node, name, self.name(name)):
+            return
+        operand: Node | None = node
+        for _ in range(MAX_NESTING):
+            if operand is None or operand.type in ("identifier", "generic_name", "alias_qualified_name"):
+                break
+            below = operand.child_by_field_name("expression") or operand.child_by_field_name("condition")
+            operand = below or operand.child_by_field_name("function")
+        if operand is not None and operand.type != "generic_name":
+            self.taken.update(part.start_byte for part in self.parts(operand))
+
+    def on_attribute(self, node: Node) -> None:
+        """`[Mark]` may mean a class `MarkAttribute`."""
+        self.taken.add(node.start_byte)
+        name, owner = self.text(node), self.owner
+        for written in (name, f"{name}Attribute"):
+            self.references[f"{owner}{INSIDE}{written}" if owner else written] += 1
+
+    def on_typed(self, node: Node) -> None:
+        """A name where only a type can stand."""
+        if node.start_byte not in self.taken:
+            self.taken.add(node.start_byte)
+            self.refer_type(self.text(node))
+
+    def on_name(self, node: Node) -> None:
+        self.refer(self.text(node))

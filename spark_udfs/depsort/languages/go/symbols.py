@@ -1,0 +1,341 @@
+"""The symbols of a Go file, by one tree-sitter query and one pass over its matches in order of place.
+
+The pass keeps the names bound in the functions and blocks around it, each with the chain its type can be
+read from (`spark_udfs.depsort.type_chains`): `c.engine.Run` with a parameter `c *Context` is the reference
+`Context.engine.Run`. A collection stands for its elements, a function for its first result.
+
+No chain is followed further than MAX_CHAIN members; `spark_udfs.depsort.syntax` bounds the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import tree_sitter_go
+from tree_sitter import Node
+
+from spark_udfs.depsort.extract import FileSymbols, Import, Modules
+from spark_udfs.depsort.languages.class_chains import MAX_NESTING
+from spark_udfs.depsort.languages.go.build_constraints import build_line
+from spark_udfs.depsort.languages.go.chains import GoChains
+from spark_udfs.depsort.languages.go.modules import GoModules
+from spark_udfs.depsort.languages.tree_sitter_language import QueriedLanguage
+from spark_udfs.depsort.scopes import Names
+from spark_udfs.depsort.syntax import Captures
+
+_QUERY = """
+(package_clause (package_identifier) @package)
+(import_spec) @import
+[(function_declaration) (method_declaration) (func_literal)] @function
+[(block) (if_statement) (for_statement) (expression_switch_statement) (select_statement)
+ (expression_case) (default_case) (communication_case) (type_switch_statement) (type_case)] @block
+[(type_spec) (type_alias)] @type_spec
+(type_parameter_declaration) @type_parameter
+[(parameter_declaration) (variadic_parameter_declaration)] @parameter
+(short_var_declaration) @short
+[(var_spec) (const_spec)] @spec
+(range_clause) @range
+(receive_statement) @receive
+(keyed_element . (literal_element (identifier) @key))
+(selector_expression) @selector
+(qualified_type) @qualified
+[(identifier) (type_identifier)] @name
+"""
+
+_BUILTINS = """
+any append bool byte cap clear close comparable complex
+complex128 complex64 copy delete error false float32 float64 imag int int16 int32 int64 int8 iota len make
+max min new nil panic print println real recover rune string true uint uint16 uint32 uint64 uint8 uintptr
+"""
+_VERSION = re.compile(r"^v\d+$")
+_STEM = re.compile(r"[\w]+")
+_KINDS = """
+package import function block type_spec type_parameter parameter short spec range receive key
+selector qualified name
+"""
+
+
+class Go(QueriedLanguage):
+    """Go with generics."""
+
+    name = "go"
+    suffixes = (".go",)
+    grammar = staticmethod(tree_sitter_go.language)
+    query = _QUERY
+    family = "go"
+    manifests = ("go.mod",)
+    builtins = frozenset(_BUILTINS.split())
+    typed_chains = True
+
+    def modules(
+        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
+    ) -> Modules:
+        """Where packages lie among the files `paths`."""
+        return GoModules(paths, files, manifests)
+
+    def read(self, source: bytes, captures: Captures) -> FileSymbols:
+        """The symbols that the captures over one file amount to."""
+        return replace(_File(source).read(captures), build=build_line(source))
+
+
+class _File(GoChains):
+    """The matches of one Go file, turned into symbols."""
+
+    kinds = _KINDS.split()
+
+    def __init__(self, source: bytes) -> None:
+        super().__init__(source)
+        self._chained = 0  # end of the chain read last
+        self._switched: list[tuple[int, str]] = []  # type switches around: end, the name they bind
+
+    # Matches
+
+    def on_package(self, node: Node) -> None:
+        self.package = self.text(node)
+
+    def on_import(self, node: Node) -> None:
+        path, name = node.child_by_field_name("path"), node.child_by_field_name("name")
+        if path is None:
+            return
+        module = self.text(path).strip('"`')
+        if not module or module == "C":
+            return
+        alias = None if name is None else self.text(name)
+        if alias == ".":
+            self.imports[Import(module, "*", None)] += 1
+        else:
+            self.imports[Import(module, None, "" if alias == "_" else alias or _package_name(module))] += 1
+
+    def on_function(self, node: Node) -> None:
+        name = node.child_by_field_name("name")
+        scope: Names = {}
+        if node.type == "method_declaration":
+            owner = self._receiver(node, scope)
+            if owner and name is not None and not self.scopes:
+                self._define(f"{owner}.{self.text(name)}", node.child_by_field_name("result"))
+        elif name is not None:
+            self.taken.add(name.start_byte)
+            if not self.scopes and (text := self.text(name)) not in ("init", "_"):
+                self._define(text, node.child_by_field_name("result"))
+        self.enter(node, scope)
+
+    def _define(self, name: str, result: Node | None) -> None:
+        self.definitions[name] += 1
+        chain = self.type_chain(self.first_result(result))
+        if chain:
+            self.types.setdefault(name, chain)
+
+    def _receiver(self, node: Node, scope: Names) -> str | None:
+        """The type a method belongs to; its type parameters are bound in the method."""
+        receiver = node.child_by_field_name("receiver")
+        parameter = (
+            receiver.named_children[0] if receiver is not None and receiver.named_child_count else None
+        )
+        of_type = None if parameter is None else parameter.child_by_field_name("type")
+        while of_type is not None and of_type.type in ("pointer_type", "parenthesized_type"):
+            of_type = of_type.named_children[0] if of_type.named_child_count else None
+        if of_type is not None and of_type.type == "generic_type":
+            arguments = of_type.child_by_field_name("type_arguments")
+            for argument in arguments.named_children if arguments is not None else ():
+                scope[self.text(argument)] = None
+            of_type = of_type.child_by_field_name("type")
+        return self.text(of_type) if of_type is not None and of_type.type == "type_identifier" else None
+
+    def on_block(self, node: Node) -> None:
+        scope: Names = {}
+        if node.type == "type_switch_statement":
+            alias = node.child_by_field_name("alias")
+            if alias is not None and alias.named_child_count:
+                self.taken.add(alias.named_children[0].start_byte)
+                self._switched.append((node.end_byte, self.text(alias)))
+        elif node.type in ("type_case", "default_case"):
+            while self._switched and self._switched[-1][0] <= node.start_byte:
+                self._switched.pop()
+            if self._switched:
+                types = node.children_by_field_name("type")
+                scope[self._switched[-1][1]] = self.type_chain(types[0]) if len(types) == 1 else None
+        self.enter(node, scope)
+
+    def on_type_spec(self, node: Node) -> None:
+        name, of = node.child_by_field_name("name"), node.child_by_field_name("type")
+        if name is None or of is None:
+            return
+        self.taken.add(name.start_byte)
+        text = self.text(name)
+        if self.scopes:
+            self.scopes[-1][1][text] = None
+            self.enter(node, {})
+            return
+        self.enter(node, {})
+        parameters = node.child_by_field_name("type_parameters")
+        for parameter in parameters.named_children if parameters is not None else ():
+            self.on_type_parameter(parameter)
+        self.definitions[text] += 1
+        bases = self.bases.setdefault(text, [])
+        if of.type == "struct_type":
+            self._fields(text, of, bases)
+        elif of.type == "interface_type":
+            self._methods(text, of, bases)
+        elif (chain := self.type_chain(of)) is not None:
+            bases.append(chain)
+        if not bases:
+            del self.bases[text]
+
+    def _fields(self, owner: str, node: Node, bases: list[str]) -> None:
+        for fields in node.named_children:
+            for field in fields.named_children:
+                if field.type != "field_declaration":
+                    continue
+                chain = self.type_chain(field.child_by_field_name("type"))
+                names = [self.text(name) for name in field.children_by_field_name("name")]
+                if not names and chain:
+                    bases.append(chain)
+                    names = [chain.rpartition(".")[2]]
+                for name in names:
+                    self.definitions[f"{owner}.{name}"] += 1
+                    if chain:
+                        self.types.setdefault(f"{owner}.{name}", chain)
+
+    def _methods(self, owner: str, node: Node, bases: list[str]) -> None:
+        for element in node.named_children:
+            name = element.child_by_field_name("name")
+            if element.type == "method_elem" and name is not None:
+                self._define(f"{owner}.{self.text(name)}", element.child_by_field_name("result"))
+            elif element.type == "type_elem" and element.named_child_count == 1:
+                chain = self.type_chain(element)
+                if chain:
+                    bases.append(chain)
+
+    def on_type_parameter(self, node: Node) -> None:
+        if not self.scopes:
+            return
+        chain = self.type_chain(node.child_by_field_name("type"))
+        for name in node.children_by_field_name("name"):
+            self.bind(name, chain)
+
+    def on_parameter(self, node: Node) -> None:
+        names = node.children_by_field_name("name")
+        chain = self.type_chain(node.child_by_field_name("type")) if names else None
+        for name in names:
+            self.bind(name, chain)
+
+    def on_short(self, node: Node) -> None:
+        self._bind_values(node, node.child_by_field_name("left"), node.child_by_field_name("right"))
+
+    def _bind_values(self, node: Node, left: Node | None, right: Node | None) -> None:
+        names = [] if left is None else left.named_children
+        values = [] if right is None else right.named_children
+        bound: Names = {}
+        for position, name in enumerate(names):
+            if name.type != "identifier":
+                continue
+            self.taken.add(name.start_byte)
+            value = (
+                values[position]
+                if position < len(values) and (position == 0 or len(values) == len(names))
+                else None
+            )
+            bound[self.text(name)] = self.value_chain(value)
+        self.bind_after(node, bound)
+
+    def on_spec(self, node: Node) -> None:
+        names = node.children_by_field_name("name")
+        of_type, value = node.child_by_field_name("type"), node.child_by_field_name("value")
+        values = [] if value is None else value.named_children
+        bound: Names = {}
+        for position, name in enumerate(names):
+            if name.type != "identifier":
+                continue  # the commas have the same field
+            self.taken.add(name.start_byte)
+            if of_type is not None:
+                chain = self.type_chain(of_type)
+            else:
+                same = position == 0 or len(values) == len(names)
+                chain = self.value_chain(values[position]) if position < len(values) and same else None
+            text = self.text(name)
+            if self.scopes:
+                bound[text] = chain
+            elif text != "_":
+                self.definitions[text] += 1
+                if chain:
+                    self.types.setdefault(text, chain)
+        if bound:
+            self.bind_after(node, bound)
+
+    def on_range(self, node: Node) -> None:
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        if left is None or not any(child.type == ":=" for child in node.children):
+            return
+        names = left.named_children
+        chain = self.value_chain(right)
+        bound: Names = {}
+        for position, name in enumerate(names):
+            self.taken.add(name.start_byte)
+            bound[self.text(name)] = chain if position == 1 else None
+        self.bind_after(node, bound)
+
+    def on_receive(self, node: Node) -> None:
+        if any(child.type == ":=" for child in node.children):
+            self._bind_values(node, node.child_by_field_name("left"), None)
+
+    def on_key(self, node: Node) -> None:
+        """A key of a composite literal is a field of its type, as far as can be told here."""
+        above = node.parent
+        for _ in range(MAX_NESTING):
+            if above is None:
+                return
+            if above.type == "composite_literal":
+                break
+            if above.type not in ("literal_element", "keyed_element", "literal_value"):
+                return
+            above = above.parent
+        if above is None:
+            return
+        of_type = above.child_by_field_name("type")
+        if of_type is not None and of_type.type == "map_type":
+            return
+        chain = self.type_chain(of_type)
+        name = self.text(node)
+        self.taken.add(node.start_byte)
+        if chain:
+            self.references[f"{chain}.{name}"] += 1
+
+    def on_selector(self, node: Node) -> None:
+        field = node.child_by_field_name("field")
+        if field is None or field.end_byte <= self._chained:
+            return
+        chain = self.value_chain(node)
+        if chain is None:
+            self.references[f".{self.text(field)}"] += 1
+            return
+        self.references[chain] += 1
+        operand = node
+        while operand is not None and operand.type == "selector_expression":
+            below = operand.child_by_field_name("operand")
+            if below is None:
+                break
+            operand = below
+        if operand is not None and operand.type == "identifier":
+            self.taken.add(operand.start_byte)
+            self._chained = field.end_byte
+
+    def on_qualified(self, node: Node) -> None:
+        self.references[self.text(node)] += 1
+        name = node.child_by_field_name("name")
+        if name is not None:
+            self.taken.add(name.start_byte)
+
+    def on_name(self, node: Node) -> None:
+        name = self.text(node)
+        if name != "_":
+            self.refer(name)
+
+
+def _package_name(module: str) -> str:
+    """What a package is called, guessed from its path: `a/b/v2` and `gopkg.in/b.v2` are b."""
+    parts = module.split("/")
+    last = parts[-2] if len(parts) > 1 and _VERSION.match(parts[-1]) else parts[-1]
+    found = _STEM.match(last.removeprefix("go-"))
+    return found[0] if found else last

@@ -1,0 +1,333 @@
+"""The symbols of a Java file, by one tree-sitter query and one pass over its matches.
+
+Types may be nested (`Outer.Inner.member`), a name in a class may be inherited (`Outer.Inner/name`, see
+`spark_udfs.depsort.scopes`), and a value's members lead through the declared types
+(`spark_udfs.depsort.type_chains`): `foo.bar().baz` with a local `Foo foo` is the reference `Foo.bar.baz`.
+Annotations, method references, class literals, patterns and type arguments count as uses. Anonymous and local
+classes are classes named by a number; nobody else can mean their members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import tree_sitter_java
+from tree_sitter import Node
+
+from spark_udfs.depsort.extract import FileSymbols, Import, Modules
+from spark_udfs.depsort.languages.java.chains import JavaChains
+from spark_udfs.depsort.languages.namespaces import NamespaceModules
+from spark_udfs.depsort.languages.tree_sitter_language import QueriedLanguage
+from spark_udfs.depsort.scopes import Names
+from spark_udfs.depsort.syntax import Captures
+from spark_udfs.depsort.type_chains import HOLDS
+
+_QUERY = """
+(package_declaration [(identifier) (scoped_identifier)] @package)
+(import_declaration) @import
+[(class_declaration) (interface_declaration) (enum_declaration) (record_declaration)
+ (annotation_type_declaration)] @class
+[(class_body) (interface_body) (enum_body) (annotation_type_body)] @body
+(enum_constant) @constant
+[(method_declaration) (constructor_declaration) (compact_constructor_declaration)
+ (annotation_type_element_declaration)] @method
+(lambda_expression) @lambda
+[(block) (constructor_body) (for_statement) (enhanced_for_statement) (try_with_resources_statement)
+ (catch_clause) (switch_rule) (switch_block_statement_group) (if_statement) (while_statement)] @block
+(type_parameter) @type_parameter
+[(formal_parameter) (spread_parameter) (catch_formal_parameter) (resource)] @parameter
+[(field_declaration) (constant_declaration)] @field
+(local_variable_declaration) @local
+[(instanceof_expression) (type_pattern) (record_pattern_component)] @pattern
+(switch_label (identifier) @label)
+(scoped_type_identifier) @scoped
+(scoped_identifier) @scoped
+(field_access) @access
+(method_invocation) @call
+(method_reference) @reference
+(element_value_pair key: (identifier) @key)
+(labeled_statement (identifier) @key)
+[(break_statement (identifier) @key) (continue_statement (identifier) @key)]
+[(identifier) (type_identifier)] @name
+"""
+
+_BUILTINS = """
+AbstractMethodError Appendable ArithmeticException ArrayIndexOutOfBoundsException ArrayStoreException
+AssertionError AutoCloseable Boolean Byte CharSequence Character Class ClassCastException ClassLoader
+ClassNotFoundException CloneNotSupportedException Cloneable Comparable Deprecated Double Enum Error Exception
+ExceptionInInitializerError Float FunctionalInterface IllegalAccessException IllegalArgumentException
+IllegalMonitorStateException IllegalStateException IndexOutOfBoundsException InheritableThreadLocal
+InstantiationException Integer InternalError InterruptedException Iterable LinkageError Long Math
+NegativeArraySizeException NoClassDefFoundError NoSuchFieldError NoSuchFieldException NoSuchMethodError
+NoSuchMethodException NullPointerException Number NumberFormatException Object OutOfMemoryError Override
+Package Process ProcessBuilder Readable Record ReflectiveOperationException Runnable Runtime RuntimeException
+SafeVarargs SecurityException SecurityManager Short StackOverflowError StackTraceElement StrictMath String
+StringBuffer StringBuilder StringIndexOutOfBoundsException SuppressWarnings System Thread ThreadDeath
+ThreadGroup ThreadLocal Throwable TypeNotPresentException UnsupportedOperationException VerifyError
+VirtualMachineError Void
+"""
+_KINDS = """
+package import class constant body method lambda block type_parameter parameter field local
+pattern label scoped reference call access key name
+"""
+
+
+class Java(QueriedLanguage):
+    """Java, up to records and patterns."""
+
+    name = "java"
+    suffixes = (".java",)
+    grammar = staticmethod(tree_sitter_java.language)
+    query = _QUERY
+    family = "jvm"
+    builtins = frozenset(_BUILTINS.split())
+    typed_chains = True
+
+    def modules(
+        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
+    ) -> Modules:
+        """Where packages lie among the files `paths`."""
+        return NamespaceModules(paths, files, manifests)
+
+    def read(self, source: bytes, captures: Captures) -> FileSymbols:
+        """The symbols that the captures over one file amount to."""
+        return _File(source).read(captures)
+
+
+class _File(JavaChains):
+    """The matches of one Java file, turned into symbols."""
+
+    kinds = _KINDS.split()
+
+    # Matches: classes and their members
+
+    def on_package(self, node: Node) -> None:
+        if self.package is None:
+            self.package = self._dotted(node)
+
+    def on_import(self, node: Node) -> None:
+        named = [child for child in node.named_children if child.type in ("identifier", "scoped_identifier")]
+        if not named:
+            return
+        dotted = self._dotted(named[0])
+        if any(child.type == "asterisk" for child in node.named_children):
+            self.imports[Import(dotted, "*", None)] += 1
+            return
+        module, _, name = dotted.rpartition(".")
+        if module:
+            self.imports[Import(module, name, name)] += 1
+
+    def _dotted(self, node: Node) -> str:
+        """A dotted name in a declaration; its parts are no references."""
+        pending = [node]
+        for part in pending:
+            self.taken.add(part.start_byte)
+            pending.extend(part.named_children)
+        self._chained = node.end_byte
+        return "".join(self.text(node).split())
+
+    def on_class(self, node: Node) -> None:
+        name = node.child_by_field_name("name")
+        if name is None:
+            return
+        self.taken.add(name.start_byte)
+        text = self.text(name)
+        if node.parent is not None and node.parent.type == "block":
+            dotted = self.unnamed()
+            self.scopes[-1][1][text] = dotted
+        else:
+            dotted = self.nested(text)
+        self.define(dotted, None)
+        self.enter(node, {})
+        body = node.child_by_field_name("body")
+        if body is not None:
+            self._bodies[body.start_byte] = dotted
+        bases = []
+        for child in node.named_children:
+            if child.type == "superclass":
+                bases += child.named_children
+            elif child.type in ("super_interfaces", "extends_interfaces"):
+                bases += [it for types in child.named_children for it in types.named_children]
+        parameters = node.child_by_field_name("type_parameters")
+        for parameter in parameters.named_children if parameters is not None else ():
+            self.on_type_parameter(parameter)
+        chains = [chain.lstrip(HOLDS) for base in bases if (chain := self.type_chain(base))]
+        if chains:
+            self.bases[dotted] = chains
+        components = node.child_by_field_name("parameters")
+        for component in components.named_children if components is not None else ():
+            of = component.child_by_field_name("name")
+            if of is not None:
+                self.define(
+                    f"{dotted}.{self.text(of)}", self.type_chain(component.child_by_field_name("type"))
+                )
+
+    def on_body(self, node: Node) -> None:
+        """The members of a class, or of an object or constant that makes a class of its own."""
+        dotted = self._bodies.get(node.start_byte)
+        if dotted is None:
+            dotted, above = self.unnamed(), node.parent
+            if above is not None and above.type == "enum_constant":
+                self.bases[dotted] = [self.owner]
+            elif above is not None and (chain := self.type_chain(above.child_by_field_name("type"))):
+                self.bases[dotted] = [chain.lstrip(HOLDS)]
+        self.enter(node, {}, dotted)
+
+    def on_constant(self, node: Node) -> None:
+        self.define_constant(node.child_by_field_name("name"))
+
+    def on_method(self, node: Node) -> None:
+        name, owner = node.child_by_field_name("name"), self.owner
+        if name is None:
+            return
+        self.taken.add(name.start_byte)
+        scope: Names = {}
+        self.enter(node, scope)
+        parameters = node.child_by_field_name("type_parameters")
+        for child in node.named_children if parameters is None else [parameters]:
+            if child.type == "type_parameters":
+                for parameter in child.named_children:
+                    self.on_type_parameter(parameter)
+        if node.type in ("method_declaration", "annotation_type_element_declaration"):
+            self.define(f"{owner}.{self.text(name)}", self.type_chain(node.child_by_field_name("type")))
+
+    def on_field(self, node: Node) -> None:
+        chain = self.type_chain(node.child_by_field_name("type"))
+        for declarator in node.children_by_field_name("declarator"):
+            name = declarator.child_by_field_name("name")
+            if name is not None:
+                self.taken.add(name.start_byte)
+                self.define(f"{self.owner}.{self.text(name)}", chain)
+
+    def on_type_parameter(self, node: Node) -> None:
+        name = next((it for it in node.named_children if it.type in ("type_identifier", "identifier")), None)
+        bound = next((it for it in node.named_children if it.type == "type_bound"), None)
+        if name is not None and name.start_byte not in self.taken:
+            first = bound.named_children[0] if bound is not None and bound.named_child_count else None
+            self.bind(name, self.type_chain(first))
+
+    # Matches: code
+
+    def on_lambda(self, node: Node) -> None:
+        self.enter(node, {})
+        parameters = node.child_by_field_name("parameters")
+        if parameters is None:
+            return
+        if parameters.type == "identifier":
+            self.bind(parameters, None)
+        elif parameters.type == "inferred_parameters":
+            for name in parameters.named_children:
+                self.bind(name, None)
+
+    def on_block(self, node: Node) -> None:
+        self.enter(node, {})
+        if node.type == "enhanced_for_statement":
+            self._typed_name(node)
+
+    def on_parameter(self, node: Node) -> None:
+        if node.type == "spread_parameter":
+            of_type = next(
+                (it for it in node.named_children if it.type not in ("modifiers", "variable_declarator")),
+                None,
+            )
+            declarator = node.named_children[-1] if node.named_child_count else None
+            name = None if declarator is None else declarator.child_by_field_name("name")
+            if name is not None:
+                self.bind(name, self.type_chain(of_type))
+        elif node.type == "catch_formal_parameter":
+            name = node.child_by_field_name("name")
+            types = [it for it in node.named_children if it.type == "catch_type"]
+            if name is not None:
+                self.bind(name, self.type_chain(types[0].named_children[0]) if types else None)
+        else:
+            self._typed_name(node)
+
+    def _typed_name(self, node: Node) -> None:
+        name, of_type = node.child_by_field_name("name"), node.child_by_field_name("type")
+        if name is not None:
+            self.bind(name, self._chain_of(of_type, node.child_by_field_name("value")))
+
+    def _chain_of(self, of_type: Node | None, value: Node | None) -> str | None:
+        """The chain of a declared type, or of the value where `var` stands for it."""
+        if of_type is not None and of_type.type == "type_identifier" and self.text(of_type) in ("var", "val"):
+            self.taken.add(of_type.start_byte)
+            return self.value_chain(value)
+        return self.type_chain(of_type)
+
+    def on_local(self, node: Node) -> None:
+        of_type = node.child_by_field_name("type")
+        for declarator in node.children_by_field_name("declarator"):
+            name = declarator.child_by_field_name("name")
+            if name is not None:
+                self.bind(name, self._chain_of(of_type, declarator.child_by_field_name("value")))
+
+    def on_pattern(self, node: Node) -> None:
+        if node.type == "instanceof_expression":
+            name, of_type = node.child_by_field_name("name"), node.child_by_field_name("right")
+        else:
+            if node.named_child_count < 2:
+                return
+            of_type, name = node.named_children[-2], node.named_children[-1]
+        if name is not None and name.type == "identifier":
+            self.bind(name, self._chain_of(of_type, None))
+
+    def on_label(self, node: Node) -> None:
+        """A constant of the enum that the switch looks at."""
+        above = node.parent
+        while above is not None and above.type not in ("switch_expression", "switch_statement"):
+            above = above.parent
+        chain = None if above is None else self.value_chain(above.child_by_field_name("condition"))
+        self.taken.add(node.start_byte)
+        if chain is not None:
+            self.references[f"{chain}.{self.text(node)}"] += 1
+        else:
+            self.refer(self.text(node))
+
+    def on_scoped(self, node: Node) -> None:
+        if node.end_byte <= self._chained:
+            return
+        text = self.text(node)
+        self.references[self.written(text)] += 1
+        pending = [node]
+        for part in pending:
+            if part.type in ("identifier", "type_identifier"):
+                self.taken.add(part.start_byte)
+            pending.extend(it for it in part.named_children if it.type != "type_arguments")
+        self._chained = node.end_byte
+
+    def on_reference(self, node: Node) -> None:
+        """`Foo::bar`."""
+        parts = node.named_children
+        if len(parts) == 2 and parts[1].type == "identifier":
+            self.taken.add(parts[1].start_byte)
+            chain = self.value_chain(parts[0])
+            name = self.text(parts[1])
+            self.references[f".{name}" if chain is None else f"{chain}.{name}"] += 1
+
+    def on_call(self, node: Node) -> None:
+        name = node.child_by_field_name("name")
+        if name is not None:
+            self.taken.add(name.start_byte)
+            self._chain(node, name)
+
+    def on_access(self, node: Node) -> None:
+        name = node.child_by_field_name("field")
+        if name is not None:
+            self.taken.add(name.start_byte)
+            if name.type != "this":
+                self._chain(node, name)
+
+    def _chain(self, node: Node, name: Node) -> None:
+        if not self.count_chain(node, name, self.text(name)):
+            return
+        operand: Node | None = node
+        while operand is not None and operand.type in ("field_access", "method_invocation"):
+            operand = operand.child_by_field_name("object")
+        if operand is not None and operand.type == "identifier":
+            self.taken.add(operand.start_byte)
+
+    def on_key(self, node: Node) -> None:
+        self.taken.add(node.start_byte)
+
+    def on_name(self, node: Node) -> None:
+        self.refer(self.text(node))

@@ -1,0 +1,329 @@
+"""Where JavaScript and TypeScript modules lie among the files of one repository.
+
+A place is the path of a file. A relative name is completed as bundlers and the TypeScript compiler do: the
+file itself, another suffix (`./x.js` may be written in `x.ts`), a folder's index. Any other name is looked
+up, in this order, in
+
+1. `imports` of the nearest `package.json`, for names that start with `#`,
+2. `paths` and `baseUrl` of the nearest `tsconfig.json` or `jsconfig.json`, with what it extends,
+3. the packages of the repository by the `name` in their `package.json`: `exports`, `main`, `types`, and
+   where those name what a build makes (`dist/index.js`), its source.
+
+Manifests may be missing, filtered out: then `@/x` and `~/x` mean the nearest `src/x` or `x` around the
+importer, `a/b` the nearest folder `a` around it that holds `b`, and `@scope/name` the one package folder of
+that name.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from spark_udfs.depsort.extract import FileSymbols, Modules
+from spark_udfs.depsort.fixtures import fixture_of
+
+MODULE, GLOBAL = "module", "global"  # a file's `package`: it shares no names, or global ones
+
+_SUFFIXES = (
+    *(".ts", ".tsx", ".mts", ".cts", ".d.ts", ".d.mts", ".d.cts"),  # types before what they describe
+    *(".js", ".jsx", ".mjs", ".cjs", ".es6"),
+)
+_WRITTEN_IN = {".js": ".ts .tsx .d.ts .jsx", ".jsx": ".tsx", ".mjs": ".mts .d.mts", ".cjs": ".cts .d.cts"}
+_DECLARED_BY = {".js": ".d.ts", ".jsx": ".d.ts", ".mjs": ".d.mts", ".cjs": ".d.cts"}
+_SUFFIX = re.compile(r"(?:\.d)?\.(?:[cm]?[jt]s|[jt]sx|es6)$")
+_BUILT = re.compile(
+    r"^(?:\./)?(?:dist|build|out|lib|es|esm|cjs|types|umd|dist-[^/]*)(?:/(?:cjs|esm?|types|src|umd))?/"
+)
+_CONFIGS = ("tsconfig.json", "jsconfig.json", "tsconfig.base.json")
+# What is never closed goes on to the end: tried again from every quote inside, it would cost the square.
+_COMMENT = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z))|//[^\n]*|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?', re.DOTALL)
+_LAST_COMMA = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z))|,(?=\s*[}\]])', re.DOTALL)
+_MAX_EXTENDS = 8
+
+_NODE = """
+assert async_hooks buffer child_process cluster console constants crypto dgram diagnostics_channel dns domain
+events fs http http2 https inspector module net os path perf_hooks process punycode querystring readline repl
+stream string_decoder sys timers tls trace_events tty url util v8 vm wasi worker_threads zlib
+"""
+_PLATFORM = frozenset(_NODE.split())  # modules of Node, which no file of a repository hides
+
+
+@dataclass(frozen=True)
+class _Config:
+    """`paths` of one tsconfig with the folder they start from; `base` is its `baseUrl`."""
+
+    paths: dict[str, list[str]] = field(default_factory=dict)
+    folder: str = ""
+    base: str | None = None
+
+
+class JavaScriptModules(Modules):
+    """The modules of one repository."""
+
+    def __init__(
+        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
+    ) -> None:
+        self._directories = [posixpath.dirname(path) for path in paths]
+        self._paths = paths
+        self._files: dict[str, int] = {}
+        self._stems: dict[str, list[str]] = {}  # path without suffix -> its suffixes
+        self._folders: dict[str, list[str]] = {}  # a folder's name -> the folders so called
+        known = {""}
+        for index, path in enumerate(paths):
+            self._files.setdefault(path, index)
+            suffix = _SUFFIX.search(path)
+            if suffix:
+                self._stems.setdefault(path[: suffix.start()], []).append(suffix[0])
+            folder = self._directories[index]
+            while folder not in known:
+                known.add(folder)
+                self._folders.setdefault(posixpath.basename(folder), []).append(folder)
+                folder = posixpath.dirname(folder)
+        self._in_fixture = [fixture_of(path) is not None for path in paths]
+        self._peers = frozenset(
+            i for i, file in enumerate(files) if file.package != MODULE and not self._in_fixture[i]
+        )
+        self._manifests = {path: _read(text) for path, text in sorted(manifests.items())}
+        self._packages: dict[str, str] = {}  # name -> folder
+        for path, manifest in self._manifests.items():
+            if posixpath.basename(path) == "package.json" and isinstance(name := manifest.get("name"), str):
+                self._packages.setdefault(name, posixpath.dirname(path))
+        self._configs: dict[str, _Config] = {}
+        self._places: dict[tuple[str, str], str | None] = {}
+
+    def place(self, module: str, importer: int) -> str | None:
+        """The file `module` means in file `importer`; None outside the repository."""
+        key = module, self._directories[importer]
+        if key not in self._places:
+            self._places[key] = next(self._candidates(*key), None)
+        return self._places[key]
+
+    def files(self, place: str) -> Sequence[int]:
+        """The file at `place`."""
+        return (self._files[place],)
+
+    def passed(self, place: str) -> Sequence[int]:
+        """The declarations written beside a file of JavaScript: who imports it reads them as well."""
+        stem, suffix = posixpath.splitext(place)
+        declared = f"{stem}{_DECLARED_BY[suffix]}" if suffix in _DECLARED_BY else place
+        return (self._files[declared],) if declared != place and declared in self._files else ()
+
+    def peers(self, importer: int) -> Collection[int]:
+        """The scripts, whose names are global, and the files that declare global names.
+
+        Scripts that are test fixtures stand each alone.
+        """
+        return () if self._in_fixture[importer] else self._peers
+
+    def _candidates(self, module: str, folder: str) -> Iterator[str]:
+        name = module.partition("?")[0].partition("!")[0]
+        if name.startswith("."):
+            yield from self._at(_join(folder, name))
+            return
+        if not name or name.startswith("node:") or "://" in name:
+            return
+        if name.startswith("/"):
+            yield from self._at(name[1:])
+            return
+        if name.startswith("#"):
+            yield from self._private(name, folder)
+        yield from self._mapped(name, folder)
+        yield from self._in_package(name)
+        if name.partition("/")[0] not in _PLATFORM:
+            yield from self._guessed(name, folder)
+
+    def _at(self, path: str) -> Iterator[str]:
+        """The files that `path`, with or without a suffix, may mean: a file, then a folder's index."""
+        if path.startswith("../") or path == "..":
+            return
+        if path in self._files:
+            yield path
+        suffix = _SUFFIX.search(path)
+        if suffix:
+            stem = path[: suffix.start()]
+            for other in _WRITTEN_IN.get(suffix[0], "").split():
+                if other in self._stems.get(stem, ()):
+                    yield stem + other
+        for stem in (path, _join(path, "index")):
+            found = self._stems.get(stem)
+            if found:
+                yield stem + min(found, key=_SUFFIXES.index)
+        manifest = self._manifests.get(_join(path, "package.json"))
+        if manifest is not None:
+            yield from self._entry(path, manifest)
+
+    # Configured names
+
+    def _private(self, name: str, folder: str) -> Iterator[str]:
+        """`#name` by the `imports` of the nearest package."""
+        for around in _upwards(folder):
+            manifest = self._manifests.get(_join(around, "package.json"))
+            if manifest is not None:
+                for target in _matches(manifest.get("imports"), name):
+                    yield from self._source(around, target)
+                return
+
+    def _mapped(self, name: str, folder: str) -> Iterator[str]:
+        """`name` by `paths` and `baseUrl` of the nearest configuration that has them."""
+        for around in _upwards(folder):
+            config = self._config(around)
+            for target in _matches(config.paths, name):
+                yield from self._at(_join(config.folder, target))
+            if config.base is not None:
+                yield from self._at(_join(config.base, name))
+            if config.paths or config.base is not None:
+                return
+
+    def _config(self, folder: str) -> _Config:
+        if folder not in self._configs:
+            found = (self._extended(_join(folder, name), 0) for name in _CONFIGS)
+            self._configs[folder] = next((it for it in found if it.paths or it.base is not None), _Config())
+        return self._configs[folder]
+
+    def _extended(self, path: str, depth: int) -> _Config:
+        manifest = self._manifests.get(path)
+        if manifest is None or depth > _MAX_EXTENDS:
+            return _Config()
+        folder = posixpath.dirname(path)
+        above = manifest.get("extends")
+        inherited = _Config()
+        for name in [above] if isinstance(above, str) else above if isinstance(above, list) else []:
+            if isinstance(name, str) and name.startswith("."):
+                other = _join(folder, name)
+                extended = self._extended(other if other.endswith(".json") else f"{other}.json", depth + 1)
+                inherited = extended if extended.paths or extended.base is not None else inherited
+        options = manifest.get("compilerOptions")
+        options = options if isinstance(options, dict) else {}
+        base, mapped = options.get("baseUrl"), options.get("paths")
+        at = _join(folder, base) if isinstance(base, str) else inherited.base
+        if not isinstance(mapped, dict):
+            return _Config(inherited.paths, inherited.folder, at)
+        targets = {
+            name: [target for target in to if isinstance(target, str)]
+            for name, to in mapped.items()
+            if isinstance(to, list)
+        }
+        return _Config(targets, folder if at is None else at, at)
+
+    # Packages of the repository
+
+    def _in_package(self, name: str) -> Iterator[str]:
+        parts = name.split("/")
+        owner = "/".join(parts[:2]) if name.startswith("@") else parts[0]
+        folder = self._packages.get(owner)
+        if folder is None:
+            return
+        manifest = self._manifests[_join(folder, "package.json")]
+        rest = name[len(owner) + 1 :]
+        if not rest:
+            yield from self._entry(folder, manifest)
+            return
+        for target in _matches(manifest.get("exports"), f"./{rest}"):
+            yield from self._source(folder, target)
+        for around in ("", "src", "lib"):
+            yield from self._at(_join(_join(folder, around), rest))
+
+    def _entry(self, folder: str, manifest: Mapping[str, Any]) -> Iterator[str]:
+        """What the name of the package itself means."""
+        exports = manifest.get("exports")
+        targets = [manifest.get(key) for key in ("source", "types", "typings", "module", "main", "browser")]
+        if isinstance(exports, dict) and not any(key.startswith(".") for key in exports):
+            exports = {".": exports}
+        targets += [*_matches(exports, ".")] if isinstance(exports, dict) else [exports]
+        for target in targets:
+            if isinstance(target, str):
+                yield from self._source(folder, target)
+        for index in ("src/index", "index", "lib/index", "src/main", f"src/{posixpath.basename(folder)}"):
+            yield from self._at(_join(folder, index))
+
+    def _source(self, folder: str, target: str) -> Iterator[str]:
+        """The file `target` of a package, or that from which a build makes it."""
+        yield from self._file(_join(folder, target))
+        if _BUILT.match(target):
+            rest = _BUILT.sub("", target)
+            yield from self._file(_join(folder, f"src/{rest}"))
+            yield from self._file(_join(folder, rest))
+
+    def _file(self, path: str) -> Iterator[str]:
+        """`path`, without a look at manifests, so that no manifest can send one round in a circle."""
+        if path in self._files:
+            yield path
+        for stem in (_SUFFIX.sub("", path), _join(path, "index")):
+            found = self._stems.get(stem)
+            if found:
+                yield stem + min(found, key=_SUFFIXES.index)
+
+    # Names nothing is written of
+
+    def _guessed(self, name: str, folder: str) -> Iterator[str]:
+        first, _, rest = name.partition("/")
+        if first in ("@", "~", "$lib", "src") and rest:
+            for around in _upwards(folder):
+                for below in ("src", "") if first != "$lib" else ("src/lib", "lib"):
+                    yield from self._at(_join(_join(around, below), rest))
+        if name.startswith("@"):
+            owner, _, below = rest.partition("/")
+            if "/".join((first, owner)) in self._packages:
+                return
+            places = self._folders.get(owner, [])
+            if len(places) == 1:
+                for index in (below,) if below else ("src/index", "index", "lib/index"):
+                    for around in ("", "src") if below else ("",):
+                        yield from self._at(_join(_join(places[0], around), index))
+        elif rest and first in self._folders and first not in self._packages:
+            for around in _upwards(folder):
+                for below in ("", "src"):
+                    yield from self._at(_join(_join(around, below), name))
+
+
+def _read(text: str) -> dict[str, Any]:
+    """A JSON object with comments and commas before brackets, as TypeScript reads it; empty if it is none."""
+    plain = _LAST_COMMA.sub(lambda m: m[1] or "", _COMMENT.sub(lambda m: m[1] or "", text.lstrip("\ufeff")))
+    try:
+        found = json.loads(plain)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _matches(patterns: object, name: str) -> Iterator[str]:
+    """The targets of `name` in a map from names, with a `*` at most, to targets; the longest match first."""
+    if not isinstance(patterns, dict):
+        return
+    found = []
+    for pattern, target in patterns.items():
+        start, star, end = pattern.partition("*")
+        if name == pattern:
+            found.append((-len(name) - 1, pattern, target, ""))
+        elif star and name.startswith(start) and name.endswith(end) and len(name) >= len(start) + len(end):
+            found.append((-len(start), pattern, target, name[len(start) : len(name) - len(end)]))
+    for _, _, target, middle in sorted(found, key=lambda it: it[:2]):
+        for text in _targets(target, 0):
+            yield text.replace("*", middle)
+
+
+def _targets(target: object, depth: int) -> Iterator[str]:
+    """Every text in a target, which may be a list or depend on conditions."""
+    if isinstance(target, str):
+        yield target
+    elif isinstance(target, (list, dict)) and depth < _MAX_EXTENDS:
+        for part in target.values() if isinstance(target, dict) else target:
+            yield from _targets(part, depth + 1)
+
+
+def _upwards(folder: str) -> Iterator[str]:
+    """`folder` and all around it, innermost first."""
+    while folder:
+        yield folder
+        folder = posixpath.dirname(folder)
+    yield ""
+
+
+def _join(folder: str, name: str) -> str:
+    """The normal path of `name` seen from `folder`; the repository's own folder is empty."""
+    found = posixpath.normpath(posixpath.join(folder, name))
+    return "" if found == "." else found

@@ -1,0 +1,287 @@
+"""The symbols of a JavaScript or TypeScript file: ES modules, CommonJS, and scripts that share globals.
+
+A module's definitions are the names it exports (`default` among them), as far as it makes them itself; what
+it passes on from other modules is an import. Its other top-level names are `private`. A file that imports
+and exports nothing is a script: all its top-level names are global, and its `package` is None, where a
+module's is `MODULE`. A module that says `declare global` has `GLOBAL`.
+
+`require` and `import()` count where their argument is a string. Types are names like others, and an import
+of types alone is an import: the file cannot be understood without it. Names in comments do not count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+import tree_sitter_javascript
+import tree_sitter_typescript
+from tree_sitter import Node
+
+from spark_udfs.depsort.extract import FileSymbols, Import, Language, Modules
+from spark_udfs.depsort.languages.javascript.imports import EXPORTS, NAME, JavaScriptImports, decoded
+from spark_udfs.depsort.languages.javascript.modules import GLOBAL, MODULE, JavaScriptModules
+from spark_udfs.depsort.languages.javascript.queries import (
+    BUILTIN_MEMBERS,
+    BUILTINS,
+    COMMON,
+    JAVASCRIPT,
+    TYPESCRIPT,
+)
+from spark_udfs.depsort.ranges import Ranges
+from spark_udfs.depsort.syntax import Captures, Syntax
+from spark_udfs.depsort.type_chains import EXTENSION
+
+MAX_CHAIN = 8  # parts of a dotted reference
+MAX_LINE = 5_000  # bytes a line, on average: more is minified code, which has no names to go by
+
+_CHAIN = re.compile(rb"[\w$\x80-\xff]+(?:\s*\??\.\s*[\w$\x80-\xff]+)*")
+_PROTOTYPE = re.compile(rb"^([\w$]+)\s*\.\s*(?:prototype\s*\.\s*)?([\w$]+)$")
+_ON_GLOBAL = re.compile(rb"^(?:window|globalThis|global|self)\s*\.\s*([\w$]+)$")
+
+
+class _EcmaScript(Language):
+    """What JavaScript and TypeScript have in common."""
+
+    family = "javascript"
+    manifests = ("package.json", "tsconfig.json", "jsconfig.json", "tsconfig.base.json")
+    builtins = BUILTINS
+    builtin_members = BUILTIN_MEMBERS
+
+    def modules(
+        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
+    ) -> Modules:
+        """Where modules lie among the files `paths`."""
+        return JavaScriptModules(paths, files, manifests)
+
+    def extract(self, source: bytes, path: str) -> FileSymbols:
+        """The symbols of one file; empty where it is minified or its syntax tree is out of bounds."""
+        if len(source) > MAX_LINE * (source.count(b"\n") + 1):
+            return FileSymbols()
+        captures = self._syntax(source, path).captures(source)
+        return FileSymbols() if captures is None else _File(source, captures).symbols()
+
+    def _syntax(self, source: bytes, path: str) -> Syntax:
+        raise NotImplementedError
+
+
+class JavaScript(_EcmaScript):
+    """JavaScript with JSX; with types where the file says that Flow checks it."""
+
+    name = "javascript"
+    suffixes = (".js", ".jsx", ".mjs", ".cjs", ".es6")
+
+    def _syntax(self, source: bytes, path: str) -> Syntax:
+        return self._typed if b"@flow" in source[:1_000] else self._plain
+
+    @cached_property
+    def _plain(self) -> Syntax:
+        return Syntax(tree_sitter_javascript.language(), COMMON + JAVASCRIPT)
+
+    @cached_property
+    def _typed(self) -> Syntax:
+        return Syntax(tree_sitter_typescript.language_tsx(), COMMON + TYPESCRIPT)
+
+
+class TypeScript(_EcmaScript):
+    """TypeScript, its declaration files, and TSX."""
+
+    name = "typescript"
+    suffixes = (".ts", ".tsx", ".mts", ".cts")
+
+    def _syntax(self, source: bytes, path: str) -> Syntax:
+        return self._with_jsx if path.endswith("x") else self._plain
+
+    @cached_property
+    def _plain(self) -> Syntax:
+        return Syntax(tree_sitter_typescript.language_typescript(), COMMON + TYPESCRIPT)
+
+    @cached_property
+    def _with_jsx(self) -> Syntax:
+        return Syntax(tree_sitter_typescript.language_tsx(), COMMON + TYPESCRIPT)
+
+
+class _File(JavaScriptImports):
+    """The captures of one file, turned into symbols."""
+
+    def __init__(self, source: bytes, captures: Captures) -> None:
+        super().__init__(source, captures)
+        self._definitions: Counter[bytes] = Counter()
+        self._exports: dict[bytes, None] = {}
+
+    def symbols(self) -> FileSymbols:
+        """Everything the file defines, imports and uses."""
+        self.read_imports()
+        bound = {item.binds: item for item in self.imports if item.binds}
+        top = self._read_top()
+        self._read_exports(bound)
+        self._read_assignments(bound)
+        self._read_members()
+        global_names = {self.text(node) for node in self.nodes("global")}
+        for name in global_names:
+            self._definitions[name] += 1
+        references = self._references({item.encode() for item in bound}, top | global_names)
+        private = sorted(top - self._exports.keys() - global_names) if self.is_module else []
+        return FileSymbols(
+            {decoded(name): n for name, n in sorted(self._definitions.items())},
+            tuple(
+                Import(i.module, i.name, i.alias, i.deferred, n)
+                for i, n in sorted(self.imports.items(), key=lambda it: _import_key(it[0]))
+            ),
+            {decoded(name): n for name, n in sorted(references.items())},
+            tuple(decoded(name) for name in self._exports if name != b"default") if self._exports else None,
+            (GLOBAL if global_names else MODULE) if self.is_module else None,
+            private=tuple(decoded(name) for name in private),
+        )
+
+    # Definitions
+
+    def _read_top(self) -> set[bytes]:
+        """The names that stand at the top of the file, without those it imports."""
+        imported = {item.binds for item in self.imports}
+        found = set()
+        for capture in ("top", "exported"):
+            for node in self.nodes(capture):
+                for name in self._pattern(node):
+                    text = self.text(name)
+                    self.handled.add(name.start_byte)
+                    if decoded(text) in imported:
+                        continue
+                    found.add(text)
+                    self._definitions[text] += 1
+                    if capture == "exported":
+                        self._exports[text] = None
+        return found
+
+    def _pattern(self, node: Node) -> Iterator[Node]:
+        """The names a declaration binds: itself, or those in `{a, b: [c]}`."""
+        pending = [node]
+        while pending:
+            node = pending.pop()
+            if node.type in ("object_pattern", "array_pattern", "rest_pattern"):
+                pending.extend(reversed(node.named_children))
+            elif node.type in ("pair_pattern", "assignment_pattern", "object_assignment_pattern"):
+                part = node.child_by_field_name("value" if node.type == "pair_pattern" else "left")
+                if part is not None:
+                    pending.append(part)
+            elif NAME.fullmatch(self.text(node)):
+                yield node
+
+    def _read_exports(self, bound: Mapping[str, Import]) -> None:
+        for node in self.nodes("export"):
+            source = node.child_by_field_name("source")
+            module = None if source is None else self.string(source)
+            kinds = {child.type: child for child in node.children}
+            if module is not None and "namespace_export" in kinds:
+                alias = self.text(kinds["namespace_export"].named_children[0])
+                self._pass_on(Import(module, None, decoded(alias)), alias)
+            elif module is not None and "*" in kinds:
+                self.imports[Import(module, "*", None)] += 1
+            elif "export_clause" in kinds:
+                for name, alias in self.specifiers(kinds["export_clause"]):
+                    if module is not None:
+                        self._pass_on(Import(module, decoded(name), decoded(alias)), alias)
+                    else:
+                        self._export(name, alias, bound)
+            elif "default" in kinds or "=" in kinds:
+                value = node.child_by_field_name("value") or next(
+                    (child for child in node.named_children if child.type == "identifier"), None
+                )
+                name = b"" if value is None or value.type != "identifier" else self.text(value)
+                self._export(name, b"default", bound)
+
+    def _export(self, name: bytes, alias: bytes, bound: Mapping[str, Import]) -> None:
+        """The local `name` is seen as `alias` from outside."""
+        item = bound.get(decoded(name))
+        if item is not None:
+            if name != alias:
+                self._pass_on(Import(item.module, item.name, decoded(alias), item.deferred), alias)
+        elif name != alias:
+            self._definitions[alias] += 1
+        self._exports[alias] = None
+
+    def _pass_on(self, item: Import, alias: bytes) -> None:
+        self.imports[item] += 1
+        self._exports[alias] = None
+
+    def _read_assignments(self, bound: Mapping[str, Import]) -> None:
+        """`exports.a = ...`, `module.exports = {a, b: c}`, `A.prototype.b = ...`, `window.a = ...`."""
+        for node in self.nodes("assigned"):
+            text = self.text(node)
+            exported = EXPORTS.match(text)
+            if exported is None:
+                if found := _PROTOTYPE.match(text):
+                    if _ON_GLOBAL.match(text) and not self.is_module:
+                        self._definitions[found[2]] += 1
+                    elif found[1] in self._definitions and found[1] != b"this":
+                        self._definitions[b".".join(found.groups())] += 1
+                continue
+            self.is_module = True
+            value = None if node.parent is None else node.parent.child_by_field_name("right")
+            if exported[1]:
+                if decoded(exported[1]) not in bound:
+                    self._definitions[exported[1]] += 1
+            elif value is not None and value.type == "object":
+                for child in value.named_children:
+                    name = child if child.type == "shorthand_property_identifier" else None
+                    name = name or child.child_by_field_name("key") or child.child_by_field_name("name")
+                    if name is not None and decoded(self.text(name)) not in bound:
+                        self._definitions[self.text(name)] += 1
+
+    def _read_members(self) -> None:
+        """The methods of named classes and interfaces that stand at the top."""
+        classes = Ranges(self.nodes("class"))
+        for node in self.nodes("method"):
+            around = classes.innermost(node.start_byte)
+            owner = None if around < 0 else classes.nodes[around].child_by_field_name("name")
+            name = self.text(node)
+            if owner is not None and name != b"constructor" and self.text(owner) in self._definitions:
+                self._definitions[self.text(owner) + b"." + name] += 1
+        self._read_augmentations()
+
+    def _read_augmentations(self) -> None:
+        """The functions that a module adds to interfaces of another: whoever has such an object sees them."""
+        added = Ranges(self.nodes("augmentation")) if self.is_module else None
+        for node in self.nodes("offered") if added else ():
+            if added is not None and added.innermost(node.start_byte) >= 0:
+                self._definitions[f"{EXTENSION}.".encode() + self.text(node)] += 1
+
+    # References
+
+    def _references(self, roots: set[bytes], own: set[bytes]) -> Counter[bytes]:
+        """Uses of imported and own top-level names, and of names that nothing in the file binds."""
+        bound = self.nodes("bound")
+        local = {self.text(node) for node in bound if node.start_byte not in self.handled}
+        handled = self.handled | {node.start_byte for node in bound}
+        hiding: dict[bytes, set[int]] = {}
+        for node in bound:
+            if (name := self.text(node)) in roots and node.start_byte not in self.handled:
+                hiding.setdefault(name, set()).add(self.scopes.innermost(node.start_byte))
+        found: Counter[bytes] = Counter()
+        chain_ends = set()
+        for node in self.nodes("name"):
+            start = node.start_byte
+            if start in handled:
+                continue
+            name = self.source[start : node.end_byte]
+            if name in roots:
+                if name in hiding and not hiding[name].isdisjoint(self.scopes.around(start)):
+                    continue
+                chain = _CHAIN.match(self.source, start)
+                if chain and chain.end() > node.end_byte:
+                    parts = NAME.findall(chain[0])
+                    chain_ends.add(chain.end())
+                    name = b".".join(parts[:MAX_CHAIN])
+            elif name in local and name not in own:
+                continue
+            found[name] += 1
+        for node in self.nodes("called"):
+            if node.end_byte not in chain_ends:
+                found[b"." + self.text(node)] += 1
+        return found
+
+
+def _import_key(item: Import) -> tuple[str, str, str, bool]:
+    return item.module, item.name or "", item.alias or "", item.deferred

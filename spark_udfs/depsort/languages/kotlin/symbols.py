@@ -1,0 +1,337 @@
+"""The symbols of a Kotlin file, by one tree-sitter query and one pass over its matches.
+
+As in Java names may be nested, inherited and members of values (`spark_udfs.depsort.scopes`); besides,
+packages hold functions and properties, a companion's members are those of its class, and a value's type is
+mostly read from what it is made of. An extension function is a definition of its package and, as `this.name`,
+what any value may be asked for (`spark_udfs.depsort.type_chains`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import tree_sitter_kotlin
+from tree_sitter import Node
+
+from spark_udfs.depsort.extract import FileSymbols, Import, Modules
+from spark_udfs.depsort.languages.kotlin.chains import FIRST_CHILD, TYPES, KotlinChains
+from spark_udfs.depsort.languages.namespaces import NamespaceModules
+from spark_udfs.depsort.languages.tree_sitter_language import QueriedLanguage
+from spark_udfs.depsort.scopes import Names
+from spark_udfs.depsort.syntax import Captures
+from spark_udfs.depsort.type_chains import EXTENSION, HOLDS
+
+MAX_BYTES = 250_000  # the grammar's time grows with the square of the number of one-line bodies: here 6 s
+
+_QUERY = """
+(package_header (qualified_identifier) @package)
+(import) @import
+[(class_declaration) (object_declaration)] @class
+[(class_body) (enum_class_body)] @body
+(enum_entry) @entry
+[(function_declaration) (secondary_constructor) (getter) (setter)] @function
+(anonymous_function) @block
+(lambda_literal) @lambda
+[(for_statement) (catch_block) (block) (when_expression) (when_entry)] @block
+(type_parameter) @type_parameter
+[(parameter) (class_parameter)] @parameter
+(property_declaration) @property
+(type_alias) @alias
+(user_type) @type
+(value_argument . (identifier) @key . (_))
+(navigation_expression) @chain
+(callable_reference) @reference
+(identifier) @name
+"""
+
+_BUILTINS = """
+Annotation Any Array Boolean BooleanArray Byte ByteArray Char CharArray CharSequence Collection
+Comparable Comparator Deprecated Double DoubleArray Enum Error Exception Float FloatArray Function HashMap
+HashSet IllegalArgumentException IllegalStateException IndexOutOfBoundsException Int IntArray IntRange
+Iterable Iterator JvmField JvmName JvmOverloads JvmStatic Lazy LinkedHashMap LinkedHashSet List ListIterator
+Long LongArray LongRange Map MutableCollection MutableIterable MutableIterator MutableList MutableMap
+MutableSet NoSuchElementException Nothing NullPointerException Number NumberFormatException OptIn Override
+Pair Regex Result RuntimeException Sequence Set Short ShortArray String StringBuilder Suppress Throwable
+Throws Triple UByte UInt ULong UShort Unit UnsupportedOperationException also apply arrayOf assert buildList
+buildMap buildString check checkNotNull emptyList emptyMap emptySet error field it lazy let listOf
+listOfNotNull mapOf maxOf minOf mutableListOf mutableMapOf mutableSetOf print println repeat require
+requireNotNull run break continue false null runCatching sequence sequenceOf setOf synchronized takeIf
+takeUnless to true use value with
+"""
+_KINDS = """
+package import class entry body function lambda block type_parameter parameter property alias
+type key reference chain name
+"""
+
+
+class Kotlin(QueriedLanguage):
+    """Kotlin, beside Java."""
+
+    name = "kotlin"
+    suffixes = (".kt", ".kts")
+    grammar = staticmethod(tree_sitter_kotlin.language)
+    query = _QUERY
+    max_bytes = MAX_BYTES
+    family = "jvm"
+    builtins = frozenset(_BUILTINS.split())
+    typed_chains = True
+
+    def modules(
+        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
+    ) -> Modules:
+        """Where packages lie among the files `paths`."""
+        return NamespaceModules(paths, files, manifests)
+
+    def read(self, source: bytes, captures: Captures) -> FileSymbols:
+        """The symbols that the captures over one file amount to."""
+        return _File(source).read(captures)
+
+
+class _File(KotlinChains):
+    """The matches of one Kotlin file, turned into symbols."""
+
+    kinds = _KINDS.split()
+
+    # Matches: declarations
+
+    def on_package(self, node: Node) -> None:
+        self.package = self._dotted(node)
+
+    def on_import(self, node: Node) -> None:
+        named = node.named_children
+        if not named:
+            return
+        dotted = self._dotted(named[0])
+        alias = self._dotted(named[1]) if len(named) > 1 and named[1].type == "identifier" else None
+        if self.text(node).rstrip().endswith("*"):
+            self.imports[Import(dotted, "*", None)] += 1
+            return
+        module, _, name = dotted.rpartition(".")
+        if module:
+            self.imports[Import(module, name, alias or name)] += 1
+
+    def _dotted(self, node: Node) -> str:
+        self.taken.update([node.start_byte, *(part.start_byte for part in node.named_children)])
+        return "".join(self.text(node).split()).replace("`", "")
+
+    def on_class(self, node: Node) -> None:
+        name = node.child_by_field_name("name")
+        if name is None:
+            return
+        self.taken.add(name.start_byte)
+        text = self.text(name)
+        if node.parent is not None and node.parent.type in ("block", "lambda_literal"):
+            dotted = self.unnamed()
+            self.scopes[-1][1][text] = dotted
+        else:
+            dotted = self.nested(text)
+        self.define(dotted, None)
+        self.enter(node, {})
+        for child in node.named_children:
+            if child.type == "type_parameters":
+                for parameter in child.named_children:
+                    self.on_type_parameter(parameter)
+            elif child.type in ("class_body", "enum_class_body"):
+                self._bodies[child.start_byte] = dotted
+            elif child.type == "primary_constructor":
+                self._properties(dotted, child)
+        if bases := self.bases_of(node):
+            self.bases[dotted] = bases
+
+    def _properties(self, owner: str, node: Node) -> None:
+        """The parameters of a constructor that are members too; the others are not told apart."""
+        for parameters in node.named_children:
+            for parameter in parameters.named_children:
+                name = next((it for it in parameter.named_children if it.type == "identifier"), None)
+                of_type = next((it for it in parameter.named_children if it.type in TYPES), None)
+                if name is not None:
+                    self.define(f"{owner}.{self.text(name)}", self.type_chain(of_type))
+
+    def on_entry(self, node: Node) -> None:
+        name = node.named_children[0] if node.named_child_count else None
+        if name is not None and name.type == "identifier":
+            self.define_constant(name)
+
+    def on_body(self, node: Node) -> None:
+        """The members of a class; of a companion those of the class; or of an object without a name."""
+        dotted, above = self._bodies.get(node.start_byte), node.parent
+        if dotted is None and above is not None and above.type == "companion_object":
+            dotted = self.owner
+            if bases := self.bases_of(above):
+                self.bases.setdefault(dotted, []).extend(bases)
+        if dotted is None:
+            dotted = self.unnamed()
+            bases = [] if above is None else self.bases_of(above)
+            if above is not None and above.type == "enum_entry":
+                bases = [self.owner]
+            if bases:
+                self.bases[dotted] = bases
+        self.enter(node, {}, dotted)
+
+    def _is_local(self, node: Node) -> bool:
+        above = node.parent
+        return above is not None and above.type not in ("source_file", "class_body", "enum_class_body")
+
+    def on_function(self, node: Node) -> None:
+        name = node.child_by_field_name("name")
+        scope: Names = {}
+        types: list[Node] = []
+        receiver = None
+        for child in node.named_children:
+            if child.type in TYPES and name is not None and child.start_byte < name.start_byte:
+                receiver = child
+            elif child.type in TYPES:
+                types.append(child)
+        if name is not None:
+            self.taken.add(name.start_byte)
+            if self._is_local(node):
+                if self.scopes:
+                    self.scopes[-1][1][self.text(name)] = self.type_chain(types[0]) if types else None
+                name = None
+        owner = self.owner
+        self.enter(node, scope)
+        for child in node.named_children:
+            if child.type == "type_parameters":
+                for parameter in child.named_children:
+                    self.on_type_parameter(parameter)
+        chain = self.type_chain(types[0]) if types else None
+        if receiver is not None and (of := self.type_chain(receiver)):
+            inside = self.unnamed()  # the body is read as that of a class made from the receiver's
+            self.bases[inside] = [of.lstrip(HOLDS)]
+            self.scopes[-1] = (node.end_byte, scope, inside)
+        if name is None:
+            return
+        body = node.named_children[-1] if node.named_child_count else None
+        if not types and body is not None and body.type == "function_body" and body.named_child_count == 1:
+            chain = self.value_chain(body.named_children[0])
+        self._member(owner, self.text(name), chain, receiver is not None)
+
+    def _member(self, owner: str, name: str, chain: str | None, extends: bool) -> None:
+        self.define(f"{owner}.{name}" if owner else name, chain)
+        if extends:
+            self.define(f"{EXTENSION}.{name}", chain)
+
+    def on_property(self, node: Node) -> None:
+        variable, of_type, value, receiver = None, None, None, None
+        for child in node.named_children:
+            if child.type in ("variable_declaration", "multi_variable_declaration"):
+                variable = child
+            elif child.type in TYPES and variable is None:
+                receiver = child
+            elif child.type == "property_delegate":
+                value = None
+            elif variable is not None and child.type not in ("getter", "setter", "type_constraints"):
+                value = child
+        if variable is None:
+            return
+        names = [it for it in variable.named_children if it.type == "identifier"]
+        for part in variable.named_children:
+            if part.type == "variable_declaration" and part.named_child_count:
+                names.append(part.named_children[0])
+            elif part.type in TYPES:
+                of_type = part
+        chain = self.type_chain(of_type) if of_type is not None else None
+        if of_type is None and len(names) == 1:
+            chain = self.value_chain(value)
+        for name in names:
+            self.taken.add(name.start_byte)
+        if self._is_local(node):
+            self.bind_after(node, {self.text(name): chain for name in names})
+        else:
+            for name in names:
+                self._member(self.owner, self.text(name), chain, receiver is not None)
+
+    def on_alias(self, node: Node) -> None:
+        name = node.child_by_field_name("type")
+        if name is not None:
+            self.taken.add(name.start_byte)
+            self.define(self.text(name), None)
+            if chain := self.type_chain(node.named_children[-1]):
+                self.bases[self.text(name)] = [chain]
+
+    def on_type_parameter(self, node: Node) -> None:
+        name = next((it for it in node.named_children if it.type == "identifier"), None)
+        if name is not None and name.start_byte not in self.taken:
+            bound = next((it for it in node.named_children if it.type in TYPES), None)
+            self.bind(name, self.type_chain(bound))
+
+    # Matches: code
+
+    def on_lambda(self, node: Node) -> None:
+        scope: Names = {"it": None}
+        self.enter(node, scope)
+        for child in node.named_children:
+            if child.type == "lambda_parameters":
+                self._bind_variables(child, None)
+
+    def _bind_variables(self, node: Node, chain: str | None) -> None:
+        pending = list(node.named_children)
+        for variable in pending:
+            if variable.type == "multi_variable_declaration":
+                pending.extend(variable.named_children)
+            elif variable.type == "variable_declaration" and variable.named_child_count:
+                of_type = variable.named_children[-1]
+                declared = self.type_chain(of_type) if of_type.type in TYPES else chain
+                self.bind(variable.named_children[0], declared)
+
+    def on_block(self, node: Node) -> None:
+        self.enter(node, {})
+        if node.type == "for_statement":
+            value = node.named_children[1] if node.named_child_count > 1 else None
+            single = node.named_child_count > 0 and node.named_children[0].type == "variable_declaration"
+            self._bind_variables(node, self.value_chain(value) if single else None)
+        elif node.type == "when_expression" and node.named_child_count:
+            subject = node.named_children[0]
+            if subject.type == "when_subject" and subject.named_child_count == 2:
+                self._bind_variables(subject, self.value_chain(subject.named_children[1]))
+        elif node.type == "catch_block" and node.named_child_count > 1:
+            self.bind(node.named_children[0], self.type_chain(node.named_children[1]))
+
+    def on_parameter(self, node: Node) -> None:
+        name = next((it for it in node.named_children if it.type == "identifier"), None)
+        of_type = next((it for it in node.named_children if it.type in TYPES), None)
+        if name is not None:
+            self.bind(name, self.type_chain(of_type))
+
+    def on_type(self, node: Node) -> None:
+        names = [it for it in node.named_children if it.type == "identifier"]
+        if not names:
+            return
+        self.taken.update(name.start_byte for name in names)
+        texts = [self.text(name) for name in names]
+        if len(names) == 1:
+            self.refer(texts[0])
+        elif (start := self.root(texts[0])) is not None:
+            self.references[".".join([start, *texts[1:]])] += 1
+
+    def on_key(self, node: Node) -> None:
+        """The name of an argument, but not an argument that is a name."""
+        if node.parent is not None and any(child.type == "=" for child in node.parent.children):
+            self.taken.add(node.start_byte)
+
+    def on_reference(self, node: Node) -> None:
+        """`Foo::bar`, `::bar`."""
+        parts = node.named_children
+        if len(parts) == 2 and parts[1].type == "identifier":
+            self.taken.add(parts[1].start_byte)
+            start = self.type_chain(parts[0]) if parts[0].type in TYPES else self.value_chain(parts[0])
+            if start is not None:
+                self.references[f"{start}.{self.text(parts[1])}"] += 1
+
+    def on_chain(self, node: Node) -> None:
+        if node.named_child_count != 2:
+            return
+        name = node.named_children[1]
+        self.taken.add(name.start_byte)
+        if not self.count_chain(node, name, self.text(name)):
+            return
+        operand: Node | None = node
+        while operand is not None and (
+            operand.type in FIRST_CHILD or operand.type == "navigation_expression"
+        ):
+            operand = operand.named_children[0] if operand.named_child_count else None
+        if operand is not None and operand.type == "identifier":
+            self.taken.add(operand.start_byte)
+
+    def on_name(self, node: Node) -> None:
+        self.refer(self.text(node))

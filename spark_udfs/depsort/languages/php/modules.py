@@ -1,0 +1,61 @@
+"""Where PHP's namespaces and included files lie among the files of one repository.
+
+A place is a namespace with dots (`Monolog.Handler`), at which all files lie that declare it, or `/` and the
+path of an included file, which is taken from the importer's folder, else by the end of its path. Files of one
+namespace see each other's names without `use`.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Collection, Sequence
+
+from spark_udfs.depsort.extract import FileSymbols, Modules
+
+
+class PhpModules(Modules):
+    """The namespaces and files of one repository."""
+
+    def __init__(self, paths: Sequence[str], files: Sequence[FileSymbols]) -> None:
+        self._folders = [posixpath.dirname(path) for path in paths]
+        self._paths = {path: number for number, path in reversed(list(enumerate(paths)))}
+        self._by_name: dict[str, list[str]] = {}
+        for path in self._paths:
+            self._by_name.setdefault(posixpath.basename(path), []).append(path)
+        self._packages = [file.package or "" for file in files]
+        self._at: dict[str, list[int]] = {}
+        self._known: set[str] = set()
+        for number, package in enumerate(self._packages):
+            self._at.setdefault(package, []).append(number)
+            while package and package not in self._known:
+                self._known.add(package)
+                package = package.rpartition(".")[0]
+        self._peers = {package: frozenset(numbers) for package, numbers in self._at.items()}
+
+    def place(self, module: str, importer: int) -> str | None:
+        """The place of a namespace `A.B`, or of an included file `./x.php`."""
+        if not module.startswith("./"):
+            return module if module in self._known or (not module and module in self._at) else None
+        path = posixpath.normpath(posixpath.join(self._folders[importer], module))
+        if path in self._paths:
+            return f"/{path}"
+        ending = posixpath.normpath(module.lstrip("./"))
+        found = [
+            other
+            for other in self._by_name.get(posixpath.basename(ending), ())
+            if other == ending or other.endswith(f"/{ending}")
+        ]
+        return f"/{found[0]}" if len(found) == 1 else None
+
+    def files(self, place: str) -> Sequence[int]:
+        """The files of a namespace, or the one at a path."""
+        return (self._paths[place[1:]],) if place.startswith("/") else self._at.get(place, ())
+
+    def inside(self, place: str, name: str) -> str | None:
+        """The namespace `name` below another."""
+        below = f"{place}.{name}" if place else name
+        return below if below in self._known else None
+
+    def peers(self, importer: int) -> Collection[int]:
+        """The files of the importer's namespace."""
+        return self._peers[self._packages[importer]]

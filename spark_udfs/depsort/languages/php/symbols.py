@@ -1,0 +1,159 @@
+"""The symbols of a PHP file, by one tree-sitter query over its syntax tree.
+
+Classes are known by `use`, by standing in the same namespace, or by a name of several parts, `\\A\\B` or
+`A\\B`, which is an import that binds nothing. References are the names of classes, functions and constants;
+`->m()` and `::m()` are `.m`; variables are none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import tree_sitter_php
+from tree_sitter import Node
+
+from spark_udfs.depsort.extract import FileSymbols, Import, Modules
+from spark_udfs.depsort.languages.php.modules import PhpModules
+from spark_udfs.depsort.languages.tree_sitter_language import QueriedLanguage
+from spark_udfs.depsort.syntax import Captures
+
+_QUERY = """
+(namespace_definition name: (namespace_name) @namespace)
+(namespace_use_clause) @use
+(class_declaration name: (name) @type)
+(interface_declaration name: (name) @type)
+(trait_declaration name: (name) @type)
+(enum_declaration name: (name) @type)
+(function_definition name: (name) @type)
+(method_declaration name: (name) @method)
+(const_element . (name) @constant)
+(member_call_expression name: (name) @member)
+(nullsafe_member_call_expression name: (name) @member)
+(scoped_call_expression name: (name) @member)
+(named_type (name) @name)
+(base_clause (name) @name)
+(class_interface_clause (name) @name)
+(use_declaration (name) @name)
+(object_creation_expression (name) @name)
+(scoped_call_expression scope: (name) @name)
+(class_constant_access_expression . (name) @name)
+(scoped_property_access_expression scope: (name) @name)
+(binary_expression right: (name) @name)
+(function_call_expression function: (name) @name)
+(attribute (name) @name)
+(qualified_name) @qualified
+(relative_name) @qualified
+(require_expression) @include
+(require_once_expression) @include
+(include_expression) @include
+(include_once_expression) @include
+"""
+
+_BUILTINS = """
+self static parent string int float bool array mixed void callable iterable object null true false never
+Exception Throwable Error TypeError ArrayAccess Closure Countable DateTime DateTimeImmutable
+DateTimeInterface DateTimeZone Generator InvalidArgumentException Iterator IteratorAggregate
+JsonSerializable LogicException ReflectionClass RuntimeException Stringable Traversable ArrayIterator
+ArrayObject stdClass count in_array is_array sprintf strlen
+"""
+
+
+class Php(QueriedLanguage):
+    """PHP."""
+
+    name = "php"
+    suffixes: tuple[str, ...] = (".php", ".inc", ".phtml")
+    grammar = staticmethod(tree_sitter_php.language_php)
+    query = _QUERY
+    family = "php"
+    builtins = frozenset(_BUILTINS.split())
+    shared_names = True
+
+    def modules(
+        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
+    ) -> Modules:
+        """Where namespaces and included files lie among the files `paths`."""
+        return PhpModules(paths, files)
+
+    def read(self, source: bytes, captures: Captures) -> FileSymbols:
+        """The symbols that the captures over one file amount to."""
+        return _File(source, captures).symbols()
+
+
+class _File:
+    """The captures of one file, turned into symbols."""
+
+    def __init__(self, source: bytes, captures: Captures) -> None:
+        self._source = source
+        self._captures = captures
+        names = [self._text(node).replace("\\", ".") for node in captures.get("namespace", ())]
+        self._package = names[0] if names else ""
+
+    def symbols(self) -> FileSymbols:
+        """Everything the file defines, uses and includes."""
+        definitions: Counter[str] = Counter(
+            self._text(node) for key in ("type", "constant") for node in self._captures.get(key, ())
+        )
+        for node in self._captures.get("method", ()):
+            body = None if node.parent is None else node.parent.parent
+            owner = None if body is None or body.parent is None else body.parent.child_by_field_name("name")
+            if owner is not None:
+                definitions[f"{self._text(owner)}.{self._text(node)}"] += 1
+        used = list(self._used())
+        imports = Counter([*used, *self._whole_names(used), *self._included()])
+        references = Counter(self._text(node) for node in self._captures.get("name", ()))
+        references.update("." + self._text(node) for node in self._captures.get("member", ()))
+        return FileSymbols(
+            definitions=dict(sorted(definitions.items())),
+            imports=tuple(
+                Import(i.module, i.name, i.alias, i.deferred, n)
+                for i, n in sorted(imports.items(), key=lambda item: (item[0].written, item[0].alias or ""))
+            ),
+            references=dict(sorted(references.items())),
+            package=self._package or None,
+        )
+
+    def _used(self) -> Iterator[Import]:
+        for node in self._captures.get("use", ()):
+            group = node.parent.parent if node.parent is not None else None
+            prefix = ""
+            if group is not None and node.parent is not None and node.parent.type == "namespace_use_group":
+                start = next((child for child in group.children if child.type == "namespace_name"), None)
+                prefix = "" if start is None else self._text(start) + "\\"
+            name = next((c for c in node.named_children if c.type in ("qualified_name", "name")), None)
+            alias = node.child_by_field_name("alias")
+            if name is None:
+                continue
+            module, _, last = (prefix + self._text(name)).strip("\\").replace("\\", ".").rpartition(".")
+            yield Import(module, last, last if alias is None else self._text(alias))
+
+    def _whole_names(self, used: Sequence[Import]) -> Iterator[Import]:
+        """Names of several parts: `A\\B` starts at what the file uses as `A`, else in its namespace."""
+        begun = {it.alias: f"{it.module}.{it.name}".strip(".") for it in used}
+        for node in self._captures.get("qualified", ()):
+            if node.parent is not None and node.parent.type == "namespace_use_clause":
+                continue
+            text = self._text(node)
+            module, _, last = text.strip("\\").replace("\\", ".").rpartition(".")
+            if not text.startswith("\\"):
+                first, dot, rest = module.partition(".")
+                start = self._package if first == "namespace" else begun.get(first)
+                below = f"{self._package}.{first}" if start is None else start
+                module = f"{below}{dot}{rest}".strip(".")
+            if module:
+                yield Import(module, last, "")
+
+    def _included(self) -> Iterator[Import]:
+        for node in self._captures.get("include", ()):
+            pending, strings = [node], []
+            while pending:
+                item = pending.pop()
+                if item.type == "string_content":
+                    strings.append(self._text(item))
+                pending.extend(item.named_children)
+            if len(strings) == 1:
+                yield Import("./" + strings[0].lstrip("/"), "*", None)
+
+    def _text(self, node: Node) -> str:
+        return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")

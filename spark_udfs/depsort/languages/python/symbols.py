@@ -1,0 +1,325 @@
+"""The symbols of a Python file, by one tree-sitter query over its syntax tree.
+
+A name bound in a function (a parameter, a target, a loop variable) hides the imported or module-level name
+of the same spelling there, and is no reference. Names inside strings and comments do not count. Parse
+errors are normal: what parses is taken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import tree_sitter_python
+from tree_sitter import Node
+
+from spark_udfs.depsort.extract import FileSymbols, Import, Modules
+from spark_udfs.depsort.languages.python.modules import PythonModules
+from spark_udfs.depsort.languages.tree_sitter_language import QueriedLanguage
+from spark_udfs.depsort.ranges import Ranges
+from spark_udfs.depsort.syntax import Captures
+
+MAX_CHAIN = 8  # parts of a dotted reference
+
+_QUERY = """
+(identifier) @name
+(keyword_argument name: (identifier) @keyword)
+
+(function_definition name: (identifier) @function)
+(class_definition name: (identifier) @class)
+(assignment left: (identifier) @assigned)
+(assignment left: (pattern_list (identifier) @assigned))
+(assignment left: (tuple_pattern (identifier) @assigned))
+(type_alias_statement left: (type (identifier) @assigned))
+
+(parameters (identifier) @bound)
+(lambda_parameters (identifier) @bound)
+(default_parameter name: (identifier) @bound)
+(typed_default_parameter name: (identifier) @bound)
+(typed_parameter . (identifier) @bound)
+(list_splat_pattern (identifier) @bound)
+(dictionary_splat_pattern (identifier) @bound)
+(for_statement left: (identifier) @bound)
+(for_statement left: (pattern_list (identifier) @bound))
+(for_statement left: (tuple_pattern (identifier) @bound))
+(for_in_clause left: (identifier) @bound)
+(for_in_clause left: (pattern_list (identifier) @bound))
+(for_in_clause left: (tuple_pattern (identifier) @bound))
+(as_pattern_target (identifier) @bound)
+(named_expression name: (identifier) @bound)
+(case_pattern (dotted_name . (identifier) @bound .))
+
+(import_statement) @import
+(import_from_statement) @from
+(import_statement (dotted_name (identifier) @imported))
+(import_from_statement (dotted_name (identifier) @imported))
+(relative_import (dotted_name (identifier) @imported))
+(aliased_import (dotted_name (identifier) @imported))
+(aliased_import alias: (identifier) @imported)
+(future_import_statement (dotted_name (identifier) @imported))
+(if_statement
+  condition: [(identifier) (attribute)] @_condition consequence: (block) @guarded
+  (#match? @_condition "TYPE_CHECKING$"))
+(augmented_assignment left: (identifier) @augmented)
+"""
+
+_CHAIN = re.compile(rb"[\w\x80-\xff]+(?:\.[\w\x80-\xff]+)*")
+_DOT, _CALL = ord("."), (b"(", b" (")
+_DOT_AND_GAP = re.compile(rb"(?<![.\d])\.[\s\\]+(?=[\w\x80-\xff])")  # a member may follow
+_STRING = re.compile(r"""^[rRuU]?(['"])(\w+)\1$""")
+
+_BUILTINS = """
+ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BlockingIOError
+BrokenPipeError BufferError BytesWarning ChildProcessError ConnectionAbortedError ConnectionError
+ConnectionRefusedError ConnectionResetError DeprecationWarning EOFError Ellipsis EncodingWarning
+EnvironmentError Exception ExceptionGroup False FileExistsError FileNotFoundError FloatingPointError
+FutureWarning GeneratorExit IOError ImportError ImportWarning IndentationError IndexError InterruptedError
+IsADirectoryError KeyError KeyboardInterrupt LookupError MemoryError ModuleNotFoundError NameError None
+NotADirectoryError NotImplemented NotImplementedError OSError OverflowError PendingDeprecationWarning
+PermissionError ProcessLookupError PythonFinalizationError RecursionError ReferenceError ResourceWarning
+RuntimeError RuntimeWarning StopAsyncIteration StopIteration SyntaxError SyntaxWarning SystemError
+SystemExit TabError TimeoutError True TypeError UnboundLocalError UnicodeDecodeError UnicodeEncodeError
+UnicodeError UnicodeTranslateError UnicodeWarning UserWarning ValueError Warning WindowsError
+ZeroDivisionError __annotations__ __build_class__ __builtins__ __cached__ __debug__ __doc__ __file__
+__import__ __loader__ __name__ __package__ __path__ __spec__ __class__ abs aiter all anext any apply ascii
+basestring bin bool breakpoint bytearray bytes callable chr classmethod cmp compile complex copyright
+credits delattr dict dir divmod enumerate eval exec execfile exit file filter float format frozenset getattr
+globals hasattr hash help hex id input int intern isinstance issubclass iter len license list locals long
+map max memoryview min next object oct open ord pow print property quit range raw_input reduce reload repr
+reversed round self cls set setattr slice sorted staticmethod str sum super tuple type unichr unicode vars
+xrange zip
+"""  # written out, because `dir(builtins)` would tie the tables to the interpreter's version
+
+_BUILTIN_MEMBERS = """
+add append appendleft as_integer_ratio bit_count bit_length capitalize casefold center clear close conjugate
+copy count decode detach difference difference_update discard encode endswith expandtabs extend extendleft
+fileno find flush format format_map fromhex fromkeys get group groupdict groups hex index insert intersection
+intersection_update is_integer isalnum isalpha isascii isatty isdecimal isdigit isdisjoint isidentifier
+islower isnumeric isprintable isspace issubset issuperset istitle isupper items iteritems iterkeys itervalues
+join keys ljust lower lstrip maketrans match most_common partition pop popitem popleft read readable readline
+readlines remove removeprefix removesuffix replace reverse rfind rindex rjust rotate rpartition rsplit rstrip
+search seek seekable send setdefault sort span split splitlines start startswith strip sub subn swapcase
+symmetric_difference symmetric_difference_update tell throw title to_bytes tobytes tolist toreadonly translate
+truncate union update upper values with_traceback writable write writelines zfill
+"""
+
+
+class Python(QueriedLanguage):
+    """Python 2 and 3, as far as one grammar reads both."""
+
+    name = family = "python"
+    suffixes = (".py", ".pyi", ".pyw")
+    grammar = staticmethod(tree_sitter_python.language)
+    query = _QUERY
+    underscore_hides = True
+    shared_names = True  # scripts that are run in one space of names
+    builtins = frozenset(_BUILTINS.split())
+    builtin_members = frozenset(_BUILTIN_MEMBERS.split())
+
+    def modules(
+        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
+    ) -> Modules:
+        """Where modules lie among the files `paths`."""
+        return PythonModules(paths)
+
+    def read(self, source: bytes, captures: Captures) -> FileSymbols:
+        """The symbols that the captures over one file amount to."""
+        return _File(source, captures).symbols()
+
+
+class _File:
+    """The captures of one file, turned into symbols."""
+
+    def __init__(self, source: bytes, captures: Captures) -> None:
+        self._source = source
+        self._captures = captures
+        self._scopes = _Scopes(captures)
+
+    def symbols(self) -> FileSymbols:
+        """Everything the file defines, imports and uses."""
+        imports = self._imports()
+        definitions = self._definitions()
+        return FileSymbols(
+            {name.decode("utf-8", "replace"): n for name, n in sorted(definitions.items())},
+            imports,
+            {
+                name.decode("utf-8", "replace"): n
+                for name, n in sorted(self._references(imports, definitions).items())
+            },
+            self._exports(),
+        )
+
+    def _nodes(self, name: str) -> list[Node]:
+        return self._captures.get(name, [])
+
+    def _text(self, node: Node) -> bytes:
+        return self._source[node.start_byte : node.end_byte]
+
+    # Definitions
+
+    def _definitions(self) -> Counter[bytes]:
+        """Functions, classes and assigned names of the module, and the methods of its classes."""
+        found: Counter[bytes] = Counter()
+        for capture in ("function", "class"):
+            for node in self._nodes(capture):
+                owners = self._scopes.classes_around(node.start_byte, self._source)
+                if owners is not None:
+                    found[b".".join((*owners, self._text(node)))] += 1
+        for node in self._nodes("assigned"):
+            if self._scopes.innermost(node.start_byte) < 0:
+                found[self._text(node)] += 1
+        return found
+
+    def _exports(self) -> tuple[str, ...] | None:
+        """The strings of `__all__`; None where there is none, or part of it is computed."""
+        lists = [
+            node.parent.child_by_field_name("right")
+            for capture in ("assigned", "augmented")
+            for node in self._nodes(capture)
+            if self._text(node) == b"__all__" and node.parent is not None
+        ]
+        names: list[str] = []
+        for node in lists:
+            if node is None or node.type not in ("list", "tuple"):
+                return None
+            for item in node.named_children:
+                text = _STRING.match(self._text(item).decode("utf-8", "replace"))
+                if text:
+                    names.append(text[2])
+                elif item.type != "comment":
+                    return None
+        return tuple(dict.fromkeys(names)) if lists else None
+
+    # Imports
+
+    def _imports(self) -> tuple[Import, ...]:
+        guarded = Ranges(self._nodes("guarded"))
+        found: Counter[Import] = Counter()
+        for capture in ("import", "from"):
+            for node in self._nodes(capture):
+                start = node.start_byte
+                deferred = self._scopes.in_function(start) or guarded.innermost(start) >= 0
+                found.update(self._imported(node, deferred))
+        return tuple(
+            Import(i.module, i.name, i.alias, i.deferred, count)
+            for i, count in sorted(found.items(), key=lambda item: _import_key(item[0]))
+        )
+
+    def _imported(self, node: Node, deferred: bool) -> Iterable[Import]:
+        module_node = node.child_by_field_name("module_name")
+        module = None if module_node is None else self._dotted(module_node)
+        for item in node.children_by_field_name("name"):
+            alias = None
+            if item.type == "aliased_import":
+                alias_node, item_node = item.child_by_field_name("alias"), item.child_by_field_name("name")
+                if alias_node is None or item_node is None:
+                    continue
+                alias, item = self._dotted(alias_node), item_node
+            name = self._dotted(item)
+            if not name:
+                continue  # a missing node that error recovery put in
+            if module is None:
+                yield Import(name, None, alias, deferred)
+            else:
+                yield Import(module, name, alias or name, deferred)
+        if module and any(child.type == "wildcard_import" for child in node.children):
+            yield Import(module, "*", None, deferred)
+
+    def _dotted(self, node: Node) -> str:
+        return b"".join(self._text(node).split()).decode("utf-8", "replace")
+
+    # References
+
+    def _references(self, imports: Sequence[Import], definitions: Counter[bytes]) -> Counter[bytes]:
+        """Uses of names the file does not bind itself, and of its own module-level names."""
+        roots = {(i.alias or i.module.partition(".")[0]).encode() for i in imports if i.name != "*"}
+        hiding = self._hiding_scopes()
+        excluded = {
+            node.start_byte
+            for capture in ("keyword", "function", "class", "assigned", "bound", "imported")
+            for node in self._nodes(capture)
+        }
+        source, scopes = self._source, self._scopes
+        behind_gap = {gap.end() for gap in _DOT_AND_GAP.finditer(source)}
+        found: Counter[bytes] = Counter()
+        called: list[tuple[bytes, int]] = []
+        chain_ends = set()
+        for node in self._nodes("name"):
+            start = node.start_byte
+            if start in excluded:
+                continue
+            end = node.end_byte
+            name = source[start:end]
+            if source[start - 1] == _DOT or (start in behind_gap and _is_member(node)):
+                if source.startswith(_CALL, end) and not name.startswith(b"__"):
+                    called.append((name, end))
+                continue
+            if name in hiding and (
+                scopes.within(start, hiding[name])
+                or (-1 in hiding[name] and name not in roots and name not in definitions)
+            ):
+                continue
+            if name in roots and (chain := _CHAIN.match(source, start)):
+                parts = chain[0].split(b".")
+                chain_ends.add(chain.end())
+                name = b".".join(parts[:MAX_CHAIN])
+            found[name] += 1
+        found.update(b"." + name for name, end in called if end not in chain_ends)
+        return found
+
+    def _hiding_scopes(self) -> dict[bytes, set[int]]:
+        """The functions that bind each name of their own; scope -1, the module, hides nothing."""
+        hiding: dict[bytes, set[int]] = {}
+        for capture in ("bound", "assigned", "function", "class"):
+            for node in self._nodes(capture):
+                start = node.start_byte
+                inside = self._scopes.innermost(start)
+                if capture in ("function", "class") and inside >= 0:
+                    inside = self._scopes.parents[inside]  # its name is bound around it
+                if inside >= 0 or capture == "bound":
+                    hiding.setdefault(self._text(node), set()).add(inside)
+        return hiding
+
+
+class _Scopes(Ranges):
+    """The functions and classes of a file."""
+
+    def __init__(self, captures: Captures) -> None:
+        names = [name for capture in ("function", "class") for name in captures.get(capture, [])]
+        super().__init__(name.parent for name in names if name.parent is not None)
+        self._is_function = [node.type == "function_definition" for node in self.nodes]
+
+    def in_function(self, position: int) -> bool:
+        """Whether any function lies around a byte."""
+        return any(self._is_function[scope] for scope in self.around(position))
+
+    def within(self, position: int, scopes: set[int]) -> bool:
+        """Whether a function among `scopes` lies around a byte, or a class among them right around it."""
+        innermost = scope = self.innermost(position)
+        while scope >= 0:
+            if scope in scopes and (self._is_function[scope] or scope == innermost):
+                return True
+            scope = self.parents[scope]
+        return False
+
+    def classes_around(self, position: int, source: bytes) -> tuple[bytes, ...] | None:
+        """The classes around a definition's name, outermost first; None inside a function."""
+        scope = self.parents[self.innermost(position)]
+        names: list[bytes] = []
+        while scope >= 0:
+            name = self.nodes[scope].child_by_field_name("name")
+            if self._is_function[scope] or name is None:
+                return None
+            names.append(source[name.start_byte : name.end_byte])
+            scope = self.parents[scope]
+        return tuple(reversed(names))
+
+
+def _is_member(name: Node) -> bool:
+    before = name.prev_sibling
+    return before is not None and before.type == "."
+
+
+def _import_key(item: Import) -> tuple[str, str, str, bool]:
+    return item.module, item.name or "", item.alias or "", item.deferred

@@ -1,0 +1,147 @@
+"""What a constant means where modules and classes are open around it, as Ruby looks it up.
+
+A reference is written `A/B::C/D::E`: `D::E` inside of `class B::C` inside of `module A`. Its first part is
+looked up in what is open around it, innermost first (here `A::B::C`, then `A`, but not `A::B`), then among
+the ancestors of the innermost, as far as they are written, then at the top; each further part is a constant
+of what the parts before mean.
+
+Several files may open a class. The one that is named after it, `a/b/c.rb` for `A::B::C`, is its home: it is
+what a use means, and what stands before the others, if that makes no cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from spark_udfs.depsort.extract import FileSymbols
+
+OPENED = "/"  # between what is open around a name, outermost first, and the name
+SCOPE = "::"
+MAX_ANCESTORS = 64
+
+
+class NestedConstants:
+    """The constants of one repository; files are numbered as in `Modules`."""
+
+    def __init__(self, paths: Sequence[str], files: Sequence[FileSymbols]) -> None:
+        self._files = files
+        self._stems = [_plain(path.rpartition(".")[0]).split("/") for path in paths]
+        self._makers: dict[str, list[int]] = {}
+        self._openers: dict[str, list[int]] = {}
+        self._with_bases: dict[str, list[int]] = {}
+        for index, file in enumerate(files):
+            for names, by_name in ((file.definitions, self._makers), (file.declarations, self._openers)):
+                for name in names:
+                    if "." not in name:
+                        by_name.setdefault(name, []).append(index)
+            for name in file.bases:
+                self._with_bases.setdefault(name, []).append(index)
+        self._ancestors: dict[str, tuple[str, ...]] = {}
+        self._depth = 0  # of the ancestors that are being looked up
+        self._homes: dict[str, tuple[tuple[int, ...], bool]] = {}
+
+    def meaning(self, written: str) -> tuple[str, tuple[int, ...]] | None:
+        """The whole name a reference means, and its files: of `A::B` those of `A` if `B` has none."""
+        found: tuple[str, tuple[int, ...]] | None = None
+        for name in self._followed(written):
+            files, _ = self._home(name)
+            if files:
+                found = name, files
+        return found
+
+    def homes(self, index: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Whatever file `index` opens that is at home in another file, and that file."""
+        file = self._files[index]
+        for name in (*file.definitions, *file.declarations):
+            if "." not in name:
+                files, by_path = self._home(name)
+                if by_path and index not in files:
+                    yield name, files
+
+    def _followed(self, written: str) -> Iterator[str]:
+        """The whole name of every part of a chain, as far as anything makes or opens it."""
+        nesting, _, chain = written.rpartition(OPENED)
+        first, *rest = chain.split(SCOPE)
+        found = self._first(_open_names(nesting), first)
+        while found is not None:
+            yield found
+            if not rest:
+                return
+            found = self._constant(found, rest.pop(0))
+
+    def _first(self, around: Sequence[str], name: str) -> str | None:
+        for scope in around:
+            if self._is_known(inner := f"{scope}{SCOPE}{name}"):
+                return inner
+        inherited = self._inherited(around[0] if around else "", name)
+        return inherited or (name if self._is_known(name) else None)
+
+    def _constant(self, owner: str, name: str) -> str | None:
+        inner = f"{owner}{SCOPE}{name}"
+        return inner if self._is_known(inner) else self._inherited(owner, name)
+
+    def _inherited(self, owner: str, name: str) -> str | None:
+        names = (f"{ancestor}{SCOPE}{name}" for ancestor in self._ancestors_of(owner))
+        return next((it for it in names if self._is_known(it)), None)
+
+    def _is_known(self, name: str) -> bool:
+        return name in self._makers or name in self._openers
+
+    def _ancestors_of(self, name: str) -> tuple[str, ...]:
+        """The classes and modules that `name` takes constants from, nearest first."""
+        if name not in self._with_bases or self._depth == MAX_ANCESTORS:
+            return ()
+        if name not in self._ancestors:
+            self._ancestors[name] = ()  # a base that is looked up in itself is not there
+            self._depth += 1
+            found: dict[str, None] = {}
+            for file in self._with_bases[name]:
+                for base in self._files[file].bases[name]:
+                    names = list(self._followed(base))
+                    if len(names) > base.rpartition(OPENED)[2].count(SCOPE):  # every part of it is known
+                        found.update(dict.fromkeys((names[-1], *self._ancestors_of(names[-1]))))
+            self._depth -= 1
+            self._ancestors[name] = tuple(it for it in found if it != name)[:MAX_ANCESTORS]
+        return self._ancestors[name]
+
+    def _home(self, name: str) -> tuple[tuple[int, ...], bool]:
+        """The files a constant is at home in, and whether they are named after it."""
+        if name not in self._homes:
+            files = self._makers.get(name, []) or self._openers.get(name, [])
+            parts = _plain(name).split(SCOPE)
+            matched = [_n_common(self._stems[file], parts) for file in files]
+            most = max(matched, default=0)
+            named = tuple(f for f, n in zip(files, matched, strict=True) if n == most)
+            whole = tuple(files) if name in self._makers or len(files) == 1 else ()
+            self._homes[name] = (named, True) if most else (whole, False)
+        return self._homes[name]
+
+
+def whole_name(written: str) -> str:
+    """`A::B::C` for `A/B::C`: the constant that opening each part inside the one before names."""
+    names = _open_names(written)
+    return names[0] if names else ""
+
+
+def _open_names(nesting: str) -> list[str]:
+    """The whole names of what is open, innermost first."""
+    names: list[str] = []
+    for opened in nesting.split(OPENED) if nesting else ():
+        if opened.startswith(SCOPE) or not names:
+            names.append(opened.removeprefix(SCOPE))
+        else:
+            names.append(f"{names[-1]}{SCOPE}{opened}")
+    return names[::-1]
+
+
+def _plain(name: str) -> str:
+    """A name as paths and constants write it alike."""
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def _n_common(stem: Sequence[str], parts: Sequence[str]) -> int:
+    """How many parts, from the last, a path and a name have in common."""
+    number = 0
+    while number < min(len(stem), len(parts)) and stem[-1 - number] == parts[-1 - number]:
+        number += 1
+    return number

@@ -1,0 +1,232 @@
+"""The symbols of a Ruby file, by one tree-sitter query over its syntax tree.
+
+A constant has its whole name, `A::B`, and a reference says which classes and modules are open around it:
+`A/B::C/D::E` is `D::E` inside of `class B::C` inside of `module A`
+(`spark_udfs.depsort.languages.ruby.nested_constants`). What is opened to hold nothing but other modules and
+classes is a namespace, and so a declaration: many files open it, and it is made where it has more. `.method`
+is a reference where a method is called on an object.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import tree_sitter_ruby
+from tree_sitter import Node
+
+from spark_udfs.depsort.extract import FileSymbols, Import, Modules
+from spark_udfs.depsort.languages.ruby.modules import RubyModules
+from spark_udfs.depsort.languages.ruby.nested_constants import OPENED, SCOPE, whole_name
+from spark_udfs.depsort.languages.tree_sitter_language import QueriedLanguage
+from spark_udfs.depsort.ranges import Ranges
+from spark_udfs.depsort.syntax import Captures
+
+_QUERY = """
+(class name: (_) @type)
+(module name: (_) @type)
+(class body: (_) @body)
+(module body: (_) @body)
+(class superclass: (superclass [(constant) (scope_resolution)] @base))
+(argument_list [(constant) (scope_resolution)] @given)
+(assignment left: [(constant) (scope_resolution)] @constant)
+(operator_assignment left: [(constant) (scope_resolution)] @constant)
+(left_assignment_list (constant) @constant)
+(method name: (_) @method)
+(singleton_method name: (_) @method)
+(constant) @name
+(scope_resolution) @chain
+(call receiver: (_) method: (identifier) @member)
+(call !receiver method: (identifier) @function arguments: (argument_list . (string) @argument))
+(call !receiver method: (identifier) @function
+  arguments: (argument_list . (simple_symbol) . (string) @argument))
+"""
+
+_CHAIN = re.compile(r"(?:::)?[A-Z]\w*(?:\s*::\s*[A-Z]\w*)*")
+_PART = re.compile(rb"::|[A-Z]")
+_MAX_NESTING = 400  # characters of what is open around a name
+_MAX_CHAIN = 300
+_MIXES = frozenset({"include", "prepend"})
+_REQUIRES = frozenset({"require", "require_relative", "load", "autoload"})
+_CORE_NAMES = """
+ARGV ArgumentError Array BasicObject Bignum Binding Class Comparable Complex Dir ENV EOFError
+Encoding Enumerable Enumerator Errno Exception FalseClass Fiber File Fixnum Float FloatDomainError
+FrozenError GC Hash IO IOError IndexError Integer Interrupt Kernel KeyError LoadError
+LocalJumpError Marshal MatchData Math Method Module Mutex NameError NilClass NoMethodError
+NotImplementedError Numeric Object ObjectSpace Proc Process Queue RUBY_ENGINE
+RUBY_PLATFORM RUBY_VERSION Random Range RangeError Rational Regexp RegexpError RuntimeError STDERR STDIN
+STDOUT ScriptError SecurityError Signal SignalException StandardError StopIteration String
+Struct Symbol SyntaxError SystemExit Thread ThreadError Time
+TrueClass TypeError ZeroDivisionError
+"""
+_LIBRARY_NAMES = """
+Date DateTime FileUtils Forwardable JSON Logger Monitor OpenStruct Pathname Set Singleton StringIO
+StringScanner Tempfile Timeout URI
+"""
+_CORE = frozenset(_CORE_NAMES.split())  # a file that opens them makes nothing new
+_MEMBERS = """
+all any append bytes call chars clear collect compact concat count delete detect downcase dup each
+each_with_index each_with_object empty encode end_with eql fetch find first flat_map flatten format freeze
+frozen gsub has_key hash include index inject insert inspect instance_variable_get is_a join key keys
+kind_of last length map match max merge min new nil name open options pop push puts read reduce reject
+replace respond_to reverse rindex round scan select send set shift size slice sort sort_by split start_with
+strip sub sum tap to_a to_h to_i to_s to_sym tr type uniq unshift upcase update value values write zip
+"""
+
+
+class Ruby(QueriedLanguage):
+    """Ruby."""
+
+    name = "ruby"
+    suffixes: tuple[str, ...] = (".rb", ".rake", ".ru", ".gemspec")
+    grammar = staticmethod(tree_sitter_ruby.language)
+    query = _QUERY
+    family = "ruby"
+    builtins = _CORE | frozenset(_LIBRARY_NAMES.split())
+    builtin_members = frozenset(_MEMBERS.split())
+    nested_constants = True
+
+    def modules(
+        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
+    ) -> Modules:
+        """Where required files lie among the files `paths`."""
+        return RubyModules(paths)
+
+    def read(self, source: bytes, captures: Captures) -> FileSymbols:
+        """The symbols that the captures over one file amount to."""
+        return _File(source, captures).symbols()
+
+
+class _File:
+    """The captures of one file, turned into symbols."""
+
+    def __init__(self, source: bytes, captures: Captures) -> None:
+        self._source = source
+        self._captures = captures
+        self._bodies = Ranges(captures.get("body", ()))
+        self._nestings: list[str] = []  # what is open in each body, as references say it
+        for body, parent in zip(self._bodies.nodes, self._bodies.parents, strict=True):
+            opened = self._written(None if body.parent is None else body.parent.child_by_field_name("name"))
+            around = self._nestings[parent] if parent >= 0 else ""
+            nesting = f"{around}{OPENED}{opened}" if around and opened else opened or around
+            self._nestings.append(nesting if len(nesting) <= _MAX_NESTING else around)
+        self._read: set[int] = set()  # where constants stand that are no plain references
+        self._references: Counter[str] = Counter()
+
+    def symbols(self) -> FileSymbols:
+        """Everything the file defines, requires and uses."""
+        definitions: Counter[str] = Counter()
+        declarations: Counter[str] = Counter()
+        for node in self._captures.get("type", ()):
+            if (name := self._defined(node)) and name not in _CORE:
+                (declarations if _is_namespace(node.parent) else definitions)[name] += 1
+        for node in self._captures.get("constant", ()):
+            if name := self._defined(node):
+                definitions[name] += 1
+        for node in self._captures.get("method", ()):
+            owner = whole_name(self._nesting(node))
+            definitions[f"{owner}.{self._text(node)}" if owner else self._text(node)] += 1
+        imports = Counter(self._required())
+        self._refer()
+        return FileSymbols(
+            definitions=dict(sorted(definitions.items())),
+            imports=tuple(Import(module, None, "", late, n) for (module, late), n in sorted(imports.items())),
+            references=dict(sorted(self._references.items())),
+            declarations=dict(sorted((declarations - definitions).items())),
+            bases=self._bases(),
+        )
+
+    def _defined(self, node: Node) -> str:
+        """The whole name of a constant that is made or opened here; `A::B` is a use of `A`."""
+        written, nesting = self._written(node), self._nesting(node)
+        self._pass(node)
+        if not written:
+            return ""
+        scope, _, _ = written.rpartition(SCOPE)
+        if scope:
+            self._references[_reference(nesting, scope)] += 1
+        return whole_name(_reference(nesting, written))
+
+    def _bases(self) -> dict[str, tuple[str, ...]]:
+        """What each class and module takes constants from: its superclass and what it includes."""
+        found: dict[str, dict[str, None]] = {}
+        for node in self._captures.get("base", ()):
+            made = node.parent.parent if node.parent is not None else None
+            name = self._written(None if made is None else made.child_by_field_name("name"))
+            if name and (base := self._written(node)):
+                nesting = self._nesting(node)
+                whole = whole_name(_reference(nesting, name))
+                found.setdefault(whole, {})[_reference(nesting, base)] = None
+        for node in self._captures.get("given", ()):
+            call = node.parent.parent if node.parent is not None else None
+            method = None if call is None else call.child_by_field_name("method")
+            if method is None or self._text(method) not in _MIXES or call is None:
+                continue
+            if call.child_by_field_name("receiver") is None and (base := self._written(node)):
+                nesting = self._nesting(node)
+                found.setdefault(whole_name(nesting), {})[_reference(nesting, base)] = None
+        return {name: tuple(bases) for name, bases in sorted(found.items())}
+
+    def _refer(self) -> None:
+        """Counts every use of a constant, `A::B` once."""
+        for node in sorted(self._captures.get("chain", ()), key=lambda it: (it.start_byte, -it.end_byte)):
+            name = node.child_by_field_name("name")
+            if node.start_byte in self._read or name is None or name.start_byte in self._read:
+                continue
+            if written := self._written(node):
+                self._references[_reference(self._nesting(node), written)] += 1
+                self._pass(node)
+            else:
+                self._read.add(name.start_byte)  # a constant of what only a run knows
+        for node in self._captures.get("name", ()):
+            if node.start_byte not in self._read:
+                self._references[_reference(self._nesting(node), self._text(node))] += 1
+        self._references.update("." + self._text(node) for node in self._captures.get("member", ()))
+
+    def _required(self) -> Iterator[tuple[str, bool]]:
+        """Every file that is required, and whether only when a constant of it is used."""
+        for node in self._captures.get("argument", ()):
+            arguments = node.parent
+            call = None if arguments is None else arguments.parent
+            function = None if call is None else call.child_by_field_name("method")
+            name = "" if function is None else self._text(function)
+            content = [child for child in node.named_children if child.type == "string_content"]
+            if name in _REQUIRES and len(content) == 1 == len(node.named_children):
+                module = self._text(content[0])
+                yield f"./{module}" if name == "require_relative" else module, name == "autoload"
+
+    def _pass(self, node: Node) -> None:
+        """The constants of a chain are no references of their own."""
+        text = self._source[node.start_byte : min(node.end_byte, node.start_byte + _MAX_CHAIN)]
+        self._read.update(node.start_byte + part.start() for part in _PART.finditer(text))
+
+    def _nesting(self, node: Node) -> str:
+        scope = self._bodies.innermost(node.start_byte)
+        return self._nestings[scope] if scope >= 0 else ""
+
+    def _written(self, node: Node | None) -> str:
+        """A chain of constants as it is written, empty for anything else."""
+        if node is None or node.end_byte - node.start_byte > _MAX_CHAIN:
+            return ""
+        text = self._text(node)
+        return "".join(text.split()) if _CHAIN.fullmatch(text) else ""
+
+    def _text(self, node: Node) -> str:
+        return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+def _reference(nesting: str, written: str) -> str:
+    if written.startswith(SCOPE):
+        return written.removeprefix(SCOPE)
+    return f"{nesting}{OPENED}{written}" if nesting else written
+
+
+def _is_namespace(node: Node | None) -> bool:
+    """Whether a module, or a class that says no superclass, holds modules and classes alone."""
+    if node is None or node.child_by_field_name("superclass") is not None:
+        return False
+    body = node.child_by_field_name("body")
+    return body is not None and all(
+        child.type in ("class", "module", "comment") for child in body.named_children
+    )

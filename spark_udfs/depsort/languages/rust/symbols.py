@@ -1,0 +1,252 @@
+"""The symbols of a Rust file, by one tree-sitter query over its syntax tree.
+
+A `mod x;` is an import of the module it names. References are types, called functions and macros, paths
+(`a::b` as `a.b`) and called methods; a variable is none, so no scopes are needed. What stands inside the
+arguments of a macro is no tree but tokens: of those, names with a capital and the starts of paths count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import tree_sitter_rust
+from tree_sitter import Node
+
+from spark_udfs.depsort.extract import FileSymbols, Import, Modules
+from spark_udfs.depsort.languages.rust.modules import RustModules
+from spark_udfs.depsort.languages.tree_sitter_language import QueriedLanguage
+from spark_udfs.depsort.ranges import Ranges
+from spark_udfs.depsort.syntax import Captures
+
+MAX_CHAIN = 8  # parts of a path
+
+_QUERY = """
+(use_declaration argument: (_) @use)
+(extern_crate_declaration) @crate
+(mod_item !body name: (identifier) @module)
+(mod_item body: (_) @inline)
+(function_item name: (identifier) @function)
+(function_signature_item name: (identifier) @function)
+(struct_item name: (type_identifier) @type)
+(enum_item name: (type_identifier) @type)
+(union_item name: (type_identifier) @type)
+(trait_item name: (type_identifier) @type)
+(type_item name: (type_identifier) @type)
+(const_item name: (identifier) @value)
+(static_item name: (identifier) @value)
+(macro_definition name: (identifier) @value)
+(type_parameters (type_parameter name: (type_identifier) @generic))
+(type_identifier) @name
+(call_expression function: (identifier) @name)
+(macro_invocation macro: (identifier) @name)
+(scoped_identifier path: (identifier) @start)
+(scoped_identifier path: (crate) @start)
+(scoped_identifier path: (super) @start)
+(scoped_identifier path: (self) @start)
+(scoped_type_identifier path: (identifier) @start)
+(scoped_type_identifier path: (crate) @start)
+(scoped_type_identifier path: (super) @start)
+(call_expression function: (field_expression field: (field_identifier) @member))
+(call_expression
+  function: (generic_function function: (field_expression field: (field_identifier) @member)))
+(token_tree (identifier) @token)
+(token_tree (crate) @token)
+(token_tree (metavariable) @token)
+"""
+
+_CHAIN = re.compile(rb"\$?(?:r#)?\w+(?:\s*::\s*(?:r#)?\w+)*")
+_BUILTINS = """
+Self self super crate Option Some None Result Ok Err Vec String Box ToString ToOwned Clone Copy Send Sync
+Sized Drop Fn FnMut FnOnce Iterator IntoIterator Extend From Into TryFrom TryInto Default Eq Ord PartialEq
+PartialOrd AsRef AsMut Debug Display Hash assert assert_eq assert_ne println print eprintln eprint format
+panic vec write writeln matches todo unreachable unimplemented dbg cfg concat env include include_str
+include_bytes stringify line file column module_path std core alloc usize isize u8 u16 u32 u64 u128 i8 i16
+i32 i64 i128 f32 f64 bool char str drop
+"""
+_MEMBERS = """
+all and and_then any as_bytes as_mut as_ref as_slice as_str borrow borrow_mut by_ref bytes chain chars clear
+clone cloned cmp collect contains contains_key copied count dedup default deref drain ends_with entry
+enumerate eq err expect extend filter filter_map find first flat_map flatten flush fmt fold for_each from
+get get_mut get_or_insert_with hash insert into into_iter is_empty is_err is_none is_ok is_some iter
+iter_mut join keys last len lines lock map map_err max min new next ok ok_or ok_or_else or_else or_insert
+parse partial_cmp peek pop position push push_str read remove replace rev send skip sort sort_by split
+split_at starts_with step_by sum swap take to_owned to_string to_vec trim truncate unwrap unwrap_or
+unwrap_or_default unwrap_or_else values windows with_capacity write zip
+"""
+
+
+class Rust(QueriedLanguage):
+    """Rust."""
+
+    name = "rust"
+    suffixes: tuple[str, ...] = (".rs",)
+    grammar = staticmethod(tree_sitter_rust.language)
+    query = _QUERY
+    family = "rust"
+    manifests: tuple[str, ...] = ("Cargo.toml",)
+    builtins = frozenset(_BUILTINS.split())
+    builtin_members = frozenset(_MEMBERS.split())
+    qualified_names = True
+    shared_names = True
+    short_names = True  # of macros: `ok!`
+
+    def modules(
+        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
+    ) -> Modules:
+        """Where modules lie among the files `paths`."""
+        return RustModules(paths, manifests)
+
+    def read(self, source: bytes, captures: Captures) -> FileSymbols:
+        """The symbols that the captures over one file amount to."""
+        return _File(source, captures).symbols()
+
+
+class _File:
+    """The captures of one file, turned into symbols."""
+
+    def __init__(self, source: bytes, captures: Captures) -> None:
+        self._source = source
+        self._captures = captures
+        self._inline = Ranges(captures.get("inline", ()))
+
+    def symbols(self) -> FileSymbols:
+        """Everything the file defines, imports and uses."""
+        imports: Counter[Import] = Counter()
+        for node in self._captures.get("module", ()):
+            name = self._text(node)
+            if self._depth(node) == 0:
+                imports[Import(f"self.{name}", None, name)] += 1
+        imports.update(filter(None, map(self._extern_crate, self._captures.get("crate", ()))))
+        for node in self._captures.get("use", ()):
+            for module, used, alias in self._used(node, ()):
+                imports[Import(self._from_here(module, node), used, alias)] += 1
+        definitions = self._definitions()
+        return FileSymbols(
+            definitions=dict(sorted(definitions.items())),
+            imports=tuple(
+                Import(i.module, i.name, i.alias, i.deferred, n)
+                for i, n in sorted(imports.items(), key=lambda item: item[0].written + (item[0].alias or ""))
+            ),
+            references=dict(sorted(self._references().items())),
+        )
+
+    def _extern_crate(self, node: Node) -> Import | None:
+        """`extern crate a as b`; `self` is the crate itself."""
+        name, alias = node.child_by_field_name("name"), node.child_by_field_name("alias")
+        if name is None:
+            return None
+        module = self._text(name)
+        bound = module if alias is None else self._text(alias)
+        return Import("crate" if module == "self" else module, None, "" if bound == "_" else bound)
+
+    def _definitions(self) -> Counter[str]:
+        found: Counter[str] = Counter()
+        nodes = [node for kind in ("type", "value", "function") for node in self._captures.get(kind, ())]
+        functions = {node.start_byte for node in self._captures.get("function", ())}
+        for node in nodes:
+            item = node.parent
+            block = None if item is None else item.parent
+            around = None if block is None else block.parent
+            if block is not None and block.type == "block" and node.start_byte in functions:
+                continue
+            owner = None
+            if around is not None and around.type in ("impl_item", "trait_item"):
+                owner = around.child_by_field_name("type") or around.child_by_field_name("name")
+            if owner is None:
+                found[self._text(node)] += 1
+            else:
+                chain = _CHAIN.match(self._source, owner.start_byte)
+                if chain is not None:
+                    found[f"{_parts(chain[0])[-1]}.{self._text(node)}"] += 1
+        return found
+
+    def _used(
+        self, node: Node, before: tuple[str, ...]
+    ) -> Iterator[tuple[tuple[str, ...], str | None, str | None]]:
+        """The (module, name, alias) of each name a `use` brings in."""
+        pending: list[tuple[Node, tuple[str, ...]]] = [(node, before)]
+        while pending:
+            item, prefix = pending.pop()
+            if item.type == "scoped_use_list":
+                path, names = item.child_by_field_name("path"), item.child_by_field_name("list")
+                prefix = prefix + self._path(path)
+                item = item if names is None else names
+            if item.type in ("use_list", "scoped_use_list"):
+                pending.extend((child, prefix) for child in item.named_children)
+            elif item.type == "use_wildcard":
+                yield prefix + self._path(next(iter(item.named_children), None)), "*", None
+            elif item.type == "use_as_clause":
+                path, alias = item.child_by_field_name("path"), item.child_by_field_name("alias")
+                yield from _named(prefix + self._path(path), "" if alias is None else self._text(alias))
+            elif item.type in ("identifier", "scoped_identifier", "self", "crate", "super"):
+                yield from _named(prefix + self._path(item), None)
+
+    def _path(self, node: Node | None) -> tuple[str, ...]:
+        return () if node is None else tuple(_parts(self._source[node.start_byte : node.end_byte]))
+
+    def _from_here(self, module: Sequence[str], node: Node) -> str:
+        """A module path as seen from the file's own module, where `node` stands in an inline one."""
+        depth, parts = self._depth(node), list(module)
+        while depth and parts and parts[0] == "super":
+            depth, parts = depth - 1, parts[1:]
+            if not parts or parts[0] != "super":
+                parts.insert(0, "self")
+        return ".".join(parts)
+
+    def _depth(self, node: Node) -> int:
+        return sum(1 for _ in self._inline.around(node.start_byte))
+
+    def _references(self) -> Counter[str]:
+        found: Counter[str] = Counter()
+        uses = Ranges(self._captures.get("use", ()))
+        own = {node.start_byte for capture in ("type", "generic") for node in self._captures.get(capture, ())}
+        generic = {self._text(node) for node in self._captures.get("generic", ())}
+        for node in self._captures.get("name", ()):
+            if node.start_byte not in own and not self._behind_path(node):
+                name = self._text(node)
+                if name not in generic:
+                    found[name] += 1
+        for capture in ("start", "token"):
+            for node in self._captures.get(capture, ()):
+                if (capture == "start" and uses.innermost(node.start_byte) >= 0) or self._behind_path(node):
+                    continue
+                chain = _CHAIN.match(self._source, node.start_byte)
+                parts = [] if chain is None else _parts(chain[0])
+                if parts and parts[0].startswith("$") and (parts[0] != "$crate" or len(parts) < 2):
+                    continue  # of a macro's own names `$crate` alone means a module
+                if capture == "token" and len(parts) < 2 and not self._text(node)[:1].isupper():
+                    continue
+                if parts and parts[0] not in generic:
+                    found[self._from_here(parts[:MAX_CHAIN], node)] += 1
+        found.update("." + self._text(node) for node in self._captures.get("member", ()))
+        return found
+
+    def _behind_path(self, node: Node) -> bool:
+        return self._source[max(0, node.start_byte - 3) : node.start_byte].rstrip().endswith(b"::")
+
+    def _text(self, node: Node) -> str:
+        return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace").removeprefix("r#")
+
+
+def _named(
+    path: tuple[str, ...], alias: str | None
+) -> Iterator[tuple[tuple[str, ...], str | None, str | None]]:
+    """One name of a `use`; `a::{self}` is `a`, `_` binds nothing."""
+    if len(path) > 1 and path[-1] == "self":
+        path = path[:-1]
+    if alias == "_":
+        alias = ""
+    if len(path) == 1:
+        yield path, None, path[0] if alias is None else alias
+    elif path:
+        yield path[:-1], path[-1], path[-1] if alias is None else alias
+
+
+def _parts(path: bytes) -> list[str]:
+    return [
+        part.strip().removeprefix("r#")
+        for part in path.decode("utf-8", "replace").split("::")
+        if part.strip()
+    ]

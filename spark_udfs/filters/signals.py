@@ -1,0 +1,46 @@
+"""The signals of documents: every value the filter rules look at, measured in Spark's Python workers.
+
+Takes batches of (doc_id, text, partition) and of columns that are carried over, gives batches of the signals'
+schema. Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from factory import _native
+from spark_udfs.filters import language_id
+from spark_udfs.filters.small_files import small_files
+
+
+def measure(
+    batches: Iterator[pa.RecordBatch], schema: pa.Schema, of_bulk: Sequence[str] = ()
+) -> Iterator[pa.RecordBatch]:
+    """The columns of `schema` for every document, a row a document, in the order they come.
+
+    A column of the batch is carried over, the others are measured. A document without a text has null
+    values, and a small file of a repository has null values of the signals `of_bulk`, where the batch has
+    `repository` and `path`. Raises ValueError for a name the native pass does not know.
+    """
+    for batch in batches:
+        columns = {name: batch.column(name) for name in batch.schema.names if name != "text"}
+        texts = batch.column("text")
+        columns |= _measured(texts, [name for name in schema.names if name not in columns])
+        if of_bulk and {"repository", "path"} <= columns.keys():
+            small = small_files(texts, columns["repository"], columns["path"])
+            columns |= {name: pc.if_else(small, None, columns[name]) for name in of_bulk}
+        yield pa.RecordBatch.from_arrays(
+            [columns[field.name].cast(field.type) for field in schema], schema=schema
+        )
+
+
+def _measured(texts: pa.Array, names: list[str]) -> dict[str, pa.Array]:
+    of_language = (language_id.LABEL, language_id.SCORE)
+    native = [name for name in names if name not in of_language]
+    found = dict(zip(native, _native.text_signals(texts, native).columns, strict=True))
+    if len(native) < len(names):
+        found |= zip(of_language, language_id.measure(texts), strict=True)
+    return found

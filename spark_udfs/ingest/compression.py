@@ -1,0 +1,50 @@
+"""The content of a plain or compressed file as a stream, in bounded memory and of bounded size."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import PurePosixPath
+from typing import BinaryIO
+
+from spark_udfs.ingest.bounds import FREE_BYTES, MAX_EXPANSION, most_bytes
+from spark_udfs.ingest.decoders import decoded
+from spark_udfs.ingest.rows import BadRecord
+
+COMPRESSIONS = {".gz": "gzip", ".tgz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".xz": "xz"}
+
+
+def bomb(place: str = "byte 0") -> BadRecord:
+    """The BadRecord of a file that expands beyond `most_bytes`."""
+    detail = f"The file expands to more than {MAX_EXPANSION} times its size and {FREE_BYTES:,} bytes."
+    return BadRecord("bomb", detail, place)
+
+
+def content(file: BinaryIO, name: str) -> Callable[[int], bytes]:
+    """A function that reads up to so many bytes of what an open file holds, decompressed as `name` says.
+
+    It gives every byte before the damage of a broken stream, then raises what `decoded` raises; and BadRecord
+    `bomb` where the file expands beyond `most_bytes`.
+    """
+    compression = COMPRESSIONS.get(PurePosixPath(name).suffix.lower())
+    if compression is None:
+        return file.read
+    pieces = decoded(file, compression)
+    left = most_bytes(os.fstat(file.fileno()).st_size)
+    piece, at = b"", 0
+
+    def read(n_bytes: int) -> bytes:
+        nonlocal piece, at, left
+        while at == len(piece):
+            following = next(pieces, None)
+            if following is None:
+                return b""
+            piece, at = following, 0
+            left -= len(piece)
+            if left < 0:
+                raise bomb()
+        data = piece[at : at + n_bytes]
+        at += len(data)
+        return data
+
+    return read

@@ -1,0 +1,291 @@
+"""What gzip, bzip2, xz and Zstandard files hold, every byte of it up to the first damaged one.
+
+    stream | stream | ... | zeros          (a stream is a member of gzip, a frame of Zstandard)
+
+The libraries drop what they decoded in the call that fails. So a stream that fails is decoded once more, the
+last piece of it byte by byte, which gives what lies before the damage.
+
+Zeros behind the last stream are padding, as to `gzip` and `xz`. Zeros that do not complete the stream they
+stand in are damage: a file system that lost the end of a file gives zeros for it, which decode to garbage.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import os
+import zlib
+from collections.abc import Callable, Generator, Iterator
+from typing import BinaryIO, Protocol
+
+import zstandard
+
+from spark_udfs.ingest.bounds import MAX_DECODER_BYTES
+from spark_udfs.ingest.rows import BadRecord
+
+CHUNK_BYTES = 64 << 10  # of the file, read at a time
+_FIRST_BYTES = 512  # of a stream, and twice as many each time: a file may consist of tiny ones
+PIECE_BYTES = 1 << 20  # of the content, given at a time
+_ERRORS = (zlib.error, OSError, ValueError, EOFError, lzma.LZMAError, zstandard.ZstdError)
+
+
+class TrailingData(BadRecord):
+    """Bytes behind the last stream that are no stream; all streams are whole."""
+
+
+class Decoder(Protocol):
+    """The decoder of one stream; `own_zeros` is how many zeros a stream may end in."""
+
+    own_zeros: int
+
+    @property
+    def eof(self) -> bool:
+        """Whether the stream is over."""
+
+    @property
+    def unused_data(self) -> bytes:
+        """What was fed beyond the end of the stream."""
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """The content that `data` completes."""
+
+
+class _Gzip:
+    own_zeros = 64  # the end of a checksum and of a length
+
+    def __init__(self) -> None:
+        self._inflate = zlib.decompressobj(31)
+
+    @property
+    def eof(self) -> bool:
+        return self._inflate.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inflate.unused_data
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        while True:
+            piece = self._inflate.decompress(data, PIECE_BYTES)
+            yield piece
+            data = self._inflate.unconsumed_tail
+            if not data and len(piece) < PIECE_BYTES:  # else more may wait inside
+                return
+
+
+class _Blocks:
+    """What the standard library has for bzip2 and xz."""
+
+    own_zeros = 64
+
+    def __init__(self, decoder: bz2.BZ2Decompressor | lzma.LZMADecompressor) -> None:
+        self._decoder = decoder
+
+    @property
+    def eof(self) -> bool:
+        return self._decoder.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._decoder.unused_data
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        yield self._decoder.decompress(data, PIECE_BYTES)
+        while not self._decoder.needs_input and not self._decoder.eof:
+            yield self._decoder.decompress(b"", PIECE_BYTES)
+
+
+class _Zstd:
+    """A frame, fed block by block: a block gives 128 KiB at most, however little it has in the file."""
+
+    own_zeros = 129 << 10  # a block that is not compressed, and its header
+
+    def __init__(self) -> None:
+        self._frame = zstandard.ZstdDecompressor(max_window_size=MAX_DECODER_BYTES).decompressobj()
+        self._held = bytearray()
+        self._parts = _parts_of_frame()
+        self._wanted = next(self._parts)
+        self.eof = False
+
+    @property
+    def unused_data(self) -> bytes:
+        return bytes(self._held) if self.eof else b""
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        self._held += data
+        while not self.eof and len(self._held) >= self._wanted:
+            part = bytes(self._held[: self._wanted])
+            del self._held[: self._wanted]
+            try:
+                self._wanted = self._parts.send(part)
+            except StopIteration:
+                self.eof = True
+            yield self._frame.decompress(part)
+
+
+def _parts_of_frame() -> Generator[int, bytes, None]:
+    """How many bytes each part of a frame has (RFC 8878); takes the part."""
+    magic = yield 4
+    if magic != _MAGIC["zstd"]:
+        raise ValueError("no Zstandard frame begins here")
+    descriptor = (yield 1)[0]
+    single = descriptor >> 5 & 1
+    yield (1 - single) + (0, 1, 2, 4)[descriptor & 3] + (single, 2, 4, 8)[descriptor >> 6]
+    last = 0
+    while not last:
+        header = int.from_bytes((yield 3), "little")
+        last = header & 1
+        if size := 1 if header >> 1 & 3 == 1 else header >> 3:  # a block of one repeated byte
+            yield size
+    if descriptor & 4:
+        yield 4  # a checksum
+
+
+_MAGIC = {"gzip": b"\x1f\x8b", "bz2": b"BZh", "xz": b"\xfd7zXZ\0", "zstd": b"\x28\xb5\x2f\xfd"}
+_SKIPPED = b"\x2a\x4d\x18"  # of a Zstandard frame that holds something else, behind one byte
+_DECODERS: dict[str, Callable[[], Decoder]] = {
+    "gzip": _Gzip,
+    "bz2": lambda: _Blocks(bz2.BZ2Decompressor()),
+    "xz": lambda: _Blocks(lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_DECODER_BYTES)),
+    "zstd": _Zstd,
+}
+
+
+class _Source:
+    """An open file, read up to the zeros at its end."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.size = os.fstat(file.fileno()).st_size
+        self.end = self._end()
+        self.at = 0
+        self.seek(0)
+
+    def _end(self) -> int:
+        """Behind the last byte that is no zero."""
+        at = self.size
+        while at:
+            first = max(0, at - CHUNK_BYTES)
+            self._file.seek(first)
+            if data := self._file.read(at - first).rstrip(b"\0"):
+                return first + len(data)
+            at = first
+        return 0
+
+    def seek(self, at: int) -> None:
+        self._file.seek(at)
+        self.at = at
+
+    def read(self, n_bytes: int = CHUNK_BYTES) -> bytes:
+        """The next bytes, none at the end."""
+        data = self._file.read(max(0, min(n_bytes, self.end - self.at)))
+        self.at += len(data)
+        return data
+
+    def skip_zeros(self) -> None:
+        """Go on to the next byte that is no zero."""
+        while data := self.read():
+            if rest := data.lstrip(b"\0"):
+                self.seek(self.at - len(rest))
+                return
+
+    def begins_with(self, magic: bytes) -> bool:
+        """Whether `magic` is next."""
+        found = self.read(len(magic))
+        self.seek(self.at - len(found))
+        return found == magic
+
+
+def decoded(file: BinaryIO, compression: str) -> Iterator[bytes]:
+    """The content of an open file, in pieces; streams behind each other are one.
+
+    Raises BadRecord `corrupt` where a stream is damaged or ends early, as TrailingData where all streams are
+    whole and other bytes follow; and `bomb` for a stream that needs more memory than `MAX_DECODER_BYTES`.
+    """
+    source = _Source(file)
+    if source.size and not source.end:
+        raise BadRecord("corrupt", "The file holds nothing but zeros.")
+    n_streams = 0
+    while source.at < source.end:
+        if compression == "zstd" and _skipped_frame(source):
+            continue
+        if n_streams and not source.begins_with(_MAGIC[compression]):
+            raise TrailingData(
+                "corrupt",
+                f"Its {compression} data end at byte {source.at} of the file, and what follows is none.",
+            )
+        yield from _stream(source, _DECODERS[compression])
+        n_streams += 1
+        source.skip_zeros()
+
+
+def _skipped_frame(source: _Source) -> bool:
+    """Whether a frame of Zstandard that holds something else is next; if so it is passed over."""
+    start = source.at
+    head = source.read(8)
+    skipped = len(head) == 8 and head[1:4] == _SKIPPED and head[0] >> 4 == 5
+    source.seek(min(source.end, start + 8 + int.from_bytes(head[4:], "little")) if skipped else start)
+    return skipped
+
+
+def _stream(source: _Source, new: Callable[[], Decoder]) -> Iterator[bytes]:
+    """The content of the one stream that begins at `source.at`, which is behind it afterwards."""
+    start = fed = source.at
+    given, n_bytes = 0, _FIRST_BYTES
+    decoder = new()
+    try:
+        while not decoder.eof:
+            fed = source.at
+            data = source.read(n_bytes)
+            n_bytes = min(2 * n_bytes, CHUNK_BYTES)
+            if not data:
+                yield from _end_in_zeros(source, decoder)
+                return
+            for piece in decoder.feed(data):
+                given += len(piece)
+                yield piece
+    except _ERRORS as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # it is the file that cannot be read
+        yield from _rest(source, new, start, fed, given)
+        if "emory" in str(error):  # the words of both libraries that have such a limit
+            detail = f"The stream needs more than {MAX_DECODER_BYTES:,} bytes of memory."
+            raise BadRecord("bomb", detail) from None
+        detail = f"The compressed stream is broken before byte {source.at} of the file: {_said(error)}."
+        raise BadRecord("corrupt", detail) from None
+    source.seek(source.at - len(decoder.unused_data))
+
+
+def _end_in_zeros(source: _Source, decoder: Decoder) -> Iterator[bytes]:
+    """What zeros at the end of the file complete, if they complete the stream; else it is cut off there."""
+    zeros = bytes(min(source.size - source.end, decoder.own_zeros))
+    try:
+        pieces = list(decoder.feed(zeros))
+        complete = decoder.eof
+    except _ERRORS:
+        complete = False
+    if not complete:
+        what = "from there on it holds zeros" if zeros else "there it ends"
+        detail = f"The compressed stream is cut off at byte {source.end} of the file: {what}."
+        raise BadRecord("corrupt", detail)
+    yield from pieces
+    source.seek(source.end + len(zeros) - len(decoder.unused_data))
+
+
+def _rest(source: _Source, new: Callable[[], Decoder], start: int, fed: int, given: int) -> Iterator[bytes]:
+    """The content behind the first `given` bytes up to the damage, which is behind the file's byte `fed`."""
+    decoder = new()
+    source.seek(start)
+    try:
+        while data := source.read(min(CHUNK_BYTES, fed - source.at) if source.at < fed else 1):
+            for piece in decoder.feed(data):
+                known = min(given, len(piece))
+                given -= known
+                if piece[known:]:
+                    yield piece[known:]
+    except _ERRORS:
+        return
+
+
+def _said(error: Exception) -> str:
+    return " ".join(str(error).split()).rstrip(".") or type(error).__name__

@@ -1,0 +1,99 @@
+"""Prose of a Python installation that is no file of its own: long descriptions and pydoc's topics."""
+
+from __future__ import annotations
+
+import ast
+import os
+import textwrap
+from collections.abc import Iterator
+from email.parser import HeaderParser
+
+from spark_udfs.ingest.bounds import MAX_TEXT_BYTES, MAX_TOPICS_BYTES
+from spark_udfs.ingest.file_types import MARKDOWN, PLAIN, RST, Kind
+from spark_udfs.ingest.files import Input, decode_utf8, opened
+from spark_udfs.ingest.rows import BadRecord, Row, document, rejection
+
+_DESCRIPTION_KINDS = {"text/markdown": MARKDOWN, "text/x-rst": RST, "text/plain": PLAIN}
+
+
+def long_description(metadata: str) -> tuple[str, Kind]:
+    """The long description in a distribution's core metadata (its body, or an old header), and its kind.
+
+    Without a content type it is reStructuredText, as the packaging specification has it.
+    """
+    message = HeaderParser().parsestr(metadata)  # the body is text, whatever the headers call it
+    text = str(message.get_payload())
+    if not text.strip() and (header := message["Description"]):
+        first, _, rest = header.partition("\n")
+        text = f"{first}\n{textwrap.dedent(rest)}"
+    content_type = (message["Description-Content-Type"] or "text/x-rst").partition(";")[0].strip().lower()
+    return text, _DESCRIPTION_KINDS.get(content_type, PLAIN)
+
+
+def topics(source_code: str) -> dict[str, str]:
+    """The texts of `pydoc_data/topics.py` by topic, read without running it; raises BadRecord `no_topics`."""
+    try:
+        tree = ast.parse(source_code)
+        for statement in tree.body:
+            if isinstance(statement, ast.Assign) and [ast.unparse(t) for t in statement.targets] == [
+                "topics"
+            ]:
+                return {str(name): str(text) for name, text in ast.literal_eval(statement.value).items()}
+    except (SyntaxError, ValueError, AttributeError, RecursionError, MemoryError) as error:
+        raise BadRecord(
+            "no_topics", f"The file is no Python module of topics: {type(error).__name__}."
+        ) from None
+    raise BadRecord("no_topics", "The file defines no `topics`.")
+
+
+def _refuse_long(data: bytes, max_bytes: int) -> None:
+    if len(data) > max_bytes:
+        raise BadRecord("too_large", f"The file is longer than {max_bytes:,} bytes.", f"byte {max_bytes}")
+
+
+def description_file(source: Input) -> Iterator[Row]:
+    """One row: the long description in a METADATA file, or why there is none."""
+    n_bytes, data = 0, b""
+    try:
+        with opened(source) as file:
+            n_bytes = os.fstat(file.fileno()).st_size
+            data = file.read(MAX_TEXT_BYTES + 1)
+        _refuse_long(data, MAX_TEXT_BYTES)
+        text, kind = long_description(decode_utf8(data))
+        yield document(
+            source.origin,
+            source.key,
+            text if text.strip() else "",
+            media_type=kind.media_type,
+            language=kind.language,
+            path=source.shown,
+        )
+    except BadRecord as bad:
+        yield rejection(source.origin, source.key, bad, n_bytes, data)
+
+
+def topics_file(source: Input) -> Iterator[Row]:
+    """One row a topic, its key `path#topic`, or one row that says why there is none."""
+    n_bytes, data = 0, b""
+    try:
+        with opened(source) as file:
+            n_bytes = os.fstat(file.fileno()).st_size
+            data = file.read(MAX_TOPICS_BYTES + 1)
+        _refuse_long(data, MAX_TOPICS_BYTES)
+        texts = topics(decode_utf8(data))
+    except BadRecord as bad:
+        yield rejection(source.origin, source.key, bad, n_bytes, data)
+        return
+    for name, text in texts.items():
+        key = f"{source.key}#{name}"
+        try:
+            yield document(
+                source.origin,
+                key,
+                text,
+                media_type=PLAIN.media_type,
+                language=PLAIN.language,
+                path=source.shown,
+            )
+        except BadRecord as bad:
+            yield rejection(source.origin, key, bad, len(text), text.encode("utf-8", "replace"))

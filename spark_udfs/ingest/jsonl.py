@@ -1,0 +1,155 @@
+"""Documents from JSON lines, plain or compressed by gzip or Zstandard, in bounded memory.
+
+Each line is one record and lands exactly once: as a document, or rejected with `line N` (from 1). A
+line that holds nothing but white space is rejected as `empty`, and so is a file without a line. A stream
+that ends early or cannot be decompressed gives one more rejected record, for the file, at the line where it
+broke.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from spark_udfs.ingest.bounds import MAX_JSON_VALUES, MAX_NESTING
+from spark_udfs.ingest.compression import content
+from spark_udfs.ingest.decoders import TrailingData
+from spark_udfs.ingest.files import Input, decode_utf8, opened
+from spark_udfs.ingest.records import Fields, as_text, record
+from spark_udfs.ingest.rows import BadRecord, Origin, Row, rejection
+
+CHUNK_BYTES = 1 << 20
+
+
+class Line(NamedTuple):
+    """A line without its line feed: its number from 1, its first bytes, and how many it has in all."""
+
+    number: int
+    data: bytes
+    n_bytes: int
+
+
+def lines(read: Callable[[int], bytes], max_bytes: int) -> Iterator[Line]:
+    """The lines of a stream; of a line longer than `max_bytes` that many bytes are held, the rest counted."""
+    number, n_bytes, held = 1, 0, bytearray()
+    trailing: TrailingData | None = None
+    while True:
+        try:
+            chunk = read(CHUNK_BYTES)
+        except TrailingData as error:  # what was read is whole, its last line too
+            trailing, chunk = error, b""
+        if not chunk:
+            break
+        *ended, rest = chunk.split(b"\n")
+        for piece in ended:
+            held += piece[: max_bytes - len(held)]
+            yield Line(number, bytes(held), n_bytes + len(piece))
+            number, n_bytes = number + 1, 0
+            held.clear()
+        held += rest[: max_bytes - len(held)]
+        n_bytes += len(rest)
+    if n_bytes:
+        yield Line(number, bytes(held), n_bytes)
+    if trailing:
+        raise trailing
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        name = next(name for name, n in Counter(name for name, _ in pairs).items() if n > 1)
+        raise BadRecord("repeated_field", f"Field `{as_text(name)}` stands more than once in one object.")
+    return found
+
+
+def _no_constant(name: str) -> None:
+    raise BadRecord("not_json", f"The line holds `{name}`, which is no JSON value.")
+
+
+# Python's own decoder takes the last of repeated fields, and NaN; neither is what the record says in JSON.
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_repetition, parse_constant=_no_constant)
+
+
+# One that is not closed reaches to the end: else each quote behind its start would be tried as a start.
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+_MARKS = (b",", b"[", b"{")  # each value but the first has one before it
+_TOO_DEEP = f"Its lists and objects are nested deeper than {MAX_NESTING}."
+
+
+def _refuse_complex(data: bytes) -> None:
+    """Raise BadRecord `too_complex` for more values than are read; what stands in strings is none."""
+    if sum(map(data.count, _MARKS)) > MAX_JSON_VALUES:
+        bare = _STRING.sub(b"", data)
+        if sum(map(bare.count, _MARKS)) > MAX_JSON_VALUES:
+            raise BadRecord("too_complex", f"The line holds more than {MAX_JSON_VALUES:,} values.")
+
+
+def _nesting(value: Any) -> int:
+    """How deep lists and objects stand in each other, at most one more than `MAX_NESTING`."""
+    depth, level = 0, [value] if isinstance(value, dict | list) else []
+    while level and depth <= MAX_NESTING:
+        below: list[Any] = []
+        for container in level:
+            inner = container.values() if type(container) is dict else container
+            below += [it for it in inner if type(it) is dict or type(it) is list]
+        depth, level = depth + 1, below
+    return depth
+
+
+def parsed(data: bytes) -> dict[str, Any]:
+    """The object a line holds.
+
+    Raises BadRecord `empty`, `not_utf8`, `not_json`, `too_complex`, `repeated_field`, `not_an_object`.
+    """
+    text = decode_utf8(data)
+    if not text.strip():
+        raise BadRecord("empty", "The line is empty.")
+    if len(data) > MAX_JSON_VALUES:
+        _refuse_complex(data)
+    try:
+        value = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise BadRecord("not_json", f"Character {error.pos} of the line: {error.msg}.") from None
+    except RecursionError:
+        raise BadRecord("too_complex", _TOO_DEEP) from None
+    except ValueError as error:  # an integer of thousands of digits
+        raise BadRecord("not_json", f"The line holds more than can be read: {error}.") from None
+    if _nesting(value) > MAX_NESTING:
+        raise BadRecord("too_complex", _TOO_DEEP)
+    if not isinstance(value, dict):
+        raise BadRecord("not_an_object", f"The line holds {type(value).__name__}, not an object.")
+    return value
+
+
+def line_row(origin: Origin, fields: Fields, path: str, line: Line) -> Row:
+    """The row of one line of the file `path`."""
+    place, key = f"line {line.number}", f"{path}:{line.number}"
+    try:
+        if line.n_bytes > fields.max_bytes:
+            raise BadRecord(
+                "too_long", f"The line has {line.n_bytes:,} bytes, the limit is {fields.max_bytes:,}."
+            )
+        made = record(origin, fields, key, parsed(line.data), place)
+        return {**made, "file": path, "row": line.number, "place": place}
+    except BadRecord as bad:
+        return rejection(origin, key, BadRecord(bad.reason, bad.detail, place), line.n_bytes, line.data)
+
+
+def jsonl_file(source: Input, fields: Fields) -> Iterator[Row]:
+    """One row a line of the file, and one more if its stream breaks."""
+    number = n_bytes = 0
+    try:
+        with opened(source) as file:
+            n_bytes = os.fstat(file.fileno()).st_size
+            for line in lines(content(file, source.shown), fields.max_bytes):
+                number = line.number
+                yield line_row(source.origin, fields, source.key, line)
+        if not number:
+            raise BadRecord("empty", "The file holds no line.")
+    except BadRecord as bad:
+        place = f"line {number + 1}"
+        yield rejection(source.origin, source.key, BadRecord(bad.reason, bad.detail, place), n_bytes)

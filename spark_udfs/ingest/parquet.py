@@ -1,0 +1,201 @@
+"""Documents from the rows of a Parquet file, read in batches of bounded size.
+
+Each row is one record and lands exactly once: as a document, or rejected with `row N` (from 0). A file
+that cannot be opened, or has no column of text, is one rejected record; so is what is left of a row
+group from the row where it breaks, and the row groups after it are read all the same.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from factory.lake.files.parquet import fault, open_parquet
+from factory.lake.files.registered import Place, location
+from spark_udfs.ingest.bounds import most_bytes
+from spark_udfs.ingest.compression import bomb
+from spark_udfs.ingest.files import Input, bad_read, decode_utf8, opened
+from spark_udfs.ingest.parquet_schema import refuse_deep_columns, refuse_deep_footer
+from spark_udfs.ingest.records import Fields, record
+from spark_udfs.ingest.rows import (
+    BATCH_BYTES,
+    BATCH_ROWS,
+    SAMPLE_BYTES,
+    BadRecord,
+    Origin,
+    Row,
+    rejection,
+)
+
+BUFFER_BYTES = 1 << 20  # of a column chunk held at a time
+# A value that stands once in a dictionary stands in each row of a batch once it is read, however long it is.
+_LARGE_DICTIONARY, _ROWS_OF_DICTIONARIES = 256 << 10, 8
+_ROW_BYTES = 16  # what a row counts besides its text: millions of nulls take a few bytes of a file
+_UNREADABLE = (OSError, pa.ArrowException, ValueError)  # what pyarrow raises for bytes that are no Parquet
+
+
+def parquet_file(source: Input, fields: Fields, *, registered: bool = False) -> Iterator[Row]:
+    """One row a row of the file, and one more for the file or for each row group that breaks.
+
+    Documents of a `registered` file say where their text lies.
+    """
+    n_bytes = 0
+    try:
+        with opened(source) as file:
+            facts = os.fstat(file.fileno())
+            n_bytes = facts.st_size
+            text_at = None
+            if registered:
+                text_at = Place(location(source.path), fields.text, -1, n_bytes, facts.st_mtime_ns)
+            refuse_deep_footer(file)
+            try:
+                parquet = open_parquet(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
+                schema = parquet.schema_arrow
+            except _UNREADABLE as error:
+                raise _broken(error) from None
+            refuse_deep_columns(schema)
+            names = _columns(schema, fields)
+            first, left = 0, most_bytes(n_bytes)
+            for group in range(parquet.num_row_groups):
+                following = first + max(0, parquet.metadata.row_group(group).num_rows)
+                for row, made in _row_group(source, fields, parquet, group, names, first, n_bytes):
+                    left -= _ROW_BYTES + (made["n_bytes"] if "reason" not in made else 0)
+                    if left < 0:
+                        raise bomb(f"row {row}")
+                    if text_at is not None and "reason" not in made:
+                        made["text_at"] = text_at._replace(row=row)._asdict()
+                    yield made
+                    following = max(following, row + 1)
+                first = following
+            if not first:
+                raise BadRecord("empty", "The file holds no row.", "row 0")
+    except BadRecord as bad:
+        yield rejection(source.origin, source.key, bad, n_bytes)
+
+
+def _broken(error: Exception) -> BadRecord:
+    if isinstance(error, OSError) and error.errno is not None:
+        return bad_read(error)
+    return BadRecord("corrupt", f"The Parquet data cannot be read: {' '.join(str(error).split())}")
+
+
+def _page(source: Input, names: list[str], group: int) -> str | None:
+    """A sentence on the first page of a row group that cannot be read, where one by itself cannot."""
+    try:
+        with pa.OSFile(os.fsdecode(source.path)) as file:
+            return fault(source.key, names, file, group)
+    except OSError:  # `opened` tells of a file that goes or changes while it is read
+        return None
+
+
+def _columns(schema: pa.Schema, fields: Fields) -> list[str]:
+    if fields.text not in schema.names:
+        raise BadRecord("no_text", f"The file has no column `{fields.text}`, only {', '.join(schema.names)}.")
+    kind = schema.field(fields.text).type
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if not (_is_string(value) or _is_bytes(value)):
+        raise BadRecord("text_not_a_string", f"Column `{fields.text}` holds {kind}, not text.")
+    return [name for name in fields.names if name in schema.names]
+
+
+def _is_string(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
+
+
+def _row_group(
+    source: Input,
+    fields: Fields,
+    parquet: pq.ParquetFile,
+    group: int,
+    names: list[str],
+    first: int,
+    n_bytes: int,
+) -> Iterator[tuple[int, Row]]:
+    """The rows of a row group by number, and what is left of it as one where it breaks.
+
+    The batch in which it breaks is lost to the reader, so its rows before the damage are read one by one.
+    """
+    facts = parquet.metadata.row_group(group)
+    row, broken = first, None
+    for one_by_one in (False, True):
+        at = first
+        try:
+            chunks = [facts.column(number) for number in range(facts.num_columns)]
+            if _bytes_of(chunks, names) > most_bytes(n_bytes):
+                raise bomb(f"row {first}")
+            n_rows = 1 if one_by_one else _batch_rows(facts, chunks)
+            for batch in parquet.iter_batches(n_rows, row_groups=[group], columns=names, use_threads=False):
+                at += batch.num_rows
+                if at <= row:  # given before
+                    continue
+                for values in _values(batch.slice(batch.num_rows - (at - row))):
+                    yield row, _row(source.origin, fields, source.key, row, values)
+                    row += 1
+            return
+        except _UNREADABLE as error:
+            broken = _broken(error)
+    assert broken is not None
+    end = max(row, first + facts.num_rows - 1)
+    page = _page(source, names, group) if broken.reason == "corrupt" else None
+    detail = f"Rows {row} to {end}: {page or broken.detail}"
+    bad = BadRecord(broken.reason, detail, f"row {row}")
+    yield row, rejection(source.origin, f"{source.key}:{row}", bad, max(0, facts.total_byte_size))
+
+
+def _bytes_of(chunks: list[pq.ColumnChunkMetaData], names: list[str]) -> int:
+    """How many bytes the columns that are read have when they are decompressed, as the file says."""
+    found = ((it.path_in_schema, it.total_uncompressed_size) for it in chunks)
+    return sum(size for path, size in found if any(path == of or path.startswith(f"{of}.") for of in names))
+
+
+def _batch_rows(facts: pq.RowGroupMetaData, chunks: list[pq.ColumnChunkMetaData]) -> int:
+    """How many rows of a row group are held at once."""
+    if any(it.has_dictionary_page and it.total_uncompressed_size > _LARGE_DICTIONARY for it in chunks):
+        return _ROWS_OF_DICTIONARIES
+    row_bytes = max(1, facts.total_byte_size // max(1, facts.num_rows))
+    return min(BATCH_ROWS, max(1, BATCH_BYTES // row_bytes))
+
+
+def _values(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """The rows of a batch; text as bytes, since pyarrow does not look whether it is UTF-8."""
+    columns = {}
+    for name in batch.schema.names:
+        column = batch.column(name)
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if _is_string(column.type):
+            column = column.cast(pa.large_binary())
+        columns[name] = column
+    for index in range(batch.num_rows):
+        yield {name: column[index] for name, column in columns.items()}
+
+
+def _row(origin: Origin, fields: Fields, path: str, row: int, scalars: dict[str, Any]) -> Row:
+    place, key = f"row {row}", f"{path}:{row}"
+    given = scalars[fields.text]
+    n_bytes = given.as_buffer().size if given.is_valid else 0
+    if n_bytes > fields.max_bytes:  # told without a copy
+        bad = BadRecord("too_long", f"The text is longer than {fields.max_bytes:,} bytes.", place)
+        return rejection(origin, key, bad, n_bytes, given.as_buffer()[:SAMPLE_BYTES].to_pybytes())
+    text = given.as_py() or b""
+    try:
+        values = {name: _value(name, scalar) for name, scalar in scalars.items()}
+        return {**record(origin, fields, key, values, place), "file": path, "row": row, "place": place}
+    except BadRecord as bad:
+        return rejection(origin, key, BadRecord(bad.reason, bad.detail, place), len(text), text)
+
+
+def _value(name: str, scalar: Any) -> Any:
+    try:
+        value = scalar.as_py()
+    except (ValueError, OverflowError, ArithmeticError) as error:
+        raise BadRecord("bad_value", f"Column `{name}` holds a value that cannot be read: {error}.") from None
+    return decode_utf8(value) if isinstance(value, bytes) else value

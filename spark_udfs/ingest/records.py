@@ -1,0 +1,148 @@
+"""A record of named values (a JSON object, a Parquet row) as a document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time
+from typing import Any
+
+from factory.errors import ConfigurationError
+from spark_udfs.ingest.bounds import MAX_KEY_BYTES, MAX_TEXT_BYTES
+from spark_udfs.ingest.file_types import PLAIN
+from spark_udfs.ingest.rows import BadRecord, Origin, Row, document
+
+TEXT_COLUMNS = ("language", "repository", "path", "revision", "licence", "fork_of")
+MAPPED_COLUMNS = (*TEXT_COLUMNS, "stars", "created_at")  # of `RAW`, which a field may fill
+_INT64 = 1 << 63
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Which field of a record (a JSON object, a Parquet row) fills which column of `RAW`.
+
+    `text` is the field of the text. `key` is the field that identifies a record in its source; without
+    one, its file and number do. `columns` maps columns of `RAW` to fields; a value that does not fit its
+    column is kept in `metadata` under the field's name. `metadata` are further fields kept there as text.
+    `language` is that of records whose `columns` name none. A record or text longer than `max_bytes` is
+    rejected.
+
+    Raises ConfigurationError for a column that no field can fill.
+    """
+
+    text: str = "text"
+    key: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    metadata: Sequence[str] = ()
+    language: str | None = None
+    media_type: str = PLAIN.media_type
+    max_bytes: int = MAX_TEXT_BYTES
+
+    def __post_init__(self) -> None:
+        for column in self.columns:
+            if column not in MAPPED_COLUMNS:
+                known = ", ".join(MAPPED_COLUMNS)
+                raise ConfigurationError(
+                    f"`{column}` is no column that a field can fill. Use one of: {known}."
+                )
+
+    @property
+    def names(self) -> list[str]:
+        """The fields that are read, each once, in order."""
+        key = [] if self.key is None else [self.key]
+        return list(dict.fromkeys([self.text, *key, *self.columns.values(), *self.metadata]))
+
+
+def as_text(value: Any) -> str:
+    """A value as text for `metadata`: a string as it is, anything else as JSON; half surrogates as `?`."""
+    text = (
+        value
+        if isinstance(value, str)
+        else json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+    )
+    return text.encode("utf-8", "replace").decode()
+
+
+def as_column(column: str, value: Any) -> Any:
+    """The value as `column` holds it, or None where it does not fit."""
+    if column == "stars":
+        whole = isinstance(value, int) and not isinstance(value, bool) and -_INT64 <= value < _INT64
+        return value if whole else None
+    if column == "created_at":
+        return _instant(value)
+    return as_text(value) if isinstance(value, str) else None
+
+
+def _instant(value: Any) -> datetime | None:
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime.combine(value, time())
+    if not isinstance(value, datetime):
+        return None
+    if value.tzinfo is None:
+        return value.replace(tzinfo=UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:  # the first or last hours of the calendar
+        return None
+
+
+def record_key(fields: Fields, values: Mapping[str, Any], place: str) -> str | None:
+    """The key a record gives itself, None where `fields` names none; raises BadRecord `no_key`."""
+    if fields.key is None:
+        return None
+    key = values.get(fields.key)
+    if isinstance(key, int) and not isinstance(key, bool):
+        return str(key)
+    if not isinstance(key, str) or not key or as_text(key) != key:
+        raise BadRecord("no_key", f"Field `{fields.key}` holds no text and no whole number.", place)
+    if len(key.encode()) > MAX_KEY_BYTES:
+        raise BadRecord("too_long", f"The key is longer than {MAX_KEY_BYTES:,} bytes.", place)
+    return key
+
+
+def record(origin: Origin, fields: Fields, key: str, values: Mapping[str, Any], place: str) -> Row:
+    """The document of a record; `key` names it where the record does not name itself.
+
+    Raises BadRecord `no_text`, `text_not_a_string`, `too_long`, `no_key`, `empty`, `not_unicode`.
+    """
+    text = values.get(fields.text)
+    if text is None:
+        raise BadRecord("no_text", f"Field `{fields.text}` is missing or null.", place)
+    if not isinstance(text, str):
+        raise BadRecord(
+            "text_not_a_string", f"Field `{fields.text}` holds {type(text).__name__}, not text.", place
+        )
+    columns: dict[str, Any] = {"language": fields.language or origin.language}
+    metadata: dict[str, str] = {}
+    for name in fields.metadata:
+        if values.get(name) is not None:
+            metadata[as_text(name)] = as_text(values[name])
+    for column, name in fields.columns.items():
+        value = values.get(name)
+        if value is None:
+            continue
+        fitting = as_column(column, value)
+        if fitting is None:
+            metadata[as_text(name)] = as_text(value)
+        else:
+            columns[column] = fitting
+    try:
+        row = document(
+            origin,
+            record_key(fields, values, place) or key,
+            text,
+            media_type=fields.media_type,
+            metadata=metadata,
+            **columns,
+        )
+    except BadRecord as bad:
+        raise BadRecord(bad.reason, bad.detail, place) from None
+    if row["n_bytes"] > fields.max_bytes:
+        raise BadRecord("too_long", f"The text is longer than {fields.max_bytes:,} bytes.", place)
+    return row

@@ -1,0 +1,177 @@
+"""Rows of a scan: a document or a rejected record, in one Arrow schema, batched by size.
+
+A reader yields rows of `SCAN`. A row with a `reason` is a rejected record, every other row is a
+document, so one pass over the input gives both tables. Inside a reader a bad record is a `BadRecord`,
+raised where it is found and turned into a row where the record ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from factory.lake.identity import content_hash, doc_id
+from factory.lake.schemas import RAW, REJECTED, TEXT_AT
+from spark_udfs.ingest import bounds
+from spark_udfs.ingest.bounds import MAX_DETAIL_LETTERS
+from spark_udfs.ingest.file_types import CODE
+
+Row = dict[str, Any]
+
+# Columns of either table; all may be null, for a row belongs to one of the two. Beside them, for records
+# that stand in a file of many: the file's path below its root, the line (from 1) or row (from 0), and where
+# the text lies if the file is registered.
+SCAN = pa.schema(
+    [
+        *(f.with_nullable(True) for f in RAW.columns),
+        *(f.with_nullable(True) for f in REJECTED.columns if f.name not in RAW.columns.names),
+        pa.field("file", pa.string()),
+        pa.field("row", pa.int64()),
+        TEXT_AT,
+    ]
+)
+
+SAMPLE_BYTES = 256  # of a rejected record, kept for a person to look at
+BATCH_ROWS = 1024
+BATCH_BYTES = 8 << 20  # text of a batch, before the row that fills it
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What the documents of one input have in common."""
+
+    source: str
+    repository: str | None = None
+    revision: str | None = None
+    licence: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    language: str | None = None  # of records that name none
+
+
+class BadRecord(Exception):
+    """Why a record is no document: one word for counting, one sentence for a person, a place in its file."""
+
+    def __init__(self, reason: str, detail: str, place: str = "byte 0") -> None:
+        super().__init__(detail)
+        self.reason, self.detail, self.place = reason, detail, place
+
+
+def document(origin: Origin, key: str, text: str, *, media_type: str, **columns: Any) -> Row:
+    """The row of a document; raises BadRecord for a text that is empty, holds a NUL byte, or cannot be
+    written as UTF-8.
+
+    An empty file of code in a repository is a document all the same: other files import it (`__init__.py`).
+    `columns` are further columns of `RAW`; their values win over those of `origin`, and their
+    `metadata` is added to its.
+    """
+    try:
+        data = text.encode()
+    except UnicodeEncodeError as error:
+        raise BadRecord(
+            "not_unicode",
+            f"Character {error.start} is half of a surrogate pair, which no UTF-8 text may hold.",
+        ) from None
+    if not data and not (
+        columns.get("language") in CODE and (columns.get("repository") or origin.repository)
+    ):
+        raise BadRecord("empty", "The text is empty.")
+    if (nul := data.find(b"\0")) >= 0:
+        raise BadRecord("nul_byte", f"Byte {nul} is NUL, which data has and text has not.", f"byte {nul}")
+    metadata = {**origin.metadata, **columns.pop("metadata", {})}
+    return {
+        "repository": origin.repository,
+        "revision": origin.revision,
+        "licence": origin.licence,
+        **columns,
+        "doc_id": doc_id(origin.source, key),
+        "source": origin.source,
+        "key": key,
+        "text": text,
+        "content_hash": content_hash(data),
+        "n_bytes": len(data),
+        "media_type": media_type,
+        "metadata": list(metadata.items()) or None,
+    }
+
+
+def rejection(origin: Origin, key: str, bad: BadRecord, n_bytes: int, data: bytes = b"") -> Row:
+    """The row of a rejected record of `n_bytes` bytes that begins with `data`."""
+    detail = bad.detail
+    if len(detail) > MAX_DETAIL_LETTERS:
+        detail = f"{detail[:MAX_DETAIL_LETTERS]} ..."
+    return {
+        "doc_id": doc_id(origin.source, key),
+        "source": origin.source,
+        "key": key,
+        "place": bad.place,
+        "reason": bad.reason,
+        "detail": detail,
+        "n_bytes": n_bytes,
+        "sample": data[:SAMPLE_BYTES],
+    }
+
+
+def key_taken(repeated: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rejected records for documents whose key an earlier record has; `first` says where that one stands.
+
+    Each is named as a record without a key is, since its own key names the earlier one.
+    """
+    for batch in repeated:
+        rows = [
+            rejection(
+                Origin(row["source"]),
+                f"{row['file']}:{row['row']}",
+                BadRecord(
+                    "key_taken",
+                    f"The key `{row['key']}` is that of {row['first']['place']} of `{row['first']['file']}`.",
+                    row["place"],
+                ),
+                row["n_bytes"],
+                (row["text"] or "")[:SAMPLE_BYTES].encode(),
+            )
+            for row in batch.to_pylist()
+        ]
+        yield pa.RecordBatch.from_pylist(rows, schema=REJECTED.columns)
+
+
+def bounded(rows: Iterator[Row], origin: Origin, key: str) -> Iterator[Row]:
+    """The rows of one file, left after `MAX_REJECTED_ROWS` rejected records if these outnumber its documents.
+
+    One more rejected record stands for what was not read.
+    """
+    documents = rejected = 0
+    place = ""
+    for row in rows:
+        place = row.get("place") or place
+        if rejected >= bounds.MAX_REJECTED_ROWS and rejected > documents:
+            detail = (
+                f"{rejected:,} of the first {documents + rejected:,} records were rejected; the file was not "
+                "read further."
+            )
+            yield rejection(origin, key, BadRecord("too_many_rejected", detail, place), 0)
+            return
+        yield row
+        rejected, documents = rejected + ("reason" in row), documents + ("reason" not in row)
+
+
+def _weight(row: Row) -> int:
+    """About how many bytes a row has: its texts, whichever column they are in."""
+    n_bytes = sum(len(value) for value in row.values() if isinstance(value, str | bytes))
+    return n_bytes + sum(len(name) + len(value) for name, value in row.get("metadata") or ())
+
+
+def in_batches(rows: Iterator[Row]) -> Iterator[pa.RecordBatch]:
+    """Arrow batches of `SCAN`: about `BATCH_BYTES` of text or `BATCH_ROWS` rows, whichever is less."""
+    held: list[Row] = []
+    n_bytes = 0
+    for row in rows:
+        held.append(row)
+        n_bytes += _weight(row)
+        if n_bytes >= BATCH_BYTES or len(held) >= BATCH_ROWS:
+            yield pa.RecordBatch.from_pylist(held, schema=SCAN)
+            held, n_bytes = [], 0
+    if held:
+        yield pa.RecordBatch.from_pylist(held, schema=SCAN)

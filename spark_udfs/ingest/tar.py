@@ -1,0 +1,222 @@
+"""The members of a tar archive, front to back, each given as soon as it is whole.
+
+    header (512 bytes) | data, filled up to blocks of 512 | header | ... | zeros
+
+The formats are those of 1979, POSIX (ustar and pax) and GNU. The standard library's `tarfile` reads them,
+too, but takes long names and extended headers into memory whatever their size, recurses for each of them,
+searches them with a regular expression that takes the square of their length, and takes a broken header for
+the end.
+
+Archives behind each other are one, as to `tar --ignore-zeros`. A sparse member has holes, which are zeros, so
+its data is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from spark_udfs.ingest.bounds import MAX_TAR_HEADER_BYTES
+from spark_udfs.ingest.rows import BadRecord
+
+BLOCK = 512
+_SKIP_BYTES = 1 << 20
+_LONG_NAME, _LONG_LINK, _EXTENDED, _GLOBAL = b"L", b"K", b"x", b"g"
+_DESCRIBING = (_LONG_NAME, _LONG_LINK, _EXTENDED, b"X", _GLOBAL)  # of the member behind them, or of all
+_FILES = (b"0", b"\0", b"7")
+_FOLDERS = (b"5", b"D")
+_LINKS = (b"1", b"2")
+_WITHOUT_DATA = (*_LINKS, b"3", b"4", b"5", b"6")  # whatever size their header names
+_SPARSE = b"S"
+_HOLES = b"GNU.sparse"  # for all records of an extended header that say where a sparse member has holes
+_SPARSE_NAME = b"GNU.sparse.name"
+
+
+class Member(NamedTuple):
+    """A member that is no folder: its size as the archive says, its data, or why it cannot be a document.
+
+    A byte of the name that is no UTF-8 stands as a surrogate. A member above the limit is not read.
+    """
+
+    name: str
+    n_bytes: int
+    data: bytes
+    trouble: BadRecord | None
+
+
+class _Header(NamedTuple):
+    name: bytes
+    size: int
+    kind: bytes
+    continued: bool  # the map of a sparse member goes on in the next block
+
+
+class _Blocks:
+    """The archive as a stream; `at` is how much of it was read."""
+
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        self._read = read
+        self.at = 0
+
+    def take(self, n_bytes: int) -> bytes:
+        """So many bytes, fewer at the end of the stream."""
+        found = bytearray()
+        while len(found) < n_bytes and (data := self._read(n_bytes - len(found))):
+            found += data
+        self.at += len(found)
+        return bytes(found)
+
+    def whole(self, n_bytes: int) -> bytes:
+        """So many bytes; raises BadRecord `corrupt` where there are fewer."""
+        found = self.take(n_bytes)
+        if len(found) < n_bytes:
+            raise _corrupt(self.at, "it ends within a member")
+        return found
+
+    def skip(self, n_bytes: int) -> None:
+        """Pass over so many bytes."""
+        while n_bytes:
+            n_bytes -= len(self.whole(min(n_bytes, _SKIP_BYTES)))
+
+
+def tar_members(read: Callable[[int], bytes], max_bytes: int, unread: tuple[str, ...]) -> Iterator[Member]:
+    """Each member that is no folder; the data of files that are longer or whose name ends in `unread` is not.
+
+    Raises BadRecord `corrupt` with the place, a byte of the archive, where it breaks off or is none.
+    """
+    blocks = _Blocks(read)
+    ended = False
+    of_all: dict[bytes, bytes] = {}
+    said: dict[bytes, bytes] = {}
+    trouble: BadRecord | None = None
+    while header := _next_header(blocks, ended):
+        if not any(header):
+            ended = True
+            continue
+        ended = False
+        info = _parsed(header, blocks.at - BLOCK)
+        if info.kind in _DESCRIBING:
+            try:
+                if info.kind == _GLOBAL:
+                    of_all |= _description(blocks, info)
+                else:
+                    said |= _description(blocks, info)
+            except BadRecord as bad:
+                if bad.reason == "corrupt":
+                    raise
+                trouble = bad
+            continue
+        while info.continued:
+            info = info._replace(continued=blocks.whole(BLOCK)[504] != 0)
+        described = {**of_all, **said}
+        size = _size(described, info, blocks.at)
+        found = described.get(_SPARSE_NAME) or described.get(b"path", info.name)
+        name = found.rstrip(b"\0").decode("utf-8", "surrogateescape")
+        left = 0 if info.kind in _WITHOUT_DATA else size
+        if info.kind not in _FOLDERS and not (info.kind in _FILES and name.endswith("/")):
+            trouble = trouble or _odd(info.kind, described)
+            data = b""
+            if trouble is None and size <= max_bytes and not name.lower().endswith(unread):
+                data = blocks.whole(size)
+                left = 0
+            yield Member(name, size, data, trouble)
+            left += -len(data) % BLOCK if data else -left % BLOCK
+        else:
+            left += -left % BLOCK
+        blocks.skip(left)
+        said, trouble = {}, None
+
+
+def _next_header(blocks: _Blocks, ended: bool) -> bytes:
+    """The next block, none at the end of the archive."""
+    block = blocks.take(BLOCK)
+    if len(block) == BLOCK or (ended and not any(block)):
+        return block if len(block) == BLOCK else b""
+    if block:
+        raise _corrupt(blocks.at, "it ends within a header")
+    raise _corrupt(blocks.at, "it does not end as a tar archive does")
+
+
+def _corrupt(at: int, why: str) -> BadRecord:
+    return BadRecord("corrupt", f"The archive cannot be read further: {why}.", f"byte {at}")
+
+
+def _parsed(block: bytes, at: int) -> _Header:
+    """The header in a block; raises BadRecord `corrupt` for what is none."""
+    said = _number(block[148:156])
+    unsigned = sum(block[:148]) + sum(block[156:]) + 8 * ord(" ")
+    negative = 256 * sum(byte > 127 for byte in block[:148] + block[156:]) if said != unsigned else 0
+    if said not in (unsigned, unsigned - negative):  # some old writers summed signed bytes
+        raise _corrupt(at, "a header has the wrong checksum")
+    size, kind = _number(block[124:136]), block[156:157]
+    if size is None or size < 0:
+        raise _corrupt(at, "a header gives a size that is none")
+    name = block[:100].split(b"\0")[0]
+    prefix = block[345:500].split(b"\0")[0]
+    if block[257:263] == b"ustar\0" and prefix:  # the place has another meaning in GNU's format
+        name = prefix + b"/" + name
+    return _Header(name, size, kind, kind == _SPARSE and block[482] != 0)
+
+
+def _number(field: bytes) -> int | None:
+    """A number in octal digits, or as GNU writes large ones; None where it is neither."""
+    if field[0] & 0x80:
+        return int.from_bytes(bytes([field[0] & 0x7F]) + field[1:], "big") if field[0] == 0x80 else -1
+    digits = field.split(b"\0")[0].strip()
+    if not digits:
+        return 0
+    return int(digits, 8) if all(48 <= digit < 56 for digit in digits) else None
+
+
+def _description(blocks: _Blocks, info: _Header) -> dict[bytes, bytes]:
+    """What a long name or an extended header says; raises BadRecord `too_large` for one that is too long."""
+    filled = info.size + -info.size % BLOCK
+    if info.size > MAX_TAR_HEADER_BYTES:
+        blocks.skip(filled)
+        detail = f"Its header has {info.size:,} bytes, the limit is {MAX_TAR_HEADER_BYTES:,}."
+        raise BadRecord("too_large", detail)
+    start = blocks.at
+    data = blocks.whole(filled)[: info.size]
+    if info.kind == _LONG_NAME:
+        return {b"path": data.split(b"\0")[0]}
+    return {} if info.kind == _LONG_LINK else dict(_records(data, start))
+
+
+def _records(data: bytes, start: int) -> Iterator[tuple[bytes, bytes]]:
+    """The records of an extended header that say what is read here: `24 path=a/long/name` and a line feed.
+
+    Their names are few, since those of a global header are held, and looked at for each member.
+    """
+    at = 0
+    while at < len(data) and data[at]:
+        digits, found, _ = data[at : at + 20].partition(b" ")
+        length = int(digits) if found and digits.isdigit() else 0
+        key, equals, value = data[at + len(digits) + 1 : at + length].partition(b"=")
+        if not equals or at + length > len(data) or not value.endswith(b"\n"):
+            raise _corrupt(start + at, "an extended header holds what is no record")
+        if key.startswith(b"GNU.sparse."):
+            yield _HOLES, b""
+        if key in (b"path", b"size", _SPARSE_NAME):
+            yield key, value[:-1]
+        at += length
+
+
+def _size(described: Mapping[bytes, bytes], info: _Header, at: int) -> int:
+    """How many bytes of data a member has in the archive."""
+    if b"size" not in described:
+        return info.size
+    digits = described[b"size"]
+    if not digits.isdigit() or len(digits) > 20:
+        raise _corrupt(at - BLOCK, "an extended header gives a size that is none")
+    return int(digits)
+
+
+def _odd(kind: bytes, described: Mapping[bytes, bytes]) -> BadRecord | None:
+    """Why a member is no file whose bytes stand in the archive, None where it is one."""
+    if kind in _LINKS:
+        return BadRecord("link", "The member is a link, and links are not followed.")
+    if kind == _SPARSE or _HOLES in described:
+        return BadRecord("nul_byte", "The member is sparse: its holes are NUL bytes, which text has not.")
+    if kind not in _FILES:
+        return BadRecord("not_a_file", "The member is a pipe, a device or the like, not a file.")
+    return None

@@ -1,0 +1,73 @@
+"""Documents and rejected records from items of work: the ingest stage inside Spark's Python workers.
+
+An item of work names some files below one folder and what their documents have in common. It is small
+(names, no content), so that the driver can list millions of files and the executors read them. Each
+item is turned into rows of `SCAN` by the reader its `format` names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+import pyarrow as pa
+
+from spark_udfs.ingest.archive import archive_file
+from spark_udfs.ingest.files import Input, text_file
+from spark_udfs.ingest.installation import description_file, topics_file
+from spark_udfs.ingest.jsonl import jsonl_file
+from spark_udfs.ingest.parquet import parquet_file
+from spark_udfs.ingest.records import Fields
+from spark_udfs.ingest.rows import Origin, Row, bounded, in_batches
+
+# `root` and `names` are paths as the operating system has them, bytes that need not be UTF-8.
+WORK = pa.schema(
+    [
+        ("format", pa.string()),
+        ("source", pa.string()),
+        ("repository", pa.string()),
+        ("revision", pa.string()),
+        ("licence", pa.string()),
+        ("language", pa.string()),
+        ("metadata", pa.map_(pa.string(), pa.string())),
+        ("root", pa.binary()),
+        ("names", pa.list_(pa.binary())),
+    ]
+)
+
+
+OF_MANY_RECORDS = frozenset({"jsonl", "parquet", "registered", "archive"})
+
+
+def read_work(work: Iterable[pa.RecordBatch], fields: Fields) -> Iterator[pa.RecordBatch]:
+    """Batches of `SCAN` for batches of `WORK`; `fields` says how a JSON object or Parquet row is read."""
+    return in_batches(_rows(work, fields))
+
+
+def _rows(work: Iterable[pa.RecordBatch], fields: Fields) -> Iterator[Row]:
+    readers: dict[str, Callable[[Input], Iterator[Row]]] = {
+        "text": text_file,
+        "description": description_file,
+        "topics": topics_file,
+        "jsonl": partial(jsonl_file, fields=fields),
+        "parquet": partial(parquet_file, fields=fields),
+        "registered": partial(parquet_file, fields=fields, registered=True),
+        "archive": archive_file,
+    }
+    for batch in work:
+        for item in batch.to_pylist():
+            origin = Origin(
+                source=item["source"],
+                repository=item["repository"],
+                revision=item["revision"],
+                licence=item["licence"],
+                language=item["language"],
+                metadata=dict(item["metadata"] or ()),
+            )
+            read = readers[item["format"]]
+            for name in item["names"]:
+                source = Input(origin, item["root"], name)
+                for row in bounded(read(source), origin, source.key):
+                    if item["format"] in OF_MANY_RECORDS:
+                        row["file"] = source.key
+                    yield row

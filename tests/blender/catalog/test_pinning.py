@@ -1,0 +1,168 @@
+"""What defining a blend costs and leaves behind: tags for all of its snapshots, or none at all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from blender.call_context import Caller, waited_for_by
+from blender.catalog.blends import Blends, open_blends
+from blender.catalog.pinning import Keeper
+from blender.catalog.store import open_store
+from blender.catalog.tags import tag_name
+from blender.client import BlenderClient, Source
+from blender.errors import BlenderUnavailable, CallerLeft, SourceGone, Stalled
+from blender.spec.config import BlendSource, blend_source
+from factory.lake.catalog import open_catalog
+from factory.lake.tables import Lake
+from factory.settings import Settings
+from tests.blender.lakes import make_lake, packed_rows, serving, write_table
+
+CODE, PROSE = "packed.code", "packed.prose"
+
+
+def sources(*tables: str) -> list[BlendSource]:
+    return [blend_source(table=table, weight=1, oversample=True) for table in tables]
+
+
+def tags(lake: Settings, table: str) -> list[str]:
+    return sorted(set(open_catalog(lake).load_table(table).refs()) - {"main"})
+
+
+class Leaving(Caller):
+    """One that leaves, or whose time is over, when it is looked at for the `checks`-th time."""
+
+    def __init__(self, checks: int, *, late: bool) -> None:
+        super().__init__()
+        self.checks, self.late = checks, late
+
+    def check(self) -> None:
+        self.checks -= 1
+        if self.checks == 0:
+            self.set_timeout(0) if self.late else self.leave(CallerLeft("The call has ended."))
+        super().check()
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_caller_that_leaves_at_any_moment_leaves_nothing_behind(
+    blends: Blends, lake: Settings, late: bool
+) -> None:
+    stopped, expected = 0, Stalled if late else CallerLeft
+    while not blends.list():
+        try:
+            with waited_for_by(Leaving(stopped + 1, late=late)):
+                stored = blends.create(sources(CODE, PROSE))
+        except expected:
+            assert (tags(lake, CODE), tags(lake, PROSE), blends.list()) == ([], [], [])
+            stopped += 1
+    assert stopped >= 8  # two sources pinned, opened, prepared and tagged
+    assert tags(lake, CODE) == [tag_name(stored.id, 0)]
+    assert tags(lake, PROSE) == [tag_name(stored.id, 1)]
+
+
+def test_an_update_that_is_given_up_leaves_its_parent_as_it_was(blends: Blends, lake: Settings) -> None:
+    parent = blends.create(sources(CODE))
+    stopped = 0
+    while len(blends.list()) < 2:
+        try:
+            with waited_for_by(Leaving(stopped + 1, late=False)):
+                child = blends.update(parent.id, 3, {}, sources(PROSE))
+        except CallerLeft:
+            assert tags(lake, PROSE) == []
+            stopped += 1
+    assert stopped >= 3
+    blends.retire(parent.id)
+    blends.retire(child.id)
+    assert (tags(lake, CODE), tags(lake, PROSE)) == ([], [])
+
+
+def test_retiring_passes_over_an_update_that_never_came_to_be(blends: Blends, lake: Settings) -> None:
+    parent = blends.create(sources(CODE))
+    open_store(lake).hold("0" * 32, parent.id)
+    blends.retire(parent.id)
+    assert tags(lake, CODE) == []
+
+
+def test_what_one_takes_back_is_left_to_another_who_makes_the_same_blend(
+    blends: Blends, lake: Settings
+) -> None:
+    """The first tags and fails; the second found its tags and puts the blend on record, before or after."""
+    wanted = blends.considered(sources(CODE))
+    pinned = [(0, CODE, wanted.sources[0].reader.snapshot_id)]
+    keeper = Keeper(Lake(lake), open_store(lake))
+
+    def fail_after(meanwhile: Callable[[], object]) -> None:
+        with keeper.keeping(wanted.id, pinned):
+            meanwhile()
+            raise Stalled("The time is over.")
+
+    with pytest.raises(Stalled):
+        fail_after(lambda: blends.create(sources(CODE)))
+    assert tags(lake, CODE) == [tag_name(wanted.id, 0)]
+    blends.retire(wanted.id)
+
+    with ExitStack() as second:
+        with pytest.raises(Stalled):
+            fail_after(lambda: second.enter_context(keeper.keeping(wanted.id, pinned)))
+        assert tags(lake, CODE) == []
+    assert tags(lake, CODE) == [tag_name(wanted.id, 0)]
+
+
+def test_tags_of_every_source_go_with_a_blend_that_was_made_with_them(blends: Blends, lake: Settings) -> None:
+    made = blends.create([*sources(CODE), blend_source(table=CODE, name="again", weight=1)])
+    table = open_catalog(lake).load_table(CODE)
+    table.manage_snapshots().create_tag(made.pins.snapshots[1], tag_name(made.id, 1)).commit()
+    assert blends.create([*sources(CODE), blend_source(table=CODE, name="again", weight=1)]).id == made.id
+    blends.retire(made.id)
+    assert tags(lake, CODE) == []
+
+
+def test_a_snapshot_that_expires_before_it_is_tagged_is_told(blends: Blends, lake: Settings) -> None:
+    old = open_catalog(lake).load_table(CODE).current_snapshot().snapshot_id
+    write_table(lake, CODE, packed_rows("code", 44))
+    open_catalog(lake).load_table(CODE).maintenance.expire_snapshots().by_id(old).commit()
+    keeper = Keeper(Lake(lake), open_store(lake))
+    pinned = [(0, PROSE, _current(lake, PROSE)), (1, CODE, old)]
+    expected = pytest.raises(SourceGone, match=f"Snapshot {old} of table {CODE} expired before")
+    with expected, keeper.keeping("0" * 32, pinned):
+        raise AssertionError("it is not tagged")
+    assert tags(lake, PROSE) == []
+
+
+def _current(lake: Settings, table: str) -> int:
+    snapshot = open_catalog(lake).load_table(table).current_snapshot()
+    assert snapshot is not None
+    return int(snapshot.snapshot_id)
+
+
+def test_a_call_whose_deadline_passes_ends_and_leaves_no_tag(tmp_path: Path) -> None:
+    lake = make_lake(tmp_path / "lake", **{f"t{number}": 8 for number in range(24)})
+    asked = [Source(f"packed.t{number}", weight=1) for number in range(24)]
+    with serving(lake.home) as server:
+        hurried = BlenderClient(server.address, timeout_s=0.2, patience_s=0)
+        with hurried, pytest.raises(BlenderUnavailable):
+            hurried.create(asked)
+        until = time.monotonic() + 20
+        while any(tags(lake, one.table) for one in asked):
+            assert time.monotonic() < until
+        assert open_blends(lake).list() == []
+        with BlenderClient(server.address) as blender:
+            assert len(blender.create(asked).sources) == 24
+
+
+def test_a_source_costs_no_more_among_many(tmp_path: Path) -> None:
+    cost = {}
+    for n in (200, 1_600):
+        lake = make_lake(tmp_path / str(n), code=40)
+        asked = [blend_source(table=CODE, name=f"s{number}", weight=1) for number in range(n)]
+        blends = open_blends(lake)
+        began = time.process_time()
+        blends.create(asked)
+        cost[n] = (time.process_time() - began) / n
+        metadata = open_catalog(lake).load_table(CODE).metadata
+        assert len(metadata.refs) == 2
+    assert cost[1_600] < 3 * cost[200]

@@ -1,0 +1,289 @@
+"""Sources of one blend have one tokenizer, and rows of one length unless it says that it pads."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from blender.call_context import Caller
+from blender.catalog.blends import Blends, open_blends
+from blender.client import BlenderClient, Source
+from blender.errors import InvalidBlend, SourceGone
+from blender.local import LocalBlender
+from blender.records import Schedule
+from blender.spec.config import BlendSource, blend_source
+from factory.cli import main
+from factory.lake.catalog import open_catalog
+from factory.lake.schemas import N_TOKENS, SEQUENCE_LENGTH, TOKENIZER_ID
+from factory.settings import Settings
+from tests.blender.lakes import packed_rows, serving, write_table
+
+CODE, PROSE, LONG = "packed.code", "packed.prose", "packed.long"
+ONE, OTHER = "1" * 32, "2" * 32
+UPSTREAM = "factory.upstream"
+
+
+def write(lake: Settings, table: str, rows: int, tokenizer: str | None, length: int = 8) -> int:
+    """Write a packed table of `rows` rows that says its tokenizer and tokens; its snapshot."""
+    name = table.removeprefix("packed.")
+    found = packed_rows(name, rows)
+    said = {SEQUENCE_LENGTH: str(length), N_TOKENS: str(sum(found["n_tokens"].to_pylist()))}
+    if tokenizer is not None:
+        said |= {TOKENIZER_ID: tokenizer, UPSTREAM: f'{{"models.t{tokenizer[0]}": 1, "tokenized.{name}": 2}}'}
+    write_table(lake, table, found, said=said)
+    return current(lake, table)
+
+
+def current(lake: Settings, table: str) -> int:
+    snapshot = open_catalog(lake).load_table(table).current_snapshot()
+    assert snapshot is not None
+    return int(snapshot.snapshot_id)
+
+
+def append(lake: Settings, table: str, first: int, end: int, **said: str) -> None:
+    rows = packed_rows(table.removeprefix("packed."), end).slice(first)
+    open_catalog(lake).load_table(table).append(
+        rows, snapshot_properties={f"factory.{of}": it for of, it in said.items()}
+    )
+
+
+def source(table: str, weight: int = 1, **fields: object) -> BlendSource:
+    return blend_source(table=table, weight=weight, **fields)
+
+
+@pytest.fixture
+def mixed(lake: Settings) -> Settings:
+    """The lake with `packed.code` and `packed.prose` of two tokenizers."""
+    write(lake, CODE, 40, ONE)
+    write(lake, PROSE, 300, OTHER)
+    return lake
+
+
+TWO = (
+    r"Source `packed\.code` \(at snapshot \d+\) is of tokenizer 111111111111 \(models\.t1\), and `prose` "
+    r"\(packed\.prose at snapshot \d+\) of 222222222222 \(models\.t2\): the same number is another token"
+)
+
+
+def test_two_tokenizers_are_refused_wherever_a_blend_is_defined(
+    mixed: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prose = Source(PROSE, 1, "prose")
+    with serving(mixed.home) as server, BlenderClient(server.address) as client:
+        for blender in (client, LocalBlender(mixed)):
+            with pytest.raises(InvalidBlend, match=TWO):
+                blender.create([Source(CODE, 1), prose])
+            alone = blender.create([Source(CODE, 1)])
+            with pytest.raises(InvalidBlend, match=TWO):
+                blender.update(alone.id, 3, add=[prose])
+            assert blender.list() == [alone]
+            blender.retire(alone.id)
+    (tmp_path / "blend.yaml").write_text(
+        "sources: [{table: packed.code, weight: 1}, {table: packed.prose, weight: 1}]"
+    )
+    monkeypatch.setattr(main, "_settings", lambda: mixed)
+    for arguments in (
+        ["--table", f"{CODE}=1", "--table", f"{PROSE}=1"],
+        ["--file", str(tmp_path / "blend.yaml")],
+    ):
+        planned = CliRunner().invoke(main.app, ["blender", "plan", *arguments])
+        assert (planned.exit_code, planned.stdout) == (2, "")
+        assert "of tokenizer 111111111111 (models.t1)" in " ".join(planned.stderr.split())
+
+
+def test_what_counts_is_the_pinned_snapshot_and_not_what_the_table_holds_by_now(mixed: Settings) -> None:
+    blends = open_blends(mixed)
+    old = current(mixed, PROSE)
+    write(mixed, PROSE, 200, ONE)
+    blends.create([source(CODE), source(PROSE)])
+    with pytest.raises(InvalidBlend, match="another token"):
+        blends.create([source(CODE), source(PROSE, name="prose", snapshot=old)])
+    with open_catalog(mixed).load_table(CODE).transaction() as transaction:
+        transaction.set_properties({TOKENIZER_ID: OTHER})  # as a later run sets it
+    assert open_blends(mixed).create([source(CODE), source(PROSE)])
+
+
+def test_no_blend_made_while_tables_are_published_has_two_tokenizers(lake: Settings) -> None:
+    """Tables are published one after the other, so for a moment they are of two tokenizers."""
+    write(lake, CODE, 40, ONE)
+    write(lake, PROSE, 60, ONE)
+    made, refused, done = [], 0, threading.Event()
+
+    def publish() -> None:
+        for tokenizer in (OTHER, ONE, OTHER):
+            for table, rows in ((CODE, 40), (PROSE, 60)):
+                write(lake, table, rows, tokenizer)
+        done.set()
+
+    publisher = threading.Thread(target=publish)
+    publisher.start()
+    blends = open_blends(lake)
+    seed = 0
+    while not done.is_set():
+        seed += 1
+        try:
+            made.append(blends.create([source(CODE), source(PROSE)], seed=seed))
+        except InvalidBlend as error:
+            refused += "another token" in str(error)  # or one whose rows are replaced at this moment
+    publisher.join()
+    tables = {name: open_catalog(lake).load_table(name) for name in (CODE, PROSE)}
+    for stored in made:
+        of = [
+            tables[one.table].snapshot_by_id(pin).summary.additional_properties[TOKENIZER_ID]
+            for one, pin in zip(stored.config.sources, stored.pins.snapshots, strict=True)
+        ]
+        assert len(set(of)) == 1
+    assert made or refused
+
+
+@pytest.mark.parametrize("first", [CODE, PROSE])
+def test_a_tokenizer_nobody_named_stands_beside_none_that_somebody_did(lake: Settings, first: str) -> None:
+    write(lake, CODE, 40, None)
+    write(lake, PROSE, 300, None)
+    blends = open_blends(lake)
+    assert blends.create([source(CODE), source(PROSE)])
+    write(lake, PROSE, 300, ONE)
+    second = PROSE if first == CODE else CODE
+    with pytest.raises(InvalidBlend, match=r"`packed\.code` .*does not say which.* Pack packed\.code again"):
+        blends.create([source(first), source(second)])
+
+
+def test_columns_other_than_tokens_are_of_no_tokenizer_and_of_no_length(mixed: Settings) -> None:
+    blends = open_blends(mixed)
+    write(mixed, LONG, 30, ONE, length=16)
+    documents = [source(table, columns=("segments",)) for table in (CODE, PROSE, LONG)]
+    assert blends.open(blends.create(documents).id).step(0).num_rows == 3
+    tokens = blends.create([source(CODE), source(PROSE, columns=("segments",))])
+    assert blends.open(tokens.id).step(0).num_rows == 2
+    described = LocalBlender(mixed).describe(tokens.id).sources
+    assert [one.tokenizer for one in described] == [ONE, None]
+
+
+LENGTHS = (
+    r"Rows of source `packed\.code` \(at snapshot \d+\) hold 8 tokens and those of `packed\.long` "
+    r"\(at snapshot \d+\) 32: 75% of each of the shorter rows would be padding, .* or say `pad: true`\."
+)
+
+
+@pytest.fixture
+def unlike(lake: Settings) -> Settings:
+    """The lake with `packed.long` beside `packed.code`, whose rows are said to hold four times as much."""
+    write(lake, CODE, 40, ONE)
+    write(lake, LONG, 30, ONE, length=32)
+    return lake
+
+
+def test_rows_of_two_lengths_are_refused_unless_the_blend_pads(unlike: Settings) -> None:
+    asked = [Source(LONG, 1), Source(CODE, 3)]
+    with serving(unlike.home) as server, BlenderClient(server.address) as client:
+        for blender in (client, LocalBlender(unlike)):
+            with pytest.raises(InvalidBlend, match=LENGTHS):
+                blender.create(asked)
+            alone = blender.create(asked[1:])
+            with pytest.raises(InvalidBlend, match=LENGTHS):
+                blender.update(alone.id, 3, add=asked[:1])
+            padded = blender.create(asked, pad=True)
+            assert (alone.pad, padded.pad, blender.get(padded.id).pad) == (False, True, True)
+            assert blender.update(padded.id, 2, {CODE: 1}).pad
+            assert blender.update(alone.id, 3, add=asked[:1], pad=True).pad
+        (batch,) = client.fetch(padded.id, steps=1)
+        assert batch.tokens.shape == (4, 32)
+    blends = open_blends(unlike)
+    assert blends.create([source(CODE)], pad=False).config.canonical() == {
+        "format": 1,
+        "sources": [
+            {"table": CODE, "weight": 1, "content": blends.create([source(CODE)]).config.sources[0].content}
+        ],
+    }
+
+
+def test_rows_of_a_length_nobody_named_are_not_padded_either(lake: Settings) -> None:
+    write(lake, CODE, 40, ONE)
+    write_table(lake, PROSE, packed_rows("prose", 20), said={TOKENIZER_ID: ONE})
+    with open_catalog(lake).load_table(PROSE).transaction() as transaction:
+        transaction.remove_properties(SEQUENCE_LENGTH)
+    with pytest.raises(InvalidBlend, match=r"`packed\.prose` .*does not say how many tokens"):
+        open_blends(lake).create([source(CODE), source(PROSE)], pad=True)
+
+
+def test_what_is_described_is_what_is_served(unlike: Settings) -> None:
+    local = LocalBlender(unlike)
+    stored = local.create([Source(LONG, 1, oversample=True), Source(CODE, 3, oversample=True)], pad=True)
+    described = local.describe(stored.id)
+    long, code = described.sources
+    assert (long.tokenizer, long.tokenizer_table, long.sequence_length) == (ONE, "models.t1", 32)
+    assert (code.tokens, code.sequence_length) == (40 * 8 - 10 * 2, 8)
+    counts = np.zeros(2)
+    places = 0
+    for batch in local.fetch(stored.id, steps=120):  # whole epochs of both
+        counts += np.bincount(batch.source, weights=batch.n_tokens, minlength=2)
+        places += batch.tokens.size
+    assert [one.token_share for one in described.sources] == pytest.approx(list(counts / counts.sum()))
+    assert described.padding == pytest.approx(1 - counts.sum() / places)
+    assert code.padding == pytest.approx(1 - 7.5 / 32)
+    with serving(unlike.home) as server, BlenderClient(server.address) as client:
+        assert client.describe(stored.id) == described
+
+
+def test_shares_are_those_of_the_last_knot_and_unknown_where_a_table_says_nothing(unlike: Settings) -> None:
+    local = LocalBlender(unlike)
+    asked = [Source(LONG, oversample=True), Source(CODE, oversample=True)]
+    schedule = Schedule(4, ((0, {LONG: 1}), (10, {LONG: 1, CODE: 3})), "linear")
+    described = local.describe(local.create(asked, 1, schedule, pad=True).id)
+    long = 30 * 8 - 7 * 2
+    assert described.sources[0].token_share == pytest.approx(long / 30 / (long / 30 + 3 * 7.5))
+    write_table(unlike, LONG, packed_rows("long", 30), said={TOKENIZER_ID: ONE})
+    again = local.describe(local.create([Source(LONG, 1), Source(CODE, 1)]).id)
+    assert [one.token_share for one in again.sources] == [None, None]
+    assert (again.sources[0].padding, again.sources[1].padding, again.padding) == (None, 1 - 7.5 / 8, None)
+
+
+@pytest.fixture
+def growing(lake: Settings) -> Settings:
+    """The lake with `packed.live` of 10 rows and a known tokenizer."""
+    write(lake, "packed.live", 10, ONE)
+    return lake
+
+
+def rows_of(blends: Blends, blend: str, steps: int) -> int:
+    return sum(block.batch.num_rows for block in blends.open(blend).fetch(0, steps, caller=Caller(0)))
+
+
+def test_a_live_source_goes_on_with_appends_of_its_tokenizer(growing: Settings) -> None:
+    blends = open_blends(growing)
+    blend = blends.create([source("packed.live", 5, live=True)]).id
+    append(growing, "packed.live", 10, 15, tokenizer=ONE)
+    assert rows_of(blends, blend, 3) == 15
+
+
+@pytest.mark.parametrize(
+    "said, words",
+    [
+        ({"tokenizer": OTHER}, f"`{TOKENIZER_ID}` {ONE} .* appends has {OTHER}"),
+        ({}, f"`{TOKENIZER_ID}` {ONE} .* appends has unknown"),
+        ({"tokenizer": ONE, "sequence-length": "16"}, "`factory.sequence-length` 8 .* appends has 16"),
+    ],
+)
+def test_a_live_source_stops_at_an_append_of_another_tokenizer(
+    growing: Settings, said: dict[str, str], words: str
+) -> None:
+    blends = open_blends(growing)
+    blend = blends.create([source("packed.live", 5, live=True)]).id
+    append(growing, "packed.live", 10, 15, **said)
+    append(growing, "packed.live", 15, 20, tokenizer=ONE)
+    for one in (blends, open_blends(growing)):
+        with pytest.raises(SourceGone, match=words):
+            rows_of(one, blend, 3)
+    documents = blends.create([source("packed.live", 5, live=True, columns=("segments",))])
+    append(growing, "packed.live", 20, 25, **said)
+    assert rows_of(blends, documents.id, 5) == 25
+
+
+def test_a_live_source_is_of_one_tokenizer_with_the_others(growing: Settings) -> None:
+    write(growing, CODE, 40, OTHER)
+    with pytest.raises(InvalidBlend, match="another token"):
+        open_blends(growing).create([source(CODE), source("packed.live", live=True)])

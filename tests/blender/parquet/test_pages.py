@@ -1,0 +1,440 @@
+"""Pages of files by any writer hold what pyarrow reads from them; damaged ones say what is wrong."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyiceberg.catalog import Catalog
+from pyspark.sql import SparkSession
+
+from blender.errors import CorruptPage, InvalidBlend, InvalidRequest, NotPaged, SourceGone
+from blender.parquet.matrix import (
+    IndexMatrix,
+    data_files,
+    get_idx_matrix,
+    open_idx_matrix,
+    read_page,
+    shuffle_index,
+)
+from factory.errors import ConfigurationError
+from tests.blender.parquet_files import every_type, leaves, oracle, write
+
+N = 400
+CODECS = ["none", "snappy", "gzip", "brotli", "zstd", "lz4"]
+ENCODINGS = {
+    "PLAIN": ["boolean", "int32", "int64", "float", "double", "binary", "string", "fixed"],
+    "RLE": ["boolean"],
+    "DELTA_BINARY_PACKED": ["int32", "int64", "date", "timestamp"],
+    "DELTA_LENGTH_BYTE_ARRAY": ["binary", "string", "large_string"],
+    "DELTA_BYTE_ARRAY": ["binary", "string", "fixed"],
+    "BYTE_STREAM_SPLIT": ["half", "float", "double", "int32", "int64", "fixed"],
+}
+
+
+def assert_equal(found: pa.Array, expected: pa.Array) -> None:
+    """The same values of the same type, whatever names a writer gave the elements of a list."""
+    found.validate(full=True)
+    assert found.cast(expected.type) == expected
+    if not pa.types.is_nested(expected.type):
+        assert found.type == expected.type
+
+
+def assert_reads(path: Path, leaf: str) -> IndexMatrix:
+    """All pages of a leaf, and rows of it at random, are those of pyarrow."""
+    matrix, expected = get_idx_matrix([path], leaf), oracle(path, leaf)
+    assert matrix.n_rows == len(expected)
+    pages = [read_page(page) for page in matrix]
+    assert [page.n_rows for page in matrix] == [len(page) for page in pages]
+    if pages:
+        assert_equal(pa.concat_arrays(pages), expected)
+        rows = np.random.default_rng(1).integers(0, len(expected), 50)
+        assert_equal(matrix.read_rows(rows), expected.take(pa.array(rows)))
+    return matrix
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    """Rows of every type, a fifth of them null."""
+    return every_type(N)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("indexed", [True, False])
+def test_every_type_and_codec_is_read_as_pyarrow_reads_it(
+    codec: str, version: str, indexed: bool, table: pa.Table, tmp_path: Path
+) -> None:
+    path = write(
+        tmp_path / "file.parquet",
+        table,
+        compression=codec,
+        data_page_version=version,
+        write_page_index=indexed,
+        write_page_checksum=indexed,
+    )
+    for leaf in leaves(path):
+        repeated = leaf.startswith(("list", "structs."))
+        if repeated and version == "1.0" and not indexed:
+            with pytest.raises(NotPaged, match=rf"`{leaf}`.*offset index"):
+                get_idx_matrix([path], leaf)
+            continue
+        assert len(assert_reads(path, leaf)) >= 3
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("nulls", [True, False])
+def test_every_encoding_is_read(encoding: str, version: str, nulls: bool, tmp_path: Path) -> None:
+    columns = ENCODINGS[encoding]
+    path = write(
+        tmp_path / "file.parquet",
+        every_type(N, nulls=nulls).select(columns),
+        use_dictionary=False,
+        column_encoding=dict.fromkeys(columns, encoding),
+        data_page_version=version,
+        compression="zstd",
+    )
+    for column in columns:
+        assert_reads(path, column)
+
+
+def test_a_dictionary_column_and_one_that_gave_its_dictionary_up_are_read(tmp_path: Path) -> None:
+    words = [f"a word {it % 7}" for it in range(3000)] + [f"another word {it}" for it in range(3000)]
+    path = tmp_path / "file.parquet"
+    pq.write_table(pa.table({"word": words}), path, dictionary_pagesize_limit=2000, data_page_size=500)
+    used = set(pq.read_metadata(path).row_group(0).column(0).encodings)
+    assert {"PLAIN", "RLE_DICTIONARY"} <= used
+    assert_reads(path, "word")
+    pq.write_table(pa.table({"word": pa.array(words).dictionary_encode()}), path, data_page_size=500)
+    matrix = get_idx_matrix([path], "word")
+    assert pa.types.is_dictionary(matrix.type)
+    assert matrix.read_rows(range(6000)).cast(pa.string()).to_pylist() == words
+
+
+def test_only_the_pages_asked_for_are_read(tmp_path: Path) -> None:
+    rows = [bytes([it]) * 1000 for it in range(200)]
+    path = tmp_path / "file.parquet"
+    pq.write_table(
+        pa.table({"tokens": rows}),
+        path,
+        compression="none",
+        use_dictionary=False,
+        write_page_index=True,
+        data_page_size=1,
+        write_batch_size=1,
+    )
+    matrix = get_idx_matrix([path], "tokens")
+    assert len(matrix) == 200
+    assert matrix.read_rows([150, 3, 3]).to_pylist() == [rows[150], rows[3], rows[3]]
+    pages, n_bytes = matrix.native.read_so_far
+    assert (pages, n_bytes < 2 * 1200) == (2, True)
+
+
+def test_several_files_are_one_matrix_in_their_order(table: pa.Table, tmp_path: Path) -> None:
+    paths = [write(tmp_path / f"{it}.parquet", table.slice(it * 100, 100)) for it in range(4)]
+    matrix = get_idx_matrix([*paths[2:], *paths[:2]], "int64")
+    assert (
+        matrix.read_rows(range(N)).to_pylist()
+        == table["int64"].to_pylist()[200:] + table["int64"].to_pylist()[:200]
+    )
+    page = matrix.page_of_row(250)
+    file, row_group, number = page.index
+    assert (file, row_group, matrix.paths[file]) == (2, 0, str(paths[0]))
+    assert page.first_row <= 250 < page.first_row + page.n_rows
+    assert matrix[page.number - number].first_row == 200
+
+
+def test_empty_files_and_no_files_have_no_pages(table: pa.Table, tmp_path: Path) -> None:
+    empty = write(tmp_path / "empty.parquet", table.slice(0, 0))
+    matrix = get_idx_matrix([empty, write(tmp_path / "file.parquet", table)], "string")
+    assert matrix.n_rows == N
+    assert len(get_idx_matrix([empty], "string").read_rows([])) == 0
+    assert len(get_idx_matrix([], "string")) == 0
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    values=st.lists(st.none() | st.binary(max_size=40), min_size=1, max_size=300),
+    page=st.integers(1, 400),
+    batch=st.integers(1, 50),
+    group=st.integers(1, 300),
+    options=st.fixed_dictionaries(
+        {
+            "compression": st.sampled_from(CODECS),
+            "data_page_version": st.sampled_from(["1.0", "2.0"]),
+            "write_page_index": st.booleans(),
+            "use_dictionary": st.booleans(),
+        }
+    ),
+    data=st.data(),
+)
+def test_any_rows_in_any_layout_are_read(
+    values: list[bytes | None],
+    page: int,
+    batch: int,
+    group: int,
+    options: dict[str, object],
+    data: st.DataObject,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.parquet"
+    pq.write_table(
+        pa.table({"value": pa.array(values, pa.binary())}),
+        path,
+        data_page_size=page,
+        write_batch_size=batch,
+        row_group_size=group,
+        **options,
+    )
+    matrix = get_idx_matrix([path], "value")
+    rows = data.draw(st.lists(st.integers(0, len(values) - 1), max_size=60))
+    assert matrix.read_rows(rows).to_pylist() == [values[row] for row in rows]
+    assert [it for one in matrix for it in read_page(one).to_pylist()] == values
+
+
+@pytest.mark.parametrize("codec", ["none", "zstd", "snappy", "gzip"])
+@pytest.mark.parametrize("checksum", [True, False])
+def test_damaged_bytes_are_an_error_or_other_values_and_never_more(
+    codec: str, checksum: bool, tmp_path: Path
+) -> None:
+    table = every_type(150).select(["string", "int64", "list", "boolean", "fixed"])
+    path = write(tmp_path / "file.parquet", table, compression=codec, write_page_checksum=checksum)
+    whole = path.read_bytes()
+    random = np.random.default_rng(0)
+    noticed = []
+    for _ in range(150):
+        damaged = bytearray(whole)
+        for at in random.integers(0, len(whole), random.integers(1, 4)):
+            damaged[at] ^= 1 << random.integers(0, 8)
+        path.write_bytes(damaged)
+        for leaf in ("string", "int64", "list", "boolean", "fixed"):
+            try:
+                get_idx_matrix([path], leaf).read_rows(range(150)).validate(full=True)
+            except (CorruptPage, NotPaged, ConfigurationError, InvalidRequest) as error:
+                noticed.append(str(error))
+    assert len(noticed) > 100
+    assert all(str(path) in sentence or "index" in sentence for sentence in noticed)
+
+
+def test_a_flipped_bit_in_a_page_with_a_checksum_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "file.parquet", every_type(N), write_page_checksum=True, compression="none")
+    matrix = get_idx_matrix([path], "string")
+    page = matrix[5]
+    (begin, end), _ = matrix.native.byte_ranges(page.number)
+    damaged = bytearray(path.read_bytes())
+    damaged[end - 3] ^= 1
+    path.write_bytes(damaged)
+    assert begin < end - 3
+    _, row_group, number = page.index
+    with pytest.raises(
+        CorruptPage,
+        match=rf"file\.parquet, column `string`, row group {row_group}, page {number}: .*checksum",
+    ):
+        read_page(page)
+    assert len(read_page(matrix[6])) == matrix[6].n_rows
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("checksum", [True, False])
+@pytest.mark.parametrize("nullable", [True, False])
+def test_pages_of_one_row_are_read_whether_rows_are_as_long_as_those_before_or_not(
+    version: str, checksum: bool, nullable: bool, tmp_path: Path
+) -> None:
+    lengths = [900] * 5 + [901, 900, 900, 900, 3, 0, 0, 0, 0, 900, 900, 900] + [5_000] * 4
+    values: list[bytes | None] = [bytes([row]) * length for row, length in enumerate(lengths)]
+    if nullable:
+        values[7] = values[-1] = None
+    schema = pa.schema([pa.field("value", pa.binary(), nullable)])
+    path = write(
+        tmp_path / "file.parquet",
+        pa.table([values], schema=schema),
+        compression="none",
+        use_dictionary=False,
+        data_page_size=1,
+        write_batch_size=1,
+        data_page_version=version,
+        write_page_checksum=checksum,
+    )
+    matrix = get_idx_matrix([path], "value")
+    assert len(matrix) >= len(values) - 2  # a null has no bytes, by which pyarrow ends pages
+    for rows in (range(len(values)), range(len(values) - 1, -1, -1), [4, 3, 2, 1, 5, 0, 6, 9, 4]):
+        assert matrix.read_rows(rows).to_pylist() == [values[row] for row in rows]
+    if checksum:
+        whole = bytearray(path.read_bytes())
+        whole[whole.index(bytes([4]) * 900) + 450] ^= 1
+        path.write_bytes(whole)
+        with pytest.raises(CorruptPage, match=r"page 4: .*checksum"):
+            get_idx_matrix([path], "value").read_rows(range(6))
+
+
+def test_a_file_cut_anywhere_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "file.parquet", every_type(50).select(["string"]))
+    whole = path.read_bytes()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(CorruptPage, match=r"file\.parquet"):
+            get_idx_matrix([path], "string")
+
+
+def test_a_file_cut_short_or_removed_after_it_was_indexed_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "file.parquet", every_type(N).select(["string"]))
+    matrix = get_idx_matrix([path], "string")
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(CorruptPage, match=r"file\.parquet has .* bytes, its page index says"):
+        matrix.read_rows([0])
+    path.unlink()
+    with pytest.raises(SourceGone, match=r"file\.parquet cannot be read"):
+        matrix.read_rows([0])
+
+
+def test_what_cannot_be_asked_is_refused_by_name(tmp_path: Path) -> None:
+    path = write(tmp_path / "file.parquet", every_type(N))
+    with pytest.raises(ConfigurationError, match=r"no column `tokens`.*`string`"):
+        get_idx_matrix([path], "tokens")
+    with pytest.raises(
+        ConfigurationError, match=r"`structs\.list\.element\.word`, `structs\.list\.element\.n`"
+    ):
+        get_idx_matrix([path], "structs")
+    matrix = get_idx_matrix([path], "string")
+    for row in (N, -1, 2**40):
+        with pytest.raises(InvalidRequest, match=str(row)):
+            matrix.read_rows([row])
+    with pytest.raises(InvalidRequest):
+        matrix.read_pages([len(matrix)])
+    other = tmp_path / "other.parquet"
+    pq.write_table(pa.table({"string": [1, 2]}), other)
+    with pytest.raises(NotPaged, match=r"other\.parquet.*Int64.*file\.parquet.*Utf8"):
+        get_idx_matrix([path, other], "string")
+    with pytest.raises(SourceGone, match="missing"):
+        get_idx_matrix([tmp_path / "missing.parquet"], "string")
+
+
+def test_a_saved_matrix_is_opened_as_it_was_and_a_damaged_one_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "file.parquet", every_type(N))
+    matrix = get_idx_matrix([path], "string")
+    saved = tmp_path / "matrix"
+    matrix.save(saved)
+    opened = open_idx_matrix(saved)
+    expected = oracle(path, "string")
+    for one in (opened, pickle.loads(pickle.dumps(opened)), pickle.loads(pickle.dumps(matrix))):
+        assert (one.column, one.type, len(one), one.paths) == (
+            "string",
+            pa.string(),
+            len(matrix),
+            [str(path)],
+        )
+        assert one.read_rows(range(N)) == expected
+    content = saved.read_bytes()
+    for damaged in (
+        b"",
+        content[:-1],
+        content[:200],
+        b"x" + content[1:],
+        content[:700] + b"~~~~" + content[704:],
+    ):
+        saved.write_bytes(damaged)
+        with pytest.raises(CorruptPage):
+            open_idx_matrix(saved)
+    with pytest.raises(SourceGone):
+        open_idx_matrix(tmp_path / "missing")
+
+
+def test_a_shuffled_order_has_every_page_once_and_its_slices_divide_it(tmp_path: Path) -> None:
+    path = write(tmp_path / "file.parquet", every_type(N))
+    matrix = get_idx_matrix([path], "string")
+    order = shuffle_index(matrix, seed=3)
+    numbers = order.numbers().tolist()
+    assert sorted(numbers) == list(range(len(matrix)))
+    assert numbers != sorted(numbers)
+    assert [page.number for page in order] == numbers
+    assert [page.number for worker in range(3) for page in order[worker::3]] == [
+        it for worker in range(3) for it in numbers[worker::3]
+    ]
+    assert shuffle_index(matrix, seed=3).numbers().tolist() == numbers
+    assert shuffle_index(matrix, seed=3, epoch=1).numbers().tolist() != numbers
+    rows = [it for page in order for it in read_page(page).to_pylist()]
+    assert sorted(map(str, rows)) == sorted(map(str, oracle(path, "string").to_pylist()))
+
+
+def test_a_matrix_is_read_by_many_threads(tmp_path: Path) -> None:
+    path = write(tmp_path / "file.parquet", every_type(N), compression="zstd")
+    matrix, expected = get_idx_matrix([path], "string"), oracle(path, "string")
+    failed = []
+
+    def read(seed: int) -> None:
+        rows = np.random.default_rng(seed).integers(0, N, 300)
+        if matrix.read_rows(rows) != expected.take(pa.array(rows)):
+            failed.append(seed)
+
+    threads = [threading.Thread(target=read, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+
+
+def local(path: str) -> str:
+    """A path from the URI of a local file."""
+    return "/" + path.removeprefix("file:").lstrip("/")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("codec", ["zstd", "uncompressed", "snappy", "gzip", "lz4"])
+def test_files_that_spark_writes_through_iceberg_are_read(
+    codec: str, spark: SparkSession, catalog: Catalog, unique: str
+) -> None:
+    catalog.create_namespace_if_not_exists("packed")
+    spark.sql(
+        f"CREATE TABLE lake.packed.{unique} USING iceberg TBLPROPERTIES ("
+        f"'write.parquet.compression-codec'='{codec}', 'write.parquet.page-row-limit'='7') AS "
+        "SELECT id AS ordinal, encode(repeat(string(id), 20), 'utf-8') AS tokens, string(id % 5) AS word, "
+        "array(id, id + 1) AS pair, cast(id AS decimal(20, 3)) AS amount, "
+        "if(id % 3 = 0, null, double(id)) AS number FROM range(0, 300, 1, 2)"
+    )
+    table = catalog.load_table(f"packed.{unique}")
+    paths = [Path(local(path)) for path in data_files(table, table.current_snapshot().snapshot_id)]
+    for path in paths:
+        for leaf in leaves(path):
+            assert len(assert_reads(path, leaf)) > 3
+    matrix = get_idx_matrix(paths, "ordinal")
+    assert sorted(matrix.read_rows(range(300)).to_pylist()) == list(range(300))
+
+
+@pytest.mark.spark
+def test_a_table_with_deletes_is_refused(spark: SparkSession, catalog: Catalog, unique: str) -> None:
+    catalog.create_namespace_if_not_exists("packed")
+    spark.sql(
+        f"CREATE TABLE lake.packed.{unique} USING iceberg "
+        "TBLPROPERTIES ('write.delete.mode'='merge-on-read') AS SELECT id FROM range(0, 100, 1, 1)"
+    )
+    table = catalog.load_table(f"packed.{unique}")
+    before = table.current_snapshot().snapshot_id
+    spark.sql(f"DELETE FROM lake.packed.{unique} WHERE id = 7")
+    table.refresh()
+    with pytest.raises(InvalidBlend, match=rf"packed\.{unique} has position deletes at snapshot"):
+        data_files(table, table.current_snapshot().snapshot_id)
+    assert len(data_files(table, before)) == 1
+
+
+def test_files_that_pyiceberg_writes_are_read(catalog: Catalog, unique: str) -> None:
+    catalog.create_namespace_if_not_exists("packed")
+    rows = every_type(N).select(["string", "int64", "binary", "timestamp_utc", "list"])
+    made = catalog.create_table(
+        f"packed.{unique}", rows.schema, properties={"write.parquet.page-row-limit": "9"}
+    )
+    made.append(rows)
+    paths = [Path(local(path)) for path in data_files(made, made.current_snapshot().snapshot_id)]
+    for leaf in leaves(paths[0]):
+        if leaf.startswith("list"):
+            continue
+        assert_reads(paths[0], leaf)
+    assert len(get_idx_matrix(paths, "string")) >= 1

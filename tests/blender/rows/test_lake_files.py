@@ -1,0 +1,70 @@
+"""Files of a store that does not answer, and how many local ones are open."""
+
+from __future__ import annotations
+
+import socket
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from blender.call_context import Caller, waited_for_by, waiting_caller
+from blender.errors import CallerLeft, Stalled
+from blender.parquet.matrix import get_idx_matrix
+from blender.rows.lake_files import LakeFiles
+from factory.settings import Settings
+
+
+def test_a_file_that_a_store_never_sends_is_named_when_the_time_is_over(tmp_path: Path) -> None:
+    (tmp_path / "here").write_bytes(b"0123456789")
+    with socket.socket() as silent:  # a store that takes connections and says nothing
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        files = LakeFiles(
+            Settings(
+                home=tmp_path,
+                cache=tmp_path,
+                warehouse="s3://lake/warehouse",
+                s3_endpoint=f"http://127.0.0.1:{silent.getsockname()[1]}",
+                s3_access_key_id="key",
+                s3_secret_access_key="secret",
+            )
+        )
+        here, away = str(tmp_path / "here"), "s3://lake/warehouse/packed/code/data/1.parquet"
+        began = time.monotonic()
+        with (
+            waited_for_by(Caller(timeout_s=0.3)),
+            pytest.raises(Stalled, match=r"data/1\.parquet did not come"),
+        ):
+            files.fetch([(here, [(2, 5)]), (away, [(0, 8)])])
+        gone = Caller()
+        gone.leave(CallerLeft("gone"))
+        with waited_for_by(gone), pytest.raises(CallerLeft):
+            files.fetch([(away, [(0, 8)])])
+        assert time.monotonic() - began < 15  # the store itself is given up after 20 s
+        assert files.fetch([(here, [(2, 5), (0, 1)])]) == [[b"234", b"0"]]
+
+
+def test_who_waits_is_known_inside_alone() -> None:
+    outer, inner = Caller(), Caller()
+    with waited_for_by(outer):
+        with waited_for_by(inner):
+            assert waiting_caller() is inner
+        assert waiting_caller() is outer
+    assert waiting_caller() not in (outer, inner)
+
+
+def test_indexes_share_one_budget_of_open_files(tmp_path: Path) -> None:
+    path, process = tmp_path / "rows.parquet", psutil.Process()
+    pq.write_table(pa.table({"tokens": pa.array([b"a", b"b"])}), path)
+    before = process.num_fds()
+    indexes = [get_idx_matrix([path], "tokens") for _ in range(700)]
+    assert {index.read_rows(np.array([1]))[0].as_py() for index in indexes} == {b"b"}
+    assert 300 < process.num_fds() - before <= 512
+    assert {index.read_rows(np.array([0]))[0].as_py() for index in indexes} == {b"a"}
+    del indexes
+    assert process.num_fds() <= before

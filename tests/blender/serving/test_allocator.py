@@ -1,0 +1,38 @@
+"""Memory of large blocks that is used again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.blender.lakes import ROOT
+
+PROGRAM = """
+import resource, threading
+from blender.serving.allocator import keep_freed_memory
+
+def faults_of_blocks():
+    one = bytes(1 << 20)
+    for _ in range(20):
+        b"".join([one, one[:9]])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(200):
+        kept = [b"".join([one, one[:9]]) for _ in range(3)]
+        del kept
+    print(kept_memory, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+
+kept_memory = keep_freed_memory()
+thread = threading.Thread(target=faults_of_blocks)
+thread.start()
+thread.join()
+"""
+
+
+def test_blocks_take_the_memory_that_blocks_before_have_left() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, timeout=600, check=True
+    )
+    told, faults = ended.stdout.split()
+    assert told == str(sys.platform == "linux")
+    if told == "True":
+        assert int(faults) < 2 * 3 * 256  # 256 pages a block: two rounds of 200 at most

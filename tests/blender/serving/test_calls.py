@@ -1,0 +1,195 @@
+"""The limits of a server, over a real port."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import grpc
+import pytest
+
+from blender.call_context import Caller
+from blender.catalog.blends import Blends
+from blender.client import BlenderClient, Source
+from blender.errors import Busy, Ending, InvalidRequest, Stalled
+from blender.opened.blend import Blend, Block
+from blender.proto.blender.v1 import blender_pb2 as pb
+from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
+from blender.protocol.status import to_error
+from blender.serving.calls import Limits
+from blender.serving.request_bytes import MAX_REQUEST_BYTES
+from blender.serving.security import ServerSecurity
+from blender.serving.server import BlenderServer
+from blender.spec.config import blend_source
+
+CODE = "packed.code"
+ENDLESS = [Source(CODE, 1000, oversample=True)]
+
+
+def refused(call: Iterator[object]) -> grpc.RpcError:
+    """What a call of generated code ends with."""
+    with pytest.raises(grpc.RpcError) as raised:
+        list(call)
+    return raised.value
+
+
+def test_a_client_with_all_its_calls_under_way_is_busy_and_others_are_not(
+    blends: Blends, tmp_path: Path
+) -> None:
+    (tmp_path / "tokens").write_text("one\ntwo\n")
+    (tmp_path / "tokens").chmod(0o600)
+    security = ServerSecurity(tokens=tmp_path / "tokens")
+    with (
+        BlenderServer(blends, limits=Limits(calls_per_client=2), security=security) as server,
+        BlenderClient(server.address, token="one") as one,
+        BlenderClient(server.address, token="one", patience_s=0) as again,
+        BlenderClient(server.address, token="two", patience_s=0) as two,
+    ):
+        blend = one.create(ENDLESS)  # the server may count it a moment longer than its answer takes
+        streams = [one.fetch(blend.id) for _ in range(2)]
+        for stream in streams:
+            next(stream)
+        with pytest.raises(Busy, match=r"answers 2 calls of this client already\. End one"):
+            again.get(blend.id)
+        assert two.get(blend.id) == blend
+        streams.pop().close()
+        streams.pop().close()
+
+
+def test_a_token_that_nobody_asks_for_makes_no_client_another(blends: Blends) -> None:
+    with (
+        BlenderServer(blends, limits=Limits(calls_per_client=1)) as server,
+        BlenderClient(server.address, token="one", patience_s=60) as one,
+        BlenderClient(server.address, token="two", patience_s=0) as two,
+    ):
+        reading = one.fetch(one.create(ENDLESS).id)
+        next(reading)
+        with pytest.raises(Busy, match="answers 1 calls of this client already"):
+            two.list()
+        reading.close()
+
+
+@pytest.mark.parametrize("steps, said", [(4, "4 steps were asked for"), (0, "All steps up to the end")])
+def test_a_fetch_of_more_steps_than_the_server_gives_is_told_how_many_it_gives(
+    blends: Blends, steps: int, said: str
+) -> None:
+    with (
+        BlenderServer(blends, limits=Limits(steps=3)) as server,
+        grpc.insecure_channel(server.address) as channel,
+        BlenderClient(server.address) as client,
+    ):
+        blend = client.create(ENDLESS)
+        assert len(list(client.fetch(blend.id, steps=3))) == 3
+        error = refused(pb_grpc.BlendDataStub(channel).Fetch(pb.FetchRequest(blend=blend.id, steps=steps)))
+        assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert said in error.details()
+        assert "at most 3 a call" in error.details()
+        assert type(to_error(error, server.address)) is InvalidRequest
+
+
+def test_a_step_too_large_to_explain_in_one_answer_is_refused(blends: Blends) -> None:
+    with (
+        BlenderServer(blends, limits=Limits(explained_rows=999)) as server,
+        BlenderClient(server.address) as client,
+    ):
+        with pytest.raises(InvalidRequest, match="Step 7 has 1,000 rows, and at most 999 are explained"):
+            client.explain(client.create(ENDLESS).id, 7)
+        assert len(client.explain(client.create([Source(CODE, 999, oversample=True)]).id, 7)) == 999
+
+
+def test_a_request_larger_than_what_is_read_is_told_so(blends: Blends) -> None:
+    with BlenderServer(blends) as server, grpc.insecure_channel(server.address) as channel:
+        request = pb.GetRequest(id="x" * MAX_REQUEST_BYTES)
+        error = refused(map(pb_grpc.BlendConfigsStub(channel).Get, [request]))
+        assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert "at most 4,194,304 are read" in error.details()
+    with (
+        BlenderServer(blends) as server,
+        BlenderClient(server.address, patience_s=600) as client,
+        pytest.raises(InvalidRequest, match=r"too large for Blender .* larger than max .* Send less"),
+    ):
+        client.get("x" * (MAX_REQUEST_BYTES + (1 << 20)))  # at once: it will never be taken
+
+
+class Stuck(Blend):
+    """A blend one of whose sources gives nothing."""
+
+    def fetch(self, *_: object, caller: Caller | None = None, **__: object) -> Iterator[Block]:
+        assert caller is not None
+        self.callers.append(caller)
+        while True:
+            caller.wait(0.01, lambda: "Source `wiki` has 4 rows, step 1 needs 8. Append to it.")
+            yield from ()
+
+    callers: list[Caller]
+
+
+@pytest.fixture
+def stuck(blends: Blends) -> tuple[str, list[Caller]]:
+    """A blend whose rows never come, and the callers that wait for them."""
+    blend = blends.open(blends.create([blend_source(table=CODE, weight=1)]).id)
+    blend.__class__ = Stuck
+    blend.callers = []  # type: ignore[attr-defined]
+    return blend.id, blend.callers  # type: ignore[attr-defined]
+
+
+def test_a_call_that_waits_too_long_names_the_source(blends: Blends, stuck: tuple[str, list[Caller]]) -> None:
+    with (
+        BlenderServer(blends, limits=Limits(wait_s=0.2)) as server,
+        grpc.insecure_channel(server.address) as channel,
+    ):
+        error = refused(pb_grpc.BlendDataStub(channel).Fetch(pb.FetchRequest(blend=stuck[0])))
+        assert error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+        assert "Source `wiki` has 4 rows" in error.details()
+        assert type(to_error(error, server.address)) is Stalled
+
+
+def test_a_wait_ends_before_the_client_s_deadline_so_that_it_is_told_the_source(
+    blends: Blends, stuck: tuple[str, list[Caller]]
+) -> None:
+    with (
+        BlenderServer(blends, limits=Limits(wait_s=600)) as server,
+        BlenderClient(server.address, timeout_s=60, patience_s=0) as client,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        reading = pool.submit(next, client.fetch(stuck[0]))
+        while not stuck[1]:
+            threading.Event().wait(0.01)
+        (caller,) = stuck[1]
+        assert 0 < caller.remaining_s < 59.7  # 59.5, and what gRPC rounds a deadline up by
+        caller.set_timeout(0)  # that time, over at once
+        with pytest.raises(Stalled, match="Source `wiki` has 4 rows"):
+            reading.result()
+
+
+def test_a_reader_that_goes_away_ends_the_wait_for_its_rows(
+    blends: Blends, stuck: tuple[str, list[Caller]]
+) -> None:
+    with (
+        BlenderServer(blends, limits=Limits(calls=1)) as server,
+        grpc.insecure_channel(server.address) as channel,
+        BlenderClient(server.address, patience_s=60) as client,
+    ):
+        stream = pb_grpc.BlendDataStub(channel).Fetch(pb.FetchRequest(blend=stuck[0]))
+        while not stuck[1]:
+            threading.Event().wait(0.01)
+        stream.cancel()
+        assert client.get(stuck[0]).id == stuck[0]  # the one slot is free again
+
+
+def test_calls_beyond_the_grace_are_told_to_go_on_elsewhere(
+    blends: Blends, stuck: tuple[str, list[Caller]]
+) -> None:
+    server = BlenderServer(blends)
+    server.start()
+    with grpc.insecure_channel(server.address) as channel:
+        stream = pb_grpc.BlendDataStub(channel).Fetch(pb.FetchRequest(blend=stuck[0]))
+        while not stuck[1]:
+            threading.Event().wait(0.01)
+        server.stop(grace_s=0.1)
+        error = refused(stream)
+    assert error.code() is grpc.StatusCode.UNAVAILABLE
+    assert "This Blender ends. Ask another of the lake" in error.details()
+    assert type(to_error(error, server.address)) is Ending

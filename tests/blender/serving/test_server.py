@@ -1,0 +1,168 @@
+"""A Blender as a process: starts, stops, is killed, and nobody's rows change."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from blender.client import Batch, BlenderClient, Source
+from blender.errors import BlenderUnavailable, InvalidRequest
+from factory.errors import FactoryError, MachineError
+from factory.settings import Settings
+from tests.blender.lakes import ROOT, make_lake, packed_rows, serving, write_table
+from tests.ports import free_ports
+
+pytestmark = pytest.mark.process
+
+SOURCES = [Source("packed.code", 6, oversample=True, shuffle="row"), Source("packed.prose", 2)]
+
+
+def digest(batches: list[Batch]) -> str:
+    """Every byte and every number of the batches, in order."""
+    sum_ = hashlib.blake2b(digest_size=16)
+    for batch in batches:
+        sum_.update(repr(batch.arrow.to_pylist()).encode())
+        sum_.update(batch.tokens.tobytes())
+    return sum_.hexdigest()
+
+
+def test_a_restarted_server_and_another_layout_give_the_same_batches(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    make_lake(one, code=40, prose=300)
+    settings = Settings(home=other, cache=other)
+    dealt = np.random.default_rng(1).permutation(300).reshape(3, 100).tolist()
+    write_table(settings, "packed.prose", packed_rows("prose", 300), files=dealt, row_group=16)
+    write_table(settings, "packed.code", packed_rows("code", 40), row_group=3)
+    seen = set()
+    for home in (one, one, other):
+        with serving(home) as server, BlenderClient(server.address) as client:
+            blend = client.create(SOURCES, seed=7)
+            seen.add((blend.id, digest(list(client.fetch(blend.id)))))
+    assert len(seen) == 1
+
+
+def test_a_reader_resumes_after_kill_9_without_losing_or_repeating_a_row(tmp_path: Path) -> None:
+    make_lake(tmp_path, code=40)
+    (port,) = free_ports(1)  # to be taken a second time: one that the system gave may be another's by then
+    with serving(tmp_path, port=port) as server, BlenderClient(server.address, patience_s=60) as client:
+        blend = client.create([Source("packed.code", 200, oversample=True, shuffle="row")], seed=7)
+        expected = digest(list(client.fetch(blend.id, 0, steps=900)))
+        reading = client.fetch(blend.id, 0, steps=900)
+        got = [next(reading) for _ in range(5)]
+        server.kill()
+        with serving(tmp_path, port=port):
+            got += list(reading)
+    assert [batch.offset for batch in got] == list(range(900))
+    assert digest(got) == expected
+
+
+def test_sigterm_finishes_the_stream_under_way_and_exits_0(tmp_path: Path) -> None:
+    make_lake(tmp_path, code=40)
+    with (
+        serving(tmp_path, "--grace-s", "300") as server,
+        BlenderClient(server.address, patience_s=0) as client,
+    ):
+        blend = client.create([Source("packed.code", 2000, oversample=True)])
+        reading = client.fetch(blend.id, 0, steps=100)
+        got = [next(reading)]
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.2)
+        got += list(reading)
+        assert len(got) == 100
+        assert server.process.wait(timeout=60) == 0
+        assert server.process.stdout is not None
+        assert server.process.stdout.read() == ""  # the address was its one line of output
+
+
+def test_a_server_that_answers_nothing_more_is_found_out_while_its_rows_are_waited_for(
+    tmp_path: Path,
+) -> None:
+    make_lake(tmp_path, live=8)
+    with serving(tmp_path) as server:
+        client = BlenderClient(server.address, timeout_s=300, patience_s=0, silence_s=10, ahead_bytes=1)
+        blend = client.create([Source("packed.live", 4, live=True)])
+        reading = client.fetch(blend.id, 0, steps=3)
+        assert [next(reading).offset, next(reading).offset] == [0, 1]
+        ended: list[BaseException] = []
+        waiting = threading.Thread(target=lambda: ended.append(failure(reading)))
+        waiting.start()
+        waiting.join(22)  # three pings, and a server that permits one in five minutes ends at the third
+        assert waiting.is_alive()
+        os.kill(server.process.pid, signal.SIGSTOP)
+        waiting.join(240)
+        os.kill(server.process.pid, signal.SIGCONT)
+        waiting.join()
+        client.close()
+    assert isinstance(ended[0], BlenderUnavailable)
+    assert "ping timeout" in str(ended[0])
+
+
+def failure(reading: Iterator[Batch]) -> BaseException:
+    """What the next step of a fetch ends with."""
+    with pytest.raises(FactoryError) as raised:
+        next(reading)
+    return raised.value
+
+
+def test_a_silence_that_servers_do_not_permit_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match=r"A silence of 2 s was asked for.* Use at least 10 s\."):
+        BlenderClient("127.0.0.1:1", silence_s=2)
+
+
+def test_the_address_is_written_to_a_file(tmp_path: Path) -> None:
+    make_lake(tmp_path, code=4)
+    file = tmp_path / "address"
+    with serving(tmp_path, "--address-file", str(file)) as server:
+        assert file.read_text().strip() == server.address
+
+
+@pytest.mark.parametrize(
+    "arguments, code, sentence",
+    [
+        (["--port", "{taken}"], MachineError.exit_code, "cannot be bound (address already in use)."),
+        (["--host", "0.0.0.0"], 2, "can be reached from other machines."),
+    ],
+)
+def test_a_server_that_cannot_start_says_why_in_one_sentence(
+    tmp_path: Path, arguments: list[str], code: int, sentence: str
+) -> None:
+    make_lake(tmp_path, code=4)
+    with serving(tmp_path) as server:
+        given = [argument.format(taken=server.port) for argument in arguments]
+        ended = subprocess.run(
+            [sys.executable, "-m", "blender.serving.serve", *given],
+            cwd=ROOT,
+            env={"FACTORY_HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+    assert ended.returncode == code
+    assert ended.stdout == ""
+    assert sentence in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_the_first_batch_waits_for_no_import_of_pandas(tmp_path: Path) -> None:
+    make_lake(tmp_path, code=40)
+    program = (
+        "import sys; from blender.client import BlenderClient; "
+        "batch = next(BlenderClient(sys.argv[1]).fetch(sys.argv[2])); "
+        "batch.tokens, batch.position_ids, batch.cu_seqlens, batch.source, batch.ordinal, batch.epoch; "
+        "print(len(batch), 'pandas' in sys.modules)"
+    )
+    with serving(tmp_path) as server, BlenderClient(server.address) as client:
+        blend = client.create([Source("packed.code", 3)])
+        command = [sys.executable, "-c", program, server.address, blend.id]
+        assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "3 False\n"

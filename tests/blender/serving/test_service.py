@@ -1,0 +1,302 @@
+"""The services over a real port: the core's rows and errors, for our client and for generated code."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
+
+from blender.catalog.blends import Blends
+from blender.client import BlenderClient, Source
+from blender.errors import (
+    BlenderFailure,
+    BlenderUnavailable,
+    BlendNotFound,
+    Busy,
+    EndOfData,
+    InvalidBlend,
+    InvalidRequest,
+)
+from blender.proto.blender.v1 import blender_pb2 as pb
+from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
+from blender.protocol.status import to_error
+from blender.serving.calls import Limits
+from blender.serving.server import BlenderServer
+from blender.serving.service import CONFIGS, DATA
+from factory.errors import ConfigurationError, FactoryError, MachineError, TableNotFound
+
+CODE, PROSE = "packed.code", "packed.prose"
+SOURCES = [Source(CODE, 6, oversample=True, shuffle="row"), Source(PROSE, 2)]
+
+
+@pytest.fixture
+def server(blends: Blends) -> Iterator[BlenderServer]:
+    with BlenderServer(blends) as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: BlenderServer) -> Iterator[BlenderClient]:
+    with BlenderClient(server.address) as connected:
+        yield connected
+
+
+def test_a_blend_is_the_same_through_the_client_as_through_the_core(
+    client: BlenderClient, blends: Blends
+) -> None:
+    blend = client.create(SOURCES, seed=7)
+    core = blends.open(blend.id)
+    fetched = list(client.fetch(blend.id, 3, steps=20))
+    assert [batch.offset for batch in fetched] == list(range(3, 23))
+    for batch in fetched:
+        assert batch.arrow.equals(core.step(batch.offset), check_metadata=True)
+        assert batch.next_offset == batch.offset + 1
+    assert [(s.table, s.weight, s.shuffle, s.oversample) for s in blend.sources] == [
+        (CODE, 6, "row", True),
+        (PROSE, 2, "none", False),
+    ]
+    assert [s.snapshot for s in blend.sources] == list(blends.get(blend.id).pins.snapshots)
+
+
+def test_steps_larger_than_a_block_arrive_whole(client: BlenderClient, blends: Blends) -> None:
+    blend = client.create([Source(CODE, 30_000, oversample=True), Source(PROSE, 10_000, oversample=True)])
+    assert len(list(blends.open(blend.id).fetch(0, 1))) > 1
+    batches = list(client.fetch(blend.id, 0, steps=2))
+    assert [(batch.offset, len(batch)) for batch in batches] == [(0, 40_000), (1, 40_000)]
+    assert batches[1].arrow.equals(blends.open(blend.id).step(1))
+
+
+def test_the_life_of_a_blend(client: BlenderClient) -> None:
+    blend = client.create(SOURCES, seed=7)
+    child = client.update(blend.id, 10, {CODE: 2}, [Source(CODE, 4, name="again", shuffle="row")])
+    assert (child.parent, child.offset) == (blend.id, 10)
+    assert client.get(child.id) == child
+    assert [one.id for one in client.list()] == [blend.id, child.id]
+    described = client.describe(child.id)
+    assert [(piece.offset, piece.weights) for piece in described.pieces] == [(0, (6, 2, 0)), (10, (2, 2, 4))]
+    assert [source.steps for source in described.sources] == [None, 150, 20]
+    assert described.steps == 20
+    assert client.describe(client.create(SOURCES[:1]).id).steps is None
+    assert client.retire(blend.id).retired
+    assert blend.id not in [one.id for one in client.list()]
+
+
+def test_explain_over_the_wire_is_the_core_s(client: BlenderClient, blends: Blends) -> None:
+    blend = client.create(SOURCES, seed=7)
+    assert list(client.explain(blend.id, 4)) == blends.open(blend.id).explain(4)
+
+
+def test_a_fetch_to_the_end_stops_and_one_beyond_it_says_so(client: BlenderClient) -> None:
+    blend = client.create(SOURCES, seed=7)
+    assert [batch.offset for batch in client.fetch(blend.id, 147)] == [147, 148, 149]
+    fetched = client.fetch(blend.id, 148, steps=5)
+    assert [next(fetched).offset, next(fetched).offset] == [148, 149]
+    with pytest.raises(EndOfData, match="ends after 150 steps"):
+        next(fetched)
+
+
+UNKNOWN = "0" * 32
+BLEND = "the blend"
+
+
+@pytest.mark.parametrize(
+    "method, request_, code, kind, sentence",
+    [
+        ("Get", pb.GetRequest(id=UNKNOWN), "NOT_FOUND", BlendNotFound, "no blend 0000"),
+        ("Retire", pb.RetireRequest(), "NOT_FOUND", BlendNotFound, "no blend id"),
+        ("Create", pb.CreateRequest(), "INVALID_ARGUMENT", InvalidBlend, "sum to 0 rows"),
+        (
+            "Create",
+            pb.CreateRequest(sources=[pb.Source(table=CODE, weight=-3)]),
+            "INVALID_ARGUMENT",
+            InvalidBlend,
+            "`weight` is -3",
+        ),
+        (
+            "Create",
+            pb.CreateRequest(sources=[pb.Source(weight=1)]),
+            "INVALID_ARGUMENT",
+            ConfigurationError,
+            "is no table",
+        ),
+        (
+            "Create",
+            pb.CreateRequest(sources=[pb.Source(table="packed.none", weight=1)]),
+            "FAILED_PRECONDITION",
+            TableNotFound,
+            "no table packed.none",
+        ),
+        (
+            "Create",
+            pb.CreateRequest(sources=[pb.Source(table=CODE, weight=1, shuffle="pages")]),
+            "INVALID_ARGUMENT",
+            InvalidBlend,
+            "`shuffle` is 'pages'",
+        ),
+        ("Update", pb.UpdateRequest(parent=UNKNOWN), "NOT_FOUND", BlendNotFound, "no blend"),
+        (
+            "Update",
+            pb.UpdateRequest(parent=BLEND, offset=-1),
+            "INVALID_ARGUMENT",
+            InvalidBlend,
+            "`offset` is -1",
+        ),
+        ("Fetch", pb.FetchRequest(blend=UNKNOWN), "NOT_FOUND", BlendNotFound, "no blend"),
+        ("Fetch", pb.FetchRequest(blend=BLEND, offset=-1), "INVALID_ARGUMENT", InvalidRequest, "Steps -1"),
+        ("Fetch", pb.FetchRequest(blend=BLEND, steps=-1), "INVALID_ARGUMENT", InvalidRequest, "to -1"),
+        (
+            "Fetch",
+            pb.FetchRequest(blend=BLEND, rank=3, ranks=2),
+            "INVALID_ARGUMENT",
+            InvalidRequest,
+            "Rank 3 of 2",
+        ),
+        ("Fetch", pb.FetchRequest(blend=BLEND, ranks=-2), "INVALID_ARGUMENT", InvalidRequest, "Rank 0 of -2"),
+        ("Fetch", pb.FetchRequest(blend=BLEND, ranks=3), "INVALID_ARGUMENT", InvalidRequest, "3 ranks"),
+        ("Fetch", pb.FetchRequest(blend=BLEND, offset=150, steps=1), "OUT_OF_RANGE", EndOfData, "150 steps"),
+        ("Explain", pb.ExplainRequest(blend=BLEND, offset=150), "OUT_OF_RANGE", EndOfData, "150 steps"),
+        ("Describe", pb.DescribeRequest(blend="../x"), "NOT_FOUND", BlendNotFound, "no blend id"),
+    ],
+)
+def test_a_malformed_request_has_its_status_and_sentence_and_the_server_lives_on(
+    client: BlenderClient,
+    server: BlenderServer,
+    method: str,
+    request_: object,
+    code: str,
+    kind: type[FactoryError],
+    sentence: str,
+) -> None:
+    blend = client.create(SOURCES, seed=7)
+    for field in ("blend", "parent"):
+        if getattr(request_, field, "") == BLEND:
+            request_ = type(request_).FromString(request_.SerializeToString())  # type: ignore[attr-defined]
+            setattr(request_, field, blend.id)
+    with grpc.insecure_channel(server.address) as channel:
+        stub = (
+            pb_grpc.BlendDataStub
+            if hasattr(pb_grpc.BlendDataStub(channel), method)
+            else pb_grpc.BlendConfigsStub
+        )(channel)
+        call = getattr(stub, method)
+        with pytest.raises(grpc.RpcError) as raised:
+            list(call(request_)) if method == "Fetch" else call(request_)
+    assert raised.value.code().name == code
+    assert sentence in raised.value.details()
+    assert type(to_error(raised.value, server.address)) is kind
+    assert len(next(client.fetch(blend.id, 0, steps=1))) == 8
+
+
+def test_bytes_that_are_no_request_are_refused_by_a_sentence_and_the_server_lives_on(
+    client: BlenderClient, server: BlenderServer
+) -> None:
+    blend = client.create(SOURCES)
+    with grpc.insecure_channel(server.address) as channel:
+        for service, method in ((DATA, "Fetch"), (DATA, "Explain"), (CONFIGS, "Create")):
+            with pytest.raises(grpc.RpcError) as raised:
+                list(channel.unary_stream(f"/{service}/{method}")(b"\xff\x01 noise"))
+            assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+            assert f"The 8 bytes sent are no {method}Request" in raised.value.details()
+    assert client.get(blend.id) == blend
+
+
+def test_an_unforeseen_failure_is_logged_whole_and_answered_with_its_id(
+    client: BlenderClient, blends: Blends, caplog: pytest.LogCaptureFixture
+) -> None:
+    blend = client.create(SOURCES)
+    del blends._blends  # the server's own fault
+    with caplog.at_level(logging.ERROR, "blender"), pytest.raises(BlenderFailure, match="incident") as raised:
+        client.describe(blend.id)
+    incident = str(raised.value).split("incident ")[1].rstrip(".")
+    assert incident in caplog.text
+    assert "AttributeError" in caplog.text
+    assert "AttributeError" not in str(raised.value)
+
+
+def test_64_clients_at_once_get_the_same_rows(server: BlenderServer, blends: Blends) -> None:
+    with BlenderClient(server.address) as one:
+        blend = one.create(SOURCES, seed=7)
+    expected = [blends.open(blend.id).step(offset) for offset in range(150)]
+    together = threading.Barrier(64)
+
+    def read(number: int) -> bool:
+        with BlenderClient(server.address) as mine:
+            together.wait()
+            got = [batch.arrow for batch in mine.fetch(blend.id, number, steps=80)]
+        return got == expected[number : number + 80]
+
+    with ThreadPoolExecutor(64) as pool:
+        assert list(pool.map(read, range(64))) == [True] * 64
+
+
+def test_a_reader_that_stops_early_leaves_no_thread_busy(blends: Blends) -> None:
+    with (
+        BlenderServer(blends, limits=Limits(calls=2)) as server,
+        BlenderClient(server.address, patience_s=60) as client,
+    ):
+        blend = client.create([Source(CODE, 1000, oversample=True)])
+        for _ in range(6):  # endless streams, more than there are threads
+            stream = client.fetch(blend.id)
+            next(stream)
+            stream.close()
+        assert client.get(blend.id) == blend
+
+
+def test_a_server_whose_slots_are_taken_is_well_and_says_that_it_is_busy(blends: Blends) -> None:
+    with (
+        BlenderServer(blends, limits=Limits(calls=2)) as server,
+        BlenderClient(server.address) as client,
+        BlenderClient(server.address, patience_s=0) as other,
+        grpc.insecure_channel(server.address) as channel,
+    ):
+        blend = client.create([Source(CODE, 1000, oversample=True)])
+        streams = [client.fetch(blend.id) for _ in range(2)]
+        for stream in streams:
+            next(stream)
+        for _ in range(3):
+            with pytest.raises(Busy, match=r"answers 2 calls already\. Ask again, ask another"):
+                other.get(blend.id)
+            health = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=20)
+            assert health.status == health_pb2.HealthCheckResponse.SERVING
+        streams.pop().close()
+        assert client.get(blend.id) == blend  # asked again until a slot is free
+        streams.pop().close()
+
+
+def test_health_and_reflection_answer(server: BlenderServer) -> None:
+    with grpc.insecure_channel(server.address) as channel:
+        health = health_pb2_grpc.HealthStub(channel)
+        for name in ("", CONFIGS, DATA):
+            answer = health.Check(health_pb2.HealthCheckRequest(service=name))
+            assert answer.status == health_pb2.HealthCheckResponse.SERVING
+        assert {CONFIGS, DATA} <= set(ProtoReflectionDescriptorDatabase(channel).get_services())
+
+
+def test_a_host_others_can_reach_is_refused_unless_allowed(blends: Blends) -> None:
+    with pytest.raises(ConfigurationError, match="allow-remote"):
+        BlenderServer(blends, host="0.0.0.0")
+    with BlenderServer(blends, host="0.0.0.0", allow_remote=True) as server:
+        assert server.address.startswith("0.0.0.0:")
+
+
+def test_a_port_in_use_is_refused(server: BlenderServer, blends: Blends) -> None:
+    with pytest.raises(MachineError, match="already in use"):
+        BlenderServer(blends, port=int(server.address.rsplit(":", 1)[1]))
+
+
+def test_a_blender_that_is_not_there_is_named_after_patience(blends: Blends) -> None:
+    with BlenderServer(blends) as server:
+        address = server.address
+    with BlenderClient(address, patience_s=0.2) as client, pytest.raises(BlenderUnavailable, match=address):
+        client.list()
+
+
+def test_an_error_that_quotes_a_long_request_still_arrives(client: BlenderClient) -> None:
+    with pytest.raises(BlendNotFound, match="is no blend id"):  # gRPC drops details above some 16 KB
+        client.get("x" * 100_000)

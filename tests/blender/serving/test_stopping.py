@@ -1,0 +1,89 @@
+"""A wait for a signal: whichever thread receives it, before the wait or during it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from blender.serving import processes
+from blender.serving.stopping import Stopping
+
+START = """
+import os, signal, sys, threading, time
+from blender.serving.stopping import AtOnce, Stopping
+
+stopping = Stopping()
+stopping.on(signal.SIGTERM, signal.SIGINT)
+"""
+
+
+def ended(program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", START + program], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_it_is_set_once_and_for_good_by_any_thread() -> None:
+    stopping = Stopping()
+    assert not stopping.is_set()
+    assert not stopping.wait(0.01)
+    setter = threading.Timer(0.05, stopping.set)
+    setter.start()
+    assert stopping.wait()
+    stopping.set()
+    assert stopping.is_set()
+    assert stopping.wait(0)
+    setter.join()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_that_another_thread_receives_ends_the_wait(number: signal.Signals) -> None:
+    found = ended(
+        "def receive():\n"
+        "    time.sleep(0.2)\n"  # the main thread waits by then
+        f"    signal.pthread_kill(threading.get_ident(), {int(number)})\n"
+        "    time.sleep(600)\n"
+        "threading.Thread(target=receive, daemon=True).start()\n"
+        "print(stopping.wait(), flush=True)\n"
+        "os._exit(0)\n"
+    )
+    assert (found.stdout, found.returncode) == ("True\n", 0)
+
+
+def test_a_signal_before_the_wait_counts() -> None:
+    found = ended("os.kill(os.getpid(), signal.SIGTERM)\nprint(stopping.wait())")
+    assert (found.stdout, found.returncode) == ("True\n", 0)
+
+
+def test_a_second_signal_is_raised() -> None:
+    found = ended(
+        "os.kill(os.getpid(), signal.SIGTERM)\n"
+        "stopping.wait()\n"
+        "try:\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    time.sleep(600)\n"
+        "except AtOnce as again:\n"
+        "    print(again.number == signal.SIGINT)\n"
+    )
+    assert (found.stdout, found.returncode) == ("True\n", 0)
+
+
+def test_more_than_its_pipe_holds_is_set_too() -> None:
+    stopping = Stopping()
+    for _ in range(100_000):
+        stopping.set()
+    assert stopping.is_set()
+
+
+def test_what_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_AFTER_GRACE_S", 0.2)
+    deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(); time.sleep(600)"
+    with subprocess.Popen([sys.executable, "-c", deaf], stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()  # it ignores the signal by now
+        processes.end_in_order([child], 0.1)
+        assert child.returncode == -signal.SIGKILL

@@ -1,0 +1,117 @@
+"""Blends whose shares change along the steps, read from tables, without a port and over one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from blender.catalog.blends import Blends, open_blends
+from blender.client import BlenderClient, Source
+from blender.errors import EndOfData, InvalidBlend, InvalidRequest
+from blender.opened.blend import Blend
+from blender.records import Schedule
+from blender.spec.config import BlendSource, blend_source
+from factory.settings import Settings
+from tests.blender.lakes import serving
+
+CODE, PROSE = "packed.code", "packed.prose"
+TURN = Schedule(8, ((0, {CODE: 1, PROSE: 1}), (20, {PROSE: 1})), "linear")
+
+
+def source(table: str, **fields: object) -> BlendSource:
+    return blend_source(table=table, **fields)
+
+
+def turning(blends: Blends, schedule: Schedule = TURN, **code: object) -> Blend:
+    """From half code and half prose to prose alone."""
+    stored = blends.create([source(CODE, shuffle="row", **code), source(PROSE)], seed=7, schedule=schedule)
+    return blends.open(stored.id)
+
+
+def test_every_step_has_the_rows_of_the_schedule_and_follows_its_shares(blends: Blends) -> None:
+    blend = turning(blends, oversample=True)
+    assert blend.steps == 42  # 300 rows of prose: 120 in the first 20 steps, then 8 in each
+    seen = Counter()
+    for step in range(42):
+        batch = blend.step(step)
+        assert batch.num_rows == 8
+        seen.update(batch.column("source").to_pylist())
+        due = sum(8 * max(Fraction(0), (1 - Fraction(2 * it + 1, 40)) / 2) for it in range(min(step + 1, 20)))
+        assert abs(seen[0] - due) <= 2
+    assert seen[0] == 40
+
+
+def test_a_blend_with_a_schedule_ends_where_its_source_is_used_up(blends: Blends) -> None:
+    schedule = Schedule(8, ((0, {CODE: 1, PROSE: 1}), (1000, {PROSE: 1})), "cosine")
+    blend = turning(blends, schedule)
+    ends = blend.steps
+    assert ends is not None
+    rows = [row for block in blend.fetch(0, ends) for row in block.batch.to_pylist()]
+    code = [row["ordinal"] for row in rows if row["source"] == 0]
+    assert len(code) == len(set(code)) <= 40
+    needed = blend.mixture.counts(np.array([blend.mixture.first_row(ends + 1)]))[0][0]
+    assert needed > 40
+    with pytest.raises(EndOfData, match=rf"`packed\.code` has 40 rows .* step {ends} needs {needed}"):
+        blend.step(ends)
+
+
+def test_ranks_share_the_steps_of_a_schedule(blends: Blends) -> None:
+    blend = turning(blends, oversample=True)
+    for offset in (0, 11, 33):
+        whole = blend.step(offset).to_pylist()
+        parts = [row for rank in range(4) for row in blend.step(offset, rank, 4).to_pylist()]
+        assert parts == whole
+    with pytest.raises(InvalidRequest, match=r"step of 8 rows \(from step 0 on\) cannot be shared"):
+        blend.step(0, 0, 3)
+
+
+def test_a_row_of_a_scheduled_source_is_located_where_it_is_served(blends: Blends) -> None:
+    blend = turning(blends, oversample=True)
+    for offset in (0, 7, 19, 30):
+        for place, row in enumerate(blend.step(offset).to_pylist()):
+            name = (CODE, PROSE)[row["source"]]
+            found = blend.locate(name, row["ordinal"], epochs=row["epoch"] + 1)
+            assert (offset, place, row["epoch"]) in [(it.offset, it.row, it.epoch) for it in found]
+
+
+def test_a_source_that_a_schedule_never_reads_may_be_empty_and_ends_nothing(blends: Blends) -> None:
+    blend = turning(blends, Schedule(4, ((0, {PROSE: 1}),), "constant"))
+    assert blend.steps == 75
+    assert blend.ends[0] is None
+
+
+def test_an_update_by_a_schedule_is_the_parent_before_it(blends: Blends, lake: Settings) -> None:
+    parent = blends.create([source(CODE, weight=3, oversample=True), source(PROSE, weight=1)], seed=3)
+    schedule = Schedule(8, ((10, {CODE: 3, PROSE: 1}), (30, {CODE: 1, PROSE: 3})), "stepped")
+    child = blends.update(parent.id, 10, {}, schedule=schedule)
+    assert blends.update(child.id, 20, {CODE: 1, PROSE: 1}).config.schedule is None
+    for opened in (blends.open(child.id), open_blends(lake).open(child.id)):
+        assert [opened.step(it) for it in range(10)] == [blends.open(parent.id).step(it) for it in range(10)]
+        assert [opened.step(it).num_rows for it in (9, 10, 31)] == [4, 8, 8]
+        first = Counter(opened.step(12).column("source").to_pylist())
+        later = Counter(opened.step(32).column("source").to_pylist())
+        assert (first, later) == ({0: 6, 1: 2}, {0: 2, 1: 6})
+
+
+def test_a_schedule_goes_over_the_wire_and_comes_back_as_the_same_blend(lake: Settings) -> None:
+    with serving(lake.home) as server, BlenderClient(server.address) as blender:
+        sources = [Source(CODE, oversample=True), Source(PROSE)]
+        stored = blender.create(sources, seed=7, schedule=TURN)
+        assert stored.schedule is not None
+        assert (stored.schedule.kind, stored.schedule.rows_per_step) == ("linear", 8)
+        assert stored.schedule.knots == ((0, {CODE: 0.5, PROSE: 0.5}), (20, {PROSE: 1.0}))
+        assert blender.create(sources, seed=7, schedule=stored.schedule).id == stored.id
+        (piece,) = blender.describe(stored.id).pieces
+        assert (piece.offset, piece.weights, piece.rows_per_step) == (0, (), 8)
+        batches = list(blender.fetch(stored.id, 0, 30))
+        assert [len(batch) for batch in batches] == [8] * 30
+        steady = Schedule(6, ((5, {CODE: 2, PROSE: 1}),), "constant")
+        child = blender.update(stored.id, 5, schedule=steady)
+        assert [len(batch) for batch in blender.fetch(child.id, 3, 4)] == [8, 8, 6, 6]
+        with pytest.raises(InvalidBlend, match="makes no step: A proportion is -1"):
+            blender.update(stored.id, 5, schedule=Schedule(6, ((5, {CODE: -1}),)))
+        with pytest.raises(InvalidBlend, match="knot at step 7 follows one at 9"):
+            blender.update(stored.id, 5, schedule=Schedule(6, ((9, {CODE: 1}), (7, {CODE: 1}))))

@@ -1,0 +1,101 @@
+"""A thread that works ahead: the same items, under a budget, and gone when nobody wants more."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from blender.prefetch import Ahead
+
+
+def until(true: Callable[[], bool]) -> bool:
+    """Whether something comes true within a minute."""
+    deadline = time.monotonic() + 60
+    while not true() and time.monotonic() < deadline:
+        time.sleep(0.002)
+    return true()
+
+
+class Counted:
+    """The numbers from 0 on, and how many were made."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self.made = 0
+
+    def __iter__(self) -> Iterator[int]:
+        for number in range(self.n):
+            self.made += 1
+            yield number
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 20), max_size=50), st.integers(0, 40))
+def test_every_item_comes_once_in_order(items: list[int], budget: int) -> None:
+    assert list(Ahead(items, budget, size=lambda item: item)) == items
+
+
+def test_it_stops_at_the_budget_and_goes_on_when_one_is_taken() -> None:
+    items = Counted(100)
+    with Ahead(items, budget=30, size=lambda _: 10) as ahead:
+        assert until(lambda: items.made == 3)
+        time.sleep(0.05)
+        assert items.made == 3
+        assert next(ahead) == 0
+        assert until(lambda: items.made == 4)
+        assert list(ahead) == list(range(1, 100))
+
+
+def test_an_item_above_the_budget_still_comes() -> None:
+    items = Counted(3)
+    with Ahead(items, budget=5, size=lambda _: 10) as ahead:
+        assert until(lambda: items.made == 1)
+        assert list(ahead) == [0, 1, 2]
+
+
+def test_an_error_comes_after_the_items_before_it_and_once() -> None:
+    def failing() -> Iterator[int]:
+        yield 1
+        yield 2
+        raise ValueError("the third")
+
+    ahead = Ahead(failing(), 100, size=lambda _: 1)
+    assert [next(ahead), next(ahead)] == [1, 2]
+    with pytest.raises(ValueError, match="the third"):
+        next(ahead)
+    assert list(ahead) == []
+
+
+def test_its_thread_ends_when_it_is_closed_and_when_nobody_holds_it() -> None:
+    def running() -> set[threading.Thread]:
+        return {thread for thread in threading.enumerate() if thread.name == "blender-ahead"}
+
+    before = running()
+    closed, dropped = (Ahead(Counted(100), 3, size=lambda _: 1) for _ in range(2))
+    next(closed), next(dropped)
+    assert len(running() - before) == 2
+    closed.close()
+    assert list(closed) == []
+    del dropped
+    gc.collect()
+    assert until(lambda: not running() - before)
+
+
+def test_closing_wakes_an_iterator_that_waits() -> None:
+    woken = threading.Event()
+
+    def waiting() -> Iterator[int]:
+        yield 1
+        assert woken.wait(60)
+
+    ahead = Ahead(waiting(), 10, size=lambda _: 1, cancel=woken.set)
+    assert next(ahead) == 1
+    ahead.close()
+    assert woken.is_set()
+    assert until(lambda: not ahead._thread.is_alive())

@@ -1,0 +1,118 @@
+"""What is read off one Kotlin file, and which files of a repository its names lead to."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spark_udfs.depsort.extract import FileSymbols
+from spark_udfs.depsort.languages.kotlin.symbols import MAX_BYTES, Kotlin
+from tests.depsort.repositories import Sorted
+
+KOTLIN = Kotlin()
+
+
+def extract(text: str) -> FileSymbols:
+    return KOTLIN.extract(text.encode(), "a.kt")
+
+
+def uses(code: str) -> list[str]:
+    """The references of a function's body, its parameter's type left out."""
+    return sorted(set(extract(f"fun f(b: Box) {{\n{code}\n}}\n").references) - {"Box"})
+
+
+def depends(texts: dict[str, str]) -> set[tuple[str, str]]:
+    return {(edge["doc_id"], edge["depends_on"]) for edge in Sorted(texts).edges}
+
+
+def test_classes_members_and_what_a_package_holds_are_definitions_with_their_types() -> None:
+    symbols = extract(
+        "package a.b\n\nopen class Box<T>(val lid: Lid, n: Int) : Base<T>(n), Open {\n"
+        "  val items: List<Item> = make()\n"
+        "  companion object {\n    fun make(): Box = Box()\n  }\n"
+        "  enum class Kind {\n    BIG, SMALL\n  }\n}\n"
+        "object Store : Shop() {\n  fun open() {}\n}\nfun top() = Box()\nval one by lazy { 1 }\n"
+        "typealias Case = Box\n"
+        "fun Lid.close(): Box = this.box()\n"
+    )
+    assert symbols.package == "a.b"
+    assert " ".join(sorted(symbols.definitions)) == (
+        "Box Box.Kind Box.Kind.BIG Box.Kind.SMALL Box.items Box.lid Box.make Box.n Case Store Store.open "
+        "close one this.close top"
+    )
+    assert symbols.bases == {"Box": ("Base", "Open"), "Store": ("Shop",), "Case": ("Box",), "1": ("Lid",)}
+    assert symbols.types["top"] == symbols.types["close"] == "Box"
+    assert symbols.types["Box.items"] == "~Box/Item"
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("import a.b.C", ("a.b", "C", "C")),
+        ("import a.b.C as D", ("a.b", "C", "D")),
+        ("import a.b.*", ("a.b", "*", None)),
+    ],
+)
+def test_imports_are_read_as_written(text: str, expected: tuple[str, str, str | None]) -> None:
+    assert [(i.module, i.name, i.alias) for i in extract(f"{text}\n").imports] == [expected]
+
+
+@pytest.mark.parametrize(
+    "code, expected",
+    [
+        ("b.lid().open()", ["Box.lid.open"]),
+        ("val x = Maker.make()\nx.run()", ["Maker.make", "Maker.make.run"]),
+        ("for (i in b.items) { i.go() }", ["Box.items", "Box.items.go"]),
+        ("b!!.lid?.open()", ["Box.lid.open"]),
+        ("(o as Item).go()", ["Item", "Item.go", "o"]),
+        ("xs.map { it.go() }", [".go", "xs.map"]),
+        ("xs.map { x: Item -> x.go() }", ["Item", "Item.go", "xs.map"]),
+        ("try {\n} catch (e: Bad) {\n  e.say()\n}", ["Bad", "Bad.say"]),
+        ("call(name = b)", ["call"]),
+        ("val (p, q) = pair\np.go()", [".go", "pair"]),
+        ("val k = Item::go", ["Item.go"]),
+    ],
+)
+def test_a_use_is_written_from_the_declared_type_on(code: str, expected: list[str]) -> None:
+    assert uses(code) == expected
+
+
+REPOSITORY = {
+    "Base.java": "package a; public class Base { protected Tool tool() { return null; } }",
+    "Tool.kt": "package a\n\nclass Tool {\n  fun run() {}\n}\n",
+    "ext.kt": "package x\n\nfun String.shout() = 1\n",
+    "top.kt": "package a\n\nfun make(): Tool = Tool()\n",
+}
+
+
+@pytest.mark.parametrize(
+    "text, dependencies",
+    [
+        ("package a\n\nval t = Tool()\n", {"Tool.kt"}),
+        ("package c\n\nimport a.Tool\n\nclass X(val t: Tool)\n", {"Tool.kt"}),
+        ("package c\n\nimport a.*\n\nfun f() = make().run()\n", {"top.kt", "Tool.kt"}),
+        ("package c\n\nclass X : a.Base() {\n  fun f() = tool().run()\n}\n", {"Base.java", "Tool.kt"}),
+        ("package c\n\nimport x.shout\n\nfun f(y: String) = y.shout()\n", {"ext.kt"}),
+        ("package c\n\nimport x.shout\n\nfun f() = list { it.shout() }\n", {"ext.kt"}),
+        ("package c\n\nfun a.Base.f() = tool()\n", {"Base.java"}),
+        ("package c\n\nclass X<Tool>(val t: Tool)\n", set()),
+    ],
+)
+def test_a_name_leads_to_the_file_that_defines_it_in_either_language(
+    text: str, dependencies: set[str]
+) -> None:
+    assert {to for of, to in depends({**REPOSITORY, "X.kt": text}) if of == "X.kt"} == dependencies
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.text(alphabet="(){}[].,:;=*&<>- \nafx1\"'@", max_size=60))
+def test_any_text_gives_symbols_that_survive_being_written(text: str) -> None:
+    symbols = extract(f"class A : B() {{\n fun f(a: A) {{\n{text}")
+    assert FileSymbols.from_json(symbols.to_json()) == symbols
+
+
+def test_a_file_too_long_for_the_grammar_gives_no_symbols() -> None:
+    line = "class A {\n val b = 1\n}\n"
+    assert extract(line * (MAX_BYTES // len(line))).definitions.keys() == {"A", "A.b"}
+    assert extract(line * (MAX_BYTES // len(line) + 1)) == FileSymbols()

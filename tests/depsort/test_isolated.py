@@ -1,0 +1,82 @@
+"""What a call in a child process may cost, and that its death is the death of that call alone."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from spark_udfs.depsort.isolated import Isolated
+
+ENOUGH = 1 << 28
+
+
+def work(task: str) -> str:
+    match task:
+        case "memory":
+            return str(len(bytearray(8 * ENOUGH)))
+        case "time":
+            while True:
+                pass
+        case "abort":
+            os.abort()
+        case "raise":
+            raise ValueError("a sentence")
+    return f"{task} in {os.getpid()}"
+
+
+@pytest.fixture
+def isolated() -> Iterator[Isolated[[str], str]]:
+    """`work` with a quarter of a gigabyte and a second."""
+    call = Isolated(work, memory_bytes=ENOUGH, cpu_s=1)
+    yield call
+    call.close()
+
+
+def test_calls_are_answered_by_one_child(isolated: Isolated[[str], str]) -> None:
+    first, second = isolated("a"), isolated("a")
+    assert first == second is not None
+    assert not first.endswith(f" {os.getpid()}")
+
+
+@pytest.mark.parametrize("task", ["memory", "time", "abort"])
+def test_a_call_that_kills_its_process_has_no_answer_and_the_next_one_has(
+    isolated: Isolated[[str], str], task: str
+) -> None:
+    assert isolated("before") is not None
+    assert isolated(task) is None
+    assert str(isolated("after")).startswith("after in ")
+
+
+def test_what_the_function_raises_is_raised(isolated: Isolated[[str], str]) -> None:
+    with pytest.raises(ValueError, match="a sentence"):
+        isolated("raise")
+    assert isolated("after") is not None
+
+
+def test_the_time_of_a_call_is_its_own(isolated: Isolated[[str], str]) -> None:
+    for _ in range(2):
+        assert isolated("time") is None
+    assert isolated("after") is not None
+
+
+def test_the_child_ends_with_its_parent(isolated: Isolated[[str], str]) -> None:
+    ours, theirs = os.pipe()
+    parent = os.fork()
+    if parent == 0:
+        os.write(theirs, str(isolated("x")).encode())
+        signal.pause()
+    child = int(os.read(ours, 100).decode().rpartition(" ")[2])
+    handle = os.pidfd_open(child)
+    os.kill(parent, signal.SIGKILL)
+    os.waitpid(parent, 0)
+    assert ended(handle)
+    os.close(handle)
+
+
+def ended(handle: int) -> bool:
+    """Whether the process of a pidfd ends within ten seconds."""
+    return bool(select.select([handle], [], [], 10)[0])

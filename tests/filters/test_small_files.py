@@ -1,0 +1,74 @@
+"""Rules of bulk have no value for small files of a repository and for packages' own files."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from factory.filters.code import RULES
+from factory.filters.text import Text
+from factory.lake.schemas import signals_schema
+from spark_udfs.filters.signals import measure
+from spark_udfs.filters.small_files import SMALL, small_files
+
+NAMES = [rule.name for rule in RULES]
+OF_BULK = [rule.name for rule in RULES if rule.of_bulk]
+LICENCE_ONLY = "# Licensed to whom it may concern, under the terms that are named below.\n" * 20
+
+
+@pytest.mark.parametrize(
+    "text,repository,path,small",
+    [
+        ("", "r", "pkg/a.py", True),
+        ("x" * (SMALL - 1), "r", "a.py", True),
+        ("é" * (SMALL - 1), "r", "a.py", True),
+        ("x" * SMALL, "r", "a.py", False),
+        ("x" * SMALL, "r", "pkg/__init__.py", True),
+        ("x" * SMALL, "r", "__init__.py", True),
+        ("x" * SMALL, "r", "pkg/my__init__.py", False),
+        ("x" * SMALL, "r", "pkg/index.ts", True),
+        ("x" * SMALL, "r", None, False),
+        ("", "r", None, True),
+        ("", None, "a.py", False),
+        ("", None, None, False),
+        (None, "r", "a.py", False),
+    ],
+)
+def test_a_small_file_belongs_to_a_repository(
+    text: str | None, repository: str | None, path: str | None, small: bool
+) -> None:
+    columns = [pa.array([value], pa.string()) for value in (text, repository, path)]
+    assert small_files(*columns).to_pylist() == [small]
+
+
+def test_what_rules_of_bulk_reject_stays_where_its_repository_needs_it() -> None:
+    rows = [
+        {
+            "doc_id": "alone",
+            "text": LICENCE_ONLY,
+            "partition": None,
+            "repository": None,
+            "path": "__init__.py",
+        },
+        {"doc_id": "init", "text": LICENCE_ONLY, "partition": None, "repository": "r", "path": "__init__.py"},
+        {"doc_id": "empty", "text": "", "partition": None, "repository": "r", "path": "a.py"},
+    ]
+    batch = pa.RecordBatch.from_pylist(
+        rows,
+        pa.schema([(name, pa.string()) for name in ("doc_id", "text", "partition", "repository", "path")]),
+    )
+    [measured] = measure(iter([batch]), signals_schema(NAMES).columns, OF_BULK)
+    failing = {
+        row["doc_id"]: [rule.name for rule in RULES if rule.limit.violated(row[rule.name]) is not None]
+        for row in measured.to_pylist()
+    }
+    assert failing == {"alone": ["code_duplicate_lines", "code_comments"], "init": [], "empty": []}
+    alone, init, _ = measured.to_pylist()
+    for rule in RULES:
+        assert alone[rule.name] == rule.measure(Text(LICENCE_ONLY))
+        assert init[rule.name] == (None if rule.of_bulk else alone[rule.name])
+
+
+def test_generated_files_and_long_lines_are_rejected_at_any_size() -> None:
+    spared = {"code_bytes", "code_longest_line", "code_replacement_chars", "code_generated", "code_xml"}
+    assert spared <= set(NAMES) - set(OF_BULK)

@@ -1,0 +1,256 @@
+"""Each line of a JSONL file lands exactly once: as a document, or rejected with its number."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_udfs.ingest import bounds, jsonl
+from spark_udfs.ingest.files import Input
+from spark_udfs.ingest.jsonl import Line, jsonl_file, lines
+from spark_udfs.ingest.records import Fields
+from spark_udfs.ingest.rows import Origin
+
+ORIGIN = Origin("web", metadata={"crawl": "1"})
+
+
+def read(path: Path, fields: Fields | None = None) -> list[dict[str, Any]]:
+    source = Input(ORIGIN, os.fsencode(path.parent), os.fsencode(path.name))
+    return list(jsonl_file(source, fields or Fields()))
+
+
+def written(folder: Path, content: bytes, name: str = "part.jsonl") -> Path:
+    (folder / name).write_bytes(content)
+    return folder / name
+
+
+@pytest.mark.parametrize(
+    "line, reason",
+    [
+        (b"{not json", "not_json"),
+        (b'{"text": "a"} trailing', "not_json"),
+        (b"[" * 100_000, "too_complex"),
+        (b"[" * 101 + b"]" * 101, "too_complex"),
+        (b'{"text": "a", "about": ' + b"[" * 100 + b"]" * 100 + b"}", "too_complex"),
+        (b'{"text": "a", "about": ' + b'{"a":[' * 460 + b"]}" * 460 + b"}", "too_complex"),
+        (b'{"text": "a", "about": [' + b"[]," * 1_000_000 + b"[]]}", "too_complex"),
+        (b'{"text": "a", "n": ' + b"9" * 5000 + b"}", "not_json"),
+        (b'{"a":' * 100_000, "too_complex"),
+        (b'"' + b'\\"' * 200_000 + b"," * 1_000_001, "not_json"),
+        (b'{"text": "a", "text": "b"}', "repeated_field"),
+        (b'{"text": "a", "about": [{"x": 1, "x": 1}]}', "repeated_field"),
+        (b'{"text": NaN}', "not_json"),
+        (b'{"text": "a", "score": -Infinity}', "not_json"),
+        (b'{"text": "a\\u0000b"}', "nul_byte"),
+        (b'{"text": "a\0b"}', "not_json"),
+        (b'["text"]', "not_an_object"),
+        (b"null", "not_an_object"),
+        (b"{}", "no_text"),
+        (b'{"text": null}', "no_text"),
+        (b'{"text": 7}', "text_not_a_string"),
+        (b'{"text": ["a"]}', "text_not_a_string"),
+        (b'{"text": ""}', "empty"),
+        (b"", "empty"),
+        (b" \r", "empty"),
+        (b'{"text": "\xff"}', "not_utf8"),
+        (b'{"text": "\\ud800"}', "not_unicode"),
+        (b'{"text": "' + b"a" * 10_000 + b'"}', "too_long"),
+    ],
+)
+def test_a_bad_line_is_rejected_with_its_number_and_its_neighbours_stay(
+    tmp_path: Path, line: bytes, reason: str
+) -> None:
+    path = written(tmp_path, b'{"text": "before"}\n' + line + b'\n{"text": "after"}\n')
+    limit = 10_000 if reason == "too_long" else 4 << 20
+    before, bad, after = read(path, Fields(max_bytes=limit))
+    assert (before["text"], after["text"]) == ("before", "after")
+    assert (bad["reason"], bad["place"], bad["key"]) == (reason, "line 2", "part.jsonl:2")
+    assert bad["n_bytes"] == len(line)
+    assert bad["sample"] == line[:256]
+
+
+@pytest.mark.parametrize("depth", [99, 450, 480, 495, 980])
+def test_a_nested_value_is_kept_or_rejected_however_deep(tmp_path: Path, depth: int) -> None:
+    """Just below Python's limit decoding succeeded, and writing the value as text did not."""
+    line = b'{"text": "a", "about": ' + b"[" * depth + b"1" + b"]" * depth + b"}\n"
+    [row] = read(written(tmp_path, line), Fields(metadata=("about",)))
+    if depth < 100:
+        assert dict(row["metadata"])["about"] == "[" * depth + "1" + "]" * depth
+    else:
+        assert (row["reason"], row["place"]) == ("too_complex", "line 1")
+
+
+def test_brackets_and_commas_in_a_text_are_no_values(tmp_path: Path) -> None:
+    text = '[{,\\"' * 600_000
+    [row] = read(written(tmp_path, json.dumps({"text": text}).encode()))
+    assert row["text"] == text
+
+
+def test_a_key_longer_than_any_name_is_rejected(tmp_path: Path) -> None:
+    path = written(tmp_path, json.dumps({"text": "a", "id": "k" * 20_000}).encode())
+    assert [row["reason"] for row in read(path, Fields(key="id"))] == ["too_long"]
+
+
+def test_the_last_line_needs_no_line_feed_and_a_byte_order_mark_is_no_text(tmp_path: Path) -> None:
+    path = written(tmp_path, b'\xef\xbb\xbf{"text": "one"}\r\n{"text": "two"}')
+    assert [(row["key"], row["text"]) for row in read(path)] == [
+        ("part.jsonl:1", "one"),
+        ("part.jsonl:2", "two"),
+    ]
+
+
+def test_fields_fill_columns_and_what_does_not_fit_is_kept_as_metadata(tmp_path: Path) -> None:
+    fields = Fields(
+        text="body",
+        key="id",
+        columns={"created_at": "when", "licence": "license", "stars": "stars"},
+        metadata=("url", "tags", "absent"),
+        language="markdown",
+    )
+    good = {
+        "body": "b",
+        "id": 7,
+        "when": "2024-05-01T12:00:00+02:00",
+        "license": "MIT",
+        "stars": 3,
+        "url": "u\ud800",
+        "tags": {"b": 1, "a": "é"},
+    }
+    odd = {"body": "b", "id": "x", "when": "yesterday", "license": ["MIT"], "stars": 10**30}
+    path = written(tmp_path, f"{json.dumps(good)}\n{json.dumps(odd)}\n".encode())
+    first, second = read(path, fields)
+    assert first["key"] == "7"
+    assert first["created_at"] == datetime(2024, 5, 1, 10, tzinfo=UTC)
+    assert (first["licence"], first["stars"], first["language"]) == ("MIT", 3, "markdown")
+    assert dict(first["metadata"]) == {"crawl": "1", "url": "u?", "tags": '{"a": "é", "b": 1}'}
+    assert second["key"] == "x"
+    assert (second.get("created_at"), second["licence"], second.get("stars")) == (None, None, None)
+    assert dict(second["metadata"]) == {
+        "crawl": "1",
+        "when": "yesterday",
+        "license": '["MIT"]',
+        "stars": str(10**30),
+    }
+
+
+@pytest.mark.parametrize("key", ["null", "true", "1.5", '""', '"\\ud800"', "{}"])
+def test_a_record_that_should_name_itself_and_does_not_is_rejected(tmp_path: Path, key: str) -> None:
+    path = written(tmp_path, f'{{"text": "a", "id": {key}}}\n'.encode())
+    [row] = read(path, Fields(key="id"))
+    assert (row["reason"], row["key"]) == ("no_key", "part.jsonl:1")
+
+
+CONTENT = b"".join(b'{"text": "line %d %s"}\n' % (n, os.urandom(40).hex().encode()) for n in range(1000))
+COMPRESSORS = {
+    "part.jsonl.gz": gzip.compress,
+    "part.jsonl.zst": zstandard.ZstdCompressor().compress,
+}
+
+
+@pytest.mark.parametrize("name", COMPRESSORS)
+def test_a_compressed_file_reads_as_a_plain_one(tmp_path: Path, name: str) -> None:
+    half = CONTENT.index(b"\n", len(CONTENT) // 2)
+    members = COMPRESSORS[name](CONTENT[:half]) + COMPRESSORS[name](CONTENT[half:])  # concatenated members
+    plain = read(written(tmp_path, CONTENT))
+    packed = read(written(tmp_path, members, name))
+    assert [row["text"] for row in packed] == [row["text"] for row in plain]
+    assert len(packed) == 1000
+
+
+@pytest.mark.parametrize("name", COMPRESSORS)
+def test_a_stream_that_breaks_off_keeps_its_lines_and_is_recorded(tmp_path: Path, name: str) -> None:
+    packed = COMPRESSORS[name](CONTENT)
+    *good, bad = read(written(tmp_path, packed[:-20], name))
+    assert [row["text"] for row in good] == [
+        json.loads(line)["text"] for line in CONTENT.splitlines()[: len(good)]
+    ]
+    assert (bad["reason"], bad["key"]) == ("corrupt", name)
+    assert bad["place"] == f"line {len(good) + 1}"
+    assert bad["n_bytes"] == len(packed) - 20
+
+
+@pytest.mark.parametrize("name", COMPRESSORS)
+def test_a_file_that_is_not_compressed_is_one_rejected_record(tmp_path: Path, name: str) -> None:
+    [bad] = read(written(tmp_path, b'{"text": "a"}\n', name))
+    assert (bad["reason"], bad["place"]) == ("corrupt", "line 1")
+
+
+def test_a_missing_file_is_one_rejected_record(tmp_path: Path) -> None:
+    [bad] = read(tmp_path / "gone.jsonl")
+    assert (bad["reason"], bad["key"]) == ("vanished", "gone.jsonl")
+
+
+@pytest.mark.parametrize(
+    "name, content", [("a.jsonl", b""), ("a.jsonl.gz", gzip.compress(b"", mtime=0)), ("a.jsonl.gz", b"")]
+)
+def test_a_file_without_a_line_is_recorded(tmp_path: Path, name: str, content: bytes) -> None:
+    [bad] = read(written(tmp_path, content, name))
+    assert (bad["reason"], bad["key"], bad["place"]) == ("empty", name, "line 1")
+
+
+def test_of_a_long_line_only_its_beginning_is_held() -> None:
+    stream = io.BytesIO(b"ab\n" + b"x" * (3 * jsonl.CHUNK_BYTES) + b"\ncd")
+    assert list(lines(stream.read, 10)) == [
+        Line(1, b"ab", 2),
+        Line(2, b"x" * 10, 3 * jsonl.CHUNK_BYTES),
+        Line(3, b"cd", 2),
+    ]
+
+
+@given(st.binary(max_size=300), st.integers(1, 7))
+def test_lines_are_those_between_line_feeds_however_the_stream_is_cut(content: bytes, size: int) -> None:
+    stream = io.BytesIO(content)
+    expected = content.split(b"\n")
+    if not expected[-1]:
+        expected.pop()
+    found = list(lines(lambda _: stream.read(size), 1000))
+    assert [line.data for line in found] == expected
+    assert [line.number for line in found] == list(range(1, len(expected) + 1))
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
+JSON_LINES = st.builds(
+    lambda text, rest: json.dumps({**rest, "text": text}).encode(),
+    VALUES,
+    st.dictionaries(st.sampled_from(["id", "url", "stars"]), VALUES, max_size=3),
+)
+ANY_LINES = JSON_LINES | st.binary(max_size=30).map(lambda data: data.replace(b"\n", b""))
+
+
+@given(st.lists(ANY_LINES, min_size=1, max_size=20), st.sampled_from([None, "id"]))
+def test_each_line_lands_exactly_once(content: list[bytes], key: str | None) -> None:
+    fields = Fields(key=key, columns={"stars": "stars", "licence": "url"}, metadata=("url",))
+    with tempfile.TemporaryDirectory() as folder:
+        rows = read(written(Path(folder), b"".join(line + b"\n" for line in content)), fields)
+    assert len(rows) == len(content)
+    for number, (line, row) in enumerate(zip(content, rows, strict=True), start=1):
+        if "reason" in row:
+            assert (row["place"], row["n_bytes"]) == (f"line {number}", len(line))
+        else:
+            value = json.loads(line.decode("utf-8-sig"))
+            assert row["text"] == value["text"]
+            assert row["key"] == (str(value["id"]) if key else f"part.jsonl:{number}")
+
+
+def test_a_bomb_is_left_after_its_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "FREE_BYTES", 2 * jsonl.CHUNK_BYTES)
+    monkeypatch.setattr(bounds, "MAX_EXPANSION", 2)
+    lines_of_it = b'{"text": "a"}\n' + b"0" * (5 * jsonl.CHUNK_BYTES)
+    good, bad = read(written(tmp_path, gzip.compress(lines_of_it), "part.jsonl.gz"))
+    assert good["text"] == "a"
+    assert (bad["reason"], bad["place"], bad["key"]) == ("bomb", "line 2", "part.jsonl.gz")

@@ -1,0 +1,183 @@
+"""Texts are read from files that are not the lake's, in any order, if the files are as they were."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from factory.errors import SourceChanged
+from factory.lake.files import registered
+from factory.lake.files.registered import Place, Texts, filled, location
+from factory.lake.files.registration import Candidates
+from factory.lake.schemas import TEXT_AT
+
+TEXTS = {name: [f"{name} {row} é" for row in range(40)] for name in ("a", "b")}
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two files of 40 rows in groups of 7, one of them with a wide second column."""
+    folder = tmp_path_factory.mktemp("shelf")
+    for name, texts in TEXTS.items():
+        table = pa.table({"body": pa.array(texts, pa.large_string()), "wide": ["x" * 200] * 40})
+        pq.write_table(table, folder / f"{name}.parquet", row_group_size=7)
+    return folder
+
+
+def place(path: Path, row: int, column: str = "body") -> dict[str, object]:
+    facts = path.stat()
+    return Place(location(os.fsencode(path)), column, row, facts.st_size, facts.st_mtime_ns)._asdict()
+
+
+def read(places: list[dict[str, object] | None], reader: Texts | None = None) -> list[str | None]:
+    return [text for piece in (reader or Texts()).read(places) for text in piece.to_pylist()]
+
+
+WANTED = st.lists(st.none() | st.tuples(st.sampled_from("ab"), st.integers(0, 39)), max_size=30)
+
+
+@given(st.lists(WANTED, max_size=4))
+def test_texts_come_in_the_order_asked_for_whatever_it_is(
+    shelf: Path, batches: list[list[tuple[str, int] | None]]
+) -> None:
+    reader = Texts()
+    for wanted in batches:
+        places = [place(shelf / f"{it[0]}.parquet", it[1]) if it else None for it in wanted]
+        assert read(places, reader) == [TEXTS[it[0]][it[1]] if it else None for it in wanted]
+
+
+def test_one_pass_over_a_file_reads_each_group_once(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    groups: list[list[int]] = []
+    iterate = pq.ParquetFile.iter_batches
+
+    def noting(self: pq.ParquetFile, *args: object, row_groups: list[int], **options: object) -> object:
+        groups.append(row_groups)
+        return iterate(self, *args, row_groups=row_groups, **options)
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", noting)
+    reader = Texts()
+    for first in range(0, 40, 5):
+        read([place(shelf / "a.parquet", row) for row in range(first, first + 5)], reader)
+    assert groups == [[0], [1], [2], [3], [4], [5]]
+
+
+def test_texts_are_handed_over_in_pieces(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registered, "_PIECE_BYTES", 100)
+    pieces = list(Texts().read([place(shelf / "a.parquet", row) for row in range(40)]))
+    assert len(pieces) > 4
+    assert [text for piece in pieces for text in piece.to_pylist()] == TEXTS["a"]
+    assert {piece.type for piece in pieces} == {pa.string()}
+
+
+@given(st.lists(st.none() | st.sampled_from(["", "a", "\ufeff", "\ufeffone", "two\ufeff", "\ufeff\ufeff"])))
+@settings(deadline=None)
+def test_a_byte_order_mark_is_no_text(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str | None]
+) -> None:
+    file = tmp_path_factory.mktemp("marks") / "a.parquet"
+    pq.write_table(pa.table({"body": pa.array(texts, pa.string())}), file)
+    # A document without a place comes first and last: nulls behind short texts were what failed.
+    places = [None, *(place(file, row) for row in range(len(texts))), None]
+    without = [text if text is None else text.removeprefix("\ufeff") for text in texts]
+    assert read(places) == [None, *without, None]
+
+
+def test_a_table_is_filled_and_its_own_texts_stay(shelf: Path) -> None:
+    rows = pa.table(
+        {
+            "doc_id": ["1", "2", "3"],
+            "text": pa.array(["own", None, None], pa.large_string()),
+            "text_at": pa.array([None, place(shelf / "b.parquet", 3), None], TEXT_AT.type),
+        }
+    )
+    assert filled(rows).to_pydict() == {"doc_id": ["1", "2", "3"], "text": ["own", "b 3 é", None]}
+    assert filled(rows.drop_columns(["text"])).column_names == ["doc_id"]
+    assert filled(rows.drop_columns(["text_at"])).column_names == ["doc_id", "text"]
+
+
+@pytest.mark.parametrize("damage", ["written", "touched", "gone", "broken"])
+def test_a_file_that_is_not_as_it_was_is_told_by_name(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"body": ["one", "two"]}), path)
+    at = place(path, 1)
+    if damage == "written":
+        pq.write_table(pa.table({"body": ["one", "two", "three"]}), path)
+    elif damage == "touched":
+        os.utime(path, ns=(0, 0))
+    elif damage == "gone":
+        path.unlink()
+    else:
+        content = path.read_bytes()
+        path.write_bytes(content[:-4] + b"XXXX")  # of the same size, and said to be of the same time
+        os.utime(path, ns=(0, int(str(at["modified_ns"]))))
+    with pytest.raises(SourceChanged, match=rf"^The file {path}.*\. Put it back as it was, or materialize"):
+        read([at])
+
+
+def test_a_file_that_changes_while_it_is_read_gives_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"body": ["one", "two"]}), path)
+    reader, at = Texts(), place(path, 0)
+    assert read([at], reader) == ["one"]
+    with path.open("ab") as file:
+        file.write(b"more")
+    with pytest.raises(SourceChanged, match="changed since its rows were registered"):
+        read([at], reader)
+
+
+@pytest.mark.parametrize(
+    "columns, trouble",
+    [
+        ({"text": pa.array(["a"])}, None),
+        ({"text": pa.array(["a"], pa.large_string()), "deep": pa.array([[{"x": [1]}]])}, None),
+        ({"body": pa.array(["a"])}, "no column `text` of plain strings"),
+        ({"text": pa.array([b"a"])}, "no column `text` of plain strings"),
+        ({"text": pa.array(["a"]), "n": pa.nulls(1)}, "Iceberg cannot take it as it is"),
+        (
+            {"text": pa.array(["a"]), "t": pa.array([0], pa.timestamp("ns"))},
+            "Iceberg cannot take it as it is",
+        ),
+    ],
+)
+def test_a_file_is_fit_if_iceberg_can_add_it(
+    tmp_path: Path, columns: dict[str, pa.Array], trouble: str | None
+) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table(columns), path)
+    candidates = Candidates("text")
+    assert candidates.offer(os.fsencode(path), "a") == (trouble is None)
+    assert (trouble or "") in candidates.refused.get("a", "")
+    assert candidates.files == ([] if trouble else [f"file://{path}"])
+
+
+def test_files_registered_together_have_the_columns_of_the_first(tmp_path: Path) -> None:
+    one, two = pa.array(["a"]), pa.array([1])
+    for name, table in {
+        "a": {"text": one, "n": two},
+        "b": {"n": two, "text": one},
+        "c": {"text": one, "n": two},
+    }.items():
+        pq.write_table(pa.table(table), tmp_path / name)
+    (tmp_path / "link").symlink_to("a")
+    (tmp_path / "half?").write_bytes((tmp_path / "a").read_bytes())
+    candidates = Candidates("text")
+    fit = {
+        name: candidates.offer(os.fsencode(tmp_path / name), name)
+        for name in ("a", "b", "c", "link", "half?")
+    }
+    assert fit == {"a": True, "b": False, "c": True, "link": False, "half?": False}
+    assert candidates.refused["link"] == "it is no regular file"
+
+
+def test_a_file_of_another_iceberg_table_is_not_fit(tmp_path: Path) -> None:
+    field = pa.field("text", pa.string(), metadata={"PARQUET:field_id": "7"})
+    pq.write_table(pa.table({"text": ["a"]}, schema=pa.schema([field])), tmp_path / "a")
+    candidates = Candidates("text")
+    assert not candidates.offer(os.fsencode(tmp_path / "a"), "a")
+    assert "ids of another Iceberg table" in candidates.refused["a"]

@@ -1,0 +1,185 @@
+"""A source that loses nearly all of its input fails; one that loses some says how much."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import dagster as dg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from factory.cli.runs import RunReport, _drawn
+from factory.errors import ConfigurationError
+from factory.ingest.readers import Fields, Ingested, Ingests
+from factory.lake.names import raw
+from factory.lake.schemas import RAW, REJECTED
+from factory.lake.tables import Lake
+from factory.orchestration.asset import progress
+from factory.orchestration.asset.rejections import Rejections
+from factory.orchestration.asset.table_asset import table_asset
+from factory.orchestration.datasets.assets import corpus
+from factory.orchestration.host.partitions import RANGE_FIRST, RANGE_LAST
+from factory.orchestration.host.resources import resources
+from factory.settings import Settings
+
+
+@pytest.mark.parametrize(
+    "found, limit, said",
+    [
+        (Rejections(10), 0.0, None),
+        (Rejections(0), 0.0, None),  # no input at all, which is told where files are listed
+        (Rejections(0, {"no_text": 3}), 1.0, "no row is a document, 3 are rejected"),
+        (Rejections(0, {"empty": 3}), 1.0, "no row is a document, 3 are rejected"),
+        (Rejections(5, {"no_text": 5}), 0.5, None),
+        (
+            Rejections(4, {"no_text": 4, "not_json": 2}),
+            0.5,
+            "6 of 10 rows are rejected (60.0%, and `max_rejected` allows 50.0%)",
+        ),
+        (Rejections(1, {"empty": 99}), 0.5, None),  # empty parts of a table lose nothing
+        (Rejections(1000, {"no_text": 1}, files=2, lost_files=1), 0.5, None),
+        (
+            Rejections(1000, {"no_text": 2}, files=3, lost_files=2),
+            0.5,
+            "2 of 3 files give no document (66.7%, and `max_rejected` allows 50.0%)",
+        ),
+        (
+            Rejections(99, {"no_text": 1}),
+            0.0,
+            "1 of 100 rows are rejected (1.0%, and `max_rejected` allows 0.0%)",
+        ),
+    ],
+)
+def test_a_share_above_the_limit_is_told(found: Rejections, limit: float, said: str | None) -> None:
+    assert found.excess(limit) == said
+
+
+def materialize(
+    settings: Settings, name: str, read: Callable[[Ingests], Ingested]
+) -> dg.ExecuteInProcessResult:
+    @table_asset(namespace="raw", name=name, group_name="test", schema=RAW, beside={"rejected": REJECTED})
+    def documents(context, ingests) -> Ingested:  # type: ignore[no-untyped-def]
+        return read(ingests)
+
+    return dg.materialize(
+        [documents],
+        resources=resources(settings),
+        raise_on_error=False,
+        run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+    )
+
+
+def failure(result: dg.ExecuteInProcessResult) -> str:
+    [data] = [event.step_failure_data for event in result.all_events if event.is_step_failure]
+    assert data.user_failure_data is not None
+    return str(data.user_failure_data.description)
+
+
+@pytest.mark.spark
+def test_a_source_without_a_document_fails_and_quotes_why(
+    spark: SparkSession, lake_settings: Settings, unique: str, tmp_path: Path
+) -> None:
+    pq.write_table(pa.table({"id": [1], "text": ["x"]}), tmp_path / "art.parquet")
+    result = materialize(lake_settings, unique, lambda it: it.parquet(tmp_path, Fields(text="body")))
+    assert not result.success
+    said = failure(result)
+    assert said.startswith(
+        f"Of raw.{unique} no row is a document, 1 are rejected. The most common reason is `no_text` (1), "
+        "as of `art.parquet` at byte 0: The file has no column `body`, only id, text. Main is as it was; the "
+        f"rows are in raw.{unique}.branch_failed_"
+    )
+    assert not Lake(lake_settings).table(raw(unique)).current_snapshot()
+
+
+@pytest.mark.spark
+def test_some_rejected_are_told_and_too_many_fail(
+    spark: SparkSession, lake_settings: Settings, unique: str, tmp_path: Path
+) -> None:
+    for number in range(2):
+        lines = [json.dumps({"text": f"{number} {n}"}) for n in range(4)]
+        (tmp_path / f"{number}.jsonl").write_text("\n".join([*lines, "[]", ""]))
+    (tmp_path / "2.jsonl").write_text("{}\n")
+    told: list[progress.Progress] = []
+    with progress.listening(told.append):
+        result = materialize(lake_settings, unique, lambda it: it.jsonl(tmp_path))
+    assert result.success
+    for event in result.asset_materializations_for_node(f"raw__{unique}"):
+        assert event.metadata["rejected"].value == 3
+        assert event.metadata["files without a document"].value == 1
+    assert (told[-1].phase, told[-1].rows, told[-1].rejected) == ("published", 8, 3)
+
+    limited = materialize(lake_settings, unique, lambda it: it.jsonl(tmp_path).limited(0.3))
+    assert failure(limited).startswith(
+        f"Of raw.{unique} 1 of 3 files give no document (33.3%, and `max_rejected` allows 30.0%). The most "
+        "common reason is `not_an_object` (2), as of `0.jsonl:5` at line 5: The line holds list, not an "
+        "object."
+    )
+    assert Lake(lake_settings).published(raw(unique)).rows == 8
+    nothing = materialize(lake_settings, unique, lambda it: it.parquet(tmp_path))
+    assert failure(nothing) == (
+        f"raw.{unique} found no file to read. Correct its paths and patterns, or put files there."
+    )
+
+
+@pytest.mark.spark
+def test_each_partition_is_held_to_the_limit(
+    spark: SparkSession, lake_settings: Settings, unique: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "x"}\n' * 9 + "[]\n")
+    (tmp_path / "b.jsonl").write_text("[]\n")
+
+    @table_asset(
+        namespace="raw",
+        name=unique,
+        group_name="test",
+        schema=RAW,
+        beside={"rejected": REJECTED},
+        partitions_def=dg.StaticPartitionsDefinition(["a", "b"]),
+    )
+    def documents(context, ingests, partition: str) -> Ingested:  # type: ignore[no-untyped-def]
+        return ingests.jsonl(tmp_path / f"{partition}.jsonl")  # type: ignore[no-any-return]
+
+    said = []
+    for last in ("a", "b"):
+        result = dg.materialize(
+            [documents],
+            resources=resources(lake_settings),
+            raise_on_error=False,
+            tags={RANGE_FIRST: "a", RANGE_LAST: last},
+            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+        )
+        said.append(result.success or failure(result))
+    assert said[0] is True
+    assert str(said[1]).startswith(
+        f"Of raw.{unique}, partition b no row is a document, 1 are rejected. The most common reason is "
+        "`not_an_object` (1), as of `b.jsonl:1` at line 1"
+    )
+
+
+def test_the_progress_of_a_run_says_how_many_records_were_rejected() -> None:
+    console = Console(file=io.StringIO(), width=120)
+    report = RunReport()
+    with _drawn(console, 2, report):
+        for asset, rejected in (("raw.a", 1234), ("raw.b", 0)):
+            progress.tell(asset, "started")
+            progress.tell(asset, "published", 10, rejected)
+    first, second = [line for line in console.file.getvalue().splitlines() if line.startswith("made")]  # type: ignore[attr-defined]
+    assert first.endswith(" s  1,234 rejected")
+    assert "rejected" not in second
+    assert report.rejected == {"raw.a": 1234}
+
+
+def test_the_limit_is_a_field_of_a_dataset_and_a_share(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    text = "datasets:\n  - {name: a, kind: prose, format: files, paths: notes, max_rejected: %s}\n"
+    (tmp_path / "my.yaml").write_text(text % "0.1")
+    assert corpus(tmp_path / "my.yaml").datasets == ("a",)
+    (tmp_path / "my.yaml").write_text(text % "10")
+    with pytest.raises(ConfigurationError, match=r"line 2, datasets\[0\].max_rejected"):
+        corpus(tmp_path / "my.yaml")

@@ -1,0 +1,281 @@
+"""Rounds of filters and variants of a dataset: which tables there are, and what their verdicts are."""
+
+from __future__ import annotations
+
+import dagster as dg
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from pyspark.sql import SparkSession
+
+from factory.errors import ConfigurationError
+from factory.filters.rounds import Round
+from factory.filters.rule import AtLeast, AtMost, Between, Limit, Rule
+from factory.filters.text import Text
+from factory.lake import names
+from factory.lake.schemas import RAW
+from factory.lake.tables import Lake
+from factory.orchestration.asset.table_asset import table_asset
+from factory.orchestration.chain.refine import Chain, at_threshold, dedup_group, refine, variant
+from factory.orchestration.chain.rounds import implies
+from factory.orchestration.host.resources import resources
+from factory.settings import Settings
+
+WORDS = Round(rules=["word_count"], limits={"word_count": [3, 100]})
+LONGER = Round(rules=["word_count"], limits={"word_count": [5, 100]})
+SHORTER = Round(rules=["word_count"], limits={"word_count": [2, 100]})
+HASHES = Round(rules=["hash_to_word_ratio"])
+STOPS = Round(rules=["stop_words", "mean_word_length"])
+
+
+def chain(*rounds: Round, name: str = "web") -> Chain:
+    return refine(
+        name,
+        group=dedup_group(name, [name], kind="prose"),
+        rounds=rounds,
+        group_name="test",
+        tokenizer="tokenizer",
+    )
+
+
+def filters(of: Chain) -> dict[str, set[str]]:
+    """The tables of signals and verdicts that a chain writes, each with what it reads."""
+    return {
+        ".".join(key.path): {".".join(it.path) for it in asset.keys_by_input_name.values()}
+        for asset in of
+        for key in asset.keys
+        if key.path[0] in ("signals", "filtered")
+    }
+
+
+def test_one_round_has_the_plain_names() -> None:
+    assert filters(chain(WORDS)) == {"signals.web": {"raw.web"}, "filtered.web": {"signals.web"}}
+
+
+def test_a_later_round_reads_the_documents_that_passed_and_the_last_has_the_plain_name() -> None:
+    assert filters(chain(WORDS, HASHES, STOPS)) == {
+        "signals.web_r1": {"raw.web"},
+        "filtered.web_r1": {"signals.web_r1"},
+        "signals.web_r2": {"raw.web", "filtered.web_r1"},
+        "filtered.web_r2": {"signals.web_r2", "filtered.web_r1"},
+        "signals.web": {"raw.web", "filtered.web_r2"},
+        "filtered.web": {"signals.web", "filtered.web_r2"},
+    }
+
+
+def test_a_round_of_rules_that_an_earlier_one_measured_measures_nothing() -> None:
+    tables = filters(chain(WORDS, HASHES, LONGER))
+    assert tables["filtered.web"] == {"signals.web_r1", "filtered.web_r2"}
+    assert "signals.web" not in tables
+
+
+@pytest.mark.parametrize("other", [LONGER, SHORTER, Round()])
+def test_a_variant_of_other_limits_measures_nothing(other: Round) -> None:
+    strict = variant(chain(WORDS), "strict", rounds=[other])
+    assert filters(strict) == {"filtered.web__strict": {"signals.web"}}
+
+
+def test_a_variant_of_other_rules_measures_them_on_the_same_documents() -> None:
+    other = variant(chain(WORDS), "other", rounds=[Round(rules=["word_count", "stop_words"])])
+    assert filters(other) == {
+        "signals.web__other": {"raw.web"},
+        "filtered.web__other": {"signals.web__other"},
+    }
+
+
+def test_a_variant_shares_a_later_round_where_it_lets_through_no_more() -> None:
+    of = chain(WORDS, HASHES)
+    assert filters(variant(of, "strict", rounds=[LONGER, HASHES])) == {
+        "filtered.web__strict_r1": {"signals.web_r1"},
+        "filtered.web__strict": {"signals.web", "filtered.web__strict_r1"},
+    }
+    loose = filters(variant(of, "loose", rounds=[SHORTER, HASHES]))
+    assert loose["signals.web__loose"] == {"raw.web", "filtered.web__loose_r1"}
+
+
+def test_a_variant_has_a_group_of_its_own_and_every_later_table() -> None:
+    of = chain(WORDS)
+    keys = {".".join(key.path) for asset in variant(of, "strict", rounds=[LONGER]) for key in asset.keys}
+    assert {"dedup.web__strict_decisions", "deduplicated.web__strict", "packed.web__strict"} <= keys
+    assert not {"raw.web", "dedup.web_decisions"} & keys
+
+
+def test_a_group_given_to_a_variant_is_declared_by_whoever_gives_it() -> None:
+    group = dedup_group("strict", ["web__strict", "books__strict"], kind="prose")
+    assets = variant(chain(WORDS), "strict", rounds=[LONGER], group=group)
+    assert not any(key.path[0] == "dedup" for asset in assets for key in asset.keys)
+
+
+def test_a_variant_at_another_threshold_shares_verdicts_and_comparisons() -> None:
+    assets = {
+        ".".join(key.path): {".".join(it.path) for it in asset.keys_by_input_name.values()}
+        for asset in variant(chain(WORDS), "loose", threshold=0.9)
+        for key in asset.keys
+    }
+    assert set(assets) == {
+        "dedup.web__loose_components",
+        "dedup.web__loose_decisions",
+        "deduplicated.web__loose",
+        "tokenized.web__loose",
+        "packed.web__loose",
+        "packed.web__loose_placements",
+    }
+    assert assets["dedup.web__loose_components"] == {"dedup.web_edges", "dedup.web_signatures"}
+    assert assets["dedup.web__loose_decisions"] == {
+        "raw.web",
+        "filtered.web",
+        "dedup.web_signatures",
+        "dedup.web_edges",
+        "dedup.web__loose_components",
+    }
+    assert assets["deduplicated.web__loose"] == {"raw.web", "dedup.web__loose_decisions"}
+
+
+def test_a_variant_by_another_keep_rule_shares_all_comparisons() -> None:
+    made = variant(chain(WORDS), "cover", keep="cover")
+    assert (made.group.config.keep, made.group.config.threshold) == ("cover", 0.8)
+    assert dg.AssetKey(["dedup", "web__cover_decisions"]) in {key for asset in made for key in asset.keys}
+    assert not any(key.path[-1].endswith("_edges") for asset in made for key in asset.keys)
+    filtered = variant(chain(WORDS), "strict", rounds=[WORDS], keep="one_per_component")
+    assert filtered.group.config.keep == "one_per_component"
+    with pytest.raises(ValidationError, match="keep"):
+        variant(chain(WORDS), "all", keep="all")  # type: ignore[arg-type]
+
+
+def test_datasets_of_a_group_take_another_threshold_together() -> None:
+    both = dedup_group("both", ["web", "books"], kind="prose")
+    loose = at_threshold(both, "loose", 0.9)
+    assert (loose.name, loose.datasets) == ("both__loose", ("web__loose", "books__loose"))
+    web = refine("web", group=both, rounds=[WORDS], group_name="test", tokenizer="tokenizer")
+    keys = {min(asset.keys) for asset in variant(web, "loose", group=loose)}
+    assert dg.AssetKey(["deduplicated", "web__loose"]) in keys
+    assert not any(key.path[0] == "dedup" for key in keys)
+
+
+def test_what_does_not_fit_is_refused_when_it_is_declared() -> None:
+    group = dedup_group("web", ["web"], kind="prose")
+    with pytest.raises(ConfigurationError, match="does not hold `books`"):
+        refine("books", group=group, rounds=[WORDS], group_name="test", tokenizer="tokenizer")
+    with pytest.raises(ConfigurationError, match="no round of filters"):
+        refine("web", group=group, rounds=[], group_name="test", tokenizer="tokenizer")
+    with pytest.raises(ConfigurationError, match="name of a variant"):
+        refine("web__strict", group=group, rounds=[WORDS], group_name="test", tokenizer="tokenizer")
+    with pytest.raises(ConfigurationError, match="have the same documents"):
+        dedup_group("web", ["web", "web__strict"], kind="prose")
+    with pytest.raises(ConfigurationError, match="twice"):
+        dedup_group("web", ["web", "web"], kind="prose")
+    with pytest.raises(ConfigurationError, match="differs from `web` in nothing"):
+        variant(chain(WORDS), "same")
+    with pytest.raises(ConfigurationError, match="both a `threshold` and dedup group `web__two`"):
+        variant(chain(WORDS), "two", threshold=0.9, group=dedup_group("web__two", ["web__two"], kind="prose"))
+    with pytest.raises(ConfigurationError, match="both a `keep` and dedup group `web__two`"):
+        variant(chain(WORDS), "two", keep="cover", group=dedup_group("web__two", ["web__two"], kind="prose"))
+    with pytest.raises(ConfigurationError, match=r"has edges for 0.8, 0.85, 0.9, 0.95"):
+        variant(chain(WORDS), "looser", threshold=0.7)
+    with pytest.raises(ConfigurationError, match="no dataset"):
+        dedup_group("web", [], kind="prose")
+
+
+numbers = st.integers(0, 20).map(float)
+limits: st.SearchStrategy[Limit] = st.one_of(
+    numbers.map(AtLeast),
+    numbers.map(AtMost),
+    st.tuples(numbers, numbers).map(lambda pair: Between(min(pair), max(pair))),
+)
+(RULE,) = WORDS.build()
+
+
+@given(limits, limits)
+@settings(deadline=None)
+def test_a_limit_is_implied_exactly_where_no_value_passes_one_and_fails_the_other(
+    strict: Limit, loose: Limit
+) -> None:
+    passes = [it / 2 for it in range(-2, 44) if strict.violated(it / 2) is None]
+    inside = all(loose.violated(value) is None for value in [*passes, *_far(strict)])
+    assert implies(RULE.with_limit(strict), RULE.with_limit(loose)) == inside
+
+
+def _far(limit: Limit) -> list[float]:
+    return [value for value in (-1e9, 1e9) if limit.violated(value) is None]
+
+
+def test_another_rule_or_another_list_implies_nothing() -> None:
+    def rule(**options: object) -> Rule:
+        return Round(**options).build()[-1]  # type: ignore[arg-type]
+
+    assert not implies(rule(rules=["word_count"]), rule(rules=["stop_words"]))
+    assert not implies(rule(languages=["en"]), rule(languages=["en", "de"]))
+    assert not implies(rule(predicates={"licence": ["MIT"]}), rule(predicates={"licence": ["MIT", "BSD*"]}))
+    assert implies(rule(predicates={"stars": {"at_least": 9}}), rule(predicates={"stars": {"at_least": 3}}))
+
+
+TEXTS = {
+    "few": "two words",
+    "four": "now the four words",
+    "hashes": "# # # # of the six words here now",
+    "no_stops": "six plain nouns without function words",
+    "good": "this is the text that we want to have",
+}
+
+
+@pytest.mark.spark
+def test_the_last_table_has_every_document_with_what_every_round_has_against_it(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
+    @table_asset(namespace="raw", name=unique, group_name="test", schema=RAW)
+    def raw(context, pyspark):  # type: ignore[no-untyped-def]
+        rows = [
+            {
+                **dict.fromkeys(("source", "key", "content_hash", "media_type"), name),
+                "doc_id": name,
+                "text": text,
+                "n_bytes": 9,
+            }
+            for name, text in TEXTS.items()
+        ]
+        return pyspark.spark_session.createDataFrame(rows)
+
+    rounds = [WORDS, HASHES, Round(rules=["stop_words"])]
+    of = chain(*rounds, name=unique)
+    strict = variant(of, "strict", rounds=[LONGER, *rounds[1:]])
+    refined = [it for it in (*of, *strict) if min(it.keys).path[0] in ("signals", "filtered")]
+    result = dg.materialize(
+        [raw, *refined],
+        resources=resources(lake_settings),
+        run_config={"loggers": {"console": {"config": {"log_level": "ERROR"}}}},
+    )
+    assert result.success
+    lake = Lake(lake_settings)
+    for dataset, first in ((unique, WORDS), (names.variant(unique, "strict"), LONGER)):
+        found = {row["doc_id"]: row for row in lake.read(names.filtered(dataset)).to_pylist()}
+        assert {name: _failing(row) for name, row in found.items()} == {
+            name: _expected(text, [first, *rounds[1:]]) for name, text in TEXTS.items()
+        }
+        assert {name for name, row in found.items() if row["kept"]} == {"good"}
+    # What a round rejected is not measured again.
+    assert _measured(lake, f"{unique}_r1") == set(TEXTS)
+    assert _measured(lake, f"{unique}_r2") == set(TEXTS) - {"few"}
+    assert _measured(lake, unique) == set(TEXTS) - {"few", "hashes"}
+
+
+def _measured(lake: Lake, table: str) -> set[str]:
+    return set(lake.read(names.signals(table), ["doc_id"])["doc_id"].to_pylist())
+
+
+def _failing(row: dict) -> list[tuple[str, float, float]]:
+    return [(it["rule"], it["value"], it["threshold"]) for it in row["rejections"]]
+
+
+def _expected(text: str, rounds: list[Round]) -> list[tuple[str, float, float]]:
+    """What the first round that a text fails has against it, by the readable rules."""
+    for declared in rounds:
+        measured = [(rule, rule.measure(Text(text))) for rule in declared.build()]  # type: ignore[attr-defined]
+        failing = [
+            (rule.name, value, bound)
+            for rule, value in measured
+            if (bound := rule.limit.violated(value)) is not None
+        ]
+        if failing:
+            return failing
+    return []

@@ -1,0 +1,196 @@
+"""Datasets declared in YAML: the assets they make, and the sentence for everything that can be wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from factory.errors import ConfigurationError
+from factory.orchestration.datasets.assets import corpus
+from factory.orchestration.datasets.file import DatasetsFile
+from factory.orchestration.datasets.located_yaml import LocatedYaml
+from factory.orchestration.host.pipeline import definitions
+from factory.settings import Settings
+from tests.orchestration.declared import GOOD, declared, refusal, tables
+
+
+def test_a_file_makes_the_assets_that_refine_makes(folder: Path) -> None:
+    found = declared(folder, GOOD)
+    names = tables(found)
+    assert found.datasets == ("notes", "notes__long", "notes__other", "notes__same", "pages", "mine")
+    assert found.groups == ("code", "prose", "prose__long", "prose__other", "prose__same")
+    assert {"raw.notes_rejected", "filtered.pages_r1", "sorted.mine", "packed.notes__long"} <= names
+    assert not {"sorted.pages", "raw.notes__long", "signals.notes__long", "signals.notes__same"} & names
+    assert dict(found.weights) == {"mine": 6, "notes": 2, "notes__long": 1}
+    definitions(found.assets, Settings(home=folder / "lake"))  # every table that is read has a writer
+
+
+@pytest.mark.parametrize("kind, last", [("prose", "deduplicated.only"), ("code", "sorted.only")])
+def test_one_dataset_of_either_kind_is_enough(folder: Path, kind: str, last: str) -> None:
+    found = declared(folder, f"datasets:\n- {{name: only, kind: {kind}, format: files, paths: notes}}\n")
+    assert {last, "packed.only", "models.tokenizer"} <= tables(found)
+    assert dict(found.weights) == {"only": 1}
+    definitions(found.assets, Settings(home=folder / "lake"))
+
+
+def test_options_of_a_group_reach_its_variants_unless_they_have_their_own(folder: Path) -> None:
+    text = GOOD.replace(
+        "  prose: {threshold: 0.7}\n", "  prose: {threshold: 0.7}\n  prose__long: {seed: 1}\n"
+    )
+    checks = {
+        check.key.asset_key.path[-1]: check.description
+        for asset in declared(folder, text).assets
+        for check in asset.check_specs
+        if check.name == "every_edge_is_similar"
+    }
+    assert checks["prose_edges"] == checks["prose__same_edges"] == "similarity >= 0.7 in every row."
+    assert checks["prose__long_edges"] == "similarity >= 0.8 in every row."
+
+
+def test_a_tokenizer_of_a_file_is_trained_on_nothing(folder: Path) -> None:
+    (folder / "tokenizer.json").write_text("{}")
+    text = GOOD.replace("{vocabulary: 1000}", "{file: tokenizer.json, begin: <s>, end: </s>}")
+    model = dg.AssetKey(["models", "tokenizer"])
+    (given,) = (it for it in declared(folder, text).assets if model in it.keys)
+    assert not given.dependency_keys
+
+
+def test_what_decides_the_documents_holds_no_folder_of_the_machine(folder: Path) -> None:
+    (folder / "my.yaml").write_text(GOOD)
+    for entry in LocatedYaml.read(folder / "my.yaml").build(DatasetsFile).datasets:
+        assert entry.reading()["paths"] == list(entry.paths)
+        assert str(folder) not in str(entry.reading())
+
+
+@pytest.mark.parametrize(
+    "good, bad, said",
+    [
+        ("include:", "inclde:", "line 6, datasets[0].inclde: `inclde` is no field here."),
+        ("kind: prose", "kind: prse", "line 3, datasets[0].kind: `prse` is no kind. Did you mean `prose`?"),
+        ("format: files", "format: fils", "line 4, datasets[0].format: `fils` is no format. Did"),
+        ("    format: files\n", "", "line 2, datasets[0].format: `format` is missing. Add it."),
+        ("    paths: notes\n", "", "line 2, datasets[0].paths: `paths` is missing. Add it."),
+        ("name: pages", "name: notes", "line 12, datasets[1].name: `notes` is the name of"),
+        ("gopher_quality", "gophr_quality", "line 19, datasets[1].rounds[0].rules: `gophr_quality`"),
+        ("[stop_words]", "[stop_word]", "line 10, datasets[0].variants.other.rules: `stop_word` is no"),
+        ("{word_count: [200", "{word_cont: [200", "line 9, datasets[0].variants.long.limits: `word_cont`"),
+        ("long: {limits", "long: {limts", "line 9, datasets[0].variants.long.limts: `limts` is no field"),
+        ("long:", "1:", "line 8, datasets[0].variants[1]: YAML reads this as 1, which is no text. Put it in"),
+        ("long:", "l-ong:", "line 8, datasets[0].variants: `x__l-ong` is no name of a dataset"),
+        ("created_at", "creatd_at", "line 17, datasets[1].columns: `creatd_at` is no column"),
+        ("languages: [en]", "languages: [xx]", "line 20, datasets[1].rounds[1].languages: `xx` is no"),
+        ("    rounds:", "    rules: [c4]\n    rounds:", "line 18, datasets[1].rules: `rules` stands beside"),
+        ("{word_count: [200", "{word_count: [.nan", "line 9, datasets[0].variants.long.limits: The limit of"),
+        ("paths: notes", "paths: ~nobody_here/x", "line 5, datasets[0].paths[0]: `~nobody_here/x` cannot be"),
+        ("paths: notes", f"paths: {'a' * 300}", "line 5, datasets[0].paths[0]: `aaa"),
+        (
+            "{threshold",
+            "{value_bits: 3, threshold",
+            "line 28, groups.prose.value_bits: `3` is no value_bits. Use one of `1`, `2`, `4`, `8`, `16`.",
+        ),
+        ("paths: [p.jsonl]", "paths: []", "line 15, datasets[1].paths: It is empty. Give at least one."),
+        ("paths: notes", "paths: {a: b}", "line 5, datasets[0].paths: `{'a': 'b'}` does not fit."),
+        ("name: mine", "name: mine_r1", "line 21, datasets[2].name: `mine_r1` is no name of a dataset"),
+        ("name: mine", "name: mine__x", "line 21, datasets[2].name: `mine__x` holds two underscores"),
+        ("licence: MIT", "licence: no", "line 25, datasets[2].licence: YAML reads this as False"),
+        ("kind: code", "kind: code\n    group: prose", "line 23, datasets[2].group: `prose` holds `notes`"),
+        ("{sequence_length", "{sequence_len", "line 26, datasets[2].packing.sequence_len: `sequence_len` is"),
+        ("{sequence_length", "{token_bytes: 4, s", "line 26, datasets[2].packing.token_bytes: It follows"),
+        ("threshold", "treshold", "line 28, groups.prose.treshold: `treshold` is no field here."),
+        (
+            "{vocabulary: 1000}",
+            "{file: none.json}",
+            "line 30, tokenizers.tokenizer.file: There is no file `none.json`. Paths are relative",
+        ),
+        (
+            "{vocabulary: 1000}",
+            "{vocabulary: 1000, file: my.yaml}",
+            "line 30, tokenizers.tokenizer.vocabulary: The tokenizer of a `file` has the vocabulary it has.",
+        ),
+        ("0.7", "7", "line 28, groups.prose.threshold: `7` does not fit. It should be less than 1."),
+        ("0.7", "0.2", "line 28, groups.prose.threshold: `0.2` does not fit. It should be greater than or"),
+        ("{threshold", "{sweep: [1e-9], threshold", "line 28, groups.prose.sweep[0]: `1e-9` does not fit."),
+        ("{threshold", "{tokens: o200k, threshold", "line 28, groups.prose.tokens: `o200k` is no tokens."),
+        ("{threshold", "{keep: all, threshold", "line 28, groups.prose.keep: `all` is no keep. Use one of"),
+        ("1000}", "1000000000}", "line 30, tokenizers.tokenizer.vocabulary: `1000000000` does not fit."),
+        ("{threshold", "{kind: code, threshold", "line 28, groups.prose.kind: A group has the kind of its"),
+        ("  prose: {", "  proze: {", "line 28, groups.proze: `proze` is no group of a dataset. Did you mean"),
+        ("tokenizer: {v", "tok: {v", "line 30, tokenizers.tok: `tok` is no tokenizer of a dataset"),
+        ("mine: 6", "mne: 6", "line 32, blend.weights.mne: `mne` is no dataset or variant."),
+        ("mine: 6", "mine: 0", "line 32, blend.weights.mine: `0` does not fit"),
+        (
+            "pad: true",
+            "pad: false",
+            "line 32, blend.weights.notes: Rows of `notes` hold 8192 tokens and those",
+        ),
+        ("kind: code", "kind: code\n    tokenizer: t2", "line 33, blend.weights.notes: `notes` has"),
+        ("text: body", "text: body\n    text: x", "line 17: `text` stands on line 16 already. Keep one."),
+        ("datasets:", "dataset:", "line 1, dataset: `dataset` is no field here. Did you mean `datasets`?"),
+        ("  - name: mine", "\t- name: mine", "line 21: this is no YAML (found character '\\t'"),
+    ],
+)
+def test_what_is_wrong_is_told_with_file_line_and_field(folder: Path, good: str, bad: str, said: str) -> None:
+    assert GOOD.count(good)
+    sentence = refusal(folder, GOOD.replace(good, bad, 1)).splitlines()[0]
+    assert sentence.startswith(f"my.yaml, {said}")
+
+
+def test_a_path_that_is_missing_says_what_it_is_relative_to(folder: Path) -> None:
+    said = refusal(folder, GOOD.replace("paths: notes", "paths: note"))
+    assert said == (
+        "my.yaml, line 5, datasets[0].paths[0]: `note` does not exist. "
+        f"Paths are relative to the folder of this file, {folder}."
+    )
+
+
+def test_everything_that_is_wrong_is_told_at_once(folder: Path) -> None:
+    said = refusal(folder, GOOD.replace("include:", "inclde:").replace("mine: 6", "mine: x"))
+    assert [line.split(":")[0] for line in said.splitlines()] == [
+        "my.yaml, line 6, datasets[0].inclde",
+        "my.yaml, line 32, blend.weights.mine",
+    ]
+
+
+def test_a_rule_that_is_wrong_is_told_of_its_dataset_and_not_of_each_variant(folder: Path) -> None:
+    said = refusal(folder, GOOD.replace("stop_words: 1}", "stop_wards: 1}"))
+    assert said.splitlines()[0].startswith("my.yaml, line 7, datasets[0].limits: `stop_wards` is no rule")
+    assert "variants.same" not in said
+
+
+MERGED = "a0: &a0 {x: 1}\n" + "".join(
+    f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 8)}]}}\n" for n in range(1, 20)
+)
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("", "my.yaml, line 1: Here stands nothing, where fields"),
+        ("[]", "my.yaml, line 1: Here stands `[]`"),
+        ("datasets:", "my.yaml, line 1, datasets: nothing does not fit. It should be a valid list."),
+        ("datasets: [1]", "my.yaml, line 1, datasets[0]: Here stands `1`"),
+        ("x: [", "my.yaml, line 1: this is no YAML"),
+        ("? [a]\n: 1", "my.yaml, line 1: a list or mapping is no name."),
+        ("a: {b: 1,\n b: 2}", "my.yaml, line 2: `b` stands on line 1 already. Keep one."),
+        (
+            "b: 1\na: 2024-02-31",
+            "my.yaml, line 2, a: `2024-02-31` cannot be read (day is out of range for month). Correct or",
+        ),
+        ("a: \x01", "my.yaml is no YAML (unacceptable character #x0001"),
+        ("a: &x [*x]", "my.yaml, line 1, a: `a` is no field here."),
+        ("a: " + "[" * 5000, "my.yaml is nested too deeply."),
+        (MERGED, "my.yaml stands for more than 100,000 values, counting what its aliases"),
+    ],
+)
+def test_what_is_no_file_of_datasets_is_one_sentence(folder: Path, text: str, said: str) -> None:
+    assert refusal(folder, text).startswith(said)
+
+
+def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="No such file or directory"):
+        corpus(tmp_path / "none.yaml")
+    (tmp_path / "latin.yaml").write_bytes("a: é".encode("latin-1"))
+    with pytest.raises(ConfigurationError, match="is no UTF-8"):
+        corpus(tmp_path / "latin.yaml")

@@ -1,0 +1,88 @@
+"""How a selection is cut into runs."""
+
+from __future__ import annotations
+
+import dagster as dg
+import pytest
+
+from factory.errors import ConfigurationError
+from factory.orchestration.host.partitions import Batch, batches, span_of
+from tests.jobs.chain import keys, table
+
+DAYS = dg.DailyPartitionsDefinition("2026-01-01", end_date="2026-02-01")
+LANGUAGES = dg.StaticPartitionsDefinition(["de", "en"])
+FOLDERS = dg.DynamicPartitionsDefinition(name="folders")
+
+
+def names(batch: Batch) -> list[str]:
+    return [".".join(key.path) for key in batch.keys]
+
+
+@pytest.fixture
+def instance() -> dg.DagsterInstance:
+    return dg.DagsterInstance.ephemeral()
+
+
+def test_tables_without_partitions_take_one_run(instance: dg.DagsterInstance) -> None:
+    assets = [table("filtered.web", ["signals.web"]), table("signals.web", ["raw.web"]), table("raw.web")]
+    (only,) = batches(assets, keys(assets), instance)
+    assert names(only) == ["raw.web", "signals.web", "filtered.web"]
+    assert only.tags == {}
+
+
+def test_each_set_of_partitions_takes_a_run_and_what_they_meet_in_comes_last(
+    instance: dg.DagsterInstance,
+) -> None:
+    assets = [
+        table("packed.web", ["filtered.web", "filtered.books", "raw.notes"]),
+        table("filtered.web", ["raw.web"], DAYS),
+        table("filtered.books", ["raw.books"], LANGUAGES),
+        table("raw.notes"),
+        table("raw.books", partitions_def=LANGUAGES, beside=["rejected"]),
+        table("raw.web", partitions_def=DAYS),
+    ]
+    found = batches(assets, keys(assets), instance)
+    assert [(names(it), it.span) for it in found] == [
+        (["raw.books", "raw.books_rejected", "filtered.books"], ("de", "en")),
+        (["raw.web", "filtered.web"], ("2026-01-01", "2026-01-31")),
+        (["raw.notes", "packed.web"], None),
+    ]
+
+
+def test_a_table_waits_for_what_it_is_made_from_whatever_its_partitions(instance: dg.DagsterInstance) -> None:
+    assets = [table("raw.web"), table("signals.web", ["raw.web"], DAYS), table("dedup.web", ["signals.web"])]
+    assert [names(it) for it in batches(assets, keys(assets), instance)] == [
+        ["raw.web"],
+        ["signals.web"],
+        ["dedup.web"],
+    ]
+
+
+def test_a_range_is_checked_against_the_partitions_there_are(instance: dg.DagsterInstance) -> None:
+    web = [table("raw.web", partitions_def=DAYS), table("dedup.web", ["raw.web"])]
+    found = batches(web, keys(web), instance, span_of("2026-01-03...2026-01-05"))
+    assert [it.span for it in found] == [("2026-01-03", "2026-01-05"), None]
+    for span, words in (
+        (("2026-03-01", "2026-03-01"), "It has 31: 2026-01-01, 2026-01-02, 2026-01-03, ..., 2026-01-29"),
+        (("2026-01-05", "2026-01-03"), "Turn the range round: 2026-01-03...2026-01-05"),
+    ):
+        with pytest.raises(ConfigurationError, match=words):
+            batches(web, keys(web), instance, span)
+    with pytest.raises(ConfigurationError, match=r"None of raw/web has partitions"):
+        batches([table("raw.web")], [dg.AssetKey(["raw", "web"])], instance, ("a", "a"))
+
+
+def test_a_dynamic_partition_comes_into_being_when_it_is_named_alone(instance: dg.DagsterInstance) -> None:
+    web = [table("raw.web", partitions_def=FOLDERS)]
+    with pytest.raises(ConfigurationError, match="no partition yet"):
+        batches(web, keys(web), instance)
+    assert batches(web, keys(web), instance, ("new", "new"))[0].span == ("new", "new")
+    assert instance.get_dynamic_partitions("folders") == ["new"]
+    with pytest.raises(ConfigurationError, match="`newer` is no partition"):
+        batches(web, keys(web), instance, ("new", "newer"))
+
+
+@pytest.mark.parametrize("text", ["", "2026-01-01", "...", "2026-01-01...", "...2026-01-01"])
+def test_a_range_has_two_ends(text: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"FIRST\.\.\.LAST"):
+        span_of(text)

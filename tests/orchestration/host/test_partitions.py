@@ -1,0 +1,284 @@
+"""Partitioned assets: static, by time and dynamic, replaced one by one and in ranges, on a real lake."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dagster as dg
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from factory.errors import ConfigurationError
+from factory.lake.fingerprint import fingerprint
+from factory.lake.names import TableName
+from factory.lake.publish import AUDIT, FAILED
+from factory.lake.schemas import COMPONENTS
+from factory.lake.tables import Lake
+from factory.orchestration.asset.checks import holds
+from factory.orchestration.asset.publication import Tables
+from factory.orchestration.asset.table_asset import table_asset
+from factory.orchestration.chain.refine import Round, dedup_group, refine, variant
+from factory.orchestration.host.partitions import RANGE_FIRST, RANGE_LAST
+from factory.orchestration.host.reap import leftovers
+from factory.orchestration.host.resources import REUSE_TAG, resources
+from factory.settings import Settings
+
+COLUMNS = "doc_id string, component string"
+LANGUAGES = dg.StaticPartitionsDefinition(["de", "en", "fr"])
+DAYS = dg.DailyPartitionsDefinition("2026-01-01", end_date="2026-01-04")
+
+
+class Line:
+    """A partitioned source whose rows a test changes, a partitioned table of it and an unpartitioned one."""
+
+    def __init__(self, settings: Settings, name: str, partitions: dg.PartitionsDefinition[str]) -> None:
+        self.settings, self.name, self.partitions = settings, name, partitions
+        self.lake = Lake(settings)
+        self.rows: dict[str, list[str]] = {}
+        self.made: list[str] = []  # "table/partition" of every call
+        self.instance = dg.DagsterInstance.ephemeral()
+
+    def table(self, suffix: str = "") -> TableName:
+        return TableName("dedup", self.name + suffix)
+
+    def assets(self, version: str = "") -> list[dg.AssetsDefinition]:
+        rows, made = self.rows, self.made
+
+        @table_asset(
+            namespace="dedup",
+            name=self.name,
+            group_name="test",
+            schema=COMPONENTS,
+            beside={"twice": COMPONENTS},
+            partitions_def=self.partitions,
+            checks=[holds("short", "length(doc_id) < 9", "doc_id")],
+        )
+        def source(context, pyspark, partition: str) -> Tables:  # type: ignore[no-untyped-def]
+            made.append(f"source/{partition}")
+            of = [(doc_id, partition) for doc_id in rows.get(partition, [])]
+            frame = pyspark.spark_session.createDataFrame(of, COLUMNS)
+            return Tables(
+                frame, {"twice": lambda given: given.selectExpr("concat(doc_id, doc_id) doc_id", "component")}
+            )
+
+        @table_asset(
+            namespace="dedup",
+            name=f"{self.name}_up",
+            group_name="test",
+            schema=COMPONENTS,
+            upstream={"rows": self.table()},
+            partitions_def=self.partitions,
+            config={"version": version},
+        )
+        def upper(context, rows: DataFrame) -> DataFrame:  # type: ignore[no-untyped-def]
+            made.append("upper")
+            return rows.selectExpr("upper(doc_id) doc_id", "component")
+
+        @table_asset(
+            namespace="dedup",
+            name=f"{self.name}_all",
+            group_name="test",
+            schema=COMPONENTS,
+            upstream={"rows": TableName("dedup", f"{self.name}_up")},
+        )
+        def whole(context, rows: DataFrame) -> DataFrame:  # type: ignore[no-untyped-def]
+            made.append("whole")
+            return rows.selectExpr("concat(doc_id, '!') doc_id", "component")
+
+        return [source, upper, whole]
+
+    def run(self, first: str | None, last: str | None = None, **options: Any) -> dg.ExecuteInProcessResult:
+        """Materialize the partitioned tables in a partition or a range, or (None) what is whole."""
+        reuse, version = options.pop("reuse", False), options.pop("version", "")
+        tags = {REUSE_TAG: "true"} if reuse else {}
+        if last is not None:
+            tags |= {RANGE_FIRST: str(first), RANGE_LAST: last}
+        chosen = ["", "_twice", "_up"] if first is not None else ["_all"]
+        return dg.materialize(
+            self.assets(version),
+            selection=[dg.AssetKey(self.table(suffix).identifier) for suffix in chosen],
+            partition_key=first if last is None else None,
+            instance=self.instance,
+            resources=resources(self.settings),
+            raise_on_error=False,
+            tags=tags,
+            run_config={"loggers": {"console": {"config": {"log_level": "ERROR"}}}},
+            **options,
+        )
+
+    def held(self, suffix: str = "") -> dict[str | None, list[str]]:
+        """The ids of a table by the column `partition`."""
+        found: dict[str | None, list[str]] = {}
+        for row in self.lake.read(self.table(suffix), ["doc_id", "partition"]).to_pylist():
+            found.setdefault(row["partition"], []).append(row["doc_id"])
+        return {key: sorted(found[key]) for key in sorted(found, key=str)}
+
+    def content(self, suffix: str = "") -> str:
+        """The fingerprint of what the table holds, computed from its rows."""
+        rows = self.lake.read(self.table(suffix))
+        return str(fingerprint(rows.to_batches(), COMPONENTS.fingerprinted))
+
+
+@pytest.fixture
+def line(spark: SparkSession, lake_settings: Settings, unique: str) -> Line:
+    return Line(lake_settings, unique, LANGUAGES)
+
+
+@pytest.mark.spark
+def test_a_partition_is_replaced_and_the_others_stay(line: Line) -> None:
+    line.rows = {"de": ["a"], "en": ["b", "c"]}
+    assert line.run("de").success
+    assert line.run("en").success
+    line.rows["de"] = ["d", "e"]
+    result = line.run("de")
+    assert result.success
+    assert line.held() == {"de": ["d", "e"], "en": ["b", "c"]}
+    assert line.held("_twice") == {"de": ["dd", "ee"], "en": ["bb", "cc"]}
+    assert line.held("_up") == {"de": ["D", "E"], "en": ["B", "C"]}
+    for suffix in ("", "_twice", "_up"):
+        published = line.lake.published(line.table(suffix))
+        assert published.lineage.content == line.content(suffix)
+        assert list(published.lineage.partitions) == ["de"]
+    events = [event for event in result.get_asset_materialization_events() if event.partition == "de"]
+    assert len(events) == 3
+    assert {event.materialization.metadata["dagster/partition_row_count"].value for event in events} == {2}
+    assert line.run(None).success
+    assert line.held("_all") == {None: ["B!", "C!", "D!", "E!"]}
+
+
+@pytest.mark.spark
+def test_a_damaged_table_is_made_again_by_a_run_of_all_its_partitions(line: Line) -> None:
+    line.rows = {"de": ["a"], "en": ["b"], "fr": ["c"]}
+    assert line.run("de", "fr").success
+    file = max((line.settings.home / "warehouse" / "dedup" / line.name).rglob("*.metadata.json"))
+    file.write_bytes(file.read_bytes()[:-100])
+    (failure, *_) = line.run("de").get_step_failure_events()
+    assert file.name in str(failure.step_failure_data.error)
+    assert line.run("de", "fr").success
+    assert line.held() == {"de": ["a"], "en": ["b"], "fr": ["c"]}
+
+
+@pytest.mark.spark
+def test_a_partition_that_becomes_empty_loses_its_old_rows(line: Line) -> None:
+    line.rows = {"de": ["a"], "en": ["b"]}
+    assert line.run("de", "fr").success
+    line.rows["de"] = []
+    assert line.run("de").success
+    assert line.held("_up") == {"en": ["B"]}
+    lineage = line.lake.published(line.table()).lineage
+    assert lineage.content == line.content()
+    assert lineage.partitions["de"].endswith("-0")
+
+
+@pytest.mark.spark
+def test_a_range_is_one_publish_and_holds_what_its_partitions_hold_one_by_one(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
+    rows = {"2026-01-01": ["a"], "2026-01-02": ["b", "c"], "2026-01-03": ["d"]}
+    at_once, in_turn = (Line(lake_settings, f"{unique}_{kind}", DAYS) for kind in ("r", "s"))
+    for made in (at_once, in_turn):
+        made.rows = rows
+    result = at_once.run("2026-01-01", "2026-01-03")
+    assert result.success
+    (before,) = {at_once.lake.published(at_once.table(of)).lineage.run_id for of in ("", "_twice", "_up")}
+    assert before == result.run_id
+    assert all(in_turn.run(day).success for day in rows)
+    for suffix in ("", "_twice", "_up"):
+        assert at_once.held(suffix) == in_turn.held(suffix)
+        assert at_once.lake.published(at_once.table(suffix)).lineage.content == at_once.content(suffix)
+        assert at_once.content(suffix) == in_turn.content(suffix)
+        said = [of.lake.partitions(of.table(suffix)).lineage for of in (at_once, in_turn)]
+        assert {day: said[0][day].partitions[day] for day in rows} == {
+            day: said[1][day].partitions[day] for day in rows
+        }
+
+
+@pytest.mark.spark
+def test_dynamic_partitions_are_made_as_they_appear(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
+    line = Line(lake_settings, unique, dg.DynamicPartitionsDefinition(name=unique))
+    for key in ("second", "first"):
+        line.instance.add_dynamic_partitions(unique, [key])
+        line.rows[key] = [key]
+        assert line.run(key).success
+    assert line.held("_up") == {"first": ["FIRST"], "second": ["SECOND"]}
+
+
+@pytest.mark.spark
+def test_checks_see_the_partition_and_uniqueness_the_table(line: Line) -> None:
+    line.rows = {"de": ["a"], "en": ["b"]}
+    assert line.run("de", "en").success
+    before = line.held()
+    line.rows["en"] = ["a"]  # the key of a row in another partition
+    result = line.run("en")
+    assert not result.success
+    assert line.held() == before
+    failed = {
+        of.check_name: of.metadata["violations"].value
+        for of in result.get_asset_check_evaluations()
+        if not of.passed
+    }
+    assert failed == {"unique_doc_id": 1}
+    assert line.table() in leftovers(line.lake, FAILED)
+    assert line.table() not in leftovers(line.lake, AUDIT)
+
+
+@pytest.mark.spark
+def test_a_partition_is_reused_until_its_own_upstream_changes(line: Line) -> None:
+    line.rows = {"de": ["a"], "en": ["b"], "fr": ["c"]}
+    assert line.run("de", "fr", reuse=True).success
+    line.rows["en"] = ["changed"]
+    line.made.clear()
+    assert line.run("de", "fr", reuse=True).success
+    # A source is read again; of what is made from it, only the changed partition.
+    assert line.made == ["source/de", "source/en", "source/fr", "upper"]
+    assert line.held("_up") == {"de": ["A"], "en": ["CHANGED"], "fr": ["C"]}
+    assert list(line.lake.published(line.table("_up")).lineage.partitions) == ["en"]
+    line.made.clear()
+    assert line.run("de", reuse=True, version="2").success
+    assert line.made == ["source/de", "upper"]
+    assert line.run(None, reuse=True).success
+    line.made.clear()
+    assert line.run(None, reuse=True).success
+    assert line.made == []
+
+
+@pytest.mark.spark
+def test_the_content_is_right_after_another_writer(line: Line, spark: SparkSession) -> None:
+    line.rows = {"de": ["a"], "en": ["b"]}
+    assert line.run("de", "en").success
+    spark.createDataFrame([("x", "1", "en")], f"{COLUMNS}, partition string").writeTo(
+        f"lake.{line.table()}"
+    ).append()
+    assert not line.lake.partitions(line.table()).complete
+    assert line.run("de").success
+    assert line.held() == {"de": ["a"], "en": ["b", "x"]}
+    assert line.lake.published(line.table()).lineage.content == line.content()
+
+
+def test_refine_makes_by_partition_what_is_known_of_a_document_by_itself() -> None:
+    group = dedup_group("web", ["web"], kind="prose")
+    rounds = [Round(rules=["gopher_quality"]), Round(rules=["gopher_repetition"])]
+    chain = refine(
+        "web", group=group, rounds=rounds, group_name="web", tokenizer="tokenizer", partitions_def=DAYS
+    )
+    beside = variant(chain, "strict", rounds=[Round(rules=["c4"])])
+    partitioned = {
+        key.path[0]: asset.partitions_def
+        for asset in (*group.assets, *chain, *beside)
+        for key in asset.keys
+        if asset.partitions_def is not None
+    }
+    assert partitioned == {"signals": DAYS, "filtered": DAYS}
+    for asset in (*chain, *beside):
+        (namespace,) = {key.path[0] for key in asset.keys}
+        assert (asset.partitions_def is not None) == (namespace in partitioned)
+
+
+def test_an_argument_partition_needs_partitions(unique: str) -> None:
+    with pytest.raises(ConfigurationError, match="Give `partitions_def`"):
+
+        @table_asset(namespace="dedup", name=unique, group_name="test", schema=COMPONENTS)
+        def made(context, partition: str) -> DataFrame:  # type: ignore[no-untyped-def]
+            raise AssertionError(partition)
