@@ -20,12 +20,12 @@ from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from factory.atomic_file import write_atomically
 from blender.rows.counts import BYTES, COUNTS, PAGES, READS, WAIT_S
 from blender.serving.calls import Calls
 from blender.serving.rooms import WAITS_ENDED
 from blender.serving.scrapes import ScrapeServer
 from blender.serving.service import ENDED, SENT
+from factory.atomic_file import write_atomically
 from factory.errors import MachineError
 
 REPORT_EVERY_S = 1.0

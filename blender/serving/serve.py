@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import NoReturn
 
 from blender.catalog.blends import DEFAULT_MEMORY_BYTES, open_blends
-from factory.atomic_file import write_atomically
 from blender.serving.allocator import keep_freed_memory
 from blender.serving.calls import Limits
 from blender.serving.metrics import Numbers, Reporter, numbers, reported, serve_numbers
@@ -33,6 +32,7 @@ from blender.serving.security import ServerSecurity
 from blender.serving.server import BlenderServer
 from blender.serving.stopping import GRACE_S, AtOnce, Stopping
 from blender.serving.transport import raise_file_limit
+from factory.atomic_file import write_atomically
 from factory.errors import ConfigurationError, FactoryError
 from factory.lake.servers import require_servers
 from factory.settings import settings
