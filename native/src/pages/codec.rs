@@ -202,7 +202,9 @@ mod tests {
                     [lengths.concat(), block].concat()
                 })
                 .collect(),
-            Codec::Brotli => unreachable!("no encoder here: tests/blender/parquet/test_pages.py has pyarrow's"),
+            Codec::Brotli => {
+                unreachable!("no encoder here: tests/blender/parquet/test_pages.py has pyarrow's")
+            }
         }
     }
 
