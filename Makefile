@@ -19,7 +19,7 @@ export PATH := $(abspath $(BIN)):$(PATH)
 help: ## Show this help
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: setup ## Run the whole line on this Python installation (SHARE=0.1 takes less of it, SHARE=1 all)
+demo: setup ## Run the whole pipeline on this Python installation (SHARE=0.1 takes less of it, SHARE=1 all)
 	@$(if $(SHARE),FACTORY_INSTALLATION_SHARE=$(SHARE)) $(BIN)/factory demo
 
 ui: setup ## Open the Dagster UI on the same lake (PORT=3000)
@@ -39,7 +39,7 @@ test-crash: setup ## Kill runs at random instants (POINTS=20 SEED=7)
 	@$(BIN)/pytest -n 0 -s tests/test_crash.py $(if $(POINTS),--kill-points $(POINTS)) $(if $(SEED),--kill-seed $(SEED))
 
 test-damage: setup ## Damage files of a lake and read it in every way (DAMAGES=300 SEED=7)
-	@$(BIN)/pytest -n 0 -s tests/test_line.py -k damaged_file $(if $(DAMAGES),--damages $(DAMAGES)) $(if $(SEED),--damage-seed $(SEED))
+	@$(BIN)/pytest -n 0 -s tests/test_pipeline.py -k damaged_file $(if $(DAMAGES),--damages $(DAMAGES)) $(if $(SEED),--damage-seed $(SEED))
 
 pictures: setup system-packages ## Take the pictures of docs/img from the running UI
 	@$(BIN)/pytest -n 0 tests/ui --pictures docs/img

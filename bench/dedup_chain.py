@@ -26,7 +26,7 @@ from factory.lake.schemas import FILTERED, RAW
 from factory.lake.tables import Lake
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.dedup_group import dedup_group
-from factory.orchestration.host.pipeline import definitions
+from factory.orchestration.host.definitions import definitions
 from factory.settings import Settings
 
 TABLES = ("bags", "vocabulary", "signatures", "buckets", "edges", "components", "decisions")

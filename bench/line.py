@@ -33,7 +33,7 @@ from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 from factory.orchestration.asset import progress
-from factory.orchestration.host.pipeline import definitions
+from factory.orchestration.host.definitions import definitions
 from factory.settings import Settings, settings
 from factory.spark import build_session
 

@@ -1,11 +1,11 @@
-"""What Dagster loads: every asset of the corpus, the job of the whole line, a schedule and a sensor."""
+"""What Dagster loads: every asset of the corpus, the job of the whole pipeline, a schedule and a sensor."""
 
 from __future__ import annotations
 
 import dagster as dg
 
 from assets.corpus import corpus
-from factory.orchestration.host.pipeline import definitions
+from factory.orchestration.host.definitions import definitions
 from factory.settings import settings
 from jobs.schedules import nightly
 from jobs.sensors import Watched, new_input
@@ -15,16 +15,16 @@ CORPUS = corpus(settings())
 WATCHED = [Watched(dataset, paths, CORPUS.partitions.get(dataset)) for dataset, paths in CORPUS.paths.items()]
 
 # A job has partitions of one definition at most, so those are left to backfills and the command line.
-line = dg.define_asset_job(
-    "line",
+pipeline = dg.define_asset_job(
+    "pipeline",
     selection=dg.AssetSelection.assets(*(it for it in CORPUS.assets if it.partitions_def is None)),
-    description="The whole line, source to sequence, but for tables with partitions.",
+    description="The whole pipeline, source to sequence, but for tables with partitions.",
 )
 
 defs = definitions(
     CORPUS.assets,
     settings(),
-    jobs=[line],
+    jobs=[pipeline],
     schedules=[nightly(CORPUS.assets, WATCHED)],
     sensors=[new_input(CORPUS.assets, WATCHED)],
 )

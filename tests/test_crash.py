@@ -23,7 +23,7 @@ from factory.lake.schemas import UNFINGERPRINTED
 from factory.lake.tables import Lake
 from factory.orchestration.host.reap import leftovers
 from factory.settings import Settings
-from tests.small_line import CODE, PACKED_CODE, seeded_delays, write_corpus
+from tests.small_pipeline import CODE, PACKED_CODE, seeded_delays, write_corpus
 
 SEED = 20
 DELAYS = seeded_delays(SEED, 3)
@@ -38,7 +38,7 @@ POINTS = [
     (f"packed.{CODE}", "publishing", 0),
 ]
 
-# The tables of the line, each after what it is made of.
+# The tables of the pipeline, each after what it is made of.
 ORDER = [
     *(f"{namespace}.{CODE}" for namespace in ("raw", "signals", "filtered")),
     *(
@@ -60,7 +60,7 @@ def run(home: Path, corpus: Path, *kill: str) -> int:
         "FACTORY_SPARK_DRIVER_MEMORY": "1g",
     }
     done = subprocess.run(
-        ["timeout", "-k", "5", "900", sys.executable, "-m", "tests.small_line", str(corpus), *options],
+        ["timeout", "-k", "5", "900", sys.executable, "-m", "tests.small_pipeline", str(corpus), *options],
         env=environment,
         capture_output=True,
         text=True,

@@ -22,7 +22,7 @@ import pytest
 from factory.orchestration.chain.refine import tokenizer
 from factory.orchestration.datasets.assets import corpus
 from factory.orchestration.datasets.file import DatasetsFile
-from factory.orchestration.host.pipeline import definitions
+from factory.orchestration.host.definitions import definitions
 from factory.settings import Settings
 from tests.ports import free_ports
 

@@ -1,4 +1,4 @@
-"""`factory demo`: the line on the corpus, a blend of it served, two documents followed."""
+"""`factory demo`: the pipeline on the corpus, a blend of it served, two documents followed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from blender.errors import BlenderFailure
 from blender.spec.mixture import MAX_ROWS_PER_STEP
 from factory.cli.runs import RunReport, execute, select
 from factory.cli.serving import blender_process
-from factory.cli.summary import LineSummary, show_line, summarize
+from factory.cli.summary import PipelineSummary, show_summary, summarize
 from factory.cli.trace import OpenBlend, as_plain, document_tree
 from factory.errors import ConfigurationError, NotFound
 from factory.explain.trace import DocumentTrace, trace_documents
@@ -59,21 +59,21 @@ def run(settings: Settings, steps: int, console: Console) -> None:
     """
     from jobs.definitions import CORPUS, WATCHED, defs
 
-    if (total := sum(CORPUS.weights.values())) > MAX_ROWS_PER_STEP:  # told now, not when the line has run
+    if (total := sum(CORPUS.weights.values())) > MAX_ROWS_PER_STEP:  # told now, not when the pipeline has run
         raise ConfigurationError(
             f"The weights of the blend sum to {total:,} rows a step. Use at most {MAX_ROWS_PER_STEP:,}."
         )
     began = time.monotonic()
-    console.print(f"[bold]The line[/] on {escape(CORPUS.title)}, in {settings.home}")
+    console.print(f"[bold]The pipeline[/] on {escape(CORPUS.title)}, in {settings.home}")
     report = execute(defs, settings, select(defs, "*"), console, reuse=True, watched=WATCHED)
     lake = Lake(settings)
     fetched = _fetch(settings, _weights(lake, CORPUS, console), CORPUS, steps, console)
-    line = summarize(lake, CORPUS.datasets, CORPUS.groups)
+    summary = summarize(lake, CORPUS.datasets, CORPUS.groups)
     followed = _two_documents(settings, lake, CORPUS.datasets, fetched.blend)
     seconds = time.monotonic() - began
-    _show(console, line, fetched, followed)
+    _show(console, summary, fetched, followed)
     path = settings.home / "summary.json"
-    path.write_text(json.dumps(_plain(line, fetched, report, followed, seconds), indent=2, default=str))
+    path.write_text(json.dumps(_plain(summary, fetched, report, followed, seconds), indent=2, default=str))
     if report.warnings:
         console.print(f"\n{report.closing()}")  # they were printed long ago
     console.print(f"\n{seconds:.0f} s in all. The same figures as JSON: {path}")
@@ -166,9 +166,11 @@ def _two_documents(
     return dict(zip(("served", "filtered"), traces, strict=False))
 
 
-def _show(console: Console, line: LineSummary, fetched: Fetched, followed: dict[str, DocumentTrace]) -> None:
+def _show(
+    console: Console, summary: PipelineSummary, fetched: Fetched, followed: dict[str, DocumentTrace]
+) -> None:
     console.print()
-    show_line(line, console)
+    show_summary(summary, console)
     table = Table("", "", title="Blend", title_justify="left", box=None, show_header=False)
     table.add_row("fetched", f"{fetched.steps:,} steps, {fetched.rows:,} rows, {fetched.tokens:,} tokens")
     table.add_row("speed", f"{fetched.rows_per_second:,.0f} rows a second through gRPC")
@@ -182,14 +184,14 @@ def _show(console: Console, line: LineSummary, fetched: Fetched, followed: dict[
 
 
 def _plain(
-    line: LineSummary,
+    summary: PipelineSummary,
     fetched: Fetched,
     report: RunReport,
     followed: dict[str, DocumentTrace],
     seconds: float,
 ) -> dict[str, Any]:
     return {
-        **line.plain(),
+        **summary.plain(),
         "blend": asdict(fetched),
         "run": asdict(report),
         "traced": {outcome: as_plain(trace) for outcome, trace in followed.items()},

@@ -44,7 +44,7 @@ class Finding:
 
 
 def examine(settings: Settings) -> list[Finding]:
-    """Look at everything the line needs, and at each server that the settings name."""
+    """Look at everything the pipeline needs, and at each server that the settings name."""
     looks: list[Callable[[Settings], Finding]] = [
         _python,
         _java,
@@ -114,7 +114,7 @@ def _native(_settings: Settings) -> Finding:
 def _memory(_settings: Settings) -> Finding:
     free = psutil.virtual_memory().available / GIB
     return Finding(
-        "memory", f"{free:.1f} GiB free", "" if free >= 6 else "Free memory: the line needs 6 GiB."
+        "memory", f"{free:.1f} GiB free", "" if free >= 6 else "Free memory: the pipeline needs 6 GiB."
     )
 
 

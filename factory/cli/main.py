@@ -155,7 +155,7 @@ def trace_batch(
 def demo(
     steps: Annotated[int, typer.Option(min=1, help="Steps to fetch.")] = 1_000,
 ) -> None:
-    """Run the whole line on the datasets, serve a blend of them and follow two documents."""
+    """Run the whole pipeline on the datasets, serve a blend of them and follow two documents."""
     with error_boundary.sentences():
         from factory.cli.demo import run
 

@@ -1,4 +1,4 @@
-"""The figures of a line, computed from its published tables and nothing else."""
+"""The figures of a pipeline, computed from its published tables and nothing else."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Fill:
 
 
 @dataclass
-class LineSummary:
+class PipelineSummary:
     """The figures of every stage; the demo adds what it fetched and traced."""
 
     stages: list[StageRows] = field(default_factory=list)
@@ -76,10 +76,10 @@ class LineSummary:
         return asdict(self)
 
 
-def summarize(lake: Lake, datasets: Sequence[str], groups: Sequence[str]) -> LineSummary:
+def summarize(lake: Lake, datasets: Sequence[str], groups: Sequence[str]) -> PipelineSummary:
     """The figures of `datasets`, which have been packed, and of dedup `groups`."""
     tables = lake.names()
-    found = LineSummary()
+    found = PipelineSummary()
     for dataset in datasets:
         found.stages += _stages(lake, set(tables), dataset)
         if dataset == names.base(dataset):
@@ -165,7 +165,7 @@ def _fill(lake: Lake, dataset: str) -> Fill:
     )
 
 
-def show_line(found: LineSummary, console: Console) -> None:
+def show_summary(found: PipelineSummary, console: Console) -> None:
     """Print the figures as tables."""
     stages = Table("table", title="Rows in and out", title_justify="left", box=None, header_style="bold")
     for column in ("in", "out", "share", "MB"):

@@ -26,7 +26,7 @@ _ABOUT = ("source", "key", "path", "text")  # what is shown of a document, whate
 
 
 def published_tables(lake: Lake) -> tuple[list[Published], list[DamagedFile]]:
-    """Every published table in the order of the line, and an error for each that is damaged."""
+    """Every published table in the order of the pipeline, and an error for each that is damaged."""
     tables, damaged = lake.readable()
     heads = ((name, table, table.current_snapshot()) for name, table in tables.items())
     return [as_published(name, table, head) for name, table, head in heads if head is not None], damaged
@@ -58,7 +58,7 @@ def show_tables(lake: Lake, console: Console, *, as_json: bool) -> None:
     if not found:
         raise_together(damaged)
         raise TableNotFound(
-            "The lake has no published table yet. Run the line: make demo, or factory materialize '*'."
+            "The lake has no published table yet. Run the pipeline: make demo, or factory materialize '*'."
         )
     table = Table(box=None, header_style="bold")
     table.add_column(

@@ -47,9 +47,9 @@ class Serving:
 
 @dataclass
 class DocumentTrace:
-    """The way of one document through the line, as far as it went.
+    """The way of one document through the pipeline, as far as it went.
 
-    `tables` are the tables that hold it, with their snapshots, in the order of the line. `reason` is one
+    `tables` are the tables that hold it, with their snapshots, in the order of the pipeline. `reason` is one
     sentence on how it ended; outcome `repository` is that all of its repository was removed. `variants` has
     its way through each variant of its dataset, by name.
     """

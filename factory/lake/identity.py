@@ -40,7 +40,7 @@ def content_hash(content: str | bytes) -> str:
 def tokenizer_id(tokenizer: str) -> str:
     """32 hex digits for the content of a `tokenizer.json`: tokens of one id mean the same.
 
-    Layout and order of keys do not count, nor do truncation and padding, which the line turns off, nor
+    Layout and order of keys do not count, nor do truncation and padding, which the pipeline turns off, nor
     whether merges are written as pairs or as two words. Which tokens stand around documents does not
     either: they are tokens of the vocabulary themselves.
     """

@@ -123,7 +123,7 @@ class Lake:
         return bool(self.catalog.table_exists(name.identifier))
 
     def names(self) -> list[TableName]:
-        """Every table of the lake in the order of the line, then by name."""
+        """Every table of the lake in the order of the pipeline, then by name."""
         with asking_catalog(self.settings):
             known = {namespace for (namespace, *_) in self.catalog.list_namespaces()}
             return [

@@ -188,6 +188,6 @@ def test_packing_needs_a_lake_with_something_packed(tmp_path: Path) -> None:
     )
     assert done.returncode == 5
     assert done.stderr.splitlines() == [
-        f"The lake in {tmp_path} has nothing packed. Run the line: make demo."
+        f"The lake in {tmp_path} has nothing packed. Run the pipeline: make demo."
     ]
     assert done.stdout == ""

@@ -20,7 +20,7 @@ from factory.lake.schemas import COMPONENTS
 from factory.orchestration.asset.checks import alarm, holds, layout
 from factory.orchestration.asset.spark_failure import WORKER_DIED
 from factory.orchestration.asset.table_asset import table_asset
-from factory.orchestration.host.pipeline import definitions
+from factory.orchestration.host.definitions import definitions
 from factory.settings import Settings
 
 COLUMNS = "doc_id string, component string"

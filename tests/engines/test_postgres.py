@@ -226,7 +226,7 @@ def test_a_run_is_alive_until_its_process_ends_however_it_ends(lake: Lake) -> No
 
 def begun(instance: dg.DagsterInstance, **tags: str) -> dg.DagsterRun:
     """A run that Dagster holds for running."""
-    run = dg.DagsterRun(job_name="line", status=dg.DagsterRunStatus.STARTED, tags=tags)
+    run = dg.DagsterRun(job_name="pipeline", status=dg.DagsterRunStatus.STARTED, tags=tags)
     instance.add_run(run)
     return run
 

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from factory.lake.names import TableName
 from factory.lake.schemas import COMPONENTS
 from factory.orchestration.asset.table_asset import table_asset
-from factory.orchestration.host.pipeline import definitions
+from factory.orchestration.host.definitions import definitions
 from factory.settings import Settings
 
 

@@ -25,7 +25,7 @@ from factory.orchestration.host.instance import prepare_home
 from factory.settings import Settings
 from tests.ports import free_ports
 
-MODULE = "tests.jobs.watched_line"
+MODULE = "tests.jobs.watched_pipeline"
 WHERE = {"repositoryLocationName": CODE_LOCATION, "repositoryName": "__repository__"}
 RAW = TableName("raw", "letters")
 TIMELINE = (

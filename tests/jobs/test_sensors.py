@@ -133,13 +133,13 @@ def test_what_is_made_from_partitions_waits_for_their_runs_on_a_queue_of_many(
             table("dedup.web", ["raw.web"]),
         )
         tick()
-        first, *rest = [dg.DagsterRun(job_name="line", tags=of.tags) for of in tick()]
+        first, *rest = [dg.DagsterRun(job_name="pipeline", tags=of.tags) for of in tick()]
         queue = instance.get_concurrency_config().run_queue_config
         assert queue is not None
         assert queue.tag_concurrency_limits == [{"key": IN_TURN_TAG, "limit": 1}]
         begun = TagConcurrencyLimitsCounter(queue.tag_concurrency_limits, [first])
         assert [begun.is_blocked(of) for of in rest] == [True, True]
-        asked_by_hand = dg.DagsterRun(job_name="line")
+        asked_by_hand = dg.DagsterRun(job_name="pipeline")
         assert not begun.is_blocked(asked_by_hand)
 
 

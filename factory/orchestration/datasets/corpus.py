@@ -13,10 +13,10 @@ import dagster as dg
 class Corpus:
     """Assets, and by name the datasets (with variants) and dedup groups that they make.
 
-    `title` says what it is, to stand behind "the line on". `weights` are the rows a step of the demo's blend
-    has of each dataset, `seed` decides their order, `pad` whether rows of unlike lengths may stand together.
-    `paths` are the files and folders that datasets are read from, where they are read from any; `partitions`
-    those of datasets that have some.
+    `title` says what it is, to stand behind "the pipeline on". `weights` are the rows a step of the demo's
+    blend has of each dataset, `seed` decides their order, `pad` whether rows of unlike lengths may stand
+    together. `paths` are the files and folders that datasets are read from, where they are read from any;
+    `partitions` those of datasets that have some.
     """
 
     title: str

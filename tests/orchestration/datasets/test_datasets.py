@@ -11,7 +11,7 @@ from factory.errors import ConfigurationError
 from factory.orchestration.datasets.assets import corpus
 from factory.orchestration.datasets.file import DatasetsFile
 from factory.orchestration.datasets.located_yaml import LocatedYaml
-from factory.orchestration.host.pipeline import definitions
+from factory.orchestration.host.definitions import definitions
 from factory.settings import Settings
 from tests.orchestration.declared import GOOD, declared, refusal, tables
 

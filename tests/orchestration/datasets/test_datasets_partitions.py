@@ -11,8 +11,8 @@ import pytest
 from factory.errors import ConfigurationError
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
+from factory.orchestration.host.definitions import definitions
 from factory.orchestration.host.partitions import RANGE_FIRST, RANGE_LAST
-from factory.orchestration.host.pipeline import definitions
 from factory.orchestration.host.resources import resources
 from factory.settings import Settings
 from jobs.sensors import Watched, notice

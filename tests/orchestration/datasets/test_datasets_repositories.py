@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.orchestration.host.pipeline import definitions
+from factory.orchestration.host.definitions import definitions
 from factory.settings import Settings
 from tests.orchestration.declared import declared, refusal, tables
 

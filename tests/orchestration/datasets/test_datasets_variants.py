@@ -8,7 +8,7 @@ import pytest
 
 from factory.orchestration.datasets.file import DatasetsFile
 from factory.orchestration.datasets.located_yaml import LocatedYaml
-from factory.orchestration.host.pipeline import definitions
+from factory.orchestration.host.definitions import definitions
 from factory.settings import Settings
 from tests.orchestration.declared import GOOD, declared, refusal, tables
 

@@ -49,7 +49,7 @@ def begun(
     where: str | None = None,
 ) -> str:
     """A run that Dagster holds for running, in the process it says; its id."""
-    run = dg.DagsterRun(job_name="line", status=status, tags={} if where is None else {LAKE_TAG: where})
+    run = dg.DagsterRun(job_name="pipeline", status=status, tags={} if where is None else {LAKE_TAG: where})
     instance.add_run(run)
     if pid is not None:
         instance.report_engine_event(

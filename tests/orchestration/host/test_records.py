@@ -125,7 +125,7 @@ def test_a_lake_whose_databases_were_made_half_is_mended_and_keeps_its_history(
 ) -> None:
     settings = Settings(home=tmp_path)
     with open_instance(settings) as instance:
-        instance.add_run(dg.DagsterRun(job_name="line"))
+        instance.add_run(dg.DagsterRun(job_name="pipeline"))
         instance.add_dynamic_partitions("of", ["a"])
     before, whole = versions(tmp_path), schema(tmp_path)
     for path in DATABASES:
@@ -133,7 +133,7 @@ def test_a_lake_whose_databases_were_made_half_is_mended_and_keeps_its_history(
     with caplog.at_level(logging.WARNING), open_instance(settings) as instance:
         assert instance.get_runs_count() == 1
         assert instance.get_dynamic_partitions("of") == ["a"]
-        instance.add_run(dg.DagsterRun(job_name="line"))
+        instance.add_run(dg.DagsterRun(job_name="pipeline"))
     assert (versions(tmp_path), schema(tmp_path)) == (before, whole)
     told = [record.getMessage() for record in caplog.records if "It is mended" in record.getMessage()]
     assert [path for path in DATABASES if any(path in line for line in told)] == list(DATABASES)

@@ -1,8 +1,8 @@
-"""A whole line on a corpus small enough for a test: real files, with copies, near copies and bad records.
+"""A whole pipeline on a corpus small enough for a test: real files, with copies, near copies and bad records.
 
-Run as a program it materializes the line in a process of its own, which tests then kill:
+Run as a program it materializes the pipeline in a process of its own, which tests then kill:
 
-    python -m tests.small_line CORPUS [--select SELECTION] [--kill ASSET:PHASE:DELAY_S] [--events FILE]
+    python -m tests.small_pipeline CORPUS [--select SELECTION] [--kill ASSET:PHASE:DELAY_S] [--events FILE]
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from factory.orchestration.asset.publication import Tables
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.dedup_group import DedupGroup, Kind, dedup_group
 from factory.orchestration.chain.refine import Round, refine, tokenizer
-from factory.orchestration.host.pipeline import definitions
+from factory.orchestration.host.definitions import definitions
 from factory.packing.pack import PackConfig
 from factory.settings import Settings, settings
 
@@ -90,7 +90,7 @@ def _paragraphs(n: int, n_words: int = 180) -> list[str]:
 
 
 def line(corpus: Path, lake: Settings) -> dg.Definitions:
-    """The definitions of the line on `corpus`: its datasets, their groups and a tokenizer."""
+    """The definitions of the pipeline on `corpus`: its datasets, their groups and a tokenizer."""
 
     @table_asset(namespace="raw", name=CODE, group_name="code", schema=RAW, beside={"rejected": REJECTED})
     def code(context, ingests) -> Tables:  # type: ignore[no-untyped-def]
@@ -131,7 +131,7 @@ def line(corpus: Path, lake: Settings) -> dg.Definitions:
 
 
 def materialize(corpus: Path, lake: Settings, selection: str = "*", *, reuse: bool = True) -> None:
-    """Run the line in this process; raises RunFailed."""
+    """Run the pipeline in this process; raises RunFailed."""
     defined = line(corpus, lake)
     execute(defined, lake, select(defined, selection), Console(quiet=True), reuse=reuse)
 

@@ -28,7 +28,7 @@ from factory.settings import Settings
 from factory.spark import require_master
 from tests.engines.processes import QUOTED, ObjectStore, Postgres, SparkCluster
 from tests.ports import free_ports
-from tests.small_line import CODE, PACKED_CODE, write_corpus
+from tests.small_pipeline import CODE, PACKED_CODE, write_corpus
 
 pytestmark = [pytest.mark.long, pytest.mark.process, pytest.mark.timeout(2_400)]
 
@@ -51,10 +51,10 @@ def embedded(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Settings
 
 
 def run(corpus: Path, settings: Settings) -> list[list[str]]:
-    """Run the line in a process of its own; gives the command lines of that process and its children."""
+    """Run the pipeline in a process of its own; gives the command lines of that process and its children."""
     given = settings.model_copy(update={"spark_driver_memory": "1g"}).environment()
-    line = ["-m", "tests.small_line", str(corpus), "--select", PACKED_CODE]
-    log = settings.home / "line.log"  # a pipe would have to be read meanwhile
+    line = ["-m", "tests.small_pipeline", str(corpus), "--select", PACKED_CODE]
+    log = settings.home / "pipeline.log"  # a pipe would have to be read meanwhile
     with log.open("wb") as output:
         process = subprocess.Popen(
             ["timeout", "-k", "5", "900", sys.executable, *line],

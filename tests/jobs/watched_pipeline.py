@@ -1,6 +1,6 @@
 """A code location for a real daemon: a dataset partitioned by folder, and assets without tables.
 
-WATCHED_FOLDER=... python -m dagster dev -m tests.jobs.watched_line
+WATCHED_FOLDER=... python -m dagster dev -m tests.jobs.watched_pipeline
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from factory.lake.schemas import COMPONENTS, RAW, REJECTED
 from factory.orchestration.asset.publication import Tables
 from factory.orchestration.asset.table_asset import table_asset
-from factory.orchestration.host.pipeline import definitions
+from factory.orchestration.host.definitions import definitions
 from factory.settings import settings
 from jobs.sensors import Watched, new_input
 

@@ -1,4 +1,4 @@
-"""The whole line on a small corpus: what must hold between its tables, its summary and its traces."""
+"""The whole pipeline on a small corpus: what must hold between its tables, its summary and its traces."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from factory.lake.tables import Lake
 from factory.orchestration.host.instance import open_instance
 from factory.settings import Settings
 from tests.damage import REMADE, Readers, answer_of, damages, named, table_of
-from tests.small_line import CODE, PACKING, PROSE, materialize, write_corpus
+from tests.small_pipeline import CODE, PACKING, PROSE, materialize, write_corpus
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 DATASETS = (CODE, PROSE)
@@ -321,7 +321,7 @@ def test_two_lakes_of_one_corpus_are_equal_whatever_their_cores_and_partitions(
         "PYTHONHASHSEED": "7",
     }
     done = subprocess.run(
-        ["timeout", "-k", "5", "900", sys.executable, "-m", "tests.small_line", str(corpus)],
+        ["timeout", "-k", "5", "900", sys.executable, "-m", "tests.small_pipeline", str(corpus)],
         env=environment,
         capture_output=True,
         text=True,
