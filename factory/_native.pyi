@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__source_hash__: str
-"""A hash of the kernels' sources, part of the code version of every table."""
+__source_hashes__: dict[str, str]
+"""A hash of the sources behind each function and class; a table's code version has those of its kernels."""
 
 def fingerprint(batch: pa.RecordBatch, columns: list[str]) -> bytes:
     """The sum over the rows of `batch` of a 128-bit hash of `columns`, as 16 little-endian bytes.
@@ -43,7 +43,7 @@ def character_boundaries(kind: str) -> list[int]:
     end a sentence); raises ValueError for another.
     """
 
-# -- packing (native/src/packing.rs, packing/, packing_runs.rs)
+# -- packing (native/src/packing)
 
 def best_fit_decreasing(lengths: pa.Int64Array, sequence_length: int) -> pa.UInt32Array:
     """The sequence of each piece by best-fit decreasing, numbered as opened; null for a piece of length zero.
@@ -79,7 +79,7 @@ def plan_next_fit(
 ) -> pa.RecordBatch:
     """Next-fit's plan of the same documents, to compare with: rows as those of `plan_sequences`."""
 
-# -- pages of Parquet files (native/src/pages.rs, pages/)
+# -- pages of Parquet files (native/src/pages)
 #
 # Raised by all of it: KeyError for a column a file lacks, NotImplementedError for a file that is not read by
 # page, ValueError for bytes that are not what a writer writes, OSError for a file that cannot be read,
@@ -181,7 +181,7 @@ class PageIndex:
     def read_rows(self, rows: npt.NDArray[np.int64]) -> pa.Array:
         """One array of the rows, in the order asked for; a row may be asked for more than once."""
 
-# -- mixtures (native/src/mixture.rs, mixture/)
+# -- mixtures (native/src/blend/mixture.rs)
 
 class MixturePlan:
     """What a blend does from some step on; made by `whole` or `schedule`."""
@@ -250,7 +250,7 @@ class MixtureTimeline:
     def steps_within(self, source: int, rows: int) -> int | None:
         """Whole steps that need at most `rows` rows of `source`; None when any number does."""
 
-# -- shuffles (native/src/feistel.rs)
+# -- shuffles (native/src/blend/feistel.rs)
 
 def feistel(values: npt.NDArray[np.int64], n: int, keys: list[int], inverse: bool) -> pa.Int64Array:
     """Of each position its item, or of each item its position, in a keyed permutation of 0 .. n-1.
@@ -258,9 +258,7 @@ def feistel(values: npt.NDArray[np.int64], n: int, keys: list[int], inverse: boo
     `keys` are 6 words of 64 bits, `n` is 2 to 2^62. Raises ValueError for a value outside 0 .. n-1.
     """
 
-# -- dedup (native/src/lexer.rs, bag.rs, token_counter.rs, idf.rs, weights.rs, signature.rs, agreement.rs,
-#    bucket_pairs.rs, pair_cells.rs, alike_pairs.rs, crowd.rs, union_find.rs, similarity_graph.rs,
-#    keep_rule.rs, sweep.rs)
+# -- dedup (native/src/dedup)
 
 def bags(texts: pa.StringArray | pa.LargeStringArray, kind: str, max_distinct: int) -> pa.RecordBatch:
     """The bag of each text: (tokens list<int64>, counts list<int32>, n_tokens int64), null for a null text.
@@ -354,7 +352,7 @@ def sign_bags(
 class BucketParts:
     """Members of buckets as packed records (bucket, document); `len` is how many it holds.
 
-    Rows (part, records) hold the records that begin with the same 12 bits (`native/src/packed_parts.rs`).
+    Rows (part, records) hold the records with the same first 12 bits (`native/src/dedup/packed_parts.rs`).
     """
 
     def add_documents(self, batch: pa.RecordBatch) -> None:
@@ -516,7 +514,7 @@ def sweep(batch: pa.RecordBatch, keep: str, thresholds: list[float]) -> pa.Recor
     n_bytes int64), read for documents: in a component one counts as its `copies`.
     """
 
-# -- the text of C and C++ (native/src/c_text.rs, c_text/)
+# -- the text of C and C++ (native/src/depsort)
 
 def c_without_comments(source: bytes) -> bytes:
     """The text with comments as single spaces and strings as `""`, but for the lines of includes."""

@@ -16,7 +16,7 @@ replayed or stored, and offset 1e12 costs what offset 0 costs. The count of a so
 its exact share than 1 + (w_s / w) S / 2 rows.
 
 A blend that was updated is a sequence of pieces, each holding from its first step on. The arithmetic is
-`native/src/mixture.rs`; this file is its face in numpy.
+`native/src/blend/mixture.rs`; this file is its face in numpy.
 """
 
 from __future__ import annotations

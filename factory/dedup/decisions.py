@@ -3,8 +3,8 @@
 By the default rule what is removed is a minimal vertex cover of the similarity graph, so what stays is a
 maximal independent set: no edge joins two kept documents, and every removed one has a kept neighbour, named
 with their exact similarity. The set is greedy by priority: the best document of a component stays.
-`native/src/keep_rule.rs` has all rules. Components are decided side by side: edges, texts and the copies of
-these meet in one shuffle by component, where a join for each question took a dozen Spark stages.
+`native/src/dedup/keep_rule.rs` has all rules. Components are decided side by side: edges, texts and the
+copies of these meet in one shuffle by component, where a join for each question took a dozen Spark stages.
 
 By `one_per_component` a document can go that resembles no kept one: its reason is `connected`, it names the
 best of its component, and has no similarity.

@@ -6,7 +6,7 @@
    neighbour of a pair's ends, so a document of a clique or a star comes once instead of once a pair; a hub's
    pairs are spread over several cells.
 2. Larger buckets are crowds, and no clique of them is ever built: members come by priority and are compared
-   exactly with the leaders of their kind (`native/src/crowd.rs`). The keep rule finds the same kept
+   exactly with the leaders of their kind (`native/src/dedup/crowd.rs`). The keep rule finds the same kept
    documents on these few edges as on all pairs of the crowd. Buckets with common members are one crowd, so
    that a member comes once for it, not once a band.
 

@@ -1,6 +1,6 @@
 """The idf table of a group: built on the driver, and mapped by all workers of a machine from one file.
 
-The table holds the exact document frequency of each token of two documents or more (`native/src/idf.rs`).
+The table (`native/src/dedup/idf.rs`) holds the document frequency of each token of two documents or more.
 The driver takes some 50 bytes a token of the table while it builds it; a machine has eleven on disk, and its
 workers share the pages of the file that they read.
 """

@@ -1,6 +1,6 @@
 """A text as the rules see it: words, lines, paragraphs, n-grams and classes of characters.
 
-This is the readable definition; `native/src/text_signals` computes the same for millions of texts.
+This is the readable definition; `native/src/filters/text_signals` computes the same for millions of texts.
 
 - A *word* is a maximal run of characters that are no space, so punctuation belongs to the word it touches.
 - A *core* is a word between its first and its last letter or number: `(don't)` has the core `don't`, `--`

@@ -1,9 +1,9 @@
 """The content fingerprint of a table: the sum over its rows of a 128-bit hash of each.
 
 A sum can be computed in parallel, in any order, and added to when rows are appended; the same rows give
-the same fingerprint on any machine, whatever the files, partitions or engine. `native/src/fingerprint.rs`
-says how one row is hashed. It detects differences; it is no protection against somebody who wants to
-forge equal content.
+the same fingerprint on any machine, whatever the files, partitions or engine. One row is hashed by
+`native/src/lake/fingerprint.rs`. A fingerprint detects differences; it does not protect against somebody who
+forges equal content.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ BAGS = TableSchema(
         _required("content_hash", pa.string()),
         _required("copies", pa.int64()),  # documents that share the text
         _required("n_tokens", pa.int64()),
-        _required("bag", pa.binary()),  # distinct tokens and their counts (`native/src/packed_bag.rs`)
+        _required("bag", pa.binary()),  # distinct tokens and their counts (`native/src/dedup/packed_bag.rs`)
         _required("spellings", pa.binary()),  # the text of tokens that no bag made before has
     ),
     key=("content_hash",),

@@ -1,7 +1,7 @@
 """Training sequences, `packed.<dataset>`, and where each piece of a document lies in them.
 
 Revisions of repositories hash to buckets; a bucket, in order of (repository, revision, place), is cut in
-chunks; every chunk is planned where it is, from lengths and dependencies alone (`native/src/packing_runs.rs`
+chunks; every chunk is planned where it is, from lengths and dependencies alone (`native/src/packing/runs.rs`
 has the plan). A sequence's number, its ordinal, follows from (append, bucket, chunk, place in the plan),
 never from files or partitions. Tokens travel once, from where they were read to their sequence; text never
 does.

@@ -1,74 +1,45 @@
 //! `factory._native`: the hot kernels of the Model Factory.
 //!
-//! Every module is one kernel: pure functions over slices, tests beside them, and below them the
-//! thin Python functions that borrow Arrow buffers and release the interpreter lock. Nothing here
-//! opens a socket or knows a setting, and only `pages` reads files, those it is given. `factory/_native.pyi`
+//! A folder holds the kernels of one stage: pure functions over slices, tests beside them, and below them
+//! thin Python functions that borrow Arrow buffers and release the interpreter lock. Nothing here opens a
+//! socket or knows a setting, and only `pages` reads files, those it is given. `factory/_native.pyi`
 //! documents each function.
+//!
+//! A table's code version takes in the source hashes of the kernels that made it (`build.rs`). So that a hash
+//! covers all that its kernels run, a folder exposes `register` alone, and the others cannot call into it.
 
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
-mod agreement;
-mod alike_pairs;
-mod bag;
-mod bucket_pairs;
-mod c_text;
-mod cell_oph;
-mod cl100k;
-mod crowd;
-mod feistel;
-mod fingerprint;
-mod hash;
-mod idf;
-mod jaccard;
-mod keep_rule;
-mod lexer;
-mod ln;
-mod lpmh;
-mod mixture;
-mod packed_bag;
-mod packed_parts;
+mod blend;
+mod dedup;
+mod depsort;
+mod filters;
+mod lake;
 mod packing;
-mod packing_runs;
 mod pages;
-mod pair_cells;
-mod rejections;
-mod sampled_pairs;
-mod signature;
-mod signer;
-mod similarity_graph;
-mod stretches;
-mod strings;
-mod sweep;
-mod tally;
-mod text_signals;
-mod token_counter;
-mod union_find;
-mod weights;
+
+type Register = fn(&Bound<'_, PyModule>) -> PyResult<()>;
+
+const STAGES: [(&str, Register); 7] = [
+    (env!("FACTORY_SOURCES_BLEND"), blend::register),
+    (env!("FACTORY_SOURCES_DEDUP"), dedup::register),
+    (env!("FACTORY_SOURCES_DEPSORT"), depsort::register),
+    (env!("FACTORY_SOURCES_FILTERS"), filters::register),
+    (env!("FACTORY_SOURCES_LAKE"), lake::register),
+    (env!("FACTORY_SOURCES_PACKING"), packing::register),
+    (env!("FACTORY_SOURCES_PAGES"), pages::register),
+];
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__source_hash__", env!("FACTORY_SOURCE_HASH"))?;
-    fingerprint::register(module)?;
-    text_signals::register(module)?;
-    rejections::register(module)?;
-    packing::register(module)?;
-    packing_runs::register(module)?;
-    pages::register(module)?;
-    feistel::register(module)?;
-    alike_pairs::register(module)?;
-    bag::register(module)?;
-    bucket_pairs::register(module)?;
-    packed_bag::register(module)?;
-    pair_cells::register(module)?;
-    c_text::register(module)?;
-    crowd::register(module)?;
-    idf::register(module)?;
-    keep_rule::register(module)?;
-    mixture::register(module)?;
-    sampled_pairs::register(module)?;
-    signature::register(module)?;
-    sweep::register(module)?;
-    token_counter::register(module)?;
-    union_find::register(module)?;
-    Ok(())
+    let hashes = PyDict::new(module.py());
+    for (hash, register) in STAGES {
+        let earlier = module.index()?.len();
+        register(module)?;
+        for name in module.index()?.iter().skip(earlier) {
+            hashes.set_item(name, hash)?;
+        }
+    }
+    module.add("__source_hashes__", hashes)
 }

@@ -17,7 +17,7 @@ _FREQUENCIES_AT_ONCE = 1 << 20  # 16 MiB
 def make_bags(
     batches: Iterable[pa.RecordBatch], kind: str, max_distinct: int, text_bytes: int
 ) -> Iterator[pa.RecordBatch]:
-    """Every column but `text`, then (n_tokens, bag, spellings) of the text (`native/src/packed_bag.rs`)."""
+    """Columns but `text`, then (n_tokens, bag, spellings) of the text (`native/src/dedup/packed_bag.rs`)."""
     maker = _native.BagMaker(kind, max_distinct, text_bytes)
     for batch in batches:
         yield beside(batch.drop_columns("text"), maker.make(batch.column("text")))

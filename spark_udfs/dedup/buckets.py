@@ -1,4 +1,4 @@
-"""Who meets in buckets that have several members, in Spark's Python workers (`native/src/bucket_pairs.rs`).
+"""Documents that share buckets, found in Spark's Python workers (`native/src/dedup/bucket_pairs.rs`).
 
 A row a member of a bucket would be dozens a document, each of which Spark would sort for a window and hash
 once more to find it distinct. What is shuffled is rows of many members instead, in parts by bucket.

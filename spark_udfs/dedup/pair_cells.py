@@ -1,4 +1,4 @@
-"""Where pairs of documents are compared, in Spark's Python workers (`native/src/pair_cells.rs`).
+"""Where pairs of documents are compared, in Spark's Python workers (`native/src/dedup/pair_cells.rs`).
 
 Joins of the pairs with what is known of their ends would name cells too, with a row for each pair and end.
 """

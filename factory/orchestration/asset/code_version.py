@@ -1,7 +1,8 @@
 """The version of an asset's code: what must change for its rows to be made again.
 
-It covers the asset's function, every source of its stage with the worker code these import, and the
-native kernels. A change elsewhere in the platform does not make a table stale.
+It covers the asset's function, every source of its stage with the worker code these import, and the native
+kernels these sources call. A change elsewhere in the platform does not make a table stale: readers of the
+lake (`factory.lake`, the native `pages`) give the same rows or fail.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 import ast
 import hashlib
 import inspect
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,11 @@ from factory import _native
 from factory.lake.schemas import TableSchema
 
 _ROOT = Path(_native.__file__).parents[1]
+_EVERY_STAGE = ("factory/lake_spark", "factory/lake/fingerprint.py")  # these write the rows of all stages
 
 
 def code_version(function: Callable[..., Any], stage: str, schemas: Sequence[TableSchema]) -> str:
-    """A short hash of the function, its stage, what it writes and the native kernels."""
+    """Return a short hash of the function, its stage's sources and kernels, and the columns it writes."""
     digest = hashlib.sha256(inspect.getsource(function).encode())
     for schema in schemas:
         digest.update(repr(schema).encode())
@@ -29,51 +31,62 @@ def code_version(function: Callable[..., Any], stage: str, schemas: Sequence[Tab
     return digest.hexdigest()[:16]
 
 
-@lru_cache
+@cache
 def _stage_version(stage: str) -> str:
-    digest = hashlib.sha256(_native.__source_hash__.encode())
-    for path in sorted(sources(_ROOT, stage)):
+    digest = hashlib.sha256()
+    paths = sorted(sources(_ROOT, stage))
+    for path in paths:
         digest.update(path.relative_to(_ROOT).as_posix().encode())
         digest.update(path.read_bytes())
+    for source_hash in sorted({_native.__source_hashes__[kernel] for kernel in kernels(paths)}):
+        digest.update(source_hash.encode())
     return digest.hexdigest()
 
 
 def sources(root: Path, stage: str) -> set[Path]:
-    """The files of `factory/<stage>` and `factory/lake_spark`, and the worker modules they reach.
+    """Return the files of `factory/<stage>`, those that write every stage's rows, and the workers they reach.
 
-    A worker module is reached by an import anywhere in a file, or by a string that is its dotted name, as in
-    a registry. Data files beside a module count with it.
+    A file reaches a worker module by an import anywhere in it, or by a string that is the module's dotted
+    name, as in a registry. Data files beside a module count with it.
     """
-    found = {
-        path
-        for folder in (stage, "lake_spark")
-        for path in (root / "factory" / folder).rglob("*")
-        if _is_source(path)
-    }
+    folders = [root / folder for folder in (f"factory/{stage}", *_EVERY_STAGE)]
+    found = {path for folder in folders for path in (folder, *folder.rglob("*")) if _is_source(path)}
     waiting = list(found)
     while waiting:
-        path = waiting.pop()
-        if path.suffix == ".py":
-            reached = {file for name in _names(path) for file in _worker_files(root, name)} - found
-            found |= reached
-            waiting += reached
+        reached = {file for name in _names(waiting.pop()) for file in _worker_files(root, name)} - found
+        found |= reached
+        waiting += reached
     return found
 
 
-def _names(path: Path) -> Iterator[str]:
-    """Whatever a file names that may be a module: imports, what it takes from them, and strings."""
-    for node in ast.walk(ast.parse(path.read_bytes())):
+def kernels(paths: Iterable[Path]) -> set[str]:
+    """Return the names of the native functions and classes that files use."""
+    found: set[str] = set()
+    for path in paths:
+        names = _names(path)
+        if any(f"{name}.".startswith("factory._native.") for name in names):
+            found |= {name.rpartition(".")[2] for name in names} & _native.__source_hashes__.keys()
+    return found
+
+
+@cache
+def _names(path: Path) -> set[str]:
+    """Return all that may name a module or a kernel in a file: imports, attributes and strings."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_bytes() if path.suffix == ".py" else b"")):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-            yield node.module
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Attribute):
+            found.add(node.attr)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
+            found.add(node.value)
+    return found
 
 
 def _worker_files(root: Path, name: str) -> Iterator[Path]:
-    """The file of a module of `spark_udfs`, the packages it lies in, and the data files beside it."""
+    """Yield the file of a module of `spark_udfs`, its packages, and the data files beside it."""
     parts = name.split(".")
     if parts[0] != "spark_udfs" or not all(part.isidentifier() for part in parts):
         return

@@ -16,7 +16,8 @@
 //! mirror     . . b . . . . a . .     the same from the other end, moved such that b lies on free - b
 //! ```
 
-use super::{ByAmount, NOT_PLACED, best_fit_decreasing};
+use super::amounts::ByAmount;
+use super::best_fit::{NOT_PLACED, best_fit_decreasing};
 
 /// Words of the set of lengths searched for a pair: 16,384 lengths, so that long sequences stay cheap.
 const PAIR_WORDS: usize = 256;

@@ -21,9 +21,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::bag::Bag;
-use crate::packed_bag::spelled;
-use crate::strings::{Binaries, column, int64_column};
+use super::bag::Bag;
+use super::packed_bag::spelled;
+use super::strings::{Binaries, column, int64_column};
 
 const PART_BITS: u32 = 8; // of a token: the table of a part is that of some thousand tokens
 const WAITING: usize = 1 << 12; // of a part, 24 bytes each
@@ -293,7 +293,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lexer::Lexer;
+    use crate::dedup::lexer::Lexer;
     use xxhash_rust::xxh3::xxh3_64;
 
     fn bag(text: &str) -> Bag {

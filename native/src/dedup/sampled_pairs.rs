@@ -11,8 +11,8 @@ use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::agreement::{checked_value_bits, estimate, matches, matches_for, of_length};
-use crate::strings::{Binaries, column, string_column};
+use super::agreement::{checked_value_bits, estimate, matches, matches_for, of_length};
+use super::strings::{Binaries, column, string_column};
 
 /// How signatures are cut: bits a value, bits a band, and the number of bands.
 #[derive(Clone, Copy, Debug)]

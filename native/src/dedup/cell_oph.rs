@@ -10,7 +10,7 @@
 //! The cost is O(sum of weights + k ln k), so weights have to be damped: (1 + ln tf) * idf are some ten
 //! cells a token. There are only integers, so the bits are the same on every machine.
 
-use crate::hash::{fold, seeded, word};
+use super::hash::{fold, seeded, word};
 
 /// Heaviest weight a token may have: its cells each cost time.
 pub const HEAVIEST: f64 = 1024.0;

@@ -18,15 +18,16 @@
 //! `make bench NAME=packing` prints fill and visible dependencies of this plan beside next-fit's and
 //! best-fit's, on real repositories.
 
-use crate::packing::{
-    Piece, batch, checked_capacity, checked_lengths, fewest_sequences, full_chunks, int64, placements,
-    remainder,
-};
 use arrow_array::{Array, Int64Array, RecordBatch};
 use arrow_data::ArrayData;
 use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+
+use super::exact_fit::fewest_sequences;
+use super::pieces::{
+    Piece, batch, checked_capacity, checked_lengths, full_chunks, int64, placements, remainder,
+};
 
 mod reunion;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryArray, Int32Array, RecordBatch};
 
-use crate::strings::{Binaries, column};
+use super::strings::{Binaries, column};
 
 const PART_BITS: u32 = 12;
 const NUMBER_BYTES: usize = 8;

@@ -15,8 +15,8 @@
 //! What a dart does is a coin, and a wrongly predicted branch costs as much as a dart. So all processes
 //! throw in turns, independent of each other, and what is kept is written in any case and counted if it is.
 
-use crate::hash::{mix, seeded, word};
-use crate::ln::{exponential, ln};
+use super::hash::{mix, seeded, word};
+use super::ln::{exponential, ln};
 
 /// Width of the first level: about the lower quartile of tf-idf weights; eight times off costs a third.
 const FIRST: f64 = 2.0;

@@ -5,9 +5,9 @@ use arrow_array::types::UInt8Type;
 use arrow_array::{Array, UInt8Array, make_array};
 use arrow_data::ArrayData;
 
-use crate::bag::Bag;
-use crate::idf::{Entry, Line, MAGIC, place};
-use crate::ln::ln;
+use super::bag::Bag;
+use super::idf::{Entry, Line, MAGIC, place};
+use super::ln::ln;
 
 const DAMAGED: &str = "The idf table is damaged or of another version. Build it again with `IdfBuilder`.";
 
@@ -160,8 +160,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::hash::mix;
-    use crate::idf::{MOST_HOT, table};
+    use crate::dedup::hash::mix;
+    use crate::dedup::idf::{MOST_HOT, table};
     use proptest::prelude::*;
 
     fn table_of(frequencies: &BTreeMap<u64, u32>, n_documents: u64) -> Vec<u8> {

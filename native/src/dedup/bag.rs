@@ -15,9 +15,9 @@ use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::lexer::Lexer;
-use crate::strings::Strings;
-use crate::tally::Tally;
+use super::lexer::Lexer;
+use super::strings::Strings;
+use super::tally::Tally;
 
 /// Bytes of a text whose tokens are tallied, for up to 64 bytes a token; those of a larger one are sorted.
 const MOST_TALLIED: usize = 1 << 20;

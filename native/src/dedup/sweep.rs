@@ -12,9 +12,9 @@ use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::keep_rule::{Keep, decisions};
-use crate::similarity_graph::{Edge, best_of_component, graph};
-use crate::strings::column;
+use super::keep_rule::{Keep, decisions};
+use super::similarity_graph::{Edge, best_of_component, graph};
+use super::strings::column;
 
 /// What the keep rule does at one threshold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use super::{Chunk, root, unite};
-use crate::packing::full_chunks;
+use crate::packing::pieces::full_chunks;
 
 /// Step 3: labels after joining as many pieces as the slack allows.
 pub(super) fn reunite(chunk: &Chunk, labels: &[u32], slack: f64) -> Vec<u32> {

@@ -11,10 +11,10 @@ use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::bag::Bag;
-use crate::signer::{LIGHTEST, Signer};
-use crate::strings::Binaries;
-use crate::weights::{Weights, table_bytes};
+use super::bag::Bag;
+use super::signer::{LIGHTEST, Signer};
+use super::strings::Binaries;
+use super::weights::{Weights, table_bytes};
 
 /// (signature, n_distinct) of each packed bag; no signature where there are no tokens.
 fn sign_packed(bags: &ArrayRef, weights: &Weights, signer: &mut Signer) -> Result<RecordBatch, String> {

@@ -4,9 +4,9 @@
 //! of one scheme agree estimates the weighted Jaccard of the bags. How values lie in a signature, and how
 //! signatures are compared, is in `agreement.rs`.
 
-use crate::agreement::{checked_value_bits, pack};
-use crate::hash::scrambled;
-use crate::{cell_oph, lpmh};
+use super::agreement::{checked_value_bits, pack};
+use super::hash::scrambled;
+use super::{cell_oph, lpmh};
 
 /// Lightest weight a token may have.
 pub const LIGHTEST: f64 = 1.0 / 64.0;
@@ -67,9 +67,9 @@ impl Signer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agreement::{VALUE_BITS, estimate, matches};
-    use crate::hash::mix;
-    use crate::jaccard::weighted_jaccard;
+    use crate::dedup::agreement::{VALUE_BITS, estimate, matches};
+    use crate::dedup::hash::mix;
+    use crate::dedup::jaccard::weighted_jaccard;
     use proptest::prelude::*;
 
     const SCHEMES: [&str; 2] = ["lpmh", "cell_oph"];

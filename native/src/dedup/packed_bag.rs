@@ -22,9 +22,9 @@ use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::bag::Bag;
-use crate::lexer::Lexer;
-use crate::strings::Strings;
+use super::bag::Bag;
+use super::lexer::Lexer;
+use super::strings::Strings;
 
 const REMEMBERED: usize = 1 << 20; // tokens, of which each has one slot: 8 MiB
 const MOST_MET: usize = 1 << 12; // tokens of a text before they are looked up

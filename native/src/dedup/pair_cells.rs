@@ -16,9 +16,9 @@ use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::hash::mix;
-use crate::packed_parts::{Parts, records};
-use crate::strings::int64_column;
+use super::hash::mix;
+use super::packed_parts::{Parts, records};
+use super::strings::int64_column;
 
 const PAIRS_A_CELL: u64 = 4096; // of a hub, about
 

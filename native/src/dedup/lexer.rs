@@ -15,8 +15,8 @@ use std::borrow::Cow;
 use unicode_segmentation::UnicodeSegmentation;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::cl100k;
-use crate::stretches::Stretches;
+use super::cl100k;
+use super::stretches::Stretches;
 
 const MOST_WORDS: usize = 16; // of a shingle
 

@@ -18,8 +18,8 @@ use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::packed_parts::{Parts, records};
-use crate::strings::{column, int64_column};
+use super::packed_parts::{Parts, records};
+use super::strings::{column, int64_column};
 
 const REPEATED: usize = 1 << 16; // pairs that may be repetitions
 

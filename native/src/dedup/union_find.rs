@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::strings::string_column;
+use super::strings::string_column;
 
 /// The components of a graph that arrives edge by edge.
 #[derive(Default)]

@@ -1,13 +1,4 @@
-//! Single pages of Parquet files: where they are, and what they hold.
-//!
-//!     scan.rs       a file's pages, from its footer and offset indexes (bytes are handed in)
-//!     index.rs      the pages of all files as flat numbers (layout.rs); row or page -> file, row group, bytes
-//!     decode.rs     one page from its bytes to Arrow
-//!     loader.rs     the bytes of pages: exact reads, the disk or the store kept busy
-//!     cache.rs      pages that are likely to be asked for again, under a budget
-//!     gather.rs     rows of several indexes in one array, in the order asked for
-//!
-//! Youmu's design (Zhong et al., 2025): no file is converted, and no row group is read for one of its rows.
+//! The Python classes and functions of pages; `factory/_native.pyi` documents them.
 
 use std::ops::Range;
 
@@ -22,41 +13,15 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
-mod body;
-mod build;
-mod cache;
-mod codec;
-mod content;
-mod decode;
-mod delta;
-mod error;
-mod files;
-mod footer;
-mod gather;
-mod guard;
-mod header;
-mod header_scan;
-mod index;
-mod layout;
-mod loader;
-mod locations;
-mod one_page;
-mod reader;
-mod rows;
-mod runs;
-mod scan;
-mod schema;
-mod space;
-mod straight;
-mod thrift;
-
-use decode::Decoder;
-use error::PageError;
-use gather::{Part, gather};
-use index::Index;
-use loader::Fetch;
-use reader::Reader;
-use scan::FileScan;
+use super::build;
+use super::cache;
+use super::decode::Decoder;
+use super::error::PageError;
+use super::gather::{Part, gather};
+use super::index::Index;
+use super::loader::Fetch;
+use super::reader::Reader;
+use super::scan::FileScan;
 
 /// `PageScan` of the Python module.
 #[pyclass]

@@ -24,11 +24,11 @@ use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::agreement::{checked_value_bits, estimate, matches, matches_for};
-use crate::bag::Bag;
-use crate::jaccard::weighted_jaccard;
-use crate::strings::{Binaries, column, string_column};
-use crate::weights::{Weights, table_bytes};
+use super::agreement::{checked_value_bits, estimate, matches, matches_for};
+use super::bag::Bag;
+use super::jaccard::weighted_jaccard;
+use super::strings::{Binaries, column, string_column};
+use super::weights::{Weights, table_bytes};
 
 const MAX_LEADERS: usize = 4096;
 
@@ -202,8 +202,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keep_rule::{Keep, decisions};
-    use crate::similarity_graph::Edge;
+    use crate::dedup::keep_rule::{Keep, decisions};
+    use crate::dedup::similarity_graph::Edge;
     use proptest::prelude::*;
 
     const LIMITS: Limits = Limits {

@@ -19,7 +19,7 @@ use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::similarity_graph::{Edge, Neighbours, best_of_component, graph};
+use super::similarity_graph::{Edge, Neighbours, best_of_component, graph};
 
 /// Who stays among alike documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,12 +10,12 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::agreement::{checked_value_bits, estimate, matches, matches_for, of_length};
-use crate::bag::Bag;
-use crate::jaccard::weighted_jaccard;
-use crate::packed_parts::unpacked;
-use crate::strings::{Binaries, Strings, column, int64_column};
-use crate::weights::{Weights, table_bytes};
+use super::agreement::{checked_value_bits, estimate, matches, matches_for, of_length};
+use super::bag::Bag;
+use super::jaccard::weighted_jaccard;
+use super::packed_parts::unpacked;
+use super::strings::{Binaries, Strings, column, int64_column};
+use super::weights::{Weights, table_bytes};
 
 /// Documents, and pairs of them, whose signatures look alike.
 #[pyclass]

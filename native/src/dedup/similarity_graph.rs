@@ -5,7 +5,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
 use rustc_hash::FxHashMap;
 
-use crate::strings::{column, string_column};
+use super::strings::{column, string_column};
 
 /// An edge between two vertices, named by their positions.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,48 @@
+//! Kernels of `factory/dedup`: bags, signatures, candidate pairs, edges, and which documents stay.
+
+use pyo3::prelude::*;
+
+mod agreement;
+mod alike_pairs;
+mod bag;
+mod bucket_pairs;
+mod cell_oph;
+mod cl100k;
+mod crowd;
+mod hash;
+mod idf;
+mod jaccard;
+mod keep_rule;
+mod lexer;
+mod ln;
+mod lpmh;
+mod packed_bag;
+mod packed_parts;
+mod pair_cells;
+mod sampled_pairs;
+mod signature;
+mod signer;
+mod similarity_graph;
+mod stretches;
+mod strings;
+mod sweep;
+mod tally;
+mod token_counter;
+mod union_find;
+mod weights;
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    alike_pairs::register(module)?;
+    bag::register(module)?;
+    bucket_pairs::register(module)?;
+    crowd::register(module)?;
+    idf::register(module)?;
+    keep_rule::register(module)?;
+    packed_bag::register(module)?;
+    pair_cells::register(module)?;
+    sampled_pairs::register(module)?;
+    signature::register(module)?;
+    sweep::register(module)?;
+    token_counter::register(module)?;
+    union_find::register(module)
+}

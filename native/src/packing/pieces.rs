@@ -1,0 +1,160 @@
+//! Pieces of documents: how documents are cut in them, and where they stand in sequences.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch};
+use arrow_data::ArrayData;
+use arrow_schema::{DataType, Field, Schema};
+
+/// The longest sequence a plan may have, in tokens.
+pub const LONGEST_SEQUENCE: u32 = 1 << 24;
+
+/// A piece of a document: where it begins and how long it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Piece {
+    pub sequence: u32,
+    pub document: u32,
+    pub offset: u64,
+    pub length: u32,
+}
+
+/// The whole sequences a document fills by itself: as many as are needed to bring the rest below or to `capacity`.
+///
+/// A document that fits fills none, not even where it has exactly `capacity` tokens: it stays whole.
+pub fn full_chunks(length: u64, capacity: u32) -> u64 {
+    if length <= u64::from(capacity) {
+        0
+    } else {
+        length / u64::from(capacity)
+    }
+}
+
+/// What is left of a document after its full chunks.
+pub fn remainder(length: u64, capacity: u32) -> u32 {
+    (length - full_chunks(length, capacity) * u64::from(capacity)) as u32
+}
+
+/// Every token's place, given the sequence of each document's remainder: pieces by (sequence, document, offset).
+///
+/// Full chunks come after the `n_sequences` sequences of the remainders.
+pub fn placements(lengths: &[u64], capacity: u32, sequences: &[u32], n_sequences: u32) -> Vec<Piece> {
+    let mut pieces = Vec::with_capacity(lengths.len());
+    let mut next = n_sequences;
+    for (document, (&length, &sequence)) in lengths.iter().zip(sequences).enumerate() {
+        let chunks = full_chunks(length, capacity);
+        let document = document as u32;
+        for chunk in 0..chunks {
+            let offset = chunk * u64::from(capacity);
+            pieces.push(Piece {
+                sequence: next,
+                document,
+                offset,
+                length: capacity,
+            });
+            next += 1;
+        }
+        let length = remainder(length, capacity);
+        if length > 0 {
+            pieces.push(Piece {
+                sequence,
+                document,
+                offset: chunks * u64::from(capacity),
+                length,
+            });
+        }
+    }
+    pieces.sort_unstable();
+    pieces
+}
+
+/// The capacity as the kernels take it, or a sentence.
+pub fn checked_capacity(sequence_length: i64) -> Result<u32, String> {
+    u32::try_from(sequence_length)
+        .ok()
+        .filter(|c| (1..=LONGEST_SEQUENCE).contains(c))
+        .ok_or_else(|| {
+            format!(
+                "A sequence of {sequence_length} tokens cannot be packed. \
+             Use a sequence length from 1 to {LONGEST_SEQUENCE}."
+            )
+        })
+}
+
+/// Lengths as the kernels take them, or a sentence: no nulls, nothing negative, fewer than 2^32 pieces in all.
+pub fn checked_lengths(lengths: &Int64Array, capacity: u32) -> Result<Vec<u64>, String> {
+    if lengths.null_count() > 0 {
+        return Err("A length is null. Give every document its number of tokens.".to_owned());
+    }
+    let mut pieces = 0u64;
+    for &length in lengths.values() {
+        if length < 0 {
+            return Err(format!(
+                "A length is {length}. Give every document a number of tokens of zero or more."
+            ));
+        }
+        pieces = pieces.saturating_add(full_chunks(length as u64, capacity) + 1);
+    }
+    if pieces >= u64::from(u32::MAX) {
+        return Err(format!(
+            "{pieces} pieces are too many for one plan. Pack in chunks of fewer documents."
+        ));
+    }
+    Ok(lengths.values().iter().map(|&length| length as u64).collect())
+}
+
+/// `data` as an array of 64-bit integers, or a sentence.
+pub fn int64(name: &str, data: ArrayData) -> Result<Int64Array, String> {
+    match data.data_type() {
+        DataType::Int64 => Ok(Int64Array::from(data)),
+        other => Err(format!("`{name}` has type {other}. Give an array of int64.")),
+    }
+}
+
+/// Pieces as a batch of (document, doc_offset, length, sequence).
+pub fn batch(pieces: &[Piece]) -> Result<RecordBatch, String> {
+    fn column(pieces: &[Piece], value: impl Fn(&Piece) -> i64) -> ArrayRef {
+        Arc::new(pieces.iter().map(|p| Some(value(p))).collect::<Int64Array>())
+    }
+    let fields =
+        ["document", "doc_offset", "length", "sequence"].map(|n| Field::new(n, DataType::Int64, false));
+    let columns = vec![
+        column(pieces, |p| i64::from(p.document)),
+        column(pieces, |p| p.offset as i64),
+        column(pieces, |p| i64::from(p.length)),
+        column(pieces, |p| i64::from(p.sequence)),
+    ];
+    RecordBatch::try_new(Arc::new(Schema::new(fields.to_vec())), columns).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packing::best_fit::best_fit_decreasing;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_token_has_one_place(lengths in prop::collection::vec(0u64..5000, 0..50), capacity in 1u32..1200) {
+            let rest: Vec<u32> = lengths.iter().map(|&l| remainder(l, capacity)).collect();
+            let (sequences, n) = best_fit_decreasing(&rest, capacity);
+            let mut pieces = placements(&lengths, capacity, &sequences, n);
+            prop_assert!(pieces.is_sorted());
+            pieces.sort_unstable_by_key(|p| (p.document, p.offset));
+            let mut reached = vec![0u64; lengths.len()];
+            for piece in pieces {
+                prop_assert_eq!(piece.offset, reached[piece.document as usize]);
+                prop_assert!(0 < piece.length && piece.length <= capacity);
+                reached[piece.document as usize] += u64::from(piece.length);
+            }
+            prop_assert_eq!(reached, lengths);
+        }
+    }
+
+    #[test]
+    fn a_document_of_exactly_the_capacity_stays_whole_and_one_more_token_splits_it() {
+        assert_eq!((full_chunks(8, 8), remainder(8, 8)), (0, 8));
+        assert_eq!((full_chunks(9, 8), remainder(9, 8)), (1, 1));
+        assert_eq!((full_chunks(16, 8), remainder(16, 8)), (2, 0));
+        assert_eq!((full_chunks(0, 8), remainder(0, 8)), (0, 0));
+    }
+}
