@@ -24,9 +24,9 @@ from blender.local import LocalBlender
 from blender.spec.config import blend_source
 from factory.cli import main
 from factory.cli.runs import RunFailed
-from factory.cli.summary import summarize
-from factory.cli.trace import served_by
 from factory.errors import NotFound
+from factory.explain.steps import served_by
+from factory.explain.summary import summarize
 from factory.explain.trace import find_ids, trace_documents
 from factory.lake import names
 from factory.lake.files.checksums import sums_file

@@ -22,9 +22,11 @@ from blender.errors import BlenderFailure
 from blender.spec.mixture import MAX_ROWS_PER_STEP
 from factory.cli.runs import RunReport, execute, select
 from factory.cli.serving import blender_process
-from factory.cli.summary import PipelineSummary, show_summary, summarize
-from factory.cli.trace import OpenBlend, as_plain, document_tree
+from factory.cli.summary import show_summary
+from factory.cli.trace import as_plain, document_tree
 from factory.errors import ConfigurationError, NotFound
+from factory.explain.steps import BlendServings
+from factory.explain.summary import PipelineSummary, summarize
 from factory.explain.trace import DocumentTrace, trace_documents
 from factory.lake import names
 from factory.lake.tables import Lake
@@ -162,7 +164,7 @@ def _two_documents(
     # The last dataset first: of the installation's, prose is the shorter read.
     plain = [it for it in reversed(datasets) if it == names.base(it)]
     rejected = next(filter(None, map(rejected_by_a_rule, plain)), [])
-    traces = trace_documents(lake, [served, *rejected[:1]], [OpenBlend(opened)])
+    traces = trace_documents(lake, [served, *rejected[:1]], [BlendServings(opened)])
     return dict(zip(("served", "filtered"), traces, strict=False))
 
 

@@ -94,8 +94,8 @@ def sample(
 ) -> None:
     """Look at rows of a table, the same ones for the same seed."""
     with error_boundary.sentences():
-        from factory.cli.tables import sample as chosen
         from factory.cli.tables import show_sample
+        from factory.explain.tables import sample as chosen
         from factory.lake.names import TableName
         from factory.lake.tables import Lake
 
@@ -116,8 +116,8 @@ def diff(
 ) -> None:
     """Show which documents enter and leave between two tables, by rule, with examples."""
     with error_boundary.sentences():
-        from factory.cli.diff import diff as compared
         from factory.cli.diff import show
+        from factory.explain.diff import diff as compared
         from factory.lake.tables import Lake
 
         show(compared(Lake(_settings()), left, right, n), console, as_json=as_json)
@@ -132,7 +132,8 @@ def trace_document(
 ) -> None:
     """Follow a document from its source to the steps that serve it, or to what removed it."""
     with error_boundary.sentences():
-        from factory.cli.trace import show_documents, trace_text
+        from factory.cli.trace import show_documents
+        from factory.explain.steps import trace_text
 
         traces, lost = trace_text(_settings(), document)
         show_documents(traces, lost, console, as_json=as_json)
@@ -146,7 +147,8 @@ def trace_batch(
 ) -> None:
     """Follow every document of a step back to its source."""
     with error_boundary.sentences():
-        from factory.cli.trace import show_step, trace_step
+        from factory.cli.trace import show_step
+        from factory.explain.steps import trace_step
 
         show_step(trace_step(_settings(), blend, offset), console, as_json=as_json)
 

@@ -1,88 +1,21 @@
-"""What `factory trace` prints: a document's way, or the documents of a step."""
+"""The output of `factory trace`: the way of a document, or the documents of a step."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.tree import Tree
 
-from blender.catalog.blends import open_blends
-from blender.errors import BrokenBlend, SourceGone
-from blender.opened.blend import Blend
-from blender.records import ExplainedRow
-from factory.errors import DamagedFile, TableNotFound
-from factory.explain.trace import DocumentTrace, find_ids, trace_documents, trace_known
-from factory.lake.tables import Lake
-from factory.settings import Settings
+from factory.explain.steps import StepTrace
+from factory.explain.trace import DocumentTrace
 
 _SHOWN = 8  # steps and pieces listed before "and N more"
-
-
-@dataclass(frozen=True)
-class OpenBlend:
-    """A blend as tracing asks of it."""
-
-    blend: Blend
-
-    @property
-    def blend_id(self) -> str:
-        """The blend's id."""
-        return self.blend.id
-
-    def snapshots(self) -> Mapping[str, int]:
-        """The snapshot it reads of each table of its sources."""
-        return {source.config.table: source.reader.snapshot_id for source in self.blend.sources}
-
-    def serves(self, table: str, ordinals: Sequence[int], first: int) -> Iterable[tuple[int, int, int]]:
-        """(ordinal, offset, epoch) of the `first` steps that serve each ordinal."""
-        for source in self.blend.sources:
-            if source.config.table == table:
-                for ordinal in ordinals:
-                    for place in self.blend.locate(source.config.name, ordinal, epochs=first):
-                        yield ordinal, place.offset, place.epoch
-
-
-@dataclass(frozen=True)
-class StepTrace:
-    """The rows of a step and the way of every document in them that a raw table holds, by doc_id."""
-
-    blend: str
-    offset: int
-    rows: list[ExplainedRow]
-    documents: dict[str, DocumentTrace]
-
-
-def served_by(settings: Settings) -> tuple[list[OpenBlend], list[str]]:
-    """Every blend of the lake that is not retired, and a sentence for each that lost its data."""
-    blends = open_blends(settings)
-    opened, lost = [], []
-    for stored in blends.list():
-        try:
-            opened.append(OpenBlend(blends.open(stored.id)))
-        except (SourceGone, TableNotFound, DamagedFile, BrokenBlend) as error:
-            lost.append(f"Blend {stored.id} is left out: {error}")
-    return opened, lost
-
-
-def trace_text(settings: Settings, text: str) -> tuple[list[DocumentTrace], list[str]]:
-    """The way of every document that `text` names, a doc_id or a key, and which blends could not be asked."""
-    lake = Lake(settings)
-    opened, lost = served_by(settings)
-    return trace_documents(lake, find_ids(lake, text), opened), lost
-
-
-def trace_step(settings: Settings, blend: str, offset: int) -> StepTrace:
-    """The rows of a step and the way of their documents."""
-    opened = open_blends(settings).open(blend)
-    rows = opened.explain(offset)
-    ids = list(dict.fromkeys(segment.doc_id for row in rows for segment in row.segments))
-    return StepTrace(blend, offset, rows, trace_known(Lake(settings), ids, [OpenBlend(opened)]))
 
 
 def show_documents(

@@ -40,7 +40,7 @@ ABOUT = pa.schema(
 
 
 @dataclass(frozen=True)
-class Side:
+class TableVersion:
     """A table at a snapshot, and the snapshots of all that it was made of."""
 
     lake: Lake
@@ -49,8 +49,8 @@ class Side:
     made_of: dict[TableName, int]
 
     @classmethod
-    def of(cls, lake: Lake, text: str) -> Side:
-        """The side that `text` names: `namespace.name`, perhaps with `@before` or `@<snapshot>` behind.
+    def of(cls, lake: Lake, text: str) -> TableVersion:
+        """The version that `text` names: `namespace.name`, perhaps with `@before` or `@<snapshot>` behind.
 
         Raises ConfigurationError for another text, TableNotFound for a table or snapshot that is not there,
         NotFound where nothing was published before.

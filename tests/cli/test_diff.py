@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from factory.cli import main
-from factory.cli.diff import diff
+from factory.explain.diff import diff
 from factory.lake import names
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName

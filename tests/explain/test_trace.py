@@ -13,7 +13,8 @@ from rich.console import Console
 
 from blender.catalog.blends import open_blends
 from blender.spec.config import blend_source
-from factory.cli.trace import document_tree, served_by, show_step, trace_step
+from factory.cli.trace import document_tree, show_step
+from factory.explain.steps import served_by, trace_step
 from factory.explain.trace import trace_documents
 from factory.lake import names
 from factory.lake.fingerprint import fingerprint

@@ -18,8 +18,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from factory.cli.clean import clean
-from factory.cli.tables import sample
 from factory.errors import SourceChanged
+from factory.explain.tables import sample
 from factory.ingest.readers import Fields, Ingested
 from factory.lake.names import deduplicated, raw, registered
 from factory.lake.schemas import DEDUPLICATED, RAW, REJECTED

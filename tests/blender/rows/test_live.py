@@ -22,7 +22,7 @@ from blender.protocol.status import to_error
 from blender.records import Schedule
 from blender.rows.live_progress import Seen, hashes
 from blender.spec.config import BlendSource, blend_source
-from factory.cli.trace import OpenBlend
+from factory.explain.steps import BlendServings
 from factory.lake.catalog import open_catalog
 from factory.settings import Settings
 from tests.blender.lakes import packed_rows, serving, write_table
@@ -150,7 +150,7 @@ def test_a_trace_follows_the_newest_rows_of_a_live_source(growing: Settings) -> 
     blends = open_blends(growing)
     stored = blends.create([live()])
     append(growing, 10, 30)
-    traced = OpenBlend(open_blends(growing).open(stored.id))
+    traced = BlendServings(open_blends(growing).open(stored.id))
     now = open_catalog(growing).load_table(LIVE).current_snapshot()
     assert now is not None
     assert traced.snapshots() == {LIVE: now.snapshot_id}

@@ -12,9 +12,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from factory.cli.diff import diff
 from factory.dedup.repository_config import RepositoryConfig
 from factory.errors import ConfigurationError
+from factory.explain.diff import diff
 from factory.explain.trace import trace_documents
 from factory.filters.rounds import Round
 from factory.lake import names

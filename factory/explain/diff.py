@@ -1,0 +1,132 @@
+"""The documents that enter and leave between two tables, and the rule or reason by which each does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from factory.explain.table_version import BEFORE, TableVersion
+from factory.lake.tables import Lake
+
+
+@dataclass(frozen=True)
+class Example:
+    """A document with what a cause has against it: value and limit of a rule, or a kept document like it.
+
+    `repository` is a sentence on the repository that it went with.
+    """
+
+    doc_id: str
+    source: str | None
+    key: str | None
+    n_bytes: int | None
+    value: float | None
+    threshold: float | None
+    duplicate_of: str | None
+    repository: str | None
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A rule or reason: the documents that move by it, `alone` those that move by nothing else."""
+
+    cause: str
+    documents: int
+    alone: int
+    share: float
+    n_bytes: int
+    examples: list[Example]
+
+
+@dataclass(frozen=True)
+class Moved:
+    """The documents that only one of the tables has; `share` is of that table's."""
+
+    documents: int
+    share: float
+    n_bytes: int
+    causes: list[Cause]
+
+
+@dataclass(frozen=True)
+class State:
+    """A table at a snapshot."""
+
+    table: str
+    snapshot: str  # a number, as text: many a reader of JSON rounds those above 2^53
+    documents: int
+
+
+@dataclass(frozen=True)
+class Diff:
+    """Two states, the documents that leave the first and those that enter the second."""
+
+    left: State
+    right: State
+    stay: int
+    leave: Moved
+    enter: Moved
+
+
+def diff(lake: Lake, left: str, right: str | None, n: int) -> Diff:
+    """The difference of two tables, with `n` examples of each cause.
+
+    Without `right`, the state that `left` names, or what was published before, is compared with the table as
+    it is. A document leaves for what the second table has against it, and enters for what the first had.
+    Raises what `TableVersion` raises.
+    """
+    table, at, _ = left.partition("@")
+    first = TableVersion.of(lake, left if at or right is not None else f"{left}@{BEFORE}")
+    second = TableVersion.of(lake, table if right is None else right)
+    before, after = first.documents(), second.documents()
+    gone = before.filter(pc.invert(pc.is_in(before, after)))
+    new = after.filter(pc.invert(pc.is_in(after, before)))
+    return Diff(
+        left=State(str(first.table), str(first.snapshot_id), len(before)),
+        right=State(str(second.table), str(second.snapshot_id), len(after)),
+        stay=len(before) - len(gone),
+        leave=_moved(gone, of=first, against=second, total=len(before), n=n),
+        enter=_moved(new, of=second, against=first, total=len(after), n=n),
+    )
+
+
+def _moved(ids: pa.Array, *, of: TableVersion, against: TableVersion, total: int, n: int) -> Moved:
+    """The documents `ids` of one side, by what the other has against them."""
+    about, causes = of.about(ids), against.causes(ids)
+    per_document = causes.group_by("doc_id").aggregate([("cause", "count")])
+    rows = causes.join(about, "doc_id").join(per_document, "doc_id")
+    alone = pc.cast(pc.equal(rows["cause_count"], 1), pa.int64())
+    counted = (
+        rows.append_column("alone", alone)
+        .group_by("cause")
+        .aggregate([("doc_id", "count"), ("alone", "sum"), ("n_bytes", "sum")])
+        .sort_by([("doc_id_count", "descending"), ("cause", "ascending")])
+    )
+    return Moved(
+        documents=len(ids),
+        share=_share(len(ids), total),
+        n_bytes=pc.sum(about["n_bytes"]).as_py() or 0,
+        causes=[
+            Cause(
+                cause=row["cause"],
+                documents=row["doc_id_count"],
+                alone=row["alone_sum"],
+                share=_share(row["doc_id_count"], total),
+                n_bytes=row["n_bytes_sum"] or 0,
+                examples=_examples(rows.filter(pc.equal(rows["cause"], row["cause"])), n),
+            )
+            for row in counted.to_pylist()
+        ],
+    )
+
+
+def _examples(rows: pa.Table, n: int) -> list[Example]:
+    """The `n` documents of the least ids, which are hashes."""
+    fields = list(Example.__dataclass_fields__)
+    return [Example(**row) for row in rows.select(fields).sort_by("doc_id").slice(0, n).to_pylist()]
+
+
+def _share(part: int, total: int) -> float:
+    return part / total if total else 0.0

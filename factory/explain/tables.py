@@ -1,0 +1,100 @@
+"""The published tables of a lake as data, and a seeded sample of their rows."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.expressions import EqualTo, In
+
+from factory.errors import ConfigurationError, DamagedFile, NotFound
+from factory.lake import names
+from factory.lake.names import TableName
+from factory.lake.tables import Lake, Published, as_published
+
+_DOCUMENT_COLUMNS = ("source", "key", "path", "text")  # joined in from raw where the sampled table lacks them
+
+
+def published_tables(lake: Lake) -> tuple[list[Published], list[DamagedFile]]:
+    """Every published table in the order of the pipeline, and an error for each that is damaged."""
+    tables, damaged = lake.readable()
+    heads = ((name, table, table.current_snapshot()) for name, table in tables.items())
+    return [as_published(name, table, head) for name, table, head in heads if head is not None], damaged
+
+
+def as_plain(published: Published) -> dict[str, Any]:
+    """A published table as plain values, for JSON; ids are text: many a reader rounds numbers above 2^53."""
+    return {
+        "table": str(published.table),
+        "stage": published.table.stage,
+        "rows": published.rows,
+        "bytes": published.size_bytes,
+        "snapshot": str(published.snapshot_id),
+        "published_ms": published.timestamp_ms,
+        "content": published.lineage.content,
+        "code_version": published.lineage.code_version,
+        "run": published.lineage.run_id,
+        "upstream": {table: str(at) for table, at in published.lineage.upstream.items()},
+    }
+
+
+def sample(
+    lake: Lake, table: TableName, n: int, seed: int, rejected_by: str | None = None
+) -> list[dict[str, Any]]:
+    """`n` rows of a table chosen by a hash of their id and `seed`, with key and text of their documents.
+
+    Raises NotFound when `rejected_by` names a rule that rejected nothing, ConfigurationError when the
+    table records no rejections.
+    """
+    published = lake.published(table)
+    schema = lake.table(table).schema()
+    if rejected_by and "rejections" not in schema.column_names:
+        raise ConfigurationError(
+            f"{table} records no rejections, so --rejected-by says nothing there. "
+            f"Sample {names.filtered(table.name)}, or leave the option out."
+        )
+    key = "doc_id" if "doc_id" in schema.column_names else schema.column_names[0]
+    where = EqualTo("kept", False) if rejected_by else None
+    columns = [key, "rejections"] if rejected_by else [key]
+    ids = lake.read(table, columns, where, published.snapshot_id) if where else lake.read(table, columns)
+    if rejected_by:
+        ids = _rejected_by(ids, rejected_by, table)
+    chosen = sorted(set(ids[key].to_pylist()), key=lambda value: _rank(value, seed))[:n]
+    rows = lake.read(table, ["*"], In(key, chosen), published.snapshot_id).to_pylist()
+    lacking = [name for name in _DOCUMENT_COLUMNS if name not in schema.column_names]
+    about = _about(lake, table, chosen, lacking) if key == "doc_id" and lacking else {}
+    order = {value: place for place, value in enumerate(chosen)}
+    rows = [{key: row[key], **about.get(row[key], {}), **row} for row in rows]
+    return sorted(rows, key=lambda row: order[row[key]])
+
+
+def _rejected_by(rows: pa.Table, rule: str, table: TableName) -> pa.Table:
+    fails = [
+        any(it["rule"] == rule for it in rejections or []) for rejections in rows["rejections"].to_pylist()
+    ]
+    if not any(fails):
+        known = sorted(
+            {it["rule"] for rejections in rows["rejections"].to_pylist() for it in rejections or []}
+        )
+        raise NotFound(
+            f"Rule `{rule}` rejected no document of {table}. Rules that did: {', '.join(known) or 'none'}."
+        )
+    return rows.filter(pa.array(fails))
+
+
+def _about(lake: Lake, table: TableName, ids: list[str], columns: list[str]) -> dict[str, dict[str, Any]]:
+    """What `table` does not say of its documents, by id, from whichever raw tables hold them."""
+    own = names.raw(table.name)
+    every = [it for it in lake.names() if it.namespace == "raw" and not it.name.endswith("_rejected")]
+    found: dict[str, dict[str, Any]] = {}
+    for source in [own] if own in every else every:
+        if lake.table(source).current_snapshot() is None:
+            continue
+        for row in lake.read(source, ["doc_id", *columns], In("doc_id", ids)).to_pylist():
+            found[row.pop("doc_id")] = row
+    return found
+
+
+def _rank(value: object, seed: int) -> bytes:
+    return hashlib.blake2b(f"{seed}:{value}".encode(), digest_size=16).digest()
