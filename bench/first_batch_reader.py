@@ -21,7 +21,7 @@ from blender.opened.blend import Blend
 def index(home: Path) -> dict[str, object]:
     """Open the blend with nothing on disk but its tables."""
     lake, blend = lake_of(home), (home / "blend").read_text()
-    shutil.rmtree(lake.home / "page-index", ignore_errors=True)
+    shutil.rmtree(lake.files.page_index, ignore_errors=True)
     began, cpu = time.perf_counter(), time.process_time()
     opened = open_blends(lake).open(blend)
     for source in opened.sources:
@@ -30,7 +30,7 @@ def index(home: Path) -> dict[str, object]:
     found: dict[str, object] = {"s": time.perf_counter() - began, "cpu_s": time.process_time() - cpu}
     for source in opened.sources:
         source.reader.prepare(source.config.columns)
-    joined = [one for one in (lake.home / "page-index" / "snapshots").iterdir() if one.suffix == ".pages"]
+    joined = [one for one in (lake.files.page_index / "snapshots").iterdir() if one.suffix == ".pages"]
     return found | {
         "checked_s": time.perf_counter() - began,
         "pages": _pages(opened),

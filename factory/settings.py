@@ -18,6 +18,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from factory.errors import ConfigurationError
+from factory.home import HomeFiles
 
 PREFIX = "FACTORY_"
 CATALOG_NAME = "lake"  # the same in Spark and PyIceberg: it is part of the SQL catalog's primary key
@@ -118,15 +119,15 @@ class Settings(BaseSettings):
         return self.catalog == "sqlite"
 
     @property
-    def catalog_database(self) -> Path:
-        """The SQLite file of the embedded catalog."""
-        return self.home / "catalog.db"
+    def files(self) -> HomeFiles:
+        """The files and folders below `home`."""
+        return HomeFiles(self.home)
 
     @property
     def warehouse_uri(self) -> str:
         """The warehouse as a URI, without a trailing slash."""
         if self.warehouse is None:
-            return (self.home / "warehouse").as_uri()
+            return self.files.warehouse.as_uri()
         if "://" in self.warehouse:
             return self.warehouse.rstrip("/")
         return Path(self.warehouse).expanduser().absolute().as_uri()
@@ -135,11 +136,6 @@ class Settings(BaseSettings):
     def on_s3(self) -> bool:
         """Whether the tables lie in an S3-compatible store."""
         return self.warehouse_uri.startswith("s3://")
-
-    @property
-    def dagster_home(self) -> Path:
-        """The folder of the Dagster instance."""
-        return self.home / "dagster"
 
     def environment(self) -> dict[str, str]:
         """The environment variables under which another process has these settings."""

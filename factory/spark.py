@@ -62,7 +62,7 @@ logger.gateway.level = error
 
 def spark_conf(settings: Settings) -> dict[str, str]:
     """The Spark configuration for `settings`, but for what is set once Spark runs."""
-    scratch, own = settings.home / "spark", own_scratch(settings)
+    scratch, own = settings.files.spark, own_scratch(settings)
     return {
         "spark.master": settings.spark_master,
         "spark.app.name": "model-factory",
@@ -110,7 +110,7 @@ def build_session(settings: Settings) -> SparkSession:
     builder = SparkSession.builder
     for key, value in spark_conf(settings).items():
         builder = builder.config(key, value)
-    with _started(settings.home / "spark" / "spark.log"):
+    with _started(settings.files.spark_log):
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     for key, value in spark_secrets(settings).items():

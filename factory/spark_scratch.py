@@ -33,7 +33,7 @@ _OF_ONE_FOLDER_FOR_ALL = ("spark-*", "blockmgr-*", "artifacts*")  # what Spark m
 @cache
 def own_scratch(settings: Settings) -> Path:
     """Make this process's folder of scratch in the lake, and give it; raises MachineError where it cannot."""
-    folder = settings.home / "spark" / f"{socket.gethostname()}-{os.getpid()}-{int(time.time())}"
+    folder = settings.files.spark / f"{socket.gethostname()}-{os.getpid()}-{int(time.time())}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -46,7 +46,7 @@ def own_scratch(settings: Settings) -> Path:
 
 def drop_dead_scratch(settings: Settings) -> list[Path]:
     """Drop the scratch of processes of this machine that are gone, and give its folders."""
-    shared = settings.home / "spark"
+    shared = settings.files.spark
     with making(shared):  # on servers several runs begin at once
         orphans = [folder for folder in shared.iterdir() if _maker_is_gone(folder)]
         unowned = [folder for pattern in _OF_ONE_FOLDER_FOR_ALL for folder in shared.glob(pattern)]

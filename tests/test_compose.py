@@ -113,7 +113,7 @@ def test_every_variable_is_a_setting_and_the_settings_take_it(
     read = settings()
     settings.cache_clear()
     assert (read.catalog, read.on_s3, read.spark_master) == ("postgres", True, "spark://spark-master:7077")
-    assert read.dagster_home == Path(given["DAGSTER_HOME"])
+    assert read.files.dagster == Path(given["DAGSTER_HOME"])
 
 
 @every_service_of_ours

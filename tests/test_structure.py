@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from factory.home import HomeFiles
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("factory", "spark_udfs", "assets", "jobs", "blender")
 NATIVE_USERS = (
@@ -60,6 +62,22 @@ def test_a_file_knows_one_framework(path: Path) -> None:
 def test_only_the_lower_floors_call_native_code(path: Path) -> None:
     if "factory._native" in imports(path):
         assert path.relative_to(ROOT).as_posix().startswith(NATIVE_USERS)
+
+
+def test_names_below_the_home_stand_in_one_module() -> None:
+    home = Path("home")
+    paths = (
+        getattr(HomeFiles(home), name) for name, it in vars(HomeFiles).items() if isinstance(it, property)
+    )
+    names = {path.name for path in paths if path.suffix or "-" in path.name}
+    for path in sources():
+        if path.relative_to(ROOT).as_posix() != "factory/home.py":
+            strings = (
+                node.value
+                for node in ast.walk(ast.parse(path.read_bytes()))
+                if isinstance(node, ast.Constant)
+            )
+            assert not names.intersection(it for it in strings if isinstance(it, str)), path
 
 
 def test_loading_the_definitions_starts_no_jvm_and_opens_no_connection() -> None:

@@ -20,7 +20,6 @@ from factory import _native
 from factory.errors import DamagedFile, first_line
 from factory.settings import Settings
 
-_FOLDER = "page-index"
 _REWRITE = "Spark's `rewrite_data_files` with `rewrite-all` writes a table anew, with offset indexes."
 
 
@@ -28,7 +27,7 @@ class LakePages:
     """The pages of the tables of one lake, kept under `memory_bytes`; safe for many threads."""
 
     def __init__(self, settings: Settings, memory_bytes: int) -> None:
-        self.indexes = IndexFiles(settings.home / _FOLDER)
+        self.indexes = IndexFiles(settings.files.page_index)
         self.files = LakeFiles(settings)
         self.cache = _native.PageCache(memory_bytes)
 

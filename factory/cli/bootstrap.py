@@ -28,4 +28,4 @@ def bootstrap(settings: Settings, console: Console) -> None:
     with open_instance(settings) as instance:
         instance.upgrade()
         records = "Postgres" if settings.dagster_uri else "SQLite"
-        console.print(f"Dagster    {records}, {instance.get_runs_count()} runs, {settings.dagster_home}")
+        console.print(f"Dagster    {records}, {instance.get_runs_count()} runs, {settings.files.dagster}")

@@ -74,7 +74,7 @@ def run(settings: Settings, steps: int, console: Console) -> None:
     followed = _two_documents(settings, lake, CORPUS.datasets, fetched.blend)
     seconds = time.monotonic() - began
     _show(console, summary, fetched, followed)
-    path = settings.home / "summary.json"
+    path = settings.files.summary
     path.write_text(json.dumps(_plain(summary, fetched, report, followed, seconds), indent=2, default=str))
     if report.warnings:
         console.print(f"\n{report.closing()}")  # they were printed long ago

@@ -212,7 +212,7 @@ def _cluster(settings: Settings) -> str:
 def _lake(settings: Settings) -> Finding:
     from factory.lake.tables import Lake
 
-    if settings.embedded and not settings.catalog_database.exists():
+    if settings.embedded and not settings.files.catalog_database.exists():
         return Finding("lake", "none yet; the first run creates it")
     try:
         tables, damaged = Lake(settings).readable()

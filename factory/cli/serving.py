@@ -96,9 +96,9 @@ def blender_process(settings: Settings, wait_s: float = 60) -> Iterator[str]:
 
     Raises MachineError with what the server said when it does not come up.
     """
-    address = settings.home / "blender.address"
+    address = settings.files.blender_address
     address.unlink(missing_ok=True)
-    log = settings.home / "blender.log"
+    log = settings.files.blender_log
     with log.open("wb") as output:
         server = subprocess.Popen(
             [sys.executable, "-m", "blender.serving.serve", "--port", "0", "--address-file", str(address)],

@@ -30,7 +30,7 @@ def ui_command(settings: Settings, port: int, module: str = "jobs.definitions") 
     A file says what is loaded, because no option gives the code location the name under which runs of the
     command line are recorded.
     """
-    workspace = settings.dagster_home / "workspace.yaml"
+    workspace = settings.files.dagster_workspace
     location = {"python_module": {"module_name": module, "location_name": CODE_LOCATION}}
     write_atomically(workspace, yaml.safe_dump({"load_from": [location]}))
     arguments = ["-w", str(workspace), "-h", "127.0.0.1", "-p", str(port)]

@@ -42,7 +42,10 @@ def pyiceberg_properties(settings: Settings) -> dict[str, str]:
             "pool_pre_ping": "true",  # a Blender outlives its connections
         }
     else:
-        properties |= {"type": "sql", "uri": f"sqlite:///{settings.catalog_database}?timeout={_LOCK_WAIT_S}"}
+        properties |= {
+            "type": "sql",
+            "uri": f"sqlite:///{settings.files.catalog_database}?timeout={_LOCK_WAIT_S}",
+        }
     optional = {
         "s3.endpoint": settings.s3_endpoint,
         "s3.region": settings.s3_region,
@@ -144,12 +147,12 @@ def asking_catalog(settings: Settings) -> Iterator[None]:
         if settings.catalog != "sqlite":
             raise
         said = _damaged(settings, str(error.orig))
-        raise withheld(settings.catalog_database, error.orig) or said from error
+        raise withheld(settings.files.catalog_database, error.orig) or said from error
 
 
 def _damaged(settings: Settings, said: str) -> DamagedFile:
     return DamagedFile(
-        f"The catalog {settings.catalog_database} cannot be read ({' '.join(said.split())}). "
+        f"The catalog {settings.files.catalog_database} cannot be read ({' '.join(said.split())}). "
         "Restore the file from a copy, or set FACTORY_HOME to another folder."
     )
 
@@ -159,7 +162,7 @@ def _make_database(settings: Settings) -> None:
 
     Two processes that made the tables at once would find those of each other half made.
     """
-    database = settings.catalog_database
+    database = settings.files.catalog_database
     if database.exists():
         return
     with making(settings.home) as folder:
@@ -210,7 +213,7 @@ def _refusal(error: BaseException) -> str:
 
 def _jdbc_uri(settings: Settings) -> str:
     if settings.catalog == "sqlite":
-        return f"jdbc:sqlite:{settings.catalog_database}?busy_timeout={_LOCK_WAIT_S * 1000}"
+        return f"jdbc:sqlite:{settings.files.catalog_database}?busy_timeout={_LOCK_WAIT_S * 1000}"
     address = urlparse(str(settings.catalog_uri))
     host = address.netloc.rpartition("@")[2]
     options = f"?{address.query}" if address.query else ""

@@ -32,8 +32,8 @@ def writing(settings: Settings, what: str, token: str = "") -> Iterator[None]:
     if not settings.embedded:
         yield
         return
-    path = settings.home / "writing.lock"
-    holder = settings.home / "writing.json"
+    path = settings.files.writing_lock
+    holder = settings.files.writer
     try:
         settings.home.mkdir(parents=True, exist_ok=True)
         lock = FileLock(path)
@@ -87,7 +87,7 @@ def making(folder: Path) -> Iterator[Path]:
 def holds(settings: Settings, token: str) -> bool:
     """Whether the run known by `token` holds the embedded lake's lock, its process alive."""
     try:
-        says = json.loads((settings.home / "writing.json").read_text())
+        says = json.loads((settings.files.writer).read_text())
         return bool(says["token"] == token and psutil.pid_exists(says["pid"]))
     except (OSError, ValueError, TypeError, KeyError):  # nobody holds it, or could not sign
         return False

@@ -161,7 +161,7 @@ def test_clean_drops_what_failed_runs_left(lake: Lake) -> None:
 
 
 def test_one_damaged_table_is_a_sentence_of_its_own(lake: Lake) -> None:
-    folder = lake.settings.home / "warehouse" / "filtered" / "book" / "metadata"
+    folder = lake.settings.files.warehouse / "filtered" / "book" / "metadata"
     newest = max(folder.glob("*.metadata.json"))
     newest.write_text("{}")
     told = [factory("tables"), factory("tables", "--json"), factory("clean")]
@@ -179,7 +179,7 @@ def test_a_document_is_followed_past_a_damaged_table_that_may_not_hold_it(
     lake: Lake, caplog: pytest.LogCaptureFixture
 ) -> None:
     lake.create(raw("other"), RAW)
-    (metadata,) = (lake.settings.home / "warehouse" / "raw" / "other").rglob("*.metadata.json")
+    (metadata,) = (lake.settings.files.warehouse / "raw" / "other").rglob("*.metadata.json")
     metadata.write_text("{}")
     result = factory("trace", "document", "page 2")
     assert (result.exit_code, "rejected by 1 rule(s)" in " ".join(result.stdout.split())) == (0, True)

@@ -87,7 +87,7 @@ def test_a_blend_has_the_id_and_the_batches_it_has_on_a_local_disk(lake: Setting
     names = [entry["path"] for entry in obstore.list(opened(lake)).collect()]
     assert f"blends/{found[0][0]}.json" in names
     assert any(name.startswith("packed/code/data/") and name.endswith(".parquet") for name in names)
-    assert not (lake.home / "warehouse").exists()
+    assert not (lake.files.warehouse).exists()
 
 
 def test_a_blend_reads_pages_of_the_bucket_until_its_store_is_away(
@@ -108,7 +108,7 @@ def test_a_blend_reads_pages_of_the_bucket_until_its_store_is_away(
         assert readers[0].paths[0].startswith(f"s3://{unique}/some/folder/packed/prose/data/")
         read = [reader.column("tokens").groups[0].index.read_so_far for reader in readers]
         assert read[0] == read[1] > (0, 0)  # as many pages and bytes, of the same pages
-        assert not (away.home / "warehouse").exists()
+        assert not (away.files.warehouse).exists()
     finally:
         store.stop()
     with pytest.raises(

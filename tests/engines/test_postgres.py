@@ -302,7 +302,7 @@ def test_a_backfill_goes_through_the_queue_to_success_with_all_records_in_postgr
     (tmp_path / "letters.py").write_text(DEFINITIONS)
     with open_instance(lake.settings) as instance:
         environment = (
-            os.environ | lake.settings.environment() | {"DAGSTER_HOME": str(lake.settings.dagster_home)}
+            os.environ | lake.settings.environment() | {"DAGSTER_HOME": str(lake.settings.files.dagster)}
         )
         run = ["timeout", "-k", "5", "1000", sys.executable]
         daemon = subprocess.Popen(
@@ -331,7 +331,7 @@ def test_a_backfill_goes_through_the_queue_to_success_with_all_records_in_postgr
             assert len(instance.all_logs(run.run_id, of_type=dg.DagsterEventType.RUN_ENQUEUED)) == 1
         assert instance.get_materialized_partitions(dg.AssetKey("letters")) == {"a", "b", "c"}
     assert postgres.execute("select count(*) from runs", unique) == [(3,)]
-    assert not list(lake.settings.dagster_home.rglob("*.db"))
+    assert not list(lake.settings.files.dagster.rglob("*.db"))
 
 
 def wait_until_ended(instance: dg.DagsterInstance, n: int, log: Path) -> None:

@@ -108,7 +108,7 @@ def beside_spark(settings: Settings, folder: Path) -> Settings:
     """The same lake without the scratch of the Spark that runs here, which `clean` would remove."""
     home = folder / "home"
     home.mkdir()
-    (home / "catalog.db").symlink_to(settings.catalog_database)
+    (home / "catalog.db").symlink_to(settings.files.catalog_database)
     return settings.model_copy(update={"home": home, "warehouse": settings.warehouse_uri})
 
 

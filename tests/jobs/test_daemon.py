@@ -49,7 +49,7 @@ class Ui:
 
     def __init__(self, settings: Settings, port: int) -> None:
         self.lake, self.port = Lake(settings), port
-        self.instance = dg.DagsterInstance.from_config(str(settings.dagster_home))
+        self.instance = dg.DagsterInstance.from_config(str(settings.files.dagster))
 
     def ask(self, query: str, **variables: Any) -> dict[str, Any]:
         body = json.dumps({"query": query, "variables": variables}).encode()

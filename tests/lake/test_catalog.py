@@ -111,7 +111,7 @@ def test_a_misspelt_setting_is_refused(tmp_path: Path) -> None:
 
 def test_a_catalog_that_is_no_database_is_one_sentence(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path)
-    settings.catalog_database.write_bytes(b"no database at all, but long enough to look at" * 100)
+    settings.files.catalog_database.write_bytes(b"no database at all, but long enough to look at" * 100)
     with pytest.raises(DamagedFile, match=r"catalog\.db cannot be read"):
         Lake(settings).names()
 
@@ -122,7 +122,7 @@ def test_a_catalog_that_another_process_holds_is_not_called_damaged(
     settings = Settings(home=tmp_path)
     lake = Lake(settings)
     lake.names()
-    with closing(sqlite3.connect(settings.catalog_database)) as other:
+    with closing(sqlite3.connect(settings.files.catalog_database)) as other:
         other.execute("BEGIN EXCLUSIVE")
         lake.catalog.engine.dispose()  # type: ignore[attr-defined]
         monkeypatch.setattr(catalog, "_LOCK_WAIT_S", 0)
@@ -132,7 +132,7 @@ def test_a_catalog_that_another_process_holds_is_not_called_damaged(
 
 def test_a_folder_in_place_of_the_catalog_is_not_called_damaged(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path)
-    settings.catalog_database.mkdir()
+    settings.files.catalog_database.mkdir()
     with pytest.raises(MachineError, match=r"catalog\.db cannot be used .unable to open"):
         Lake(settings).names()
 

@@ -60,7 +60,7 @@ def prepare_home(settings: Settings) -> None:
 
     Raises ConfigurationError when an edited dagster.yaml lacks the storage that the settings name.
     """
-    home = settings.dagster_home
+    home = settings.files.dagster
     try:
         home.mkdir(parents=True, exist_ok=True)
         _configure(home / "dagster.yaml", settings)
@@ -87,7 +87,7 @@ def open_instance(settings: Settings) -> dg.DagsterInstance:
     try:
         return dg.DagsterInstance.get()
     except (DagsterError, CheckError, YAMLError) as error:  # CheckError: a file that is no mapping
-        raise _refused(settings.dagster_home / "dagster.yaml", error) from error
+        raise _refused(settings.files.dagster_config, error) from error
 
 
 @contextmanager
@@ -98,7 +98,7 @@ def reading_runs(settings: Settings) -> Iterator[None]:
     except (DatabaseError, DeserializationError, ValueError) as error:
         if settings.dagster_uri:
             raise
-        file, cause = settings.dagster_home / "history" / "runs.db", getattr(error, "orig", error)
+        file, cause = settings.files.dagster_runs, getattr(error, "orig", error)
         raise withheld(file, cause) or DamagedFile(
             f"Dagster's records of runs, {file}, cannot be read ({first_line(cause)[:200]}). "
             "Restore the file, or delete it: it holds what the UI shows, and nothing of the lake."

@@ -44,7 +44,7 @@ def test_a_blend_lies_beside_the_tables_and_its_file_is_never_replaced(
     blends: Blends, lake: Settings
 ) -> None:
     stored = blends.create([source()])
-    path = lake.home / "warehouse" / "blends" / f"{stored.id}.json"
+    path = lake.files.warehouse / "blends" / f"{stored.id}.json"
     before = path.stat()
     assert json.loads(path.read_bytes())["sources"][0]["content"] == stored.config.sources[0].content
     blends.create([source()])
@@ -85,7 +85,7 @@ def test_a_blend_that_was_opened_before_loads_no_table(blends: Blends, lake: Set
     for table in (CODE, PROSE):
         Path(open_catalog(lake).load_table(table).metadata_location.removeprefix("file://")).write_text("-")
     assert open_blends(lake).open(stored.id).step(5) == before
-    for facts in (lake.home / "page-index").rglob("*.facts"):
+    for facts in (lake.files.page_index).rglob("*.facts"):
         facts.write_bytes(facts.read_bytes()[:-1])
     with pytest.raises(DamagedFile, match=r"metadata\.json"):
         open_blends(lake).open(stored.id)
@@ -95,24 +95,24 @@ def test_many_sources_are_opened_from_one_file(blends: Blends, lake: Settings) -
     named = [source((CODE, PROSE)[it % 2], name=f"s{it}", oversample=True) for it in range(16)]
     blend = blends.create(named).id
     rows = blends.open(blend).step(3)
-    (copies,) = (lake.home / "page-index" / "blends").iterdir()
-    shutil.rmtree(lake.home / "page-index" / "snapshots")
+    (copies,) = (lake.files.page_index / "blends").iterdir()
+    shutil.rmtree(lake.files.page_index / "snapshots")
     assert open_blends(lake).open(blend).step(3).equals(rows)
-    assert not (lake.home / "page-index" / "snapshots").exists()
+    assert not (lake.files.page_index / "snapshots").exists()
     copies.write_bytes(copies.read_bytes()[:-1])
     assert open_blends(lake).open(blend).step(3).equals(rows)
-    assert (lake.home / "page-index" / "snapshots").exists()
+    assert (lake.files.page_index / "snapshots").exists()
 
 
 def test_copies_are_kept_anew_once_a_table_was_committed_to(blends: Blends, lake: Settings) -> None:
     named = [source(name=f"s{it}", oversample=True) for it in range(16)]
     blend = blends.create(named).id
-    (copies,) = (lake.home / "page-index" / "blends").iterdir()
+    (copies,) = (lake.files.page_index / "blends").iterdir()
     before = copies.read_bytes()
     blends.create([source()], seed=2)  # tags the table
     assert open_blends(lake).open(blend).step(0).equals(blends.open(blend).step(0))
     assert copies.read_bytes() != before
-    assert len(list((lake.home / "page-index").rglob("*.facts"))) == 1  # those of the commit before are gone
+    assert len(list((lake.files.page_index).rglob("*.facts"))) == 1  # those of the commit before are gone
     after = copies.stat().st_mtime_ns
     open_blends(lake).open(blend)
     assert copies.stat().st_mtime_ns == after
@@ -250,7 +250,7 @@ def test_a_chapter_that_is_missing_is_read_from_the_configs(blends: Blends, lake
     for number in range(1, 260):  # one of them takes back what twenty before it planned
         offset = number if number != 140 else 120
         stored = blends.update(stored.id, offset, {CODE: 1 + number % 5, PROSE: 1})
-    chapters = sorted((lake.home / "warehouse" / "blends").glob("*.chapter.json"))
+    chapters = sorted((lake.files.warehouse / "blends").glob("*.chapter.json"))
     assert len(chapters) == 2
     planned = [piece.weights for _, piece in open_blends(lake).open(stored.id).mixture.pieces()]
     for chapter in chapters:

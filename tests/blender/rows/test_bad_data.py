@@ -31,13 +31,13 @@ def opened(settings: Settings, budget: int = 1 << 20) -> SnapshotReader:
 
 def data_file(lake: Settings) -> Path:
     """The one data file of `packed.code`."""
-    (found,) = (lake.home / "warehouse" / "packed" / "code").rglob("*.parquet")
+    (found,) = (lake.files.warehouse / "packed" / "code").rglob("*.parquet")
     return found
 
 
 def test_a_deleted_cache_of_indexes_is_made_again(lake: Settings) -> None:
     before = opened(lake).read(np.arange(40), ("tokens",))
-    folder = lake.home / "page-index"
+    folder = lake.files.page_index
     kept = sorted(path for path in folder.rglob("*") if path.is_file())
     assert kept
     for path in kept:
@@ -60,7 +60,7 @@ def test_a_damaged_index_is_made_again_wherever_it_is_damaged(
         settings, "packed.code", packed_rows("code", 400), files=[range(90), range(90, 400)], properties=small
     )
     before = opened(settings).read(np.arange(0, 400, 7), ("n_tokens", "chunk"))
-    kept = sorted(path for path in (settings.home / "page-index").rglob("*") if path.is_file())
+    kept = sorted(path for path in (settings.files.page_index).rglob("*") if path.is_file())
     for path in kept:
         whole = path.read_bytes()
         for at in (
@@ -93,7 +93,7 @@ def test_ordinals_that_were_checked_are_not_read_again(lake: Settings) -> None:
         content[begin:end] = bytes(end - begin)
     file.write_bytes(content)
     assert opened(lake).read(np.arange(40), ("tokens",)) == before
-    for record in (lake.home / "page-index").rglob("*ordinals*"):
+    for record in (lake.files.page_index).rglob("*ordinals*"):
         record.unlink()
     with pytest.raises(CorruptPage, match="column `ordinal`"):
         opened(lake).read(np.arange(40), ("tokens",))

@@ -302,7 +302,7 @@ def test_files_written_anew_by_a_snapshot_that_has_expired_are_refused(growing: 
 
 def test_rows_seen_by_a_blender_that_kept_no_files_are_not_guessed(growing: Settings) -> None:
     blend = read_beyond_the_tag(growing)
-    (record,) = (growing.home / "warehouse" / "blends").rglob("*.*.seen")
+    (record,) = (growing.files.warehouse / "blends").rglob("*.*.seen")
     rows, _, snapshot = record.name.removesuffix(".seen").split(".")
     (record.parent / f"{rows}.{snapshot}.seen").write_bytes(b"")
     record.unlink()

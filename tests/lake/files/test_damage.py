@@ -54,7 +54,7 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def files(lake: Lake, name: TableName, pattern: str) -> list[Path]:
-    return sorted((lake.settings.home / "warehouse" / name.namespace / name.name).rglob(pattern))
+    return sorted((lake.settings.files.warehouse / name.namespace / name.name).rglob(pattern))
 
 
 def flip(path: Path, at: int) -> None:
@@ -178,7 +178,7 @@ def test_a_damaged_table_is_made_anew_where_all_its_rows_are_replaced(
 
 
 def test_a_table_whose_whole_folder_is_away_is_never_made_anew(lake: Lake) -> None:
-    warehouse = lake.settings.home / "warehouse"
+    warehouse = lake.settings.files.warehouse
     warehouse.rename(warehouse.with_name("unmounted"))
     warehouse.mkdir()
     with pytest.raises(DamagedFile, match="is gone"):
@@ -189,7 +189,7 @@ def test_a_table_whose_whole_folder_is_away_is_never_made_anew(lake: Lake) -> No
 
 
 def test_a_catalog_whose_tables_and_indexes_differ_is_named(lake: Lake) -> None:
-    database = lake.settings.catalog_database
+    database = lake.settings.files.catalog_database
     content = database.read_bytes()
     assert content.count(b"defaultrawbook") or content.count(b"rawbook")
     at = content.rindex(b"rawbook")

@@ -86,7 +86,7 @@ def test_a_damaged_table_stops_no_other_and_is_made_again(
 ) -> None:
     good, bad = source(f"{unique}_good", [("a", "1")]), source(unique, [("b", "1")])
     assert run(lake_settings, good, bad).success
-    folder = lake_settings.home / "warehouse" / "dedup" / unique
+    folder = lake_settings.files.warehouse / "dedup" / unique
     file = max(folder.rglob(pattern))
     file.write_bytes(file.read_bytes()[:-100])
     reads_it = upper(f"{unique}_up", unique)

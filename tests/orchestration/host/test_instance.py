@@ -25,7 +25,7 @@ def _environment_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def written(settings: Settings) -> str:
     prepare_home(settings)
-    return (settings.dagster_home / "dagster.yaml").read_text()
+    return (settings.files.dagster_config).read_text()
 
 
 def test_the_file_follows_the_settings_and_names_no_secret(tmp_path: Path) -> None:
@@ -42,23 +42,23 @@ def test_the_file_follows_the_settings_and_names_no_secret(tmp_path: Path) -> No
 def test_an_edited_file_stays_as_it_is(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path)
     edited = written(settings).replace("max_concurrent_runs: 1", "max_concurrent_runs: 3")
-    (settings.dagster_home / "dagster.yaml").write_text(edited)
+    (settings.files.dagster_config).write_text(edited)
     assert written(settings) == edited
 
 
 def test_an_edited_file_without_the_storage_of_the_settings_is_refused(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path)
     edited = written(settings) + "# mine\n"
-    (settings.dagster_home / "dagster.yaml").write_text(edited)
+    (settings.files.dagster_config).write_text(edited)
     with pytest.raises(ConfigurationError, match="which was edited, does not name it"):
         prepare_home(Settings(home=tmp_path, dagster_uri=URI))
-    assert (settings.dagster_home / "dagster.yaml").read_text() == edited
+    assert (settings.files.dagster_config).read_text() == edited
 
 
 def test_a_file_that_dagster_does_not_take_is_one_sentence(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path)
     written(settings)
-    (settings.dagster_home / "dagster.yaml").write_text("no_such_key: 1\n")
+    (settings.files.dagster_config).write_text("no_such_key: 1\n")
     with pytest.raises(ConfigurationError, match=r"Dagster does not start with .*dagster\.yaml"):
         open_instance(settings)
 
@@ -75,6 +75,6 @@ def test_the_instance_has_the_launcher_that_asks_the_lake(tmp_path: Path) -> Non
 def test_a_dagster_yaml_that_dagster_cannot_read_is_named(tmp_path: Path, content: bytes) -> None:
     settings = Settings(home=tmp_path)
     prepare_home(settings)
-    (settings.dagster_home / "dagster.yaml").write_bytes(content)
+    (settings.files.dagster_config).write_bytes(content)
     with pytest.raises(ConfigurationError, match=r"dagster\.yaml"):
         open_instance(settings)

@@ -150,7 +150,7 @@ def test_a_partition_is_replaced_and_the_others_stay(line: Line) -> None:
 def test_a_damaged_table_is_made_again_by_a_run_of_all_its_partitions(line: Line) -> None:
     line.rows = {"de": ["a"], "en": ["b"], "fr": ["c"]}
     assert line.run("de", "fr").success
-    file = max((line.settings.home / "warehouse" / "dedup" / line.name).rglob("*.metadata.json"))
+    file = max((line.settings.files.warehouse / "dedup" / line.name).rglob("*.metadata.json"))
     file.write_bytes(file.read_bytes()[:-100])
     (failure, *_) = line.run("de").get_step_failure_events()
     assert file.name in str(failure.step_failure_data.error)

@@ -83,7 +83,7 @@ def test_a_run_that_is_still_loading_or_has_left_the_lake_is_not_taken_for_kille
 
 
 def test_a_run_drops_the_scratch_of_dead_processes(lake: Lake, instance: dg.DagsterInstance) -> None:
-    left = lake.settings.home / "spark" / "blockmgr-1"
+    left = lake.settings.files.spark / "blockmgr-1"
     left.mkdir(parents=True)
     with entered(lake, instance, begun(instance)):
         assert not left.exists()
