@@ -1,4 +1,4 @@
-"""A file whose content changes at once."""
+"""Write files that no reader ever sees in part."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write the file so that nobody ever reads a part of it."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(f"{text}\n")
-    beside.replace(path)
+    """Write `text` to a temporary file beside `path`, then rename it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text)
+    temporary.replace(path)

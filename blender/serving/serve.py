@@ -85,7 +85,7 @@ def _serve_as_child(server: BlenderServer, options: argparse.Namespace, stopping
     threading.Thread(target=_stop_with_parent, args=(stopping,), daemon=True).start()
     reporter = Reporter(options.child_of / f"{os.getpid()}.numbers", server.calls)
     server.start()
-    write_atomically(options.child_of / f"{os.getpid()}.address", server.address)
+    write_atomically(options.child_of / f"{os.getpid()}.address", f"{server.address}\n")
     stopping.wait()
     server.stop(options.grace_s)
     reporter.close()
@@ -128,7 +128,7 @@ def _scraped(options: argparse.Namespace, read: partial[Numbers]) -> Iterator[No
 
 def _tell(address: str, file: Path | None) -> None:
     if file is not None:
-        write_atomically(file, address)
+        write_atomically(file, f"{address}\n")
     sys.stdout.write(f"{address}\n")
     sys.stdout.flush()
 

@@ -20,6 +20,7 @@ from dagster_shared.serdes.errors import DeserializationError
 from sqlalchemy.exc import DatabaseError
 from yaml import YAMLError
 
+from factory.atomic_file import write_atomically
 from factory.errors import ConfigurationError, DamagedFile, MachineError, first_line
 from factory.lake.servers import DAGSTER_URI, connect
 from factory.lake.sqlite import withheld
@@ -63,7 +64,7 @@ def prepare_home(settings: Settings) -> None:
     home = settings.files.dagster
     try:
         home.mkdir(parents=True, exist_ok=True)
-        _configure(home / "dagster.yaml", settings)
+        _configure(settings.files.dagster_config, settings)
         if not settings.dagster_uri:
             make_records(home)
     except OSError as error:
@@ -129,9 +130,7 @@ def _configure(file: Path, settings: Settings) -> None:
             return
         if found[header.end() :] == body:
             return
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
-    beside.write_text(_HEADER.format(digest=_digest(body)) + body)
-    beside.replace(file)
+    write_atomically(file, _HEADER.format(digest=_digest(body)) + body)
 
 
 def _digest(body: str) -> str:
