@@ -6,7 +6,7 @@ NATIVE_SOURCES := $(shell find native -name '*.rs' -not -path '*/target/*') nati
 WORKERS ?= 2
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 SHARE ?=
-NAME ?= line
+NAME ?= pipeline
 
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 export CARGO_TERM_QUIET ?= true
@@ -56,7 +56,7 @@ format: setup ## Format Python and Rust
 proto: setup ## Generate the gRPC code from the .proto files
 	@$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. --grpc_python_out=. blender/proto/blender/v1/blender.proto
 
-bench: setup ## Measure (NAME=line)
+bench: setup ## Measure (NAME=pipeline)
 	@$(BIN)/python -m bench $(NAME)
 
 system-packages: ## Install the servers, the browser and the interpreters that the tests start, where they are missing (Debian: as root, or with sudo)

@@ -1,4 +1,4 @@
-"""`python -m bench NAME` (`make bench NAME=...`): run one bench and print what it found.
+"""`python -m bench NAME` (`make bench NAME=...`): run one bench and print its report.
 
 Progress goes to stderr; the report and its JSON lines to stdout, where every line of JSON begins with `{`.
 """
@@ -17,36 +17,17 @@ from rich.console import Console
 from factory.cli import error_boundary
 from factory.errors import ConfigurationError
 
-BENCHES = {
-    "ahead": "bench.ahead",
-    "client": "bench.client",
-    "components": "bench.components",
-    "dedup": "bench.dedup",
-    "depsort": "bench.depsort",
-    "filters": "bench.filters",
-    "first_batch": "bench.first_batch",
-    "idf": "bench.idf",
-    "keep": "bench.keep",
-    "layout": "bench.layout",
-    "lexers": "bench.lexers",
-    "line": "bench.line",
-    "minhash": "bench.minhash",
-    "mixture": "bench.mixture",
-    "packing": "bench.packing",
-    "pages": "bench.pages",
-    "shuffle": "bench.shuffle",
-    "stream": "bench.stream",
-}
-_WIDTH = 140  # columns of a table where the output is no terminal
+FOLDER = Path(__file__).parent
+BENCHES = sorted(path.parent.name for path in FOLDER.glob("*/measure.py"))
+_WIDTH = 140  # columns of a table if the output is no terminal
 
 
 def _help() -> str:
-    """Every bench with the first sentence of its module, read without importing it."""
-    lines = ["Measure, and print the machine, tables and one JSON line a number.", ""]
-    for name, module in BENCHES.items():
-        source = Path(__file__).with_name(f"{module.split('.')[-1]}.py").read_text()
-        said = ast.get_docstring(ast.parse(source)) or ""
-        lines += [f"{name}: {' '.join(said.split(chr(10) * 2)[0].split())}", ""]
+    """List every bench with the first sentence of its module, without importing the module."""
+    lines = ["Measure; print the machine, tables and one JSON line per number.", ""]
+    for name in BENCHES:
+        docstring = ast.get_docstring(ast.parse((FOLDER / name / "measure.py").read_text())) or ""
+        lines += [f"{name}: {' '.join(docstring.split(chr(10) * 2)[0].split())}", ""]
     return "\n".join(lines)
 
 
@@ -56,11 +37,11 @@ def run(
     """Run the bench called `name`."""
     with error_boundary.sentences():
         if name not in BENCHES:
-            raise ConfigurationError(f"There is no bench `{name}`. Those there are: {', '.join(BENCHES)}.")
+            raise ConfigurationError(f"Unknown bench `{name}`. Benches: {', '.join(BENCHES)}.")
         from bench.harness import show
 
         progress = Console(stderr=True, highlight=False)
-        report = importlib.import_module(BENCHES[name]).measure(progress)
+        report = importlib.import_module(f"bench.{name}.measure").measure(progress)
         terminal = sys.stdout.isatty()
         show(name, report, Console(highlight=False, width=None if terminal else _WIDTH))
 

@@ -1,15 +1,18 @@
-"""A peer's own Python environment, and what a program prints in it.
+"""Programs run in processes of their own, and the Python environments of other tools.
 
-Peers never enter the project's environment: their pins are not ours, and two of them may not even share
-one (`fasttext` belongs to two packages). An environment is made once, below FACTORY_CACHE, and kept.
+A bench runs a program as `python -m bench.<subject>.<module>` and reads the JSON of its last line. A peer is
+another tool with an environment of its own below FACTORY_CACHE, made once: its pins are not ours, and two
+peers may not even share one environment (`fasttext` belongs to two packages). A program that runs there
+imports modules of `bench` that need nothing else of this project.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,9 +22,11 @@ from rich.console import Console
 from factory.errors import CheckFailed
 from factory.settings import settings
 
+ROOT = Path(__file__).parents[1]
+
 
 class PeerFailed(CheckFailed):
-    """A peer could not be installed, or its program ended with an error."""
+    """A peer could not be installed, or a program ended with an error."""
 
 
 @dataclass(frozen=True)
@@ -31,15 +36,10 @@ class Peer:
     name: str
     requirements: tuple[str, ...]
 
-    @property
-    def interpreter(self) -> Path:
-        """The environment's interpreter, whether it is there or not."""
-        return settings().cache / "bench" / self.name / "bin" / "python"
-
     def python(self, console: Console) -> Path:
-        """The environment's interpreter, installed where it is not there yet."""
-        python = self.interpreter
-        home = python.parents[1]
+        """Return the environment's interpreter; install the environment first if it is missing."""
+        home = settings().cache.absolute() / "bench" / self.name
+        python = home / "bin" / "python"
         stamp = home / "requirements"
         wanted = "\n".join(self.requirements)
         if not stamp.exists() or stamp.read_text() != wanted:
@@ -49,19 +49,38 @@ class Peer:
             stamp.write_text(wanted)
         return python
 
-    def answer(self, program: Path, arguments: Sequence[str], console: Console) -> Any:
-        """What `program`, run by the peer's interpreter, printed as JSON on its last line."""
-        return run_for_json([str(self.python(console)), str(program), *arguments])
+    def answer(self, module: str, *arguments: object, console: Console) -> Any:
+        """Run `module` in this environment; see `answer`."""
+        return answer(module, *arguments, python=self.python(console))
 
 
-def run_for_json(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Any:
-    """What a command printed as JSON on its last line; raises PeerFailed where it failed."""
-    return json.loads(_run(command, environment).strip().splitlines()[-1])
+# torch and its libraries take 6 GB, so the tools that need torch share an environment.
+TORCH = Peer("torch", ("torch==2.15.0", "mosaicml-streaming==0.13.0", "litdata==0.2.76"))
+HUGGING_FACE = Peer("pages-hf", ("datasets==5.2.0",))
+GRAIN = Peer("grain", ("grain==0.2.18", "array-record==0.8.6", "numpy==2.4.6"))
+LANCE = Peer("pages-lance", ("pylance==14.0.2",))
+DATATROVE = Peer(
+    "datatrove", ("datatrove[processing]==0.10.1", "spacy==3.8.18", "numpy==2.4.6", "pyarrow==26.0.1")
+)
+MINHASH = Peer("minhash", ("datasketch==2.0.0", "rensa==0.5.0", "scipy==1.17.1", "pyarrow==26.0.1"))
+SEQPACKER = Peer("seqpacker", ("seqpacker==0.1.3", "numpy==2.4.6"))
+CLANG = Peer("libclang", ("libclang==18.1.1",))
 
 
-def _run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+def answer(module: str, *arguments: object, python: Path | str = sys.executable) -> Any:
+    """Run `python -m module arguments` and return the JSON of its last line. Raises PeerFailed."""
+    printed = _run([str(python), "-m", module, *map(str, arguments)], environment())
+    return json.loads(printed.strip().splitlines()[-1])
+
+
+def environment() -> dict[str, str]:
+    """Variables under which a program of any interpreter finds `bench`; no peer asks Hugging Face's hub."""
+    return os.environ | {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
+
+
+def _run(command: list[str], variables: Mapping[str, str] | None = None) -> str:
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     if done.returncode:
-        last = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()[-1]
+        last = (done.stderr.strip() or done.stdout.strip() or "it printed nothing").splitlines()[-1]
         raise PeerFailed(f"`{' '.join(command[:4])} ...` failed: {last} Run it by hand to see all of it.")
     return done.stdout

@@ -15,15 +15,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.dedup_accuracy import Judged, check_decisions, exact_pairs, kept_ids, numbered
-from bench.dedup_bandings import candidates, met
-from bench.dedup_chain import exponent
-from bench.dedup_corpus import COLUMNS, FOLDS, Corpus, _documents, _write, fold
-from bench.dedup_exact import Alike, alike
-from bench.dedup_judge import kept_texts, lost_families, shown, verdict
-from bench.dedup_peers import lay_out
-from bench.dedup_releases import RELEASES, requirements
-from bench.dedup_truth import code_words, weighted_words
+from bench.dedup.accuracy import Judged, check_decisions, exact_pairs, kept_ids, numbered
+from bench.dedup.bandings import candidates, met
+from bench.dedup.chain import exponent
+from bench.dedup.corpus import COLUMNS, FOLDS, Corpus, _documents, _write, fold
+from bench.dedup.exact import Alike, alike
+from bench.dedup.judge import kept_texts, lost_families, shown, verdict
+from bench.dedup.peers import lay_out
+from bench.dedup.releases import RELEASES, requirements
+from bench.dedup.truth import code_words, weighted_words
 from bench.harness import Report, WrongAnswer
 from factory import _native
 from factory.dedup.banding import Banding

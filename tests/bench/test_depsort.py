@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bench import depsort, depsort_truth_php, depsort_truth_ruby, depsort_truth_rust
-from bench.depsort_baselines import by_folders, by_regex
-from bench.depsort_order import order, read
-from bench.depsort_truth_python import edges
-from bench.depsort_truths import TruthFailed, truth
+from bench.depsort import measure as bench
+from bench.depsort.baselines import by_folders, by_regex
+from bench.depsort.compilers import php, ruby, rust
+from bench.depsort.compilers.python import edges
+from bench.depsort.order import order, read
+from bench.depsort.sources import SOURCES, Source
+from bench.depsort.tools import ToolMissing
+from bench.depsort.truth import TruthFailed, truth
 from bench.harness import Report
-from bench.tools import ToolMissing
 from spark_udfs.depsort.extract import languages
 
 
@@ -110,7 +112,7 @@ RUST = {
 
 
 def test_the_truth_of_rust_goes_to_the_file_that_defines_a_name(tmp_path: Path) -> None:
-    assert depsort_truth_rust.edges(written(tmp_path, RUST)) == {
+    assert rust.edges(written(tmp_path, RUST)) == {
         ("src/lib.rs", "src/shape.rs"),
         ("src/lib.rs", "src/size.rs"),
         ("src/shape.rs", "src/size.rs"),
@@ -119,7 +121,7 @@ def test_the_truth_of_rust_goes_to_the_file_that_defines_a_name(tmp_path: Path) 
 
 def test_a_truth_that_is_not_found_is_a_sentence_with_what_its_program_said(tmp_path: Path) -> None:
     broken = written(tmp_path / "own", {"Cargo.toml": "[package]\n"})
-    source = depsort.Source("rust", "tiny", "cargo", "tiny=0.1.0")
+    source = Source("rust", "tiny", "cargo", "tiny=0.1.0")
     with pytest.raises(
         TruthFailed, match=r"true dependencies of tiny were not found, `cargo` ended with 101"
     ):
@@ -137,7 +139,7 @@ PHP = {
 
 
 def test_the_truth_of_php_completes_names_and_finds_members_among_ancestors(tmp_path: Path) -> None:
-    assert depsort_truth_php.edges(written(tmp_path, PHP)) == {
+    assert php.edges(written(tmp_path, PHP)) == {
         ("src/Box.php", "src/Named.php"),
         ("src/Box.php", "src/Shape.php"),
         ("src/Box.php", "src/Sides.php"),
@@ -156,7 +158,7 @@ RUBY = {
 
 def test_the_truth_of_ruby_means_what_the_classes_around_a_constant_hold(tmp_path: Path) -> None:
     folder = written(tmp_path / "library", RUBY)
-    assert depsort_truth_ruby.asked(folder, ()) == {
+    assert ruby.asked(folder, ()) == {
         ("lib/acme.rb", "lib/acme/one/base.rb"),
         ("lib/acme.rb", "lib/acme/two/base.rb"),
         ("lib/acme.rb", "lib/acme/two/leaf.rb"),
@@ -169,15 +171,15 @@ def test_a_program_that_the_machine_lacks_is_named_with_the_package_that_has_it(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolMissing, match=r"`php` is not on this machine.*`apt-get install php-cli`"):
-        depsort_truth_php.edges(tmp_path)
-    source = depsort.Source("go", "tiny", "go", "x.org/tiny@v1.0.0")
+        php.edges(tmp_path)
+    source = Source("go", "tiny", "go", "x.org/tiny@v1.0.0")
     with pytest.raises(ToolMissing, match=r"`go` is not on this machine.*`apt-get install golang-go`"):
         truth(source, tmp_path / "own", Console(quiet=True))
 
 
 def test_what_is_not_measured_stands_in_the_table_without_figures() -> None:
     report = Report([], "")
-    depsort._show(report, [], [source for source in depsort.SOURCES if source.name == "rubocop"])
+    bench._show(report, [], [source for source in SOURCES if source.name == "rubocop"])
     assert [list(column.cells) for column in report.tables[0].columns[:3]] == [
         ["rubocop"],
         ["ruby"],
@@ -186,4 +188,4 @@ def test_what_is_not_measured_stands_in_the_table_without_figures() -> None:
 
 
 def test_every_language_is_measured() -> None:
-    assert {source.language for source in depsort.SOURCES} == set(languages())
+    assert {source.language for source in SOURCES} == set(languages())

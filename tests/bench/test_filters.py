@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from bench import filters, filters_corpus
-from bench.filters_causes import CASE, FILTERS, LINES, NONE, ONCE, REASONS, SENTENCES, WORDS, Theirs
+from bench.filters import corpus
+from bench.filters import measure as bench
+from bench.filters.causes import CASE, FILTERS, LINES, NONE, ONCE, REASONS, SENTENCES, WORDS, Theirs
 from bench.harness import Report, WrongAnswer
 from factory.filters.sets import RULE_SETS, rules
 from factory.filters.text import Text
@@ -101,8 +102,8 @@ def test_a_definition_is_named_as_the_cause(name: str, text: str, expected: tupl
 
 
 def test_every_reason_of_datatrove_is_a_rule_of_ours_or_an_empty_text() -> None:
-    assert set(REASONS.values()) == {rule.name for rule in rules(filters.SETS)} | {"empty"}
-    assert sorted(FILTERS) == sorted(filters.SETS)
+    assert set(REASONS.values()) == {rule.name for rule in rules(bench.SETS)} | {"empty"}
+    assert sorted(FILTERS) == sorted(bench.SETS)
     for name, it in FILTERS.items():
         assert it.rules == RULE_SETS[name]
 
@@ -110,7 +111,7 @@ def test_every_reason_of_datatrove_is_a_rule_of_ours_or_an_empty_text() -> None:
 def test_failing_rules_are_those_of_the_reference() -> None:
     documents = pa.table({"doc_id": ["a", "b"], "text": [PROSE * 9, "# one\n" * 4]})
     for doc_id, text in zip("ab", documents["text"].to_pylist(), strict=True):
-        for name, failing in filters.failing_rules(documents)[doc_id].items():
+        for name, failing in bench.failing_rules(documents)[doc_id].items():
             assert failing == [
                 rule.name
                 for rule in RULE_SETS[name]
@@ -120,13 +121,13 @@ def test_failing_rules_are_those_of_the_reference() -> None:
 
 def test_a_copy_of_the_corpus_has_other_words_and_the_same_values() -> None:
     text = PROSE * 3 + "\n\n" + "Nobody closed that window, with the rain outside.\n" * 3
-    words = sorted(set(filters_corpus.RENAMED.findall(text)) - filters_corpus.UNTOUCHED | {"door", "cats"})
-    names = filters_corpus._renaming(words, 1)
+    words = sorted(set(corpus.RENAMED.findall(text)) - corpus.UNTOUCHED | {"door", "cats"})
+    names = corpus._renaming(words, 1)
     assert sorted(names) == sorted(names.values()) == words
-    assert filters_corpus._renaming(words, 0) == {}
-    copy = filters_corpus._renamed(text, names)
+    assert corpus._renaming(words, 0) == {}
+    copy = corpus._renamed(text, names)
     assert copy != text
-    for rule in rules(filters.SETS):
+    for rule in rules(bench.SETS):
         assert rule.measure(Text(copy)) == rule.measure(Text(text)), rule
 
 
@@ -134,14 +135,14 @@ def test_docstrings_are_the_prose_of_a_module() -> None:
     source = (
         '"""One."""\n\nclass A:\n    """Two."""\n    x = """no"""\n\n    def f(self):\n        """Three."""\n'
     )
-    assert filters_corpus._docstrings(source) == "One.\n\nTwo.\n\nThree."
-    assert filters_corpus._docstrings("def") == ""
+    assert corpus._docstrings(source) == "One.\n\nTwo.\n\nThree."
+    assert corpus._docstrings("def") == ""
 
 
 def test_disagreements_are_counted_by_cause_and_listed_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filters, "settings", lambda: Settings(cache=tmp_path))
+    monkeypatch.setattr(bench, "settings", lambda: Settings(cache=tmp_path))
     (tmp_path / "bench").mkdir()
     rejected = {"filter": "c4", "ours": ["c4_sentences"], "datatrove": None, "cause": [SENTENCES]}
     kept = {"filter": "fineweb", "ours": [], "datatrove": "newline_to_word_ratio", "cause": None}
@@ -151,7 +152,7 @@ def test_disagreements_are_counted_by_cause_and_listed_one_by_one(
         "disagreements": [rejected | {"doc_id": "a"}, kept | {"doc_id": "b"}],
     }
     report = Report([], "")
-    filters.add_disagreements(report, found)
+    bench.add_disagreements(report, found)
     by_name = {row.name: row for row in report.rows}
     assert by_name["filters.disagreements.c4"].value == by_name["filters.disagreements.fineweb"].value == 1
     assert (by_name["filters.unexplained"].value, by_name["filters.unexplained"].met) == (1, False)
@@ -163,4 +164,4 @@ def test_disagreements_are_counted_by_cause_and_listed_one_by_one(
     assert re.search(r"c4 +c4_sentences +ours +1 +sentences\s", printed)
     assert SENTENCES.partition(": ")[2] in printed
     with pytest.raises(WrongAnswer, match="gives our failing rules without a switch"):
-        filters.add_disagreements(Report([], ""), found | {"wrong": [["a", "c4", "ours"]]})
+        bench.add_disagreements(Report([], ""), found | {"wrong": [["a", "c4", "ours"]]})

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bench.first_batch import uneven
-from bench.first_batch_data import SAME, STEP_ROWS, expected, lake_of, write
-from bench.first_batch_reader import batch, index
+from bench.first_batch.data import SAME, STEP_ROWS, expected, write
+from bench.first_batch.measure import uneven
+from bench.first_batch.reader import batch, index
 from blender.parquet.matrix import get_idx_matrix
 
 FILE_ROWS, FILES = 30_000, 6
@@ -39,7 +39,7 @@ def test_the_index_is_built_anew_and_has_every_page(home: Path) -> None:
     assert len(paths) == FILES
     pages = [len(get_idx_matrix(paths, column)) for column in ("ordinal", "tokens")]
     assert found["pages"] == sum(pages) > 2 * FILES
-    assert 0 < found["bytes"] < sum(path.stat().st_size for path in lake_of(home).home.rglob("*.pages"))
+    assert 0 < found["bytes"] < sum(path.stat().st_size for path in (home / "lake").rglob("*.pages"))
     assert found["s"] < found["checked_s"]
 
 

@@ -30,8 +30,8 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_row_without_an_aim_says_nothing_of_one() -> None:
-    assert json.loads(Row("line.speed", 1.5, "MB/s").json()) == {
-        "name": "line.speed",
+    assert json.loads(Row("pipeline.speed", 1.5, "MB/s").json()) == {
+        "name": "pipeline.speed",
         "value": 1.5,
         "unit": "MB/s",
     }
@@ -95,12 +95,10 @@ def test_a_wrong_answer_ends_the_bench() -> None:
     assert report.answers == []
 
 
-def test_an_unknown_bench_is_answered_by_one_sentence_that_lists_those_there_are() -> None:
+def test_an_unknown_bench_is_answered_by_the_list_of_benches() -> None:
     done = command("nothing")
     assert done.returncode == 2
-    assert done.stderr.splitlines() == [
-        f"There is no bench `nothing`. Those there are: {', '.join(BENCHES)}."
-    ]
+    assert done.stderr.splitlines() == [f"Unknown bench `nothing`. Benches: {', '.join(BENCHES)}."]
     assert done.stdout == ""
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.keep import changed, decided, judged
-from bench.keep_graphs import Edge, components, most, stars
+from bench.keep.graphs import Edge, components, most, stars
+from bench.keep.measure import changed, decided, judged
 from factory.dedup.config import Keep
 
 N = 8

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bench.minhash import _result
-from bench.minhash_corpus import Bags, Pairs, pairs
+from bench.minhash.corpus import Bags, Pairs, pairs
+from bench.minhash.measure import _result
 
 
 def bags() -> Bags:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.harness import Report, WrongAnswer
-from bench.mixture_updates import STEPS, check, updated
+from bench.mixture.updates import STEPS, check, updated
 from blender.spec.mixture import Mixture, constant
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
-from bench.pages import READER, Cell
-from bench.pages_data import LAYOUTS, ROW_BYTES, save_index, write
-from bench.peers import PeerFailed, run_for_json
+from bench.pages.data import LAYOUTS, ROW_BYTES, save_index, write
+from bench.pages.measure import READER, Cell
+from bench.peers import PeerFailed, answer
 
 N = 300
 
@@ -27,8 +26,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def read(home: Path, reader: str, state: str = "warm", times: int = 1) -> dict[str, float]:
     """What the reading program prints of 200 rows in batches of 50."""
-    command = [sys.executable, str(READER), reader, str(home), "50:200", "5", state, str(times)]
-    (found,) = run_for_json(command, {"PYTHONPATH": str(READER.parents[1])})
+    (found,) = answer(READER, reader, home, "50:200", 5, state, times)
     return dict(found)
 
 
@@ -51,8 +49,7 @@ def test_a_page_of_one_row_is_asked_for_alone(home: Path) -> None:
 def test_every_cold_reading_of_a_mapped_file_comes_from_the_disk(home: Path) -> None:
     if not read(home, "p1", "cold")["disk"]:
         pytest.skip("These files lie on no disk.")
-    command = [sys.executable, str(READER), "memmap", str(home), "50:200,50:200", "5", "cold", "1"]
-    found = run_for_json(command, {"PYTHONPATH": str(READER.parents[1])})
+    found = answer(READER, "memmap", home, "50:200,50:200", 5, "cold", 1)
     assert len(found) == 2
     assert all(one["disk"] > 0 for one in found)
 

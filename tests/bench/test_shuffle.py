@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bench.shuffle_peers import rows_of_open_shards
+from bench.shuffle.peers import rows_of_open_shards
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.stream_data import write
-from bench.stream_ours import ranks
-from bench.stream_reader import BATCH, SHARES, STEP_ROWS, array, measured, n_rows_of, readers, total
+from bench.stream.data import write
+from bench.stream.ours import ranks
+from bench.stream.reader import READERS, measured
+from bench.stream.rows import BATCH, SOURCES, STEP_ROWS, array, n_rows_of, total
 
 ROWS = 1_000
 OURS = ("memmap", "plain", "zstd")
@@ -25,16 +26,16 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_sources_have_whole_steps_of_rows(home: Path) -> None:
-    rows = [len(array(home, source)) for source in range(len(SHARES))]
-    assert rows == [n_rows_of(source, ROWS) for source in range(len(SHARES))] == [576, 288, 96]
+    rows = [len(array(home, source)) for source in SOURCES]
+    assert rows == [n_rows_of(source, ROWS) for source in SOURCES] == [576, 288, 96]
     assert total(home) == ROWS // STEP_ROWS * STEP_ROWS
 
 
 @pytest.mark.parametrize("name", OURS)
 def test_an_epoch_has_every_row_once_as_it_was_written(home: Path, name: str) -> None:
-    stream = readers()[name].opened(home, None)
+    stream = READERS[name].opened(home, None)
     rows = np.concatenate(list(stream.batches))
-    for source in range(len(SHARES)):
+    for source in SOURCES:
         of_source = rows[rows[:, 1] == source]
         assert np.array_equal(of_source[np.argsort(of_source[:, 0])], array(home, source))
 
@@ -42,16 +43,16 @@ def test_an_epoch_has_every_row_once_as_it_was_written(home: Path, name: str) ->
 @pytest.mark.parametrize("name", OURS)
 @pytest.mark.parametrize("done", [0, 7, 60])
 def test_a_reader_goes_on_from_a_state_inside_a_step(home: Path, name: str, done: int) -> None:
-    whole = np.concatenate(list(readers()[name].opened(home, None).batches))
-    first = readers()[name].opened(home, None)
+    whole = np.concatenate(list(READERS[name].opened(home, None).batches))
+    first = READERS[name].opened(home, None)
     for _ in range(done):
         next(first.batches)
-    rest = np.concatenate(list(readers()[name].opened(home, first.state()).batches))
+    rest = np.concatenate(list(READERS[name].opened(home, first.state()).batches))
     assert np.array_equal(rest, whole[done * BATCH :])
 
 
 def test_costs_are_of_the_batches_asked_for(home: Path) -> None:
-    found, seen = measured(readers()["plain"].opened(home, None), 20, time.perf_counter())
+    found, seen = measured(READERS["plain"].opened(home, None), 20, time.perf_counter())
     assert found["rows"] == len(seen) == 20 * BATCH
     assert found["rows_per_s"] > 0 < found["p50_us"] <= found["p99_us"]
     assert found["anonymous_mib"] > 10

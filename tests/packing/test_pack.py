@@ -11,9 +11,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from bench.packing.metrics import measure
 from factory.errors import ConfigurationError, NotFound
 from factory.lake.schemas import PACKED, PLACEMENTS, TOKENIZED, TOKENIZER
-from factory.packing.metrics import measure
 from factory.packing.pack import PackConfig, pack, placements, resolve
 from factory.packing.tokenize import TokenizeConfig, tokenize
 from factory.packing.tokenizer import END_OF_TEXT, tokenizer_table, train, training_sample

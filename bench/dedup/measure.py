@@ -1,0 +1,179 @@
+"""The whole deduplication in Spark beside datatrove's and rensa's: cost, growth, and what each one loses.
+
+The corpus is several releases each of 100 packages. Ours runs as its assets do in production, from raw table
+to decisions, on a tenth, a third and all of it. On a set of some 18,000 files every pair of texts is compared
+exactly (`bench/dedup/exact.py`), by words and weights that no code of ours makes (`bench/dedup/truth.py`).
+datatrove and rensa run too, and each tool is judged by what it keeps, by the weighted Jaccard and by its own
+measure.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from rich.console import Console
+from rich.table import Table
+
+from bench.dedup.accuracy import Judged, check_decisions, exact_pairs, kept_ids, numbered, of_texts
+from bench.dedup.bags import add_bags
+from bench.dedup.bandings import add_bandings
+from bench.dedup.chain import Chain, Part
+from bench.dedup.corpus import FOLDS, Corpus, corpus
+from bench.dedup.costs import add_costs, megabytes
+from bench.dedup.exact import Alike
+from bench.dedup.judge import FAR, Verdict, kept_texts, lost_families, shown, verdict
+from bench.dedup.peers import PEERS, Kept, deduplicated, lay_out, own_measure
+from bench.dedup.truth import weighted_words
+from bench.harness import Report, Row, at_least, at_most, table
+from bench.keep.measure import decided as kept_by
+from bench.lakes import own_lake
+from bench.processes import Span
+from factory.dedup.config import DedupConfig
+from factory.spark import build_session
+
+CONFIG = DedupConfig(kind="code")
+SHARES = {"tenth": FOLDS // 10, "third": FOLDS // 3, "whole": FOLDS}  # in folds, the first ones
+ACCURACY = "accuracy"
+LEAST_JUDGED = 15_000  # documents of the set that is judged
+WORST = 5  # families shown
+MEASURES = {"datatrove": "its 5-grams", "rensa": "its 5-grams"}
+WEIGHTED = "weighted words"
+CAVEATS = [
+    "Ours: the CPU of driver, JVM and Python workers, from the raw table (Parquet in Iceberg) to decisions, "
+    "with checks, fingerprints and publishing. The JVM has started and compiled before: the set that is "
+    "judged is deduplicated first, and is not timed.",
+    "datatrove: four stages with its defaults, two workers, Parquet in and out; rensa: one process, shingles "
+    "of five words made in Python. Both run first on a few documents, and that is left out. Their speed is "
+    "that on the set that is judged, ours that on all of the corpus: our jobs have a cost whatever the size.",
+    "A tool is judged by texts, of which exact copies are one; recall is the share of alike pairs of texts "
+    "of which not both stay. Unsupported: removed texts with no kept one like them.",
+]
+
+
+def measure(progress: Console) -> Report:
+    """Deduplicate, check, judge, and compare. Raises WrongAnswer."""
+    found = corpus(progress)
+    folds = judged_folds(found)
+    judged = numbered(found.read(folds, ["doc_id", "content_hash", "repository", "path", "n_bytes", "text"]))
+    sizes = {name: found.read(range(share), ["n_bytes"])["n_bytes"] for name, share in SHARES.items()}
+    report = Report(
+        CAVEATS,
+        f"{len(sizes['whole']):,} files, {megabytes(sizes['whole']):,.0f} MB; judged: "
+        f"{judged.documents.num_rows:,} files of {judged.texts:,} texts, "
+        f"{megabytes(judged.documents['n_bytes']):,.0f} MB",
+    )
+    with tempfile.TemporaryDirectory(prefix="bench-dedup-") as scratch:
+        own = own_lake(Path(scratch) / "lake", spark_master="local[2]")
+        parts = [Part(ACCURACY, found.files(folds))]
+        parts += [Part(name, found.files(range(share))) for name, share in SHARES.items()]
+        chain = Chain(parts, CONFIG, own)
+        spans, decided, signed = _ours(chain, progress)
+        build_session(own).stop()  # the one that the runs have started, before its scratch is removed
+        progress.print("exact similarities of all pairs")
+        exact = exact_pairs(weighted_words(judged.documents["text"].to_pylist()), judged.first)
+        check_decisions(report, judged, decided, exact, CONFIG.threshold)
+        _judge(report, judged, decided, exact)
+        add_bandings(report, of_texts(judged, signed), exact, CONFIG)
+        add_bags(report, chain, "whole")
+        peers = _peers(report, judged, exact, Path(scratch), progress)
+    add_costs(report, spans, sizes, peers, megabytes(judged.documents["n_bytes"]))
+    return report
+
+
+def judged_folds(found: Corpus) -> list[int]:
+    """The last folds, as few as hold `LEAST_JUDGED` documents."""
+    folds: list[int] = []
+    while found.documents(folds) < LEAST_JUDGED:
+        folds.append(FOLDS - 1 - len(folds))
+    return folds
+
+
+def _ours(chain: Chain, progress: Console) -> tuple[dict[str, dict[str, Span]], pa.Table, pa.Table]:
+    """What each part took, by table, and the decisions and signatures of the set that is judged."""
+    chain.run(ACCURACY, progress)
+    columns = ["doc_id", "kept", "reason", "duplicate_of", "similarity"]
+    decided = chain.table(ACCURACY, "decisions", columns)
+    signed = chain.table(ACCURACY, "signatures", ["doc_id", "signature"])
+    return {name: chain.run(name, progress) for name in SHARES}, decided, signed
+
+
+def _judge(report: Report, judged: Judged, decided: pa.Table, exact: Alike) -> None:
+    """Add what ours keeps, beside the rules on exact pairs."""
+    n, threshold = judged.texts, CONFIG.threshold
+    truth = exact.at(threshold)
+    edges = dict(zip(sorted(truth.pairs()), truth.similarity.tolist(), strict=True))
+    empty = set(decided.filter(pc.equal(decided["reason"], "no_tokens"))["doc_id"].to_pylist())
+    kept, numbers = kept_ids(decided), [f"{it:08}" for it in range(n)]
+    found = [
+        verdict(name, WEIGHTED, texts, n, exact, threshold)
+        for name, texts in {
+            "ours": _texts(judged, kept),
+            "exact, independent set": kept_by(numbers, edges, "independent_set"),
+            "exact, one per component": kept_by(numbers, edges, "one_per_component"),
+        }.items()
+    ]
+    report.tables.append(_verdicts("By exact weighted Jaccard of all pairs", found))
+    ours = found[0]
+    report.rows += [
+        at_most("dedup.accuracy.unsupported", ours.unsupported, "texts", 0),
+        at_most("dedup.accuracy.alike_kept", ours.alike_kept, "pairs", 10),
+        at_least("dedup.accuracy.recall", round(ours.recall, 6), "share of alike pairs", 0.995),
+        at_most("dedup.accuracy.families_lost", ours.lost, "groups", 0),
+        Row("dedup.accuracy.pairs", ours.pairs, "pairs"),
+        Row("dedup.accuracy.removed", ours.removed, "texts"),
+        Row("dedup.accuracy.without_tokens", len(empty), "documents"),
+    ]
+
+
+def _texts(judged: Judged, kept: set[str]) -> set[int]:
+    stays = np.array([it in kept for it in judged.documents["doc_id"].to_pylist()])
+    return kept_texts(judged.text_of, stays)
+
+
+def _peers(report: Report, judged: Judged, exact: Alike, scratch: Path, progress: Console) -> dict[str, Kept]:
+    """Run the peers, and add what they keep."""
+    lay_out(judged.documents.select(["doc_id", "text"]), scratch)
+    done: dict[str, Kept] = {}
+    found: list[Verdict] = []
+    worst = table("The largest families that a peer loses, by its own measure", "tool", "texts", "families")
+    for name in PEERS:
+        progress.print(f"{name} on {judged.documents.num_rows:,} documents")
+        done[name] = deduplicated(name, scratch, progress)
+        progress.print(f"{name}'s own measure of all pairs")
+        own = own_measure(name, scratch, judged.number_of, FAR, progress)
+        kept = _texts(judged, done[name].documents)
+        for measure, similar in ((WEIGHTED, exact), (MEASURES[name], own)):
+            found.append(verdict(name, measure, kept, judged.texts, similar, CONFIG.threshold))
+            report.rows += _verdict_rows(found[-1], measure != WEIGHTED)
+        for family in lost_families(kept, judged.texts, own, CONFIG.threshold)[:WORST]:
+            worst.add_row(name, str(len(family)), shown(family, judged.paths, most=1))
+    report.tables += [_verdicts("Peers", found), worst]
+    return done
+
+
+def _verdict_rows(it: Verdict, own: bool) -> list[Row]:
+    name = f"dedup.{it.tool}.{'own_measure' if own else 'weighted'}"
+    return [
+        Row(f"{name}.unsupported", it.unsupported, "texts"),
+        Row(f"{name}.far", it.far, "texts"),
+        Row(f"{name}.precision", round(it.precision, 4), "share of removed texts"),
+        Row(f"{name}.recall", round(it.recall, 4), "share of alike pairs"),
+        Row(f"{name}.families_lost", it.lost, "groups"),
+    ]
+
+
+def _verdicts(title: str, found: list[Verdict]) -> Table:
+    made = table(
+        title, "tool", "measure", "kept", "removed", "unsupported", f"none at {FAR:g}", "precision",
+        "alike pairs", "both kept", "recall", "families lost",
+    )  # fmt: skip
+    for it in found:
+        made.add_row(
+            it.tool, it.measure, f"{it.kept:,}", f"{it.removed:,}", f"{it.unsupported:,}", f"{it.far:,}",
+            f"{it.precision:.3f}", f"{it.pairs:,}", f"{it.alike_kept:,}", f"{it.recall:.4f}", f"{it.lost:,}",
+        )  # fmt: skip
+    return made

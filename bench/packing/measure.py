@@ -1,0 +1,141 @@
+"""How few sequences packing needs, how fast it is, and what it keeps together of a repository's order.
+
+A million lengths are packed beside seqpacker (`bench.packing.lengths`), the repositories of a lake beside
+next-fit and best-fit (`bench.packing.repositories`). The packed tables, planned by chunk, are measured by
+`bench.packing.metrics`: their fill against the fewest sequences that any plan needs, and the dependencies
+that stand whole in the dependent's sequence, before it, against next-fit over the same documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from rich.console import Console
+
+from bench.harness import Report, Row, at_least, at_most, table
+from bench.packing.lengths import CAVEATS as LENGTH_CAVEATS
+from bench.packing.lengths import add_lengths
+from bench.packing.metrics import PackingMetrics
+from bench.packing.metrics import measure as packing_metrics
+from bench.packing.repositories import add_repositories
+from factory.errors import TableNotFound
+from factory.lake import names
+from factory.lake.names import TableName
+from factory.lake.schemas import SEQUENCE_LENGTH
+from factory.lake.tables import Lake
+from factory.lake_spark.read import read_at
+from factory.settings import settings
+from factory.spark import build_session
+
+LEAST_FILL = 0.99  # of the best that any plan reaches
+MOST_SPLIT = 0.01  # of the documents that fit a sequence
+LEAST_VISIBLE = 0.95  # of the dependencies that next-fit shows
+CAVEATS = ["Next-fit leaves sequences unfilled to show dependencies: it is the measure, not a rival."]
+
+
+def measure(progress: Console) -> Report:
+    """Lengths first, then the lake of FACTORY_HOME. Raises TableNotFound where nothing is packed there."""
+    lake = Lake(settings())
+    datasets = packed_datasets(lake)
+    if not datasets:
+        raise TableNotFound(f"The lake in {lake.settings.home} has nothing packed. Run the line: make demo.")
+    report = Report([*LENGTH_CAVEATS, *CAVEATS], f"lengths drawn, and the lake in {lake.settings.home}")
+    add_lengths(report, progress)
+    for dataset in datasets:
+        if lake.exists(names.depsort(dataset, "dependencies")):
+            progress.print(f"planning {dataset}")
+            add_repositories(report, lake, dataset)
+    progress.print("starting Spark")
+    add_quality(report, build_session(lake.settings), lake, datasets)
+    return report
+
+
+def packed_datasets(lake: Lake) -> list[str]:
+    """The datasets of which the lake has packed sequences."""
+    return [
+        it.name for it in lake.names() if it.namespace == "filtered" and lake.exists(names.packed(it.name))
+    ]
+
+
+def add_quality(report: Report, spark: SparkSession, lake: Lake, datasets: list[str]) -> None:
+    """Check that no token was lost, then add the figures of `datasets` to the report."""
+    for dataset in datasets:
+        report.check(
+            f"{names.packed(dataset)} holds every token of {names.tokenized(dataset)}",
+            _tokens(lake, names.packed(dataset)) == _tokens(lake, names.tokenized(dataset)),
+        )
+    found = {dataset: _metrics(spark, lake, dataset) for dataset in datasets}
+    _show(report, found)
+    for dataset, metrics in found.items():
+        report.rows += quality_rows(f"packing.{dataset}", metrics)
+
+
+def _tokens(lake: Lake, table: TableName) -> int:
+    return int(pc.sum(lake.read(table, ["n_tokens"])["n_tokens"]).as_py() or 0)
+
+
+def _metrics(spark: SparkSession, lake: Lake, dataset: str) -> PackingMetrics:
+    def read(table: TableName) -> DataFrame:
+        return read_at(spark, table, lake.published(table).snapshot_id)
+
+    edges = names.depsort(dataset, "dependencies")
+    length = int(lake.table(names.packed(dataset)).properties[SEQUENCE_LENGTH])
+    return packing_metrics(
+        read(names.packed(dataset)),
+        read(names.tokenized(dataset)),
+        read(edges) if lake.exists(edges) else None,
+        length,
+    )
+
+
+def _show(report: Report, found: Mapping[str, PackingMetrics]) -> None:
+    made = table(
+        "Packed sequences",
+        "dataset",
+        "tokens a sequence",
+        "documents",
+        "sequences",
+        "fill",
+        "of the best",
+        "fitting split",
+        "edges",
+        "visible",
+        "next-fit",
+    )
+    for dataset, it in found.items():
+        made.add_row(
+            dataset,
+            f"{it.sequence_length:,}",
+            f"{it.n_documents:,}",
+            f"{it.n_sequences:,}",
+            f"{it.fill:.2%}",
+            f"{it.fill_of_best:.2%}",
+            f"{it.n_fitting_split:,} of {it.n_fitting:,}",
+            f"{it.n_dependencies:,}",
+            f"{it.n_visible:,} ({it.visible_share:.1%})" if it.n_dependencies else "",
+            f"{it.n_visible_next_fit:,} ({it.visible_share_next_fit:.1%})" if it.n_dependencies else "",
+        )
+    report.tables.append(made)
+
+
+def quality_rows(name: str, it: PackingMetrics) -> list[Row]:
+    """The figures of one dataset as rows, three of them with an aim."""
+    rows = [
+        Row(f"{name}.sequences", it.n_sequences, "sequences"),
+        Row(f"{name}.sequence_length", it.sequence_length, "tokens"),
+        Row(f"{name}.fill", it.fill, "share"),
+        at_least(f"{name}.fill_of_best", it.fill_of_best, "share", LEAST_FILL),
+        at_most(f"{name}.fitting_split", it.fitting_split_share, "share", MOST_SPLIT),
+    ]
+    if it.n_dependencies:
+        rows += [
+            Row(f"{name}.edges", it.n_dependencies, "dependencies"),
+            Row(f"{name}.visible", it.visible_share, "share"),
+            Row(f"{name}.visible_next_fit", it.visible_share_next_fit, "share"),
+        ]
+    if it.n_visible_next_fit:
+        against = it.n_visible / it.n_visible_next_fit
+        rows.append(at_least(f"{name}.visible_against_next_fit", against, "ratio", LEAST_VISIBLE))
+    return rows

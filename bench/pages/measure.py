@@ -1,0 +1,206 @@
+"""What a random row of packed tokens costs, read page by page, beside other readers of the same rows.
+
+1 GiB of rows (131,072 of 2,048 tokens), 10,000 of them at random in batches of 1, 64 and 1,024, with the
+files in the page cache and out of it. Every run of a reader is a process of its own.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import statistics
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from bench.harness import Report, Row, at_least, at_most, table
+from bench.pages.data import LAYOUTS, ROW_BYTES, save_index, written
+from bench.peers import GRAIN, HUGGING_FACE, LANCE, TORCH, answer
+
+CAVEATS = [
+    "Tokens are drawn at random, so zstd saves less here than on text, and takes longer.",
+    "Cold: files are dropped from the page cache before; what the disk itself or its host caches is not.",
+    "pyarrow reads a row group of 1,000 rows for each row and is given few.",
+    "Page indexes are built before, by another process, and mapped; what building one takes is not here.",
+    "litData and mosaicml's MDS have no call for many rows: they are asked row by row.",
+]
+READER = "bench.pages.reader"
+LISTED = 1_221  # times that the 8,192 uneven pages of `p16z` are listed: 10 million
+PEERS = {
+    "hf": HUGGING_FACE,
+    "lance": LANCE,
+    "array_record": GRAIN,
+    "mosaicml": TORCH,
+    "litdata": TORCH,
+}
+OURS = ("memmap", "p1", "p8", "p16z", "pyarrow")
+BATCHES = (1, 64, 1024)
+N, RUNS = 10_000, 3
+TENFOLD = 10
+SLOW = {("pyarrow", 1): 10, ("pyarrow", 64): 128, ("pyarrow", 1024): 1024}
+"""Rows read where 10,000 would take minutes."""
+MOST_OF_MEMMAP, MOST_ANONYMOUS_MIB, LEAST_OF_DISK = 2.0, 60, 0.6
+DEPTH = 32  # reads the disk is given at a time
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A reader's runs with one size of batch."""
+
+    runs: tuple[Mapping[str, Any], ...]
+
+    def best(self, name: str) -> float:
+        """The least of a cost."""
+        return min(float(run[name]) for run in self.runs)
+
+    def median(self, name: str) -> float:
+        """The median."""
+        return statistics.median(float(run[name]) for run in self.runs)
+
+
+Cells = dict[tuple[str, int], Cell]
+
+
+def measure(progress: Console) -> Report:
+    """Write the files where they are not there yet, check the rows, then read them."""
+    home = written(progress)
+    for layout in LAYOUTS:
+        save_index(home, layout)
+    save_index(home, "p1", TENFOLD)
+    readers = [*OURS, *_peers(home, progress)]
+    report = Report(CAVEATS, f"131,072 rows of 2,048 int32 in {home}, {N:,} read at random")
+    warm = _cells(home, readers, "warm", progress)
+    digests = {run["digest"] for cell in warm.values() for run in cell.runs}
+    report.check("every reader gives the same rows", len(digests) == 1)
+    _show(report, "In the page cache", warm, "cpu_us")
+    _add_warm(report, warm)
+    (grown,) = _read(home, "p1", (64,), 7, "warm", progress, TENFOLD)
+    report.rows.append(
+        at_most("pages.p1.anonymous", warm["p1", 64].best("anonymous_mib"), "MiB", MOST_ANONYMOUS_MIB)
+    )
+    once = warm["p1", 64].median("anonymous_mib")
+    report.rows.append(
+        at_most("pages.p1.anonymous_at_tenfold", float(grown["anonymous_mib"]) / once, "ratio", 1.1)
+    )
+    _add_index(report, home)
+    cold = _cells(home, [it for it in readers if it != "pyarrow"], "cold", progress)
+    _show(report, "Out of the page cache", cold, "rows_per_s")
+    _add_cold(report, cold)
+    return report
+
+
+def _peers(home: Path, progress: Console) -> list[str]:
+    for name, peer in PEERS.items():
+        done = home / f"{name}.done"
+        if not done.exists():
+            progress.print(f"writing the rows for {name}")
+            peer.answer(READER, name, home, console=progress)
+            done.touch()
+    return list(PEERS)
+
+
+def _cells(home: Path, readers: Sequence[str], state: str, progress: Console) -> Cells:
+    found: dict[tuple[str, int], list[Mapping[str, Any]]] = {}
+    for run in range(RUNS):
+        for reader in readers:
+            progress.print(f"{state}, run {run + 1} of {RUNS}: {reader}")
+            beside = (state, reader) == ("cold", "p1")
+            before = _disk_rate(home / "rows.npy") if beside else 0.0
+            reads = _read(home, reader, BATCHES, 10 + run, state, progress)
+            disk = (before + _disk_rate(home / "rows.npy")) / 2 if beside else 0.0
+            for batch, read in zip(BATCHES, reads, strict=True):
+                found.setdefault((reader, batch), []).append({**read, "disk_rate": disk})
+    return {key: Cell(tuple(runs)) for key, runs in found.items()}
+
+
+def _read(
+    home: Path,
+    reader: str,
+    batches: Sequence[int],
+    seed: int,
+    state: str,
+    progress: Console,
+    times: int = 1,
+) -> list[Mapping[str, Any]]:
+    python = PEERS[reader].python(progress) if reader in PEERS else sys.executable
+    readings = ",".join(f"{batch}:{SLOW.get((reader, batch), N)}" for batch in batches)
+    found: list[Mapping[str, Any]]
+    found = answer(READER, reader, home, readings, seed, state, times, python=python)
+    return found
+
+
+def _disk_rate(path: Path, n: int = 16_000) -> float:
+    """Reads of 8 KiB a second, DEPTH at a time, past the page cache."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECT)
+    places = np.random.default_rng().integers(0, path.stat().st_size // ROW_BYTES, n) * ROW_BYTES
+    parts = [places[number::DEPTH].tolist() for number in range(DEPTH)]
+
+    def read(part: list[int]) -> None:
+        buffer = mmap.mmap(-1, ROW_BYTES)  # aligned, as O_DIRECT wants it
+        for place in part:
+            os.preadv(descriptor, [buffer], place)
+
+    began = time.perf_counter()
+    with ThreadPoolExecutor(DEPTH) as pool:
+        list(pool.map(read, parts))
+    taken = time.perf_counter() - began
+    os.close(descriptor)
+    return n / taken
+
+
+def _add_index(report: Report, home: Path) -> None:
+    found = answer("bench.pages.index", home / "p16z.parquet", LISTED, home / "index")
+    (home / "index").unlink()
+    report.check(f"an index of {found['pages']:,} pages is opened as it was built", bool(found["same"]))
+    report.rows += [
+        Row("pages.index.pages", int(found["pages"]), "pages"),
+        Row("pages.index.build_cpu", float(found["build_cpu_s"]), "s"),
+        Row("pages.index.bytes_a_page", float(found["bytes_a_page"]), "bytes"),
+        at_most("pages.index.first_batch", float(found["first_batch_s"]), "s", 0.1),
+    ]
+
+
+def _show(report: Report, title: str, cells: Cells, first: str) -> None:
+    what = "CPU us/row" if first == "cpu_us" else "rows/s"
+    columns = [f"{what}, batch {batch}" for batch in BATCHES]
+    made = table(title, "reader", *columns, "CPU us, 64", "asked/used", "disk/used", "anonymous MiB")
+    for reader in dict.fromkeys(reader for reader, _ in cells):
+        of = {batch: cells[reader, batch] for batch in BATCHES}
+        made.add_row(
+            reader,
+            *(f"{of[batch].median(first):,.1f}" for batch in BATCHES),
+            f"{of[64].median('cpu_us'):,.1f}",
+            f"{of[64].median('asked') / ROW_BYTES:,.2f}",
+            f"{of[64].median('disk') / ROW_BYTES:,.2f}",
+            f"{of[64].median('anonymous_mib'):,.0f}",
+        )
+    report.tables.append(made)
+
+
+def _add_warm(report: Report, cells: Cells) -> None:
+    for (reader, batch), cell in cells.items():
+        name = f"pages.{reader}.b{batch}.warm"
+        report.rows.append(Row(f"{name}.cpu_best", cell.best("cpu_us"), "us/row"))
+        report.rows.append(Row(f"{name}.cpu_median", cell.median("cpu_us"), "us/row"))
+    for how in ("best", "median"):
+        ours, theirs = (getattr(cells[reader, 64], how)("cpu_us") for reader in ("p1", "memmap"))
+        report.rows.append(at_most(f"pages.p1.b64.of_memmap_{how}", ours / theirs, "ratio", MOST_OF_MEMMAP))
+    used = cells["p1", 64].median("asked") / ROW_BYTES
+    report.rows.append(at_most("pages.p1.b64.bytes_asked_per_byte_used", used, "ratio", 1.02))
+
+
+def _add_cold(report: Report, cells: Cells) -> None:
+    report.rows.append(Row(f"pages.disk.depth_{DEPTH}", cells["p1", 64].median("disk_rate"), "reads/s"))
+    for (reader, batch), cell in cells.items():
+        report.rows.append(Row(f"pages.{reader}.b{batch}.cold.rate", cell.median("rows_per_s"), "rows/s"))
+    for batch in (64, 1024):
+        shares = [float(run["rows_per_s"]) / float(run["disk_rate"]) for run in cells["p1", batch].runs]
+        share = statistics.median(shares)
+        report.rows.append(at_least(f"pages.p1.b{batch}.cold.of_disk", share, "share", LEAST_OF_DISK))

@@ -1,0 +1,202 @@
+"""Random rows by one reader in a process of its own; `bench.pages` runs it, for peers in their environment.
+
+Arguments: reader, folder, readings (B rows per batch, N rows in all, as `B:N` with commas between), seed,
+`warm` or `cold`, times the data is repeated. Prints one JSON line, a list with one entry per reading: a hash
+of rows to check, CPU microseconds per row, rows a second, bytes per row that were asked of the system and
+that the disk gave, and MiB of anonymous memory afterwards. With two arguments it writes the peer's files.
+"""
+
+import gc
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from bench import formats
+from bench.formats import Tokens, anonymous_mib, mapped, matrix, read_counters
+
+Read = Callable[[npt.NDArray[np.int64]], Tokens]
+
+CHECKED = 256  # rows hashed, to compare readers
+MAPPED = ("memmap", "hf", "litdata")
+"""Memory-mapped readers: reopened for every reading, so that each starts cold."""
+
+
+def array(home: Path) -> Tokens:
+    """The rows as numpy's memory map."""
+    return mapped(home / "rows.npy")
+
+
+def memmap(home: Path, _times: int) -> Read:
+    """numpy's memory map of an array."""
+    rows = array(home)
+    return lambda wanted: rows[wanted]
+
+
+def pages(home: Path, times: int, layout: str) -> Read:
+    """This project's pages, by an index on disk."""
+    from blender.pages import open_idx_matrix
+
+    length, found = array(home).shape[1], open_idx_matrix(home / f"{layout}.x{times}.pages")
+    return lambda wanted: matrix(found.read_rows(wanted).buffers()[2], length)
+
+
+def row_groups(home: Path, _times: int) -> Read:
+    """pyarrow, which reads a row group of 1,000 rows for every row."""
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(home / "p8.parquet")
+    length, each = array(home).shape[1], file.metadata.row_group(0).num_rows
+
+    def read(wanted: npt.NDArray[np.int64]) -> Tokens:
+        found = np.empty((len(wanted), length), np.int32)
+        for group in np.unique(wanted // each):
+            column = file.read_row_group(int(group), columns=["tokens"]).column(0).chunk(0)
+            for row in np.flatnonzero(wanted // each == group):
+                found[row] = np.frombuffer(column[int(wanted[row] % each)].as_buffer(), np.int32)
+        return found
+
+    return read
+
+
+def hf_datasets(home: Path, _times: int) -> Read:
+    """Hugging Face datasets: a mapped Arrow file; rows as Arrow."""
+    from datasets import Dataset
+
+    length, rows = array(home).shape[1], Dataset.from_file(str(home / "rows.arrow")).with_format("arrow")
+
+    def read(wanted: npt.NDArray[np.int64]) -> Tokens:
+        column = rows[wanted.tolist()]["tokens"].combine_chunks()
+        return matrix(column.buffers()[2], length)
+
+    return read
+
+
+def lance(home: Path, _times: int) -> Read:
+    """Lance: lists of fixed length."""
+    import lance as library
+
+    length, rows = array(home).shape[1], library.dataset(str(home / "rows.lance"))
+
+    def read(wanted: npt.NDArray[np.int64]) -> Tokens:
+        column = rows.take(wanted.tolist(), columns=["tokens"])["tokens"].combine_chunks()
+        return matrix(column.flatten().buffers()[1], length)
+
+    return read
+
+
+def array_record(home: Path, _times: int) -> Read:
+    """ArrayRecord: uncompressed, one row per group."""
+    from array_record.python.array_record_data_source import ArrayRecordDataSource
+
+    length, rows = array(home).shape[1], ArrayRecordDataSource([str(home / "rows.array_record")])
+    return lambda wanted: matrix(b"".join(rows.__getitems__(wanted.tolist())), length)
+
+
+def mosaicml(home: Path, _times: int) -> Read:
+    """mosaicml-streaming: MDS shards of 64 MiB, row by row."""
+    from streaming import StreamingDataset
+    from streaming.base.util import clean_stale_shared_memory
+
+    clean_stale_shared_memory()
+    rows = StreamingDataset(local=str(home / "rows.mds"), batch_size=1)
+    return lambda wanted: np.stack([rows[row]["tokens"] for row in wanted.tolist()])
+
+
+def litdata(home: Path, _times: int) -> Read:
+    """litData: chunks of 64 MB of tokens, row by row."""
+    from litdata import StreamingDataset, TokensLoader
+
+    loader = TokensLoader(block_size=array(home).shape[1])
+    rows = StreamingDataset(str(home / "rows.litdata"), item_loader=loader)
+    return lambda wanted: np.stack([rows[row].numpy() for row in wanted.tolist()])
+
+
+READERS: dict[str, tuple[Callable[[Path, int], Read], str]] = {
+    "memmap": (memmap, "rows.npy"),
+    "p1": (lambda home, times: pages(home, times, "p1"), "p1.parquet"),
+    "p8": (lambda home, times: pages(home, times, "p8"), "p8.parquet"),
+    "p16z": (lambda home, times: pages(home, times, "p16z"), "p16z.parquet"),
+    "pyarrow": (row_groups, "p8.parquet"),
+    "hf": (hf_datasets, "rows.arrow"),
+    "lance": (lance, "rows.lance"),
+    "array_record": (array_record, "rows.array_record"),
+    "mosaicml": (mosaicml, "rows.mds"),
+    "litdata": (litdata, "rows.litdata"),
+}
+WRITERS: dict[str, Callable[[Path, Path], None]] = {
+    "hf": formats.write_arrow,
+    "lance": formats.write_lance,
+    "array_record": formats.write_array_record,
+    "mosaicml": formats.write_mds,
+    "litdata": formats.write_litdata,
+}
+
+
+def set_cache(path: Path, cold: bool) -> None:
+    """Bring a reader's files into the page cache, or drop them from it."""
+    files = [it for it in path.rglob("*") if it.is_file()] if path.is_dir() else [path]
+    for name in files:
+        descriptor = os.open(name, os.O_RDONLY)
+        if cold:
+            os.fsync(descriptor)
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        else:
+            while os.read(descriptor, 1 << 22):
+                pass
+        os.close(descriptor)
+
+
+def main() -> None:
+    """Write a peer's files, or read rows."""
+    name, home = sys.argv[1], Path(sys.argv[2])
+    if len(sys.argv) == 3:
+        WRITERS[name](home / READERS[name][1], home / "rows.npy")
+        print("{}")
+        return
+    readings = [tuple(int(it) for it in reading.split(":")) for reading in sys.argv[3].split(",")]
+    seed, cold, times = int(sys.argv[4]), sys.argv[5] == "cold", int(sys.argv[6])
+    open_reader, path = READERS[name]
+    rows = len(array(home))
+    set_cache(home / path, cold=False)
+    read = open_reader(home, times)
+    checked = np.random.default_rng(1).integers(0, rows, CHECKED)
+    digest = hashlib.sha256(read(checked).tobytes()).hexdigest()
+    found = []
+    for batch, n in readings:
+        wanted = np.random.default_rng([seed, batch]).choice(times * rows, n, replace=False)
+        if name in MAPPED:
+            del read
+            gc.collect()
+        if cold:
+            set_cache(home / path, cold=True)
+        if name in MAPPED:
+            read = open_reader(home, times)
+        found.append({"digest": digest, **costs(read, wanted, batch)})
+    print(json.dumps(found))
+
+
+def costs(read: Read, wanted: npt.NDArray[np.int64], batch: int) -> dict[str, float]:
+    """Per row: what reading `wanted` in batches costs."""
+    n = len(wanted)
+    before, began, wall = read_counters(), time.process_time(), time.perf_counter()
+    for begin in range(0, n, batch):
+        read(wanted[begin : begin + batch])
+    cpu_s, wall_s, after = time.process_time() - began, time.perf_counter() - wall, read_counters()
+    return {
+        "cpu_us": cpu_s / n * 1e6,
+        "rows_per_s": n / wall_s,
+        "asked": (after["rchar"] - before["rchar"]) / n,
+        "disk": (after["read_bytes"] - before["read_bytes"]) / n,
+        "anonymous_mib": anonymous_mib(),
+    }
+
+
+if __name__ == "__main__":
+    main()

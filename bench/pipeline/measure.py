@@ -1,0 +1,238 @@
+"""What every stage of the line costs: CPU seconds by kind of process, MB a CPU second, peak memory.
+
+Runs the real line (`jobs.definitions`) once on a fresh lake in a temporary folder, on the default share of
+the installation (FACTORY_INSTALLATION_SHARE scales it), and ends with the figures of its packed sequences.
+
+Assets run one after the other, so whatever the process tree does between the start of one asset and the
+start of the next is the first one's: reading, writing, checks, fingerprint, publishing, chart, Dagster's
+event log. What happens before the first asset (Dagster's run, the JVM) is a row of its own, `start`.
+
+The input of a stage is the text that enters it: the sum of `n_bytes`, bytes as they stood in the source,
+over the documents it is given, however often its assets read them. Ingest's also counts bad records.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import dagster as dg
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from bench.harness import Report, Row, table
+from bench.lakes import own_lake
+from bench.packing.measure import CAVEATS as PACKING_CAVEATS
+from bench.packing.measure import add_quality
+from bench.processes import SAMPLE_S, ByKind, Meter, Span
+from factory.cli.runs import execute
+from factory.lake import names
+from factory.lake.names import TableName
+from factory.lake.tables import Lake
+from factory.orchestration.asset import progress
+from factory.orchestration.host.definitions import definitions
+from factory.settings import Settings
+from factory.spark import build_session
+
+START, TOTAL = "start", "total"
+MB = 1e6
+INPUT_COLUMNS = ("documents in", "MB in", "MB/CPU s")
+COST_COLUMNS = ("wall s", "CPU s", "driver", "JVM", "workers", "peak MB", "JVM MB", "workers MB")
+CAVEATS = [
+    "One run on a cold JVM: its compiler and its garbage count, the first stages pay more of it.",
+    "The JVM keeps heap it once took, so a stage's peak holds what earlier stages left.",
+    "Wall seconds depend on what else the machine does; CPU seconds less so.",
+]
+
+
+@dataclass(frozen=True)
+class Input:
+    """The documents that enter a stage, and the bytes of their text."""
+
+    documents: int = 0
+    n_bytes: int = 0
+
+    def __add__(self, other: Input) -> Input:
+        return Input(self.documents + other.documents, self.n_bytes + other.n_bytes)
+
+
+def measure(console: Console) -> Report:
+    """Run the line on a lake that is thrown away afterwards. Raises RunFailed, WrongAnswer."""
+    with tempfile.TemporaryDirectory(prefix="bench-pipeline-") as folder:
+        try:
+            return _measured(own_lake(Path(folder)), console)
+        finally:
+            running = SparkSession.getActiveSession()
+            if running is not None:
+                running.stop()  # before its scratch is removed
+
+
+def _measured(own: Settings, console: Console) -> Report:
+    from jobs.definitions import CORPUS  # read the settings as they are when a bench runs
+
+    defined = definitions(CORPUS.assets, own)
+    keys = sorted(defined.resolve_asset_graph().get_all_asset_keys())
+    console.print(f"the line on {own.installation_share:.0%} of this Python installation, in {own.home}")
+    meter = run(defined, own, keys, console)
+    console.print("checking the tables, measuring the packed sequences")
+    lake, datasets = Lake(own), datasets_of(keys)
+    given = inputs(lake, datasets)
+    entered = given[names.INGEST]
+    report = Report(
+        [*CAVEATS, _sampling(meter), *PACKING_CAVEATS],
+        f"{own.installation_share:.0%} of this Python installation: "
+        f"{entered.documents:,} documents, {entered.n_bytes / MB:,.1f} MB",
+    )
+    check(report, lake, datasets)
+    add_costs(report, meter.spans, given)
+    add_quality(report, build_session(own), lake, datasets)  # in the session that is running
+    return report
+
+
+def run(
+    defined: dg.Definitions, lake_settings: Settings, keys: Sequence[dg.AssetKey], console: Console
+) -> Meter:
+    """Materialize `keys`; the meter has a span an asset, named after its table, after the span `start`."""
+    with Meter() as meter:
+
+        def listener(event: progress.Progress) -> None:
+            if event.phase == "started":
+                meter.begin(event.asset)
+
+        with progress.listening(listener):
+            execute(defined, lake_settings, keys, console, reuse=False)
+    return meter
+
+
+def datasets_of(keys: Iterable[dg.AssetKey]) -> list[str]:
+    """The datasets among the tables of `keys`."""
+    return sorted({key.path[1] for key in keys if key.path[0] == "filtered"})
+
+
+def by_stage(spans: Iterable[Span]) -> dict[str, Span]:
+    """The spans summed by the stage that writes their table, in the order of the line."""
+    summed: dict[str, Span] = {}
+    for span in spans:
+        stage = START if span.name == START else TableName.parse(span.name).stage
+        summed.setdefault(stage, Span(stage)).add(span)
+    order = [START, *dict.fromkeys(names.STAGE_OF_NAMESPACE.values())]
+    return {stage: summed[stage] for stage in order if stage in summed}
+
+
+def inputs(lake: Lake, datasets: Iterable[str]) -> dict[str, Input]:
+    """What enters every stage, counted in the published tables."""
+    given: dict[str, Input] = {}
+
+    def add(stage: str, rows: pa.Table) -> None:
+        found = Input(rows.num_rows, int(pc.sum(rows["n_bytes"]).as_py() or 0))
+        given[stage] = given.get(stage, Input()) + found
+
+    for dataset in datasets:
+        documents = lake.read(names.raw(dataset), ["doc_id", "n_bytes"])
+        add(names.INGEST, documents)
+        add(names.INGEST, lake.read(names.rejected(dataset), ["n_bytes"]))
+        add(names.FILTERS, documents)
+        kept = lake.read(names.filtered(dataset), ["doc_id"], "kept = true")
+        add(names.DEDUP, documents.filter(pc.is_in(documents["doc_id"], kept["doc_id"])))
+        if not lake.exists(names.deduplicated(dataset)):
+            continue
+        remaining = lake.read(names.deduplicated(dataset), ["n_bytes"])
+        add(names.PACKING, remaining)
+        if lake.exists(names.in_order(dataset)):
+            add(names.DEPSORT, remaining)
+    return given
+
+
+def check(report: Report, lake: Lake, datasets: Iterable[str]) -> None:
+    """Check that no stage loses or invents a document. Raises WrongAnswer."""
+    for dataset in datasets:
+        raw, filtered = names.raw(dataset), names.filtered(dataset)
+        report.check(f"{filtered} has every document of {raw} once", _ids(lake, raw) == _ids(lake, filtered))
+        left, tokenized = names.deduplicated(dataset), names.tokenized(dataset)
+        if lake.exists(tokenized):
+            content = lake.published(names.packed(dataset)).lineage.content
+            report.check(
+                f"{tokenized} has every document of {left} once; packed content {content}",
+                _ids(lake, left) == _ids(lake, tokenized),
+            )
+
+
+def _ids(lake: Lake, name: TableName) -> list[str]:
+    return sorted(lake.read(name, ["doc_id"])["doc_id"].to_pylist())
+
+
+def add_costs(report: Report, spans: Sequence[Span], given: dict[str, Input]) -> None:
+    """Add the costs of every stage and asset, and of the whole line without its start."""
+    stages = by_stage(spans)
+    total = Span(TOTAL)
+    for stage, span in stages.items():
+        if stage != START:
+            total.add(span)
+    costs = table("Stages", "stage", *INPUT_COLUMNS, *COST_COLUMNS)
+    for stage, span in [*stages.items(), (TOTAL, total)]:
+        entered = given.get(names.INGEST if stage == TOTAL else stage)
+        costs.add_row(stage, *_input_cells(span, entered), *_cost_cells(span))
+        report.rows += _rows(f"pipeline.{stage}", span, entered)
+    report.tables.append(costs)
+    assets = table("Assets", "table", *COST_COLUMNS)
+    for span in spans:
+        if span.name != START:
+            assets.add_row(span.name, *_cost_cells(span))
+            report.rows.append(Row(f"pipeline.asset.{span.name}.cpu", _rounded(span.cpu_s.total), "s"))
+    report.tables.append(assets)
+
+
+def _input_cells(span: Span, entered: Input | None) -> list[str]:
+    if entered is None:
+        return ["", "", ""]
+    return [f"{entered.documents:,}", f"{entered.n_bytes / MB:,.1f}", f"{_speed(span, entered):,.2f}"]
+
+
+def _cost_cells(span: Span) -> list[str]:
+    cpu, peak = span.cpu_s, span.peak
+    return [f"{it:,.1f}" for it in (span.wall_s, cpu.total, cpu.driver, cpu.jvm, cpu.workers)] + [
+        f"{it / MB:,.0f}" for it in (peak.total, peak.jvm, peak.workers)
+    ]
+
+
+def _rows(name: str, span: Span, entered: Input | None) -> list[Row]:
+    rows = []
+    if entered is not None:
+        rows += [
+            Row(f"{name}.documents", entered.documents, "documents"),
+            Row(f"{name}.input", _rounded(entered.n_bytes / MB), "MB"),
+            Row(f"{name}.speed", _rounded(_speed(span, entered)), "MB/CPU s"),
+        ]
+    rows += [Row(f"{name}.wall", _rounded(span.wall_s), "s"), *_by_kind(f"{name}.cpu", span.cpu_s, 1, "s")]
+    return rows + _by_kind(f"{name}.peak_memory", span.peak, MB, "MB")
+
+
+def _by_kind(name: str, quantity: ByKind, unit_size: float, unit: str) -> list[Row]:
+    parts = {
+        "": quantity.total,
+        ".driver": quantity.driver,
+        ".jvm": quantity.jvm,
+        ".workers": quantity.workers,
+    }
+    return [Row(f"{name}{part}", _rounded(value / unit_size), unit) for part, value in parts.items()]
+
+
+def _speed(span: Span, entered: Input) -> float:
+    """MB of input a CPU second; the kernel counts CPU in hundredths, so a span has at least one."""
+    return entered.n_bytes / MB / max(span.cpu_s.total, 0.01)
+
+
+def _rounded(value: float) -> float:
+    """The value to four digits: more would be noise."""
+    return float(f"{value:.4g}")
+
+
+def _sampling(meter: Meter) -> str:
+    return (
+        f"Memory is sampled every {SAMPLE_S} s; the {meter.own_cpu_s:.1f} CPU s that took are left out. "
+        "Pages that Python workers share are divided among them."
+    )

@@ -1,0 +1,110 @@
+"""The rows that `bench stream` reads: three sources of packed tokens, as arrays and as tables of a lake.
+
+    rows-0.npy  rows-1.npy  rows-2.npy      60, 30 and 10 % of the rows, (rows, 2,048) int32
+    lake/                                   packed.s<n>_<layout>: the same rows in Parquet
+    blends.json                             the blend of each layout
+
+A row's first two tokens are its number in the source and the source, by which readers are checked. The others
+are drawn by Zipf's law, as words are. Written once below FACTORY_CACHE.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from rich.console import Console
+
+from bench.formats import write_parquet
+from bench.lakes import own_lake
+from bench.stream.rows import LENGTH, SHARES, SOURCES, STEP_ROWS, array, n_rows_of, rows_file
+from blender.catalog.blends import open_blends
+from blender.spec.config import BlendSource, blend_source
+from factory.lake.catalog import open_catalog
+from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
+from factory.settings import Settings, settings
+
+VOCABULARY = 32_000
+SEED = 7
+LAYOUTS: dict[str, dict[str, object]] = {
+    "plain": {"data_page_size": 4 * LENGTH, "compression": "none"},
+    "zstd": {"data_page_size": 8 * 4 * LENGTH, "compression": "zstd", "compression_level": 1},
+}
+"""A row of tokens a page and 8, as pyarrow cuts pages when they have reached a size; and the codec."""
+SHUFFLES: dict[str, dict[str, Any]] = {
+    "plain": {"shuffle": "row"},
+    "zstd": {"shuffle": "page_window", "page_rows": 8, "window_pages": 1024},
+}
+_PART = 2_048  # rows drawn or written at a time
+_ROW_GROUP = 16_384
+
+
+def folder(rows: int) -> Path:
+    """Where the files of so many rows lie."""
+    return settings().cache.resolve() / "bench" / "stream" / f"{rows}x{LENGTH}"  # a table keeps the path
+
+
+def written(rows: int, progress: Console) -> Path:
+    """The folder of `rows` rows in all, with arrays, tables and blends."""
+    home = folder(rows)
+    if not (home / "blends.json").exists():
+        progress.print(f"writing {rows * LENGTH * 4 / 2**30:.2f} GiB of rows, twice in Parquet, into {home}")
+        write(home, rows)
+    return home
+
+
+def write(home: Path, rows: int) -> None:
+    """Write arrays, tables and blends of `rows` rows."""
+    home.mkdir(parents=True, exist_ok=True)
+    for source in SOURCES:
+        _draw(home, source, n_rows_of(source, rows))
+    blends = {layout: _blend(home, layout) for layout in LAYOUTS}
+    (home / "blends.json").write_text(json.dumps(blends))
+
+
+def _draw(home: Path, source: int, n_rows: int) -> None:
+    path = rows_file(home, source)
+    rows = np.lib.format.open_memmap(path, "w+", np.int32, (n_rows, LENGTH))
+    random = np.random.default_rng(source)
+    chances = 1 / np.arange(1, VOCABULARY + 1)
+    words = np.searchsorted(np.cumsum(chances / chances.sum()), np.arange(1 << 16) / (1 << 16)).astype(
+        np.int32
+    )
+    for begin in range(0, n_rows, _PART):
+        part = rows[begin : begin + _PART]
+        part[:] = words[random.integers(0, 1 << 16, part.shape, dtype=np.uint16)]
+    rows[:, 0] = np.arange(n_rows)
+    rows[:, 1] = source
+    rows.flush()
+
+
+def _blend(home: Path, layout: str) -> str:
+    """Tables of a layout, and the blend of them; its id."""
+    lake = own_lake(home / "lake")
+    for source in SOURCES:
+        _table(lake, home, source, layout)
+    return open_blends(lake).create(_sources(layout), SEED).id
+
+
+def _sources(layout: str) -> list[BlendSource]:
+    return [
+        blend_source(table=f"packed.s{source}_{layout}", weight=STEP_ROWS * share // 100, **SHUFFLES[layout])
+        for source, share in enumerate(SHARES)
+    ]
+
+
+def _table(lake: Settings, home: Path, source: int, layout: str) -> None:
+    schema = pa.schema([("ordinal", pa.int64()), ("tokens", pa.binary())])
+    name = f"packed.s{source}_{layout}"
+    catalog = open_catalog(lake)
+    catalog.create_namespace_if_not_exists("packed")
+    properties = {TOKEN_BYTES: "4", SEQUENCE_LENGTH: str(LENGTH)}
+    table = catalog.create_table_if_not_exists(name, schema=schema, properties=properties)
+    path = home / f"{name}.parquet"
+    write_parquet(path, array(home, source), schema, _ROW_GROUP, write_batch_size=1, **LAYOUTS[layout])
+    content = f"{source}-{layout}-{path.stat().st_size}"
+    if table.current_snapshot() is None:
+        table.add_files([path.as_uri()], snapshot_properties={"factory.content": content})

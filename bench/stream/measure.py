@@ -1,0 +1,228 @@
+"""A shuffled 60/30/10 blend in batches of 8 x 2,048 tokens, in the trainer's process, beside other readers.
+
+1 GiB of rows; every reading is a process of its own, without workers.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from bench.harness import Report, Row, at_most, table
+from bench.lakes import own_lake
+from bench.peers import GRAIN, HUGGING_FACE, TORCH, answer
+from bench.stream import through_grpc
+from bench.stream.data import SHUFFLES, written
+from bench.stream.rows import BATCH, SOURCES, array
+from blender.costs.shuffle_score import shuffle_score
+
+CAVEATS = [
+    "Files are read before each timed run. Tokens follow Zipf's law: zstd saves less than on text.",
+    "`plain` has a row a page, `zstd` 8 in windows of 1,024 pages; without segments, as peers have none.",
+    "CPU counts from the second batch on, so Hugging Face's buffers, filled before the first, are not in it.",
+    "Peers beside litData, Hugging Face's map-style datasets and numpy are timed on an eighth of the epoch.",
+]
+ROWS, RUNS, RANKS = 131_072, 3, 10
+SCORED = 256  # consecutive rows of a source that are scored as a batch
+OURS = ("plain", "zstd")
+PEERS = {
+    "memmap": None,
+    "mosaicml": TORCH,
+    "litdata": TORCH,
+    "hf_streaming": HUGGING_FACE,
+    "hf_map": HUGGING_FACE,
+    "grain": GRAIN,
+}
+SLOW = ("mosaicml", "hf_streaming", "grain")
+FILES = {
+    "memmap": "rows-*.npy",
+    "plain": "packed.*_plain.parquet",
+    "zstd": "packed.*_zstd.parquet",
+    "mosaicml": "mds/**/*",
+    "litdata": "litdata/**/*",
+    "hf_streaming": "packed.*_zstd.parquet",
+    "hf_map": "arrow/*",
+    "grain": "array_record/*",
+}
+WRITTEN = ("mosaicml", "litdata", "hf_map", "grain")
+MOST_SCORE, MOST_OF_RANKS = 1.3, 1.1
+MOST_OF_MEMMAP, MOST_OF_LITDATA, MOST_OF_MEMORY = 1.0, 0.5, 0.2
+
+Figures = Mapping[str, Any]
+
+
+def measure(progress: Console) -> Report:
+    """Write the rows where they are not there yet, read whole epochs and check them, then time parts."""
+    home = written(ROWS, progress)
+    _write_peers(home, progress)
+    names = ["memmap", *OURS, *(name for name in PEERS if name != "memmap")]
+    report = Report(CAVEATS, f"{ROWS:,} rows of 2,048 int32 in {home}, as 60, 30 and 10 %")
+    epochs = {name: _said(progress, home, name, "epoch") for name in names}
+    whole = {name: _is_whole(home, name) for name in names}
+    for name in ("memmap", *OURS):
+        report.check(f"an epoch of {name} has every row of every source once", whole[name])
+    resumed = {name: _said(progress, home, name, "resume") for name in names}
+    runs = {name: [_timed(progress, home, name) for _ in range(RUNS)] for name in names}
+    for name in ("memmap", *OURS):
+        same = all(run["same"] for run in (resumed[name], *runs[name]))
+        report.check(f"{name} gives the same rows when read again, and from the middle on", same)
+    scores = {name: _score(home, name) for name in names}
+    report.tables += [_costs(runs), _gives(epochs, resumed, runs, whole, scores)]
+    _add(report, epochs, resumed, runs, scores)
+    _add_ranks(report, progress, home)
+    for name in OURS:
+        tables = [f"packed.s{source}_{name}" for source in SOURCES]
+        through_grpc.add(report, own_lake(home / "lake"), tables, SHUFFLES[name], name, progress)
+    return report
+
+
+def _write_peers(home: Path, progress: Console) -> None:
+    for name in WRITTEN:
+        done = home / f"{name}.done"
+        if not done.exists():
+            _said(progress, home, name, "write")
+            done.touch()
+
+
+def _said(progress: Console, home: Path, name: str, *what: str) -> Figures:
+    progress.print(f"{name}: {' '.join(what)}")
+    peer = PEERS.get(name)
+    python = peer.python(progress) if peer else sys.executable
+    found: Figures = answer("bench.stream.reader", name, home, *what, python=python)
+    return found
+
+
+def _timed(progress: Console, home: Path, name: str) -> Figures:
+    batches = ROWS // BATCH // (8 if name in SLOW else 1)
+    _read_once([path for path in home.glob(FILES[name]) if path.is_file()])
+    return _said(progress, home, name, "part", str(batches))
+
+
+def _read_once(files: list[Path]) -> None:
+    """Have the system put files into its page cache; some systems take out what lies there for a while."""
+    part = bytearray(1 << 20)
+    for path in files:
+        with path.open("rb", buffering=0) as file:
+            while file.readinto(part):
+                pass
+
+
+def _is_whole(home: Path, name: str) -> bool:
+    """Whether an epoch had every row of every source once."""
+    order = np.load(home / f"{name}.order.npy")
+    wanted = [(row, source) for source in SOURCES for row in range(len(array(home, source)))]
+    found = order[np.lexsort((order[:, 0], order[:, 1]))]
+    return np.array_equal(found, np.array(wanted, dtype=np.int32))
+
+
+def _score(home: Path, name: str) -> float:
+    """The shuffle score of each source's rows in the order they came, by rows."""
+    order = np.load(home / f"{name}.order.npy")
+    found, weights = [], []
+    for source in SOURCES:
+        rows = order[order[:, 1] == source, 0]
+        batches = rows[: len(rows) // SCORED * SCORED].reshape(-1, SCORED)
+        found.append(shuffle_score(batches, len(array(home, source))))
+        weights.append(len(rows))
+    return float(np.average(found, weights=weights))
+
+
+def _best(runs: list[Figures], name: str) -> float:
+    return min(float(run[name]) for run in runs)
+
+
+def _median(runs: list[Figures], name: str) -> float:
+    return statistics.median(float(run[name]) for run in runs)
+
+
+def _costs(runs: Mapping[str, list[Figures]]) -> Table:
+    made = table("Costs", "reader", "CPU s/GiB", "best", "rows/s", "batch p50 us", "p99 us", "anonymous MiB")
+    for name, of in runs.items():
+        made.add_row(
+            name,
+            f"{_median(of, 'cpu_s_per_gib'):.2f}",
+            f"{_best(of, 'cpu_s_per_gib'):.2f}",
+            f"{_median(of, 'rows_per_s'):,.0f}",
+            f"{_median(of, 'p50_us'):,.0f}",
+            f"{_median(of, 'p99_us'):,.0f}",
+            f"{_median(of, 'anonymous_mib'):,.0f}",
+        )
+    return made
+
+
+def _gives(
+    epochs: Mapping[str, Figures],
+    resumed: Mapping[str, Figures],
+    runs: Mapping[str, list[Figures]],
+    whole: Mapping[str, bool],
+    scores: Mapping[str, float],
+) -> Table:
+    columns = ("score", "every row once", "import s", "first batch s", "resume s", "resumes exactly")
+    made = table("What it gives", "reader", *columns)
+    for name, of in runs.items():
+        made.add_row(
+            name,
+            f"{scores[name]:.2f}",
+            "yes" if whole[name] else f"no, {epochs[name]['rows']:,} rows",
+            f"{_median(of, 'import_s'):.2f}",
+            f"{_median(of, 'first_s'):.3f}",
+            f"{resumed[name]['first_s']:.3f}",
+            "yes" if resumed[name]["same"] else "no",
+        )
+    return made
+
+
+def _add(
+    report: Report,
+    epochs: Mapping[str, Figures],
+    resumed: Mapping[str, Figures],
+    runs: Mapping[str, list[Figures]],
+    scores: Mapping[str, float],
+) -> None:
+    for name, of in runs.items():
+        report.rows += [
+            Row(f"stream.{name}.cpu", _median(of, "cpu_s_per_gib"), "CPU s/GiB"),
+            Row(f"stream.{name}.rate", _median(of, "rows_per_s"), "rows/s"),
+            Row(f"stream.{name}.latency_p50", _median(of, "p50_us"), "us"),
+            Row(f"stream.{name}.latency_p99", _median(of, "p99_us"), "us"),
+            Row(f"stream.{name}.anonymous", _median(of, "anonymous_mib"), "MiB"),
+            Row(f"stream.{name}.first", _median(of, "first_s"), "s"),
+            Row(f"stream.{name}.resume", float(resumed[name]["first_s"]), "s"),
+            Row(f"stream.{name}.read", int(epochs[name]["bytes_read"]), "bytes"),
+        ]
+        limited = name in OURS
+        score = at_most if limited else lambda name, value, unit, _: Row(name, value, unit)
+        report.rows.append(score(f"stream.{name}.score", scores[name], "chi2/df", MOST_SCORE))
+
+    def ratio(ours: str, theirs: str, figure: str) -> float:
+        return _best(runs[ours], figure) / _best(runs[theirs], figure)
+
+    of_memmap, of_litdata = (
+        ratio("plain", "memmap", "cpu_s_per_gib"),
+        ratio("zstd", "litdata", "cpu_s_per_gib"),
+    )
+    report.rows += [
+        at_most("stream.plain.cpu_of_memmap", of_memmap, "ratio", MOST_OF_MEMMAP),
+        at_most("stream.zstd.cpu_of_litdata", of_litdata, "ratio", MOST_OF_LITDATA),
+    ]
+    for name in OURS:
+        of_hf = ratio(name, "hf_streaming", "anonymous_mib")
+        report.rows.append(at_most(f"stream.{name}.memory_of_hf", of_hf, "ratio", MOST_OF_MEMORY))
+
+
+def _add_ranks(report: Report, progress: Console, home: Path) -> None:
+    """Bytes that ten ranks read: behind one cache, as a server has it, and each by itself."""
+    for name in OURS:
+        found = _said(progress, home, name, "ranks", str(RANKS))
+        together, alone = (found[it] / found["one"] for it in ("together", "alone"))
+        report.rows += [
+            at_most(f"stream.{name}.ranks_of_one_server", together, "ratio", MOST_OF_RANKS),
+            Row(f"stream.{name}.ranks_alone", alone, "ratio"),
+        ]
