@@ -29,8 +29,8 @@ from bench.depsort.sources import SOURCES, Source, fetch
 from bench.depsort.tools import ToolMissing
 from bench.depsort.truth import truth
 from bench.harness import ROOT, Report, Row, at_least, table
-from spark_udfs.depsort.extract import language_of
 from spark_udfs.depsort.order import order_repository
+from spark_udfs.depsort.registry import language_of
 
 LEAST_SATISFIED = 0.92  # mean over repositories
 BELOW_BOUND = 0.03  # of a language's mean, and it is never below the order by regular expressions

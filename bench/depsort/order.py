@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from factory.lake.schemas import REPOSITORY
-from spark_udfs.depsort.extract import FACTS, MANIFEST, extract, language_of, languages, manifests, reader
+from spark_udfs.depsort.extract import FACTS, MANIFEST, extract, reader
 from spark_udfs.depsort.graph import FILES, edges, places
+from spark_udfs.depsort.registry import language_of, languages, manifest_names
 from spark_udfs.depsort.table import resolve
 
 DOCUMENTS = pa.schema(
@@ -31,7 +32,7 @@ def read(folder: Path) -> pa.Table:
     rows = []
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if path.is_file() and (path.name in manifests() or language_of(None, name)):
+        if path.is_file() and (path.name in manifest_names() or language_of(None, name)):
             text = path.read_text("utf-8", "replace")
             rows.append({"doc_id": name, "repository": folder.name, "path": name, "text": text})
     return pa.Table.from_pylist(rows, schema=DOCUMENTS)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def paused() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """No collection of cycles while the block runs; what it leaves is collected as ever afterwards."""
     was_enabled = gc.isenabled()
     gc.disable()

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from factory.lake.schemas import DEPENDENCIES, REPOSITORY
-from spark_udfs.depsort.gc_pause import paused
+from spark_udfs.depsort.gc_pause import gc_paused
 from spark_udfs.depsort.order import Order, order_repository, strongly_connected
 
 FAINT = 0.1  # edges that weigh less may not make a cycle
@@ -41,7 +41,7 @@ PLACES = pa.schema(
 
 def edges(files: pa.Table, contributions: pa.Table) -> pa.Table:
     """DEPENDENCIES of one repository from its FILES and CONTRIBUTIONS, whatever their order."""
-    with paused():
+    with gc_paused():
         return _edges(files, contributions)
 
 
@@ -84,7 +84,7 @@ def _edges(files: pa.Table, contributions: pa.Table) -> pa.Table:
 
 def places(files: pa.Table, weighted: pa.Table) -> pa.Table:
     """PLACES of one repository's FILES under its WEIGHTED edges, whatever their order."""
-    with paused():
+    with gc_paused():
         documents, order = _ordered(
             files, zip(*(weighted.column(name).to_pylist() for name in _EDGE), strict=True)
         )

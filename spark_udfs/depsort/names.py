@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from spark_udfs.depsort.extract import FileSymbols, Import, Language
 from spark_udfs.depsort.fixtures import fixture_of
+from spark_udfs.depsort.model import FileSymbols, Import, Language
 from spark_udfs.depsort.type_chains import n_shared
 
 MAX_DEFINERS = 5  # a name defined in more files says nothing about which is meant
@@ -29,7 +29,7 @@ class Found(NamedTuple):
     place: str | None = None
 
 
-class Meanings:
+class NameResolver:
     """The names of the files of one family of languages; numbers below are the files' positions by path."""
 
     def __init__(

@@ -27,10 +27,10 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from spark_udfs.depsort.extract import FileSymbols, Import, Language
-from spark_udfs.depsort.languages.c.pasted_names import with_pasted_names
-from spark_udfs.depsort.languages.ruby.nested_constants import OPENED, SCOPE, NestedConstants
-from spark_udfs.depsort.names import MAX_DEFINERS, Meanings
+from spark_udfs.depsort.model import FileSymbols, Import, Language
+from spark_udfs.depsort.names import MAX_DEFINERS, NameResolver
+from spark_udfs.depsort.nested_constants import OPENED, SCOPE, NestedConstants
+from spark_udfs.depsort.pasted_names import with_pasted_names
 from spark_udfs.depsort.type_chains import EXTENSION, TypedChains
 
 IN_MACRO = "$"  # before a path in a macro, which whoever uses the macro depends on more than its own file
@@ -53,7 +53,7 @@ class Symbol:
     weights: dict[int, float] = field(default_factory=dict)
 
 
-class Repository(Meanings):
+class Repository(NameResolver):
     """The files of one family of languages in a repository, by path; numbers below are their positions."""
 
     def __init__(

@@ -16,7 +16,7 @@ from operator import itemgetter
 
 from tree_sitter import Node
 
-from spark_udfs.depsort.extract import FileSymbols, Import
+from spark_udfs.depsort.model import FileSymbols, Import
 from spark_udfs.depsort.syntax import Captures
 from spark_udfs.depsort.type_chains import A_TYPE, HOLDS, INSIDE
 

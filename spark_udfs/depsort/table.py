@@ -5,14 +5,16 @@ from __future__ import annotations
 import pyarrow as pa
 
 from factory.lake.schemas import REPOSITORY, SYMBOLS
-from spark_udfs.depsort.extract import MANIFEST, FileSymbols, languages
-from spark_udfs.depsort.gc_pause import paused
+from spark_udfs.depsort.extract import MANIFEST
+from spark_udfs.depsort.gc_pause import gc_paused
+from spark_udfs.depsort.model import FileSymbols
+from spark_udfs.depsort.registry import languages
 from spark_udfs.depsort.resolution import Repository, Symbol
 
 
 def resolve(facts: pa.Table) -> pa.Table:
     """SYMBOLS of one repository from its FACTS, whatever their order."""
-    with paused():
+    with gc_paused():
         return _resolved(facts)
 
 

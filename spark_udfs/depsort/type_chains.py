@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from spark_udfs.depsort.extract import FileSymbols, Import, Modules
+from spark_udfs.depsort.model import FileSymbols, Import, Modules
 
 MAX_DEPTH = 12  # types of types of types; bases of bases
 MAX_VARIANTS = 8  # files that define one name, as for several systems

@@ -17,7 +17,7 @@ from bench.depsort.sources import SOURCES, Source
 from bench.depsort.tools import ToolMissing
 from bench.depsort.truth import TruthFailed, truth
 from bench.harness import Report
-from spark_udfs.depsort.extract import languages
+from spark_udfs.depsort.registry import languages
 
 
 def written(folder: Path, files: Mapping[str, str]) -> Path:

@@ -6,11 +6,11 @@ import gc
 
 import pytest
 
-from spark_udfs.depsort.gc_pause import paused
+from spark_udfs.depsort.gc_pause import gc_paused
 
 
 def fail_in_a_pause(seen: list[bool]) -> None:
-    with paused():
+    with gc_paused():
         seen.append(gc.isenabled())
         raise KeyError
 

@@ -11,7 +11,8 @@ import pyarrow as pa
 from factory import _native
 from factory.dedup.config import MAX_DISTINCT, DedupConfig
 from spark_udfs.dedup.bags import count_tokens, make_bags, merge_counts
-from spark_udfs.depsort.extract import MAX_SOURCE_BYTES, FileSymbols, extract
+from spark_udfs.depsort.extract import extract
+from spark_udfs.depsort.model import MAX_SOURCE_BYTES, FileSymbols
 from spark_udfs.ingest.files import Input
 from spark_udfs.ingest.jsonl import jsonl_file
 from spark_udfs.ingest.records import Fields

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from spark_udfs.depsort.extract import FileSymbols, Modules
 from spark_udfs.depsort.fixtures import fixture_of
+from spark_udfs.depsort.model import FileSymbols, Modules
 
 
 class NamespaceModules(Modules):

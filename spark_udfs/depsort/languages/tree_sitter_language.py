@@ -10,11 +10,11 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import ClassVar
 
-from spark_udfs.depsort.extract import MAX_SOURCE_BYTES, FileSymbols, Language
+from spark_udfs.depsort.model import MAX_SOURCE_BYTES, FileSymbols, Language
 from spark_udfs.depsort.syntax import Captures, Syntax
 
 
-class QueriedLanguage(Language):
+class TreeSitterLanguage(Language):
     """One grammar, one query, and what a file's captures say."""
 
     grammar: ClassVar[Callable[[], object]]  # the function `language` of a grammar's wheel

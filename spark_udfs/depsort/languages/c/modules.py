@@ -12,7 +12,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Sequence
 
-from spark_udfs.depsort.extract import Modules
+from spark_udfs.depsort.model import Modules
 from spark_udfs.depsort.platforms import systems_of
 
 _SYSTEM_HEADERS = """

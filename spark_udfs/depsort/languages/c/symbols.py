@@ -13,16 +13,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
 
 import tree_sitter_c
 from tree_sitter import Node
 
 from factory import _native
-from spark_udfs.depsort.extract import FileSymbols, Import, Language, Modules
 from spark_udfs.depsort.languages.c import text as c_text
-from spark_udfs.depsort.languages.c.modules import CModules
+from spark_udfs.depsort.languages.c.family import MAX_OUTLINE, CFamily, symbols_of
+from spark_udfs.depsort.languages.cpp.symbols import Cpp
+from spark_udfs.depsort.model import FileSymbols
 from spark_udfs.depsort.syntax import Syntax
 
 _QUERY = """
@@ -44,29 +44,17 @@ _KEYWORDS = frozenset(
     FILE __attribute__ __extension__ __inline __inline__ __restrict asm __asm__ const_cast
     """.split()
 )
-MAX_OUTLINE = 200_000  # bytes for a syntax tree: 1 MB of open parentheses took 12 s
-
-HEADERS = (".h", ".hh", ".hpp", ".hxx", ".h++", ".inl", ".ipp", ".tpp", ".tcc", ".inc")
 
 _CPP_HEADER = re.compile(
     rb"^[ \t]*(?:class|namespace|template|using|public:|private:|protected:)\b|\bstd::", re.M
 )
-_TAG = re.compile(rb"\b(?:struct|union|enum)\s++([A-Za-z_]\w*+)")
 
 
-class C(Language):
-    """C, and the headers of C++."""
+class C(CFamily):
+    """C, and the headers of C++ that end in `.h`."""
 
     name = "c"
-    suffixes: tuple[str, ...] = (".c", ".h")
-    family = "c"
-    textual_imports = True
-
-    def modules(
-        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
-    ) -> Modules:
-        """Where included files lie among the files `paths`."""
-        return CModules(paths)
+    suffixes = (".c", ".h")
 
     def extract(self, source: bytes, path: str) -> FileSymbols:
         """The symbols of one file, those of declarations only where its outline's tree is in bounds."""
@@ -91,9 +79,7 @@ class C(Language):
         return symbols_of(text, found.definitions, found.declarations, found.private, expansions, _KEYWORDS)
 
     @cached_property
-    def _cpp(self) -> C:
-        from spark_udfs.depsort.languages.c.symbols_cpp import Cpp
-
+    def _cpp(self) -> Cpp:
         return Cpp()
 
     @cached_property
@@ -162,50 +148,3 @@ def _named(declarator: Node | None) -> tuple[Node | None, bool]:
             inner = next(iter(declarator.named_children), None)
         declarator = inner
     return None, False
-
-
-def symbols_of(
-    text: bytes,
-    definitions: Counter[bytes],
-    declarations: Counter[bytes],
-    private: Set[bytes],
-    expansions: Mapping[bytes, Sequence[bytes]],
-    keywords: Set[bytes],
-    members: Set[bytes] = frozenset(),
-) -> FileSymbols:
-    """The symbols of a text without macros, whose words refer to something unless it binds them itself.
-
-    `members` are names that say nothing behind `.` and `::`.
-    """
-    uses = {word: n - declarations.get(word, 0) for word, n in _native.c_words(text).items()}
-    named = set(_TAG.findall(text)) - definitions.keys() - declarations.keys()
-    declarations.update(dict.fromkeys(named, 1))
-    no_uses = set(_native.c_bound(text)) - definitions.keys()
-    no_uses.update(keywords, (b"." + name for name in members))
-    references = {word: n for word, n in uses.items() if n > 0 and word not in no_uses}
-    return FileSymbols(
-        definitions=_counts(definitions),
-        imports=tuple(
-            Import(module, "*", None, count=n) for module, n in sorted(c_text.includes(text).items())
-        ),
-        references=_counts(references),
-        declarations=_counts(declarations),
-        private=tuple(sorted(_decoded(name) for name in private)),
-        expansions={
-            _decoded(name): tuple(_decoded(word) for word in body if word not in keywords)
-            for name, body in sorted(expansions.items())
-        },
-        calls={
-            _decoded(name): tuple(_decoded(it) for it in arguments)
-            for name, arguments in sorted(c_text.calls(text).items())
-            if name not in keywords
-        },
-    )
-
-
-def _counts(names: Mapping[bytes, int]) -> dict[str, int]:
-    return {_decoded(name): n for name, n in sorted(names.items())}
-
-
-def _decoded(name: bytes) -> str:
-    return name.decode("utf-8", "replace")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from spark_udfs.depsort.extract import FileSymbols
 from spark_udfs.depsort.languages.namespaces import NamespaceModules
+from spark_udfs.depsort.model import FileSymbols
 
 
 class CSharpModules(NamespaceModules):

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 import tree_sitter_c_sharp
 from tree_sitter import Node
 
-from spark_udfs.depsort.extract import FileSymbols, Import, Modules
 from spark_udfs.depsort.languages.class_chains import MAX_NESTING
 from spark_udfs.depsort.languages.csharp.chains import CSharpChains
 from spark_udfs.depsort.languages.csharp.modules import CSharpModules
-from spark_udfs.depsort.languages.tree_sitter_language import QueriedLanguage
+from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
+from spark_udfs.depsort.model import FileSymbols, Import, Modules
 from spark_udfs.depsort.syntax import Captures
 from spark_udfs.depsort.type_chains import A_TYPE, EXTENSION, HOLDS, INSIDE
 
@@ -71,7 +71,7 @@ parameter from variable implicit qualified key chain attribute typed name
 """
 
 
-class CSharp(QueriedLanguage):
+class CSharp(TreeSitterLanguage):
     """C#, up to records and patterns."""
 
     name = "csharp"

@@ -13,8 +13,8 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-from spark_udfs.depsort.extract import FileSymbols, Modules
 from spark_udfs.depsort.languages.go.build_constraints import Constraint, constraint_text, together
+from spark_udfs.depsort.model import FileSymbols, Modules
 
 MAX_PAIRS = 200_000  # of conditions that are tried out; of what goes beyond, a build may have both
 _ALONE = ("(ignore)", "(((ignore)))")  # as `//go:build` and `// +build` have it

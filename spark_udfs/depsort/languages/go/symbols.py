@@ -16,12 +16,12 @@ from dataclasses import replace
 import tree_sitter_go
 from tree_sitter import Node
 
-from spark_udfs.depsort.extract import FileSymbols, Import, Modules
 from spark_udfs.depsort.languages.class_chains import MAX_NESTING
 from spark_udfs.depsort.languages.go.build_constraints import build_line
 from spark_udfs.depsort.languages.go.chains import GoChains
 from spark_udfs.depsort.languages.go.modules import GoModules
-from spark_udfs.depsort.languages.tree_sitter_language import QueriedLanguage
+from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
+from spark_udfs.depsort.model import FileSymbols, Import, Modules
 from spark_udfs.depsort.scopes import Names
 from spark_udfs.depsort.syntax import Captures
 
@@ -57,7 +57,7 @@ selector qualified name
 """
 
 
-class Go(QueriedLanguage):
+class Go(TreeSitterLanguage):
     """Go with generics."""
 
     name = "go"

@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 import tree_sitter_java
 from tree_sitter import Node
 
-from spark_udfs.depsort.extract import FileSymbols, Import, Modules
 from spark_udfs.depsort.languages.java.chains import JavaChains
 from spark_udfs.depsort.languages.namespaces import NamespaceModules
-from spark_udfs.depsort.languages.tree_sitter_language import QueriedLanguage
+from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
+from spark_udfs.depsort.model import FileSymbols, Import, Modules
 from spark_udfs.depsort.scopes import Names
 from spark_udfs.depsort.syntax import Captures
 from spark_udfs.depsort.type_chains import HOLDS
@@ -72,7 +72,7 @@ pattern label scoped reference call access key name
 """
 
 
-class Java(QueriedLanguage):
+class Java(TreeSitterLanguage):
     """Java, up to records and patterns."""
 
     name = "java"

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from tree_sitter import Node
 
-from spark_udfs.depsort.extract import Import
+from spark_udfs.depsort.model import Import
 from spark_udfs.depsort.ranges import Ranges
 from spark_udfs.depsort.syntax import Captures
 

@@ -23,8 +23,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from spark_udfs.depsort.extract import FileSymbols, Modules
 from spark_udfs.depsort.fixtures import fixture_of
+from spark_udfs.depsort.model import FileSymbols, Modules
 
 MODULE, GLOBAL = "module", "global"  # a file's `package`: it shares no names, or global ones
 

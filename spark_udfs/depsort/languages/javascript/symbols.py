@@ -20,7 +20,6 @@ import tree_sitter_javascript
 import tree_sitter_typescript
 from tree_sitter import Node
 
-from spark_udfs.depsort.extract import FileSymbols, Import, Language, Modules
 from spark_udfs.depsort.languages.javascript.imports import EXPORTS, NAME, JavaScriptImports, decoded
 from spark_udfs.depsort.languages.javascript.modules import GLOBAL, MODULE, JavaScriptModules
 from spark_udfs.depsort.languages.javascript.queries import (
@@ -30,6 +29,7 @@ from spark_udfs.depsort.languages.javascript.queries import (
     JAVASCRIPT,
     TYPESCRIPT,
 )
+from spark_udfs.depsort.model import FileSymbols, Import, Language, Modules
 from spark_udfs.depsort.ranges import Ranges
 from spark_udfs.depsort.syntax import Captures, Syntax
 from spark_udfs.depsort.type_chains import EXTENSION

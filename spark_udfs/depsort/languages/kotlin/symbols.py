@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 import tree_sitter_kotlin
 from tree_sitter import Node
 
-from spark_udfs.depsort.extract import FileSymbols, Import, Modules
 from spark_udfs.depsort.languages.kotlin.chains import FIRST_CHILD, TYPES, KotlinChains
 from spark_udfs.depsort.languages.namespaces import NamespaceModules
-from spark_udfs.depsort.languages.tree_sitter_language import QueriedLanguage
+from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
+from spark_udfs.depsort.model import FileSymbols, Import, Modules
 from spark_udfs.depsort.scopes import Names
 from spark_udfs.depsort.syntax import Captures
 from spark_udfs.depsort.type_chains import EXTENSION, HOLDS
@@ -64,7 +64,7 @@ type key reference chain name
 """
 
 
-class Kotlin(QueriedLanguage):
+class Kotlin(TreeSitterLanguage):
     """Kotlin, beside Java."""
 
     name = "kotlin"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Collection, Sequence
 
-from spark_udfs.depsort.extract import FileSymbols, Modules
+from spark_udfs.depsort.model import FileSymbols, Modules
 
 
 class PhpModules(Modules):

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import tree_sitter_php
 from tree_sitter import Node
 
-from spark_udfs.depsort.extract import FileSymbols, Import, Modules
 from spark_udfs.depsort.languages.php.modules import PhpModules
-from spark_udfs.depsort.languages.tree_sitter_language import QueriedLanguage
+from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
+from spark_udfs.depsort.model import FileSymbols, Import, Modules
 from spark_udfs.depsort.syntax import Captures
 
 _QUERY = """
@@ -59,7 +59,7 @@ ArrayObject stdClass count in_array is_array sprintf strlen
 """
 
 
-class Php(QueriedLanguage):
+class Php(TreeSitterLanguage):
     """PHP."""
 
     name = "php"

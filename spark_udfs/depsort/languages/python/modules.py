@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spark_udfs.depsort.extract import Modules
+from spark_udfs.depsort.model import Modules
 
 _INIT = "__init__"
 

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import tree_sitter_python
 from tree_sitter import Node
 
-from spark_udfs.depsort.extract import FileSymbols, Import, Modules
 from spark_udfs.depsort.languages.python.modules import PythonModules
-from spark_udfs.depsort.languages.tree_sitter_language import QueriedLanguage
+from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
+from spark_udfs.depsort.model import FileSymbols, Import, Modules
 from spark_udfs.depsort.ranges import Ranges
 from spark_udfs.depsort.syntax import Captures
 
@@ -105,7 +105,7 @@ truncate union update upper values with_traceback writable write writelines zfil
 """
 
 
-class Python(QueriedLanguage):
+class Python(TreeSitterLanguage):
     """Python 2 and 3, as far as one grammar reads both."""
 
     name = family = "python"

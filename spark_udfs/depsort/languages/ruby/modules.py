@@ -10,7 +10,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Sequence
 
-from spark_udfs.depsort.extract import Modules
+from spark_udfs.depsort.model import Modules
 
 
 class RubyModules(Modules):

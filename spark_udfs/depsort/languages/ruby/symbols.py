@@ -2,7 +2,7 @@
 
 A constant has its whole name, `A::B`, and a reference says which classes and modules are open around it:
 `A/B::C/D::E` is `D::E` inside of `class B::C` inside of `module A`
-(`spark_udfs.depsort.languages.ruby.nested_constants`). What is opened to hold nothing but other modules and
+(`spark_udfs.depsort.nested_constants`). What is opened to hold nothing but other modules and
 classes is a namespace, and so a declaration: many files open it, and it is made where it has more. `.method`
 is a reference where a method is called on an object.
 """
@@ -16,10 +16,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import tree_sitter_ruby
 from tree_sitter import Node
 
-from spark_udfs.depsort.extract import FileSymbols, Import, Modules
 from spark_udfs.depsort.languages.ruby.modules import RubyModules
-from spark_udfs.depsort.languages.ruby.nested_constants import OPENED, SCOPE, whole_name
-from spark_udfs.depsort.languages.tree_sitter_language import QueriedLanguage
+from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
+from spark_udfs.depsort.model import FileSymbols, Import, Modules
+from spark_udfs.depsort.nested_constants import OPENED, SCOPE, whole_name
 from spark_udfs.depsort.ranges import Ranges
 from spark_udfs.depsort.syntax import Captures
 
@@ -75,7 +75,7 @@ strip sub sum tap to_a to_h to_i to_s to_sym tr type uniq unshift upcase update 
 """
 
 
-class Ruby(QueriedLanguage):
+class Ruby(TreeSitterLanguage):
     """Ruby."""
 
     name = "ruby"

@@ -11,8 +11,8 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping, Sequence
 
-from spark_udfs.depsort.extract import Modules
 from spark_udfs.depsort.languages.rust.manifests import CargoManifest, read_manifest, workspace_dependencies
+from spark_udfs.depsort.model import Modules
 from spark_udfs.depsort.platforms import systems_of
 
 _ROOTS = ("lib", "main")

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import tree_sitter_rust
 from tree_sitter import Node
 
-from spark_udfs.depsort.extract import FileSymbols, Import, Modules
 from spark_udfs.depsort.languages.rust.modules import RustModules
-from spark_udfs.depsort.languages.tree_sitter_language import QueriedLanguage
+from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
+from spark_udfs.depsort.model import FileSymbols, Import, Modules
 from spark_udfs.depsort.ranges import Ranges
 from spark_udfs.depsort.syntax import Captures
 
@@ -77,7 +77,7 @@ unwrap_or_default unwrap_or_else values windows with_capacity write zip
 """
 
 
-class Rust(QueriedLanguage):
+class Rust(TreeSitterLanguage):
     """Rust."""
 
     name = "rust"

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from spark_udfs.depsort.extract import MAX_SOURCE_BYTES, FileSymbols
 from spark_udfs.depsort.languages.c.symbols import C
+from spark_udfs.depsort.model import MAX_SOURCE_BYTES, FileSymbols
 from tests.depsort.repositories import Sorted
 
 LANGUAGE = C()
@@ -262,7 +262,7 @@ def test_odd_files_raise_nothing(text: str) -> None:
 )
 @pytest.mark.parametrize("path", ["a.c", "a.hpp"])
 def test_a_hostile_file_of_the_largest_size_takes_seconds_at_most(source: bytes, path: str) -> None:
-    from spark_udfs.depsort.languages.c.symbols_cpp import Cpp
+    from spark_udfs.depsort.languages.cpp.symbols import Cpp
 
     started = time.process_time()
     (LANGUAGE if path == "a.c" else Cpp()).extract(source[:MAX_SOURCE_BYTES], path)

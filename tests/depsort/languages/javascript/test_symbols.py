@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from spark_udfs.depsort.extract import MAX_SOURCE_BYTES, FileSymbols
 from spark_udfs.depsort.languages.javascript.modules import GLOBAL, MODULE
 from spark_udfs.depsort.languages.javascript.symbols import JavaScript, TypeScript
+from spark_udfs.depsort.model import MAX_SOURCE_BYTES, FileSymbols
 
 JAVASCRIPT, TYPESCRIPT = JavaScript(), TypeScript()
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_udfs.depsort.extract import FileSymbols
 from spark_udfs.depsort.languages.kotlin.symbols import MAX_BYTES, Kotlin
+from spark_udfs.depsort.model import FileSymbols
 from tests.depsort.repositories import Sorted
 
 KOTLIN = Kotlin()

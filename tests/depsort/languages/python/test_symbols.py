@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import rich
 
-from spark_udfs.depsort.extract import MAX_SOURCE_BYTES, FileSymbols, Import
 from spark_udfs.depsort.languages.python.symbols import Python
+from spark_udfs.depsort.model import MAX_SOURCE_BYTES, FileSymbols, Import
 
 PYTHON = Python()
 

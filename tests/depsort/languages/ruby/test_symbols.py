@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spark_udfs.depsort.extract import FileSymbols
 from spark_udfs.depsort.languages.ruby.symbols import Ruby
+from spark_udfs.depsort.model import FileSymbols
 from tests.depsort.repositories import Sorted
 
 LANGUAGE = Ruby()

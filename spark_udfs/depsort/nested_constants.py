@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from spark_udfs.depsort.extract import FileSymbols
+from spark_udfs.depsort.model import FileSymbols
 
 OPENED = "/"  # between what is open around a name, outermost first, and the name
 SCOPE = "::"

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from spark_udfs.depsort.extract import FileSymbols
+from spark_udfs.depsort.model import FileSymbols
 
 MAX_TRIED = 20_000  # uses of macros in a file, each with every name that its macro pastes
 _ARGUMENT = re.compile(r"#(\d)")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from spark_udfs.depsort.extract import FileSymbols
-from spark_udfs.depsort.languages.c import pasted_names
-from spark_udfs.depsort.languages.c.pasted_names import with_pasted_names
+from spark_udfs.depsort import pasted_names
+from spark_udfs.depsort.model import FileSymbols
+from spark_udfs.depsort.pasted_names import with_pasted_names
 
 MACROS = FileSymbols(expansions={"TEST": ("run_#0", "plain"), "PAIR": ("#0_#1",)})
 

@@ -16,9 +16,9 @@ import tree_sitter_cpp
 from tree_sitter import Node
 
 from factory import _native
-from spark_udfs.depsort.extract import FileSymbols
 from spark_udfs.depsort.languages.c import text as c_text
-from spark_udfs.depsort.languages.c.symbols import HEADERS, MAX_OUTLINE, C, symbols_of
+from spark_udfs.depsort.languages.c.family import MAX_OUTLINE, CFamily, symbols_of
+from spark_udfs.depsort.model import FileSymbols
 from spark_udfs.depsort.syntax import Captures, Syntax
 
 _QUERY = """
@@ -37,6 +37,7 @@ _QUERY = """
 (struct_specifier !body name: (type_identifier) @named)
 """
 
+_HEADERS = (".h", ".hh", ".hpp", ".hxx", ".h++", ".inl", ".ipp", ".tpp", ".tcc", ".inc")
 _CLASSES = frozenset({"class_specifier", "struct_specifier", "union_specifier"})
 _OUTSIDE = frozenset(
     {"translation_unit", "declaration_list", "template_declaration", "field_declaration_list"}
@@ -63,11 +64,11 @@ _MEMBERS = frozenset(
 )
 
 
-class Cpp(C):
+class Cpp(CFamily):
     """C++, in files that are named so."""
 
     name = "cpp"
-    suffixes: tuple[str, ...] = tuple(
+    suffixes = tuple(
         ".cc .cpp .cxx .c++ .hpp .hh .hxx .h++ .inl .ipp .tpp .tcc .ixx .cppm".split()  # noqa: SIM905
     )
 
@@ -79,7 +80,7 @@ class Cpp(C):
         """The symbols of a text without comments."""
         text, macros, expansions = c_text.macros(text)
         outline = _native.c_outline(text)
-        found = _Declared(outline, not path.endswith(HEADERS))
+        found = _Declared(outline, not path.endswith(_HEADERS))
         found.read(self._syntax.captures(outline[:MAX_OUTLINE]) or {})
         found.definitions.update(macros)
         for name in _EXTERN.findall(outline):  # macros that leave out a semicolon hide these from the tree

@@ -1,0 +1,80 @@
+"""What C and C++ share: included files, and a file's words as its references.
+
+Every word of a text refers to something, except keywords and names that the file only binds as parameters,
+members and variables of functions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+
+from factory import _native
+from spark_udfs.depsort.languages.c import text as c_text
+from spark_udfs.depsort.languages.c.modules import CModules
+from spark_udfs.depsort.model import FileSymbols, Import, Language, Modules
+
+MAX_OUTLINE = 200_000  # bytes for a syntax tree: 1 MB of open parentheses took 12 s
+
+_TAG = re.compile(rb"\b(?:struct|union|enum)\s++([A-Za-z_]\w*+)")
+
+
+class CFamily(Language):
+    """A language whose files include each other's text."""
+
+    family = "c"
+    textual_imports = True
+
+    def modules(
+        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
+    ) -> Modules:
+        """Where included files lie among the files `paths`."""
+        return CModules(paths)
+
+
+def symbols_of(
+    text: bytes,
+    definitions: Counter[bytes],
+    declarations: Counter[bytes],
+    private: Set[bytes],
+    expansions: Mapping[bytes, Sequence[bytes]],
+    keywords: Set[bytes],
+    members: Set[bytes] = frozenset(),
+) -> FileSymbols:
+    """The symbols of a text without macros, whose words refer to something unless it binds them itself.
+
+    `members` are names that say nothing behind `.` and `::`.
+    """
+    uses = {word: n - declarations.get(word, 0) for word, n in _native.c_words(text).items()}
+    named = set(_TAG.findall(text)) - definitions.keys() - declarations.keys()
+    declarations.update(dict.fromkeys(named, 1))
+    no_uses = set(_native.c_bound(text)) - definitions.keys()
+    no_uses.update(keywords, (b"." + name for name in members))
+    references = {word: n for word, n in uses.items() if n > 0 and word not in no_uses}
+    return FileSymbols(
+        definitions=_counts(definitions),
+        imports=tuple(
+            Import(module, "*", None, count=n) for module, n in sorted(c_text.includes(text).items())
+        ),
+        references=_counts(references),
+        declarations=_counts(declarations),
+        private=tuple(sorted(_decoded(name) for name in private)),
+        expansions={
+            _decoded(name): tuple(_decoded(word) for word in body if word not in keywords)
+            for name, body in sorted(expansions.items())
+        },
+        calls={
+            _decoded(name): tuple(_decoded(it) for it in arguments)
+            for name, arguments in sorted(c_text.calls(text).items())
+            if name not in keywords
+        },
+    )
+
+
+def _counts(names: Mapping[bytes, int]) -> dict[str, int]:
+    return {_decoded(name): n for name, n in sorted(names.items())}
+
+
+def _decoded(name: bytes) -> str:
+    return name.decode("utf-8", "replace")
