@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from spark_udfs.depsort.model import MAX_MANIFEST_BYTES
+from spark_udfs.depsort.extract import MAX_MANIFEST_BYTES
 from spark_udfs.depsort.resolution import WEAK
 from tests.depsort.repositories import Sorted
 

@@ -6,8 +6,9 @@ import time
 
 import pytest
 
+from spark_udfs.depsort.extract import MAX_MANIFEST_BYTES
 from spark_udfs.depsort.languages.rust.symbols import Rust
-from spark_udfs.depsort.model import MAX_MANIFEST_BYTES, MAX_SOURCE_BYTES, FileSymbols
+from spark_udfs.depsort.model import MAX_SOURCE_BYTES, FileSymbols
 from tests.depsort.repositories import Sorted
 
 LANGUAGE = Rust()
