@@ -12,19 +12,11 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Sequence
 
+from spark_udfs.depsort.languages.data import read_names
 from spark_udfs.depsort.model import Modules
 from spark_udfs.depsort.platforms import systems_of
 
-_SYSTEM_HEADERS = """
-assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg
-stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
-aio dirent dlfcn fcntl glob grp iconv langinfo netdb poll pthread pwd regex sched search semaphore
-strings syslog termios unistd utime wait windows winsock winsock2 malloc memory io process direct
-algorithm any array atomic bitset chrono deque exception format functional future iostream iterator list map
-mutex numeric optional queue random set span sstream stack stdexcept thread tuple type_traits utility variant
-vector version
-"""
-_SYSTEM = frozenset(_SYSTEM_HEADERS.split())
+_SYSTEM_HEADERS = read_names(__package__, "system_headers.txt")
 
 
 class CModules(Modules):
@@ -60,7 +52,7 @@ class CModules(Modules):
     def _find(self, module: str, folder: str) -> str | None:
         written = module.strip("<>")
         if module != written:
-            if "/" not in written and written.removesuffix(".h") in _SYSTEM:
+            if "/" not in written and written.removesuffix(".h") in _SYSTEM_HEADERS:
                 return None
         elif (beside := posixpath.normpath(posixpath.join(folder, written))) in self._numbers:
             return beside

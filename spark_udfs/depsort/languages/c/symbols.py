@@ -22,29 +22,11 @@ from factory import _native
 from spark_udfs.depsort.languages.c import text as c_text
 from spark_udfs.depsort.languages.c.family import MAX_OUTLINE, CFamily, symbols_of
 from spark_udfs.depsort.languages.cpp.symbols import Cpp
+from spark_udfs.depsort.languages.data import read_names, read_query
 from spark_udfs.depsort.model import FileSymbols
 from spark_udfs.depsort.syntax import Syntax
 
-_QUERY = """
-(function_definition) @function
-(declaration) @declaration
-(type_definition) @typedef
-(struct_specifier name: (type_identifier) @type body: (_))
-(union_specifier name: (type_identifier) @type body: (_))
-(enum_specifier name: (type_identifier) @type body: (_))
-(enumerator name: (identifier) @type)
-"""
-
-_KEYWORDS = frozenset(
-    b"""
-    auto break case char const continue default do double else enum extern float for goto if inline int
-    long register restrict return short signed sizeof static struct switch typedef union unsigned void
-    volatile while bool true false NULL define defined include ifdef ifndef endif elif undef pragma error
-    line once size_t ssize_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t va_list
-    FILE __attribute__ __extension__ __inline __inline__ __restrict asm __asm__ const_cast
-    """.split()
-)
-
+_KEYWORDS = frozenset(it.encode() for it in read_names(__package__, "builtins.txt"))
 _CPP_HEADER = re.compile(
     rb"^[ \t]*(?:class|namespace|template|using|public:|private:|protected:)\b|\bstd::", re.M
 )
@@ -84,7 +66,7 @@ class C(CFamily):
 
     @cached_property
     def _syntax(self) -> Syntax:
-        return Syntax(tree_sitter_c.language(), _QUERY)
+        return Syntax(tree_sitter_c.language(), read_query(__package__))
 
 
 class _Declared:

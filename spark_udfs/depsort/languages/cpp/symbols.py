@@ -18,50 +18,19 @@ from tree_sitter import Node
 from factory import _native
 from spark_udfs.depsort.languages.c import text as c_text
 from spark_udfs.depsort.languages.c.family import MAX_OUTLINE, CFamily, symbols_of
+from spark_udfs.depsort.languages.data import read_builtins, read_query
 from spark_udfs.depsort.model import FileSymbols
 from spark_udfs.depsort.syntax import Captures, Syntax
 
-_QUERY = """
-(function_definition) @function
-(declaration) @declaration
-(field_declaration) @declaration
-(type_definition) @typedef
-(class_specifier name: (_) @type body: (_))
-(struct_specifier name: (_) @type body: (_))
-(union_specifier name: (_) @type body: (_))
-(enum_specifier name: (_) @type body: (_))
-(enumerator name: (identifier) @type)
-(alias_declaration name: (type_identifier) @type)
-(concept_definition name: (identifier) @type)
-(class_specifier !body name: (type_identifier) @named)
-(struct_specifier !body name: (type_identifier) @named)
-"""
-
+_BUILTINS, _BUILTIN_MEMBERS = read_builtins(__package__)
+_KEYWORDS = frozenset(it.encode() for it in _BUILTINS)
+_MEMBERS = frozenset(it.encode() for it in _BUILTIN_MEMBERS)
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".h++", ".inl", ".ipp", ".tpp", ".tcc", ".inc")
 _CLASSES = frozenset({"class_specifier", "struct_specifier", "union_specifier"})
 _OUTSIDE = frozenset(
     {"translation_unit", "declaration_list", "template_declaration", "field_declaration_list"}
 )
 _NAMES = frozenset({"identifier", "type_identifier", "field_identifier", "destructor_name"})
-_KEYWORDS = frozenset(
-    b"""
-    alignas alignof and asm auto bool break case catch char class concept const consteval constexpr
-    constinit continue co_await co_return co_yield decltype default delete do double dynamic_cast else
-    enum explicit export extern false final float for friend goto if inline int long mutable namespace new
-    noexcept not nullptr operator or override private protected public register reinterpret_cast requires
-    return short signed sizeof static static_assert static_cast struct switch template this thread_local
-    throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while std
-    """.split()
-)
-_MEMBERS = frozenset(
-    b"""
-    at back begin c_str capacity cbegin cend clear count data emplace emplace_back empty end erase find
-    first front get insert length max min npos pop_back push_back rbegin rend release reserve reset resize
-    second size str string substr swap top push pop value what append compare vector map set list pair
-    move forward unique_ptr shared_ptr make_unique make_shared make_pair cout cerr endl ostream istream
-    unordered_map
-    """.split()
-)
 
 
 class Cpp(CFamily):
@@ -92,7 +61,7 @@ class Cpp(CFamily):
 
     @cached_property
     def _syntax(self) -> Syntax:
-        return Syntax(tree_sitter_cpp.language(), _QUERY)
+        return Syntax(tree_sitter_cpp.language(), read_query(__package__))
 
 
 class _Declared:

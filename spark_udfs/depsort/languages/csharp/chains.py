@@ -5,15 +5,9 @@ from __future__ import annotations
 from tree_sitter import Node
 
 from spark_udfs.depsort.languages.class_chains import MAX_CHAIN, MAX_NESTING, ClassChains, held, joined
+from spark_udfs.depsort.languages.data import read_names
 
-_LIBRARY_HOLDERS = """
-ArraySegment AsyncLocal ConcurrentBag ConcurrentDictionary ConcurrentQueue Dictionary Func HashSet
-IAsyncEnumerable ICollection IDictionary IEnumerable IEnumerator IGrouping IList IOptions IQueryable
-IReadOnlyCollection IReadOnlyDictionary IReadOnlyList ISet ImmutableArray ImmutableDictionary ImmutableList
-KeyValuePair Lazy LinkedList List Memory Nullable Queue ReadOnlyMemory ReadOnlySpan SortedDictionary
-SortedList Span Stack Task ThreadLocal ValueTask WeakReference
-"""
-_HOLDERS = frozenset(_LIBRARY_HOLDERS.split())
+_CONTAINERS = read_names(__package__, "containers.txt")
 _SAME_VALUE = {
     "invocation_expression": "function",
     "element_access_expression": "expression",
@@ -43,7 +37,7 @@ class CSharpChains(ClassChains):
                 return self.written(node)
             if kind == "generic_name":
                 name, arguments = node.named_children[0], node.named_children[-1]
-                if self.text(name) in _HOLDERS and arguments.named_child_count:
+                if self.text(name) in _CONTAINERS and arguments.named_child_count:
                     chain = self.type_chain(arguments.named_children[-1])
                     return held(chain)
                 node = name

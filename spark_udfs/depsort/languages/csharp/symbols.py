@@ -15,60 +15,13 @@ from tree_sitter import Node
 from spark_udfs.depsort.languages.class_chains import MAX_NESTING
 from spark_udfs.depsort.languages.csharp.chains import CSharpChains
 from spark_udfs.depsort.languages.csharp.modules import CSharpModules
+from spark_udfs.depsort.languages.data import capture_names, read_builtins, read_query
 from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
 from spark_udfs.depsort.model import FileSymbols, Import, Modules
 from spark_udfs.depsort.syntax import Captures
 from spark_udfs.depsort.type_chains import A_TYPE, EXTENSION, HOLDS, INSIDE
 
-_QUERY = """
-[(namespace_declaration) (file_scoped_namespace_declaration)] @namespace
-(using_directive) @using
-[(class_declaration) (struct_declaration) (interface_declaration) (record_declaration)
- (enum_declaration)] @class
-(delegate_declaration) @delegate
-[(declaration_list) (enum_member_declaration_list)] @body
-(enum_member_declaration) @constant
-[(method_declaration) (constructor_declaration) (local_function_statement) (indexer_declaration)
- (operator_declaration)] @method
-(property_declaration) @property
-[(lambda_expression) (anonymous_method_expression)] @lambda
-[(block) (for_statement) (foreach_statement) (using_statement) (catch_clause) (switch_section)
- (switch_expression_arm) (query_expression)] @block
-(type_parameter) @type_parameter
-[(parameter) (catch_declaration) (declaration_pattern) (declaration_expression)
- (recursive_pattern)] @parameter
-(from_clause) @from
-(variable_declaration) @variable
-(implicit_parameter) @implicit
-(qualified_name) @qualified
-(argument name: (identifier) @key)
-(attribute_argument name: (identifier) @key)
-(initializer_expression (assignment_expression left: (identifier) @key))
-[(member_access_expression) (conditional_access_expression)] @chain
-(attribute name: (identifier) @attribute)
-(_ type: [(identifier) @typed (generic_name . (identifier) @typed)])
-(_ returns: [(identifier) @typed (generic_name . (identifier) @typed)])
-(base_list [(identifier) @typed (generic_name . (identifier) @typed)])
-(type_argument_list [(identifier) @typed (generic_name . (identifier) @typed)])
-(as_expression right: [(identifier) @typed (generic_name . (identifier) @typed)])
-(is_pattern_expression pattern: (constant_pattern (identifier) @typed))
-(identifier) @name
-"""
-
-_BUILTINS = """
-Action ArgumentException ArgumentNullException ArgumentOutOfRangeException Array ArrayList Attribute Boolean
-Byte CancellationToken Char Console Convert DateTime DateTimeOffset Decimal Delegate Dictionary Double Enum
-Environment EventArgs EventHandler Exception Func Guid HashSet IAsyncDisposable ICollection IComparable
-IDictionary IDisposable IEnumerable IEnumerator IEquatable IList IReadOnlyCollection IReadOnlyDictionary
-IReadOnlyList Int16 Int32 Int64 InvalidOperationException Lazy List Math Memory NotImplementedException
-NotSupportedException Nullable Object ObjectDisposedException Obsolete Queue Random ReadOnlyMemory
-ReadOnlySpan Single Span Stack Stream String StringBuilder StringComparer StringComparison Task Thread
-TimeSpan Tuple Type UInt32 UInt64 Uri ValueTask ValueTuple Version Void nameof value var
-"""
-_KINDS = """
-namespace using class delegate constant body method property lambda block type_parameter
-parameter from variable implicit qualified key chain attribute typed name
-"""
+_QUERY = read_query(__package__)
 
 
 class CSharp(TreeSitterLanguage):
@@ -79,7 +32,7 @@ class CSharp(TreeSitterLanguage):
     grammar = staticmethod(tree_sitter_c_sharp.language)
     query = _QUERY
     family = "csharp"
-    builtins = frozenset(_BUILTINS.split())
+    builtins, builtin_members = read_builtins(__package__)
     typed_chains = True
 
     def modules(
@@ -96,7 +49,7 @@ class CSharp(TreeSitterLanguage):
 class _File(CSharpChains):
     """The matches of one C# file, turned into symbols."""
 
-    kinds = _KINDS.split()
+    kinds = capture_names(_QUERY)
 
     # Matches: declarations
 

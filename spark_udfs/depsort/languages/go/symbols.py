@@ -17,6 +17,7 @@ import tree_sitter_go
 from tree_sitter import Node
 
 from spark_udfs.depsort.languages.class_chains import MAX_NESTING
+from spark_udfs.depsort.languages.data import capture_names, read_builtins, read_query
 from spark_udfs.depsort.languages.go.build_constraints import build_line
 from spark_udfs.depsort.languages.go.chains import GoChains
 from spark_udfs.depsort.languages.go.modules import GoModules
@@ -25,36 +26,9 @@ from spark_udfs.depsort.model import FileSymbols, Import, Modules
 from spark_udfs.depsort.scopes import Names
 from spark_udfs.depsort.syntax import Captures
 
-_QUERY = """
-(package_clause (package_identifier) @package)
-(import_spec) @import
-[(function_declaration) (method_declaration) (func_literal)] @function
-[(block) (if_statement) (for_statement) (expression_switch_statement) (select_statement)
- (expression_case) (default_case) (communication_case) (type_switch_statement) (type_case)] @block
-[(type_spec) (type_alias)] @type_spec
-(type_parameter_declaration) @type_parameter
-[(parameter_declaration) (variadic_parameter_declaration)] @parameter
-(short_var_declaration) @short
-[(var_spec) (const_spec)] @spec
-(range_clause) @range
-(receive_statement) @receive
-(keyed_element . (literal_element (identifier) @key))
-(selector_expression) @selector
-(qualified_type) @qualified
-[(identifier) (type_identifier)] @name
-"""
-
-_BUILTINS = """
-any append bool byte cap clear close comparable complex
-complex128 complex64 copy delete error false float32 float64 imag int int16 int32 int64 int8 iota len make
-max min new nil panic print println real recover rune string true uint uint16 uint32 uint64 uint8 uintptr
-"""
+_QUERY = read_query(__package__)
 _VERSION = re.compile(r"^v\d+$")
 _STEM = re.compile(r"[\w]+")
-_KINDS = """
-package import function block type_spec type_parameter parameter short spec range receive key
-selector qualified name
-"""
 
 
 class Go(TreeSitterLanguage):
@@ -66,7 +40,7 @@ class Go(TreeSitterLanguage):
     query = _QUERY
     family = "go"
     manifests = ("go.mod",)
-    builtins = frozenset(_BUILTINS.split())
+    builtins, builtin_members = read_builtins(__package__)
     typed_chains = True
 
     def modules(
@@ -83,7 +57,7 @@ class Go(TreeSitterLanguage):
 class _File(GoChains):
     """The matches of one Go file, turned into symbols."""
 
-    kinds = _KINDS.split()
+    kinds = capture_names(_QUERY)
 
     def __init__(self, source: bytes) -> None:
         super().__init__(source)

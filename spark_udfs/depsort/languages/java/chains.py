@@ -7,17 +7,10 @@ import re
 from tree_sitter import Node
 
 from spark_udfs.depsort.languages.class_chains import MAX_CHAIN, MAX_NESTING, ClassChains, held, joined
+from spark_udfs.depsort.languages.data import read_names
 from spark_udfs.depsort.type_chains import INSIDE
 
-_LIBRARY_HOLDERS = """
-ArrayDeque ArrayList AtomicReference BlockingQueue Callable Class Collection CompletableFuture CompletionStage
-ConcurrentHashMap ConcurrentMap CopyOnWriteArrayList Deque Entry EnumMap Enumeration Future HashMap HashSet
-IdentityHashMap ImmutableList ImmutableMap ImmutableSet Iterable Iterator LinkedHashMap LinkedHashSet
-LinkedList List ListIterator Map Map.Entry Multimap Optional PriorityQueue Provider Queue Reference Set
-SoftReference SortedMap SortedSet Stack Stream Supplier ThreadLocal TreeMap TreeSet Vector WeakHashMap
-WeakReference
-"""
-_HOLDERS = frozenset(_LIBRARY_HOLDERS.split())
+_CONTAINERS = read_names(__package__, "containers.txt")
 _ANNOTATIONS = re.compile(r"@[\w.]+(?:\([^()]*\))?|\s+")
 _BRACKETS = re.compile(r"([<>])")
 
@@ -51,7 +44,7 @@ class JavaChains(ClassChains):
     def _held(self, node: Node) -> str | None:
         """What a container of the library holds, marked as held."""
         outer, arguments = node.named_children[0], node.named_children[-1]
-        if self.text(outer) not in _HOLDERS or arguments.type != "type_arguments":
+        if self.text(outer) not in _CONTAINERS or arguments.type != "type_arguments":
             return None
         inner = arguments.named_children[-1] if arguments.named_child_count else None
         if inner is not None and inner.type == "wildcard":

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 import tree_sitter_java
 from tree_sitter import Node
 
+from spark_udfs.depsort.languages.data import capture_names, read_builtins, read_query
 from spark_udfs.depsort.languages.java.chains import JavaChains
 from spark_udfs.depsort.languages.namespaces import NamespaceModules
 from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
@@ -22,54 +23,7 @@ from spark_udfs.depsort.scopes import Names
 from spark_udfs.depsort.syntax import Captures
 from spark_udfs.depsort.type_chains import HOLDS
 
-_QUERY = """
-(package_declaration [(identifier) (scoped_identifier)] @package)
-(import_declaration) @import
-[(class_declaration) (interface_declaration) (enum_declaration) (record_declaration)
- (annotation_type_declaration)] @class
-[(class_body) (interface_body) (enum_body) (annotation_type_body)] @body
-(enum_constant) @constant
-[(method_declaration) (constructor_declaration) (compact_constructor_declaration)
- (annotation_type_element_declaration)] @method
-(lambda_expression) @lambda
-[(block) (constructor_body) (for_statement) (enhanced_for_statement) (try_with_resources_statement)
- (catch_clause) (switch_rule) (switch_block_statement_group) (if_statement) (while_statement)] @block
-(type_parameter) @type_parameter
-[(formal_parameter) (spread_parameter) (catch_formal_parameter) (resource)] @parameter
-[(field_declaration) (constant_declaration)] @field
-(local_variable_declaration) @local
-[(instanceof_expression) (type_pattern) (record_pattern_component)] @pattern
-(switch_label (identifier) @label)
-(scoped_type_identifier) @scoped
-(scoped_identifier) @scoped
-(field_access) @access
-(method_invocation) @call
-(method_reference) @reference
-(element_value_pair key: (identifier) @key)
-(labeled_statement (identifier) @key)
-[(break_statement (identifier) @key) (continue_statement (identifier) @key)]
-[(identifier) (type_identifier)] @name
-"""
-
-_BUILTINS = """
-AbstractMethodError Appendable ArithmeticException ArrayIndexOutOfBoundsException ArrayStoreException
-AssertionError AutoCloseable Boolean Byte CharSequence Character Class ClassCastException ClassLoader
-ClassNotFoundException CloneNotSupportedException Cloneable Comparable Deprecated Double Enum Error Exception
-ExceptionInInitializerError Float FunctionalInterface IllegalAccessException IllegalArgumentException
-IllegalMonitorStateException IllegalStateException IndexOutOfBoundsException InheritableThreadLocal
-InstantiationException Integer InternalError InterruptedException Iterable LinkageError Long Math
-NegativeArraySizeException NoClassDefFoundError NoSuchFieldError NoSuchFieldException NoSuchMethodError
-NoSuchMethodException NullPointerException Number NumberFormatException Object OutOfMemoryError Override
-Package Process ProcessBuilder Readable Record ReflectiveOperationException Runnable Runtime RuntimeException
-SafeVarargs SecurityException SecurityManager Short StackOverflowError StackTraceElement StrictMath String
-StringBuffer StringBuilder StringIndexOutOfBoundsException SuppressWarnings System Thread ThreadDeath
-ThreadGroup ThreadLocal Throwable TypeNotPresentException UnsupportedOperationException VerifyError
-VirtualMachineError Void
-"""
-_KINDS = """
-package import class constant body method lambda block type_parameter parameter field local
-pattern label scoped reference call access key name
-"""
+_QUERY = read_query(__package__)
 
 
 class Java(TreeSitterLanguage):
@@ -80,7 +34,7 @@ class Java(TreeSitterLanguage):
     grammar = staticmethod(tree_sitter_java.language)
     query = _QUERY
     family = "jvm"
-    builtins = frozenset(_BUILTINS.split())
+    builtins, builtin_members = read_builtins(__package__)
     typed_chains = True
 
     def modules(
@@ -97,7 +51,7 @@ class Java(TreeSitterLanguage):
 class _File(JavaChains):
     """The matches of one Java file, turned into symbols."""
 
-    kinds = _KINDS.split()
+    kinds = capture_names(_QUERY)
 
     # Matches: classes and their members
 

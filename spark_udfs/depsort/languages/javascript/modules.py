@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_udfs.depsort.fixtures import fixture_of
+from spark_udfs.depsort.languages.data import read_names
 from spark_udfs.depsort.model import FileSymbols, Modules
 
 MODULE, GLOBAL = "module", "global"  # a file's `package`: it shares no names, or global ones
@@ -43,13 +44,7 @@ _CONFIGS = ("tsconfig.json", "jsconfig.json", "tsconfig.base.json")
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z))|//[^\n]*|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?', re.DOTALL)
 _LAST_COMMA = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z))|,(?=\s*[}\]])', re.DOTALL)
 _MAX_EXTENDS = 8
-
-_NODE = """
-assert async_hooks buffer child_process cluster console constants crypto dgram diagnostics_channel dns domain
-events fs http http2 https inspector module net os path perf_hooks process punycode querystring readline repl
-stream string_decoder sys timers tls trace_events tty url util v8 vm wasi worker_threads zlib
-"""
-_PLATFORM = frozenset(_NODE.split())  # modules of Node, which no file of a repository hides
+_NODE_MODULES = read_names(__package__, "node_modules.txt")
 
 
 @dataclass(frozen=True)
@@ -133,7 +128,7 @@ class JavaScriptModules(Modules):
             yield from self._private(name, folder)
         yield from self._mapped(name, folder)
         yield from self._in_package(name)
-        if name.partition("/")[0] not in _PLATFORM:
+        if name.partition("/")[0] not in _NODE_MODULES:
             yield from self._guessed(name, folder)
 
     def _at(self, path: str) -> Iterator[str]:

@@ -20,15 +20,9 @@ import tree_sitter_javascript
 import tree_sitter_typescript
 from tree_sitter import Node
 
+from spark_udfs.depsort.languages.data import read_builtins, read_query
 from spark_udfs.depsort.languages.javascript.imports import EXPORTS, NAME, JavaScriptImports, decoded
 from spark_udfs.depsort.languages.javascript.modules import GLOBAL, MODULE, JavaScriptModules
-from spark_udfs.depsort.languages.javascript.queries import (
-    BUILTIN_MEMBERS,
-    BUILTINS,
-    COMMON,
-    JAVASCRIPT,
-    TYPESCRIPT,
-)
 from spark_udfs.depsort.model import FileSymbols, Import, Language, Modules
 from spark_udfs.depsort.ranges import Ranges
 from spark_udfs.depsort.syntax import Captures, Syntax
@@ -37,6 +31,8 @@ from spark_udfs.depsort.type_chains import EXTENSION
 MAX_CHAIN = 8  # parts of a dotted reference
 MAX_LINE = 5_000  # bytes a line, on average: more is minified code, which has no names to go by
 
+_JAVASCRIPT = read_query(__package__, "common.scm", "javascript.scm")
+_TYPESCRIPT = read_query(__package__, "common.scm", "typescript.scm")
 _CHAIN = re.compile(rb"[\w$\x80-\xff]+(?:\s*\??\.\s*[\w$\x80-\xff]+)*")
 _PROTOTYPE = re.compile(rb"^([\w$]+)\s*\.\s*(?:prototype\s*\.\s*)?([\w$]+)$")
 _ON_GLOBAL = re.compile(rb"^(?:window|globalThis|global|self)\s*\.\s*([\w$]+)$")
@@ -47,8 +43,7 @@ class _EcmaScript(Language):
 
     family = "javascript"
     manifests = ("package.json", "tsconfig.json", "jsconfig.json", "tsconfig.base.json")
-    builtins = BUILTINS
-    builtin_members = BUILTIN_MEMBERS
+    builtins, builtin_members = read_builtins(__package__)
 
     def modules(
         self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
@@ -78,11 +73,11 @@ class JavaScript(_EcmaScript):
 
     @cached_property
     def _plain(self) -> Syntax:
-        return Syntax(tree_sitter_javascript.language(), COMMON + JAVASCRIPT)
+        return Syntax(tree_sitter_javascript.language(), _JAVASCRIPT)
 
     @cached_property
     def _typed(self) -> Syntax:
-        return Syntax(tree_sitter_typescript.language_tsx(), COMMON + TYPESCRIPT)
+        return Syntax(tree_sitter_typescript.language_tsx(), _TYPESCRIPT)
 
 
 class TypeScript(_EcmaScript):
@@ -96,11 +91,11 @@ class TypeScript(_EcmaScript):
 
     @cached_property
     def _plain(self) -> Syntax:
-        return Syntax(tree_sitter_typescript.language_typescript(), COMMON + TYPESCRIPT)
+        return Syntax(tree_sitter_typescript.language_typescript(), _TYPESCRIPT)
 
     @cached_property
     def _with_jsx(self) -> Syntax:
-        return Syntax(tree_sitter_typescript.language_tsx(), COMMON + TYPESCRIPT)
+        return Syntax(tree_sitter_typescript.language_tsx(), _TYPESCRIPT)
 
 
 class _File(JavaScriptImports):

@@ -5,14 +5,10 @@ from __future__ import annotations
 from tree_sitter import Node
 
 from spark_udfs.depsort.languages.class_chains import MAX_CHAIN, MAX_NESTING, ClassChains, held, joined
+from spark_udfs.depsort.languages.data import read_names
 from spark_udfs.depsort.type_chains import HOLDS
 
-_LIBRARY_HOLDERS = """
-ArrayDeque ArrayList Array Collection Deferred Flow Iterable Iterator Lazy List Map MutableCollection
-MutableIterable MutableList MutableMap MutableSet MutableStateFlow Optional Provider Sequence Set SharedFlow
-StateFlow
-"""
-_HOLDERS = frozenset(_LIBRARY_HOLDERS.split())
+_CONTAINERS = read_names(__package__, "containers.txt")
 FIRST_CHILD = frozenset(f"{it}_expression" for it in ("call", "index", "parenthesized", "unary", "binary"))
 TYPES = ("user_type", "nullable_type", "parenthesized_type", "function_type")
 
@@ -28,7 +24,7 @@ class KotlinChains(ClassChains):
             if node.type == "user_type":
                 names = [self.text(it) for it in node.named_children if it.type == "identifier"]
                 arguments = node.named_children[-1] if node.named_child_count else None
-                if names and names[-1] in _HOLDERS and arguments is not None:
+                if names and names[-1] in _CONTAINERS and arguments is not None:
                     inner = arguments.named_children[-1] if arguments.type == "type_arguments" else None
                     of = inner.named_children[-1] if inner is not None and inner.named_child_count else None
                     chain = None if of is None or of.type not in TYPES else self.type_chain(of)

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import tree_sitter_kotlin
 from tree_sitter import Node
 
+from spark_udfs.depsort.languages.data import capture_names, read_builtins, read_query
 from spark_udfs.depsort.languages.kotlin.chains import FIRST_CHILD, TYPES, KotlinChains
 from spark_udfs.depsort.languages.namespaces import NamespaceModules
 from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
@@ -22,46 +23,7 @@ from spark_udfs.depsort.syntax import Captures
 from spark_udfs.depsort.type_chains import EXTENSION, HOLDS
 
 MAX_BYTES = 250_000  # the grammar's time grows with the square of the number of one-line bodies: here 6 s
-
-_QUERY = """
-(package_header (qualified_identifier) @package)
-(import) @import
-[(class_declaration) (object_declaration)] @class
-[(class_body) (enum_class_body)] @body
-(enum_entry) @entry
-[(function_declaration) (secondary_constructor) (getter) (setter)] @function
-(anonymous_function) @block
-(lambda_literal) @lambda
-[(for_statement) (catch_block) (block) (when_expression) (when_entry)] @block
-(type_parameter) @type_parameter
-[(parameter) (class_parameter)] @parameter
-(property_declaration) @property
-(type_alias) @alias
-(user_type) @type
-(value_argument . (identifier) @key . (_))
-(navigation_expression) @chain
-(callable_reference) @reference
-(identifier) @name
-"""
-
-_BUILTINS = """
-Annotation Any Array Boolean BooleanArray Byte ByteArray Char CharArray CharSequence Collection
-Comparable Comparator Deprecated Double DoubleArray Enum Error Exception Float FloatArray Function HashMap
-HashSet IllegalArgumentException IllegalStateException IndexOutOfBoundsException Int IntArray IntRange
-Iterable Iterator JvmField JvmName JvmOverloads JvmStatic Lazy LinkedHashMap LinkedHashSet List ListIterator
-Long LongArray LongRange Map MutableCollection MutableIterable MutableIterator MutableList MutableMap
-MutableSet NoSuchElementException Nothing NullPointerException Number NumberFormatException OptIn Override
-Pair Regex Result RuntimeException Sequence Set Short ShortArray String StringBuilder Suppress Throwable
-Throws Triple UByte UInt ULong UShort Unit UnsupportedOperationException also apply arrayOf assert buildList
-buildMap buildString check checkNotNull emptyList emptyMap emptySet error field it lazy let listOf
-listOfNotNull mapOf maxOf minOf mutableListOf mutableMapOf mutableSetOf print println repeat require
-requireNotNull run break continue false null runCatching sequence sequenceOf setOf synchronized takeIf
-takeUnless to true use value with
-"""
-_KINDS = """
-package import class entry body function lambda block type_parameter parameter property alias
-type key reference chain name
-"""
+_QUERY = read_query(__package__)
 
 
 class Kotlin(TreeSitterLanguage):
@@ -73,7 +35,7 @@ class Kotlin(TreeSitterLanguage):
     query = _QUERY
     max_bytes = MAX_BYTES
     family = "jvm"
-    builtins = frozenset(_BUILTINS.split())
+    builtins, builtin_members = read_builtins(__package__)
     typed_chains = True
 
     def modules(
@@ -90,7 +52,7 @@ class Kotlin(TreeSitterLanguage):
 class _File(KotlinChains):
     """The matches of one Kotlin file, turned into symbols."""
 
-    kinds = _KINDS.split()
+    kinds = capture_names(_QUERY)
 
     # Matches: declarations
 

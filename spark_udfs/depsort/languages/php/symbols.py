@@ -13,50 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import tree_sitter_php
 from tree_sitter import Node
 
+from spark_udfs.depsort.languages.data import read_builtins, read_query
 from spark_udfs.depsort.languages.php.modules import PhpModules
 from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
 from spark_udfs.depsort.model import FileSymbols, Import, Modules
 from spark_udfs.depsort.syntax import Captures
-
-_QUERY = """
-(namespace_definition name: (namespace_name) @namespace)
-(namespace_use_clause) @use
-(class_declaration name: (name) @type)
-(interface_declaration name: (name) @type)
-(trait_declaration name: (name) @type)
-(enum_declaration name: (name) @type)
-(function_definition name: (name) @type)
-(method_declaration name: (name) @method)
-(const_element . (name) @constant)
-(member_call_expression name: (name) @member)
-(nullsafe_member_call_expression name: (name) @member)
-(scoped_call_expression name: (name) @member)
-(named_type (name) @name)
-(base_clause (name) @name)
-(class_interface_clause (name) @name)
-(use_declaration (name) @name)
-(object_creation_expression (name) @name)
-(scoped_call_expression scope: (name) @name)
-(class_constant_access_expression . (name) @name)
-(scoped_property_access_expression scope: (name) @name)
-(binary_expression right: (name) @name)
-(function_call_expression function: (name) @name)
-(attribute (name) @name)
-(qualified_name) @qualified
-(relative_name) @qualified
-(require_expression) @include
-(require_once_expression) @include
-(include_expression) @include
-(include_once_expression) @include
-"""
-
-_BUILTINS = """
-self static parent string int float bool array mixed void callable iterable object null true false never
-Exception Throwable Error TypeError ArrayAccess Closure Countable DateTime DateTimeImmutable
-DateTimeInterface DateTimeZone Generator InvalidArgumentException Iterator IteratorAggregate
-JsonSerializable LogicException ReflectionClass RuntimeException Stringable Traversable ArrayIterator
-ArrayObject stdClass count in_array is_array sprintf strlen
-"""
 
 
 class Php(TreeSitterLanguage):
@@ -65,9 +26,9 @@ class Php(TreeSitterLanguage):
     name = "php"
     suffixes: tuple[str, ...] = (".php", ".inc", ".phtml")
     grammar = staticmethod(tree_sitter_php.language_php)
-    query = _QUERY
+    query = read_query(__package__)
     family = "php"
-    builtins = frozenset(_BUILTINS.split())
+    builtins, builtin_members = read_builtins(__package__)
     shared_names = True
 
     def modules(

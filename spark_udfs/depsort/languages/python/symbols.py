@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import tree_sitter_python
 from tree_sitter import Node
 
+from spark_udfs.depsort.languages.data import read_builtins, read_query
 from spark_udfs.depsort.languages.python.modules import PythonModules
 from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
 from spark_udfs.depsort.model import FileSymbols, Import, Modules
@@ -22,87 +23,11 @@ from spark_udfs.depsort.syntax import Captures
 
 MAX_CHAIN = 8  # parts of a dotted reference
 
-_QUERY = """
-(identifier) @name
-(keyword_argument name: (identifier) @keyword)
-
-(function_definition name: (identifier) @function)
-(class_definition name: (identifier) @class)
-(assignment left: (identifier) @assigned)
-(assignment left: (pattern_list (identifier) @assigned))
-(assignment left: (tuple_pattern (identifier) @assigned))
-(type_alias_statement left: (type (identifier) @assigned))
-
-(parameters (identifier) @bound)
-(lambda_parameters (identifier) @bound)
-(default_parameter name: (identifier) @bound)
-(typed_default_parameter name: (identifier) @bound)
-(typed_parameter . (identifier) @bound)
-(list_splat_pattern (identifier) @bound)
-(dictionary_splat_pattern (identifier) @bound)
-(for_statement left: (identifier) @bound)
-(for_statement left: (pattern_list (identifier) @bound))
-(for_statement left: (tuple_pattern (identifier) @bound))
-(for_in_clause left: (identifier) @bound)
-(for_in_clause left: (pattern_list (identifier) @bound))
-(for_in_clause left: (tuple_pattern (identifier) @bound))
-(as_pattern_target (identifier) @bound)
-(named_expression name: (identifier) @bound)
-(case_pattern (dotted_name . (identifier) @bound .))
-
-(import_statement) @import
-(import_from_statement) @from
-(import_statement (dotted_name (identifier) @imported))
-(import_from_statement (dotted_name (identifier) @imported))
-(relative_import (dotted_name (identifier) @imported))
-(aliased_import (dotted_name (identifier) @imported))
-(aliased_import alias: (identifier) @imported)
-(future_import_statement (dotted_name (identifier) @imported))
-(if_statement
-  condition: [(identifier) (attribute)] @_condition consequence: (block) @guarded
-  (#match? @_condition "TYPE_CHECKING$"))
-(augmented_assignment left: (identifier) @augmented)
-"""
 
 _CHAIN = re.compile(rb"[\w\x80-\xff]+(?:\.[\w\x80-\xff]+)*")
 _DOT, _CALL = ord("."), (b"(", b" (")
 _DOT_AND_GAP = re.compile(rb"(?<![.\d])\.[\s\\]+(?=[\w\x80-\xff])")  # a member may follow
 _STRING = re.compile(r"""^[rRuU]?(['"])(\w+)\1$""")
-
-_BUILTINS = """
-ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BlockingIOError
-BrokenPipeError BufferError BytesWarning ChildProcessError ConnectionAbortedError ConnectionError
-ConnectionRefusedError ConnectionResetError DeprecationWarning EOFError Ellipsis EncodingWarning
-EnvironmentError Exception ExceptionGroup False FileExistsError FileNotFoundError FloatingPointError
-FutureWarning GeneratorExit IOError ImportError ImportWarning IndentationError IndexError InterruptedError
-IsADirectoryError KeyError KeyboardInterrupt LookupError MemoryError ModuleNotFoundError NameError None
-NotADirectoryError NotImplemented NotImplementedError OSError OverflowError PendingDeprecationWarning
-PermissionError ProcessLookupError PythonFinalizationError RecursionError ReferenceError ResourceWarning
-RuntimeError RuntimeWarning StopAsyncIteration StopIteration SyntaxError SyntaxWarning SystemError
-SystemExit TabError TimeoutError True TypeError UnboundLocalError UnicodeDecodeError UnicodeEncodeError
-UnicodeError UnicodeTranslateError UnicodeWarning UserWarning ValueError Warning WindowsError
-ZeroDivisionError __annotations__ __build_class__ __builtins__ __cached__ __debug__ __doc__ __file__
-__import__ __loader__ __name__ __package__ __path__ __spec__ __class__ abs aiter all anext any apply ascii
-basestring bin bool breakpoint bytearray bytes callable chr classmethod cmp compile complex copyright
-credits delattr dict dir divmod enumerate eval exec execfile exit file filter float format frozenset getattr
-globals hasattr hash help hex id input int intern isinstance issubclass iter len license list locals long
-map max memoryview min next object oct open ord pow print property quit range raw_input reduce reload repr
-reversed round self cls set setattr slice sorted staticmethod str sum super tuple type unichr unicode vars
-xrange zip
-"""  # written out, because `dir(builtins)` would tie the tables to the interpreter's version
-
-_BUILTIN_MEMBERS = """
-add append appendleft as_integer_ratio bit_count bit_length capitalize casefold center clear close conjugate
-copy count decode detach difference difference_update discard encode endswith expandtabs extend extendleft
-fileno find flush format format_map fromhex fromkeys get group groupdict groups hex index insert intersection
-intersection_update is_integer isalnum isalpha isascii isatty isdecimal isdigit isdisjoint isidentifier
-islower isnumeric isprintable isspace issubset issuperset istitle isupper items iteritems iterkeys itervalues
-join keys ljust lower lstrip maketrans match most_common partition pop popitem popleft read readable readline
-readlines remove removeprefix removesuffix replace reverse rfind rindex rjust rotate rpartition rsplit rstrip
-search seek seekable send setdefault sort span split splitlines start startswith strip sub subn swapcase
-symmetric_difference symmetric_difference_update tell throw title to_bytes tobytes tolist toreadonly translate
-truncate union update upper values with_traceback writable write writelines zfill
-"""
 
 
 class Python(TreeSitterLanguage):
@@ -111,11 +36,10 @@ class Python(TreeSitterLanguage):
     name = family = "python"
     suffixes = (".py", ".pyi", ".pyw")
     grammar = staticmethod(tree_sitter_python.language)
-    query = _QUERY
+    query = read_query(__package__)
     underscore_hides = True
     shared_names = True  # scripts that are run in one space of names
-    builtins = frozenset(_BUILTINS.split())
-    builtin_members = frozenset(_BUILTIN_MEMBERS.split())
+    builtins, builtin_members = read_builtins(__package__)
 
     def modules(
         self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import tree_sitter_ruby
 from tree_sitter import Node
 
+from spark_udfs.depsort.languages.data import read_builtins, read_names, read_query
 from spark_udfs.depsort.languages.ruby.modules import RubyModules
 from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
 from spark_udfs.depsort.model import FileSymbols, Import, Modules
@@ -23,56 +24,13 @@ from spark_udfs.depsort.nested_constants import OPENED, SCOPE, whole_name
 from spark_udfs.depsort.ranges import Ranges
 from spark_udfs.depsort.syntax import Captures
 
-_QUERY = """
-(class name: (_) @type)
-(module name: (_) @type)
-(class body: (_) @body)
-(module body: (_) @body)
-(class superclass: (superclass [(constant) (scope_resolution)] @base))
-(argument_list [(constant) (scope_resolution)] @given)
-(assignment left: [(constant) (scope_resolution)] @constant)
-(operator_assignment left: [(constant) (scope_resolution)] @constant)
-(left_assignment_list (constant) @constant)
-(method name: (_) @method)
-(singleton_method name: (_) @method)
-(constant) @name
-(scope_resolution) @chain
-(call receiver: (_) method: (identifier) @member)
-(call !receiver method: (identifier) @function arguments: (argument_list . (string) @argument))
-(call !receiver method: (identifier) @function
-  arguments: (argument_list . (simple_symbol) . (string) @argument))
-"""
-
+_CORE, _MEMBERS = read_builtins(__package__)
 _CHAIN = re.compile(r"(?:::)?[A-Z]\w*(?:\s*::\s*[A-Z]\w*)*")
 _PART = re.compile(rb"::|[A-Z]")
 _MAX_NESTING = 400  # characters of what is open around a name
 _MAX_CHAIN = 300
 _MIXES = frozenset({"include", "prepend"})
 _REQUIRES = frozenset({"require", "require_relative", "load", "autoload"})
-_CORE_NAMES = """
-ARGV ArgumentError Array BasicObject Bignum Binding Class Comparable Complex Dir ENV EOFError
-Encoding Enumerable Enumerator Errno Exception FalseClass Fiber File Fixnum Float FloatDomainError
-FrozenError GC Hash IO IOError IndexError Integer Interrupt Kernel KeyError LoadError
-LocalJumpError Marshal MatchData Math Method Module Mutex NameError NilClass NoMethodError
-NotImplementedError Numeric Object ObjectSpace Proc Process Queue RUBY_ENGINE
-RUBY_PLATFORM RUBY_VERSION Random Range RangeError Rational Regexp RegexpError RuntimeError STDERR STDIN
-STDOUT ScriptError SecurityError Signal SignalException StandardError StopIteration String
-Struct Symbol SyntaxError SystemExit Thread ThreadError Time
-TrueClass TypeError ZeroDivisionError
-"""
-_LIBRARY_NAMES = """
-Date DateTime FileUtils Forwardable JSON Logger Monitor OpenStruct Pathname Set Singleton StringIO
-StringScanner Tempfile Timeout URI
-"""
-_CORE = frozenset(_CORE_NAMES.split())  # a file that opens them makes nothing new
-_MEMBERS = """
-all any append bytes call chars clear collect compact concat count delete detect downcase dup each
-each_with_index each_with_object empty encode end_with eql fetch find first flat_map flatten format freeze
-frozen gsub has_key hash include index inject insert inspect instance_variable_get is_a join key keys
-kind_of last length map match max merge min new nil name open options pop push puts read reduce reject
-replace respond_to reverse rindex round scan select send set shift size slice sort sort_by split start_with
-strip sub sum tap to_a to_h to_i to_s to_sym tr type uniq unshift upcase update value values write zip
-"""
 
 
 class Ruby(TreeSitterLanguage):
@@ -81,10 +39,9 @@ class Ruby(TreeSitterLanguage):
     name = "ruby"
     suffixes: tuple[str, ...] = (".rb", ".rake", ".ru", ".gemspec")
     grammar = staticmethod(tree_sitter_ruby.language)
-    query = _QUERY
+    query = read_query(__package__)
     family = "ruby"
-    builtins = _CORE | frozenset(_LIBRARY_NAMES.split())
-    builtin_members = frozenset(_MEMBERS.split())
+    builtins, builtin_members = _CORE | read_names(__package__, "library.txt"), _MEMBERS
     nested_constants = True
 
     def modules(

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import tree_sitter_rust
 from tree_sitter import Node
 
+from spark_udfs.depsort.languages.data import read_builtins, read_query
 from spark_udfs.depsort.languages.rust.modules import RustModules
 from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
 from spark_udfs.depsort.model import FileSymbols, Import, Modules
@@ -22,59 +23,8 @@ from spark_udfs.depsort.syntax import Captures
 
 MAX_CHAIN = 8  # parts of a path
 
-_QUERY = """
-(use_declaration argument: (_) @use)
-(extern_crate_declaration) @crate
-(mod_item !body name: (identifier) @module)
-(mod_item body: (_) @inline)
-(function_item name: (identifier) @function)
-(function_signature_item name: (identifier) @function)
-(struct_item name: (type_identifier) @type)
-(enum_item name: (type_identifier) @type)
-(union_item name: (type_identifier) @type)
-(trait_item name: (type_identifier) @type)
-(type_item name: (type_identifier) @type)
-(const_item name: (identifier) @value)
-(static_item name: (identifier) @value)
-(macro_definition name: (identifier) @value)
-(type_parameters (type_parameter name: (type_identifier) @generic))
-(type_identifier) @name
-(call_expression function: (identifier) @name)
-(macro_invocation macro: (identifier) @name)
-(scoped_identifier path: (identifier) @start)
-(scoped_identifier path: (crate) @start)
-(scoped_identifier path: (super) @start)
-(scoped_identifier path: (self) @start)
-(scoped_type_identifier path: (identifier) @start)
-(scoped_type_identifier path: (crate) @start)
-(scoped_type_identifier path: (super) @start)
-(call_expression function: (field_expression field: (field_identifier) @member))
-(call_expression
-  function: (generic_function function: (field_expression field: (field_identifier) @member)))
-(token_tree (identifier) @token)
-(token_tree (crate) @token)
-(token_tree (metavariable) @token)
-"""
 
 _CHAIN = re.compile(rb"\$?(?:r#)?\w+(?:\s*::\s*(?:r#)?\w+)*")
-_BUILTINS = """
-Self self super crate Option Some None Result Ok Err Vec String Box ToString ToOwned Clone Copy Send Sync
-Sized Drop Fn FnMut FnOnce Iterator IntoIterator Extend From Into TryFrom TryInto Default Eq Ord PartialEq
-PartialOrd AsRef AsMut Debug Display Hash assert assert_eq assert_ne println print eprintln eprint format
-panic vec write writeln matches todo unreachable unimplemented dbg cfg concat env include include_str
-include_bytes stringify line file column module_path std core alloc usize isize u8 u16 u32 u64 u128 i8 i16
-i32 i64 i128 f32 f64 bool char str drop
-"""
-_MEMBERS = """
-all and and_then any as_bytes as_mut as_ref as_slice as_str borrow borrow_mut by_ref bytes chain chars clear
-clone cloned cmp collect contains contains_key copied count dedup default deref drain ends_with entry
-enumerate eq err expect extend filter filter_map find first flat_map flatten flush fmt fold for_each from
-get get_mut get_or_insert_with hash insert into into_iter is_empty is_err is_none is_ok is_some iter
-iter_mut join keys last len lines lock map map_err max min new next ok ok_or ok_or_else or_else or_insert
-parse partial_cmp peek pop position push push_str read remove replace rev send skip sort sort_by split
-split_at starts_with step_by sum swap take to_owned to_string to_vec trim truncate unwrap unwrap_or
-unwrap_or_default unwrap_or_else values windows with_capacity write zip
-"""
 
 
 class Rust(TreeSitterLanguage):
@@ -83,11 +33,10 @@ class Rust(TreeSitterLanguage):
     name = "rust"
     suffixes: tuple[str, ...] = (".rs",)
     grammar = staticmethod(tree_sitter_rust.language)
-    query = _QUERY
+    query = read_query(__package__)
     family = "rust"
     manifests: tuple[str, ...] = ("Cargo.toml",)
-    builtins = frozenset(_BUILTINS.split())
-    builtin_members = frozenset(_MEMBERS.split())
+    builtins, builtin_members = read_builtins(__package__)
     qualified_names = True
     shared_names = True
     short_names = True  # of macros: `ok!`
