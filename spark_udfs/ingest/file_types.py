@@ -17,25 +17,19 @@ MARKDOWN = Kind("markdown", "text/markdown")
 RST = Kind("rst", "text/x-rst")
 _UNKNOWN = Kind(None, "text/plain")
 
-_BY_EXTENSION = {
+_CODE_BY_EXTENSION = {
     "c": Kind("c", "text/x-c"),
     "cc": Kind("cpp", "text/x-c++"),
     "cpp": Kind("cpp", "text/x-c++"),
     "cs": Kind("csharp", "text/x-csharp"),
-    "css": Kind("css", "text/css"),
     "cxx": Kind("cpp", "text/x-c++"),
     "go": Kind("go", "text/x-go"),
     "h": Kind("c", "text/x-c"),
     "hpp": Kind("cpp", "text/x-c++"),
-    "htm": Kind("html", "text/html"),
-    "html": Kind("html", "text/html"),
     "java": Kind("java", "text/x-java"),
     "js": Kind("javascript", "text/javascript"),
-    "json": Kind("json", "application/json"),
     "jsx": Kind("javascript", "text/javascript"),
     "kt": Kind("kotlin", "text/x-kotlin"),
-    "markdown": MARKDOWN,
-    "md": MARKDOWN,
     "mjs": Kind("javascript", "text/javascript"),
     "php": Kind("php", "text/x-php"),
     "py": Kind("python", "text/x-python"),
@@ -43,38 +37,28 @@ _BY_EXTENSION = {
     "pyx": Kind("cython", "text/x-cython"),
     "rb": Kind("ruby", "text/x-ruby"),
     "rs": Kind("rust", "text/x-rust"),
+    "ts": Kind("typescript", "text/x-typescript"),
+    "tsx": Kind("typescript", "text/x-typescript"),
+}
+# Their files are known by name to other files, so that even one without text has a meaning.
+CODE = frozenset(kind.language for kind in _CODE_BY_EXTENSION.values())
+_BY_EXTENSION = _CODE_BY_EXTENSION | {
+    "css": Kind("css", "text/css"),
+    "htm": Kind("html", "text/html"),
+    "html": Kind("html", "text/html"),
+    "json": Kind("json", "application/json"),
+    "markdown": MARKDOWN,
+    "md": MARKDOWN,
     "rst": RST,
     "sh": Kind("shell", "text/x-shellscript"),
     "sql": Kind("sql", "text/x-sql"),
     "tex": Kind("latex", "text/x-tex"),
     "toml": Kind("toml", "application/toml"),
-    "ts": Kind("typescript", "text/x-typescript"),
-    "tsx": Kind("typescript", "text/x-typescript"),
     "txt": PLAIN,
     "xml": Kind("xml", "application/xml"),
     "yaml": Kind("yaml", "application/yaml"),
     "yml": Kind("yaml", "application/yaml"),
 }
-# Languages whose files are known by name to other files, so that even one without text has a meaning.
-CODE = frozenset(
-    {
-        *(
-            "c",
-            "cpp",
-            "csharp",
-            "cython",
-            "go",
-            "java",
-            "javascript",
-            "kotlin",
-            "php",
-            "python",
-            "ruby",
-            "rust",
-        ),
-        "typescript",
-    }
-)
 _WITHOUT_EXTENSION = {"authors", "copying", "licence", "license", "notice", "readme"}  # prose by custom
 
 

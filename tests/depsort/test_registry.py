@@ -1,0 +1,110 @@
+"""A language is one folder and one line: nothing else in the workers knows any."""
+
+from __future__ import annotations
+
+import ast
+import re
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from tree_sitter import Language as Grammar
+from tree_sitter import Query
+
+from spark_udfs.depsort.languages.data import capture_names, read_builtins, read_names, read_query
+from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
+from spark_udfs.depsort.registry import language_of, languages, manifest_names
+
+ROOT = Path(__file__).parents[2]
+LANGUAGES = ROOT / "spark_udfs/depsort/languages"
+# Names that no file uses for another reason, as many do "go", "c", "java" and "python".
+TELLING = re.compile("kotlin|csharp|c-sharp|typescript|\\bphp\\b|\\bruby\\b", re.IGNORECASE)
+FILES_TO_TOUCH = {  # outside the language's own folder, as CONTRIBUTING counts them
+    "spark_udfs/depsort/registry.py",
+    "spark_udfs/ingest/file_types.py",
+    "pyproject.toml",
+    "constraints.txt",
+}
+
+
+def code_of(path: Path) -> str:
+    """What a file says to machines: comments and docstrings may give any language as an example."""
+    text = path.read_text("utf-8")
+    if path.suffix != ".py":
+        return text
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            node.value.value = None
+    return ast.unparse(tree)
+
+
+def test_only_the_counted_files_name_a_language() -> None:
+    folders = ("factory", "spark_udfs", "blender", "jobs")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    files += [ROOT / "pyproject.toml", ROOT / "constraints.txt"]
+    naming = {path for path in files if LANGUAGES not in path.parents and TELLING.search(code_of(path))}
+    assert {path.relative_to(ROOT).as_posix() for path in naming} == FILES_TO_TOUCH
+
+
+def test_only_c_and_cpp_import_each_other() -> None:
+    imported = re.compile(r"spark_udfs\.depsort\.languages\.(\w+)\.")
+    crossing = {
+        (path.parent.name, other)
+        for path in LANGUAGES.glob("*/*.py")
+        for other in imported.findall(path.read_text("utf-8"))
+        if other != path.parent.name
+    }
+    assert crossing == {("c", "cpp"), ("cpp", "c")}  # a header of C may be one of C++; both include text
+
+
+def test_every_folder_is_registered_and_holds_its_data() -> None:
+    packages = {type(language).__module__.rpartition(".")[0] for language in languages().values()}
+    folders = {path.parent.name for path in LANGUAGES.glob("*/__init__.py")}
+    assert {package.rpartition(".")[2] for package in packages} == folders
+    for package in packages:
+        assert any(file.name.endswith(".scm") for file in resources.files(package).iterdir())
+        assert read_names(package, "builtins.txt")
+
+
+def test_no_two_languages_claim_a_suffix() -> None:
+    suffixes = [suffix for language in languages().values() for suffix in language.suffixes]
+    assert len(suffixes) == len(set(suffixes))
+    assert all(language_of(None, f"a{suffix}") for suffix in suffixes)
+
+
+@pytest.mark.parametrize(
+    "language, path, expected",
+    [
+        (None, "a/B.KT", "kotlin"),
+        ("Python", "a.txt", "python"),
+        ("text", "a.py", None),
+        (None, "go.mod", None),
+    ],
+)
+def test_the_column_decides_before_the_suffix(language: str | None, path: str, expected: str | None) -> None:
+    assert language_of(language, path) == expected
+    assert {"go.mod", "Cargo.toml", "package.json"} <= manifest_names()
+
+
+def test_a_list_has_plain_names_members_and_comments() -> None:
+    names, members = read_builtins("spark_udfs.depsort.languages.rust")
+    assert {"Vec", "println"} <= names
+    assert {"unwrap", "iter"} <= members
+    assert not any(name[0] in "#." for name in names | members)
+
+
+def test_captures_are_handled_in_the_order_of_the_query() -> None:
+    assert capture_names("; of @none\n(b) @second\n[(a) (c)] @first\n(d) @second (e) @last") == [
+        *("second", "first", "last")
+    ]
+    for language in ("go", "java", "kotlin", "csharp"):  # those read in one pass, plain names last
+        assert capture_names(read_query(f"spark_udfs.depsort.languages.{language}"))[-1] == "name"
+
+
+def test_every_capture_of_a_query_is_seen() -> None:
+    for language in languages().values():
+        if isinstance(language, TreeSitterLanguage):
+            query = Query(Grammar(type(language).grammar()), language.query)
+            names = [query.capture_name(number) for number in range(query.capture_count)]
+            assert capture_names(language.query) == names
