@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from blender.arrays import as_numpy
 from blender.errors import InvalidRequest
-from blender.protocol.wire import from_ipc, to_ipc
+from blender.ipc import from_ipc, to_ipc
 from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
 
 IGNORED = -100  # the target that torch's losses leave out by default

@@ -63,11 +63,11 @@ class Stalled(BlenderUnavailable):
     """The rows did not come in the time the caller gave; the message names the source waited for."""
 
 
-class Ending(BlenderUnavailable):
+class ServerStopping(BlenderUnavailable):
     """The Blender ends before the call does; another, or itself once it is back, goes on from there."""
 
 
-class CallerLeft(FactoryError):
+class CallCancelled(FactoryError):
     """Whoever asked no longer waits for the answer."""
 
 

@@ -18,7 +18,7 @@ from blender.batch import Batch
 from blender.call_context import Caller
 from blender.catalog.blends import DEFAULT_MEMORY_BYTES, Blends, open_blends
 from blender.client import AHEAD_BYTES
-from blender.errors import CallerLeft, InvalidRequest
+from blender.errors import CallCancelled, InvalidRequest
 from blender.opened.blend import Block
 from blender.prefetch import Ahead
 from blender.protocol.records import description_of, record_of, source_to
@@ -137,7 +137,7 @@ class LocalBlender:
         rows = _rows(blocks, caller, self.timeout_s)
 
         def leave() -> None:
-            caller.leave(CallerLeft("The reader of a fetch has left."))
+            caller.leave(CallCancelled("The reader of a fetch has left."))
 
         with Ahead(rows, self.ahead_bytes, lambda one: int(one.batch.nbytes), leave) as ahead:
             yield from batches(ahead, offset, stride)

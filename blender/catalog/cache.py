@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
-from blender.errors import CallerLeft, Stalled
+from blender.errors import CallCancelled, Stalled
 
 Value = TypeVar("Value")
 
@@ -45,7 +45,7 @@ class SharedCache(Generic[Value]):
                 self._make(key, make, future)
             try:
                 return future.result()
-            except (CallerLeft, Stalled):
+            except (CallCancelled, Stalled):
                 if mine:
                     raise
 

@@ -1,7 +1,7 @@
-"""The rows of a fetch, from however many streams it takes to get them all.
+"""The rows of a fetch, resumed over as many streams as it takes.
 
-A stream that breaks is opened again at the first step that had not wholly come. What the server says on
-purpose is raised at once; a server that is not there, or too busy, is asked again until patience ends.
+A broken stream is reopened at the first step that did not arrive whole. Errors that the server states are
+raised at once; a server that is unreachable or busy is asked again until patience runs out.
 """
 
 from __future__ import annotations
@@ -15,52 +15,50 @@ from typing import Any
 import grpc
 
 from blender.errors import BlenderFailure
+from blender.ipc import from_ipc
 from blender.protocol.credentials import Tls
 from blender.protocol.status import is_transient, to_error
-from blender.protocol.wire import from_ipc
 from blender.steps import Rows
 
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.05, 2.0
 
 
 class Patience:
-    """Whether to ask again: for `seconds` from the first failure on, after growing, jittered waits."""
+    """Decides whether to retry: for `seconds` after the first failure, with growing, jittered waits."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._changed = (
-            threading.Condition()
-        )  # of a lock that may be taken twice: `give_up` comes from `__del__`
+        self._changed = threading.Condition()  # its lock is reentrant: `__del__` may call `give_up`
         self._given_up = False
         self.restart()
 
     def restart(self) -> None:
-        """There was an answer."""
+        """Start over after an answer."""
         self._deadline: float | None = None
         self._wait = _FIRST_WAIT_S
 
     def give_up(self) -> None:
-        """End the wait under way, in another thread, and every later one."""
+        """End the current wait, which another thread is in, and every later one."""
         with self._changed:
             self._given_up = True
             self._changed.notify_all()
 
     def again(self, error: grpc.RpcError) -> bool:
-        """Whether to ask again after `error`; waits before it says yes."""
+        """Return whether to retry after `error`; waits before it returns True."""
         now = time.monotonic()
         self._deadline = now + self._seconds if self._deadline is None else self._deadline
         if not is_transient(error) or now + self._wait > self._deadline:
             return False
-        wait = self._wait * random.uniform(0.5, 1.0)  # many readers come back to one restarted server
+        wait = self._wait * random.uniform(0.5, 1.0)  # many readers return to one restarted server
         self._wait = min(2 * self._wait, _LONGEST_WAIT_S)
         with self._changed:
             return not self._changed.wait_for(lambda: self._given_up, wait)
 
 
 class Resumed:
-    """Rows from step `offset` on: to `stop`, or where that is None to the end of data.
+    """Rows from step `offset` up to `stop`; None reads to the end of data.
 
-    `open_stream(offset)` is a call that yields `WireBlock`s. Iterate once; `cancel` ends it from any thread.
+    `open_stream(offset)` starts a call that yields `ReceivedBlock`s. Iterate once; any thread may `cancel`.
     """
 
     def __init__(
@@ -80,40 +78,40 @@ class Resumed:
         self._cancelled = False
 
     def cancel(self) -> None:
-        """End the iteration, whatever it waits for."""
-        self._cancelled = True  # first: a stream that is opened meanwhile ends by it
+        """End the iteration, whatever it is waiting for."""
+        self._cancelled = True  # first, so that a stream opened meanwhile ends too
         if self._stream is not None:
             self._stream.cancel()
         self._patience.give_up()
 
     def __iter__(self) -> Iterator[Rows]:
-        while self._left():
+        while self._has_more():
             stream = self._stream = self._open(self._offset)
-            came = False
+            arrived = False
             try:
                 if self._cancelled:
                     return
                 for block in stream:
-                    rows = Rows(block.next_offset, from_ipc(block.payload), begins=not came)
-                    came = True
+                    rows = Rows(block.next_offset, from_ipc(block.payload), begins=not arrived)
+                    arrived = True
                     self._offset = block.next_offset
                     self._patience.restart()
                     yield rows
                 if self._stop is None:
                     return
-                if self._left():
+                if self._has_more():
                     raise BlenderFailure(
-                        f"Blender at {self._address} ended a fetch before step {self._offset:,}, without a "
-                        "reason. Look at what stands between it and this client."
+                        f"Blender at {self._address} ended a fetch before step {self._offset:,} without a "
+                        "reason. Check the proxies between it and this client."
                     )
             except grpc.RpcError as error:
-                expired = came and error.code() is grpc.StatusCode.DEADLINE_EXCEEDED  # of the stream alone
+                expired = arrived and error.code() is grpc.StatusCode.DEADLINE_EXCEEDED  # the stream's deadline, not the fetch's
                 if self._cancelled:
                     return
                 if not expired and not self._patience.again(error):
                     raise to_error(error, self._address, self._tls) from error
             finally:
-                stream.cancel()  # of a stream that has ended, nothing
+                stream.cancel()  # does nothing once the stream has ended
 
     def _left(self) -> bool:
         return self._stop is None or self._offset < self._stop

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import grpc
 
 from blender.call_context import Caller
-from blender.errors import Busy, CallerLeft, InvalidRequest
+from blender.errors import Busy, CallCancelled, InvalidRequest
 from blender.serving.client_identity import ClientOf, by_origin
 from blender.serving.rooms import WAITS_ENDED
 from factory.errors import FactoryError
@@ -72,7 +72,7 @@ class _Open:
     offered: float = math.inf
 
 
-class Calls:
+class CallLimiter:
     """The calls of all services under way; safe for many threads."""
 
     def __init__(self, limits: Limits, client_of: ClientOf = by_origin) -> None:
@@ -156,7 +156,7 @@ class Calls:
         return longest
 
     def _forget(self, caller: Caller) -> None:
-        caller.leave(CallerLeft("The call has ended. Nobody waits for its answer."))
+        caller.leave(CallCancelled("The call has ended. Nobody waits for its answer."))
         with self._lock:
             if caller in self._open:  # else it gave way
                 self._remove(caller)

@@ -21,7 +21,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from blender.rows.counts import BYTES, COUNTS, PAGES, READS, WAIT_S
-from blender.serving.calls import Calls
+from blender.serving.calls import CallLimiter
 from blender.serving.rooms import WAITS_ENDED
 from blender.serving.scrapes import ScrapeServer
 from blender.serving.service import ENDED, SENT
@@ -66,7 +66,7 @@ _GAUGES = {family.name for family in FAMILIES if family.gauge}
 Numbers = dict[tuple[str, tuple[str, ...]], float]
 
 
-def numbers(calls: Calls) -> Numbers:
+def numbers(calls: CallLimiter) -> Numbers:
     """Every number of this process, by metric and values of its labels."""
     found: Numbers = {
         ("blender_open_calls", ()): len(calls),
@@ -95,7 +95,7 @@ def reported(folder: Path, alive: Callable[[], Collection[int]]) -> Numbers:
 class Reporter:
     """Keeps the numbers of this process in a file, from the start of a thread to `close`."""
 
-    def __init__(self, file: Path, calls: Calls) -> None:
+    def __init__(self, file: Path, calls: CallLimiter) -> None:
         self._file, self._calls = file, calls
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="numbers", daemon=True)

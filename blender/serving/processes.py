@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
-from blender.serving.stopping import Stopping
+from blender.serving.shutdown import ShutdownSignal
 from factory.errors import MachineError
 
 log = logging.getLogger("blender")
@@ -58,20 +58,20 @@ class Processes:
         """The ids of the children that run."""
         return {child.pid for child in list(self._children) if child.returncode is None}
 
-    def start(self, stopping: Stopping) -> int | None:
+    def start(self, shutdown: ShutdownSignal) -> int | None:
         """Start all and wait until they answer; the exit code of one that ended instead."""
         for _ in range(self._n):
             child = self._spawn()
-            while not (self._folder / f"{child.pid}.address").exists() and not stopping.is_set():
+            while not (self._folder / f"{child.pid}.address").exists() and not shutdown.is_set():
                 code = child.poll()
                 if code is not None:
                     return code if code > 0 else MachineError.exit_code
-                stopping.wait(_LOOK_EVERY_S)
+                shutdown.wait(_LOOK_EVERY_S)
         return None
 
-    def watch(self, stopping: Stopping) -> None:
-        """Start again what dies, until `stopping`; raises MachineError where too many do."""
-        while not stopping.wait(_LOOK_EVERY_S):
+    def watch(self, shutdown: ShutdownSignal) -> None:
+        """Start again what dies, until `shutdown`; raises MachineError where too many do."""
+        while not shutdown.wait(_LOOK_EVERY_S):
             for child in list(self._children):
                 code = child.poll()
                 if code is not None:

@@ -30,7 +30,7 @@ from blender.serving.ports import reserve
 from blender.serving.processes import Processes
 from blender.serving.security import ServerSecurity
 from blender.serving.server import BlenderServer
-from blender.serving.stopping import GRACE_S, AtOnce, Stopping
+from blender.serving.shutdown import GRACE_S, ForcedExit, ShutdownSignal
 from blender.serving.transport import raise_file_limit
 from factory.atomic_file import write_atomically
 from factory.errors import ConfigurationError, FactoryError
@@ -43,22 +43,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = _parser().parse_args(given)
     logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s", stream=sys.stderr)
-    stopping = Stopping()
-    stopping.on(signal.SIGTERM, signal.SIGINT)
+    shutdown = ShutdownSignal()
+    shutdown.install(signal.SIGTERM, signal.SIGINT)
     try:
         if options.processes < 1:
             raise ConfigurationError(f"{options.processes} processes answer nothing. Give 1 or more.")
         if options.processes > 1 and options.child_of is None:
-            return _serve_in_processes(options, given, stopping)
-        return _serve(options, stopping)
+            return _serve_in_processes(options, given, shutdown)
+        return _serve(options, shutdown)
     except FactoryError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
-    except AtOnce as signalled:
+    except ForcedExit as signalled:
         return 128 + signalled.number
 
 
-def _serve(options: argparse.Namespace, stopping: Stopping) -> int:
+def _serve(options: argparse.Namespace, shutdown: ShutdownSignal) -> int:
     require_servers(settings())
     keep_freed_memory()
     raise_file_limit()
@@ -72,27 +72,27 @@ def _serve(options: argparse.Namespace, stopping: Stopping) -> int:
         shared=options.child_of is not None,
     )
     if options.child_of is not None:
-        return _serve_as_child(server, options, stopping)
+        return _serve_as_child(server, options, shutdown)
     with _scraped(options, partial(numbers, server.calls)):
         server.start()
         _tell(server.address, options.address_file)
-        stopping.wait()
+        shutdown.wait()
         server.stop(options.grace_s)
     return 0
 
 
-def _serve_as_child(server: BlenderServer, options: argparse.Namespace, stopping: Stopping) -> int:
-    threading.Thread(target=_stop_with_parent, args=(stopping,), daemon=True).start()
+def _serve_as_child(server: BlenderServer, options: argparse.Namespace, shutdown: ShutdownSignal) -> int:
+    threading.Thread(target=_stop_with_parent, args=(shutdown,), daemon=True).start()
     reporter = Reporter(options.child_of / f"{os.getpid()}.numbers", server.calls)
     server.start()
     write_atomically(options.child_of / f"{os.getpid()}.address", f"{server.address}\n")
-    stopping.wait()
+    shutdown.wait()
     server.stop(options.grace_s)
     reporter.close()
     return 0
 
 
-def _serve_in_processes(options: argparse.Namespace, given: list[str], stopping: Stopping) -> int:
+def _serve_in_processes(options: argparse.Namespace, given: list[str], shutdown: ShutdownSignal) -> int:
     with tempfile.TemporaryDirectory(prefix="blender-") as name, reserve(options.host, options.port) as port:
         folder, number = Path(name), port.getsockname()[1]
         share = max(1, options.memory_mib // options.processes)
@@ -100,12 +100,12 @@ def _serve_in_processes(options: argparse.Namespace, given: list[str], stopping:
         processes = Processes(["blender.serving.serve", *given, *own], options.processes, folder)
         try:
             with _scraped(options, partial(reported, folder, processes.alive)):
-                code = processes.start(stopping)
+                code = processes.start(shutdown)
                 if code is not None:
                     return code
-                if not stopping.is_set():
+                if not shutdown.is_set():
                     _tell(f"{options.host}:{number}", options.address_file)
-                processes.watch(stopping)
+                processes.watch(shutdown)
                 processes.stop(options.grace_s)
         finally:
             processes.kill()
@@ -133,9 +133,9 @@ def _tell(address: str, file: Path | None) -> None:
     sys.stdout.flush()
 
 
-def _stop_with_parent(stopping: Stopping) -> None:
+def _stop_with_parent(shutdown: ShutdownSignal) -> None:
     sys.stdin.buffer.read()
-    stopping.set()
+    shutdown.set()
 
 
 def _parser() -> argparse.ArgumentParser:

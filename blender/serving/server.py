@@ -15,16 +15,16 @@ from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from blender.catalog.blends import Blends
-from blender.errors import Ending
+from blender.errors import ServerStopping
 from blender.serving import transport
 from blender.serving.admission import Admission
-from blender.serving.calls import Calls, Limits
+from blender.serving.calls import CallLimiter, Limits
 from blender.serving.client_identity import by_origin, by_token
 from blender.serving.health import Health
 from blender.serving.ports import cannot_bind, is_loopback, require_free
 from blender.serving.security import ServerSecurity
 from blender.serving.service import CONFIGS, DATA, BlendConfigs, BlendData
-from blender.serving.stopping import GRACE_S
+from blender.serving.shutdown import GRACE_S
 from blender.serving.upkeep import Upkeep
 from factory.errors import ConfigurationError
 
@@ -60,7 +60,7 @@ class BlenderServer:
                 "Give --tls-cert and --tls-key, bind 127.0.0.1, or allow it with --allow-remote."
             )
         client_of = by_origin if security.tokens is None else by_token
-        self.calls = Calls(limits, client_of)
+        self.calls = CallLimiter(limits, client_of)
         self._health = Health((CONFIGS, DATA))
         self.admission = Admission(limits.calls, limits.message_s, client_of)
         self._upkeep = Upkeep(self.admission.sweep, lambda: len(self.calls) + len(self.admission))
@@ -99,7 +99,7 @@ class BlenderServer:
         ended = self._server.stop(grace_s + _TELL_S)
         if not _set_within(ended, grace_s):
             self.calls.end(
-                Ending(
+                ServerStopping(
                     "This Blender ends. Ask another of the lake, or this one once it is back, and go on from "
                     "`next_offset` of the last block."
                 )

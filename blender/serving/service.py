@@ -16,11 +16,12 @@ import grpc
 
 from blender.call_context import Caller, waited_for_by
 from blender.catalog.blends import Blends
+from blender.ipc import IpcStreams
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.protocol.status import to_status
-from blender.protocol.wire import IpcPieces, Outgoing, serialize
+from blender.protocol.wire import OutgoingBlock, serialize
 from blender.rows.counts import Counts
-from blender.serving.calls import Calls
+from blender.serving.calls import CallLimiter
 from blender.serving.messages import blend_to, description_to, explanation_to, schedule_from, source_from
 from blender.serving.refusals import end_call
 from blender.serving.request_bytes import checked, reader_of
@@ -71,7 +72,7 @@ class BlendConfigs:
         """A blend whose snapshots are given free."""
         return blend_to(self._blends.retire(request.id))
 
-    def handlers(self, calls: Calls) -> grpc.GenericRpcHandler:
+    def handlers(self, calls: CallLimiter) -> grpc.GenericRpcHandler:
         """The service as gRPC takes it."""
         methods = {
             "Create": _one_answer(calls, "Create", pb.CreateRequest, self.create),
@@ -86,7 +87,7 @@ class BlendConfigs:
 class BlendData:
     """Serves blends; `Fetch` answers in bytes, which go on the wire as they are."""
 
-    def __init__(self, blends: Blends, calls: Calls) -> None:
+    def __init__(self, blends: Blends, calls: CallLimiter) -> None:
         self._blends, self._calls = blends, calls
 
     def fetch(self, request: Any, context: grpc.ServicerContext) -> Iterator[bytes]:
@@ -96,7 +97,7 @@ class BlendData:
             self._calls.limits.check_steps(request.steps)
             with waited_for_by(caller):
                 blend = self._blends.open(request.blend)
-            pieces = IpcPieces(blend.schema)
+            streams = IpcStreams(blend.schema)
             blocks = blend.fetch(
                 request.offset,
                 request.steps,
@@ -106,9 +107,11 @@ class BlendData:
                 caller=caller,
             )
             for block in blocks:
-                message = serialize(Outgoing(block.offset, block.next_offset, pieces.of(block.batch)))
+                message = serialize(
+                    OutgoingBlock(block.offset, block.next_offset, streams.pieces(block.batch))
+                )
                 rows, size = block.batch.num_rows, block.batch.nbytes
-                del block  # a reader may take its time, and the message is enough to hold meanwhile
+                del block, payload  # a reader may take its time, and the message is enough to hold meanwhile
                 self._calls.offer(caller)
                 yield message
                 del message
@@ -141,7 +144,7 @@ class BlendData:
 
 
 @contextmanager
-def answering(method: str, context: grpc.ServicerContext, calls: Calls) -> Iterator[Caller]:
+def answering(method: str, context: grpc.ServicerContext, calls: CallLimiter) -> Iterator[Caller]:
     """Answer the call, which is one of `calls`, with the status of whatever is raised inside."""
     ended = grpc.StatusCode.OK
     try:
@@ -162,7 +165,7 @@ def answering(method: str, context: grpc.ServicerContext, calls: Calls) -> Itera
         ENDED.add(method, ended.name)
 
 
-def _one_answer(calls: Calls, method: str, message: Any, answer: Answer) -> grpc.RpcMethodHandler:
+def _one_answer(calls: CallLimiter, method: str, message: Any, answer: Answer) -> grpc.RpcMethodHandler:
     def handle(request: Any, context: grpc.ServicerContext) -> Any:
         with answering(method, context, calls) as caller, waited_for_by(caller):
             made = answer(checked(request))

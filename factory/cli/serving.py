@@ -17,7 +17,7 @@ from blender.catalog.blends import open_blends
 from blender.local import LocalBlender
 from blender.opened.agreement import shown
 from blender.serving.processes import end_in_order
-from blender.serving.stopping import GRACE_S
+from blender.serving.shutdown import GRACE_S
 from factory.errors import MachineError
 from factory.settings import Settings
 

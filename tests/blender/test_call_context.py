@@ -10,7 +10,7 @@ import pytest
 
 from blender.call_context import Caller
 from blender.catalog.blends import Blends
-from blender.errors import CallerLeft, Stalled
+from blender.errors import CallCancelled, Stalled
 from blender.rows.counts import COUNTS, WAIT_S, Counts
 from blender.spec.config import blend_source
 
@@ -38,14 +38,14 @@ def test_a_wait_beyond_the_time_says_what_was_waited_for(wait: str) -> None:
 @pytest.mark.parametrize("wait", ["wait", "result"])
 def test_one_who_leaves_ends_every_wait_at_once_with_the_first_reason(wait: str) -> None:
     caller = Caller()
-    threading.Timer(0.05, caller.leave, [CallerLeft("gone")]).start()
+    threading.Timer(0.05, caller.leave, [CallCancelled("gone")]).start()
     began = time.monotonic()
-    with pytest.raises(CallerLeft, match="gone"):
+    with pytest.raises(CallCancelled, match="gone"):
         caller.wait(60, waited_for) if wait == "wait" else caller.result(Future(), waited_for)
     assert time.monotonic() - began < 30
-    caller.leave(CallerLeft("again"))
+    caller.leave(CallCancelled("again"))
     for later in (caller.check, lambda: caller.wait(0, waited_for)):
-        with pytest.raises(CallerLeft, match="gone"):
+        with pytest.raises(CallCancelled, match="gone"):
             later()
 
 
@@ -66,8 +66,8 @@ def test_a_fetch_ends_where_its_caller_left_and_counts_what_it_waited_for(blends
     blocks = blend.fetch(0, caller=caller)
     next(blocks)
     assert COUNTS.sums()[WAIT_S, "packed.code"] > before
-    caller.leave(CallerLeft("gone"))
-    with pytest.raises(CallerLeft):
+    caller.leave(CallCancelled("gone"))
+    with pytest.raises(CallCancelled):
         next(blocks)
 
 

@@ -21,9 +21,10 @@ from grpc_tools import protoc
 from blender.catalog.blends import Blends, open_blends
 from blender.client import BlenderClient, Source
 from blender.errors import BlenderFailure, BlenderUnavailable, BlendNotFound
+from blender.ipc import to_ipc
 from blender.opened.blend import Blend
 from blender.proto.blender.v1 import blender_pb2 as pb
-from blender.protocol.wire import Outgoing, serialize, to_ipc
+from blender.protocol.wire import OutgoingBlock, serialize
 from blender.serving.server import BlenderServer
 from blender.serving.service import DATA
 from blender.spec.config import blend_source
@@ -125,18 +126,18 @@ class Breaking:
     def __init__(
         self,
         blend: Blend,
-        plan: list[int | Callable[[list[Outgoing]], list[Outgoing]]],
+        plan: list[int | Callable[[list[OutgoingBlock]], list[OutgoingBlock]]],
         code: grpc.StatusCode = grpc.StatusCode.UNAVAILABLE,
     ) -> None:
         self.blend, self.plan, self.code = blend, plan, code
         self.asked: list[int] = []
 
-    def fetch(self, request: Any, context: grpc.ServicerContext) -> Iterator[Outgoing]:
+    def fetch(self, request: Any, context: grpc.ServicerContext) -> Iterator[OutgoingBlock]:
         self.asked.append(request.offset)
         found = self.blend.fetch(
             request.offset, request.steps, request.rank, request.ranks or 1, 400, request.stride or 1
         )
-        blocks = [Outgoing(one.offset, one.next_offset, to_ipc(one.batch)) for one in found]
+        blocks = [OutgoingBlock(one.offset, one.next_offset, to_ipc(one.batch)) for one in found]
         step = self.plan.pop(0) if self.plan else len(blocks) + 1
         if callable(step):
             yield from step(blocks)
@@ -188,7 +189,7 @@ def test_a_stream_that_breaks_inside_a_step_goes_on_without_losing_or_repeating_
     ],
 )
 def test_a_server_that_loses_or_repeats_rows_is_found_out(
-    wide: Blend, harm: Callable[[list[Outgoing]], list[Outgoing]], sentence: str
+    wide: Blend, harm: Callable[[list[OutgoingBlock]], list[OutgoingBlock]], sentence: str
 ) -> None:
     with Breaking(wide, [harm]) as address, BlenderClient(address) as client:
         reading = client.fetch(wide.id, 2, steps=3)
@@ -239,7 +240,7 @@ def test_a_fetch_that_is_closed_ends_its_call_while_it_waits(wide: Blend) -> Non
     waiting, left = threading.Event(), threading.Event()
 
     class Silent(Breaking):
-        def fetch(self, request: Any, context: grpc.ServicerContext) -> Iterator[Outgoing]:
+        def fetch(self, request: Any, context: grpc.ServicerContext) -> Iterator[OutgoingBlock]:
             context.add_callback(left.set)
             yield from list(super().fetch(request, context))
             waiting.set()

@@ -9,8 +9,8 @@ import pytest
 
 from blender.client import BlenderClient, Source
 from blender.errors import BlendNotFound, EndOfData, InvalidBlend, InvalidRequest
+from blender.ipc import to_ipc
 from blender.local import LocalBlender, open_blend
-from blender.protocol.wire import to_ipc
 from factory.settings import Settings
 from tests.blender.lakes import make_lake, serving
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from blender.catalog.cache import SharedCache
-from blender.errors import CallerLeft, Stalled
+from blender.errors import CallCancelled, Stalled
 from factory.errors import FactoryError
 
 
@@ -80,7 +80,7 @@ def test_a_failure_reaches_all_who_wait_and_is_tried_again_after() -> None:
     assert cache.get(key, lambda: 3) == 3
 
 
-@pytest.mark.parametrize("error", [CallerLeft, Stalled])
+@pytest.mark.parametrize("error", [CallCancelled, Stalled])
 def test_a_maker_who_leaves_fails_nobody_else(error: type[FactoryError]) -> None:
     cache: SharedCache[int] = SharedCache(10)
     key, began = Key(), threading.Event()

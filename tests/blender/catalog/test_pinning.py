@@ -15,7 +15,7 @@ from blender.catalog.pinning import Keeper
 from blender.catalog.store import open_store
 from blender.catalog.tags import tag_name
 from blender.client import BlenderClient, Source
-from blender.errors import BlenderUnavailable, CallerLeft, SourceGone, Stalled
+from blender.errors import BlenderUnavailable, CallCancelled, SourceGone, Stalled
 from blender.spec.config import BlendSource, blend_source
 from factory.lake.catalog import open_catalog
 from factory.lake.tables import Lake
@@ -43,7 +43,7 @@ class Leaving(Caller):
     def check(self) -> None:
         self.checks -= 1
         if self.checks == 0:
-            self.set_timeout(0) if self.late else self.leave(CallerLeft("The call has ended."))
+            self.set_timeout(0) if self.late else self.leave(CallCancelled("The call has ended."))
         super().check()
 
 
@@ -51,7 +51,7 @@ class Leaving(Caller):
 def test_a_caller_that_leaves_at_any_moment_leaves_nothing_behind(
     blends: Blends, lake: Settings, late: bool
 ) -> None:
-    stopped, expected = 0, Stalled if late else CallerLeft
+    stopped, expected = 0, Stalled if late else CallCancelled
     while not blends.list():
         try:
             with waited_for_by(Leaving(stopped + 1, late=late)):
@@ -71,7 +71,7 @@ def test_an_update_that_is_given_up_leaves_its_parent_as_it_was(blends: Blends, 
         try:
             with waited_for_by(Leaving(stopped + 1, late=False)):
                 child = blends.update(parent.id, 3, {}, sources(PROSE))
-        except CallerLeft:
+        except CallCancelled:
             assert tags(lake, PROSE) == []
             stopped += 1
     assert stopped >= 3

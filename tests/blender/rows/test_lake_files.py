@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from blender.call_context import Caller, waited_for_by, waiting_caller
-from blender.errors import CallerLeft, Stalled
+from blender.errors import CallCancelled, Stalled
 from blender.parquet.matrix import get_idx_matrix
 from blender.rows.lake_files import LakeFiles
 from factory.settings import Settings
@@ -42,8 +42,8 @@ def test_a_file_that_a_store_never_sends_is_named_when_the_time_is_over(tmp_path
         ):
             files.fetch([(here, [(2, 5)]), (away, [(0, 8)])])
         gone = Caller()
-        gone.leave(CallerLeft("gone"))
-        with waited_for_by(gone), pytest.raises(CallerLeft):
+        gone.leave(CallCancelled("gone"))
+        with waited_for_by(gone), pytest.raises(CallCancelled):
             files.fetch([(away, [(0, 8)])])
         assert time.monotonic() - began < 15  # the store itself is given up after 20 s
         assert files.fetch([(here, [(2, 5), (0, 1)])]) == [[b"234", b"0"]]

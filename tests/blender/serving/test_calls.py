@@ -13,7 +13,7 @@ import pytest
 from blender.call_context import Caller
 from blender.catalog.blends import Blends
 from blender.client import BlenderClient, Source
-from blender.errors import Busy, Ending, InvalidRequest, Stalled
+from blender.errors import Busy, InvalidRequest, ServerStopping, Stalled
 from blender.opened.blend import Blend, Block
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
@@ -192,4 +192,4 @@ def test_calls_beyond_the_grace_are_told_to_go_on_elsewhere(
         error = refused(stream)
     assert error.code() is grpc.StatusCode.UNAVAILABLE
     assert "This Blender ends. Ask another of the lake" in error.details()
-    assert type(to_error(error, server.address)) is Ending
+    assert type(to_error(error, server.address)) is ServerStopping

@@ -14,7 +14,7 @@ from blender.catalog.blends import Blends
 from blender.client import BlenderClient, Source
 from blender.errors import InvalidRequest
 from blender.rows.counts import BYTES, COUNTS, PAGES
-from blender.serving.calls import Calls, Limits
+from blender.serving.calls import CallLimiter, Limits
 from blender.serving.metrics import FAMILIES, Numbers, Reporter, numbers, reported, serve_numbers
 from blender.serving.scrapes import MOST_CONNECTIONS
 from blender.serving.server import BlenderServer
@@ -61,7 +61,7 @@ def test_a_scrape_says_what_was_answered_sent_and_read(blends: Blends) -> None:
 def test_processes_that_ended_keep_what_they_counted_and_have_no_calls_under_way(tmp_path: Path) -> None:
     COUNTS.add(PAGES, "packed.metrics", 3)
     for pid in (11, 12):
-        Reporter(tmp_path / f"{pid}.numbers", Calls(Limits(calls=4))).close()
+        Reporter(tmp_path / f"{pid}.numbers", CallLimiter(Limits(calls=4))).close()
     total = reported(tmp_path, lambda: {12})
     assert total["blender_pages", ("packed.metrics",)] == 6
     assert total["blender_call_slots", ()] == 4

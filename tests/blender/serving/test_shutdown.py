@@ -10,14 +10,14 @@ import threading
 import pytest
 
 from blender.serving import processes
-from blender.serving.stopping import Stopping
+from blender.serving.shutdown import ShutdownSignal
 
 START = """
 import os, signal, sys, threading, time
-from blender.serving.stopping import AtOnce, Stopping
+from blender.serving.shutdown import ForcedExit, ShutdownSignal
 
-stopping = Stopping()
-stopping.on(signal.SIGTERM, signal.SIGINT)
+shutdown = ShutdownSignal()
+shutdown.install(signal.SIGTERM, signal.SIGINT)
 """
 
 
@@ -28,15 +28,15 @@ def ended(program: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_it_is_set_once_and_for_good_by_any_thread() -> None:
-    stopping = Stopping()
-    assert not stopping.is_set()
-    assert not stopping.wait(0.01)
-    setter = threading.Timer(0.05, stopping.set)
+    shutdown = ShutdownSignal()
+    assert not shutdown.is_set()
+    assert not shutdown.wait(0.01)
+    setter = threading.Timer(0.05, shutdown.set)
     setter.start()
-    assert stopping.wait()
-    stopping.set()
-    assert stopping.is_set()
-    assert stopping.wait(0)
+    assert shutdown.wait()
+    shutdown.set()
+    assert shutdown.is_set()
+    assert shutdown.wait(0)
     setter.join()
 
 
@@ -48,35 +48,35 @@ def test_a_signal_that_another_thread_receives_ends_the_wait(number: signal.Sign
         f"    signal.pthread_kill(threading.get_ident(), {int(number)})\n"
         "    time.sleep(600)\n"
         "threading.Thread(target=receive, daemon=True).start()\n"
-        "print(stopping.wait(), flush=True)\n"
+        "print(shutdown.wait(), flush=True)\n"
         "os._exit(0)\n"
     )
     assert (found.stdout, found.returncode) == ("True\n", 0)
 
 
 def test_a_signal_before_the_wait_counts() -> None:
-    found = ended("os.kill(os.getpid(), signal.SIGTERM)\nprint(stopping.wait())")
+    found = ended("os.kill(os.getpid(), signal.SIGTERM)\nprint(shutdown.wait())")
     assert (found.stdout, found.returncode) == ("True\n", 0)
 
 
 def test_a_second_signal_is_raised() -> None:
     found = ended(
         "os.kill(os.getpid(), signal.SIGTERM)\n"
-        "stopping.wait()\n"
+        "shutdown.wait()\n"
         "try:\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    time.sleep(600)\n"
-        "except AtOnce as again:\n"
+        "except ForcedExit as again:\n"
         "    print(again.number == signal.SIGINT)\n"
     )
     assert (found.stdout, found.returncode) == ("True\n", 0)
 
 
 def test_more_than_its_pipe_holds_is_set_too() -> None:
-    stopping = Stopping()
+    shutdown = ShutdownSignal()
     for _ in range(100_000):
-        stopping.set()
-    assert stopping.is_set()
+        shutdown.set()
+    assert shutdown.is_set()
 
 
 def test_what_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
