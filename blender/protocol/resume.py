@@ -105,7 +105,8 @@ class Resumed:
                         "reason. Check the proxies between it and this client."
                     )
             except grpc.RpcError as error:
-                expired = arrived and error.code() is grpc.StatusCode.DEADLINE_EXCEEDED  # the stream's deadline, not the fetch's
+                # A deadline that passes after rows arrived is the stream's alone.
+                expired = arrived and error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
                 if self._cancelled:
                     return
                 if not expired and not self._patience.again(error):

@@ -107,9 +107,8 @@ class BlendData:
                 caller=caller,
             )
             for block in blocks:
-                message = serialize(
-                    OutgoingBlock(block.offset, block.next_offset, streams.pieces(block.batch))
-                )
+                payload = streams.pieces(block.batch)
+                message = serialize(OutgoingBlock(block.offset, block.next_offset, payload))
                 rows, size = block.batch.num_rows, block.batch.nbytes
                 del block, payload  # a reader may take its time, and the message is enough to hold meanwhile
                 self._calls.offer(caller)

@@ -183,7 +183,7 @@ def test_a_stream_that_breaks_inside_a_step_goes_on_without_losing_or_repeating_
 @pytest.mark.parametrize(
     "harm, sentence",
     [
-        (lambda blocks: blocks[:-1], r"ended a fetch before step 4, without a reason\. Look at"),
+        (lambda blocks: blocks[:-1], r"ended a fetch before step 4 without a reason\. Check"),
         (lambda blocks: [one for one in blocks if one.offset != 3], "Step 3 was due and step 4 came"),
         (lambda blocks: [*blocks[:-1], blocks[0]], "Step 4 was due and step 2 came"),
     ],
