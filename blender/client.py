@@ -29,7 +29,7 @@ from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
 from blender.protocol.credentials import Tls, bearer
 from blender.protocol.keepalive import SILENCE_S, pinging
-from blender.protocol.records import description_of, explanation_of, record_of, schedule_to, source_to
+from blender.protocol.records import to_message, to_record
 from blender.protocol.resume import Patience, Resumed
 from blender.protocol.status import to_error
 from blender.protocol.wire import parse
@@ -145,9 +145,13 @@ class BlenderClient:
 
         With `pad` rows of unlike lengths may stand together, padded to the longest.
         """
-        asked = [source_to(one) for one in sources]
-        request = pb.CreateRequest(sources=asked, seed=seed, schedule=schedule_to(schedule), pad=pad)
-        return record_of(self._call(self._connection.configs.Create, request))
+        request = pb.CreateRequest(
+            sources=[to_message(pb.Source, one) for one in sources],
+            seed=seed,
+            schedule=_schedule(schedule),
+            pad=pad,
+        )
+        return self._blend(self._connection.configs.Create, request)
 
     def update(
         self,
@@ -168,33 +172,35 @@ class BlenderClient:
             parent=parent,
             offset=offset,
             weights=dict(weights or {}),
-            add=[source_to(one) for one in add],
-            schedule=schedule_to(schedule),
+            add=[to_message(pb.Source, one) for one in add],
+            schedule=_schedule(schedule),
             pad=pad,
         )
-        return record_of(self._call(self._connection.configs.Update, request))
+        return self._blend(self._connection.configs.Update, request)
 
     def get(self, blend: str) -> BlendRecord:
         """A blend by id."""
-        return record_of(self._call(self._connection.configs.Get, pb.GetRequest(id=blend)))
+        return self._blend(self._connection.configs.Get, pb.GetRequest(id=blend))
 
     def list(self, with_retired: bool = False) -> list[BlendRecord]:
         """Every blend, the oldest first."""
         answer = self._call(self._connection.configs.List, pb.ListRequest(with_retired=with_retired))
-        return [record_of(one) for one in answer.blends]
+        return [to_record(BlendRecord, one) for one in answer.blends]
 
     def retire(self, blend: str) -> BlendRecord:
         """Give the blend's snapshots free for maintenance."""
-        return record_of(self._call(self._connection.configs.Retire, pb.RetireRequest(id=blend)))
+        return self._blend(self._connection.configs.Retire, pb.RetireRequest(id=blend))
 
     def describe(self, blend: str) -> Description:
         """Sources, sizes, weights and length of a blend."""
-        return description_of(self._call(self._connection.data.Describe, pb.DescribeRequest(blend=blend)))
+        answer = self._call(self._connection.data.Describe, pb.DescribeRequest(blend=blend))
+        return to_record(Description, answer)
 
     def explain(self, blend: str, offset: int) -> tuple[ExplainedRow, ...]:
         """The documents behind every row of a step."""
         request = pb.ExplainRequest(blend=blend, offset=offset)
-        return explanation_of(self._call(self._connection.data.Explain, request))
+        answer = self._call(self._connection.data.Explain, request)
+        return tuple(to_record(ExplainedRow, row) for row in answer.rows)
 
     def fetch(
         self,
@@ -228,6 +234,9 @@ class BlenderClient:
         with Ahead(resumed, self._ahead_bytes, _size, resumed.cancel) as ahead:
             yield from batches(ahead, offset, stride)
 
+    def _blend(self, method: Any, request: Any) -> BlendRecord:
+        return to_record(BlendRecord, self._call(method, request))
+
     def _call(self, method: Any, request: Any) -> Any:
         patience = Patience(self._patience_s)
         while True:
@@ -236,6 +245,10 @@ class BlenderClient:
             except grpc.RpcError as error:
                 if not patience.again(error):
                     raise to_error(error, self.address, self._tls) from error
+
+
+def _schedule(schedule: Schedule | None) -> Any:
+    return None if schedule is None else to_message(pb.Schedule, schedule)
 
 
 def _size(rows: Rows) -> int:

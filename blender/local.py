@@ -17,14 +17,13 @@ from dataclasses import dataclass, field
 from blender.batch import Batch
 from blender.call_context import Caller
 from blender.catalog.blends import DEFAULT_MEMORY_BYTES, Blends, open_blends
+from blender.catalog.description import blend_record, description
 from blender.client import AHEAD_BYTES
 from blender.errors import CallCancelled, InvalidRequest
 from blender.opened.blend import Block
 from blender.prefetch import Ahead
-from blender.protocol.records import description_of, record_of, source_to
 from blender.reader import OpenBlend
 from blender.records import BlendRecord, Description, ExplainedRow, Schedule, Source
-from blender.serving.messages import blend_to, description_to, source_from
 from blender.steps import Rows, batches
 from factory.settings import Settings
 from factory.settings import settings as default_settings
@@ -77,8 +76,7 @@ class LocalBlender:
 
         With `pad` rows of unlike lengths may stand together, padded to the longest.
         """
-        asked = [source_from(source_to(one)) for one in sources]
-        return record_of(blend_to(self._blends.create(asked, seed, schedule, pad=pad)))
+        return blend_record(self._blends.create(sources, seed, schedule, pad=pad))
 
     def update(
         self,
@@ -95,25 +93,23 @@ class LocalBlender:
         A source that is not named keeps its weight. A `schedule` takes the place of all weights. What pads
         goes on to; `pad` is for sources of other lengths that are added.
         """
-        added = [source_from(source_to(one)) for one in add]
-        stored = self._blends.update(parent, offset, weights or {}, added, schedule, pad=pad)
-        return record_of(blend_to(stored))
+        return blend_record(self._blends.update(parent, offset, weights or {}, add, schedule, pad=pad))
 
     def get(self, blend: str) -> BlendRecord:
         """A blend by id."""
-        return record_of(blend_to(self._blends.get(blend)))
+        return blend_record(self._blends.get(blend))
 
     def list(self, with_retired: bool = False) -> list[BlendRecord]:
         """Every blend, the oldest first."""
-        return [record_of(blend_to(one)) for one in self._blends.list(with_retired)]
+        return [blend_record(one) for one in self._blends.list(with_retired)]
 
     def retire(self, blend: str) -> BlendRecord:
         """Give the blend's snapshots free for maintenance."""
-        return record_of(blend_to(self._blends.retire(blend)))
+        return blend_record(self._blends.retire(blend))
 
     def describe(self, blend: str) -> Description:
         """Sources, sizes, weights and length of a blend."""
-        return description_of(description_to(self._blends.open(blend)))
+        return description(self._blends.open(blend))
 
     def explain(self, blend: str, offset: int) -> tuple[ExplainedRow, ...]:
         """The documents behind every row of a step."""

@@ -1,9 +1,15 @@
-"""The plain records that the core, the client and `factory trace` share; no library is behind them."""
+"""Plain records that the core, the client and `factory trace` share; they need no library.
+
+The fields of a record that travels have the names of its message's fields in `blender.proto`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
+
+ShuffleKind = Literal["none", "window", "page", "page_window", "row"]
 
 
 @dataclass(frozen=True)
@@ -17,7 +23,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class ExplainedRow:
-    """Where a row of a step comes from; `row` is its place in the step."""
+    """Where a row of a step comes from; `row` is its position in the step."""
 
     row: int
     source: str
@@ -29,7 +35,7 @@ class ExplainedRow:
 
 @dataclass(frozen=True)
 class Place:
-    """A step that serves a row: the row's place in the step and the epoch it belongs to."""
+    """A step that serves a row, with the row's position in the step and its epoch."""
 
     offset: int
     row: int
@@ -38,37 +44,64 @@ class Place:
 
 @dataclass(frozen=True)
 class Source:
-    """A source as a client asks for it, and as the server reports it back (pinned, with its content).
+    """One table of a blend and how to read it; the server checks it (`blender.spec.source`).
 
-    `weight` is rows in every step, 0 in a blend that has a schedule. At most one of `snapshot`, `branch` and
-    `tag`; none means the published main. The server checks all of it; `blender.spec.config.BlendSource` says
-    what each field means.
+    At most one of `snapshot`, `branch` and `tag`; without them Blender pins the published main. A blend on
+    record has each source's snapshot and content.
     """
 
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}  # where it is read from a file
+
     table: str
+    """The table, `namespace.name`."""
     weight: int = 0
+    """Rows in every step. Zero pauses the source; in a blend with a schedule it is zero throughout."""
     name: str = ""
+    """The source's name, unique in the blend: the table's name unless given. It keys the shuffle."""
     oversample: bool = False
-    shuffle: str = "none"
+    """Whether another epoch begins when the rows are used up; otherwise the blend ends there."""
+    shuffle: ShuffleKind = "none"
+    """Order of an epoch: ordinals as they are, rows permuted in windows of consecutive ordinals, pages
+    permuted, rows permuted in windows of permuted pages, or all rows permuted; with a new key each epoch."""
     page_rows: int = 0
+    """Consecutive ordinals per page, for `page` and `page_window`, wherever files are cut."""
     window_pages: int = 0
+    """Pages whose rows are permuted together, for `page_window`."""
     window_rows: int = 0
+    """Consecutive ordinals that are permuted together, for `window`."""
     live: bool = False
+    """Whether the table grows; Blender then waits for rows that do not exist yet. A live source is read once,
+    in its own order or in windows."""
     columns: tuple[str, ...] = ("tokens",)
+    """Columns to deliver. `tokens` brings `segment_lengths` with it where the table has `segments`."""
     snapshot: int | None = None
+    """Read this snapshot."""
     branch: str | None = None
+    """Read the head of this branch."""
     tag: str | None = None
+    """Read the snapshot with this tag."""
     content: str = ""
+    """Content fingerprint of the snapshot; of a live source, the table's UUID. Blender fills it in."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.name or self.table)
+
+
+class Knot(NamedTuple):
+    """The proportions at a step of the blend, by source name and of any sum."""
+
+    offset: int
+    proportions: Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class Schedule:
     """Shares of a step that change along the steps, in place of weights.
 
-    `knots` are (step of the blend, proportions by source name), ascending; proportions have any sum, a source
-    that is not named has none. Before the first knot its proportions hold, after the last one those of the
-    last. In between, `stepped` keeps those of the knot before, `linear` goes straight to the next and
-    `cosine` along half a wave; `constant` has one knot.
+    `knots` are pairs of a step of the blend and its proportions, in ascending order (see `Knot`); a source
+    that a knot does not name has no share. The first knot's proportions also hold before it, the last knot's
+    for ever after. Between two knots `stepped` keeps the earlier one's, `linear` follows a straight line and
+    `cosine` half a wave; `constant` has a single knot.
     """
 
     rows_per_step: int
@@ -78,7 +111,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class BlendRecord:
-    """A blend on record; `parent` is empty and `offset` 0 for a blend that is no update."""
+    """A blend on record; `parent` is empty and `offset` 0 unless it is an update."""
 
     id: str
     sources: tuple[Source, ...]
@@ -92,28 +125,19 @@ class BlendRecord:
 
 @dataclass(frozen=True)
 class DescribedSource:
-    """A source of an open blend; `steps` its rows last, None where they always do.
+    """A source of an open blend.
 
-    Of a live source `snapshot` and `rows` are what the Blender last saw. `tokenizer` is the identity of what
-    made the tokens and `tokenizer_table` where it was then; `tokens` are those of all rows, `token_share`
-    is the source's part in those of a step and `padding` the share that its rows lack to be as long as the
-    longest of the blend, both by the last weights or the last knot. None where the table does not say.
+    `rows` and the snapshot of a live source are those Blender last saw. `steps` is how many steps its rows
+    last; None if they never run out. The rest is None where the table does not say: `tokenizer` identifies
+    the tokenizer that made the tokens, and `tokenizer_table` was its table then; `sequence_length` is the
+    tokens of a full row, `tokens` those of all rows. By the last weights or the last knot, `token_share` is
+    the source's share of a step's tokens, and `padding` the share of its rows that is padding once they are
+    as long as the blend's longest.
     """
 
-    name: str
-    table: str
-    snapshot: int
-    content: str
+    source: Source
     rows: int
-    weight: int
-    oversample: bool
-    shuffle: str
-    page_rows: int
-    window_pages: int
-    window_rows: int
-    live: bool
-    columns: tuple[str, ...]
-    steps: int | None
+    steps: int | None = None
     tokenizer: str | None = None
     tokenizer_table: str | None = None
     sequence_length: int | None = None
@@ -124,7 +148,7 @@ class DescribedSource:
 
 @dataclass(frozen=True)
 class DescribedPiece:
-    """Weights (in the order of the sources) that hold from step `offset` on; none for a schedule."""
+    """Weights, in the order of the sources, that hold from step `offset` on; empty for a schedule."""
 
     offset: int
     weights: tuple[int, ...]
@@ -133,11 +157,11 @@ class DescribedPiece:
 
 @dataclass(frozen=True)
 class Description:
-    """An open blend; `steps` is its length, None where it never ends; `padding` is a share of a step."""
+    """An open blend; `steps` is its length, None if it never ends; `padding` is a share of a step."""
 
     blend: str
     sources: tuple[DescribedSource, ...]
     pieces: tuple[DescribedPiece, ...]
-    steps: int | None
+    steps: int | None = None
     pad: bool = False
     padding: float | None = None

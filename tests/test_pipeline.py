@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from blender.catalog.blends import open_blends
 from blender.local import LocalBlender
-from blender.spec.config import blend_source
+from blender.records import Source
 from factory.cli import main
 from factory.cli.runs import RunFailed
 from factory.errors import NotFound
@@ -63,7 +63,7 @@ def blend(lake: Lake) -> str:
 
 def _create_blend(settings: Settings) -> str:
     sources = [
-        blend_source(table=str(names.packed(dataset)), weight=weight, oversample=True, shuffle="row")
+        Source(table=str(names.packed(dataset)), weight=weight, oversample=True, shuffle="row")
         for dataset, weight in ((CODE, 3), (PROSE, 1))
     ]
     return open_blends(settings).create(sources, seed=11).id

@@ -22,7 +22,7 @@ from rich.console import Console
 
 from bench.lakes import own_lake
 from blender.catalog.blends import open_blends
-from blender.spec.config import blend_source
+from blender.records import Source
 from factory.lake.catalog import open_catalog
 from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
 from factory.settings import settings
@@ -56,7 +56,7 @@ def write(home: Path, file_rows: int, sources: int, files: int = FILES) -> None:
             said = {"factory.content": f"{source}-{file_rows}-{len(paths)}"}
             table.add_files([path.as_uri() for path in paths], snapshot_properties=said)
     named = [
-        blend_source(table=f"packed.s{source}", weight=STEP_ROWS // sources, shuffle="row", oversample=True)
+        Source(table=f"packed.s{source}", weight=STEP_ROWS // sources, shuffle="row", oversample=True)
         for source in range(sources)
     ]
     blend = open_blends(own_lake(home / "lake")).create(named, seed=1).id

@@ -22,7 +22,7 @@ from bench.formats import write_parquet
 from bench.lakes import own_lake
 from bench.stream.rows import LENGTH, SHARES, SOURCES, STEP_ROWS, array, n_rows_of, rows_file
 from blender.catalog.blends import open_blends
-from blender.spec.config import BlendSource, blend_source
+from blender.records import Source
 from factory.lake.catalog import open_catalog
 from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
 from factory.settings import Settings, settings
@@ -89,9 +89,9 @@ def _blend(home: Path, layout: str) -> str:
     return open_blends(lake).create(_sources(layout), SEED).id
 
 
-def _sources(layout: str) -> list[BlendSource]:
+def _sources(layout: str) -> list[Source]:
     return [
-        blend_source(table=f"packed.s{source}_{layout}", weight=STEP_ROWS * share // 100, **SHUFFLES[layout])
+        Source(table=f"packed.s{source}_{layout}", weight=STEP_ROWS * share // 100, **SHUFFLES[layout])
         for source, share in enumerate(SHARES)
     ]
 

@@ -25,11 +25,12 @@ from blender.catalog.tags import tag_name
 from blender.errors import BlendNotFound, BrokenBlend, InvalidBlend
 from blender.opened.agreement import require_agreement
 from blender.opened.blend import Blend
-from blender.records import Schedule
+from blender.records import Schedule, Source
 from blender.rows.lake_pages import LakePages
 from blender.rows.live import LiveReader
-from blender.spec.config import BlendConfig, BlendSource, blend_config, updated
+from blender.spec.config import BlendConfig, blend_config, updated
 from blender.spec.history import Chapter, chapter_of, mixture_of
+from blender.spec.source import wellformed
 from factory.lake.tables import Lake
 from factory.settings import Settings
 
@@ -62,7 +63,7 @@ class Blends:
 
     def create(
         self,
-        sources: Sequence[BlendSource],
+        sources: Sequence[Source],
         seed: int = 0,
         schedule: Schedule | None = None,
         *,
@@ -74,13 +75,13 @@ class Blends:
         malformed table name, and TableNotFound.
         """
         look = self._opening.look()
-        pinned = [look.pin(source) for source in in_time(sources, "sources pinned")]
+        pinned = [look.pin(wellformed(source)) for source in in_time(sources, "sources pinned")]
         config = blend_config([source for source, _ in pinned], seed, schedule, pad=pad)
         return self._keep(config, [pin for _, pin in pinned], look)
 
     def considered(
         self,
-        sources: Sequence[BlendSource],
+        sources: Sequence[Source],
         seed: int = 0,
         schedule: Schedule | None = None,
         *,
@@ -88,7 +89,7 @@ class Blends:
     ) -> Blend:
         """The blend that `create` would make, open but not put on record; raises what it raises."""
         look = self._opening.look()
-        pinned = [look.pin(source) for source in in_time(sources, "sources pinned")]
+        pinned = [look.pin(wellformed(source)) for source in in_time(sources, "sources pinned")]
         config = blend_config([source for source, _ in pinned], seed, schedule, pad=pad)
         readers = look.open(config.sources, [pin for _, pin in pinned], _tags(config))
         require_agreement(config.sources, readers, pad=config.pad)
@@ -99,7 +100,7 @@ class Blends:
         parent: str,
         offset: int,
         weights: Mapping[str, int],
-        add: Sequence[BlendSource] = (),
+        add: Sequence[Source] = (),
         schedule: Schedule | None = None,
         *,
         pad: bool = False,
@@ -111,7 +112,7 @@ class Blends:
         config, pins = self._store.get(parent)
         opened = self.open(parent)
         look = self._opening.look()
-        added = [look.pin(source) for source in in_time(add, "sources pinned")]
+        added = [look.pin(wellformed(source)) for source in in_time(add, "sources pinned")]
         child = updated(config, offset, weights, [source for source, _ in added], schedule, pad=pad)
         known = len(opened.sources)
         readers = [source.kept for source in opened.sources]

@@ -8,7 +8,7 @@ table's newest metadata file, and what was kept of that file the last time makes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
@@ -18,12 +18,12 @@ from blender.catalog.cache import SharedCache
 from blender.catalog.store import BlendStore
 from blender.errors import InvalidBlend, SourceGone
 from blender.opened.source import OpenSource
+from blender.records import Source
 from blender.rows.lake_pages import LakePages
 from blender.rows.live import LiveReader
 from blender.rows.live_progress import Seen
 from blender.rows.snapshot_facts import SnapshotFacts, content_of, facts_of, put_facts, read_facts
 from blender.rows.sources import TOKENS, SnapshotReader
-from blender.spec.config import BlendSource
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 
@@ -45,12 +45,12 @@ class Opening:
         """A look at the lake's tables as they are now."""
         return Look(self, self._lake)
 
-    def keep(self, table: Table, source: BlendSource, pinned: int, facts: SnapshotFacts) -> None:
+    def keep(self, table: Table, source: Source, pinned: int, facts: SnapshotFacts) -> None:
         """Keep what the metadata of `table` says of the snapshot to which a source is pinned."""
         place = self._pages.indexes.facts(source.table, pinned, source.content)
         put_facts(place, facts, table.metadata_location)
 
-    def kept(self, metadata_file: str | None, source: BlendSource, pinned: int) -> SnapshotFacts | None:
+    def kept(self, metadata_file: str | None, source: Source, pinned: int) -> SnapshotFacts | None:
         """What `keep` kept, if it was of this metadata file."""
         if metadata_file is None:
             return None
@@ -62,7 +62,7 @@ class Opening:
             found = read_facts(indexes.get(place), metadata_file)
         return found
 
-    def bring_copies(self, sources: Sequence[BlendSource], snapshots: Sequence[int]) -> None:
+    def bring_copies(self, sources: Sequence[Source], snapshots: Sequence[int]) -> None:
         """Have at hand what opening many sources reads, so far as `keep_copies` kept it."""
         if len(sources) >= _MANY:
             self._pages.indexes.bring_copies(*_opened(sources, snapshots))
@@ -90,7 +90,7 @@ class Opening:
             facts.key, lambda: SnapshotReader(facts, self._pages, lambda: look.table(facts.table))
         )
 
-    def follow(self, source: BlendSource, snapshot: int, tag: str) -> LiveReader:
+    def follow(self, source: Source, snapshot: int, tag: str) -> LiveReader:
         """The reader of a live source that is followed from the snapshot that `tag` keeps."""
 
         def load() -> Table:
@@ -129,7 +129,7 @@ class Look:
             self._tables[name] = self._lake.table(TableName.parse(name))
         return self._tables[name]
 
-    def pin(self, source: BlendSource) -> tuple[BlendSource, int]:
+    def pin(self, source: Source) -> tuple[Source, int]:
         """The source by its content, and the snapshot it refers to; raises InvalidBlend and TableNotFound."""
         table = self.table(source.table)
         asked = (source.table, source.snapshot, source.branch, source.tag)
@@ -152,12 +152,10 @@ class Look:
                 f"Table {source.table} has content {content} at snapshot {snapshot.snapshot_id}, "
                 f"not {source.content}. Name the snapshot that has it, or leave `content` out."
             )
-        kept = {"content": content, "snapshot": None, "branch": None, "tag": None}
-        return source.model_copy(update=kept), snapshot.snapshot_id
+        pinned = replace(source, content=content, snapshot=None, branch=None, tag=None)
+        return pinned, snapshot.snapshot_id
 
-    def open(
-        self, sources: Sequence[BlendSource], snapshots: Sequence[int], tags: Sequence[str]
-    ) -> list[Reader]:
+    def open(self, sources: Sequence[Source], snapshots: Sequence[int], tags: Sequence[str]) -> list[Reader]:
         """Readers of sources that are pinned to snapshots, which `tags` keep; raises SourceGone."""
         fixed = {source.table for source in sources if not source.live} - self._tables.keys()
         files = self._lake.metadata_files([TableName.parse(table) for table in fixed])
@@ -171,13 +169,13 @@ class Look:
             for source, snapshot, tag in in_time(asked, "sources opened")
         ]
 
-    def _facts_of(self, source: BlendSource, snapshot: int, metadata_file: str | None) -> SnapshotFacts:
+    def _facts_of(self, source: Source, snapshot: int, metadata_file: str | None) -> SnapshotFacts:
         asked = (source.table, snapshot, source.content)
         if asked not in self._facts:
             self._facts[asked] = self._found_facts(source, snapshot, metadata_file)
         return self._facts[asked]
 
-    def _found_facts(self, source: BlendSource, snapshot: int, metadata_file: str | None) -> SnapshotFacts:
+    def _found_facts(self, source: Source, snapshot: int, metadata_file: str | None) -> SnapshotFacts:
         kept = self._opening.kept(metadata_file, source, snapshot)
         if kept is not None:
             return kept
@@ -201,7 +199,7 @@ class _Progress:
         self.store.saw(self.tag, seen)
 
 
-def _opened(sources: Sequence[BlendSource], snapshots: Sequence[int]) -> list[str]:
+def _opened(sources: Sequence[Source], snapshots: Sequence[int]) -> list[str]:
     return [f"{one.table} {at} {one.columns}" for one, at in zip(sources, snapshots, strict=True)]
 
 
@@ -210,7 +208,7 @@ def live_content(table: Table) -> str:
     return f"live-{table.metadata.table_uuid}"
 
 
-def _found(table: Table, source: BlendSource, snapshot: int) -> int:
+def _found(table: Table, source: Source, snapshot: int) -> int:
     """The pinned snapshot, or another of the same content where that one is gone."""
     pinned = table.snapshot_by_id(snapshot)
     if pinned is not None and content_of(pinned) == source.content:
@@ -224,7 +222,7 @@ def _found(table: Table, source: BlendSource, snapshot: int) -> int:
     return max(same, key=lambda one: one.sequence_number or 0).snapshot_id
 
 
-def _resolve(table: Table, source: BlendSource) -> Snapshot:
+def _resolve(table: Table, source: Source) -> Snapshot:
     if source.snapshot is not None:
         snapshot, asked = table.snapshot_by_id(source.snapshot), f"snapshot {source.snapshot}"
     elif source.branch is not None or source.tag is not None:

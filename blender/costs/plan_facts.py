@@ -10,6 +10,7 @@ from blender.costs.plan import Choice, SourceFacts, choices, price
 from blender.opened.blend import Blend
 from blender.opened.source import OpenSource
 from blender.rows.sources import SnapshotReader
+from blender.spec.source import shuffle_of
 
 Ints = npt.NDArray[np.int64]
 
@@ -70,7 +71,7 @@ def plan(blend: Blend, offset: int = 0, ranks: int = 1) -> list[Choice]:
     for number, source in enumerate(blend.sources):
         if (of_row == number).any():
             facts = _facts(source, rank[of_row == number])
-            configured = source.config.order
+            configured = shuffle_of(source.config)
             found += [price(facts, it, source.seed, configured) for it in choices(facts, configured)]
     return found
 

@@ -12,18 +12,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from blender.errors import InvalidBlend
+from blender.records import Source
 from blender.rows.live import LiveReader
 from blender.rows.snapshot_facts import SnapshotFacts
 from blender.rows.sources import TOKENS, SnapshotReader
-from blender.spec.config import BlendSource
 
 _SHOWN = 12  # digits of a tokenizer's identity
 
-Packed = tuple[BlendSource, SnapshotFacts]
+Packed = tuple[Source, SnapshotFacts]
 
 
 def require_agreement(
-    sources: Sequence[BlendSource], readers: Sequence[SnapshotReader | LiveReader], *, pad: bool
+    sources: Sequence[Source], readers: Sequence[SnapshotReader | LiveReader], *, pad: bool
 ) -> None:
     """Raise InvalidBlend for tokens of two tokenizers, and for rows of two lengths without `pad`."""
     packed = [

@@ -26,8 +26,9 @@ from blender.opened.source import OpenSource
 from blender.records import ExplainedRow, Place
 from blender.rows.live import LiveReader
 from blender.rows.sources import Asked, SnapshotReader, gather
-from blender.spec.config import PROVENANCE, BlendConfig
+from blender.spec.config import BlendConfig
 from blender.spec.mixture import MAX_OFFSET, Mixture
+from blender.spec.source import PROVENANCE
 
 Ints = npt.NDArray[np.int64]
 

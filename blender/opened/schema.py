@@ -9,7 +9,7 @@ import pyarrow as pa
 from blender.errors import InvalidBlend
 from blender.opened.source import OpenSource
 from blender.rows.sources import TOKENS
-from blender.spec.config import PROVENANCE
+from blender.spec.source import PROVENANCE
 from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from blender.records import Segment
+from blender.records import Segment, Source
 from blender.rows.live import LiveReader
 from blender.rows.sources import SEGMENTS, SnapshotReader
-from blender.spec.config import BlendSource
 from blender.spec.permutation import Permutation
 from blender.spec.shuffle import permutation
+from blender.spec.source import shuffle_of
 
 Ints = npt.NDArray[np.int64]
 
@@ -23,7 +23,7 @@ _ENDLESS = 1 << 62  # rows of a source that grows
 class OpenSource:
     """A source of a blend with its reader: index in the source <-> epoch and ordinal."""
 
-    config: BlendSource
+    config: Source
     seed: int
     kept: SnapshotReader | LiveReader = field(compare=False)
 
@@ -70,4 +70,6 @@ class OpenSource:
 
     def _order(self, epoch: int) -> Permutation:
         n_rows = _ENDLESS if self.config.live else self.reader.n_rows
-        return permutation(self.config.order, n_rows, seed=self.seed, epoch=epoch, source=self.config.name)
+        return permutation(
+            shuffle_of(self.config), n_rows, seed=self.seed, epoch=epoch, source=self.config.name
+        )

@@ -1,139 +1,89 @@
-"""Between the messages of the protocol and the plain records of a client."""
+"""Between the messages of the protocol and plain records, driven by the names of their fields.
+
+A field that a message and its record both declare needs no code here. A nested message has the name of its
+record in `blender.records`.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
 
-from blender.proto.blender.v1 import blender_pb2 as pb
-from blender.records import (
-    BlendRecord,
-    DescribedPiece,
-    DescribedSource,
-    Description,
-    ExplainedRow,
-    Schedule,
-    Segment,
-    Source,
-)
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+
+from blender import records
+
+M = TypeVar("M", bound=Message)
+R = TypeVar("R")
 
 
-def source_to(source: Source) -> Any:
-    """A source to ask for."""
-    return pb.Source(
-        table=source.table,
-        name=source.name,
-        snapshot=source.snapshot,
-        branch=source.branch,
-        tag=source.tag,
-        weight=source.weight,
-        oversample=source.oversample,
-        shuffle=source.shuffle,
-        page_rows=source.page_rows,
-        window_pages=source.window_pages,
-        window_rows=source.window_rows,
-        live=source.live,
-        columns=source.columns,
-        content=source.content,
+class _Field(NamedTuple):
+    name: str
+    has_presence: bool
+    """Whether a message can leave it out."""
+    has_default: bool
+    """Whether the record has a value of its own for it."""
+    from_message: Callable[[Any], Any]
+    to_message: Callable[[Any], Any]
+
+
+def to_record(kind: type[R], message: Message) -> R:
+    """`message` as a record; what it leaves out takes the record's default."""
+    values = {}
+    for field in _fields(kind, type(message)):
+        if field.has_presence and not message.HasField(field.name):
+            continue
+        value = getattr(message, field.name)
+        if value or field.has_presence or not field.has_default:
+            values[field.name] = field.from_message(value)
+    return kind(**values)
+
+
+def to_message(kind: type[M], record: Any) -> M:
+    """`record` as a message; None leaves a field out. A tuple stands for a named one."""
+    found = _fields(type(record), kind)
+    given = record if isinstance(record, tuple) else [getattr(record, field.name) for field in found]
+    pairs = zip(found, given, strict=True)
+    return kind(**{field.name: field.to_message(value) for field, value in pairs if value is not None})
+
+
+def _find_fields(record: Any, message: Any) -> tuple[_Field, ...]:
+    if record is tuple:
+        record = getattr(records, message.DESCRIPTOR.name)
+    defaults = (
+        {one.name: one.default is not MISSING for one in fields(record)}
+        if is_dataclass(record)
+        else dict.fromkeys(record._fields, False)
     )
-
-
-def record_of(answer: Any) -> BlendRecord:
-    """A blend on record."""
-    sources = tuple(
-        Source(
-            table=one.table,
-            weight=one.weight,
-            name=one.name,
-            oversample=one.oversample,
-            shuffle=one.shuffle,
-            page_rows=one.page_rows,
-            window_pages=one.window_pages,
-            window_rows=one.window_rows,
-            live=one.live,
-            columns=tuple(one.columns),
-            snapshot=one.snapshot,
-            content=one.content,
-        )
-        for one in answer.sources
-    )
-    return BlendRecord(
-        id=answer.id,
-        sources=sources,
-        seed=answer.seed,
-        parent=answer.parent,
-        offset=answer.offset,
-        retired=answer.retired,
-        schedule=_schedule_of(answer.schedule) if answer.HasField("schedule") else None,
-        pad=answer.pad,
-    )
-
-
-def schedule_to(schedule: Schedule | None) -> Any:
-    """A schedule to ask for."""
-    if schedule is None:
-        return None
-    knots = [pb.Knot(offset=offset, proportions=proportions) for offset, proportions in schedule.knots]
-    return pb.Schedule(kind=schedule.kind, rows_per_step=schedule.rows_per_step, knots=knots)
-
-
-def _schedule_of(answer: Any) -> Schedule:
-    knots = tuple((knot.offset, dict(knot.proportions)) for knot in answer.knots)
-    return Schedule(answer.rows_per_step, knots, answer.kind)
-
-
-def description_of(answer: Any) -> Description:
-    """An open blend."""
-    return Description(
-        blend=answer.blend,
-        sources=tuple(_described(one) for one in answer.sources),
-        pieces=tuple(
-            DescribedPiece(one.offset, tuple(one.weights), one.rows_per_step) for one in answer.pieces
-        ),
-        steps=_given(answer, "steps"),
-        pad=answer.pad,
-        padding=_given(answer, "padding"),
-    )
-
-
-def explanation_of(answer: Any) -> tuple[ExplainedRow, ...]:
-    """The rows of a step."""
     return tuple(
-        ExplainedRow(
-            row=row.row,
-            source=row.source,
-            table=row.table,
-            ordinal=row.ordinal,
-            epoch=row.epoch,
-            segments=tuple(Segment(one.doc_id, one.doc_offset, one.length) for one in row.segments),
+        _field(message.DESCRIPTOR.fields_by_name[name], has_default) for name, has_default in defaults.items()
+    )
+
+
+_fields: Callable[[Any, Any], tuple[_Field, ...]] = cache(_find_fields)
+
+
+def _field(declared: Any, has_default: bool) -> _Field:
+    nested, repeated = declared.message_type, declared.is_repeated
+
+    def field(from_message: Callable[[Any], Any], to_message: Callable[[Any], Any]) -> _Field:
+        return _Field(declared.name, declared.has_presence, has_default, from_message, to_message)
+
+    if nested is None:
+        return field(tuple, list) if repeated else field(_same, _same)
+    if nested.GetOptions().map_entry:
+        return field(dict, dict)
+    record, message = getattr(records, nested.name), GetMessageClass(nested)
+    if repeated:
+        return field(
+            lambda found: tuple(to_record(record, one) for one in found),
+            lambda given: [to_message(message, one) for one in given],
         )
-        for row in answer.rows
-    )
+    return field(lambda found: to_record(record, found), lambda given: to_message(message, given))
 
 
-def _described(one: Any) -> DescribedSource:
-    return DescribedSource(
-        name=one.name,
-        table=one.table,
-        snapshot=one.snapshot,
-        content=one.content,
-        rows=one.rows,
-        weight=one.weight,
-        oversample=one.oversample,
-        shuffle=one.shuffle,
-        page_rows=one.page_rows,
-        window_pages=one.window_pages,
-        window_rows=one.window_rows,
-        live=one.live,
-        columns=tuple(one.columns),
-        steps=_given(one, "steps"),
-        tokenizer=_given(one, "tokenizer"),
-        tokenizer_table=_given(one, "tokenizer_table"),
-        sequence_length=_given(one, "sequence_length"),
-        tokens=_given(one, "tokens"),
-        token_share=_given(one, "token_share"),
-        padding=_given(one, "padding"),
-    )
-
-
-def _given(message: Any, field: str) -> Any:
-    return getattr(message, field) if message.HasField(field) else None
+def _same(value: Any) -> Any:
+    return value

@@ -114,5 +114,5 @@ class Resumed:
             finally:
                 stream.cancel()  # does nothing once the stream has ended
 
-    def _left(self) -> bool:
+    def _has_more(self) -> bool:
         return self._stop is None or self._offset < self._stop

@@ -33,7 +33,7 @@ from blender.rows.leaves import joined, leaves
 from blender.rows.ordinals import Ordinals
 from blender.rows.snapshot_facts import SnapshotFacts, facts_of
 from blender.rows.snapshot_index import ORDINAL, kept_files, put_runs, snapshot_index
-from blender.spec.config import SEGMENT_LENGTHS
+from blender.spec.source import SEGMENT_LENGTHS
 from factory import _native
 
 Ints = npt.NDArray[np.int64]

@@ -15,14 +15,16 @@ from typing import Any
 import grpc
 
 from blender.call_context import Caller, waited_for_by
-from blender.catalog.blends import Blends
+from blender.catalog.blends import Blends, StoredBlend
+from blender.catalog.description import blend_record, description
 from blender.ipc import IpcStreams
 from blender.proto.blender.v1 import blender_pb2 as pb
+from blender.protocol.records import to_message, to_record
 from blender.protocol.status import to_status
 from blender.protocol.wire import OutgoingBlock, serialize
+from blender.records import Schedule, Source
 from blender.rows.counts import Counts
 from blender.serving.calls import CallLimiter
-from blender.serving.messages import blend_to, description_to, explanation_to, schedule_from, source_from
 from blender.serving.refusals import end_call
 from blender.serving.request_bytes import checked, reader_of
 from factory.errors import FactoryError
@@ -49,28 +51,28 @@ class BlendConfigs:
 
     def create(self, request: Any) -> Any:
         """A new blend, or the one there is."""
-        sources = [source_from(one) for one in request.sources]
-        return blend_to(self._blends.create(sources, request.seed, schedule_from(request), pad=request.pad))
+        sources = [to_record(Source, one) for one in request.sources]
+        return _answer(self._blends.create(sources, request.seed, _schedule(request), pad=request.pad))
 
     def update(self, request: Any) -> Any:
         """A blend that follows another from an offset on."""
-        add = [source_from(one) for one in request.add]
-        weights, schedule = dict(request.weights), schedule_from(request)
-        return blend_to(
+        add = [to_record(Source, one) for one in request.add]
+        weights, schedule = dict(request.weights), _schedule(request)
+        return _answer(
             self._blends.update(request.parent, request.offset, weights, add, schedule, pad=request.pad)
         )
 
     def get(self, request: Any) -> Any:
         """A blend by its id."""
-        return blend_to(self._blends.get(request.id))
+        return _answer(self._blends.get(request.id))
 
     def list(self, request: Any) -> Any:
         """Every blend."""
-        return pb.ListResponse(blends=[blend_to(one) for one in self._blends.list(request.with_retired)])
+        return pb.ListResponse(blends=[_answer(one) for one in self._blends.list(request.with_retired)])
 
     def retire(self, request: Any) -> Any:
         """A blend whose snapshots are given free."""
-        return blend_to(self._blends.retire(request.id))
+        return _answer(self._blends.retire(request.id))
 
     def handlers(self, calls: CallLimiter) -> grpc.GenericRpcHandler:
         """The service as gRPC takes it."""
@@ -121,7 +123,10 @@ class BlendData:
 
     def describe(self, request: Any) -> Any:
         """Sources, sizes and length of a blend."""
-        return description_to(self._blends.open(request.blend))
+        blend = self._blends.open(request.blend)
+        answer = to_message(pb.DescribeResponse, description(blend))
+        answer.schema = blend.schema.serialize().to_pybytes()
+        return answer
 
     def explain(self, request: Any) -> Any:
         """The documents behind every row of one step."""
@@ -129,7 +134,8 @@ class BlendData:
         if request.offset >= 0:
             rows = blend.mixture.rows_per_step(request.offset)
             self._calls.limits.check_explained(request.offset, rows)
-        return explanation_to(request.offset, blend.explain(request.offset))
+        explained = [to_message(pb.ExplainedRow, row) for row in blend.explain(request.offset)]
+        return pb.ExplainResponse(offset=request.offset, rows=explained)
 
     def handlers(self) -> grpc.GenericRpcHandler:
         """The service as gRPC takes it."""
@@ -174,6 +180,14 @@ def _one_answer(calls: CallLimiter, method: str, message: Any, answer: Answer) -
     return grpc.unary_unary_rpc_method_handler(
         handle, reader_of(message), lambda message: message.SerializeToString()
     )
+
+
+def _answer(stored: StoredBlend) -> Any:
+    return to_message(pb.Blend, blend_record(stored))
+
+
+def _schedule(request: Any) -> Schedule | None:
+    return to_record(Schedule, request.schedule) if request.HasField("schedule") else None
 
 
 def _shortened(message: str) -> str:

@@ -1,21 +1,21 @@
-"""Models of what people write, refused with a sentence for each field that is wrong."""
+"""Values that people write, refused with a sentence for each wrong field."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from blender.errors import InvalidBlend
 
-Model = TypeVar("Model", bound=BaseModel)
+Built = TypeVar("Built")
 
 
-def checked(model: type[Model], fields: Mapping[str, Any]) -> Model:
-    """The model of `fields`; raises InvalidBlend with a sentence for each that is wrong."""
+def checked(validate: Callable[[Any], Built], fields: Mapping[str, Any]) -> Built:
+    """The result of pydantic's `validate`; raises InvalidBlend with a sentence for each wrong field."""
     try:
-        return model.model_validate(dict(fields))
+        return validate(dict(fields))
     except ValidationError as error:
         raise InvalidBlend(" ".join(_sentence(problem) for problem in error.errors())) from error
 

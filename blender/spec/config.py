@@ -15,132 +15,28 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from blender.errors import InvalidBlend
-from blender.records import Schedule
+from blender.records import Schedule, Source
 from blender.spec.checked import checked
 from blender.spec.mixture import MAX_OFFSET, MAX_ROWS_PER_STEP, MAX_SOURCES, Piece, constant
 from blender.spec.schedule import BlendSchedule, blend_schedule
-from blender.spec.shuffle import Shuffle
+from blender.spec.source import WellformedSource, canonical, wellformed
 
 FORMAT = 1  # of the order of rows: mixture, shuffle and their keys. Another order is another format.
 
-PROVENANCE = ("offset", "source", "ordinal", "epoch")  # columns every batch has
-SEGMENT_LENGTHS = "segment_lengths"  # column that comes with `tokens`: lengths of the documents in a row
 
-_REFERENCE = ("snapshot", "branch", "tag")
-_SIZES = (
-    ("page_rows", ("page", "page_window")),
-    ("window_pages", ("page_window",)),
-    ("window_rows", ("window",)),
-)
-
-
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class BlendSource(_Frozen):
-    """One table of a blend and how it is read."""
-
-    table: str
-    """The table, `namespace.name`."""
-    name: str = ""
-    """The source's name, unique in the blend: the table's name unless given. It keys the shuffle."""
-    snapshot: int | None = None
-    """Read this snapshot; without `snapshot`, `branch` and `tag` the published main."""
-    branch: str | None = None
-    tag: str | None = None
-    weight: int = Field(0, ge=0)
-    """Rows in every step. Zero is a source that rests."""
-    oversample: bool = False
-    """Whether another epoch begins when the rows are used up; otherwise the blend ends there."""
-    live: bool = False
-    """Whether the table grows: rows that are not there yet are waited for. It is read once, in its own order
-    or in that of windows."""
-    shuffle: Literal["none", "window", "page", "page_window", "row"] = "none"
-    """Order of an epoch: ordinals as they are, rows permuted in windows of consecutive ordinals, pages
-    permuted, rows permuted in windows of permuted pages, or all rows permuted; with a new key each epoch."""
-    page_rows: int = Field(0, ge=0)
-    """Consecutive ordinals that are a page, for `page` and `page_window`, however files are cut."""
-    window_pages: int = Field(0, ge=0)
-    """Pages whose rows are permuted together, for `page_window`."""
-    window_rows: int = Field(0, ge=0)
-    """Consecutive ordinals that are permuted together, for `window`."""
-    columns: tuple[str, ...] = ("tokens",)
-    """Columns to deliver. `tokens` brings `segment_lengths` with it where the table has `segments`."""
-    content: str = ""
-    """Content fingerprint of the snapshot, of a live source the table's UUID; filled by Blender."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _named_after_table(cls, fields: Any) -> Any:
-        if isinstance(fields, dict) and not fields.get("name"):
-            return {**fields, "name": fields.get("table")}
-        return fields
-
-    @field_validator("columns")
-    @classmethod
-    def _columns_are_distinct(cls, columns: tuple[str, ...]) -> tuple[str, ...]:
-        if not columns or len(set(columns)) != len(columns):
-            raise ValueError(f"Columns {list(columns)} are none or repeated. Name each column once.")
-        for column in columns:
-            if column in (*PROVENANCE, SEGMENT_LENGTHS):
-                raise ValueError(f"Column `{column}` is one Blender adds itself. Leave it out of `columns`.")
-        return columns
-
-    @model_validator(mode="after")
-    def _one_reference(self) -> Self:
-        given = [name for name in _REFERENCE if getattr(self, name) is not None]
-        if len(given) > 1:
-            raise ValueError(f"Source `{self.name}` names {' and '.join(given)}. Name one of them.")
-        return self
-
-    @model_validator(mode="after")
-    def _sizes_of_the_shuffle(self) -> Self:
-        for size, kinds in _SIZES:
-            if self.shuffle in kinds and not getattr(self, size):
-                raise ValueError(f"Shuffle `{self.shuffle}` needs `{size}`, at least 1. Give it.")
-            if self.shuffle not in kinds and getattr(self, size):
-                raise ValueError(f"Shuffle `{self.shuffle}` takes no `{size}`. Leave it out.")
-        return self
-
-    @model_validator(mode="after")
-    def _live_is_read_once_as_it_grows(self) -> Self:
-        if not self.live:
-            return self
-        if self.oversample:
-            raise ValueError(f"Source `{self.name}` is live and has no end. Leave out `oversample`.")
-        if self.shuffle not in ("none", "window"):
-            raise ValueError(
-                f"Source `{self.name}` is live, and shuffle `{self.shuffle}` needs all rows. "
-                "Use `none`, or `window` with `window_rows`."
-            )
-        if any(getattr(self, name) is not None for name in _REFERENCE):
-            raise ValueError(f"Source `{self.name}` is live and follows the published main. Name no other.")
-        return self
-
-    @property
-    def order(self) -> Shuffle:
-        """The order of an epoch."""
-        return Shuffle(self.shuffle, self.page_rows, self.window_pages, self.window_rows)
-
-    def canonical(self) -> dict[str, Any]:
-        """What of the source is hashed."""
-        fields = self.model_dump(mode="json", exclude_defaults=True, exclude=set(_REFERENCE))
-        if self.name == self.table:
-            del fields["name"]
-        return fields
-
-
-class BlendConfig(_Frozen):
+class BlendConfig(BaseModel):
     """An immutable blend. Make it with `blend_config`, change it with `updated`."""
 
-    sources: tuple[BlendSource, ...]
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sources: tuple[WellformedSource, ...]
     """All sources, with the weights that hold from step `offset` on."""
     schedule: BlendSchedule | None = None
     """Shares of a step that hold from step `offset` on, in place of weights."""
@@ -203,7 +99,7 @@ class BlendConfig(_Frozen):
     def canonical(self) -> dict[str, Any]:
         """What is hashed and stored: everything but the references."""
         fields = self.model_dump(mode="json", exclude_defaults=True, exclude={"sources"})
-        return {"format": FORMAT, "sources": [source.canonical() for source in self.sources], **fields}
+        return {"format": FORMAT, "sources": [canonical(source) for source in self.sources], **fields}
 
     def canonical_json(self) -> bytes:
         """The canonical form as bytes, one for each blend."""
@@ -236,24 +132,19 @@ def id_of(canonical_json: bytes) -> str:
     return hashlib.blake2b(canonical_json, digest_size=16).hexdigest()
 
 
-def blend_source(**fields: Any) -> BlendSource:
-    """A source; raises InvalidBlend with a sentence for each field that is wrong."""
-    return checked(BlendSource, fields)
-
-
 def blend_config(
-    sources: Sequence[BlendSource], seed: int = 0, schedule: Schedule | None = None, *, pad: bool = False
+    sources: Sequence[Source], seed: int = 0, schedule: Schedule | None = None, *, pad: bool = False
 ) -> BlendConfig:
     """A blend of its own, with a schedule where the sources have no weights; raises InvalidBlend."""
     fields = {"sources": tuple(sources), "seed": seed, "pad": pad}
-    return checked(BlendConfig, fields | _schedule(schedule, sources))
+    return checked(BlendConfig.model_validate, fields | _schedule(schedule, sources))
 
 
 def updated(
     parent: BlendConfig,
     offset: int,
     weights: Mapping[str, int],
-    add: Sequence[BlendSource] = (),
+    add: Sequence[Source] = (),
     schedule: Schedule | None = None,
     *,
     pad: bool = False,
@@ -273,18 +164,16 @@ def updated(
     if schedule is not None and weights:
         raise InvalidBlend("The update has weights and a schedule. Leave out one of them.")
     chosen = {source.name: 0 for source in parent.sources} if schedule is not None else weights
-    kept = [_weighted(source, chosen.get(source.name, source.weight)) for source in parent.sources]
+    kept = [_weighted(one, chosen.get(one.name, one.weight)) for one in parent.sources]
     sources = (*kept, *add)
     fields = {"sources": sources, "seed": parent.seed, "parent": parent.id, "offset": offset}
     fields["pad"] = parent.pad or pad
-    return checked(BlendConfig, fields | _schedule(schedule, sources))
+    return checked(BlendConfig.model_validate, fields | _schedule(schedule, sources))
 
 
-def _weighted(source: BlendSource, weight: int) -> BlendSource:
-    if weight == source.weight:
-        return source
-    return blend_source(**{**source.model_dump(), "weight": weight})
+def _weighted(source: Source, weight: int) -> Source:
+    return source if weight == source.weight else wellformed(replace(source, weight=weight))
 
 
-def _schedule(schedule: Schedule | None, sources: Sequence[BlendSource]) -> dict[str, BlendSchedule]:
+def _schedule(schedule: Schedule | None, sources: Sequence[Source]) -> dict[str, BlendSchedule]:
     return {} if schedule is None else {"schedule": blend_schedule(schedule, [one.name for one in sources])}

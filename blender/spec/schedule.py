@@ -100,4 +100,4 @@ def blend_schedule(asked: Schedule, names: Sequence[str]) -> BlendSchedule:
             raise InvalidBlend(f"The knot at step {offset:,} makes no step: {error}") from error
         knots.append({"offset": offset, "shares": shares})
     fields = {"kind": asked.kind, "rows_per_step": asked.rows_per_step, "knots": tuple(knots)}
-    return checked(BlendSchedule, fields)
+    return checked(BlendSchedule.model_validate, fields)

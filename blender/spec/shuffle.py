@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from blender.records import ShuffleKind
 from blender.spec.page_order import PageOrder, WindowOrder
 from blender.spec.permutation import Identity, Permutation, keyed
 
@@ -23,7 +24,7 @@ class Shuffle(NamedTuple):
     `window_rows` consecutive rows, which keep their places.
     """
 
-    kind: Literal["none", "window", "page", "page_window", "row"] = "none"
+    kind: ShuffleKind = "none"
     page_rows: int = 0
     window_pages: int = 0
     window_rows: int = 0

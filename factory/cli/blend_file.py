@@ -12,7 +12,7 @@
         - {offset: 20000, proportions: {packed.web: 6, packed.code: 4}}
 
 With `pad: true` sources whose rows hold unlike numbers of tokens may stand together. The fields are those of
-`blender.spec.config.BlendSource` and of `blender.records.Schedule`.
+`blender.records.Source` and of `blender.records.Schedule`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from blender.records import Schedule
-from blender.spec.config import BlendSource
 from blender.spec.mixture import ScheduleKind
+from blender.spec.source import WellformedSource
 from factory.orchestration.datasets.located_yaml import LocatedYaml
 
 
@@ -49,7 +49,7 @@ class WrittenSchedule(_Written):
 class WrittenBlend(_Written):
     """What a blend is made of; what it lacks to be one is told where it is made."""
 
-    sources: tuple[BlendSource, ...] = Field(min_length=1)
+    sources: tuple[WellformedSource, ...] = Field(min_length=1)
     seed: int = 0
     schedule: WrittenSchedule | None = None
     pad: bool = False

@@ -15,7 +15,7 @@ from blender.catalog.blends import open_blends
 from blender.costs.plan import LONG, Choice
 from blender.costs.plan_facts import plan
 from blender.costs.token_shares import TokenShare, padding_of, token_shares
-from blender.spec.config import blend_source
+from blender.records import Source
 from factory.cli.blend_file import WrittenBlend
 from factory.cli.serving import or_dash
 from factory.errors import ConfigurationError
@@ -42,7 +42,7 @@ def considered(
             raise ConfigurationError(
                 f"`{text}` says no rows a step. Write a table and a whole number: {name or 'packed.code'}=6."
             )
-        found.append(blend_source(table=name, weight=int(rows)))
+        found.append(Source(table=name, weight=int(rows)))
     return WrittenBlend(sources=tuple(found), seed=seed or 0, pad=pad) if found else None
 
 

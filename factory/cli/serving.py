@@ -69,10 +69,10 @@ def show_blend(settings: Settings, blend: str, console: Console) -> None:
     table.add_column("tokenizer")
     for it in found.sources:
         table.add_row(
-            it.name,
-            it.table,
+            it.source.name,
+            it.source.table,
             f"{it.rows:,}",
-            str(it.weight),
+            str(it.source.weight),
             or_dash(it.sequence_length, ","),
             or_dash(it.tokens, ","),
             or_dash(it.token_share, ".1%"),

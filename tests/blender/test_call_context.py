@@ -11,8 +11,8 @@ import pytest
 from blender.call_context import Caller
 from blender.catalog.blends import Blends
 from blender.errors import CallCancelled, Stalled
+from blender.records import Source
 from blender.rows.counts import COUNTS, WAIT_S, Counts
-from blender.spec.config import blend_source
 
 
 def waited_for() -> str:
@@ -59,7 +59,7 @@ def test_the_result_of_another_thread_arrives_and_so_does_its_error() -> None:
 
 
 def test_a_fetch_ends_where_its_caller_left_and_counts_what_it_waited_for(blends: Blends) -> None:
-    source = blend_source(table="packed.code", weight=2000, oversample=True)
+    source = Source(table="packed.code", weight=2000, oversample=True)
     caller = Caller()
     blend = blends.open(blends.create([source]).id)
     before = COUNTS.sums().get((WAIT_S, "packed.code"), 0.0)

@@ -19,15 +19,15 @@ import pytest
 from grpc_tools import protoc
 
 from blender.catalog.blends import Blends, open_blends
-from blender.client import BlenderClient, Source
+from blender.client import BlenderClient
 from blender.errors import BlenderFailure, BlenderUnavailable, BlendNotFound
 from blender.ipc import to_ipc
 from blender.opened.blend import Blend
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.protocol.wire import OutgoingBlock, serialize
+from blender.records import Source
 from blender.serving.server import BlenderServer
 from blender.serving.service import DATA
-from blender.spec.config import blend_source
 from tests.blender.lakes import ROOT, make_lake
 from tests.ports import free_ports
 
@@ -163,7 +163,7 @@ class Breaking:
 @pytest.fixture(scope="module")
 def wide(blends: Blends) -> Blend:
     """Steps of 40 rows, each of them several blocks of 400 bytes."""
-    sources = [blend_source(table="packed.code", weight=40, oversample=True, shuffle="row")]
+    sources = [Source(table="packed.code", weight=40, oversample=True, shuffle="row")]
     return blends.open(blends.create(sources, seed=7).id)
 
 

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from blender.catalog.blends import open_blends
-from blender.spec.config import blend_source
+from blender.records import Source
 from factory.cli import error_boundary, main
 from factory.cli.runs import select
 from factory.errors import ConfigurationError, DamagedFile, LakeLocked, MachineError
@@ -328,6 +328,6 @@ def test_blends_lists_what_there_is(lake: Lake) -> None:
     row = {"ordinal": 0, "tokens": b"ab", "n_tokens": 1, "segments": [], "append": 0, "bucket": 0, "chunk": 0}
     lake.create(packed("book"), PACKED)
     append(lake, packed("book"), PACKED, pa.Table.from_pylist([row], schema=PACKED.columns), LINEAGE)
-    source = blend_source(table="packed.book", weight=1, columns=("n_tokens",))
+    source = Source(table="packed.book", weight=1, columns=("n_tokens",))
     made = open_blends(lake.settings).create([source])
     assert made.id in CliRunner(env={"COLUMNS": "50"}).invoke(main.app, ["blends"]).stdout

@@ -10,8 +10,7 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from blender.catalog.blends import open_blends
-from blender.records import Schedule
-from blender.spec.config import blend_source
+from blender.records import Schedule, Source
 from factory.cli import main
 from factory.lake.schemas import N_TOKENS, SEQUENCE_LENGTH, TOKENIZER_ID
 from factory.settings import Settings
@@ -42,7 +41,7 @@ def test_a_considered_blend_is_priced_and_not_made(lake: Settings) -> None:
 
 
 def test_a_blend_on_record_is_priced_with_its_own_shuffle_marked(lake: Settings) -> None:
-    source = blend_source(
+    source = Source(
         table="packed.prose", weight=8, shuffle="page_window", page_rows=4, window_pages=16, oversample=True
     )
     made = open_blends(lake).create([source], seed=5)
@@ -78,7 +77,7 @@ def test_a_plan_shows_shares_of_tokens_and_padding(unlike: Settings) -> None:
 
 def test_a_blend_is_described_with_its_tokenizers(unlike: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(main, "console", Console(width=140, highlight=False))
-    sources = [blend_source(table=table, weight=1) for table in ("packed.code", "packed.prose")]
+    sources = [Source(table=table, weight=1) for table in ("packed.code", "packed.prose")]
     made = open_blends(unlike).create(sources, pad=True)
     shown = CliRunner().invoke(main.app, ["blends", made.id])
     lines = [line.split() for line in shown.stdout.splitlines()]
@@ -116,8 +115,8 @@ def test_a_schedule_in_a_file_is_priced_at_a_step_as_it_is_when_made(
     assert open_blends(lake).list() == []
     knots = ((0, {"packed.code": 3, "prose": 1}), (20, {"prose": 1}))
     shuffle = {"shuffle": "page_window", "page_rows": 4, "window_pages": 16}
-    code = blend_source(table="packed.code", oversample=True)
-    prose = blend_source(table="packed.prose", name="prose", **shuffle)
+    code = Source(table="packed.code", oversample=True)
+    prose = Source(table="packed.prose", name="prose", **shuffle)
     made = open_blends(lake).create([code, prose], seed=5, schedule=Schedule(8, knots, kind))
     assert {at: planned(made.id, "--offset", at, "--json").stdout for at in found} == found
 

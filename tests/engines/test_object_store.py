@@ -18,7 +18,7 @@ from typer.testing import CliRunner, Result
 from blender.catalog.blends import open_blends
 from blender.client import BlenderClient
 from blender.errors import BlendNotFound, StoreAway
-from blender.spec.config import blend_source
+from blender.records import Source
 from factory.cli import main
 from factory.cli.serving import blender_process
 from factory.errors import ConfigurationError, FactoryError, MachineError
@@ -69,8 +69,8 @@ def filled(settings: Settings) -> Settings:
 
 
 SOURCES = [
-    blend_source(table="packed.code", weight=2, oversample=True),
-    blend_source(table="packed.prose", weight=3),
+    Source(table="packed.code", weight=2, oversample=True),
+    Source(table="packed.prose", weight=3),
 ]
 
 
@@ -100,7 +100,7 @@ def test_a_blend_reads_pages_of_the_bucket_until_its_store_is_away(
         for settings in (away, Settings(home=tmp_path / "local")):
             write_table(settings, "packed.prose", packed_rows("prose", 150), row_group=16)
             blends = open_blends(settings)
-            source = blend_source(table="packed.prose", weight=4, shuffle="row")
+            source = Source(table="packed.prose", weight=4, shuffle="row")
             opened.append(blends.open(blends.create([source], seed=3).id))
             steps.append([opened[-1].step(number).to_pylist() for number in range(5)])
         assert steps[0] == steps[1]

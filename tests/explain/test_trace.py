@@ -12,7 +12,7 @@ import pyarrow as pa
 from rich.console import Console
 
 from blender.catalog.blends import open_blends
-from blender.spec.config import blend_source
+from blender.records import Source
 from factory.cli.trace import document_tree, show_step
 from factory.explain.steps import served_by, trace_step
 from factory.explain.trace import trace_documents
@@ -86,7 +86,7 @@ def test_a_document_is_traced_to_the_steps_of_a_blend_made_before_its_table_was_
     replace(lake, names.raw("code"), RAW, [raw(doc_id) for doc_id in "abc"], "one")
     pack(lake, ["a", "b", "c"], "one")
     blends = open_blends(lake.settings)
-    blend = blends.create([blend_source(table="packed.code", weight=1)]).id
+    blend = blends.create([Source(table="packed.code", weight=1)]).id
     pack(lake, ["b", "a"], "two")
     served = {
         trace.doc_id: trace for trace in trace_documents(lake, ["a", "b", "c"], served_by(lake.settings)[0])
@@ -106,7 +106,7 @@ def test_a_step_is_traced_whatever_its_shuffle_its_columns_and_what_is_known_of_
     replace(lake, names.raw("code"), RAW, [raw(doc_id) for doc_id in "ab"], "one")
     pack(lake, ["a", "b", "c"], "one")
     blends = open_blends(lake.settings)
-    code = blend_source(table="packed.code", weight=3, shuffle="row", oversample=True, columns=("n_tokens",))
+    code = Source(table="packed.code", weight=3, shuffle="row", oversample=True, columns=("n_tokens",))
     parent = blends.create([code], seed=5)
     child = blends.update(parent.id, 4, {"packed.code": 1}).id
     for offset, n in ((3, 3), (4, 1)):
@@ -174,7 +174,7 @@ def test_a_document_has_a_way_through_each_variant_of_its_dataset(tmp_path: Path
         replace(lake, names.filtered(dataset), FILTERED, verdicts, "one")
         pack(lake, [it for it in "ab" if it not in rejected], "one", dataset)
     blends = open_blends(lake.settings)
-    sources = [blend_source(table=str(names.packed(of)), weight=1) for of in ("code", strict)]
+    sources = [Source(table=str(names.packed(of)), weight=1) for of in ("code", strict)]
     made = [blends.create([source]).id for source in sources]
     first, second = trace_documents(lake, ["a", "b"], served_by(lake.settings)[0])
     assert (first.outcome, first.variants[strict].outcome) == ("served", "filtered")

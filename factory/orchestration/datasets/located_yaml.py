@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
@@ -206,7 +206,7 @@ def _inherited(place: Place, values: Any) -> bool:
 def _said(model: type[BaseModel], error: Any) -> str:
     """A sentence of fact and one of remedy for an error of pydantic's."""
     kind, name, value = error["type"], str(error["loc"][-1]) if error["loc"] else "", error["input"]
-    if kind == "extra_forbidden":
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         return known("field here", name, _fields(model, error["loc"][:-1]))
     if kind == "missing":
         return f"`{name}` is missing. Add it."
@@ -225,7 +225,7 @@ def _said(model: type[BaseModel], error: Any) -> str:
     if kind == "string_type" and not isinstance(value, list | Mapping):
         return f"YAML reads this as {value!r}, which is no text. Put it in quotes."
     shown = "nothing" if value is None else f"`{value}`"
-    if kind in ("model_type", "model_attributes_type", "dict_type", "mapping_type"):
+    if kind in ("model_type", "model_attributes_type", "dataclass_type", "dict_type", "mapping_type"):
         return f"Here stands {shown}, where fields with values belong. Write them as `name: value`."
     said = re.sub("^Input", "It", error["msg"]).replace("tuple", "list").replace("dictionary", "mapping")
     return f"{shown} does not fit. {said}."
@@ -240,7 +240,10 @@ def _fields(model: Any, place: Place) -> list[str]:
     """The names of the fields of the model at `place` below `model`."""
     for part in place:
         model = _inner(model, part)
-    return [field.alias or name for name, field in _plain(model).model_fields.items()]
+    plain = _plain(model)
+    if is_dataclass(plain):
+        return [field.name for field in fields(plain)]
+    return [field.alias or name for name, field in plain.model_fields.items()]
 
 
 def _inner(annotation: Any, part: str | int) -> Any:

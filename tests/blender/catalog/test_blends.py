@@ -11,7 +11,7 @@ import pytest
 from blender.catalog.blends import Blends, open_blends
 from blender.catalog.store import open_store
 from blender.errors import BlendNotFound, InvalidBlend, SourceGone
-from blender.spec.config import BlendSource, blend_source
+from blender.records import Source
 from factory.errors import DamagedFile, TableNotFound
 from factory.lake.catalog import open_catalog
 from factory.settings import Settings
@@ -20,8 +20,8 @@ from tests.blender.lakes import make_lake, packed_rows, write_table
 CODE, PROSE = "packed.code", "packed.prose"
 
 
-def source(table: str = CODE, weight: int = 1, **fields: object) -> BlendSource:
-    return blend_source(table=table, weight=weight, **fields)
+def source(table: str = CODE, weight: int = 1, **fields: object) -> Source:
+    return Source(table=table, weight=weight, **fields)
 
 
 def tags(lake: Settings, table: str = CODE) -> dict[str, int]:

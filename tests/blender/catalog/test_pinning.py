@@ -14,9 +14,9 @@ from blender.catalog.blends import Blends, open_blends
 from blender.catalog.pinning import Keeper
 from blender.catalog.store import open_store
 from blender.catalog.tags import tag_name
-from blender.client import BlenderClient, Source
+from blender.client import BlenderClient
 from blender.errors import BlenderUnavailable, CallCancelled, SourceGone, Stalled
-from blender.spec.config import BlendSource, blend_source
+from blender.records import Source
 from factory.lake.catalog import open_catalog
 from factory.lake.tables import Lake
 from factory.settings import Settings
@@ -25,8 +25,8 @@ from tests.blender.lakes import make_lake, packed_rows, serving, write_table
 CODE, PROSE = "packed.code", "packed.prose"
 
 
-def sources(*tables: str) -> list[BlendSource]:
-    return [blend_source(table=table, weight=1, oversample=True) for table in tables]
+def sources(*tables: str) -> list[Source]:
+    return [Source(table=table, weight=1, oversample=True) for table in tables]
 
 
 def tags(lake: Settings, table: str) -> list[str]:
@@ -113,10 +113,10 @@ def test_what_one_takes_back_is_left_to_another_who_makes_the_same_blend(
 
 
 def test_tags_of_every_source_go_with_a_blend_that_was_made_with_them(blends: Blends, lake: Settings) -> None:
-    made = blends.create([*sources(CODE), blend_source(table=CODE, name="again", weight=1)])
+    made = blends.create([*sources(CODE), Source(table=CODE, name="again", weight=1)])
     table = open_catalog(lake).load_table(CODE)
     table.manage_snapshots().create_tag(made.pins.snapshots[1], tag_name(made.id, 1)).commit()
-    assert blends.create([*sources(CODE), blend_source(table=CODE, name="again", weight=1)]).id == made.id
+    assert blends.create([*sources(CODE), Source(table=CODE, name="again", weight=1)]).id == made.id
     blends.retire(made.id)
     assert tags(lake, CODE) == []
 
@@ -158,7 +158,7 @@ def test_a_source_costs_no_more_among_many(tmp_path: Path) -> None:
     cost = {}
     for n in (200, 1_600):
         lake = make_lake(tmp_path / str(n), code=40)
-        asked = [blend_source(table=CODE, name=f"s{number}", weight=1) for number in range(n)]
+        asked = [Source(table=CODE, name=f"s{number}", weight=1) for number in range(n)]
         blends = open_blends(lake)
         began = time.process_time()
         blends.create(asked)

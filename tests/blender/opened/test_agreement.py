@@ -11,11 +11,10 @@ from typer.testing import CliRunner
 
 from blender.call_context import Caller
 from blender.catalog.blends import Blends, open_blends
-from blender.client import BlenderClient, Source
+from blender.client import BlenderClient
 from blender.errors import InvalidBlend, SourceGone
 from blender.local import LocalBlender
-from blender.records import Schedule
-from blender.spec.config import BlendSource, blend_source
+from blender.records import Schedule, Source
 from factory.cli import main
 from factory.lake.catalog import open_catalog
 from factory.lake.schemas import N_TOKENS, SEQUENCE_LENGTH, TOKENIZER_ID
@@ -51,8 +50,8 @@ def append(lake: Settings, table: str, first: int, end: int, **said: str) -> Non
     )
 
 
-def source(table: str, weight: int = 1, **fields: object) -> BlendSource:
-    return blend_source(table=table, weight=weight, **fields)
+def source(table: str, weight: int = 1, **fields: object) -> Source:
+    return Source(table=table, weight=weight, **fields)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from blender.catalog.blends import Blends, open_blends
 from blender.errors import EndOfData, InvalidBlend, InvalidRequest
 from blender.opened.blend import Blend
-from blender.spec.config import BlendSource, blend_source
+from blender.records import Source
 from factory.settings import Settings
 from tests.blender.lakes import make_lake, packed_rows, write_table
 
@@ -29,8 +29,8 @@ SHUFFLES = [
 ]
 
 
-def source(table: str, weight: int, **fields: object) -> BlendSource:
-    return blend_source(table=table, weight=weight, **fields)
+def source(table: str, weight: int, **fields: object) -> Source:
+    return Source(table=table, weight=weight, **fields)
 
 
 def mixed(blends: Blends) -> Blend:

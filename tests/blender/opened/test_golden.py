@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from blender.catalog.blends import Blends
-from blender.spec.config import blend_source
+from blender.records import Source
 
 CODE, PROSE = "packed.code", "packed.prose"
 FAR = 10**12  # a step that no replay would reach
@@ -58,7 +58,7 @@ def digest(batch: pa.RecordBatch) -> str:
 def made(blends: Blends, name: str) -> str:
     """The id of a blend with all its updates."""
     sources, updates = BLENDS[name]
-    blend = blends.create([blend_source(**source) for source in sources], seed=7).id
+    blend = blends.create([Source(**source) for source in sources], seed=7).id
     for offset, weights in updates:
         blend = blends.update(blend, offset, weights).id
     return blend

@@ -12,10 +12,10 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from blender.catalog.blends import Blends, open_blends
 from blender.errors import BrokenBlend, CorruptPage, InvalidBlend, NotPaged, SourceGone, StoreAway
 from blender.protocol.status import to_status
+from blender.records import Source
 from blender.rows.lake_pages import LakePages, reading
 from blender.rows.snapshot_files import _kind
 from blender.rows.sources import SnapshotReader
-from blender.spec.config import blend_source
 from factory.lake.catalog import open_catalog
 from factory.settings import Settings
 from tests.blender.equality_deletes import delete_equal
@@ -124,7 +124,7 @@ def test_a_file_cut_short_or_gone_is_named(lake: Settings) -> None:
 
 
 def test_a_table_dropped_or_made_anew_under_a_blend_is_told(lake: Settings, blends: Blends) -> None:
-    blend = blends.create([blend_source(table="packed.code", weight=2)]).id
+    blend = blends.create([Source(table="packed.code", weight=2)]).id
     catalog = open_catalog(lake)
     catalog.drop_table("packed.code")
     with pytest.raises(Exception, match=r"packed\.code") as told:
@@ -138,8 +138,8 @@ def test_a_table_dropped_or_made_anew_under_a_blend_is_told(lake: Settings, blen
 def test_one_broken_blend_is_left_out_of_the_list_and_named_when_asked_for(
     lake: Settings, blends: Blends, caplog: pytest.LogCaptureFixture
 ) -> None:
-    kept = blends.create([blend_source(table="packed.code", weight=2)]).id
-    broken = blends.create([blend_source(table="packed.prose", weight=2)]).id
+    kept = blends.create([Source(table="packed.code", weight=2)]).id
+    broken = blends.create([Source(table="packed.prose", weight=2)]).id
     (record,) = lake.home.rglob(f"{broken}.json")
     whole = record.read_bytes()
     other = whole.replace(b'"weight":2', b'"weight":3')
@@ -156,7 +156,7 @@ def test_one_broken_blend_is_left_out_of_the_list_and_named_when_asked_for(
 def test_pins_with_another_byte_are_named_and_those_without_a_sum_are_read(
     lake: Settings, blends: Blends
 ) -> None:
-    blend = blends.create([blend_source(table="packed.code", weight=2)])
+    blend = blends.create([Source(table="packed.code", weight=2)])
     (pins,) = lake.home.rglob(f"{blend.id}.pins.json")
     whole = pins.read_bytes()
     year = whole.index(b'"created_at":"20') + len(b'"created_at":"20')
@@ -201,7 +201,7 @@ def test_a_table_with_equality_deletes_is_refused_by_name(lake: Settings, blends
     (entry,) = table.inspect.delete_files().to_pylist()
     assert (entry["content"], entry["file_path"]) == (2, path.as_uri())  # as another reader sees it
     with pytest.raises(InvalidBlend, match=r"Table packed\.code has equality deletes at snapshot") as told:
-        blends.create([blend_source(table="packed.code", weight=1)])
+        blends.create([Source(table="packed.code", weight=1)])
     assert path.as_uri() in str(told.value)
     assert blends.list() == []
 
@@ -217,7 +217,7 @@ def test_a_column_of_maps_is_refused_by_name_before_a_blend_is_on_record(
     with pytest.raises(InvalidBlend, match="`facts` holds maps"):
         one.read(np.arange(4), ("facts",))
     with pytest.raises(InvalidBlend, match="`facts` holds maps"):
-        blends.create([blend_source(table="packed.maps", weight=1, columns=("facts",))])
+        blends.create([Source(table="packed.maps", weight=1, columns=("facts",))])
     assert blends.list() == []
 
 
@@ -227,11 +227,11 @@ def test_a_table_of_pyiceberg_with_long_segments_is_refused_with_the_way_out(
     small = {"write.parquet.page-size-bytes": "200", "write.parquet.page-row-limit": "8"}
     write_table(lake, "packed.pages", packed_rows("code", 100), row_group=100, properties=small)
     with pytest.raises(NotPaged, match=r"`segments\.list\.element\.length`: its pages do not say") as told:
-        blends.create([blend_source(table="packed.pages", weight=1)])
+        blends.create([Source(table="packed.pages", weight=1)])
     assert "Table packed.pages at snapshot" in str(told.value)
     assert "`rewrite_data_files`" in str(told.value)
     assert blends.list() == []
-    parent = blends.create([blend_source(table="packed.code", weight=1)])
+    parent = blends.create([Source(table="packed.code", weight=1)])
     with pytest.raises(NotPaged, match=r"`segments\.list\.element\.length`: its pages do not say"):
-        blends.update(parent.id, 1, {}, [blend_source(table="packed.pages", weight=1)])
+        blends.update(parent.id, 1, {}, [Source(table="packed.pages", weight=1)])
     assert blends.list() == [parent]

@@ -13,15 +13,14 @@ import pytest
 from blender.call_context import Caller
 from blender.catalog.blends import Blends, open_blends
 from blender.catalog.store import open_store
-from blender.client import BlenderClient, Source
+from blender.client import BlenderClient
 from blender.errors import InvalidBlend, SourceGone, Stalled
 from blender.opened.blend import Blend
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
 from blender.protocol.status import to_error
-from blender.records import Schedule
+from blender.records import Schedule, Source
 from blender.rows.live_progress import Seen, hashes
-from blender.spec.config import BlendSource, blend_source
 from factory.explain.steps import BlendServings
 from factory.lake.catalog import open_catalog
 from factory.settings import Settings
@@ -43,11 +42,11 @@ def append(lake: Settings, first: int, end: int) -> None:
     open_catalog(lake).load_table(LIVE).append(packed_rows("live", end).slice(first))
 
 
-def live(weight: int = 4, **fields: object) -> BlendSource:
-    return blend_source(table=LIVE, weight=weight, live=True, **fields)
+def live(weight: int = 4, **fields: object) -> Source:
+    return Source(table=LIVE, weight=weight, live=True, **fields)
 
 
-def opened(blends: Blends, *sources: BlendSource, seed: int = 7) -> Blend:
+def opened(blends: Blends, *sources: Source, seed: int = 7) -> Blend:
     return blends.open(blends.create(sources or [live()], seed=seed).id)
 
 
@@ -121,7 +120,7 @@ def test_windows_are_shuffled_and_become_rows_when_they_are_complete(growing: Se
 def test_a_live_source_is_mixed_with_a_frozen_one_and_follows_a_schedule(growing: Settings) -> None:
     blends = open_blends(growing)
     schedule = Schedule(8, ((0, {CODE: 1}), (4, {LIVE: 1})))
-    sources = [blend_source(table=CODE, oversample=True), live(0)]
+    sources = [Source(table=CODE, oversample=True), live(0)]
     blend = blends.open(blends.create(sources, schedule=schedule).id)
     with pytest.raises(Stalled, match="has 10 rows"):
         blend.step(4)
@@ -134,7 +133,7 @@ def test_a_live_source_is_mixed_with_a_frozen_one_and_follows_a_schedule(growing
 
 def test_a_row_has_its_place_before_it_is_there(growing: Settings) -> None:
     blends = open_blends(growing)
-    code = blend_source(table=CODE, weight=2, oversample=True)
+    code = Source(table=CODE, weight=2, oversample=True)
     blend = opened(blends, live(shuffle="window", window_rows=6), code)
     places = {ordinal: blend.locate(LIVE, ordinal) for ordinal in range(24)}
     append(growing, 10, 24)
@@ -346,7 +345,7 @@ def test_a_live_source_that_cannot_be_is_refused_with_a_sentence(
 
 
 def test_a_frozen_source_has_windows_too_and_the_last_may_be_short(blends: Blends) -> None:
-    source = blend_source(table=CODE, weight=4, shuffle="window", window_rows=16, oversample=True)
+    source = Source(table=CODE, weight=4, shuffle="window", window_rows=16, oversample=True)
     blend = opened(blends, source)
     rows = ordinals(blend, 20)
     for epoch in (rows[:40], rows[40:]):
@@ -378,7 +377,7 @@ def test_a_client_waits_for_rows_and_is_told_what_is_missing(
     assert sorted(one for step in later for one in step) == list(range(8, 28))
     batches.close()  # type: ignore[attr-defined]
     described = client.describe(stored.id)
-    assert (described.sources[0].live, described.sources[0].rows, described.steps) == (True, 28, None)
+    assert (described.sources[0].source.live, described.sources[0].rows, described.steps) == (True, 28, None)
     with grpc.insecure_channel(client.address) as channel, pytest.raises(grpc.RpcError) as raised:
         list(pb_grpc.BlendDataStub(channel).Fetch(pb.FetchRequest(blend=stored.id, offset=7)))
     told = to_error(raised.value, client.address)

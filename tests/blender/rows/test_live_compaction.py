@@ -7,7 +7,7 @@ from pyiceberg.catalog import Catalog
 from pyspark.sql import SparkSession
 
 from blender.catalog.blends import open_blends
-from blender.spec.config import blend_source
+from blender.records import Source
 from factory.settings import Settings
 from tests.blender.lakes import packed_rows, write_table
 
@@ -19,7 +19,7 @@ def test_compaction_and_the_end_of_old_files_change_no_row(
     table = f"packed.{unique}"
     write_table(lake_settings, table, packed_rows("live", 10))
     blends = open_blends(lake_settings)
-    blend = blends.open(blends.create([blend_source(table=table, weight=4, live=True)]).id)
+    blend = blends.open(blends.create([Source(table=table, weight=4, live=True)]).id)
     for first in (10, 20):
         catalog.load_table(table).append(packed_rows("live", first + 10).slice(first))
     before = [blend.step(step) for step in range(7)]

@@ -12,17 +12,17 @@ import pytest
 
 from blender.call_context import Caller
 from blender.catalog.blends import Blends
-from blender.client import BlenderClient, Source
+from blender.client import BlenderClient
 from blender.errors import Busy, InvalidRequest, ServerStopping, Stalled
 from blender.opened.blend import Blend, Block
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
 from blender.protocol.status import to_error
+from blender.records import Source
 from blender.serving.calls import Limits
 from blender.serving.request_bytes import MAX_REQUEST_BYTES
 from blender.serving.security import ServerSecurity
 from blender.serving.server import BlenderServer
-from blender.spec.config import blend_source
 
 CODE = "packed.code"
 ENDLESS = [Source(CODE, 1000, oversample=True)]
@@ -129,7 +129,7 @@ class Stuck(Blend):
 @pytest.fixture
 def stuck(blends: Blends) -> tuple[str, list[Caller]]:
     """A blend whose rows never come, and the callers that wait for them."""
-    blend = blends.open(blends.create([blend_source(table=CODE, weight=1)]).id)
+    blend = blends.open(blends.create([Source(table=CODE, weight=1)]).id)
     blend.__class__ = Stuck
     blend.callers = []  # type: ignore[attr-defined]
     return blend.id, blend.callers  # type: ignore[attr-defined]

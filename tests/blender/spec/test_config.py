@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from blender.errors import InvalidBlend
-from blender.records import Schedule
-from blender.spec.config import BlendConfig, BlendSource, blend_config, blend_source, updated
+from blender.records import Schedule, Source
+from blender.spec.config import BlendConfig, blend_config, updated
 from blender.spec.mixture import MAX_OFFSET, WHOLE
+from blender.spec.source import wellformed
 
 
-def source(table: str = "packed.code", **fields: object) -> BlendSource:
-    return blend_source(**{"table": table, "weight": 2, "content": "c0de-40", **fields})
+def source(table: str = "packed.code", **fields: object) -> Source:
+    return wellformed(Source(**{"table": table, "weight": 2, "content": "c0de-40", **fields}))
 
 
 GOLDEN_ID = "1930f04630d02ac524b21a8563723055"
@@ -73,7 +74,7 @@ def test_another_format_is_refused_by_name() -> None:
         ({"shuffle": "page", "page_rows": -4}, "`page_rows` is -4"),
         ({"columns": ()}, "Name each column once"),
         ({"columns": ("tokens", "tokens")}, "Name each column once"),
-        ({"columns": ("ordinal",)}, "`ordinal` is one Blender adds itself"),
+        ({"columns": ("ordinal",)}, "Blender adds column `ordinal` itself"),
         ({"snapshot": 1, "tag": "x"}, "names snapshot and tag"),
     ],
 )
@@ -91,7 +92,7 @@ def test_a_wrong_source_is_refused_with_a_sentence(fields: dict[str, object], se
         ([source(), source()], "Two sources are called `packed.code`"),
     ],
 )
-def test_a_wrong_blend_is_refused_with_a_sentence(sources: list[BlendSource], sentence: str) -> None:
+def test_a_wrong_blend_is_refused_with_a_sentence(sources: list[Source], sentence: str) -> None:
     with pytest.raises(InvalidBlend, match=sentence):
         blend_config(sources)
 

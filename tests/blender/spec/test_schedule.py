@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from blender.catalog.blends import Blends, open_blends
-from blender.client import BlenderClient, Source
+from blender.client import BlenderClient
 from blender.errors import EndOfData, InvalidBlend, InvalidRequest
 from blender.opened.blend import Blend
-from blender.records import Schedule
-from blender.spec.config import BlendSource, blend_source
+from blender.records import Schedule, Source
 from factory.settings import Settings
 from tests.blender.lakes import serving
 
@@ -21,8 +20,8 @@ CODE, PROSE = "packed.code", "packed.prose"
 TURN = Schedule(8, ((0, {CODE: 1, PROSE: 1}), (20, {PROSE: 1})), "linear")
 
 
-def source(table: str, **fields: object) -> BlendSource:
-    return blend_source(table=table, **fields)
+def source(table: str, **fields: object) -> Source:
+    return Source(table=table, **fields)
 
 
 def turning(blends: Blends, schedule: Schedule = TURN, **code: object) -> Blend:

@@ -175,50 +175,28 @@ class DescribeRequest(_message.Message):
     def __init__(self, blend: _Optional[str] = ...) -> None: ...
 
 class DescribedSource(_message.Message):
-    __slots__ = ("name", "table", "snapshot", "content", "rows", "weight", "oversample", "shuffle", "columns", "steps", "page_rows", "window_pages", "live", "window_rows", "tokenizer", "tokenizer_table", "sequence_length", "tokens", "token_share", "padding")
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    TABLE_FIELD_NUMBER: _ClassVar[int]
-    SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
-    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("source", "rows", "steps", "tokenizer", "tokenizer_table", "sequence_length", "tokens", "token_share", "padding")
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
-    WEIGHT_FIELD_NUMBER: _ClassVar[int]
-    OVERSAMPLE_FIELD_NUMBER: _ClassVar[int]
-    SHUFFLE_FIELD_NUMBER: _ClassVar[int]
-    COLUMNS_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
-    PAGE_ROWS_FIELD_NUMBER: _ClassVar[int]
-    WINDOW_PAGES_FIELD_NUMBER: _ClassVar[int]
-    LIVE_FIELD_NUMBER: _ClassVar[int]
-    WINDOW_ROWS_FIELD_NUMBER: _ClassVar[int]
     TOKENIZER_FIELD_NUMBER: _ClassVar[int]
     TOKENIZER_TABLE_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_LENGTH_FIELD_NUMBER: _ClassVar[int]
     TOKENS_FIELD_NUMBER: _ClassVar[int]
     TOKEN_SHARE_FIELD_NUMBER: _ClassVar[int]
     PADDING_FIELD_NUMBER: _ClassVar[int]
-    name: str
-    table: str
-    snapshot: int
-    content: str
+    source: Source
     rows: int
-    weight: int
-    oversample: bool
-    shuffle: str
-    columns: _containers.RepeatedScalarFieldContainer[str]
     steps: int
-    page_rows: int
-    window_pages: int
-    live: bool
-    window_rows: int
     tokenizer: str
     tokenizer_table: str
     sequence_length: int
     tokens: int
     token_share: float
     padding: float
-    def __init__(self, name: _Optional[str] = ..., table: _Optional[str] = ..., snapshot: _Optional[int] = ..., content: _Optional[str] = ..., rows: _Optional[int] = ..., weight: _Optional[int] = ..., oversample: _Optional[bool] = ..., shuffle: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., steps: _Optional[int] = ..., page_rows: _Optional[int] = ..., window_pages: _Optional[int] = ..., live: _Optional[bool] = ..., window_rows: _Optional[int] = ..., tokenizer: _Optional[str] = ..., tokenizer_table: _Optional[str] = ..., sequence_length: _Optional[int] = ..., tokens: _Optional[int] = ..., token_share: _Optional[float] = ..., padding: _Optional[float] = ...) -> None: ...
+    def __init__(self, source: _Optional[_Union[Source, _Mapping]] = ..., rows: _Optional[int] = ..., steps: _Optional[int] = ..., tokenizer: _Optional[str] = ..., tokenizer_table: _Optional[str] = ..., sequence_length: _Optional[int] = ..., tokens: _Optional[int] = ..., token_share: _Optional[float] = ..., padding: _Optional[float] = ...) -> None: ...
 
-class Piece(_message.Message):
+class DescribedPiece(_message.Message):
     __slots__ = ("offset", "weights", "rows_per_step")
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     WEIGHTS_FIELD_NUMBER: _ClassVar[int]
@@ -239,12 +217,12 @@ class DescribeResponse(_message.Message):
     PADDING_FIELD_NUMBER: _ClassVar[int]
     blend: str
     sources: _containers.RepeatedCompositeFieldContainer[DescribedSource]
-    pieces: _containers.RepeatedCompositeFieldContainer[Piece]
+    pieces: _containers.RepeatedCompositeFieldContainer[DescribedPiece]
     steps: int
     schema: bytes
     pad: bool
     padding: float
-    def __init__(self, blend: _Optional[str] = ..., sources: _Optional[_Iterable[_Union[DescribedSource, _Mapping]]] = ..., pieces: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ..., steps: _Optional[int] = ..., schema: _Optional[bytes] = ..., pad: _Optional[bool] = ..., padding: _Optional[float] = ...) -> None: ...
+    def __init__(self, blend: _Optional[str] = ..., sources: _Optional[_Iterable[_Union[DescribedSource, _Mapping]]] = ..., pieces: _Optional[_Iterable[_Union[DescribedPiece, _Mapping]]] = ..., steps: _Optional[int] = ..., schema: _Optional[bytes] = ..., pad: _Optional[bool] = ..., padding: _Optional[float] = ...) -> None: ...
 
 class ExplainRequest(_message.Message):
     __slots__ = ("blend", "offset")

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class BlendConfigsStub:
-    """Defines blends. A change of a blend is a new blend.
+    """Defines blends. Changing a blend makes a new one.
     """
 
     def __init__(self, channel):
@@ -63,18 +63,18 @@ class BlendConfigsStub:
 
 
 class BlendConfigsServicer:
-    """Defines blends. A change of a blend is a new blend.
+    """Defines blends. Changing a blend makes a new one.
     """
 
     def Create(self, request, context):
-        """Pins the sources, tags their snapshots and stores the blend. The same blend again is the same id.
+        """Pins the sources, tags their snapshots and stores the blend. The same definition gives the same id.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Update(self, request, context):
-        """A new blend equal to its parent before an offset and with other weights from there on.
+        """Creates a blend that equals its parent before an offset and has other weights from there on.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -93,7 +93,7 @@ class BlendConfigsServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Retire(self, request, context):
-        """Gives the snapshots free for maintenance; the blend stays on record.
+        """Releases the snapshots for maintenance; the blend stays on record.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -136,7 +136,7 @@ def add_BlendConfigsServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class BlendConfigs:
-    """Defines blends. A change of a blend is a new blend.
+    """Defines blends. Changing a blend makes a new one.
     """
 
     @staticmethod
