@@ -37,18 +37,6 @@ from blender.reader import OpenBlend
 from blender.records import BlendRecord, Description, ExplainedRow, Schedule, Source
 from blender.steps import Rows, batches
 
-__all__ = [
-    "Batch",
-    "BlendRecord",
-    "BlenderClient",
-    "Description",
-    "ExplainedRow",
-    "OpenBlend",
-    "Schedule",
-    "Source",
-    "Tls",
-]
-
 AHEAD_BYTES = 16 << 20  # a second of most trainers; a block is 1 MiB
 
 _FETCH = "/blender.v1.BlendData/Fetch"

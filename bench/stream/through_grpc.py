@@ -16,7 +16,7 @@ from rich.console import Console
 
 from bench.harness import Report, Row, at_most, table
 from bench.peers import environment
-from blender.client import BlenderClient, Source
+from blender import BlenderClient, Source
 from factory.settings import Settings
 
 PROGRAM = "bench.stream.grpc_reader"

@@ -15,9 +15,9 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
+from blender import BlenderClient, Source
 from blender.batch import Batch
 from blender.catalog.blends import open_blends
-from blender.client import BlenderClient, Source
 from blender.errors import BlenderFailure
 from blender.spec.mixture import MAX_ROWS_PER_STEP
 from factory.cli.runs import RunReport, execute, select

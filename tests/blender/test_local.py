@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from blender.client import BlenderClient, Source
+from blender import BlenderClient, Source
 from blender.errors import BlendNotFound, EndOfData, InvalidBlend, InvalidRequest
 from blender.ipc import to_ipc
 from blender.local import LocalBlender, open_blend

@@ -14,8 +14,8 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader
 
+from blender import BlenderClient, Source
 from blender.batch import Batch
-from blender.client import BlenderClient, Source
 from blender.errors import EndOfData, InvalidRequest
 from blender.local import LocalBlender
 from blender.reader import OpenBlend

@@ -12,7 +12,7 @@ from subprocess import PIPE
 import pytest
 import torch
 
-from blender.client import BlenderClient, Source
+from blender import BlenderClient, Source
 from tests.blender.lakes import make_lake, serving
 from tests.ports import free_ports
 

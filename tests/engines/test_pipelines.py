@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from blender.client import BlenderClient, Source
+from blender import BlenderClient, Source
 from factory.cli.demo import digest
 from factory.cli.doctor import examine
 from factory.cli.serving import blender_process

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from blender.client import Batch, BlenderClient, Schedule, Source
+from blender import Batch, BlenderClient, Schedule, Source
 from factory.settings import Settings
 from tests.blender.lakes import serving
 

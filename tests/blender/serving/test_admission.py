@@ -16,8 +16,8 @@ import psutil
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from blender import BlenderClient, Source
 from blender.catalog.blends import Blends
-from blender.client import BlenderClient, Source
 from blender.errors import BlenderUnavailable, Busy
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc

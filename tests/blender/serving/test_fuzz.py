@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from blender import BlenderClient, Source
 from blender.catalog.blends import open_blends
-from blender.client import BlenderClient, Source
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.serving.server import BlenderServer
 from blender.serving.service import CONFIGS, DATA

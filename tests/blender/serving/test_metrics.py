@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from blender import BlenderClient, Source
 from blender.catalog.blends import Blends
-from blender.client import BlenderClient, Source
 from blender.errors import InvalidRequest
 from blender.rows.counts import BYTES, COUNTS, PAGES
 from blender.serving.calls import CallLimiter, Limits

@@ -19,7 +19,7 @@ import psutil
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from blender.client import Batch, BlenderClient, Source
+from blender import Batch, BlenderClient, Source
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
 from tests.blender.lakes import Server, make_lake, serving

@@ -9,8 +9,8 @@ import pytest
 import trustme
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from blender import BlenderClient, Source, Tls
 from blender.catalog.blends import Blends
-from blender.client import BlenderClient, Source, Tls
 from blender.errors import BlenderUnavailable, Unauthenticated
 from blender.serving.security import ServerSecurity
 from blender.serving.server import BlenderServer

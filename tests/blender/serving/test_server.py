@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from blender.client import Batch, BlenderClient, Source
+from blender import Batch, BlenderClient, Source
 from blender.errors import BlenderUnavailable, InvalidRequest
 from factory.errors import FactoryError, MachineError
 from factory.settings import Settings

@@ -12,8 +12,8 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
+from blender import BlenderClient, Source
 from blender.catalog.blends import Blends
-from blender.client import BlenderClient, Source
 from blender.errors import (
     BlenderFailure,
     BlenderUnavailable,

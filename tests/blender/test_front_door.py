@@ -1,0 +1,54 @@
+"""The names that `blender` exports, each loaded when it is first used."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import blender
+from tests.blender.test_client import run
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", blender.__all__)
+def test_every_exported_name_is_its_module_s(name: str) -> None:
+    assert getattr(blender, name).__module__.startswith("blender.")
+
+
+def test_mypy_sees_the_names_that_are_exported() -> None:
+    tree = ast.parse(Path(blender.__file__).read_text())
+    (checked,) = [node for node in tree.body if isinstance(node, ast.If)]
+    seen = {
+        (alias.asname, node.module)
+        for node in checked.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert seen == {(name, f"blender.{module}") for name, module in blender._MODULES.items()}
+
+
+def test_another_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute `BlenderServer`"):
+        blender.BlenderServer  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "statement, absent",
+    [
+        ("import blender", {"grpc", "numpy", "pyarrow", "pydantic", "pyiceberg", "torch"}),
+        ("from blender import BlenderClient, Schedule, Source, Tls", {"pydantic", "pyiceberg", "torch"}),
+    ],
+)
+def test_importing_a_name_loads_its_module_alone(statement: str, absent: set[str]) -> None:
+    program = f"import sys; {statement}; print(*{{name.split('.')[0] for name in sys.modules}})"
+    assert not absent & set(run(program, PYTHONPATH=str(ROOT)).split())
+
+
+def test_the_examples_of_readme_and_docs_import_from_the_front_door() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    imported = {line for page in pages for line in page.read_text().splitlines() if "from blender" in line}
+    modules = {line.split()[1] for line in imported if line.startswith("from blender")}
+    assert modules == {"blender", "blender.pages"}
