@@ -21,6 +21,7 @@ from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
 from blender.protocol.status import to_error
 from blender.records import Schedule, Source
 from blender.rows.live_progress import Seen, hashes
+from blender.spec.source import wellformed
 from factory.explain.steps import BlendServings
 from factory.lake.catalog import open_catalog
 from factory.settings import Settings
@@ -341,7 +342,7 @@ def test_a_live_source_that_cannot_be_is_refused_with_a_sentence(
     fields: dict[str, object], sentence: str
 ) -> None:
     with pytest.raises(InvalidBlend, match=sentence):
-        live(**fields)
+        wellformed(live(**fields))
 
 
 def test_a_frozen_source_has_windows_too_and_the_last_may_be_short(blends: Blends) -> None:
