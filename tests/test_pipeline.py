@@ -189,7 +189,7 @@ def test_decoding_gives_back_every_document(lake: Lake, dataset: str) -> None:
 def test_every_dependency_points_backwards_or_is_listed_as_broken(lake: Lake) -> None:
     place = {
         row["doc_id"]: row
-        for row in lake.read(names.in_order(CODE), ["doc_id", "repository", "place"]).to_pylist()
+        for row in lake.read(names.sorted_table(CODE), ["doc_id", "repository", "place"]).to_pylist()
     }
     edges = lake.read(names.depsort(CODE, "dependencies")).to_pylist()
     assert edges

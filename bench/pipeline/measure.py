@@ -142,7 +142,7 @@ def inputs(lake: Lake, datasets: Iterable[str]) -> dict[str, Input]:
             continue
         remaining = lake.read(names.deduplicated(dataset), ["n_bytes"])
         add(names.PACKING, remaining)
-        if lake.exists(names.in_order(dataset)):
+        if lake.exists(names.sorted_table(dataset)):
             add(names.DEPSORT, remaining)
     return given
 

@@ -104,7 +104,7 @@ def _stages(lake: Lake, tables: set[TableName], dataset: str) -> list[StageRows]
         (names.deduplicated(dataset), n_kept, rows(names.deduplicated(dataset))),
     ]
     before = names.deduplicated(dataset)
-    for name in (names.in_order(dataset), names.tokenized(dataset), names.packed(dataset)):
+    for name in (names.sorted_table(dataset), names.tokenized(dataset), names.packed(dataset)):
         if name in tables:
             steps.append((name, rows(before), rows(name)))
             before = name
@@ -139,7 +139,9 @@ def _order(lake: Lake, dataset: str) -> Order:
 
 def _cycles(lake: Lake, dataset: str) -> list[Cycle]:
     members: dict[tuple[str, str | None, int], list[str]] = defaultdict(list)
-    files = lake.read(names.in_order(dataset), [*REPOSITORY, "path", "cycle", "cycle_size"], "cycle_size > 1")
+    files = lake.read(
+        names.sorted_table(dataset), [*REPOSITORY, "path", "cycle", "cycle_size"], "cycle_size > 1"
+    )
     for row in files.to_pylist():
         members[row["repository"], row["revision"], row["cycle"]].append(row["path"])
     found = [Cycle(repository, sorted(paths)) for (repository, _, _), paths in members.items()]

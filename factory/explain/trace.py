@@ -265,7 +265,7 @@ def _follow_packing(lake: Lake, tables: set[TableName], dataset: str, members: l
     if not members:
         return
     by_id = {trace.doc_id: trace for trace in members}
-    ordered, placed = names.in_order(dataset), names.placements(dataset)
+    ordered, placed = names.sorted_table(dataset), names.placements(dataset)
     if ordered in tables:
         for row in _rows(lake, ordered, ("doc_id", "place"), list(by_id)):
             by_id[row["doc_id"]].place = row["place"]

@@ -190,7 +190,7 @@ def depsort(dataset: str, part: str) -> TableName:
     return TableName("depsort", f"{dataset}_{part}")
 
 
-def in_order(dataset: str) -> TableName:
+def sorted_table(dataset: str) -> TableName:
     return TableName("sorted", dataset)
 
 

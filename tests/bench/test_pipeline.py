@@ -22,7 +22,7 @@ from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.schemas import FILTERED, PACKED, RAW, REJECTED, SORTED, TOKENIZED, TableSchema
 from factory.lake.tables import Lake
-from factory.orchestration.asset.progress import tell
+from factory.orchestration.asset.progress import emit
 from factory.settings import Settings
 
 SPANS = [
@@ -109,9 +109,9 @@ def told(table: str, command: list[str]) -> dg.AssetsDefinition:
 
     @dg.asset(key=[namespace, name])
     def asset() -> None:
-        tell(table, "started")
+        emit(table, "started")
         subprocess.run(command, check=True)
-        tell(table, "published", 1)
+        emit(table, "published", 1)
 
     return asset
 
@@ -158,7 +158,7 @@ def test_the_input_of_a_stage_is_the_text_it_is_given(lake: Lake) -> None:
     write(lake, names.deduplicated("web"), RAW, [{"doc_id": "c", "n_bytes": 1_000}])
     later = {"packing": Input(1, 1_000)}
     assert inputs(lake, ["web"]) == given | later
-    write(lake, names.in_order("web"), SORTED, [{"doc_id": "c", "n_bytes": 1_000}])
+    write(lake, names.sorted_table("web"), SORTED, [{"doc_id": "c", "n_bytes": 1_000}])
     assert inputs(lake, ["web"]) == given | later | {"depsort": Input(1, 1_000)}
 
 

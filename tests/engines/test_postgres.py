@@ -29,7 +29,7 @@ from factory.lake.servers import probe_postgres
 from factory.lake.tables import Lake
 from factory.orchestration.host.instance import open_instance
 from factory.orchestration.host.launcher import LakeRunLauncher
-from factory.orchestration.host.reap import LAKE_TAG, entered, leftovers, reap
+from factory.orchestration.host.reap import LAKE_TAG, lake_session, leftovers, reap
 from factory.settings import Settings, settings
 from tests.engines.processes import Postgres
 from tests.ports import free_ports
@@ -238,7 +238,7 @@ def test_a_run_drops_the_branches_of_dead_runs_and_of_no_other(lake: Lake) -> No
         )
         audited(lake, alive.run_id, "a")
         audited(lake, killed.run_id, "k")
-        with elsewhere(lake.settings, branch_name(alive.run_id)), entered(lake, instance, mine.run_id):
+        with elsewhere(lake.settings, branch_name(alive.run_id)), lake_session(lake, instance, mine.run_id):
             assert leftovers(lake, AUDIT) == {TABLE: [branch_name(alive.run_id)]}
             statuses = [instance.get_run_by_id(run.run_id).status for run in (mine, alive, killed, starting)]  # type: ignore[union-attr]
             started, failed = dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.FAILURE

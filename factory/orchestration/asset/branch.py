@@ -1,6 +1,6 @@
-"""What an audit branch holds: how often its checks are violated, and the fingerprints of its content.
+"""An audit branch: its check violations, row counts and content fingerprints.
 
-A branch of few rows is read here; what only SQL can say, and every larger branch, is asked of Spark.
+A small branch is read in this process; Spark answers SQL checks and reads every larger branch.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from factory.orchestration.asset.rows import Rows, rows_at
 
 @dataclass
 class Branch:
-    """An audit branch with all its rows written; `keys` are the partitions made, None for a whole table."""
+    """An audit branch with all rows written; `keys` are the written partitions, None for a whole table."""
 
     spark: SparkSession
     lake: Lake
@@ -36,19 +36,19 @@ class Branch:
 
     @cached_property
     def rows(self) -> DataFrame:
-        """All rows, those of partitions that stay included."""
+        """All rows, including the partitions that this run did not write."""
         return self._read.frame()
 
     def in_files(self) -> dict[str, list[str]]:
-        """What each check of files says of the whole table."""
+        """Return the sentences of each file check over the whole table, by check name."""
         return in_files(self.lake.table(self.audit.table), self._head, self.output.checks)
 
     def violations(self) -> dict[str, float]:
-        """What each check of rows finds: in the whole table, or in the rows that were made."""
+        """Return the figure of each row check, over the whole table or over the rows of this run."""
         found: dict[str, float] = {}
         asked = []
         for check in self.output.checks:
-            keys = self._read.here(check.columns) if check.distinct else None
+            keys = self._read.read_locally(check.columns) if check.distinct else None
             if keys is None:
                 asked.append(check)
             else:
@@ -57,15 +57,15 @@ class Branch:
         return found | violations(self.made, [check for check in asked if not check.whole])
 
     def repeated(self) -> list[str]:
-        """Some keys that more than one row has."""
+        """Return a few keys that more than one row has."""
         return repeated(self.rows, self.output.schema)
 
     def count_by(self, *columns: str) -> Counter[tuple[str | None, ...]]:
-        """How many of the rows that were made have each combination of `columns` and the partition."""
+        """Count the rows of this run by `columns` and partition."""
         if not columns and self.keys is None:
             return Counter({(None,): self.lake.published_at(self.audit.table, self._head).rows})
         asked = [*columns, "partition"]
-        batches = self._read.here(asked)
+        batches = self._read.read_locally(asked)
         if batches is None:
             counted = self.made.groupBy(*asked).count().collect()
             return Counter({tuple(row[name] for name in asked): row["count"] for row in counted})
@@ -78,24 +78,24 @@ class Branch:
         return found
 
     def content(self) -> Fingerprint:
-        """The content fingerprint of all rows."""
+        """Return the content fingerprint of all rows."""
         return sum(self._contents(self.rows).values(), Fingerprint())
 
     def replaced(self) -> dict[str, Fingerprint]:
-        """The content fingerprint of every partition that was made."""
+        """Return the content fingerprint of every partition that this run wrote."""
         found = self._contents(self.made)
         return {key: found.get(key, Fingerprint()) for key in self.keys or ()}
 
     def _contents(self, rows: DataFrame) -> dict[str | None, Fingerprint]:
         columns = self.output.schema.fingerprinted
-        batches = self._read.here([*columns, "partition"])
+        batches = self._read.read_locally([*columns, "partition"])
         if batches is None:
             return contents(rows, self.output.schema)
         return fingerprints(batches, columns, by="partition")
 
     @property
     def made(self) -> DataFrame:
-        """The rows this run made, all or those of its partitions."""
+        """The rows that this run wrote: all of them, or its partitions."""
         return self.rows if self.keys is None else self.rows.where(F.col("partition").isin(list(self.keys)))
 
     @cached_property
@@ -108,7 +108,7 @@ class Branch:
 
 
 def _repeats(keys: Sequence[pa.RecordBatch]) -> int:
-    """How many rows would have to go for no two to agree; one with a null agrees, as in SQL."""
+    """Count the rows beyond the first of each key; a row with a null counts, as in `count(DISTINCT ...)`."""
     if not keys:
         return 0
     rows = pa.Table.from_batches(keys)

@@ -1,7 +1,7 @@
-"""Checks of a table's rows, all of one table answered by one query over its audit branch.
+"""Checks of a table, run on its audit branch before publishing; one query answers all checks of rows.
 
-A check is an SQL aggregate that counts violations; it passes when the count is zero, or another figure within
-its limit. One of files looks at how a table is laid out, and says in sentences what it found.
+A row check is an SQL aggregate that counts violations and passes at zero, or a figure with a limit. A file
+check inspects the layout of a table and reports violations as sentences.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from factory.lake.schemas import TableSchema
 class Check:
     """A named aggregate over `columns` that counts violations.
 
-    It runs over the rows a run made; a check of the `whole` table also sees the partitions that stay. A
-    `distinct` one asks that no two rows agree on `columns`, and nothing else. One that is not `blocking` is
-    an alarm: it is shown as a warning, and the table is published. One of `files` gives a sentence for each
-    violation in the files of a snapshot, and asks no SQL. With a `limit` the aggregate is a figure that may
-    be as large, and no count.
+    It covers the rows that a run wrote; `whole` extends it to the partitions that the run left alone.
+    `distinct` requires that no two rows agree on `columns`. A check that is not `blocking` warns, and the
+    table is published. `files` replaces the SQL: it returns a sentence for each violation in the files of a
+    snapshot. `limit` makes the aggregate a figure that must not exceed it.
     """
 
     name: str
@@ -38,11 +37,11 @@ class Check:
     limit: float | None = None
 
     def figures(self, found: float) -> dict[str, float]:
-        """What was found of the check, by the names under which Dagster and the command line show it."""
+        """Return the result under the names that Dagster and the command line show."""
         return {"violations": found} if self.limit is None else {"measured": found, "limit": self.limit}
 
     def passes(self, found: float) -> bool:
-        """Whether that is no violation, or a figure within the limit."""
+        """Whether `found` is zero violations, or a figure within the limit."""
         return found <= (self.limit or 0)
 
 
@@ -70,41 +69,41 @@ def aggregate(name: str, violations: str, description: str, *columns: str) -> Ch
 
 
 def alarm(name: str, violations: str, description: str, *columns: str, limit: float | None = None) -> Check:
-    """A warning where `violations`, an SQL aggregate over `columns`, is above `limit`, else above zero."""
+    """Warn when `violations`, an SQL aggregate over `columns`, exceeds `limit` (default zero)."""
     return Check(name, violations, columns, description, blocking=False, limit=limit)
 
 
 def layout(name: str, found: Callable[[Table, int], list[str]], description: str) -> Check:
-    """A warning where `found` says anything of the files of a snapshot, whose rows are right all the same."""
+    """Warn when `found` reports anything about the files of a snapshot; the rows are correct either way."""
     return Check(name, "", (), description, whole=True, blocking=False, files=found)
 
 
 def checks_of(schema: TableSchema, checks: Sequence[Check] = ()) -> list[Check]:
-    """The key of the schema is unique, and `checks`."""
+    """Return the uniqueness check of the schema's key, followed by `checks`."""
     return [unique(*schema.key), *checks]
 
 
 def repeated(rows: DataFrame, schema: TableSchema, n: int = 3) -> list[str]:
-    """`n` of the keys that more than one row has, a document's as its source and key."""
+    """Return `n` keys that more than one row has; documents are named by source and key."""
     columns = ["source", "key"] if {"source", "key"} <= set(schema.names) else list(schema.key)
     found = rows.groupBy(*columns).count().where("count > 1").orderBy(*columns).limit(n).collect()
     return [" / ".join(str(row[column]) for column in columns) for row in found]
 
 
 def said(figures: Mapping[str, float]) -> str:
-    """The figures of a check as a person reads them."""
+    """Format the figures of a check for people."""
     if "limit" in figures:
         return f"{figures['measured']:.3g}, at most {figures['limit']:g}"
     return f"{figures['violations']:,.0f} violation{'s' if figures['violations'] != 1 else ''}"
 
 
 def in_files(table: Table, snapshot_id: int, checks: Sequence[Check]) -> dict[str, list[str]]:
-    """What each of `checks` that is one of files says of a snapshot."""
+    """Run the file checks on a snapshot; return their sentences by check name."""
     return {check.name: check.files(table, snapshot_id) for check in checks if check.files}
 
 
 def violations(rows: DataFrame, checks: Sequence[Check]) -> dict[str, float]:
-    """How many violations each check of rows finds in `rows`; of one with a limit its figure."""
+    """Run the row checks on `rows`; return violations, or the figure of a check with a limit."""
     asked = [check for check in checks if check.files is None]
     if not asked:
         return {}

@@ -1,4 +1,4 @@
-"""What is known of an asset before it runs, and what it gives back when it has."""
+"""The declaration of an asset, and the result that its function returns."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ from factory.orchestration.asset.checks import Check
 from factory.spark import ROWS_PER_ARROW_BATCH
 
 Derived = Callable[[DataFrame], DataFrame]
-Made: TypeAlias = "DataFrame | Tables | Ingested"  # what the function of an asset may return
+Made: TypeAlias = "DataFrame | Tables | Ingested"  # the return type of an asset's function
 
-_MOST_SHOWN = 20  # files, of which more say no more
+_MAX_SHOWN = 20  # files listed in the metadata of a materialization
 
 
 @dataclass(frozen=True)
 class Tables:
-    """What an asset with several tables, table properties or scratch to release returns.
+    """The result of an asset with side tables, table properties or scratch to release.
 
-    `beside` gives the further tables by suffix, each a DataFrame or a function of the main table's rows
-    as they were written. `said` holds of these rows and no others: of a table that is made as a whole it
-    becomes properties of the published snapshot. `release` is called when everything is written. `registered`
-    is what is written instead of `rows`, which it equals to every reader, and the files that hold its texts.
-    `facts` are shown with the materialization. Where rejected records stand beside, no more than the share
+    `beside` holds the side tables by suffix: a DataFrame, or a function of the main table's rows as written.
+    `properties` belong to the table, `said` to the snapshot of a table written as a whole. `release` is
+    called once everything is written. `registered` replaces `rows` on disk: every reader sees the same rows,
+    and the texts stay in the user's files. `facts` become metadata of the materialization. At most the share
     `max_rejected` of rows, or of the files of `inputs` (by partition), may be rejected
     (`factory.orchestration.asset.rejections`).
     """
@@ -46,7 +45,7 @@ class Tables:
 
     @classmethod
     def of(cls, made: Made) -> Tables:
-        """What an asset returned: tables, the rows of its only one, or what a reader gave as it is."""
+        """Normalize the return value of an asset's function."""
         if isinstance(made, Ingested):
             return cls._read(made)
         return made if isinstance(made, Tables) else cls(made)
@@ -57,7 +56,7 @@ class Tables:
         if found.registered is not None:
             facts["registered files"] = len(found.registered.files)
         if found.rewritten:
-            shown = list(found.rewritten.items())[:_MOST_SHOWN]
+            shown = list(found.rewritten.items())[:_MAX_SHOWN]
             facts["rewritten files"] = len(found.rewritten)
             facts["why rewritten"] = "; ".join(f"{name}: {reason}" for name, reason in shown)
         return cls(
@@ -71,7 +70,7 @@ class Tables:
         )
 
     def rewritten(self) -> Tables:
-        """The same with its texts in the rows: a partition is replaced alone, registered files are not."""
+        """Return the same tables with texts in the rows; registered files cannot be replaced by partition."""
         if self.registered is None:
             return self
         facts = dict(self.facts)
@@ -87,8 +86,8 @@ def together(facts: Sequence[Mapping[str, str | int]]) -> dict[str, str | int]:
         values = [of[name] for of in facts if name in of]
         said = list(dict.fromkeys(str(value) for value in values if isinstance(value, str)))
         if said:
-            more = f"; and {len(said) - _MOST_SHOWN} more" if len(said) > _MOST_SHOWN else ""
-            found[name] = "; ".join(said[:_MOST_SHOWN]) + more
+            more = f"; and {len(said) - _MAX_SHOWN} more" if len(said) > _MAX_SHOWN else ""
+            found[name] = "; ".join(said[:_MAX_SHOWN]) + more
         else:
             found[name] = sum(value for value in values if isinstance(value, int))
     return found
@@ -106,7 +105,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Declaration:
-    """What `table_asset` knows of an asset; `outputs` ends with the main table."""
+    """The arguments of `table_asset`, resolved; `outputs` ends with the main table."""
 
     table: TableName
     outputs: tuple[Output, ...]
@@ -118,11 +117,11 @@ class Declaration:
 
 
 @dataclass(frozen=True)
-class Parts:
-    """What a run makes of a table: partitions by key, or all of it, which is the one key None.
+class PartitionSelection:
+    """The part of a table that a run writes: partitions by key, or the whole table (the single key None).
 
-    `alike` are the upstream tables that are partitioned as the asset is. `every` tells that no rows of the
-    table stay.
+    `alike` are the upstream tables with the partitions of the asset. `every` means that the run replaces all
+    rows of the table.
     """
 
     keys: tuple[str | None, ...] = (None,)
@@ -131,11 +130,11 @@ class Parts:
 
     @property
     def partitions(self) -> list[str] | None:
-        """The keys of the partitions, None where the table is made as a whole."""
+        """The keys of the partitions, None for a whole table."""
         keys = [key for key in self.keys if key is not None]
         return keys if len(keys) == len(self.keys) else None
 
-    def only(self, keys: Iterable[str | None]) -> Parts:
-        """The same with these keys alone."""
+    def only(self, keys: Iterable[str | None]) -> PartitionSelection:
+        """Narrow the selection to `keys`."""
         only = tuple(keys)
         return replace(self, keys=only, every=self.every and len(only) == len(self.keys))

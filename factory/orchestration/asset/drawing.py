@@ -17,7 +17,7 @@ _COLUMNS = 4  # panels side by side
 
 
 def bars(labels: Sequence[str], values: Sequence[int], title: str) -> str:
-    """A horizontal bar a label, each with its value written out."""
+    """Draw one horizontal bar per label, each with its value."""
     figure = _figure(7, 0.8 + 0.28 * max(len(labels), 1))
     axes = figure.subplots()
     drawn = axes.barh(range(len(labels)), values, color=_INK)
@@ -31,7 +31,7 @@ def bars(labels: Sequence[str], values: Sequence[int], title: str) -> str:
 
 
 def curves(panels: Mapping[str, Sequence[float]], title: str) -> str:
-    """A small panel a name: its values, ascending, over their shares of the whole from 0 to 100 %."""
+    """Draw one small panel per name: ascending values over their quantiles, 0 to 100 %."""
     return _panels(
         {
             name: ([100 * step / max(1, len(values) - 1) for step in range(len(values))], values)
@@ -42,7 +42,7 @@ def curves(panels: Mapping[str, Sequence[float]], title: str) -> str:
 
 
 def over(x: Sequence[float], panels: Mapping[str, Sequence[float]], title: str) -> str:
-    """A small panel a name: its values over `x`, each point marked, from zero up."""
+    """Draw one small panel per name: values over `x`, each point marked, from zero up."""
     return _panels({name: (x, values) for name, values in panels.items()}, title, marker="o", bottom=0)
 
 

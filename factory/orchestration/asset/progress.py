@@ -1,10 +1,9 @@
-"""What an asset's run tells whoever watches.
+"""Progress events of an asset's run.
 
-    started -> written -> checked -> sealed [-> publishing, after each table beside the main one] -> published
+    started -> written -> checked -> sealed [-> publishing, after each side table] -> published
 
-or `reused` after `started`, and `failed` after any of them.
-
-The command line listens to draw progress; in the Dagster UI nobody listens, since events are drawn there.
+or `reused` after `started`, and `failed` after any of them. The command line draws its progress bars from
+these events; the Dagster UI draws Dagster's own.
 """
 
 from __future__ import annotations
@@ -19,9 +18,10 @@ Phase = Literal["started", "written", "checked", "sealed", "publishing", "publis
 
 @dataclass(frozen=True)
 class Progress:
-    """One asset has reached a phase; `rows` is known once it is `published` or `reused`.
+    """An asset has reached a phase.
 
-    So is `rejected`, the number of rejected records, of a source.
+    `rows`, and for a source `rejected`, are the numbers of rows and rejected records; they are set once the
+    asset is `published` or `reused`.
     """
 
     asset: str
@@ -36,7 +36,7 @@ _listeners: list[Listener] = []
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Send every progress event of this process to `listener` while inside."""
+    """Send every progress event of this process to `listener` within the context."""
     _listeners.append(listener)
     try:
         yield
@@ -44,7 +44,7 @@ def listening(listener: Listener) -> Iterator[None]:
         _listeners.remove(listener)
 
 
-def tell(asset: str, phase: Phase, rows: int | None = None, rejected: int | None = None) -> None:
-    """Tell the listeners that `asset` has reached `phase`."""
+def emit(asset: str, phase: Phase, rows: int | None = None, rejected: int | None = None) -> None:
+    """Notify the listeners that `asset` has reached `phase`."""
     for listener in _listeners:
         listener(Progress(asset, phase, rows, rejected))

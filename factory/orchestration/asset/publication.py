@@ -43,11 +43,11 @@ from factory.orchestration.asset.declaration import (
     Derived,
     Made,
     Output,
-    Parts,
+    PartitionSelection,
     Tables,
     together,
 )
-from factory.orchestration.asset.progress import tell
+from factory.orchestration.asset.progress import emit
 from factory.orchestration.asset.rejections import count_rejections, facts, require_documents
 from factory.orchestration.asset.reuse import outdated
 from factory.orchestration.asset.rows import rows_at
@@ -63,7 +63,7 @@ def materialize(
     context: dg.AssetExecutionContext,
     declared: Declaration,
     function: Callable[[str | None], Made],
-    parts: Parts,
+    parts: PartitionSelection,
 ) -> Iterator[Any]:
     """Run the steps above; yields check results, then materializations.
 
@@ -72,7 +72,7 @@ def materialize(
     run: LakeRun = context.resources.lake
     spark: SparkSession = context.resources.pyspark.spark_session
     began = time.monotonic()
-    tell(str(declared.table), "started")
+    emit(str(declared.table), "started")
     upstream = {str(table): run.pin(table) for table in declared.upstream.values()}
     made = outdated(run.lake, declared, upstream, parts) if run.reuse else parts
     if not made.keys:
@@ -82,7 +82,7 @@ def materialize(
             for output, of in zip(declared.outputs, current, strict=True)
             if output.schema.columns == REJECTED.columns
         ]
-        tell(str(declared.table), "reused", current[-1].rows, *stands)
+        emit(str(declared.table), "reused", current[-1].rows, *stands)
         for output in declared.outputs:
             yield from _checks_of_reused(spark, run, output)
         yield from _results(context, current, parts, {"reused": True})
@@ -91,9 +91,9 @@ def materialize(
         tables = _call(function, made, declared)
         published, rejected = yield from _write_audit_publish(spark, run, declared, made, tables, upstream)
     except BaseException:
-        tell(str(declared.table), "failed")
+        emit(str(declared.table), "failed")
         raise
-    tell(str(declared.table), "published", published[-1].rows, rejected.get("rejected"))
+    emit(str(declared.table), "published", published[-1].rows, rejected.get("rejected"))
     seconds = time.monotonic() - began
     charts = [
         output.chart(rows_at(spark, run.lake, output.table, of.snapshot_id, output.schema))
@@ -102,7 +102,7 @@ def materialize(
     yield from _results(context, published, parts, {"seconds": seconds, **tables.facts, **rejected}, charts)
 
 
-def _call(function: Callable[[str | None], Made], parts: Parts, declared: Declaration) -> Tables:
+def _call(function: Callable[[str | None], Made], parts: PartitionSelection, declared: Declaration) -> Tables:
     """What `function` gives for each of `parts`, under each other; the column `partition` says which."""
     made: dict[str | None, Tables] = {}
 
@@ -163,7 +163,7 @@ def _write_audit_publish(
     spark: SparkSession,
     run: LakeRun,
     declared: Declaration,
-    parts: Parts,
+    parts: PartitionSelection,
     tables: Tables,
     upstream: dict[str, Published],
 ) -> Generator[dg.AssetCheckResult, None, tuple[list[Published], dict[str, int]]]:
@@ -174,14 +174,14 @@ def _write_audit_publish(
     audits: dict[TableName, Audit] = {}
     try:
         _write(spark, run, declared, parts, tables, audits)
-        tell(str(declared.table), "written")
+        emit(str(declared.table), "written")
         branches = [
             Branch(spark, run.lake, audits[output.table], output, parts.partitions)
             for output in declared.outputs
         ]
         yield from _check(run, branches)
         rejected = _require_documents(run, branches, tables)
-        tell(str(declared.table), "checked")
+        emit(str(declared.table), "checked")
         lineage = Lineage(
             asset=str(declared.table),
             run_id=run.run_id,
@@ -205,7 +205,7 @@ def _write(
     spark: SparkSession,
     run: LakeRun,
     declared: Declaration,
-    parts: Parts,
+    parts: PartitionSelection,
     tables: Tables,
     audits: dict[TableName, Audit],
 ) -> None:
@@ -293,12 +293,12 @@ def _publish(
         else:
             sealed = _of_partitions(run, branch, lineage)
         seal(run.lake, branch.audit, sealed, tables.properties | tables.said)
-    tell(str(declared.table), "sealed")
+    emit(str(declared.table), "sealed")
     published = []
     for branch in branches:
         published.append(publish(run.lake, branch.audit, tables.properties))
         if branch.audit.table != declared.table:
-            tell(str(declared.table), "publishing")
+            emit(str(declared.table), "publishing")
     # Texts are read from their files, not through the registered table: that one follows what is published.
     files = registered(declared.table.name)
     if tables.registered:
@@ -365,7 +365,7 @@ def _told(sentences: Sequence[str] | None) -> dict[str, dg.MetadataValue]:
 def _results(
     context: dg.AssetExecutionContext,
     published: Sequence[Published],
-    parts: Parts,
+    parts: PartitionSelection,
     of_all: Mapping[str, Any],
     charts: Sequence[str] = (),
 ) -> Iterator[dg.MaterializeResult]:

@@ -1,13 +1,13 @@
-"""How much of its input a source rejected, and whether its run may publish what is left.
+"""The share of its input that a source rejected, and whether its run may publish the rest.
 
-A bad record ends no run, but a source that gives no document, or loses more of its rows or files than
-`max_rejected` allows, is most likely read with the wrong declaration. Its run fails before anything is
-published, with the most common reason and one place where it was found.
+A bad record ends no run. But a source that yields no document, or rejects more rows or files than
+`max_rejected` allows, was probably declared wrongly: its run fails before it publishes anything, with the
+most common reason and one example.
 
-Two shares are compared with the same limit. A row is a document or a rejected record. A file of many records
-is lost if none of its records is a document: a Parquet file without the column of the text is one rejected
-row, however many rows it has, so the share of rows alone would hide it. Records rejected as `empty` count in
-neither share, since nothing is lost with them.
+One limit applies to two shares. A row is a document or a rejected record. A file of many records is lost if
+none of them is a document: a Parquet file without the text column is one rejected row however many rows it
+has, so the share of rows alone would hide it. Records rejected as `empty` count in neither share, because
+they hold nothing to lose.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from factory.errors import CheckFailed
 from factory.lake.names import TableName
 from factory.orchestration.asset.branch import Branch
 
-EMPTY = "empty"  # the reason of records that hold nothing
+EMPTY = "empty"  # the reason for records without content
 
 
 @dataclass(frozen=True)
 class Rejections:
-    """What became of the input of a table or of one of its partitions.
+    """Documents and rejected records of a table or of one of its partitions.
 
-    `files` are those that hold many records, `lost_files` the ones of them without a document.
+    `files` counts the files of many records, `lost_files` those of them without a document.
     """
 
     documents: int
@@ -43,7 +43,7 @@ class Rejections:
         return sum(self.by_reason.values())
 
     def excess(self, max_rejected: float) -> str | None:
-        """A clause for what exceeds the limit, None where nothing does."""
+        """Return a clause on the share that exceeds the limit, None if neither does."""
         if self.rejected and not self.documents:
             return f"no row is a document, {self.rejected:,} are rejected"
         lost = self.rejected - self.by_reason.get(EMPTY, 0)
@@ -61,7 +61,7 @@ class Rejections:
 def count_rejections(
     documents: Branch, rejected: Branch, files: Mapping[str | None, tuple[int, int]]
 ) -> dict[str | None, Rejections]:
-    """What became of the input, by partition; `files` gives the number of files and of lost ones."""
+    """Count documents and rejected records by partition; `files` are the counts of files and lost files."""
     n_documents = documents.count_by()
     reasons: dict[str | None, Counter[str]] = {}
     for (reason, partition), n in rejected.count_by("reason").items():
@@ -78,7 +78,7 @@ def require_documents(
     rejected: Branch,
     max_rejected: float,
 ) -> None:
-    """Raise CheckFailed for a table or partition that rejected more than `max_rejected` of its input."""
+    """Raise CheckFailed if the table or a partition rejected more than `max_rejected` of its input."""
     for key, of in found.items():
         if excess := of.excess(max_rejected):
             source = str(table) if key is None else f"{table}, partition {key}"
@@ -86,7 +86,7 @@ def require_documents(
 
 
 def _most_common(rejected: Branch, key: str | None, of: Rejections) -> str:
-    """A sentence with the most common reason, and the first record by key that has it."""
+    """Return a sentence with the most common reason and the first record, by key, that has it."""
     reason, n = min(of.by_reason.items(), key=lambda it: (it[0] == EMPTY, -it[1], it[0]))
     rows = rejected.made.where((F.col("reason") == reason) & F.col("partition").eqNullSafe(key))
     first = rows.agg(F.min(F.struct("key", "place", "detail")).alias("at")).first()
@@ -96,7 +96,7 @@ def _most_common(rejected: Branch, key: str | None, of: Rejections) -> str:
 
 
 def facts(found: Sequence[Rejections]) -> dict[str, int]:
-    """The figures of all partitions as Dagster shows them."""
+    """Return the sums over all partitions as Dagster metadata."""
     return {
         "rejected": sum(of.rejected for of in found),
         "files without a document": sum(of.lost_files for of in found),

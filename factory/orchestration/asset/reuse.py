@@ -1,9 +1,8 @@
-"""What need not be made again: tables, or partitions, whose code, configuration and upstream content stand.
+"""Which tables and partitions a run may keep: code, configuration and upstream content are unchanged.
 
-A source is always made again, because the world may have changed. A partition is judged by the snapshot
-that last replaced it, and against the same partition of the upstream tables that are partitioned alike. A
-table that is declared with a `growth` above one is frozen: whatever its upstream tables hold, it stands until
-their rows have grown or shrunk by that factor.
+A source is always read again, because its files may have changed. A partition is compared by the snapshot
+that last replaced it, and with the same partition of upstream tables that share its partitions. A table with
+a `growth` above one is frozen until the rows of its upstream tables have grown or shrunk by that factor.
 """
 
 from __future__ import annotations
@@ -15,11 +14,13 @@ from factory.errors import DamagedFile, TableNotFound
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.tables import Lake, Partitions, Published
-from factory.orchestration.asset.declaration import Declaration, Parts
+from factory.orchestration.asset.declaration import Declaration, PartitionSelection
 
 
-def outdated(lake: Lake, declared: Declaration, upstream: Mapping[str, Published], parts: Parts) -> Parts:
-    """Those of `parts` that must be made again; `upstream` is what the run reads, by table."""
+def outdated(
+    lake: Lake, declared: Declaration, upstream: Mapping[str, Published], parts: PartitionSelection
+) -> PartitionSelection:
+    """Return the part of `parts` that must be written again; `upstream` are the pinned snapshots by table."""
     if not upstream:
         return parts
     partitions = lru_cache(maxsize=None)(lake.partitions)
@@ -49,7 +50,7 @@ def outdated(lake: Lake, declared: Declaration, upstream: Mapping[str, Published
                 of_key = [partitions(name, of.snapshot_id).content(key) for of in (before, now)]
                 if of_key[0] is None or of_key[0] != of_key[1]:
                     return False
-            # Another writer leaves no fingerprint to compare.
+            # A snapshot of another writer has no fingerprint to compare.
             elif before.lineage.content != now.lineage.content or not now.lineage.content:
                 return False
         return True
@@ -58,9 +59,9 @@ def outdated(lake: Lake, declared: Declaration, upstream: Mapping[str, Published
 
 
 def made_alike(lake: Lake, declared: Declaration) -> Published | None:
-    """The main table where it was made as a whole by the code and configuration of `declared`, else None.
+    """Return the main table if the code and configuration of `declared` wrote all of it, else None.
 
-    What it was made from may have changed since: whoever reads it must know which of its rows still hold.
+    Its upstream tables may have changed since; the caller must know which of its rows still hold.
     """
     try:
         published = lake.published(declared.table)
@@ -74,7 +75,7 @@ def _made_alike(lineage: Lineage, declared: Declaration) -> bool:
 
 
 def _frozen(lake: Lake, lineage: Lineage, upstream: Mapping[str, Published], growth: float) -> bool:
-    """Whether the rows are 1 / `growth` to `growth` times as many, so many of them in the same tables."""
+    """Whether the upstream rows have changed by less than the factor `growth`, within the same tables."""
     if growth == 1:
         return False
     before = sum(
@@ -89,5 +90,5 @@ def _frozen(lake: Lake, lineage: Lineage, upstream: Mapping[str, Published], gro
 def _lineage(
     lake: Lake, table: TableName, key: str | None, partitions: Callable[[TableName], Partitions]
 ) -> Lineage | None:
-    """The lineage of a table, or of its partition `key`; None where that was never made."""
+    """Return the lineage of a table or of its partition `key`; None if it was never written."""
     return lake.published(table).lineage if key is None else partitions(table).lineage.get(key)

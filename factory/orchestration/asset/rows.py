@@ -1,6 +1,6 @@
-"""The rows of a snapshot: read here where they are few, asked of Spark where they are not.
+"""The rows of a snapshot: small tables are read in this process, large ones by Spark.
 
-A Spark job has a cost of its own however few the rows are, and a line has dozens of small tables.
+A Spark job costs a fixed time however few rows it reads, and a pipeline has dozens of small tables.
 """
 
 from __future__ import annotations
@@ -17,30 +17,32 @@ from factory.lake.schemas import TableSchema
 from factory.lake.tables import Lake
 from factory.lake_spark.read import read_at
 
-# Of a table that is read here: what a check or a chart compares is held at once, the rows are not.
-MOST_ROWS, MOST_BYTES = 4_000_000, 1 << 30
+# Limits for reading a table locally: compared columns are held in memory, whole rows are not.
+MAX_ROWS, MAX_BYTES = 4_000_000, 1 << 30
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The same rows twice: `frame()` has them in Spark; `here(columns)` reads some, where they are few.
+    """The rows of one snapshot, readable in two ways.
 
-    The compressed files have `n_bytes`, which do not count registered texts.
+    `frame()` returns all columns as a Spark DataFrame. `read_locally(columns)` yields Arrow batches, or
+    returns None for a table above the limits. `n_bytes` is the size of the compressed files, without
+    registered texts.
     """
 
     frame: Callable[[], DataFrame]
-    here: Callable[[Sequence[str]], Iterator[pa.RecordBatch] | None]
+    read_locally: Callable[[Sequence[str]], Iterator[pa.RecordBatch] | None]
     n_bytes: int
 
 
 def rows_at(spark: SparkSession, lake: Lake, table: TableName, snapshot_id: int, schema: TableSchema) -> Rows:
-    """The rows of `table` at `snapshot_id`, whose columns `schema` declares."""
+    """Return the rows of `table` at `snapshot_id`; `schema` declares the columns."""
     published = lake.published_at(table, snapshot_id)
 
-    def here(columns: Sequence[str]) -> Iterator[pa.RecordBatch] | None:
-        if published.rows > MOST_ROWS or published.size_bytes > MOST_BYTES:
+    def read_locally(columns: Sequence[str]) -> Iterator[pa.RecordBatch] | None:
+        if published.rows > MAX_ROWS or published.size_bytes > MAX_BYTES:
             return None
         asked = pa.schema([schema.columns.field(name) for name in columns])
         return stored(lake.table(table), snapshot_id, asked)
 
-    return Rows(lambda: read_at(spark, table, snapshot_id), here, published.size_bytes)
+    return Rows(lambda: read_at(spark, table, snapshot_id), read_locally, published.size_bytes)

@@ -1,4 +1,4 @@
-"""What went wrong in Spark, in a sentence: the JVM died, a worker was killed, or what Spark itself says."""
+"""A sentence for a failure of Spark: the JVM died, a worker was killed, or Spark's own message."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from factory.lake.files.checksums import changed
 from factory.spark import innermost_cause, jvm_died
 
 JVM_DIED = (
-    "Spark's JVM died while it worked, most often for want of memory. "
+    "Spark's JVM died during the run, most often for want of memory. "
     "Free memory or raise FACTORY_SPARK_DRIVER_MEMORY, then run again."
 )
 WORKER_DIED = (
@@ -22,7 +22,7 @@ WORKER_DIED = (
 )
 _CHECKSUM = re.compile(r"ChecksumException: Checksum error: (?:file:)?(.+?) at (\d+)")  # of Hadoop
 _DYING_S = 5  # a JVM whose connections are lost is gone within milliseconds
-# Spark's words where the process is gone that it reads rows from, or the one that forks such processes.
+# Spark's messages when a Python worker, or the daemon that forks the workers, is gone.
 _OF_WORKERS = (
     "Python worker exited unexpectedly",
     "Python worker failed to connect back",
@@ -31,7 +31,7 @@ _OF_WORKERS = (
 
 
 def explained(error: BaseException) -> str | None:
-    """The sentence for an error that came from Spark, None for any other."""
+    """Return a sentence for an error that came from Spark, None for any other error."""
     if _jvm_died(error):
         return JVM_DIED
     spark = next((it for it in _chain(error) if isinstance(it, (Py4JError, CapturedException))), None)
@@ -44,7 +44,7 @@ def explained(error: BaseException) -> str | None:
 
 
 def require_jvm(error: BaseException | None = None) -> None:
-    """Raise MachineError if the JVM of this process died, whatever `error` says of it."""
+    """Raise MachineError if the JVM of this process died, whatever `error` says."""
     if _jvm_died(error):
         raise MachineError(JVM_DIED) from error
 
@@ -57,7 +57,7 @@ def _jvm_died(error: BaseException | None) -> bool:
 
 
 def _said(text: str) -> str:
-    """What Spark says went wrong: the last line of a worker's traceback, else the innermost cause."""
+    """Return the last line of a worker's traceback, else Spark's innermost cause."""
     checksum = _CHECKSUM.search(text)
     if checksum is not None:
         path, at = checksum.groups()
@@ -71,7 +71,7 @@ def _said(text: str) -> str:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and what it came from, each once: `raise error from error` makes a circle."""
+    """Yield the error and its causes, each once: `raise error from error` makes a cycle."""
     at: BaseException | None = error
     seen: set[int] = set()
     while at is not None and id(at) not in seen:

@@ -41,7 +41,7 @@ from factory.lake_spark.read import read_at
 from factory.orchestration.asset.charts import Chart, chart_of
 from factory.orchestration.asset.checks import Check, checks_of
 from factory.orchestration.asset.code_version import code_version
-from factory.orchestration.asset.declaration import Declaration, Made, Output, Parts
+from factory.orchestration.asset.declaration import Declaration, Made, Output, PartitionSelection
 from factory.orchestration.asset.publication import materialize
 from factory.orchestration.asset.reuse import made_alike
 from factory.orchestration.asset.spark_failure import JVM_DIED, WORKER_DIED, explained
@@ -238,11 +238,11 @@ def _before(context: dg.AssetExecutionContext, declaration: Declaration) -> Data
     return read_at(context.resources.pyspark.spark_session, published.table, published.snapshot_id)
 
 
-def _parts(context: dg.AssetExecutionContext, declaration: Declaration) -> Parts:
+def _parts(context: dg.AssetExecutionContext, declaration: Declaration) -> PartitionSelection:
     """The partitions this run makes of the asset, and the upstream tables partitioned as it is."""
     own = context.assets_def.partitions_def
     if own is None:
-        return Parts()
+        return PartitionSelection()
     graph = context.job_def.asset_layer
     alike = (
         table
@@ -251,7 +251,7 @@ def _parts(context: dg.AssetExecutionContext, declaration: Declaration) -> Parts
     )
     keys = tuple(context.partition_keys)
     has = own.get_partition_keys(dynamic_partitions_store=context.instance)
-    return Parts(keys, frozenset(alike), every=set(keys) >= set(has))
+    return PartitionSelection(keys, frozenset(alike), every=set(keys) >= set(has))
 
 
 def _upstream(function: Callable[..., Any], named: Mapping[str, TableName]) -> dict[str, TableName]:

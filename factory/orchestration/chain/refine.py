@@ -290,7 +290,7 @@ def tokenizer_from(
 
 def _packing(of: Chain) -> Assets:
     dataset, group_name, config, is_code = of.dataset, of.group_name, of.packing, of.group.kind == "code"
-    documents_of = names.in_order(dataset) if is_code else names.deduplicated(dataset)
+    documents_of = names.sorted_table(dataset) if is_code else names.deduplicated(dataset)
     dependencies_of = {"dependencies": names.depsort(dataset, "dependencies")} if is_code else {}
 
     @table_asset(

@@ -24,7 +24,7 @@ from factory.orchestration.chain.dedup_group import DedupGroup, Kind, at_thresho
 from factory.orchestration.chain.refine import Chain, refine, tokenizer, tokenizer_from, variant
 from factory.orchestration.datasets.corpus import Corpus
 from factory.orchestration.datasets.file import Dataset, DatasetsFile, Tokenizer, Variant
-from factory.orchestration.datasets.located_yaml import LocatedYaml, Place, Wrong
+from factory.orchestration.datasets.located_yaml import InvalidValue, LocatedYaml, Place
 from factory.orchestration.datasets.partition_paths import PARTITION, path_of
 from factory.packing.pack import PackConfig
 from factory.packing.tokenize import TokenizeConfig
@@ -40,24 +40,24 @@ def corpus(path: Path) -> Corpus:
     try:
         _check(file)
         return _corpus(located, file)
-    except Wrong as wrong:
+    except InvalidValue as wrong:
         raise ConfigurationError(located.sentence(wrong.place, wrong.said)) from wrong
 
 
 def _check(file: DatasetsFile) -> None:
-    """Raise Wrong for names that stand twice, name nothing, or bring together what does not fit."""
+    """Raise InvalidValue for names that stand twice, name nothing, or bring together what does not fit."""
     line_of: dict[str, int] = {}
     kinds: dict[str, Dataset] = {}
     for number, entry in enumerate(file.datasets):
         other = line_of.setdefault(entry.name, number)
         if other != number:
-            raise Wrong(
+            raise InvalidValue(
                 ("datasets", number, "name"),
                 f"`{entry.name}` is the name of datasets[{other}] already. Give each dataset its own.",
             )
         like = kinds.setdefault(_group(entry), entry)
         if like.kind != entry.kind:
-            raise Wrong(
+            raise InvalidValue(
                 ("datasets", number, "group"),
                 f"`{_group(entry)}` holds `{like.name}`, which is {like.kind}, and `{entry.name}` is "
                 f"{entry.kind}. Give it another group.",
@@ -66,25 +66,29 @@ def _check(file: DatasetsFile) -> None:
     groups = set(kinds) | {_group(it, of) for it in file.datasets for of in it.variants}
     for name, options in file.groups.items():
         if name not in groups:
-            raise Wrong(("groups", name), known("group of a dataset", name, sorted(groups)))
+            raise InvalidValue(("groups", name), known("group of a dataset", name, sorted(groups)))
         if "kind" in options:
-            raise Wrong(("groups", name, "kind"), "A group has the kind of its datasets. Leave it out.")
+            raise InvalidValue(
+                ("groups", name, "kind"), "A group has the kind of its datasets. Leave it out."
+            )
         kind = kinds[names.base(name)].kind
         if "repositories" in options and kind != "code":
-            raise Wrong(
+            raise InvalidValue(
                 ("groups", name, "repositories"),
                 f"`{name}` is {kind}, which has no repositories. Leave it out.",
             )
     tokenizers = {it.tokenizer for it in file.datasets}
     for name in file.tokenizers:
         if name not in tokenizers:
-            raise Wrong(("tokenizers", name), known("tokenizer of a dataset", name, sorted(tokenizers)))
+            raise InvalidValue(
+                ("tokenizers", name), known("tokenizer of a dataset", name, sorted(tokenizers))
+            )
     _check_paths(file)
     _check_blend(file)
 
 
 def _check_decisions(file: DatasetsFile) -> None:
-    """Raise Wrong where variants of one name, whose documents are compared, are not decided alike."""
+    """Raise InvalidValue where variants of one name, whose documents are compared, are not decided alike."""
     first: dict[str, tuple[str, Variant]] = {}
     for number, entry in enumerate(file.datasets):
         for name, given in entry.variants.items():
@@ -92,13 +96,13 @@ def _check_decisions(file: DatasetsFile) -> None:
             other, like = first.setdefault(_group(entry, name), (dataset, given))
             place = ("datasets", number, "variants", name)
             if (like.threshold, like.keep) != (given.threshold, given.keep):
-                raise Wrong(
+                raise InvalidValue(
                     place,
                     f"`{other}` has {_decides_by(like)} and `{dataset}` has {_decides_by(given)}, and "
                     "variants of one name in one group are decided together. Give one another name.",
                 )
             if given.shares_comparisons and _group(entry, name) in file.groups:
-                raise Wrong(
+                raise InvalidValue(
                     ("groups", _group(entry, name)),
                     f"`{dataset}` takes the comparisons of `{_group(entry)}`, so its group has no options. "
                     "Leave them out.",
@@ -116,12 +120,12 @@ def _check_paths(file: DatasetsFile) -> None:
             place = ("datasets", number, "paths", at)
             by_name = entry.partitions is not None and entry.partitions.by != "folder"
             if by_name and PARTITION not in path:
-                raise Wrong(
+                raise InvalidValue(
                     place,
                     f"`{path}` would be read for every partition. Write `{PARTITION}` where its key stands.",
                 )
             if not by_name and PARTITION in path:
-                raise Wrong(
+                raise InvalidValue(
                     place,
                     f"`{path}` names a partition, and the dataset has none by name. Declare `partitions` "
                     "by key or time, or name the folder above.",
@@ -134,27 +138,29 @@ def _check_blend(file: DatasetsFile) -> None:
     for name in file.blend.weights:
         place = ("blend", "weights", name)
         if name not in tokenizer_of:
-            raise Wrong(place, known("dataset or variant", name, tokenizer_of))
+            raise InvalidValue(place, known("dataset or variant", name, tokenizer_of))
         if first is not None and tokenizer_of[name] != tokenizer_of[first]:
-            raise Wrong(
+            raise InvalidValue(
                 place,
                 f"`{name}` has tokenizer `{tokenizer_of[name]}` and `{first}` has `{tokenizer_of[first]}`. "
                 "A blend needs one: give both datasets the same.",
             )
     if not file.blend.weights and len(set(tokenizer_of.values())) > 1:
-        raise Wrong(("blend",), "The datasets have several tokenizers. Name those of one blend in `weights`.")
+        raise InvalidValue(
+            ("blend",), "The datasets have several tokenizers. Name those of one blend in `weights`."
+        )
     if not file.blend.pad:
         _check_lengths(file)
 
 
 def _check_lengths(file: DatasetsFile) -> None:
-    """Raise Wrong where rows of the blend would be padded to the length of others, and it does not say so."""
+    """Raise InvalidValue if the blend has rows of several lengths and does not set `pad`."""
     lengths = {name: length for it in file.datasets for name, length in _lengths(it).items()}
     blended = [*(file.blend.weights or [it.name for it in file.datasets])]
     for name in blended[1:]:
         first = blended[0]
         if lengths[name] != lengths[first]:
-            raise Wrong(
+            raise InvalidValue(
                 ("blend", "weights", name) if file.blend.weights else ("blend",),
                 f"Rows of `{name}` hold {lengths[name]} tokens and those of `{first}` {lengths[first]}: the "
                 "shorter ones would be padded. Give both the same `packing: {sequence_length: ...}`, leave "
@@ -258,7 +264,7 @@ def _repositories(located: LocatedYaml, place: Place, options: dict[str, Any]) -
         return None
     found = located.part(place, RepositoryConfig, options.pop("repositories"))
     if found.topics_table:
-        raise Wrong(
+        raise InvalidValue(
             (*place, "topics_table"),
             f"No dataset of this file makes `{found.topics_table}`. Give `topics`, by repository, or declare "
             "the group in Python.",
@@ -273,7 +279,7 @@ def _tokenizer(
         return tokenizer(name, datasets, vocabulary=options.vocabulary, around=options.around)
     path = located.path.parent / Path(options.file).expanduser()
     if not path.is_file():
-        raise Wrong(
+        raise InvalidValue(
             ("tokenizers", name, "file"),
             f"There is no file `{options.file}`. Paths are relative to the folder of this file, "
             f"{located.path.parent}.",
@@ -322,7 +328,7 @@ def _source(
 
 
 def _paths(located: LocatedYaml, place: Place, entry: Dataset) -> Iterator[Path]:
-    """The absolute paths of a dataset; raises Wrong where one is missing, or the folder of its partitions."""
+    """Yield the absolute paths of a dataset; raises InvalidValue if a path or partition folder is missing."""
     for number, given in enumerate(entry.paths):
         try:
             path = located.path.parent / Path(given).expanduser()
@@ -330,9 +336,11 @@ def _paths(located: LocatedYaml, place: Place, entry: Dataset) -> Iterator[Path]
             exists = above.exists()
         except (OSError, RuntimeError) as error:  # too long a name, the home of nobody
             said = getattr(error, "strerror", None) or str(error).rstrip(".")
-            raise Wrong((*place, number), f"`{given}` cannot be looked at ({said}). Correct it.") from error
+            raise InvalidValue(
+                (*place, number), f"`{given}` cannot be looked at ({said}). Correct it."
+            ) from error
         if not exists:
-            raise Wrong(
+            raise InvalidValue(
                 (*place, number),
                 f"`{given}` does not exist. Paths are relative to the folder of this file, "
                 f"{located.path.parent}.",
@@ -353,7 +361,7 @@ def _chains(
 
     def packing(below: Place, given: Mapping[str, Any]) -> PackConfig | None:
         if "token_bytes" in given:
-            raise Wrong((*below, "token_bytes"), "It follows from the tokenizer. Leave it out.")
+            raise InvalidValue((*below, "token_bytes"), "It follows from the tokenizer. Leave it out.")
         return located.part(below, PackConfig, given) if given else None
 
     first = refine(

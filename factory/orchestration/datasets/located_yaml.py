@@ -31,7 +31,7 @@ _KEY = "[key]"  # ends pydantic's place of a name that is wrong itself
 _FIELD = "field"  # in the context of a model's own error: the field below its place that it is about
 
 
-class Wrong(Exception):
+class InvalidValue(Exception):
     """A value of the file is wrong; raised where its place is known and turned into a sentence above."""
 
     def __init__(self, place: Place, said: str) -> None:

@@ -32,7 +32,7 @@ _KILLED = "The process of this run was killed."
 
 
 @contextmanager
-def entered(lake: Lake, instance: dg.DagsterInstance | None, run_id: str) -> Iterator[None]:
+def lake_session(lake: Lake, instance: dg.DagsterInstance | None, run_id: str) -> Iterator[None]:
     """Be in the lake as run `run_id`, after clearing away what killed runs left.
 
     Raises LakeLocked when another run writes an embedded lake, MachineError or ConfigurationError when a

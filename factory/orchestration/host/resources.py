@@ -17,7 +17,7 @@ from pydantic import PrivateAttr
 from factory.ingest.readers import Ingests
 from factory.lake.names import TableName
 from factory.lake.tables import Lake, Published
-from factory.orchestration.host.reap import entered
+from factory.orchestration.host.reap import lake_session
 from factory.settings import Settings
 from factory.spark import build_session
 
@@ -69,7 +69,7 @@ def resources(settings: Settings) -> Mapping[str, Any]:
     def lake(init: dg.InitResourceContext) -> Iterator[LakeRun]:
         opened = Lake(settings)
         run_id = init.run.run_id if init.run is not None else "no-run"
-        with entered(opened, init.instance, run_id):
+        with lake_session(opened, init.instance, run_id):
             reuse = init.run is not None and init.run.tags.get(REUSE_TAG) == "true"
             yield LakeRun(opened, run_id, reuse)
 

@@ -88,7 +88,7 @@ def test_few_rows_are_told_here_as_spark_tells_them(
         "unique_partition": len(rows) - len({row.get("partition") for row in rows} - {None}),
     }
     assert here.content() == fingerprint(given.to_batches(), schema.fingerprinted)
-    monkeypatch.setattr(module, "MOST_BYTES", -1)
+    monkeypatch.setattr(module, "MAX_BYTES", -1)
     in_spark = branch()
     assert in_spark.violations() == here.violations()
     assert in_spark.content() == here.content()

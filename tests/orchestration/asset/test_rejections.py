@@ -167,8 +167,8 @@ def test_the_progress_of_a_run_says_how_many_records_were_rejected() -> None:
     report = RunReport()
     with _drawn(console, 2, report):
         for asset, rejected in (("raw.a", 1234), ("raw.b", 0)):
-            progress.tell(asset, "started")
-            progress.tell(asset, "published", 10, rejected)
+            progress.emit(asset, "started")
+            progress.emit(asset, "published", 10, rejected)
     first, second = [line for line in console.file.getvalue().splitlines() if line.startswith("made")]  # type: ignore[attr-defined]
     assert first.endswith(" s  1,234 rejected")
     assert "rejected" not in second

@@ -19,7 +19,7 @@ from factory.lake.names import TableName, registered
 from factory.lake.publish import AUDIT
 from factory.lake.tables import Lake
 from factory.orchestration.host.instance import open_instance
-from factory.orchestration.host.reap import LAKE_TAG, entered, leftovers
+from factory.orchestration.host.reap import LAKE_TAG, lake_session, leftovers
 from factory.settings import Settings
 
 STARTED, STARTING, FAILURE = (
@@ -77,7 +77,7 @@ def test_a_run_that_is_still_loading_or_has_left_the_lake_is_not_taken_for_kille
         begun(instance, pid=gone, where="left"): FAILURE,
         begun(instance, pid=living, where="in"): FAILURE,  # else it would hold the lock that is held here
     }
-    with entered(lake, instance, mine):
+    with lake_session(lake, instance, mine):
         found = {run_id: instance.get_run_by_id(run_id).status for run_id in expected}  # type: ignore[union-attr]
     assert found == expected
 
@@ -85,7 +85,7 @@ def test_a_run_that_is_still_loading_or_has_left_the_lake_is_not_taken_for_kille
 def test_a_run_drops_the_scratch_of_dead_processes(lake: Lake, instance: dg.DagsterInstance) -> None:
     left = lake.settings.files.spark / "blockmgr-1"
     left.mkdir(parents=True)
-    with entered(lake, instance, begun(instance)):
+    with lake_session(lake, instance, begun(instance)):
         assert not left.exists()
 
 
@@ -95,7 +95,7 @@ def test_another_process_of_the_same_number_is_not_the_runs(lake: Lake, instance
     [record] = instance.get_records_for_run(said, of_type=dg.DagsterEventType.ENGINE_EVENT).records
     before = record.event_log_entry._replace(run_id=old, timestamp=1.0)
     instance.event_log_storage.store_event(before)
-    with entered(lake, instance, mine):
+    with lake_session(lake, instance, mine):
         statuses = [instance.get_run_by_id(run_id).status for run_id in (old, said)]  # type: ignore[union-attr]
     assert statuses == [FAILURE, STARTED]
 
