@@ -19,7 +19,7 @@ GROUP = "code"
     config={"share": settings().installation_share},
 )
 def python_code(context, ingests) -> Ingested:  # type: ignore[no-untyped-def]
-    """Every Python file of the installation, each distribution a repository with version and licence."""
+    """Every Python file of the installation, each distribution a repository with version and license."""
     return ingests.installation_code(settings().installation_share)
 
 

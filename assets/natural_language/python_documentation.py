@@ -1,4 +1,4 @@
-"""The prose of the Python installation: descriptions, licences, help topics and documentation."""
+"""The prose of the Python installation: descriptions, licenses, help topics and documentation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GROUP = "natural_language"
     config={"share": settings().installation_share},
 )
 def python_prose(context, ingests) -> Ingested:  # type: ignore[no-untyped-def]
-    """Every long description, licence, help topic and documentation file of the installation."""
+    """Every long description, license, help topic and documentation file of the installation."""
     return ingests.installation_prose(settings().installation_share)
 
 

@@ -55,8 +55,8 @@ def show_step(step: StepTrace, console: Console, *, as_json: bool) -> None:
             if trace is None:
                 branch.add(f"{tokens}{escape(segment.doc_id)}, which no raw table holds")
                 continue
-            licence = trace.about.get("licence") or "licence unknown"
-            branch.add(f"{tokens}{escape(trace.source)} / [bold]{escape(trace.key)}[/] ({escape(licence)})")
+            license = trace.about.get("license") or "license unknown"
+            branch.add(f"{tokens}{escape(trace.source)} / [bold]{escape(trace.key)}[/] ({escape(license)})")
         if not row.segments:
             branch.add("its table does not say which documents it holds")
     console.print(tree)

@@ -1,6 +1,6 @@
 """The largest buckets of a group, each with the text of its best document: what many have in common.
 
-A licence, a generated file, an empty template: what fills a bucket is seldom worth its comparisons, and a
+A license, a generated file, an empty template: what fills a bucket is seldom worth its comparisons, and a
 person sees at a glance what it is. Buckets of several bands that have the same best document are one row.
 """
 

@@ -1,7 +1,7 @@
 """Which repositories stay: for each that goes, the better one that holds nearly all of it, or its topic.
 
 1. Repositories that hold texts of one component of documents are joined, which makes a giant component:
-   a licence, a vendored file or a template is enough. Topics split it: what joins repositories of two topics
+   a license, a vendored file or a template is enough. Topics split it: what joins repositories of two topics
    is left out, repositories without a topic being one of their own.
 2. Repositories of a dropped topic go as a whole.
 3. Of the rest a repository is the duplicate of a better one of its topic that has `share` of its documents

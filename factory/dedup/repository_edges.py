@@ -1,7 +1,7 @@
 """Pairs of repositories one of which holds nearly all of the other, with what each shares, exactly counted.
 
 A document is shared with a repository that holds its text, or one that a verified edge joins to it. Counting
-every two repositories that share anything would make a clique of each licence, so a pair is first met, and
+every two repositories that share anything would make a clique of each license, so a pair is first met, and
 then counted only if it can matter:
 
 1. Texts are told apart by how many repositories hold something like them. Where these are up to

@@ -23,7 +23,7 @@ from factory.lake.tables import Lake
 _LOG = logging.getLogger(__name__)
 
 Outcome = Literal["bad_record", "filtered", "duplicate", "repository", "packed", "served", "under_way"]
-_ABOUT = ("doc_id", "source", "key", "n_bytes", "repository", "path", "revision", "licence")
+_ABOUT = ("doc_id", "source", "key", "n_bytes", "repository", "path", "revision", "license")
 
 
 @dataclass(frozen=True)

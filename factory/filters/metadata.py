@@ -1,7 +1,7 @@
 """Rules about where a document comes from: predicates on the columns of `raw`, for which no text is read.
 
     predicate("stars", {"at_least": 10})
-    predicate("licence", ["MIT", "Apache-*", None])          # null: also those without one
+    predicate("license", ["MIT", "Apache-*", None])          # null: also those without one
     predicate("path", {"none_of": ["**/tests/**"]})
     predicate("created_at", {"at_least": date(2015, 1, 1)})
     predicate("metadata.topic", {"one_of": ["web"]})
@@ -25,11 +25,11 @@ from factory.suggestions import known, quoted
 NUMBERS = {"n_bytes": "bytes", "stars": "stars", "created_at": "seconds since 1970"}
 WORDS = (
     *("source", "key", "media_type", "language", "repository"),
-    *("path", "revision", "licence", "fork_of"),
+    *("path", "revision", "license", "fork_of"),
 )
 METADATA = "metadata."
-ANY_CASE = ("language", "licence")  # `MIT` and `mit` are one licence
-OR, AND = " OR ", " AND "  # of licences
+ANY_CASE = ("language", "license")  # `MIT` and `mit` are one license
+OR, AND = " OR ", " AND "  # of licenses
 
 Condition = Mapping[str, object] | Iterable[str | None]
 
@@ -85,10 +85,10 @@ class WordPredicate(Rule):
         return f"{self.name} one of {list(self.one_of)} none of {list(self.none_of)}"
 
 
-class LicencePredicate(WordPredicate):
-    """1 if the lists allow every part of one alternative of a licence, else 0.
+class LicensePredicate(WordPredicate):
+    """1 if the lists allow every part of one alternative of a license, else 0.
 
-    The licence is an SPDX expression, `MIT OR Apache-2.0 AND ISC`. Readers resolve parentheses where a
+    The license is an SPDX expression, `MIT OR Apache-2.0 AND ISC`. Readers resolve parentheses where a
     manifest has them; of an expression that has some left, every name has to be allowed.
     """
 
@@ -155,7 +155,7 @@ def _word(field: str, condition: Condition) -> Rule:
                 f"`{key}` of `{field}` is {words!r}. List at least one word or pattern, quoted where a file "
                 "would read it as a number; null stands for documents without one."
             )
-    kind = LicencePredicate if field == "licence" else WordPredicate
+    kind = LicensePredicate if field == "license" else WordPredicate
     return kind(field, lists.get("one_of", ()), lists.get("none_of", ()))
 
 

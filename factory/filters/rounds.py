@@ -4,7 +4,7 @@
         rules=["gopher_quality", "c4"],
         limits={"word_count": [20, 50_000], "stop_words": 1},
         languages=["en", "de"],
-        predicates={"stars": {"at_least": 10}, "licence": ["MIT", "Apache-*"]},
+        predicates={"stars": {"at_least": 10}, "license": ["MIT", "Apache-*"]},
     ).build()  # the rules that `measure` and `decide` take
 
 These are the values a YAML file holds. What is wrong is answered with the field's place in the declaration

@@ -21,7 +21,7 @@ from factory.filters.metadata import (
     AND,
     METADATA,
     OR,
-    LicencePredicate,
+    LicensePredicate,
     NumberPredicate,
     WordPredicate,
     column,
@@ -113,7 +113,7 @@ def _allows(rule: WordPredicate, word: Column) -> Column:
         return wanted & ~name.rlike(rule.unwanted)
 
     allowed = listed(word)
-    if isinstance(rule, LicencePredicate):
+    if isinstance(rule, LicensePredicate):
         names = F.split(F.regexp_replace(word, "[()]", ""), f"{OR}|{AND}")
         alternatives = F.exists(F.split(word, OR), lambda choice: F.forall(F.split(choice, AND), listed))
         allowed = F.when(word.contains("("), F.forall(names, listed)).otherwise(alternatives)

@@ -5,7 +5,7 @@
     data/train-00001-of-00002.parquet  language: en
     data/test-00000-of-00001.parquet   ---
 
-The card gives defaults: the licence, the language if it is one, and the name of the dataset as the source
+The card gives defaults: the license, the language if it is one, and the name of the dataset as the source
 of its documents. Which split a file belongs to goes into the metadata of its documents: as the card's
 `configs` say, else as the file is named. A folder without a card, or whose README has no YAML, has none of
 this.
@@ -45,7 +45,7 @@ class Card:
     """What the card of a dataset says, each None or empty where it does not; `splits` are (split, glob)."""
 
     name: str | None = None
-    licence: str | None = None
+    license: str | None = None
     language: str | None = None
     splits: tuple[tuple[str, str], ...] = ()
 
@@ -73,7 +73,7 @@ def numbered_split(path: str) -> str | None:
 def card_of(folder: Path) -> Card | None:
     """The card of the dataset in `folder`, None where it has none.
 
-    Raises ConfigurationError for a card that is no YAML, or one beyond the bounds of `ingest_bounds`: licence
+    Raises ConfigurationError for a card that is no YAML, or one beyond the bounds of `ingest_bounds`: license
     and ids come from it, so nothing is read as if it were not there.
     """
     path = folder / "README.md"
@@ -129,7 +129,7 @@ def _line(event: yaml.Event) -> int:
 def _card(said: Mapping[str, Any]) -> Card:
     return Card(
         name=_text(said.get("pretty_name")),
-        licence=_text(said.get("license_name"))
+        license=_text(said.get("license_name"))
         if said.get("license") == "other"
         else _one(said.get("license")),
         language=_one(said.get("language")),

@@ -22,7 +22,7 @@ from hashlib import blake2b
 from importlib.metadata import Distribution, distributions
 from pathlib import Path, PurePosixPath
 
-from factory.ingest.licences import expression
+from factory.ingest.licenses import expression
 from factory.ingest.listing import NAMES_AN_ITEM, Work, files_below, in_items
 from spark_udfs.ingest.rows import Origin
 
@@ -65,7 +65,7 @@ def standard_library() -> Repository:
             source=f"cpython@{version}",
             repository="cpython",
             revision=version,
-            licence="PSF-2.0",
+            license="PSF-2.0",
             metadata={"name": "cpython", "version": version, "home_page": "https://www.python.org"},
         ),
         root,
@@ -116,7 +116,7 @@ def repository_of(distribution: Distribution, name: str) -> Repository:
             source=f"{name}@{version}",
             repository=name,
             revision=version,
-            licence=licence_of(distribution),
+            license=license_of(distribution),
             metadata={"name": name, "version": version, **_facts(distribution)},
         ),
         Path(str(distribution.locate_file(""))),
@@ -124,8 +124,8 @@ def repository_of(distribution: Distribution, name: str) -> Repository:
     )
 
 
-def licence_of(distribution: Distribution) -> str | None:
-    """The licence as the metadata names it: an expression, else a short name, else the classifiers'."""
+def license_of(distribution: Distribution) -> str | None:
+    """The license as the metadata names it: an expression, else a short name, else the classifiers'."""
     metadata = distribution.metadata
     declared, name = metadata["License-Expression"], metadata["License"]
     if declared:
@@ -168,7 +168,7 @@ _INFO = (".dist-info", ".egg-info")
 def prose_format(path: str) -> str | None:
     """How a path is read as prose (`description`, `topics`, `text`), None where it is none.
 
-    Prose is the long description, licences and their like, `pydoc`'s topics, and documentation; text
+    Prose is the long description, licenses and their like, `pydoc`'s topics, and documentation; text
     files of tests and data are neither.
     """
     *folders, name = path.split("/")

@@ -80,7 +80,7 @@ def files_of(format: str, paths: Paths, patterns: Sequence[str], origin: Origin)
             own = replace(
                 own,
                 source=origin.source or card.name or own.source,
-                licence=origin.licence or card.licence,
+                license=origin.license or card.license,
                 language=card.language,
             )
         names = files_below(root, patterns, UNWANTED) if path.is_dir() else [os.fsencode(path.name)]

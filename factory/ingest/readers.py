@@ -28,7 +28,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from factory.errors import ConfigurationError
 from factory.ingest.installation import PROSE_REACH, code_work, prose_work, repositories
 from factory.ingest.items import Paths, Patterns, Tree, files_in, files_of, folders, named
-from factory.ingest.licences import licence_of
+from factory.ingest.licenses import license_of
 from factory.ingest.listing import UNWANTED, Work, as_table
 from factory.lake.files.registered import SCHEME
 from factory.lake.files.registration import Candidates
@@ -123,7 +123,7 @@ class Ingests:
         source: str | None = None,
         repository: str | None = None,
         revision: str | None = None,
-        licence: str | None = None,
+        license: str | None = None,
         metadata: Mapping[str, str] | None = None,
     ) -> Ingested:
         """Each file below the folders `paths` as a document, its key the path below its folder.
@@ -132,7 +132,7 @@ class Ingests:
         default the folder's own name. Language and media type go by the extension. Links are rejected,
         not followed; bytes that are not UTF-8 (or the encoding a Python file declares) are rejected.
         """
-        origin = Origin(source or "", repository, revision, licence, dict(metadata or {}))
+        origin = Origin(source or "", repository, revision, license, dict(metadata or {}))
         trees = [Tree(folder, named(origin, folder)) for folder in folders(paths)]
         return self._ingest(files_in(trees, include, exclude))
 
@@ -143,20 +143,20 @@ class Ingests:
         exclude: Patterns = UNWANTED,
         *,
         revision: str | None = None,
-        licence: str | None = None,
+        license: str | None = None,
         metadata: Mapping[str, str] | None = None,
     ) -> Ingested:
         """Each folder in the folders `paths` as a repository of its name, its files as `files` reads them.
 
-        Without `licence` each has the one it declares, or that its licence files are recognised as. What
+        Without `license` each has the one it declares, or that its license files are recognised as. What
         lies beside the repositories, files and links, is read as the folder's own, of no repository.
         """
-        origin = Origin("", None, revision, licence, dict(metadata or {}))
+        origin = Origin("", None, revision, license, dict(metadata or {}))
         trees: list[Tree] = []
         for holder in folders(paths):
             found = [path for path in sorted(holder.iterdir()) if path.is_dir() and not path.is_symlink()]
             for path in found:
-                licensed = replace(named(origin, path), licence=licence or licence_of(path))
+                licensed = replace(named(origin, path), license=license or license_of(path))
                 trees.append(Tree(path, replace(licensed, repository=path.name)))
             trees.append(Tree(holder, named(origin, holder), deep=False))
         return self._ingest(files_in(trees, include, exclude))
@@ -167,17 +167,17 @@ class Ingests:
         fields: Fields | None = None,
         *,
         source: str | None = None,
-        licence: str | None = None,
+        license: str | None = None,
     ) -> Ingested:
         """Each line of `.jsonl`, `.jsonl.gz` and `.jsonl.zst` files as a document.
 
         `paths` are files, or folders that are searched; `fields` says which field of a record is what. A
         record without a key of its own is `file:line`; of several with one key the first is the document.
         `source` is by default the name of the path given. A folder with the card of a Hugging Face dataset
-        takes name, licence and language from it where they are not given. A line that is too long is
+        takes name, license and language from it where they are not given. A line that is too long is
         rejected without being held.
         """
-        origin = Origin(source or "", licence=licence)
+        origin = Origin(source or "", license=license)
         return self._ingest(files_of("jsonl", paths, JSONL_FILES, origin), fields)
 
     def parquet(
@@ -186,14 +186,14 @@ class Ingests:
         fields: Fields | None = None,
         *,
         source: str | None = None,
-        licence: str | None = None,
+        license: str | None = None,
     ) -> Ingested:
         """Each row of Parquet files as a document; the arguments are those of `jsonl`, a key is `file:row`.
 
         A file that cannot be read is one rejected record, a row group that breaks likewise. Files that
         Iceberg can take as they lie are registered and not rewritten.
         """
-        origin = Origin(source or "", licence=licence)
+        origin = Origin(source or "", license=license)
         candidates = Candidates((fields or Fields()).text)
         work = files_of("parquet", paths, PARQUET_FILES, origin)
         return self._ingest(list(self._registering(work, candidates)), fields, candidates)
@@ -205,7 +205,7 @@ class Ingests:
         source: str | None = None,
         repository: str | None = None,
         revision: str | None = None,
-        licence: str | None = None,
+        license: str | None = None,
         metadata: Mapping[str, str] | None = None,
     ) -> Ingested:
         """Each member of zip and tar archives as a document, its key `archive!/member`.
@@ -214,7 +214,7 @@ class Ingests:
         xz or Zstandard. Members are treated as `files` treats files. `source` is by default the name of
         the path given.
         """
-        origin = Origin(source or "", repository, revision, licence, dict(metadata or {}))
+        origin = Origin(source or "", repository, revision, license, dict(metadata or {}))
         return self._ingest(files_of("archive", paths, ARCHIVES, origin))
 
     def installation_code(self, share: float) -> Ingested:
@@ -225,7 +225,7 @@ class Ingests:
         return self._ingest(code_work(repositories(share)))
 
     def installation_prose(self, share: float) -> Ingested:
-        """Long descriptions, licences, documentation and pydoc's topics of the same repositories and more:
+        """Long descriptions, licenses, documentation and pydoc's topics of the same repositories and more:
         those whose place is below `PROSE_REACH * share`."""
         return self._ingest(prose_work(repositories(PROSE_REACH * share)))
 

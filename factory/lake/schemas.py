@@ -74,7 +74,7 @@ _DOCUMENT = (
     pa.field("repository", pa.string()),
     pa.field("path", pa.string()),
     pa.field("revision", pa.string()),
-    pa.field("licence", pa.string()),
+    pa.field("license", pa.string()),
     pa.field("fork_of", pa.string()),
     pa.field("stars", pa.int64()),
     pa.field("created_at", pa.timestamp("us", tz="UTC")),

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 SMALL = 1_000  # characters; the limits of OpenCoder, 10 lines of at most 100, go no further
-PACKAGE_FILES = pa.array(  # a package's own file is kept at any size, if it says only licence and purpose
+PACKAGE_FILES = pa.array(  # a package's own file is kept at any size, if it says only license and purpose
     [
         *("__init__.py", "__init__.pyi", "__main__.py", "mod.rs", "lib.rs", "doc.go"),
         *("index.js", "index.mjs", "index.jsx", "index.ts", "index.tsx"),

@@ -13,7 +13,7 @@ from spark_udfs.ingest.bounds import MAX_KEY_BYTES, MAX_TEXT_BYTES
 from spark_udfs.ingest.file_types import PLAIN
 from spark_udfs.ingest.rows import BadRecord, Origin, Row, document
 
-TEXT_COLUMNS = ("language", "repository", "path", "revision", "licence", "fork_of")
+TEXT_COLUMNS = ("language", "repository", "path", "revision", "license", "fork_of")
 MAPPED_COLUMNS = (*TEXT_COLUMNS, "stars", "created_at")  # of `RAW`, which a field may fill
 _INT64 = 1 << 63
 

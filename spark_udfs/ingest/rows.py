@@ -46,7 +46,7 @@ class Origin:
     source: str
     repository: str | None = None
     revision: str | None = None
-    licence: str | None = None
+    license: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     language: str | None = None  # of records that name none
 
@@ -84,7 +84,7 @@ def document(origin: Origin, key: str, text: str, *, media_type: str, **columns:
     return {
         "repository": origin.repository,
         "revision": origin.revision,
-        "licence": origin.licence,
+        "license": origin.license,
         **columns,
         "doc_id": doc_id(origin.source, key),
         "source": origin.source,

@@ -27,7 +27,7 @@ WORK = pa.schema(
         ("source", pa.string()),
         ("repository", pa.string()),
         ("revision", pa.string()),
-        ("licence", pa.string()),
+        ("license", pa.string()),
         ("language", pa.string()),
         ("metadata", pa.map_(pa.string(), pa.string())),
         ("root", pa.binary()),
@@ -60,7 +60,7 @@ def _rows(work: Iterable[pa.RecordBatch], fields: Fields) -> Iterator[Row]:
                 source=item["source"],
                 repository=item["repository"],
                 revision=item["revision"],
-                licence=item["licence"],
+                license=item["license"],
                 language=item["language"],
                 metadata=dict(item["metadata"] or ()),
             )

@@ -86,7 +86,7 @@ class Corpus:
 
 
 def random_corpus(seed: int, n: int = 24) -> Corpus:
-    """Repositories of all ages that share files: forks, revisions, skeletons, licences and near copies."""
+    """Repositories of all ages that share files: forks, revisions, skeletons, licenses and near copies."""
     drawn, made = random.Random(seed), Corpus()
     held: dict[str, list[str]] = {}
     for number in range(n):

@@ -249,10 +249,10 @@ def test_where_every_repository_stays_documents_are_decided_as_without(spark: Sp
 def test_forks_of_one_original_make_no_clique_and_all_go(spark: SparkSession) -> None:
     made, n = Corpus(), 300
     for number in range(n):
-        made.add(f"fork{number}", "licence", "setup", "main", fork_of="original", stars=9)
-    made.add("original", "licence", "setup", "main")
+        made.add(f"fork{number}", "license", "setup", "main", fork_of="original", stars=9)
+    made.add("original", "license", "setup", "main")
     for number in range(n):
-        made.add(f"other{number}", "licence", *(f"{number}_{i}" for i in range(3)))
+        made.add(f"other{number}", "license", *(f"{number}_{i}" for i in range(3)))
     chosen = RepositoryConfig(pair_repositories=20, best=4)
     found = Made(spark, made, chosen)
     assert len(found.pairs) <= 2 * n * chosen.best < n * n / 2

@@ -121,7 +121,7 @@ def test_a_step_is_traced_whatever_its_shuffle_its_columns_and_what_is_known_of_
     console = Console(record=True, width=120, file=io.StringIO())
     show_step(step, console, as_json=False)
     printed = console.export_text()
-    assert "tokens 0 to 4 of test / b (licence unknown)" in printed
+    assert "tokens 0 to 4 of test / b (license unknown)" in printed
     assert "tokens 0 to 4 of c, which no raw table holds" in printed
     show_step(step, console, as_json=True)
     assert json.loads(console.export_text())["rows"][2]["row"] == 2

@@ -20,7 +20,7 @@ EXPRESSIONS += ["(MIT OR GPL-3.0) AND MIT", "(MIT OR Apache-2.0) AND MIT", "(GPL
 WORDS = ["MIT", "mit", "Apache-2.0", "GPL-3.0", "", "MIT\n", "a.b", "aXb", None, *EXPRESSIONS]
 PATHS = ["a.py", "src/a.py", "src/tests/a.py", "tests/a.py", "mytests/a.py", "a/b/c.py", "a\nb/x.py", None]
 PREDICATES = [
-    predicate("licence", ["MIT", "Apache-*"]),
+    predicate("license", ["MIT", "Apache-*"]),
     predicate("fork_of", ["MIT", None]),
     predicate("source", {"none_of": ["MIT", "a.b"]}),
     predicate("revision", {"one_of": ["*"], "none_of": [None, "a?b"]}),
@@ -57,13 +57,13 @@ def test_a_glob_matches_the_whole_word(glob: str, word: str, matches: bool) -> N
     assert WordPredicate("path", [], [glob]).allows(word) is not matches
 
 
-def test_licences_and_languages_are_compared_in_any_case_and_paths_are_not() -> None:
-    assert WordPredicate("licence", ["mit"], []).allows("MIT")
+def test_licenses_and_languages_are_compared_in_any_case_and_paths_are_not() -> None:
+    assert WordPredicate("license", ["mit"], []).allows("MIT")
     assert not WordPredicate("path", ["mit"], []).allows("MIT")
 
 
 @pytest.mark.parametrize(
-    "licence, allowed, without_gpl",
+    "license, allowed, without_gpl",
     [
         ("MIT OR GPL-3.0", True, True),
         ("MIT AND GPL-3.0", False, False),
@@ -75,21 +75,21 @@ def test_licences_and_languages_are_compared_in_any_case_and_paths_are_not() -> 
         ("(MIT OR GPL-3.0) AND Apache-2.0", False, False),
     ],
 )
-def test_one_alternative_of_a_licence_has_to_be_allowed_whole(
-    licence: str, allowed: bool, without_gpl: bool
+def test_one_alternative_of_a_license_has_to_be_allowed_whole(
+    license: str, allowed: bool, without_gpl: bool
 ) -> None:
-    rules = (predicate("licence", ["MIT", "Apache-*"]), predicate("licence", {"none_of": ["GPL-*"]}))
-    assert [rule.allows(licence) for rule in rules if isinstance(rule, WordPredicate)] == [
+    rules = (predicate("license", ["MIT", "Apache-*"]), predicate("license", {"none_of": ["GPL-*"]}))
+    assert [rule.allows(license) for rule in rules if isinstance(rule, WordPredicate)] == [
         allowed,
         without_gpl,
     ]
 
 
 def test_a_missing_word_stands_in_no_list_unless_null_does() -> None:
-    assert not WordPredicate("licence", ["MIT"], []).allows(None)
-    assert WordPredicate("licence", ["MIT", None], []).allows(None)
-    assert WordPredicate("licence", [], ["MIT"]).allows(None)
-    assert not WordPredicate("licence", [], ["MIT", None]).allows(None)
+    assert not WordPredicate("license", ["MIT"], []).allows(None)
+    assert WordPredicate("license", ["MIT", None], []).allows(None)
+    assert WordPredicate("license", [], ["MIT"]).allows(None)
+    assert not WordPredicate("license", [], ["MIT", None]).allows(None)
 
 
 def test_keys_of_metadata_have_columns_of_their_own() -> None:
@@ -103,7 +103,7 @@ def documents(spark: SparkSession) -> DataFrame:
     stars = [0, 9, 10, 11, None, 10**12, 1, 2, 3]
     rows = [
         dict.fromkeys(RAW.names)
-        | dict.fromkeys(["licence", "fork_of", "revision"], word)
+        | dict.fromkeys(["license", "fork_of", "revision"], word)
         | dict.fromkeys(["key", "content_hash", "media_type"], "k")
         | {"doc_id": f"{word!r} {path!r}", "source": word or "s", "path": path}
         | {"n_bytes": len(word or ""), "stars": stars[n % len(stars)], "created_at": created}

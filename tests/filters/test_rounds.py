@@ -26,7 +26,7 @@ limits:
 predicates:
   stars: {at_least: 10}
   created_at: {at_least: 2015-01-01, at_most: 2020-01-01 12:00:00}
-  licence: [MIT, Apache-*, null]
+  license: [MIT, Apache-*, null]
   path: {none_of: ["**/tests/**"]}
   metadata.topic: {one_of: [web]}
 """
@@ -36,7 +36,7 @@ def test_a_round_is_read_from_plain_values() -> None:
     built = {rule.name: rule for rule in Round.model_validate(yaml.safe_load(WHOLE)).build()}
     assert list(built) == [
         *(rule.name for rule in RULE_SETS["gopher_quality"]),
-        *("top_2_gram", "language_score", "stars", "created_at", "licence", "path", "metadata.topic"),
+        *("top_2_gram", "language_score", "stars", "created_at", "license", "path", "metadata.topic"),
     ]
     limits = {name: rule.limit for name, rule in built.items()}
     assert limits["word_count"] == Between(20, 5000)
@@ -49,7 +49,7 @@ def test_a_round_is_read_from_plain_values() -> None:
         dt.datetime(2015, 1, 1, tzinfo=dt.UTC).timestamp(),
         dt.datetime(2020, 1, 1, 12, tzinfo=dt.UTC).timestamp(),
     )
-    assert repr(built["licence"]) == repr(predicate("licence", ["MIT", "Apache-*", None]))
+    assert repr(built["license"]) == repr(predicate("license", ["MIT", "Apache-*", None]))
 
 
 def test_without_anything_a_round_has_no_rules() -> None:
@@ -108,9 +108,9 @@ def test_a_number_replaces_the_one_bound_and_keeps_its_direction(
         ({"predicates": {"stars": {"at_least": "10"}}}, "predicates", "is compared with a number, not"),
         ({"predicates": {"stars": {}}}, "predicates", "`stars` has no condition."),
         ({"predicates": {"created_at": {"at_least": 2015}}}, "predicates", "compared with a date"),
-        ({"predicates": {"licence": "MIT"}}, "predicates", "`one_of` of `licence` is a list of words"),
-        ({"predicates": {"licence": [1.0]}}, "predicates", "quoted where a file would read it as a number"),
-        ({"predicates": {"licence": []}}, "predicates", "List at least one"),
+        ({"predicates": {"license": "MIT"}}, "predicates", "`one_of` of `license` is a list of words"),
+        ({"predicates": {"license": [1.0]}}, "predicates", "quoted where a file would read it as a number"),
+        ({"predicates": {"license": []}}, "predicates", "List at least one"),
         ({"predicates": {"metadata.": ["x"]}}, "predicates", "`metadata.` is no field"),
     ],
 )  # fmt: skip

@@ -13,7 +13,7 @@ from spark_udfs.filters.small_files import SMALL, small_files
 
 NAMES = [rule.name for rule in RULES]
 OF_BULK = [rule.name for rule in RULES if rule.of_bulk]
-LICENCE_ONLY = "# Licensed to whom it may concern, under the terms that are named below.\n" * 20
+LICENSE_ONLY = "# Licensed to whom it may concern, under the terms that are named below.\n" * 20
 
 
 @pytest.mark.parametrize(
@@ -45,12 +45,12 @@ def test_what_rules_of_bulk_reject_stays_where_its_repository_needs_it() -> None
     rows = [
         {
             "doc_id": "alone",
-            "text": LICENCE_ONLY,
+            "text": LICENSE_ONLY,
             "partition": None,
             "repository": None,
             "path": "__init__.py",
         },
-        {"doc_id": "init", "text": LICENCE_ONLY, "partition": None, "repository": "r", "path": "__init__.py"},
+        {"doc_id": "init", "text": LICENSE_ONLY, "partition": None, "repository": "r", "path": "__init__.py"},
         {"doc_id": "empty", "text": "", "partition": None, "repository": "r", "path": "a.py"},
     ]
     batch = pa.RecordBatch.from_pylist(
@@ -65,7 +65,7 @@ def test_what_rules_of_bulk_reject_stays_where_its_repository_needs_it() -> None
     assert failing == {"alone": ["code_duplicate_lines", "code_comments"], "init": [], "empty": []}
     alone, init, _ = measured.to_pylist()
     for rule in RULES:
-        assert alone[rule.name] == rule.measure(Text(LICENCE_ONLY))
+        assert alone[rule.name] == rule.measure(Text(LICENSE_ONLY))
         assert init[rule.name] == (None if rule.of_bulk else alone[rule.name])
 
 

@@ -29,7 +29,7 @@ TEXTS = {
 RULES = Round(
     rules=("gopher_quality", "c4"),
     languages=("en",),
-    predicates={"stars": {"at_least": 10}, "licence": ["MIT"]},
+    predicates={"stars": {"at_least": 10}, "license": ["MIT"]},
 )
 
 
@@ -41,7 +41,7 @@ def assets(dataset: str, chosen: Round) -> list[dg.AssetsDefinition]:
         rows = [
             dict.fromkeys(schemas.RAW.names)
             | {"doc_id": doc_id, "source": "s", "key": doc_id, "text": text, "content_hash": doc_id}
-            | {"n_bytes": len(text), "media_type": "text/plain", "stars": 11, "licence": "MIT"}
+            | {"n_bytes": len(text), "media_type": "text/plain", "stars": 11, "license": "MIT"}
             for doc_id, text in TEXTS.items()
         ]
         return pyspark.spark_session.createDataFrame(rows, from_arrow_schema(schemas.RAW.columns))
@@ -96,7 +96,7 @@ def test_another_limit_is_decided_from_signals_that_stay_as_they_are(
     assert kept(lake, unique) == {"long"}
     others: list[Mapping[str, object]] = [
         {"languages": ("en", "de"), "limits": {"word_count": [0, 50], "language_score": 0.9}},
-        {"predicates": {"stars": {"at_least": 12}, "licence": {"none_of": ["GPL-*"]}}},
+        {"predicates": {"stars": {"at_least": 12}, "license": {"none_of": ["GPL-*"]}}},
     ]
     for other in others:
         changed = Round.model_validate({**dict(RULES), **other})
@@ -121,7 +121,7 @@ def test_deciding_scans_the_columns_of_the_chosen_rules_and_of_no_other_table(
 ) -> None:
     run(lake_settings, assets(unique, RULES))
     published = Lake(lake_settings).published(names.signals(unique))
-    chosen = Round(rules=("word_count",), languages=("en",), predicates={"licence": ["MIT"]}).build()
+    chosen = Round(rules=("word_count",), languages=("en",), predicates={"license": ["MIT"]}).build()
     decided = decide(read_at(spark, names.signals(unique), published.snapshot_id), chosen)
     plan = decided._jdf.queryExecution().executedPlan().toString()
     scans = re.findall(r"BatchScan (\S+)\[(.*?)\]", plan)
@@ -129,5 +129,5 @@ def test_deciding_scans_the_columns_of_the_chosen_rules_and_of_no_other_table(
     [(table, columns)] = scans
     assert table.endswith(f"signals.{unique}")
     assert {column.split("#")[0] for column in columns.split(", ")} == {
-        *("doc_id", "word_count", "language_score", "detected_language", "licence", "partition")
+        *("doc_id", "word_count", "language_score", "detected_language", "license", "partition")
     }

@@ -26,7 +26,7 @@ from spark_udfs.ingest.archive import archive_file
 from spark_udfs.ingest.files import Input, name_of
 from spark_udfs.ingest.rows import Origin
 
-ORIGIN = Origin("box", licence="MIT")
+ORIGIN = Origin("box", license="MIT")
 
 
 def read(folder: Path, name: str, content: bytes, **options: Any) -> list[dict[str, Any]]:
@@ -97,7 +97,7 @@ def test_each_member_lands_once(tmp_path: Path, name: str, pack: Any) -> None:
     rows = read(tmp_path, name, pack(MEMBERS), max_bytes=100)
     assert outcome(rows) == {f"{name}!/{member}": result for member, result in OUTCOME.items()}
     assert (rows[0]["doc_id"], rows[0]["path"]) == (doc_id("box", f"{name}!/a.py"), "a.py")
-    assert (rows[0]["licence"], rows[0]["language"]) == ("MIT", "python")
+    assert (rows[0]["license"], rows[0]["language"]) == ("MIT", "python")
     assert [row["n_bytes"] for row in rows if row.get("reason") == "too_large"] == [101]
 
 

@@ -19,7 +19,7 @@ from spark_udfs.ingest.file_types import kind_of
 from spark_udfs.ingest.files import Input, declared_encoding, decode_python, name_of, opened, text_file
 from spark_udfs.ingest.rows import BadRecord, Origin
 
-ORIGIN = Origin("shelf", repository="books", revision="2", licence="MIT", metadata={"keeper": "Ann"})
+ORIGIN = Origin("shelf", repository="books", revision="2", license="MIT", metadata={"keeper": "Ann"})
 
 
 def read(folder: Path, name: str | bytes, **options: Any) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def test_a_file_becomes_a_document_with_all_its_origin_says(tmp_path: Path) -> N
         "repository": "books",
         "path": "a/b.md",
         "revision": "2",
-        "licence": "MIT",
+        "license": "MIT",
         "metadata": [("keeper", "Ann")],
     }
 

@@ -31,12 +31,12 @@ license: mit
 """
 
 
-def test_a_card_says_name_licence_language_and_splits(tmp_path: Path) -> None:
+def test_a_card_says_name_license_language_and_splits(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text(CARD)
     card = card_of(tmp_path)
     assert card == Card(
         name="Small Talk",
-        licence="llama-community",
+        license="llama-community",
         language=None,  # of two, no document says which is its own
         splits=(("train", "data/part-*.parquet"), ("held_out", "other/*.parquet"), ("held_out", "more/**")),
     )
@@ -85,7 +85,7 @@ def test_values_of_another_shape_say_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text, card",
     [
-        ("language: no\nlicense: mit", Card(licence="mit", language="no")),  # Norwegian
+        ("language: no\nlicense: mit", Card(license="mit", language="no")),  # Norwegian
         ("released: 2024-13-45\nlicense: null\nlanguage: ~", Card()),
         ("n: " + "1:" * 100_000 + "1", Card()),  # a number of the base 60 to other readers
     ],

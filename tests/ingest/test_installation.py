@@ -14,7 +14,7 @@ from factory.ingest.installation import (
     code_work,
     installed,
     is_code,
-    licence_of,
+    license_of,
     normalized,
     place,
     prose_format,
@@ -68,7 +68,7 @@ def test_a_distribution_is_a_repository_with_what_its_metadata_says(tmp_path: Pa
     [found] = installed([distribution(tmp_path, "Foo_Bar", headers, files)])
     assert (found.name, found.root) == ("foo-bar", tmp_path)
     assert found.paths == ("Foo_Bar-1.0.dist-info/METADATA", "pkg/a.py", "pkg/b.py")
-    assert (found.origin.source, found.origin.revision, found.origin.licence) == ("foo-bar@1.0", "1.0", "MIT")
+    assert (found.origin.source, found.origin.revision, found.origin.license) == ("foo-bar@1.0", "1.0", "MIT")
     assert found.origin.metadata == {
         "name": "foo-bar",
         "version": "1.0",
@@ -78,7 +78,7 @@ def test_a_distribution_is_a_repository_with_what_its_metadata_says(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "headers, licence",
+    "headers, license",
     [
         ("License-Expression: MIT OR Apache-2.0\nLicense: MIT\n", "MIT OR Apache-2.0"),
         ("License: BSD-3-Clause\nClassifier: License :: OSI Approved :: BSD License\n", "BSD-3-Clause"),
@@ -91,10 +91,10 @@ def test_a_distribution_is_a_repository_with_what_its_metadata_says(tmp_path: Pa
         ("", None),
     ],
 )
-def test_the_licence_is_the_most_exact_statement_there_is(
-    tmp_path: Path, headers: str, licence: str | None
+def test_the_license_is_the_most_exact_statement_there_is(
+    tmp_path: Path, headers: str, license: str | None
 ) -> None:
-    assert licence_of(distribution(tmp_path, "x", headers)) == licence
+    assert license_of(distribution(tmp_path, "x", headers)) == license
 
 
 def test_editable_distributions_and_second_copies_are_left_out(tmp_path: Path) -> None:

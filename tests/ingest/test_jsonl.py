@@ -114,7 +114,7 @@ def test_fields_fill_columns_and_what_does_not_fit_is_kept_as_metadata(tmp_path:
     fields = Fields(
         text="body",
         key="id",
-        columns={"created_at": "when", "licence": "license", "stars": "stars"},
+        columns={"created_at": "when", "license": "license", "stars": "stars"},
         metadata=("url", "tags", "absent"),
         language="markdown",
     )
@@ -132,10 +132,10 @@ def test_fields_fill_columns_and_what_does_not_fit_is_kept_as_metadata(tmp_path:
     first, second = read(path, fields)
     assert first["key"] == "7"
     assert first["created_at"] == datetime(2024, 5, 1, 10, tzinfo=UTC)
-    assert (first["licence"], first["stars"], first["language"]) == ("MIT", 3, "markdown")
+    assert (first["license"], first["stars"], first["language"]) == ("MIT", 3, "markdown")
     assert dict(first["metadata"]) == {"crawl": "1", "url": "u?", "tags": '{"a": "é", "b": 1}'}
     assert second["key"] == "x"
-    assert (second.get("created_at"), second["licence"], second.get("stars")) == (None, None, None)
+    assert (second.get("created_at"), second["license"], second.get("stars")) == (None, None, None)
     assert dict(second["metadata"]) == {
         "crawl": "1",
         "when": "yesterday",
@@ -234,7 +234,7 @@ ANY_LINES = JSON_LINES | st.binary(max_size=30).map(lambda data: data.replace(b"
 
 @given(st.lists(ANY_LINES, min_size=1, max_size=20), st.sampled_from([None, "id"]))
 def test_each_line_lands_exactly_once(content: list[bytes], key: str | None) -> None:
-    fields = Fields(key=key, columns={"stars": "stars", "licence": "url"}, metadata=("url",))
+    fields = Fields(key=key, columns={"stars": "stars", "license": "url"}, metadata=("url",))
     with tempfile.TemporaryDirectory() as folder:
         rows = read(written(Path(folder), b"".join(line + b"\n" for line in content)), fields)
     assert len(rows) == len(content)

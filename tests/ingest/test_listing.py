@@ -71,7 +71,7 @@ def test_every_name_is_in_exactly_one_item() -> None:
         "source": "s",
         "repository": None,
         "revision": None,
-        "licence": None,
+        "license": None,
         "language": None,
         "metadata": [("a", "b")],
         "root": b"/x",

@@ -90,7 +90,7 @@ def test_columns_fill_columns_and_what_does_not_fit_is_kept_as_metadata(tmp_path
     fields = Fields(
         text="body",
         key="id",
-        columns={"created_at": "when", "repository": "repo", "stars": "stars", "licence": "absent"},
+        columns={"created_at": "when", "repository": "repo", "stars": "stars", "license": "absent"},
         metadata=("lists",),
     )
     first, second = read(written(tmp_path, table), fields)

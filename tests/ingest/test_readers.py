@@ -64,7 +64,7 @@ def shelf(tmp_path: Path) -> Path:
 
 
 def test_each_file_of_a_folder_lands_once(ingests: Ingests, shelf: Path) -> None:
-    found = ingests.files(shelf, licence="MIT", metadata={"keeper": "Ann"})
+    found = ingests.files(shelf, license="MIT", metadata={"keeper": "Ann"})
     assert outcome(found) == {
         "good.py": "x = 1\n",
         "sub/good.md": "# é\n",
@@ -79,7 +79,7 @@ def test_each_file_of_a_folder_lands_once(ingests: Ingests, shelf: Path) -> None
     }
     document = next(row for row in rows(found.documents) if row["key"] == "sub/good.md")
     assert document["doc_id"] == doc_id("shelf", "sub/good.md")
-    assert (document["licence"], document["metadata"]) == ("MIT", {"keeper": "Ann"})
+    assert (document["license"], document["metadata"]) == ("MIT", {"keeper": "Ann"})
     assert (document["language"], document["media_type"], document["n_bytes"]) == (
         "markdown",
         "text/markdown",
@@ -254,13 +254,13 @@ def test_archives_of_two_kinds(ingests: Ingests, tmp_path: Path) -> None:
         archive.writestr("bad.txt", b"\xff")
     with tarfile.open(tmp_path / "two.tar.gz", "w:gz") as archive:
         archive.add(tmp_path / "a.py", "sub/a.py")
-    found = ingests.archive(tmp_path, repository="r", licence="MIT")
+    found = ingests.archive(tmp_path, repository="r", license="MIT")
     assert outcome(found) == {
         "one.zip!/a.py": "x = 1\n",
         "one.zip!/bad.txt": "not_utf8 at byte 0",
         "two.tar.gz!/sub/a.py": "x = 1\n",
     }
-    assert {(row["repository"], row["licence"]) for row in rows(found.documents)} == {("r", "MIT")}
+    assert {(row["repository"], row["license"]) for row in rows(found.documents)} == {("r", "MIT")}
 
 
 def test_two_files_that_would_give_one_id_are_refused_by_name(ingests: Ingests, tmp_path: Path) -> None:
@@ -329,10 +329,10 @@ def test_a_folder_of_repositories_gives_each_its_name_and_what_lies_beside_them_
         ("b", "package.json", "b"),
         ("mine", "loose.md", None),
     }
-    licences = {(row["repository"], row["licence"]) for row in rows(found.documents)}
-    assert licences == {("a", None), ("b", "ISC"), (None, None)}
-    given = ingests.repositories(tmp_path / "mine", licence="MIT")
-    assert {row["licence"] for row in rows(given.documents)} == {"MIT"}
+    licenses = {(row["repository"], row["license"]) for row in rows(found.documents)}
+    assert licenses == {("a", None), ("b", "ISC"), (None, None)}
+    given = ingests.repositories(tmp_path / "mine", license="MIT")
+    assert {row["license"] for row in rows(given.documents)} == {"MIT"}
     assert [(row["source"], row["key"]) for row in rows(found.rejected)] == [("mine", "link")]
 
 

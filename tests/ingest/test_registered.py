@@ -168,7 +168,7 @@ def test_a_registered_dataset_is_to_every_reader_what_a_rewritten_one_is(
         )
 
     # The card and the names of the files.
-    facts = frames[unique].select("source", "licence", "language", "metadata.split").distinct().collect()
+    facts = frames[unique].select("source", "license", "language", "metadata.split").distinct().collect()
     assert sorted(map(tuple, facts)) == [
         ("Small Talk", "cc-by-4.0", "en", split) for split in ("test", "train")
     ]

@@ -35,7 +35,7 @@ datasets:
     kind: code
     format: repositories
     paths: repos
-    licence: MIT
+    license: MIT
     packing: {sequence_length: 2048}
 groups:
   prose: {threshold: 0.7}

@@ -99,7 +99,7 @@ class Dataset(Filters):
     format: str = Field(description="how its files are read")
     paths: Words = Field(min_length=1, description="files and folders, relative to the folder of the file")
     partitions: Partitioned | None = Field(default=None, description="parts that are read by themselves")
-    licence: str | None = Field(default=None, description="licence of documents that name none")
+    license: str | None = Field(default=None, description="license of documents that name none")
     max_rejected: float = Field(
         default=MAX_REJECTED, ge=0, le=1, description="largest share of rows or files that may be rejected"
     )
@@ -226,7 +226,7 @@ class Jsonl(Records):
     format: Literal["jsonl"]
 
     def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
-        return ingests.jsonl(paths, self.fields, source=self.source, licence=self.licence)
+        return ingests.jsonl(paths, self.fields, source=self.source, license=self.license)
 
 
 class Parquet(Records):
@@ -235,7 +235,7 @@ class Parquet(Records):
     format: Literal["parquet"]
 
     def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
-        return ingests.parquet(paths, self.fields, source=self.source, licence=self.licence)
+        return ingests.parquet(paths, self.fields, source=self.source, license=self.license)
 
 
 class Trees(Dataset):
@@ -272,7 +272,7 @@ class Files(Chosen):
             source=self.source,
             repository=self.repository,
             revision=self.revision,
-            licence=self.licence,
+            license=self.license,
             metadata=self.metadata,
         )
 
@@ -288,7 +288,7 @@ class Repositories(Chosen):
             self.include,
             self.unwanted,
             revision=self.revision,
-            licence=self.licence,
+            license=self.license,
             metadata=self.metadata,
         )
 
@@ -306,7 +306,7 @@ class Archive(Trees):
             source=self.source,
             repository=self.repository,
             revision=self.revision,
-            licence=self.licence,
+            license=self.license,
             metadata=self.metadata,
         )
 

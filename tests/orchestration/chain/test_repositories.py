@@ -36,7 +36,7 @@ CHOSEN = RepositoryConfig(
     dropped_topics=("games",),
     pinned=("chess",),
 )
-LICENCE = " ".join(f"licence{number}" for number in range(60))
+LICENSE = " ".join(f"license{number}" for number in range(60))
 Rows = dict[str, dict[str, Any]]
 
 
@@ -77,7 +77,7 @@ def documents() -> Iterator[dict[str, Any]]:
     yield from repository("six", six, stars=900)
     yield from repository("app", six | files("app", 8), stars=2)
     for name in ("shop", "blog", "chess", "go"):
-        yield from repository(name, files(name, 2) | {"LICENSE": LICENCE, "__init__.py": ""})
+        yield from repository(name, files(name, 2) | {"LICENSE": LICENSE, "__init__.py": ""})
     yield from repository(None, {"engine2.py": original["engine2.py"], "notes.py": text("notes")})
 
 

@@ -206,7 +206,7 @@ def test_another_rule_or_another_list_implies_nothing() -> None:
 
     assert not implies(rule(rules=["word_count"]), rule(rules=["stop_words"]))
     assert not implies(rule(languages=["en"]), rule(languages=["en", "de"]))
-    assert not implies(rule(predicates={"licence": ["MIT"]}), rule(predicates={"licence": ["MIT", "BSD*"]}))
+    assert not implies(rule(predicates={"license": ["MIT"]}), rule(predicates={"license": ["MIT", "BSD*"]}))
     assert implies(rule(predicates={"stars": {"at_least": 9}}), rule(predicates={"stars": {"at_least": 3}}))
 
 

@@ -94,7 +94,7 @@ def test_what_decides_the_documents_holds_no_folder_of_the_machine(folder: Path)
         ("paths: notes", "paths: {a: b}", "line 5, datasets[0].paths: `{'a': 'b'}` does not fit."),
         ("name: mine", "name: mine_r1", "line 21, datasets[2].name: `mine_r1` is no name of a dataset"),
         ("name: mine", "name: mine__x", "line 21, datasets[2].name: `mine__x` holds two underscores"),
-        ("licence: MIT", "licence: no", "line 25, datasets[2].licence: YAML reads this as False"),
+        ("license: MIT", "license: no", "line 25, datasets[2].license: YAML reads this as False"),
         ("kind: code", "kind: code\n    group: prose", "line 23, datasets[2].group: `prose` holds `notes`"),
         ("{sequence_length", "{sequence_len", "line 26, datasets[2].packing.sequence_len: `sequence_len` is"),
         ("{sequence_length", "{token_bytes: 4, s", "line 26, datasets[2].packing.token_bytes: It follows"),

@@ -1,4 +1,4 @@
-"""The licence of a source tree: as declared, else as its text says for certain."""
+"""The license of a source tree: as declared, else as its text says for certain."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from identify.vendor.licenses import LICENSES
 
-from factory.ingest.licence_texts import recognized
-from factory.ingest.licences import expression, licence_of
+from factory.ingest.license_texts import recognized
+from factory.ingest.licenses import expression, license_of
 
 TEXTS = dict(LICENSES)
 MIT, APACHE = TEXTS["MIT"], TEXTS["Apache-2.0"]
@@ -20,18 +20,18 @@ PROPRIETARY = "This software may not be copied, shared or used but by a contract
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_licence_is_recognized_whatever_its_line_breaks_case_and_owner(name: str) -> None:
+def test_a_license_is_recognized_whatever_its_line_breaks_case_and_owner(name: str) -> None:
     paragraphs = [" ".join(lines.upper().split()) for lines in TEXTS[name].split("\n\n")]
     text = "\n\n".join(["Copyright (c) 2019-2024 Somebody\nAll rights reserved.", *paragraphs])
     assert recognized(TEXTS[name]) == recognized(text) == name
 
 
-def test_the_apache_licence_has_its_name_without_the_page_on_how_to_apply_it() -> None:
+def test_the_apache_license_has_its_name_without_the_page_on_how_to_apply_it() -> None:
     assert recognized(APACHE[: APACHE.index("APPENDIX")]) == "Apache-2.0"
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_third_party_s_licence_at_the_end_names_nothing(name: str) -> None:
+def test_a_third_party_s_license_at_the_end_names_nothing(name: str) -> None:
     assert recognized(PROPRIETARY + TEXTS["BSL-1.0"]) is None
     assert recognized(TEXTS[name] + TEXTS["BSD-3-Clause"] + TEXTS["ISC"]) in (None, name)
     assert recognized(MIT + TEXTS[name]) in (None, name)
@@ -76,7 +76,7 @@ def test_no_text_that_an_installed_package_ships_is_taken_for_one_it_does_not_de
                 if found is not None and found not in re.split(r"[ ()]+", declared):
                     wrong.append((str(file), declared, found))
     assert wrong == []
-    assert right > 40  # of some 200, most of the others files of several licences
+    assert right > 40  # of some 200, most of the others files of several licenses
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_an_expression_has_one_form_without_parentheses(declared: str, found: st
 
 
 @pytest.mark.parametrize(
-    "name, text, licence",
+    "name, text, license",
     [
         ("Cargo.toml", '[package]\nname = "a"\nlicense = "ISC OR Apache-2.0"\n', "ISC OR Apache-2.0"),
         ("Cargo.toml", '[package]\nname = "a"\nlicense = "ISC/Apache-2.0"\n', "ISC OR Apache-2.0"),
@@ -117,14 +117,14 @@ def test_an_expression_has_one_form_without_parentheses(declared: str, found: st
     ],
 )
 def test_what_a_tree_declares_goes_before_its_texts(
-    tmp_path: Path, name: str, text: str, licence: str | None
+    tmp_path: Path, name: str, text: str, license: str | None
 ) -> None:
     (tmp_path / "LICENSE.txt").write_text(MIT)
     (tmp_path / name).write_text(text)
-    assert licence_of(tmp_path) == licence
+    assert license_of(tmp_path) == license
 
 
-def test_a_tree_without_a_licence_has_none(tmp_path: Path) -> None:
+def test_a_tree_without_a_license_has_none(tmp_path: Path) -> None:
     (tmp_path / "LICENSE").symlink_to(tmp_path / "LICENSE")
     (tmp_path / "licenses").mkdir()
-    assert licence_of(tmp_path) is None
+    assert license_of(tmp_path) is None

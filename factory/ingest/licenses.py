@@ -1,8 +1,8 @@
-"""The licence of a source tree, from what it declares, else from the texts of its licence files.
+"""The license of a source tree, from what it declares, else from the texts of its license files.
 
 A declaration (`Cargo.toml`, `package.json`, `pyproject.toml`) is brought into the form that a gate reads:
 SPDX names in their own case, alternatives joined by `OR`, parts of an alternative by `AND`, no parentheses.
-A declaration that is no SPDX expression stays as it stands. Licence files count only where each of them is a
+A declaration that is no SPDX expression stays as it stands. License files count only where each of them is a
 known text.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 
 from license_expression import ExpressionError, LicenseExpression, Licensing, get_spdx_licensing
 
-from factory.ingest.licence_texts import recognized
+from factory.ingest.license_texts import recognized
 
 _MOST_BYTES = 256 << 10
 _LONGEST = 200  # characters of a declaration; what is longer is a text
@@ -27,10 +27,10 @@ _MOST_NAMES = 12
 _FILES = re.compile(r"(un)?licen[cs]e|copying", re.IGNORECASE)
 
 
-def licence_of(folder: Path) -> str | None:
-    """The licence of the source tree in `folder`, None where it is not certain.
+def license_of(folder: Path) -> str | None:
+    """The license of the source tree in `folder`, None where it is not certain.
 
-    Licence files that are each a known text are joined by `AND`: which of them may be chosen they do not say.
+    License files that are each a known text are joined by `AND`: which of them may be chosen they do not say.
     """
     for name, read in _DECLARED.items():
         if declared := _declared(folder / name, read):
