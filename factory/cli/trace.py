@@ -65,7 +65,9 @@ def show_step(step: StepTrace, console: Console, *, as_json: bool) -> None:
 def document_tree(trace: DocumentTrace) -> Tree:
     """A document's way, from its source to what became of it."""
     tree = Tree(f"[bold]{escape(trace.source)} / {escape(trace.key)}[/]  ({trace.doc_id})")
-    about = {name: value for name, value in trace.about.items() if name not in ("place", "reason", "detail")}
+    about = {
+        name: value for name, value in trace.about.items() if name not in ("location", "reason", "detail")
+    }
     tree.add(escape("source: " + ", ".join(f"{name} {value}" for name, value in about.items())))
     _add_way(tree, trace, trace.tables)
     for name, variant in trace.variants.items():

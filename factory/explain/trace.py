@@ -175,7 +175,7 @@ def find_ids(lake: Lake, text: str, limit: int = 20) -> list[str]:
 
 def _read_raw(lake: Lake, table: TableName, ids: Sequence[str]) -> dict[str, DocumentTrace]:
     bad = table.name.endswith("_rejected")
-    columns = ("doc_id", "source", "key", "n_bytes", "place", "reason", "detail") if bad else _ABOUT
+    columns = ("doc_id", "source", "key", "n_bytes", "location", "reason", "detail") if bad else _ABOUT
     dataset = table.name.removesuffix("_rejected")
     traces = {}
     for row in _rows(lake, table, columns, ids):
@@ -187,7 +187,7 @@ def _read_raw(lake: Lake, table: TableName, ids: Sequence[str]) -> dict[str, Doc
         trace = DocumentTrace(row["doc_id"], dataset, row["source"], row["key"], about)
         if bad:
             trace.outcome = "bad_record"
-            trace.reason = f"bad record ({row['reason']}) at {row['place']}: {row['detail']}"
+            trace.reason = f"bad record ({row['reason']}) at {row['location']}: {row['detail']}"
         _note(lake, table, [trace])
         traces[trace.doc_id] = trace
     return traces

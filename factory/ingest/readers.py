@@ -8,8 +8,7 @@ Invariant: every input (a file, a line, a row, a topic) is in exactly one of the
 an absolute path.
 
 Parquet files that are fit for it are registered (`factory.lake.files.registration`): `Ingested.registered`
-has the documents without text, each with the place of its text, for an asset that takes what was read as it
-is.
+has the documents without text, each with the location of its text, for assets that publish them unchanged.
 """
 
 from __future__ import annotations
@@ -294,8 +293,8 @@ def _dangerous(source: Input) -> str | None:
 
 
 def _first_of_each_key(documents: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """The first documents of each key, by file, then place, and the others as rejected records."""
-    at = F.struct("file", "row", "place")
+    """The first documents of each key, by file, then location, and the others as rejected records."""
+    at = F.struct("file", "row", "location")
     repeated = (
         documents.groupBy("doc_id").agg(F.min(at).alias("first"), F.count("*").alias("n")).where("n > 1")
     )
@@ -303,6 +302,6 @@ def _first_of_each_key(documents: DataFrame) -> tuple[DataFrame, DataFrame]:
     marked = documents.join(F.broadcast(repeated.select("doc_id", "first")), "doc_id", "left")
     is_first = F.col("first").isNull() | (F.col("first") == at)
     later = marked.where(~is_first).select(
-        "source", "key", "text", "n_bytes", "file", "row", "place", "first"
+        "source", "key", "text", "n_bytes", "file", "row", "location", "first"
     )
     return marked.where(is_first), later.mapInArrow(key_taken, from_arrow_schema(REJECTED.columns))

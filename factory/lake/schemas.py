@@ -112,7 +112,7 @@ REJECTED = TableSchema(
         _required("doc_id", pa.string()),
         _required("source", pa.string()),
         _required("key", pa.string()),
-        _required("place", pa.string()),  # where in its file: `byte 512`, `line 17`, `row 3`
+        _required("location", pa.string()),  # where in its file: `byte 512`, `line 17`, `row 3`
         _required(
             "reason", pa.string()
         ),  # one word for counting: `not_utf8`, `not_json`, `not_an_object`, ...

@@ -1,7 +1,7 @@
 """The bounds of every reader: what no record and no file may exceed, in one place.
 
 They keep time and memory in proportion to the bytes of a file, whoever wrote it. What exceeds one is a
-rejected record with its reason and place, and the records beside it are read. None of them is a measure of
+rejected record with its reason and location, and the records beside it are read. None of them is a measure of
 time: the same file gives the same rows on every machine. `docs/readers.md` lists them.
 """
 

@@ -14,10 +14,10 @@ from spark_udfs.ingest.rows import BadRecord
 COMPRESSIONS = {".gz": "gzip", ".tgz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".xz": "xz"}
 
 
-def bomb(place: str = "byte 0") -> BadRecord:
+def bomb(location: str = "byte 0") -> BadRecord:
     """The BadRecord of a file that expands beyond `most_bytes`."""
     detail = f"The file expands to more than {MAX_EXPANSION} times its size and {FREE_BYTES:,} bytes."
-    return BadRecord("bomb", detail, place)
+    return BadRecord("bomb", detail, location)
 
 
 def content(file: BinaryIO, name: str) -> Callable[[int], bytes]:

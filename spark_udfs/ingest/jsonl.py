@@ -127,16 +127,16 @@ def parsed(data: bytes) -> dict[str, Any]:
 
 def line_row(origin: Origin, fields: Fields, path: str, line: Line) -> Row:
     """The row of one line of the file `path`."""
-    place, key = f"line {line.number}", f"{path}:{line.number}"
+    location, key = f"line {line.number}", f"{path}:{line.number}"
     try:
         if line.n_bytes > fields.max_bytes:
             raise BadRecord(
                 "too_long", f"The line has {line.n_bytes:,} bytes, the limit is {fields.max_bytes:,}."
             )
-        made = record(origin, fields, key, parsed(line.data), place)
-        return {**made, "file": path, "row": line.number, "place": place}
+        made = record(origin, fields, key, parsed(line.data), location)
+        return {**made, "file": path, "row": line.number, "location": location}
     except BadRecord as bad:
-        return rejection(origin, key, BadRecord(bad.reason, bad.detail, place), line.n_bytes, line.data)
+        return rejection(origin, key, BadRecord(bad.reason, bad.detail, location), line.n_bytes, line.data)
 
 
 def jsonl_file(source: Input, fields: Fields) -> Iterator[Row]:
@@ -151,5 +151,5 @@ def jsonl_file(source: Input, fields: Fields) -> Iterator[Row]:
         if not number:
             raise BadRecord("empty", "The file holds no line.")
     except BadRecord as bad:
-        place = f"line {number + 1}"
-        yield rejection(source.origin, source.key, BadRecord(bad.reason, bad.detail, place), n_bytes)
+        location = f"line {number + 1}"
+        yield rejection(source.origin, source.key, BadRecord(bad.reason, bad.detail, location), n_bytes)

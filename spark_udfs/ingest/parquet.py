@@ -179,18 +179,23 @@ def _values(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
 
 
 def _row(origin: Origin, fields: Fields, path: str, row: int, scalars: dict[str, Any]) -> Row:
-    place, key = f"row {row}", f"{path}:{row}"
+    location, key = f"row {row}", f"{path}:{row}"
     given = scalars[fields.text]
     n_bytes = given.as_buffer().size if given.is_valid else 0
     if n_bytes > fields.max_bytes:  # told without a copy
-        bad = BadRecord("too_long", f"The text is longer than {fields.max_bytes:,} bytes.", place)
+        bad = BadRecord("too_long", f"The text is longer than {fields.max_bytes:,} bytes.", location)
         return rejection(origin, key, bad, n_bytes, given.as_buffer()[:SAMPLE_BYTES].to_pybytes())
     text = given.as_py() or b""
     try:
         values = {name: _value(name, scalar) for name, scalar in scalars.items()}
-        return {**record(origin, fields, key, values, place), "file": path, "row": row, "place": place}
+        return {
+            **record(origin, fields, key, values, location),
+            "file": path,
+            "row": row,
+            "location": location,
+        }
     except BadRecord as bad:
-        return rejection(origin, key, BadRecord(bad.reason, bad.detail, place), len(text), text)
+        return rejection(origin, key, BadRecord(bad.reason, bad.detail, location), len(text), text)
 
 
 def _value(name: str, scalar: Any) -> Any:

@@ -92,7 +92,7 @@ def _instant(value: Any) -> datetime | None:
         return None
 
 
-def record_key(fields: Fields, values: Mapping[str, Any], place: str) -> str | None:
+def record_key(fields: Fields, values: Mapping[str, Any], location: str) -> str | None:
     """The key a record gives itself, None where `fields` names none; raises BadRecord `no_key`."""
     if fields.key is None:
         return None
@@ -100,23 +100,23 @@ def record_key(fields: Fields, values: Mapping[str, Any], place: str) -> str | N
     if isinstance(key, int) and not isinstance(key, bool):
         return str(key)
     if not isinstance(key, str) or not key or as_text(key) != key:
-        raise BadRecord("no_key", f"Field `{fields.key}` holds no text and no whole number.", place)
+        raise BadRecord("no_key", f"Field `{fields.key}` holds no text and no whole number.", location)
     if len(key.encode()) > MAX_KEY_BYTES:
-        raise BadRecord("too_long", f"The key is longer than {MAX_KEY_BYTES:,} bytes.", place)
+        raise BadRecord("too_long", f"The key is longer than {MAX_KEY_BYTES:,} bytes.", location)
     return key
 
 
-def record(origin: Origin, fields: Fields, key: str, values: Mapping[str, Any], place: str) -> Row:
+def record(origin: Origin, fields: Fields, key: str, values: Mapping[str, Any], location: str) -> Row:
     """The document of a record; `key` names it where the record does not name itself.
 
     Raises BadRecord `no_text`, `text_not_a_string`, `too_long`, `no_key`, `empty`, `not_unicode`.
     """
     text = values.get(fields.text)
     if text is None:
-        raise BadRecord("no_text", f"Field `{fields.text}` is missing or null.", place)
+        raise BadRecord("no_text", f"Field `{fields.text}` is missing or null.", location)
     if not isinstance(text, str):
         raise BadRecord(
-            "text_not_a_string", f"Field `{fields.text}` holds {type(text).__name__}, not text.", place
+            "text_not_a_string", f"Field `{fields.text}` holds {type(text).__name__}, not text.", location
         )
     columns: dict[str, Any] = {"language": fields.language or origin.language}
     metadata: dict[str, str] = {}
@@ -135,14 +135,14 @@ def record(origin: Origin, fields: Fields, key: str, values: Mapping[str, Any], 
     try:
         row = document(
             origin,
-            record_key(fields, values, place) or key,
+            record_key(fields, values, location) or key,
             text,
             media_type=fields.media_type,
             metadata=metadata,
             **columns,
         )
     except BadRecord as bad:
-        raise BadRecord(bad.reason, bad.detail, place) from None
+        raise BadRecord(bad.reason, bad.detail, location) from None
     if row["n_bytes"] > fields.max_bytes:
-        raise BadRecord("too_long", f"The text is longer than {fields.max_bytes:,} bytes.", place)
+        raise BadRecord("too_long", f"The text is longer than {fields.max_bytes:,} bytes.", location)
     return row

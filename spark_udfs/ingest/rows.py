@@ -52,11 +52,11 @@ class Origin:
 
 
 class BadRecord(Exception):
-    """Why a record is no document: one word for counting, one sentence for a person, a place in its file."""
+    """Why a record is rejected: a word to count by, a sentence for a person, a location in the file."""
 
-    def __init__(self, reason: str, detail: str, place: str = "byte 0") -> None:
+    def __init__(self, reason: str, detail: str, location: str = "byte 0") -> None:
         super().__init__(detail)
-        self.reason, self.detail, self.place = reason, detail, place
+        self.reason, self.detail, self.location = reason, detail, location
 
 
 def document(origin: Origin, key: str, text: str, *, media_type: str, **columns: Any) -> Row:
@@ -106,7 +106,7 @@ def rejection(origin: Origin, key: str, bad: BadRecord, n_bytes: int, data: byte
         "doc_id": doc_id(origin.source, key),
         "source": origin.source,
         "key": key,
-        "place": bad.place,
+        "location": bad.location,
         "reason": bad.reason,
         "detail": detail,
         "n_bytes": n_bytes,
@@ -120,21 +120,16 @@ def key_taken(repeated: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     Each is named as a record without a key is, since its own key names the earlier one.
     """
     for batch in repeated:
-        rows = [
-            rejection(
-                Origin(row["source"]),
-                f"{row['file']}:{row['row']}",
-                BadRecord(
-                    "key_taken",
-                    f"The key `{row['key']}` is that of {row['first']['place']} of `{row['first']['file']}`.",
-                    row["place"],
-                ),
-                row["n_bytes"],
-                (row["text"] or "")[:SAMPLE_BYTES].encode(),
-            )
-            for row in batch.to_pylist()
-        ]
+        rows = [_taken(row) for row in batch.to_pylist()]
         yield pa.RecordBatch.from_pylist(rows, schema=REJECTED.columns)
+
+
+def _taken(row: Row) -> Row:
+    first = row["first"]
+    detail = f"The key `{row['key']}` is taken by {first['location']} of `{first['file']}`."
+    sample = (row["text"] or "")[:SAMPLE_BYTES].encode()
+    bad = BadRecord("key_taken", detail, row["location"])
+    return rejection(Origin(row["source"]), f"{row['file']}:{row['row']}", bad, row["n_bytes"], sample)
 
 
 def bounded(rows: Iterator[Row], origin: Origin, key: str) -> Iterator[Row]:
@@ -143,15 +138,15 @@ def bounded(rows: Iterator[Row], origin: Origin, key: str) -> Iterator[Row]:
     One more rejected record stands for what was not read.
     """
     documents = rejected = 0
-    place = ""
+    location = ""
     for row in rows:
-        place = row.get("place") or place
+        location = row.get("location") or location
         if rejected >= bounds.MAX_REJECTED_ROWS and rejected > documents:
             detail = (
                 f"{rejected:,} of the first {documents + rejected:,} records were rejected; the file was not "
                 "read further."
             )
-            yield rejection(origin, key, BadRecord("too_many_rejected", detail, place), 0)
+            yield rejection(origin, key, BadRecord("too_many_rejected", detail, location), 0)
             return
         yield row
         rejected, documents = rejected + ("reason" in row), documents + ("reason" not in row)

@@ -82,7 +82,7 @@ class _Blocks:
 def tar_members(read: Callable[[int], bytes], max_bytes: int, unread: tuple[str, ...]) -> Iterator[Member]:
     """Each member that is no folder; the data of files that are longer or whose name ends in `unread` is not.
 
-    Raises BadRecord `corrupt` with the place, a byte of the archive, where it breaks off or is none.
+    Raises BadRecord `corrupt` with the location, a byte of the archive, where it breaks off or is none.
     """
     blocks = _Blocks(read)
     ended = False

@@ -108,7 +108,7 @@ def test_every_line_before_the_damage_stays(extension: str, seed: int, share: fl
         return
     assert texts(found) == expected
     [bad] = rejected(found)
-    assert (bad["reason"], bad["place"]) == ("corrupt", f"line {len(expected) + 1}")
+    assert (bad["reason"], bad["location"]) == ("corrupt", f"line {len(expected) + 1}")
     assert f"cut off at byte {len(kept)} of the file" in bad["detail"]
 
 

@@ -50,7 +50,7 @@ def test_a_file_becomes_a_document_with_all_its_origin_says(tmp_path: Path) -> N
 def test_a_bad_byte_is_named_by_its_place(tmp_path: Path) -> None:
     (tmp_path / "bad.txt").write_bytes(b"abc\xffdef")
     row = read(tmp_path, "bad.txt")
-    assert (row["reason"], row["place"], row["n_bytes"], row["sample"]) == (
+    assert (row["reason"], row["location"], row["n_bytes"], row["sample"]) == (
         "not_utf8",
         "byte 3",
         7,
@@ -60,7 +60,7 @@ def test_a_bad_byte_is_named_by_its_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content, reason, place",
+    "content, reason, location",
     [
         (b"", "empty", "byte 0"),
         (b"\xef\xbb\xbf", "empty", "byte 0"),
@@ -76,11 +76,11 @@ def test_a_bad_byte_is_named_by_its_place(tmp_path: Path) -> None:
     ],
 )
 def test_content_that_is_no_text_is_rejected_with_its_reason(
-    tmp_path: Path, content: bytes, reason: str, place: str
+    tmp_path: Path, content: bytes, reason: str, location: str
 ) -> None:
     (tmp_path / "m.py").write_bytes(content)
     [row] = text_file(Input(Origin("shelf"), os.fsencode(tmp_path), b"m.py"), max_bytes=100)
-    assert (row["reason"], row["place"], row["n_bytes"]) == (reason, place, len(content))
+    assert (row["reason"], row["location"], row["n_bytes"]) == (reason, location, len(content))
     assert row["sample"] == content
 
 
@@ -175,7 +175,7 @@ def test_no_rejection_names_the_folder_of_the_machine(tmp_path: Path) -> None:
     (tmp_path / ("x" * 200)).symlink_to("gone")
     for name in ("gone.txt", "folder", "x" * 200, "y" * 300):  # the last is longer than a name may be
         row = read(tmp_path, name)
-        assert str(tmp_path) not in f"{row['detail']} {row['place']} {row['key']}"
+        assert str(tmp_path) not in f"{row['detail']} {row['location']} {row['key']}"
     assert read(tmp_path, "y" * 300)["reason"] == "unreadable"
 
 

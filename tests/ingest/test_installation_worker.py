@@ -80,7 +80,7 @@ def test_what_is_too_long_is_rejected_and_not_cut(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(installation, "MAX_TOPICS_BYTES", 30)
     for name, read in (("METADATA", description_file), ("topics.py", topics_file)):
         [row] = read(source(tmp_path, name, "topics = {'a': 'b'} # long enough"))
-        assert (row["reason"], row["place"]) == ("too_large", "byte 30")
+        assert (row["reason"], row["location"]) == ("too_large", "byte 30")
     deep = "topics = " + "-" * 20_000 + "1"
     monkeypatch.undo()
     assert [row["reason"] for row in topics_file(source(tmp_path, "topics.py", deep))] == ["no_topics"]

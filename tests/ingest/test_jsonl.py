@@ -75,7 +75,7 @@ def test_a_bad_line_is_rejected_with_its_number_and_its_neighbours_stay(
     limit = 10_000 if reason == "too_long" else 4 << 20
     before, bad, after = read(path, Fields(max_bytes=limit))
     assert (before["text"], after["text"]) == ("before", "after")
-    assert (bad["reason"], bad["place"], bad["key"]) == (reason, "line 2", "part.jsonl:2")
+    assert (bad["reason"], bad["location"], bad["key"]) == (reason, "line 2", "part.jsonl:2")
     assert bad["n_bytes"] == len(line)
     assert bad["sample"] == line[:256]
 
@@ -88,7 +88,7 @@ def test_a_nested_value_is_kept_or_rejected_however_deep(tmp_path: Path, depth: 
     if depth < 100:
         assert dict(row["metadata"])["about"] == "[" * depth + "1" + "]" * depth
     else:
-        assert (row["reason"], row["place"]) == ("too_complex", "line 1")
+        assert (row["reason"], row["location"]) == ("too_complex", "line 1")
 
 
 def test_brackets_and_commas_in_a_text_are_no_values(tmp_path: Path) -> None:
@@ -176,14 +176,14 @@ def test_a_stream_that_breaks_off_keeps_its_lines_and_is_recorded(tmp_path: Path
         json.loads(line)["text"] for line in CONTENT.splitlines()[: len(good)]
     ]
     assert (bad["reason"], bad["key"]) == ("corrupt", name)
-    assert bad["place"] == f"line {len(good) + 1}"
+    assert bad["location"] == f"line {len(good) + 1}"
     assert bad["n_bytes"] == len(packed) - 20
 
 
 @pytest.mark.parametrize("name", COMPRESSORS)
 def test_a_file_that_is_not_compressed_is_one_rejected_record(tmp_path: Path, name: str) -> None:
     [bad] = read(written(tmp_path, b'{"text": "a"}\n', name))
-    assert (bad["reason"], bad["place"]) == ("corrupt", "line 1")
+    assert (bad["reason"], bad["location"]) == ("corrupt", "line 1")
 
 
 def test_a_missing_file_is_one_rejected_record(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_missing_file_is_one_rejected_record(tmp_path: Path) -> None:
 )
 def test_a_file_without_a_line_is_recorded(tmp_path: Path, name: str, content: bytes) -> None:
     [bad] = read(written(tmp_path, content, name))
-    assert (bad["reason"], bad["key"], bad["place"]) == ("empty", name, "line 1")
+    assert (bad["reason"], bad["key"], bad["location"]) == ("empty", name, "line 1")
 
 
 def test_of_a_long_line_only_its_beginning_is_held() -> None:
@@ -240,7 +240,7 @@ def test_each_line_lands_exactly_once(content: list[bytes], key: str | None) -> 
     assert len(rows) == len(content)
     for number, (line, row) in enumerate(zip(content, rows, strict=True), start=1):
         if "reason" in row:
-            assert (row["place"], row["n_bytes"]) == (f"line {number}", len(line))
+            assert (row["location"], row["n_bytes"]) == (f"line {number}", len(line))
         else:
             value = json.loads(line.decode("utf-8-sig"))
             assert row["text"] == value["text"]
@@ -253,4 +253,4 @@ def test_a_bomb_is_left_after_its_bound(tmp_path: Path, monkeypatch: pytest.Monk
     lines_of_it = b'{"text": "a"}\n' + b"0" * (5 * jsonl.CHUNK_BYTES)
     good, bad = read(written(tmp_path, gzip.compress(lines_of_it), "part.jsonl.gz"))
     assert good["text"] == "a"
-    assert (bad["reason"], bad["place"], bad["key"]) == ("bomb", "line 2", "part.jsonl.gz")
+    assert (bad["reason"], bad["location"], bad["key"]) == ("bomb", "line 2", "part.jsonl.gz")

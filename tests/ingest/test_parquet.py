@@ -46,14 +46,17 @@ def test_rows_are_documents_and_null_or_empty_ones_are_rejected_by_number(tmp_pa
     rows = read(path)
     assert [row["key"] for row in rows] == ["p.parquet:0", "p.parquet:1", "p.parquet:2", "p.parquet:3"]
     assert [row.get("text") for row in rows] == ["one", None, None, "zwei"]
-    assert [(row["reason"], row["place"]) for row in rows[1:3]] == [("no_text", "row 1"), ("empty", "row 2")]
+    assert [(row["reason"], row["location"]) for row in rows[1:3]] == [
+        ("no_text", "row 1"),
+        ("empty", "row 2"),
+    ]
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
 def test_text_that_is_no_utf8_is_rejected_by_number(tmp_path: Path, kind: pa.DataType) -> None:
     good, bad = read(written(tmp_path, pa.table({"text": not_utf8(kind)})))
     assert good["text"] == "good"
-    assert (bad["reason"], bad["place"], bad["sample"], bad["n_bytes"]) == (
+    assert (bad["reason"], bad["location"], bad["sample"], bad["n_bytes"]) == (
         "not_utf8",
         "row 1",
         b"ba\xffd",
@@ -106,7 +109,7 @@ def test_a_value_that_python_cannot_hold_rejects_its_row_alone(tmp_path: Path) -
         written(tmp_path, pa.table({"text": ["a", "b"], "when": when})), Fields(metadata=("when",))
     )
     assert good["text"] == "a"
-    assert (bad["reason"], bad["place"]) == ("bad_value", "row 1")
+    assert (bad["reason"], bad["location"]) == ("bad_value", "row 1")
 
 
 @pytest.mark.parametrize(
@@ -152,13 +155,13 @@ def test_a_row_group_that_breaks_is_recorded_and_the_next_ones_are_read(tmp_path
     rows = read(path)
     assert [row["text"] for row in rows if "text" in row] == texts[:10] + texts[20:]
     [bad] = [row for row in rows if "reason" in row]
-    assert (bad["reason"], bad["place"], bad["key"]) == ("corrupt", "row 10", "p.parquet:10")
+    assert (bad["reason"], bad["location"], bad["key"]) == ("corrupt", "row 10", "p.parquet:10")
     assert bad["detail"].startswith("Rows 10 to 19: File p.parquet, column `text`, row group 1, page 0: ")
 
 
 def test_a_file_without_a_row_is_recorded(tmp_path: Path) -> None:
     [bad] = read(written(tmp_path, pa.table({"text": pa.array([], pa.string())})))
-    assert (bad["reason"], bad["key"], bad["place"]) == ("empty", "p.parquet", "row 0")
+    assert (bad["reason"], bad["key"], bad["location"]) == ("empty", "p.parquet", "row 0")
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -180,7 +183,7 @@ def test_a_file_with_any_bytes_changed_gives_rows_and_never_an_error(tmp_path: P
 def test_a_text_beyond_the_limit_is_rejected(tmp_path: Path) -> None:
     short, long = read(written(tmp_path, pa.table({"text": ["x" * 10, "x" * 11]})), Fields(max_bytes=10))
     assert short["n_bytes"] == 10
-    assert (long["reason"], long["place"], long["n_bytes"]) == ("too_long", "row 1", 11)
+    assert (long["reason"], long["location"], long["n_bytes"]) == ("too_long", "row 1", 11)
 
 
 @pytest.mark.parametrize("damaged", [0, 1, 500, 1023, 1024, 1500, 2999])
@@ -197,7 +200,7 @@ def test_the_rows_before_a_damaged_page_stay(tmp_path: Path, damaged: int) -> No
     rows = read(path)
     [bad] = [row for row in rows if "reason" in row]
     kept = [row["text"] for row in rows if "text" in row]
-    first = int(bad["place"].removeprefix("row "))
+    first = int(bad["location"].removeprefix("row "))
     end = 2000 if damaged < 2000 else 3000
     assert damaged - 10 < first <= damaged  # the page begins there
     assert kept == texts[:first] + texts[end:]
@@ -221,7 +224,7 @@ def test_millions_of_rows_of_a_few_bytes_are_a_bomb(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(bounds, "FREE_BYTES", 16_000)
     monkeypatch.setattr(bounds, "MAX_EXPANSION", 1)
     *good, bad = read(written(tmp_path, pa.table({"text": pa.nulls(50_000, pa.string())})))
-    assert (len(good), bad["reason"], bad["place"], bad["key"]) == (1000, "bomb", "row 1000", "p.parquet")
+    assert (len(good), bad["reason"], bad["location"], bad["key"]) == (1000, "bomb", "row 1000", "p.parquet")
 
 
 def varint(number: int) -> bytes:
@@ -280,4 +283,4 @@ def test_a_row_group_that_expands_beyond_bounds_is_not_read(
     table = pa.table({"text": ["a", "b" * (3 << 20)], "other": ["c" * (3 << 20)] * 2})
     path = written(tmp_path, table, row_group_size=1, compression="zstd", use_dictionary=False)
     good, bad = read(path)
-    assert (good["text"], bad["reason"], bad["place"]) == ("a", "bomb", "row 1")
+    assert (good["text"], bad["reason"], bad["location"]) == ("a", "bomb", "row 1")

@@ -37,11 +37,11 @@ def rows(frame: DataFrame) -> list[dict[str, Any]]:
 
 
 def outcome(ingested: Ingested) -> dict[str, str]:
-    """What became of each key: a document's text or a rejection's reason and place."""
+    """What became of each key: a document's text or a rejection's reason and location."""
     found = {row["key"]: row["text"] for row in rows(ingested.documents)}
     for row in rows(ingested.rejected):
         assert row["key"] not in found
-        found[row["key"]] = f"{row['reason']} at {row['place']}"
+        found[row["key"]] = f"{row['reason']} at {row['location']}"
     return found
 
 
@@ -160,11 +160,11 @@ def test_of_several_records_with_one_key_the_first_by_file_and_place_is_the_docu
     found = ingests.jsonl(tmp_path, Fields(key="id"), source="s")
     assert {row["key"]: row["text"] for row in rows(found.documents)} == {"k": "first", "l": "other"}
     rejected = {row["key"]: row for row in rows(found.rejected)}
-    assert {key: (row["reason"], row["place"], row["sample"]) for key, row in rejected.items()} == {
+    assert {key: (row["reason"], row["location"], row["sample"]) for key, row in rejected.items()} == {
         "a.jsonl:2": ("key_taken", "line 2", b"second"),
         "b.jsonl:1": ("key_taken", "line 1", b"third"),
     }
-    assert {row["detail"] for row in rejected.values()} == {"The key `k` is that of line 1 of `a.jsonl`."}
+    assert {row["detail"] for row in rejected.values()} == {"The key `k` is taken by line 1 of `a.jsonl`."}
 
 
 def test_every_input_of_a_tree_of_trouble_is_a_document_or_a_rejected_record(

@@ -175,7 +175,7 @@ def test_a_registered_dataset_is_to_every_reader_what_a_rewritten_one_is(
 
     # Every input is accounted for.
     reasons = frames[unique].sparkSession.table(f"lake.{raw(unique)}_rejected").collect()
-    assert sorted((row.reason, row.place) for row in reasons) == [
+    assert sorted((row.reason, row.location) for row in reasons) == [
         ("empty", "row 8"),
         ("key_taken", "row 0"),
         ("key_taken", "row 1"),

@@ -88,7 +88,7 @@ def test_a_file_of_mostly_rejected_records_is_left(
     assert len(rows) == n_rows
     if n_rows < len(outcomes) or outcomes == "rrrd":
         last = rows[-1]
-        assert (last["reason"], last["key"], last["place"]) == ("too_many_rejected", "a", "line 7")
+        assert (last["reason"], last["key"], last["location"]) == ("too_many_rejected", "a", "line 7")
 
 
 def test_a_file_of_line_feeds_is_left_after_its_bound(
@@ -106,7 +106,7 @@ def test_a_file_of_line_feeds_is_left_after_its_bound(
     }
     table = pa.Table.from_batches(read_work([pa.RecordBatch.from_pylist([item], schema=WORK)], Fields()))
     assert table["reason"].to_pylist() == ["empty"] * 1_000 + ["too_many_rejected", None]
-    assert table["place"][1_000].as_py() == "line 1001"
+    assert table["location"][1_000].as_py() == "line 1001"
     assert table["file"].to_pylist() == ["a.jsonl.gz"] * 1_001 + ["b.jsonl"]
 
 

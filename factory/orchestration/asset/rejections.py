@@ -89,9 +89,9 @@ def _most_common(rejected: Branch, key: str | None, of: Rejections) -> str:
     """Return a sentence with the most common reason and the first record, by key, that has it."""
     reason, n = min(of.by_reason.items(), key=lambda it: (it[0] == EMPTY, -it[1], it[0]))
     rows = rejected.made.where((F.col("reason") == reason) & F.col("partition").eqNullSafe(key))
-    first = rows.agg(F.min(F.struct("key", "place", "detail")).alias("at")).first()
+    first = rows.agg(F.min(F.struct("key", "location", "detail")).alias("at")).first()
     assert first is not None
-    at = f"`{first.at.key}` at {first.at.place}"
+    at = f"`{first.at.key}` at {first.at.location}"
     return f"The most common reason is `{reason}` ({n:,}), as of {at}: {first.at.detail}"
 
 
