@@ -1,4 +1,4 @@
-"""Sentences about names that do not exist, with the nearest one that does."""
+"""Sentences about unknown names, with the nearest known one."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from difflib import get_close_matches
 _SHOWN = 12
 
 
-def known(what: str, name: str, names: Iterable[str]) -> str:
-    """That `name` is no `what`, and the one that was perhaps meant, or all there are, of many the nearest."""
+def unknown_name(noun: str, name: str, names: Iterable[str]) -> str:
+    """Say that no `noun` is called `name`, and suggest one of `names`."""
+    return f"Unknown {noun} `{name}`. {suggestion(name, names)}"
+
+
+def suggestion(name: str, names: Iterable[str]) -> str:
+    """Name the one of `names` that `name` probably means, else all of them, of many the nearest dozen."""
     names = list(names)
-    near = get_close_matches(name, names, n=1)
-    if near:
-        remedy = f"Did you mean `{near[0]}`?"
-    elif len(names) <= _SHOWN:
-        remedy = f"Use one of {quoted(names)}."
-    else:
-        alike = get_close_matches(name, names, n=_SHOWN, cutoff=0.0)
-        remedy = f"Use one of {len(names)}, such as {quoted(alike)}."
-    return f"`{name}` is no {what}. {remedy}"
+    if near := get_close_matches(name, names, n=1):
+        return f"Did you mean `{near[0]}`?"
+    if len(names) <= _SHOWN:
+        return f"Use one of {quoted(names)}."
+    nearest = get_close_matches(name, names, n=_SHOWN, cutoff=0.0)
+    return f"Use one of {len(names)}, such as {quoted(nearest)}."
 
 
 def quoted(names: Iterable[str], separator: str = ", ") -> str:
-    """The names in backticks, one after the other."""
+    """Put the names in backticks and join them."""
     return separator.join(f"`{name}`" for name in names)

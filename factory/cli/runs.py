@@ -18,7 +18,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
 import dagster as dg
 from dagster_shared.error import SerializableErrorInfo
@@ -44,6 +43,7 @@ from factory.orchestration.host.partitions import Batch, Span, batches
 from factory.orchestration.host.resources import REUSE_TAG
 from factory.settings import Settings
 from factory.spark import kill_jvm
+from factory.suggestions import suggestion
 from jobs.sensors import Watched, notice
 
 _OURS = ("factory.errors.", "blender.errors.")  # how the message of a serialized error begins
@@ -93,9 +93,8 @@ def select(definitions: dg.Definitions, selection: str) -> list[dg.AssetKey]:
         ) from error
     together = {key for asset in graph.assets_defs if set(asset.keys) & chosen for key in asset.keys}
     if not together:
-        known = sorted(key.to_user_string() for key in graph.get_all_asset_keys())
-        near = get_close_matches(selection.replace(".", "/").strip("*+"), known, n=1, cutoff=0.75)
-        remedy = f"Did you mean {near[0]}?" if near else f"The assets are {', '.join(known)}."
+        assets = sorted(key.to_user_string() for key in graph.get_all_asset_keys())
+        remedy = suggestion(selection.replace(".", "/").strip("*+"), assets)
         raise ConfigurationError(f"The selection `{selection}` names no asset. {remedy}")
     return sorted(together)
 

@@ -20,7 +20,7 @@ from functools import cached_property
 
 from factory.errors import ConfigurationError
 from factory.filters.rule import AtLeast, Kind, Limit, Rule, limit_between
-from factory.suggestions import known, quoted
+from factory.suggestions import quoted, unknown_name
 
 NUMBERS = {"n_bytes": "bytes", "stars": "stars", "created_at": "seconds since 1970"}
 WORDS = (
@@ -112,7 +112,7 @@ def predicate(field: str, condition: Condition) -> Rule:
         return _number(field, condition)
     if field in WORDS or (field.startswith(METADATA) and field != METADATA):
         return _word(field, condition)
-    raise ConfigurationError(known("field of a document", field, [*NUMBERS, *WORDS, f"{METADATA}<key>"]))
+    raise ConfigurationError(unknown_name("field", field, [*NUMBERS, *WORDS, f"{METADATA}<key>"]))
 
 
 def column(field: str) -> str:
@@ -162,7 +162,7 @@ def _word(field: str, condition: Condition) -> Rule:
 def _keys(field: str, condition: Mapping[str, object], allowed: tuple[str, ...]) -> None:
     for key in condition:
         if key not in allowed:
-            raise ConfigurationError(known(f"condition on `{field}`", key, allowed))
+            raise ConfigurationError(unknown_name(f"condition of `{field}`:", key, allowed))
     if not condition:
         raise ConfigurationError(f"`{field}` has no condition. Give {quoted(allowed, ' or ')}.")
 

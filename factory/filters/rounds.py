@@ -24,7 +24,7 @@ from factory.filters.language import SCORE, LanguageScore
 from factory.filters.metadata import predicate
 from factory.filters.rule import AtLeast, AtMost, Between, Limit, Rule, limit_between
 from factory.filters.sets import rules
-from factory.suggestions import known
+from factory.suggestions import suggestion
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -94,7 +94,7 @@ def _chosen(names: Iterable[str], languages: Iterable[str]) -> dict[str, Rule]:
 def _limit(name: str, value: object, chosen: Mapping[str, Rule]) -> Limit:
     """The limit of plain `value` for rule `name`. Raises ConfigurationError with the rule's name."""
     if name not in chosen:
-        raise ConfigurationError(known("rule that was chosen", name, chosen))
+        raise ConfigurationError(f"`{name}` is not among the chosen rules. {suggestion(name, chosen)}")
     match value:
         case _ if _holds_nan(value):
             pass  # nothing is above or below it, so every document would pass

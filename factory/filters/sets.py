@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from factory.errors import ConfigurationError
 from factory.filters import c4, code, fineweb, gopher_quality, gopher_repetition, language
 from factory.filters.rule import Limit, TextRule
-from factory.suggestions import known
+from factory.suggestions import suggestion, unknown_name
 
 RULE_SETS: dict[str, tuple[TextRule, ...]] = {
     "gopher_quality": gopher_quality.RULES,
@@ -29,10 +29,10 @@ def rules(names: Sequence[str], limits: Mapping[str, Limit] | None = None) -> tu
     chosen: dict[str, TextRule] = {}
     for name in names:
         if name not in RULE_SETS and name not in by_name:
-            raise ConfigurationError(known("rule set or rule", name, [*RULE_SETS, *by_name]))
+            raise ConfigurationError(unknown_name("rule set or rule", name, [*RULE_SETS, *by_name]))
         chosen.update((rule.name, rule) for rule in RULE_SETS.get(name) or (by_name[name],))
     for name, limit in (limits or {}).items():
         if name not in chosen:
-            raise ConfigurationError(known("rule that was chosen", name, chosen))
+            raise ConfigurationError(f"`{name}` is not among the chosen rules. {suggestion(name, chosen)}")
         chosen[name] = chosen[name].with_limit(limit)
     return tuple(chosen.values())

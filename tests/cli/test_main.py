@@ -266,7 +266,7 @@ def test_a_selection_that_does_not_parse_is_told_what_to_write(given: str, meant
 def test_a_selection_that_names_no_asset_is_told_the_nearest() -> None:
     defined = dg.Definitions(assets=[dg.AssetSpec(dg.AssetKey(("raw", "web")))])
     for given in ("raw.web", "raw/wep", "raw/webs*"):
-        with pytest.raises(ConfigurationError, match="Did you mean raw/web"):
+        with pytest.raises(ConfigurationError, match="Did you mean `raw/web"):
             select(defined, given)
 
 
@@ -277,7 +277,7 @@ def test_a_wrong_file_of_datasets_is_told_with_its_line(tmp_path: Path, command:
     done = process(tmp_path, *command, FACTORY_DATASETS=str(tmp_path / "my.yaml"))
     assert (done.returncode, done.stdout) == (ConfigurationError.exit_code, "")
     assert done.stderr.splitlines() == [
-        "my.yaml, line 2, datasets[0].pahts: `pahts` is no field here. Did you mean `paths`?",
+        "my.yaml, line 2, datasets[0].pahts: Unknown field `pahts`. Did you mean `paths`?",
         "my.yaml, line 2, datasets[0].paths: `paths` is missing. Add it.",
     ]
 

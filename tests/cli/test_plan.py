@@ -124,11 +124,11 @@ def test_a_schedule_in_a_file_is_priced_at_a_step_as_it_is_when_made(
 @pytest.mark.parametrize(
     "old, new, words",
     [
-        ("KIND", "sine", "blend.yaml, line 6, schedule.kind: `sine` is no kind. Did you mean `cosine`?"),
+        ("KIND", "sine", "blend.yaml, line 6, schedule.kind: Unknown value `sine`. Did you mean `cosine`?"),
         (
             "name: prose",
             "nme: prose",
-            "blend.yaml, line 4, sources[1].nme: `nme` is no field here. Did you mean `name`?",
+            "blend.yaml, line 4, sources[1].nme: Unknown field `nme`. Did you mean `name`?",
         ),
         ("{prose: 1}", "{poetry: 1}", "names `poetry`, which is no source of the blend"),
         ("oversample: true", "weight: 2", "has a schedule and weights that sum to 2 rows"),

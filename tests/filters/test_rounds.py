@@ -89,14 +89,14 @@ def test_a_number_replaces_the_one_bound_and_keeps_its_direction(
 @pytest.mark.parametrize(
     "declared,place,sentence",
     [
-        ({"rules": ["gofer_quality"]}, "rules", "is no rule set or rule. Did you mean `gopher_quality`?"),
+        ({"rules": ["gofer_quality"]}, "rules", "`gofer_quality`. Did you mean `gopher_quality`?"),
         ({"rules": ["fine_web"]}, "rules", "Did you mean `fineweb`?"),
         ({"rules": ["wordcount"]}, "rules", "Did you mean `word_count`?"),
         ({"rules": "code"}, "rules", "valid tuple"),
         ({"rule": ["code"]}, "rule", "not permitted"),
         ({"languages": ["english"]}, "languages", "`english` is no language that is detected."),
         ({"rules": ["code"], "limits": {"code_line": 3}}, "limits", "Did you mean `code_lines`?"),
-        ({"rules": ["c4"], "limits": {"word_count": 3}}, "limits", "is no rule that was chosen."),
+        ({"rules": ["c4"], "limits": {"word_count": 3}}, "limits", "is not among the chosen rules."),
         ({"rules": ["code"], "limits": {"code_lines": 3}}, "limits", "is 3, but the rule has two bounds"),
         ({"rules": ["c4"], "limits": {"c4_sentences": "5"}}, "limits", "The limit of `c4_sentences` is '5'."),
         ({"rules": ["c4"], "limits": {"c4_sentences": True}}, "limits", "The limit of `c4_sentences` is"),
@@ -111,7 +111,7 @@ def test_a_number_replaces_the_one_bound_and_keeps_its_direction(
         ({"predicates": {"license": "MIT"}}, "predicates", "`one_of` of `license` is a list of words"),
         ({"predicates": {"license": [1.0]}}, "predicates", "quoted where a file would read it as a number"),
         ({"predicates": {"license": []}}, "predicates", "List at least one"),
-        ({"predicates": {"metadata.": ["x"]}}, "predicates", "`metadata.` is no field"),
+        ({"predicates": {"metadata.": ["x"]}}, "predicates", "Unknown field `metadata.`"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_answered_with_its_place_and_the_nearest_name(

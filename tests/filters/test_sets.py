@@ -63,11 +63,11 @@ def test_a_limit_replaces_that_of_one_rule_only() -> None:
 
 
 def test_an_unknown_name_is_answered_with_the_nearest_one() -> None:
-    with pytest.raises(ConfigurationError, match=r"`gofer_quality` is no .*Did you mean `gopher_quality`\?"):
+    with pytest.raises(ConfigurationError, match=r"`gofer_quality`\. Did you mean `gopher_quality`\?"):
         rules(["gofer_quality"])
-    with pytest.raises(ConfigurationError, match=r"`x` is no .*Use one of .*, such as `"):
+    with pytest.raises(ConfigurationError, match=r"Unknown .* `x`.*Use one of .*, such as `"):
         rules(["x"])
-    with pytest.raises(ConfigurationError, match=r"`code_lines` is no rule that was chosen.*`word_count`"):
+    with pytest.raises(ConfigurationError, match=r"`code_lines` is not among the chosen rules.*`word_count`"):
         rules(["word_count"], {"code_lines": AtMost(1)})
 
 

@@ -28,7 +28,7 @@ from factory.orchestration.datasets.located_yaml import InvalidValue, LocatedYam
 from factory.orchestration.datasets.partition_paths import PARTITION, path_of
 from factory.packing.pack import PackConfig
 from factory.packing.tokenize import TokenizeConfig
-from factory.suggestions import known
+from factory.suggestions import unknown_name
 
 ASSET_GROUPS: Mapping[Kind, str] = {"prose": "natural_language", "code": "code"}
 
@@ -66,7 +66,7 @@ def _check(file: DatasetsFile) -> None:
     groups = set(kinds) | {_group(it, of) for it in file.datasets for of in it.variants}
     for name, options in file.groups.items():
         if name not in groups:
-            raise InvalidValue(("groups", name), known("group of a dataset", name, sorted(groups)))
+            raise InvalidValue(("groups", name), unknown_name("group", name, sorted(groups)))
         if "kind" in options:
             raise InvalidValue(
                 ("groups", name, "kind"), "A group has the kind of its datasets. Leave it out."
@@ -80,9 +80,7 @@ def _check(file: DatasetsFile) -> None:
     tokenizers = {it.tokenizer for it in file.datasets}
     for name in file.tokenizers:
         if name not in tokenizers:
-            raise InvalidValue(
-                ("tokenizers", name), known("tokenizer of a dataset", name, sorted(tokenizers))
-            )
+            raise InvalidValue(("tokenizers", name), unknown_name("tokenizer", name, sorted(tokenizers)))
     _check_paths(file)
     _check_blend(file)
 
@@ -138,7 +136,7 @@ def _check_blend(file: DatasetsFile) -> None:
     for name in file.blend.weights:
         place = ("blend", "weights", name)
         if name not in tokenizer_of:
-            raise InvalidValue(place, known("dataset or variant", name, tokenizer_of))
+            raise InvalidValue(place, unknown_name("dataset or variant", name, tokenizer_of))
         if first is not None and tokenizer_of[name] != tokenizer_of[first]:
             raise InvalidValue(
                 place,

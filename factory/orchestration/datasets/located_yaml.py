@@ -1,6 +1,6 @@
 """A YAML file as plain values of known lines; what is wrong with it, as sentences with file, line and field.
 
-    my.yaml, line 7, datasets[1].textt: `textt` is no field here. Did you mean `text`?
+    my.yaml, line 7, datasets[1].textt: Unknown field `textt`. Did you mean `text`?
 
 Places are pydantic's: ("datasets", 1, "textt"). A place that the file does not hold, because a field is
 missing, has the line of what should hold it. A key that stands twice in one mapping is refused, since YAML's
@@ -20,7 +20,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from factory.errors import ConfigurationError
-from factory.suggestions import known
+from factory.suggestions import unknown_name
 
 Place = tuple[str | int, ...]
 M = TypeVar("M", bound=BaseModel)
@@ -207,15 +207,15 @@ def _said(model: type[BaseModel], error: Any) -> str:
     """A sentence of fact and one of remedy for an error of pydantic's."""
     kind, name, value = error["type"], str(error["loc"][-1]) if error["loc"] else "", error["input"]
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
-        return known("field here", name, _fields(model, error["loc"][:-1]))
+        return unknown_name("field", name, _fields(model, error["loc"][:-1]))
     if kind == "missing":
         return f"`{name}` is missing. Add it."
     if kind == "union_tag_not_found":
         return f"`{_tag(error)}` is missing. Add it."
     if kind == "union_tag_invalid":
-        return known(_tag(error), error["ctx"]["tag"], _quoted(error["ctx"]["expected_tags"]))
+        return unknown_name("value", error["ctx"]["tag"], _quoted(error["ctx"]["expected_tags"]))
     if kind == "literal_error":
-        return known(name, str(value), _quoted(error["ctx"]["expected"]))
+        return unknown_name("value", str(value), _quoted(error["ctx"]["expected"]))
     if kind == "too_short":
         return "It is empty. Give at least one."
     if kind == "value_error":

@@ -67,16 +67,28 @@ def test_what_decides_the_documents_holds_no_folder_of_the_machine(folder: Path)
 @pytest.mark.parametrize(
     "good, bad, said",
     [
-        ("include:", "inclde:", "line 6, datasets[0].inclde: `inclde` is no field here."),
-        ("kind: prose", "kind: prse", "line 3, datasets[0].kind: `prse` is no kind. Did you mean `prose`?"),
-        ("format: files", "format: fils", "line 4, datasets[0].format: `fils` is no format. Did"),
+        ("include:", "inclde:", "line 6, datasets[0].inclde: Unknown field `inclde`."),
+        (
+            "kind: prose",
+            "kind: prse",
+            "line 3, datasets[0].kind: Unknown value `prse`. Did you mean `prose`?",
+        ),
+        ("format: files", "format: fils", "line 4, datasets[0].format: Unknown value `fils`. Did"),
         ("    format: files\n", "", "line 2, datasets[0].format: `format` is missing. Add it."),
         ("    paths: notes\n", "", "line 2, datasets[0].paths: `paths` is missing. Add it."),
         ("name: pages", "name: notes", "line 12, datasets[1].name: `notes` is the name of"),
-        ("gopher_quality", "gophr_quality", "line 19, datasets[1].rounds[0].rules: `gophr_quality`"),
-        ("[stop_words]", "[stop_word]", "line 10, datasets[0].variants.other.rules: `stop_word` is no"),
+        (
+            "gopher_quality",
+            "gophr_quality",
+            "line 19, datasets[1].rounds[0].rules: Unknown rule set or rule `gophr_quality`",
+        ),
+        (
+            "[stop_words]",
+            "[stop_word]",
+            "line 10, datasets[0].variants.other.rules: Unknown rule set or rule `stop_word`",
+        ),
         ("{word_count: [200", "{word_cont: [200", "line 9, datasets[0].variants.long.limits: `word_cont`"),
-        ("long: {limits", "long: {limts", "line 9, datasets[0].variants.long.limts: `limts` is no field"),
+        ("long: {limits", "long: {limts", "line 9, datasets[0].variants.long.limts: Unknown field `limts`"),
         ("long:", "1:", "line 8, datasets[0].variants[1]: YAML reads this as 1, which is no text. Put it in"),
         ("long:", "l-ong:", "line 8, datasets[0].variants: `x__l-ong` is no name of a dataset"),
         ("created_at", "creatd_at", "line 17, datasets[1].columns: `creatd_at` is no column"),
@@ -88,7 +100,7 @@ def test_what_decides_the_documents_holds_no_folder_of_the_machine(folder: Path)
         (
             "{threshold",
             "{value_bits: 3, threshold",
-            "line 28, groups.prose.value_bits: `3` is no value_bits. Use one of `1`, `2`, `4`, `8`, `16`.",
+            "line 28, groups.prose.value_bits: Unknown value `3`. Use one of `1`, `2`, `4`, `8`, `16`.",
         ),
         ("paths: [p.jsonl]", "paths: []", "line 15, datasets[1].paths: It is empty. Give at least one."),
         ("paths: notes", "paths: {a: b}", "line 5, datasets[0].paths: `{'a': 'b'}` does not fit."),
@@ -96,9 +108,13 @@ def test_what_decides_the_documents_holds_no_folder_of_the_machine(folder: Path)
         ("name: mine", "name: mine__x", "line 21, datasets[2].name: `mine__x` holds two underscores"),
         ("license: MIT", "license: no", "line 25, datasets[2].license: YAML reads this as False"),
         ("kind: code", "kind: code\n    group: prose", "line 23, datasets[2].group: `prose` holds `notes`"),
-        ("{sequence_length", "{sequence_len", "line 26, datasets[2].packing.sequence_len: `sequence_len` is"),
+        (
+            "{sequence_length",
+            "{sequence_len",
+            "line 26, datasets[2].packing.sequence_len: Unknown field `sequence_len`",
+        ),
         ("{sequence_length", "{token_bytes: 4, s", "line 26, datasets[2].packing.token_bytes: It follows"),
-        ("threshold", "treshold", "line 28, groups.prose.treshold: `treshold` is no field here."),
+        ("threshold", "treshold", "line 28, groups.prose.treshold: Unknown field `treshold`."),
         (
             "{vocabulary: 1000}",
             "{file: none.json}",
@@ -112,13 +128,17 @@ def test_what_decides_the_documents_holds_no_folder_of_the_machine(folder: Path)
         ("0.7", "7", "line 28, groups.prose.threshold: `7` does not fit. It should be less than 1."),
         ("0.7", "0.2", "line 28, groups.prose.threshold: `0.2` does not fit. It should be greater than or"),
         ("{threshold", "{sweep: [1e-9], threshold", "line 28, groups.prose.sweep[0]: `1e-9` does not fit."),
-        ("{threshold", "{tokens: o200k, threshold", "line 28, groups.prose.tokens: `o200k` is no tokens."),
-        ("{threshold", "{keep: all, threshold", "line 28, groups.prose.keep: `all` is no keep. Use one of"),
+        ("{threshold", "{tokens: o200k, threshold", "line 28, groups.prose.tokens: Unknown value `o200k`."),
+        (
+            "{threshold",
+            "{keep: all, threshold",
+            "line 28, groups.prose.keep: Unknown value `all`. Use one of",
+        ),
         ("1000}", "1000000000}", "line 30, tokenizers.tokenizer.vocabulary: `1000000000` does not fit."),
         ("{threshold", "{kind: code, threshold", "line 28, groups.prose.kind: A group has the kind of its"),
-        ("  prose: {", "  proze: {", "line 28, groups.proze: `proze` is no group of a dataset. Did you mean"),
-        ("tokenizer: {v", "tok: {v", "line 30, tokenizers.tok: `tok` is no tokenizer of a dataset"),
-        ("mine: 6", "mne: 6", "line 32, blend.weights.mne: `mne` is no dataset or variant."),
+        ("  prose: {", "  proze: {", "line 28, groups.proze: Unknown group `proze`. Did you mean"),
+        ("tokenizer: {v", "tok: {v", "line 30, tokenizers.tok: Unknown tokenizer `tok`"),
+        ("mine: 6", "mne: 6", "line 32, blend.weights.mne: Unknown dataset or variant `mne`."),
         ("mine: 6", "mine: 0", "line 32, blend.weights.mine: `0` does not fit"),
         (
             "pad: true",
@@ -127,7 +147,7 @@ def test_what_decides_the_documents_holds_no_folder_of_the_machine(folder: Path)
         ),
         ("kind: code", "kind: code\n    tokenizer: t2", "line 33, blend.weights.notes: `notes` has"),
         ("text: body", "text: body\n    text: x", "line 17: `text` stands on line 16 already. Keep one."),
-        ("datasets:", "dataset:", "line 1, dataset: `dataset` is no field here. Did you mean `datasets`?"),
+        ("datasets:", "dataset:", "line 1, dataset: Unknown field `dataset`. Did you mean `datasets`?"),
         ("  - name: mine", "\t- name: mine", "line 21: this is no YAML (found character '\\t'"),
     ],
 )
@@ -155,7 +175,9 @@ def test_everything_that_is_wrong_is_told_at_once(folder: Path) -> None:
 
 def test_a_rule_that_is_wrong_is_told_of_its_dataset_and_not_of_each_variant(folder: Path) -> None:
     said = refusal(folder, GOOD.replace("stop_words: 1}", "stop_wards: 1}"))
-    assert said.splitlines()[0].startswith("my.yaml, line 7, datasets[0].limits: `stop_wards` is no rule")
+    assert said.splitlines()[0].startswith(
+        "my.yaml, line 7, datasets[0].limits: `stop_wards` is not among the chosen rules"
+    )
     assert "variants.same" not in said
 
 
@@ -179,7 +201,7 @@ MERGED = "a0: &a0 {x: 1}\n" + "".join(
             "my.yaml, line 2, a: `2024-02-31` cannot be read (day is out of range for month). Correct or",
         ),
         ("a: \x01", "my.yaml is no YAML (unacceptable character #x0001"),
-        ("a: &x [*x]", "my.yaml, line 1, a: `a` is no field here."),
+        ("a: &x [*x]", "my.yaml, line 1, a: Unknown field `a`."),
         ("a: " + "[" * 5000, "my.yaml is nested too deeply."),
         (MERGED, "my.yaml stands for more than 100,000 values, counting what its aliases"),
     ],

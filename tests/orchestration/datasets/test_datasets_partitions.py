@@ -110,7 +110,7 @@ def test_a_partition_whose_folder_is_gone_is_no_partition_until_it_is_back(tmp_p
 @pytest.mark.parametrize(
     "good, bad, said",
     [
-        ("by: key", "by: ky", "line 6, datasets[0].partitions.by: `ky` is no by. Did you mean `key`?"),
+        ("by: key", "by: ky", "line 6, datasets[0].partitions.by: Unknown value `ky`. Did you mean `key`?"),
         ("by: key, ", "", "line 6, datasets[0].partitions.by: `by` is missing. Add it."),
         ("keys: [de", "kys: [de", "line 6, datasets[0].partitions.keys: `keys` is missing. Add it."),
         ("[de, en]", "[]", "line 6, datasets[0].partitions.keys: It is empty. Give at least one."),
@@ -125,7 +125,7 @@ def test_a_partition_whose_folder_is_gone_is_no_partition_until_it_is_back(tmp_p
         ("start: 2026-01-01, ", "", "line 11, datasets[1].partitions.start: `start` is missing. Add it."),
         ("start: 2026-01-01", "start: soon", "line 11, datasets[1].partitions.start: `soon` does not fit."),
         ("2026-01-04", "2025-01-04", "line 11, datasets[1].partitions.end: It is not after `start`,"),
-        ("by: day", "by: day, keys: [a]", "line 11, datasets[1].partitions.keys: `keys` is no field here."),
+        ("by: day", "by: day, keys: [a]", "line 11, datasets[1].partitions.keys: Unknown field `keys`."),
         ("{by: folder}", "[a]", "line 17, datasets[2].partitions: Here stands `['a']`, where fields"),
         ("letters/{partition}", "letters", "line 5, datasets[0].paths[0]: `letters` would be read for every"),
         ("paths: deliv", "paths: '{partition}'  # ", "line 16, datasets[2].paths[0]: `{partition}` names a"),

@@ -44,7 +44,7 @@ def test_repositories_are_an_option_of_a_group_of_code_and_of_its_variants(folde
         (
             "share: 0.9",
             "shre: 0.9",
-            "line 9, groups.code.repositories.shre: `shre` is no field here. Did you",
+            "line 9, groups.code.repositories.shre: Unknown field `shre`. Did you",
         ),
         ("share: 0.9", "share: 1.9", "line 9, groups.code.repositories.share: `1.9` does not fit. It should"),
         ("django: web", "django: no", "line 10, groups.code.repositories.topics.django: YAML reads this as"),
@@ -71,7 +71,7 @@ def test_repositories_are_an_option_of_a_group_of_code_and_of_its_variants(folde
             "{repositories: {}}",
             "line 5, groups.prose.repositories: `prose` is prose, which",
         ),
-        ("    repositories:", "    repositories:\n  mine:", "line 9, groups.mine: `mine` is no group of a"),
+        ("    repositories:", "    repositories:\n  mine:", "line 9, groups.mine: Unknown group `mine`"),
     ],
 )
 def test_what_is_wrong_with_repositories_is_told_with_file_line_and_field(

@@ -71,7 +71,7 @@ def test_a_variant_by_another_keep_rule_shares_filters_and_comparisons(folder: P
         (
             "threshold: 0.6",
             "keep: all",
-            "line 12, datasets[0].variants.loose.keep: `all` is no keep.",
+            "line 12, datasets[0].variants.loose.keep: Unknown value `all`.",
         ),
         (
             "threshold: 0.6",
