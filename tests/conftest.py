@@ -15,11 +15,15 @@ from pyspark.sql import SparkSession
 from factory.lake.catalog import open_catalog
 from factory.settings import Settings
 from factory.spark import build_session
+from tests.archived_classes import jvm_options
 
 ROOT = Path(__file__).parents[1]
+_EXECUTOR = "spark.executor.extraJavaOptions"
 
-# The JVMs of tests live for seconds: compiling for speed costs them more CPU than it gains.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+# Of the JVM of this process and of every process that the tests start: driver, cluster and executors.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", jvm_options())
+os.environ.setdefault("SPARK_DAEMON_JAVA_OPTS", jvm_options())
+os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--conf '{_EXECUTOR}={jvm_options()}' pyspark-shell")
 
 # The same code has the same verdict, and a pause of the machine is none: by default an example has 200 ms and
 # every run draws others, as `--hypothesis-profile=default` does.
