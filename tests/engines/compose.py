@@ -98,9 +98,11 @@ class Platform:
         service = self.services[name]
         if name == "spark-worker":  # each in a container of its own, they share a number
             self._ports.pop("8081", None)
-        check = self._words(service.get("healthcheck", {}).get("test", [None])[1:])
+        health = service.get("healthcheck", {"test": [], "interval": "0s"})
+        check = self._words(health["test"][1:])
+        every_s = int(health["interval"].removesuffix("s")) / 10  # a check is a process of its own
         if name == "postgres":
-            self._postgres.process.wait_for(lambda: self._healthy(name, check), _HEALTHY_S)
+            self._postgres.process.wait_for(lambda: self._healthy(name, check), _HEALTHY_S, every_s)
             return
         command = self._words(service["command"])
         if name == "object-store":
@@ -110,7 +112,7 @@ class Platform:
         if check:
             environment = self._surroundings(name)
             self._running.append(Process(command, log, environment=environment, folder=self._folder))
-            self._running[-1].wait_for(lambda: self._healthy(name, check), _HEALTHY_S)
+            self._running[-1].wait_for(lambda: self._healthy(name, check), _HEALTHY_S, every_s)
             return
         self.said[name] = ""
         again = int(service["restart"].removeprefix("on-failure:"))

@@ -60,13 +60,13 @@ class Process:
                 extra_groups=[] if user else None,
             )
 
-    def wait_for(self, ready: Callable[[], bool], wait_s: float = 180) -> None:
-        """Return once `ready`; raises with the end of the log where the process ends or time runs out."""
+    def wait_for(self, ready: Callable[[], bool], wait_s: float = 180, every_s: float = 0.1) -> None:
+        """Return once `ready`, asked `every_s`; raises with the end of the log if the process ends before."""
         deadline = time.monotonic() + wait_s
         while self.popen.poll() is None and time.monotonic() < deadline:
             if ready() and self.popen.poll() is None:  # not another server in the place of one that ended
                 return
-            time.sleep(0.1)
+            time.sleep(every_s)
         self.stop(signal.SIGKILL)
         raise RuntimeError(f"{self.popen.args} is not ready:\n{self.log.read_text()[-2000:]}")
 
