@@ -6,6 +6,7 @@ import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
@@ -16,6 +17,9 @@ from factory.lake.catalog import open_catalog
 from factory.settings import Settings
 from factory.spark import build_session
 from tests.archived_classes import jvm_options
+
+if TYPE_CHECKING:
+    from tests.undisturbed import SmallLake
 
 ROOT = Path(__file__).parents[1]
 _EXECUTOR = "spark.executor.extraJavaOptions"
@@ -95,6 +99,14 @@ def spark(lake_settings: Settings) -> Iterator[SparkSession]:
     session = build_session(lake_settings)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> SmallLake:
+    """A lake of the small pipeline that no test changes."""
+    from tests.undisturbed import undisturbed_lake  # Dagster, which few of the tests load
+
+    return undisturbed_lake(tmp_path_factory)
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ import random
 import re
 import shutil
 import signal
+import subprocess
+import sys
 import sysconfig
 import threading
 import time
@@ -23,6 +25,7 @@ from pathlib import Path
 from typing import TextIO
 
 import dagster as dg
+import psutil
 from pyspark.sql import DataFrame
 from rich.console import Console
 
@@ -134,6 +137,34 @@ def materialize(corpus: Path, lake: Settings, selection: str = "*", *, reuse: bo
     """Run the pipeline in this process; raises RunFailed."""
     defined = line(corpus, lake)
     execute(defined, lake, select(defined, selection), Console(quiet=True), reuse=reuse)
+
+
+def run_apart(
+    corpus: Path, lake: Settings, *options: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the pipeline in a process of its own, which may be killed; returns once its JVM has ended too."""
+    home = str(lake.home)
+    done = subprocess.run(
+        ["timeout", "-k", "5", "900", sys.executable, "-m", "tests.small_pipeline", str(corpus), *options],
+        env=os.environ | lake.environment() | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    # The JVM of a killed run outlives it by a second or two and may still be writing.
+    for process in psutil.process_iter(["cmdline"]):
+        if home in " ".join(process.info["cmdline"] or []) and process.pid != os.getpid():
+            process.wait(timeout=60)
+    return done
+
+
+def add_file(corpus: Path, name: str) -> Path:
+    """Add a file to the code of `corpus`, so that every table downstream has something new to hold."""
+    package = corpus / "code" / "json"
+    added = package / f"{name}.py"
+    functions = "".join(f"\n\ndef {name}_{n}(value):\n    return value + {n}\n" for n in range(60))
+    added.write_text((package / "json" / "decoder.py").read_text() + functions)
+    return added
 
 
 def kill_at(asset: str, phase: str, delay_s: float) -> progress.Listener:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import subprocess
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stderr
@@ -37,7 +34,7 @@ from factory.lake.tables import Lake
 from factory.orchestration.host.instance import open_instance
 from factory.settings import Settings
 from tests.damage import REMADE, Readers, answer_of, damages, named, table_of
-from tests.small_pipeline import CODE, PACKING, PROSE, materialize, write_corpus
+from tests.small_pipeline import CODE, PACKING, PROSE, materialize, run_apart, write_corpus
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 DATASETS = (CODE, PROSE)
@@ -312,23 +309,15 @@ def test_a_document_is_found_by_its_key_and_an_unknown_one_is_not(lake: Lake) ->
 def test_two_lakes_of_one_corpus_are_equal_whatever_their_cores_and_partitions(
     lake: Lake, blend: str, corpus: Path, tmp_path: Path
 ) -> None:
-    home = tmp_path / "other"
-    environment = os.environ | {
-        "FACTORY_HOME": str(home),
-        "FACTORY_SPARK_MASTER": "local[1]",
-        "FACTORY_SPARK_SHUFFLE_PARTITIONS": "8",
-        "FACTORY_SPARK_DRIVER_MEMORY": "1g",
-        "PYTHONHASHSEED": "7",
-    }
-    done = subprocess.run(
-        ["timeout", "-k", "5", "900", sys.executable, "-m", "tests.small_pipeline", str(corpus)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
+    settings = Settings(
+        home=tmp_path / "other",
+        spark_master="local[1]",
+        spark_shuffle_partitions=8,
+        spark_driver_memory="1g",
     )
+    done = run_apart(corpus, settings, PYTHONHASHSEED="7")
     assert done.returncode == 0, done.stderr
-    other = Lake(Settings(home=home))
+    other = Lake(settings)
     for name in other.names():
         assert other.published(name).lineage.content == lake.published(name).lineage.content, name
     assert _create_blend(other.settings) == blend

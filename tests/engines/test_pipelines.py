@@ -28,26 +28,13 @@ from factory.settings import Settings
 from factory.spark import require_master
 from tests.engines.processes import QUOTED, ObjectStore, Postgres, SparkCluster
 from tests.ports import free_ports
-from tests.small_pipeline import CODE, PACKED_CODE, write_corpus
+from tests.small_pipeline import CODE, PACKED_CODE
+from tests.undisturbed import SmallLake
 
 pytestmark = [pytest.mark.long, pytest.mark.process, pytest.mark.timeout(2_400)]
 
 PAGE = Path(__file__).parents[2] / "docs" / "engines.md"
 STEPS = 6
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One small corpus for all lines."""
-    return write_corpus(tmp_path_factory.mktemp("corpus"), ("json",), prose=False)
-
-
-@pytest.fixture(scope="module")
-def embedded(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """The embedded lake that the others must equal."""
-    settings = Settings(home=tmp_path_factory.mktemp("embedded"), spark_master="local[2]")
-    run(corpus, settings)
-    return settings
 
 
 def run(corpus: Path, settings: Settings) -> list[list[str]]:
@@ -134,8 +121,7 @@ def test_a_master_that_is_away_is_one_sentence_before_anything_starts(address: s
 
 
 def test_all_engines_together_give_the_same_tables_and_batches(
-    corpus: Path,
-    embedded: Settings,
+    undisturbed: SmallLake,
     postgres: Postgres,
     object_store: ObjectStore,
     cluster: SparkCluster,
@@ -143,7 +129,7 @@ def test_all_engines_together_give_the_same_tables_and_batches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The variables are those of the page for people, with the addresses of this test's servers."""
-    expected = contents(embedded), batches(embedded)
+    expected = contents(undisturbed.settings), batches(undisturbed.settings)
     here = {
         "postgresql://factory:secret@127.0.0.1:5432/factory": postgres.database("together"),
         "s3://lake/warehouse": f"{object_store.bucket('together')}/warehouse",
@@ -157,7 +143,7 @@ def test_all_engines_together_give_the_same_tables_and_batches(
     for name, value in documented:
         monkeypatch.setenv(name, here.get(value, value))
     settings = Settings(home=tmp_path)
-    command_lines = run(corpus, settings)
+    command_lines = run(undisturbed.corpus, settings)
     assert (contents(settings), batches(settings)) == expected
     assert cluster.executors(cluster.newest()) == 2  # both workers took part
     assert leftovers(Lake(settings), AUDIT) == {}
