@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from blender.local import LocalBlender as LocalBlender
     from blender.local import open_blend as open_blend
     from blender.protocol.credentials import Tls as Tls
-    from blender.reader import OpenBlend as OpenBlend
+    from blender.reader import BlendHandle as BlendHandle
     from blender.records import BlendRecord as BlendRecord
     from blender.records import Description as Description
     from blender.records import ExplainedRow as ExplainedRow
@@ -31,7 +31,7 @@ else:
         "Tls": "protocol.credentials",
         "LocalBlender": "local",
         "open_blend": "local",
-        "OpenBlend": "reader",
+        "BlendHandle": "reader",
         "Source": "records",
         "Schedule": "records",
         "BlendRecord": "records",

@@ -1,13 +1,13 @@
 """Whoever waits for rows: until when, and whether it is still there.
 
-    caller = Caller(timeout_s=60)
-    caller.check()                                          # between two pieces of work
-    caller.go_on(lambda: "12 of 2,000 sources ...")         # the same, where the time counts too
-    caller.wait(0.5, lambda: "Source `wiki` has 4 rows ...")    # instead of time.sleep
-    caller.result(future, lambda: "Source `wiki` ...")          # instead of future.result()
-    with waited_for_by(caller): ...                         # code below finds it with `waiting_caller`
+    call = CallContext(timeout_s=60)
+    call.check()                                          # between two pieces of work
+    call.check_deadline(lambda: "12 of 2,000 sources ...")         # the same, where the time counts too
+    call.wait(0.5, lambda: "Source `wiki` has 4 rows ...")    # instead of time.sleep
+    call.result(future, lambda: "Source `wiki` ...")          # instead of future.result()
+    with use_context(call): ...                         # code below finds it with `current_context`
 
-Everything below a fetch that can take long waits through its caller, so no wait outlasts the call: it ends
+Everything below a fetch that can take long waits through its call, so no wait outlasts the call: it ends
 with `Stalled` and the sentence of what was waited for when the time is over, and with the reason given to
 `leave` as soon as the caller has left.
 """
@@ -32,29 +32,29 @@ _HERE = threading.local()
 
 
 @contextmanager
-def waited_for_by(caller: Caller) -> Iterator[None]:
+def use_context(call: CallContext) -> Iterator[None]:
     """What this thread does inside is waited for by `caller`; native code in between cannot hand it on."""
-    before, _HERE.caller = waiting_caller(), caller
+    before, _HERE.call = current_context(), caller
     try:
         yield
     finally:
-        _HERE.caller = before
+        _HERE.call = before
 
 
-def waiting_caller() -> Caller:
+def current_context() -> CallContext:
     """Who waits for what this thread does; one that waits for ever where nobody said."""
-    found: Caller | None = getattr(_HERE, "caller", None)
-    return found or Caller()
+    found: CallContext | None = getattr(_HERE, "caller", None)
+    return found or CallContext()
 
 
-def in_time(items: Sequence[Value], done: str) -> Iterator[Value]:
+def within_deadline(items: Sequence[Value], done: str) -> Iterator[Value]:
     """Each of `items`, as long as the waiting caller is there and its time lasts.
 
     Raises the reason of a caller who has left, and Stalled with how many of them are `done`.
     """
-    caller = waiting_caller()
+    call = current_context()
     for number, item in enumerate(items):
-        caller.go_on(partial(_out_of_time, number, len(items), done))
+        call.check_deadline(partial(_out_of_time, number, len(items), done))
         yield item
 
 
@@ -65,7 +65,7 @@ def _out_of_time(number: int, n_items: int, done: str) -> str:
     )
 
 
-class Caller:
+class CallContext:
     """One that waits at most `timeout_s` from now, for ever by default; safe for many threads."""
 
     def __init__(self, timeout_s: float | None = None) -> None:
@@ -82,7 +82,7 @@ class Caller:
         """Seconds until the time is over, zero when it is, `inf` where there is no end."""
         return max(0.0, self._until - time.monotonic())
 
-    def leave(self, reason: FactoryError) -> None:
+    def cancel(self, reason: FactoryError) -> None:
         """End every wait, those to come too, by raising `reason`; the first reason stays."""
         with self._changed:
             self._left = self._left or reason
@@ -93,7 +93,7 @@ class Caller:
         if self._left is not None:
             raise self._left
 
-    def go_on(self, stalled: Callable[[], str]) -> None:
+    def check_deadline(self, stalled: Callable[[], str]) -> None:
         """Raise the reason of one who has left, and Stalled with `stalled` once the time is over."""
         self.check()
         if self.remaining_s <= 0:
@@ -118,7 +118,7 @@ class Caller:
 
     def _sleep(self, seconds: float, stalled: Callable[[], str]) -> None:
         """Sleep until something may have changed, with the lock held by the caller."""
-        self.go_on(stalled)
+        self.check_deadline(stalled)
         shortest = min(seconds, self.remaining_s)
         self._changed.wait(None if math.isinf(shortest) else shortest)
 

@@ -24,7 +24,7 @@ from typing import Any
 import grpc
 
 from blender.batch import Batch
-from blender.prefetch import Ahead
+from blender.prefetch import Prefetcher
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
 from blender.protocol.credentials import Tls, bearer
@@ -33,11 +33,11 @@ from blender.protocol.records import to_message, to_record
 from blender.protocol.resume import Patience, Resumed
 from blender.protocol.status import to_error
 from blender.protocol.wire import parse
-from blender.reader import OpenBlend
+from blender.reader import BlendHandle
 from blender.records import BlendRecord, Description, ExplainedRow, Schedule, Source
 from blender.steps import Rows, batches
 
-AHEAD_BYTES = 16 << 20  # a second of most trainers; a block is 1 MiB
+PREFETCH_BYTES = 16 << 20  # a second of most trainers; a block is 1 MiB
 
 _FETCH = "/blender.v1.BlendData/Fetch"
 _OPTIONS = [
@@ -70,7 +70,7 @@ class BlenderClient:
 
     `timeout_s` bounds every call, of a fetch the wait for its next step; `patience_s` is how long a Blender
     that does not answer is asked again; `silence_s`, at least 10, is how long a connection on which nothing
-    comes during a call is taken to be whole; `ahead_bytes` is what each fetch may hold that was not yet read.
+    comes during a call is taken to be whole; `prefetch_bytes` is what each fetch may hold that was not yet read.
     Raises the classes of `blender.errors`.
     """
 
@@ -83,7 +83,7 @@ class BlenderClient:
         timeout_s: float = 60.0,
         patience_s: float = 30.0,
         silence_s: float = SILENCE_S,
-        ahead_bytes: int = AHEAD_BYTES,
+        prefetch_bytes: int = PREFETCH_BYTES,
     ) -> None:
         self.address = address
         self._tls = tls
@@ -91,7 +91,7 @@ class BlenderClient:
         self._timeout_s = timeout_s
         self._patience_s = patience_s
         self._silence_s = silence_s
-        self._ahead_bytes = ahead_bytes
+        self._prefetch_bytes = prefetch_bytes
         self._made = _Connection(address, tls, silence_s)
 
     @property
@@ -117,9 +117,9 @@ class BlenderClient:
         """End the connection; fetches under way fail."""
         self._connection.channel.close()
 
-    def open(self, blend: str) -> OpenBlend:
+    def open(self, blend: str) -> BlendHandle:
         """A blend by id, as a trainer reads it; raises BlendNotFound."""
-        return OpenBlend(self, self.get(blend).id)
+        return BlendHandle(self, self.get(blend).id)
 
     def create(
         self,
@@ -219,7 +219,7 @@ class BlenderClient:
             return self._connection.fetch(request, timeout=self._timeout_s, metadata=self._metadata)
 
         resumed = Resumed(stream, offset, stop, Patience(self._patience_s), self.address, self._tls)
-        with Ahead(resumed, self._ahead_bytes, _size, resumed.cancel) as ahead:
+        with Prefetcher(resumed, self._prefetch_bytes, _size, resumed.cancel) as ahead:
             yield from batches(ahead, offset, stride)
 
     def _blend(self, method: Any, request: Any) -> BlendRecord:

@@ -43,11 +43,11 @@ class CorruptPage(SourceGone):
     """A file holds other bytes than its writer wrote; the message names file, column and page."""
 
 
-class StoreAway(MachineError):
+class StoreUnavailable(MachineError):
     """The store that holds the data behind a blend does not answer, or refuses; the message names it."""
 
 
-class NotPaged(ConfigurationError):
+class UnsupportedPageLayout(ConfigurationError):
     """A Parquet file is whole but cannot be read page by page; the message says why."""
 
 

@@ -15,14 +15,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from blender.batch import Batch
-from blender.call_context import Caller
+from blender.call_context import CallContext
 from blender.catalog.blends import DEFAULT_MEMORY_BYTES, Blends, open_blends
 from blender.catalog.description import blend_record, description
-from blender.client import AHEAD_BYTES
+from blender.client import PREFETCH_BYTES
 from blender.errors import CallCancelled, InvalidRequest
 from blender.opened.blend import Block
-from blender.prefetch import Ahead
-from blender.reader import OpenBlend
+from blender.prefetch import Prefetcher
+from blender.reader import BlendHandle
 from blender.records import BlendRecord, Description, ExplainedRow, Schedule, Source
 from blender.steps import Rows, batches
 from factory.settings import Settings
@@ -35,14 +35,14 @@ BLOCK_BYTES = 4 << 20  # no message limits a block here, and a larger one costs 
 class LocalBlender:
     """The blends of a lake, read under `memory_bytes` of decoded rows; safe for many threads.
 
-    `timeout_s` bounds the wait for the next step of a fetch; `ahead_bytes` is what each fetch may hold that
+    `timeout_s` bounds the wait for the next step of a fetch; `prefetch_bytes` is what each fetch may hold that
     was not yet read. Raises the classes of `blender.errors`.
     """
 
     settings: Settings
     memory_bytes: int = DEFAULT_MEMORY_BYTES
     timeout_s: float = 60.0
-    ahead_bytes: int = AHEAD_BYTES
+    prefetch_bytes: int = PREFETCH_BYTES
     _opened: tuple[int, Blends] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
@@ -60,9 +60,9 @@ class LocalBlender:
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_opened": None}
 
-    def open(self, blend: str) -> OpenBlend:
+    def open(self, blend: str) -> BlendHandle:
         """A blend by id, as a trainer reads it; raises BlendNotFound and SourceGone."""
-        return OpenBlend(self, self._blends.open(blend).id)
+        return BlendHandle(self, self._blends.open(blend).id)
 
     def create(
         self,
@@ -127,22 +127,22 @@ class LocalBlender:
         """One `Batch` a step from `offset` on, as `blender.client.BlenderClient.fetch` gives it."""
         if steps == 0:
             return
-        caller = Caller(self.timeout_s)
+        call = CallContext(self.timeout_s)
         opened = self._blends.open(blend)
-        blocks = opened.fetch(offset, steps or 0, rank, ranks, BLOCK_BYTES, stride, caller)
-        rows = _rows(blocks, caller, self.timeout_s)
+        blocks = opened.fetch(offset, steps or 0, rank, ranks, BLOCK_BYTES, stride, call)
+        rows = _rows(blocks, call, self.timeout_s)
 
         def leave() -> None:
-            caller.leave(CallCancelled("The reader of a fetch has left."))
+            call.cancel(CallCancelled("The reader of a fetch has left."))
 
-        with Ahead(rows, self.ahead_bytes, lambda one: int(one.batch.nbytes), leave) as ahead:
+        with Prefetcher(rows, self.prefetch_bytes, lambda one: int(one.batch.nbytes), leave) as ahead:
             yield from batches(ahead, offset, stride)
 
 
-def _rows(blocks: Iterable[Block], caller: Caller, timeout_s: float) -> Iterator[Rows]:
+def _rows(blocks: Iterable[Block], call: CallContext, timeout_s: float) -> Iterator[Rows]:
     for block in blocks:
         yield Rows(block.next_offset, block.batch, begins=False)
-        caller.set_timeout(timeout_s)
+        call.set_timeout(timeout_s)
 
 
 def open_blend(
@@ -150,11 +150,11 @@ def open_blend(
     settings: Settings | None = None,
     *,
     memory_bytes: int = DEFAULT_MEMORY_BYTES,
-    ahead_bytes: int = AHEAD_BYTES,
-) -> OpenBlend:
+    prefetch_bytes: int = PREFETCH_BYTES,
+) -> BlendHandle:
     """A blend of the lake that `settings` names, by default those of the environment, read in this process.
 
     Raises BlendNotFound and SourceGone.
     """
-    blender = LocalBlender(settings or default_settings(), memory_bytes, ahead_bytes=ahead_bytes)
+    blender = LocalBlender(settings or default_settings(), memory_bytes, prefetch_bytes=prefetch_bytes)
     return blender.open(blend)

@@ -15,11 +15,11 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-_OPEN: weakref.WeakSet[Ahead] = weakref.WeakSet()
+_OPEN: weakref.WeakSet[Prefetcher] = weakref.WeakSet()
 _END_S = 5.0
 
 
-class Ahead(Generic[T]):
+class Prefetcher(Generic[T]):
     """An iterator over `items`; `close`, or the end of a `with`, ends its thread.
 
     `size` says what an item takes of `budget`. `cancel` wakes the iterator where it waits for something,
@@ -35,9 +35,9 @@ class Ahead(Generic[T]):
     ) -> None:
         self._queue: _Queue[T] = _Queue(budget)
         self._cancel = cancel
-        # The thread knows the queue alone: an `Ahead` that nobody holds is collected while it runs.
+        # The thread knows the queue alone: an `Prefetcher` that nobody holds is collected while it runs.
         self._thread = threading.Thread(
-            target=_fill, args=(self._queue, items, size), name="blender-ahead", daemon=True
+            target=_fill, args=(self._queue, items, size), name="blender-prefetch", daemon=True
         )
         self._thread.start()
         _OPEN.add(self)
@@ -48,7 +48,7 @@ class Ahead(Generic[T]):
     def __next__(self) -> T:
         return self._queue.take()
 
-    def __enter__(self) -> Ahead[T]:
+    def __enter__(self) -> Prefetcher[T]:
         return self
 
     def __exit__(self, *exception: object) -> None:

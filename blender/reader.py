@@ -36,7 +36,7 @@ class Blender(Protocol):
 
 
 @dataclass(frozen=True)
-class OpenBlend:
+class BlendHandle:
     """One blend of a Blender."""
 
     blender: Blender

@@ -25,8 +25,8 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from blender.batch import Batch
 from blender.errors import InvalidRequest
-from blender.prefetch import Ahead
-from blender.reader import OpenBlend
+from blender.prefetch import Prefetcher
+from blender.reader import BlendHandle
 from factory.errors import ConfigurationError
 
 FIELDS = ("tokens", "targets", "position_ids", "cu_seqlens")
@@ -62,7 +62,7 @@ class BlendDataset(IterableDataset[Any]):
 
     def __init__(
         self,
-        blend: OpenBlend,
+        blend: BlendHandle,
         *,
         offset: int = 0,
         stop: int | None = None,
@@ -154,7 +154,7 @@ class BlendLoader:
     def __iter__(self) -> Iterator[Any]:
         copies = _GpuCopies(self._device) if self._device and self._device.type == "cuda" else None
         made = ((offset, copies.start(item) if copies else item) for offset, item in self._items())
-        with Ahead(made, self._ahead, size=lambda _: 1) as ahead:
+        with Prefetcher(made, self._ahead, size=lambda _: 1) as ahead:
             for offset, item in ahead:
                 ready = copies.finish(item) if copies else self._moved(item)
                 self.dataset.start_at(offset)

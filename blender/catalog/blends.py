@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 
 from pyiceberg.table import Table
 
-from blender.call_context import Caller, in_time, waited_for_by, waiting_caller
+from blender.call_context import CallContext, current_context, use_context, within_deadline
 from blender.catalog.cache import SharedCache
-from blender.catalog.opening import Look, Opening, Reader
 from blender.catalog.pinning import Keeper, Pinned
+from blender.catalog.source_opener import CatalogView, Reader, SourceOpener
 from blender.catalog.store import BlendStore, Pins, open_store
 from blender.catalog.tags import tag_name
 from blender.errors import BlendNotFound, BrokenBlend, InvalidBlend
@@ -29,7 +29,7 @@ from blender.records import Schedule, Source
 from blender.rows.lake_pages import LakePages
 from blender.rows.live import LiveReader
 from blender.spec.config import BlendConfig, blend_config, updated
-from blender.spec.history import Chapter, chapter_of, mixture_of
+from blender.spec.history import HistoryBlock, history_block_of, mixture_of
 from blender.spec.source import wellformed
 from factory.lake.tables import Lake
 from factory.settings import Settings
@@ -57,7 +57,7 @@ class Blends:
     def __init__(self, lake: Lake, store: BlendStore, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> None:
         self._store = store
         self._keeper = Keeper(lake, store)
-        self._opening = Opening(lake, store, LakePages(lake.settings, memory_bytes))
+        self._opener = SourceOpener(lake, store, LakePages(lake.settings, memory_bytes))
         self._configs: SharedCache[BlendConfig] = SharedCache(_KNOWN_CONFIGS)
         self._blends: SharedCache[Blend] = SharedCache(_OPEN_BLENDS)
 
@@ -74,10 +74,10 @@ class Blends:
         With `pad` rows of unlike lengths may stand together. Raises InvalidBlend, ConfigurationError for a
         malformed table name, and TableNotFound.
         """
-        look = self._opening.look()
-        pinned = [look.pin(wellformed(source)) for source in in_time(sources, "sources pinned")]
+        view = self._opener.view()
+        pinned = [view.pin(wellformed(source)) for source in within_deadline(sources, "sources pinned")]
         config = blend_config([source for source, _ in pinned], seed, schedule, pad=pad)
-        return self._keep(config, [pin for _, pin in pinned], look)
+        return self._keep(config, [pin for _, pin in pinned], view)
 
     def considered(
         self,
@@ -88,10 +88,10 @@ class Blends:
         pad: bool = False,
     ) -> Blend:
         """The blend that `create` would make, open but not put on record; raises what it raises."""
-        look = self._opening.look()
-        pinned = [look.pin(wellformed(source)) for source in in_time(sources, "sources pinned")]
+        view = self._opener.view()
+        pinned = [view.pin(wellformed(source)) for source in within_deadline(sources, "sources pinned")]
         config = blend_config([source for source, _ in pinned], seed, schedule, pad=pad)
-        readers = look.open(config.sources, [pin for _, pin in pinned], _tags(config))
+        readers = view.open(config.sources, [pin for _, pin in pinned], _tags(config))
         require_agreement(config.sources, readers, pad=config.pad)
         return Blend(config, mixture_of(config, 0, self), readers)
 
@@ -111,13 +111,13 @@ class Blends:
         """
         config, pins = self._store.get(parent)
         opened = self.open(parent)
-        look = self._opening.look()
-        added = [look.pin(wellformed(source)) for source in in_time(add, "sources pinned")]
+        view = self._opener.view()
+        added = [view.pin(wellformed(source)) for source in within_deadline(add, "sources pinned")]
         child = updated(config, offset, weights, [source for source, _ in added], schedule, pad=pad)
         known = len(opened.sources)
         readers = [source.kept for source in opened.sources]
         if added:  # what its parent has was agreed upon when that was made, perhaps by other rules
-            readers += look.open(child.sources[known:], [pin for _, pin in added], _tags(child)[known:])
+            readers += view.open(child.sources[known:], [pin for _, pin in added], _tags(child)[known:])
             require_agreement(child.sources, readers, pad=child.pad)
         blend = Blend(child, opened.mixture.extended([child.piece], [child.offset]), readers)
         self._prepare(blend, known)
@@ -165,34 +165,34 @@ class Blends:
         config, pins = self._store.get(blend)
         taggers = _taggers(StoredBlend(blend, config, pins))
         tags = [tag_name(tagger, number) for tagger, numbers in taggers for number in numbers]
-        self._opening.bring_copies(config.sources, pins.snapshots)
-        readers = self._opening.look().open(config.sources, pins.snapshots, tags)
+        self._opener.load_bundle(config.sources, pins.snapshots)
+        readers = self._opener.view().open(config.sources, pins.snapshots, tags)
         opened = Blend(config, mixture_of(config, pins.depth, self), readers)
-        if self._opening.lacked_copies(len(readers)):
-            self._opening.keep_copies(opened.sources, pins.snapshots)
+        if self._opener.bundle_missed(len(readers)):
+            self._opener.save_bundle(opened.sources, pins.snapshots)
         return opened
 
-    def _keep(self, config: BlendConfig, snapshots: Sequence[int], look: Look) -> StoredBlend:
+    def _keep(self, config: BlendConfig, snapshots: Sequence[int], view: CatalogView) -> StoredBlend:
         if any(source.live for source in config.sources) and self._store.has(config.id):
             # An id must not serve other rows because it was made twice: it goes on where it began.
             pins = self._store.get(config.id)[1].snapshots
             followed = zip(config.sources, snapshots, pins, strict=True)
             snapshots = [old if source.live else new for source, new, old in followed]
-        readers = look.open(config.sources, snapshots, _tags(config))
+        readers = view.open(config.sources, snapshots, _tags(config))
         require_agreement(config.sources, readers, pad=config.pad)
         opened = Blend(config, mixture_of(config, 0, self), readers)
         self._prepare(opened)
         with self._keeper.keeping(config.id, _pinned(opened)) as tables:
             self._keep_facts(opened, tables)
-            self._opening.keep_copies(opened.sources, _snapshots(opened))
-            waiting_caller().check()
+            self._opener.save_bundle(opened.sources, _snapshots(opened))
+            current_context().check()
             return self._put(opened, Pins(snapshots=_snapshots(opened), created_at=_now()))
 
     def _prepare(self, blend: Blend, first: int = 0) -> None:
         """Read what readers of the sources from `first` on will need: what has no pages is told at once."""
         sources = blend.sources[first:]
         readers = {(source.reader.facts.key, source.config.columns): source for source in sources}
-        for source in in_time(list(readers.values()), "sources prepared"):
+        for source in within_deadline(list(readers.values()), "sources prepared"):
             source.reader.prepare(source.config.columns)
 
     def _keep_facts(self, blend: Blend, tables: Mapping[str, Table], first: int = 0) -> None:
@@ -203,7 +203,7 @@ class Blends:
             if not source.config.live
         }
         for (table, snapshot, _), source in kept.items():
-            self._opening.keep(tables[table], source.config, snapshot, source.reader.facts)
+            self._opener.keep(tables[table], source.config, snapshot, source.reader.facts)
 
     def _keep_update(self, blend: Blend, parent: str, parent_pins: Pins) -> StoredBlend:
         """Store an update under the tags of its parent: ten thousand of them tag as much as one.
@@ -223,21 +223,21 @@ class Blends:
             depth=parent_pins.depth + 1,
             tagged_by=tuple(tagged_by),
         )
-        chapter = chapter_of(blend.config, pins.depth, self)
+        chapter = history_block_of(blend.config, pins.depth, self)
         if chapter is not None:
-            self._store.put_chapter(blend.id, chapter)
+            self._store.put_history_block(blend.id, chapter)
         with self._keeper.keeping(blend.id, _pinned(blend, known)) as tables:
             self._keep_facts(blend, tables, known)
-            waiting_caller().check()
+            current_context().check()
             stored = self._put(blend, pins)
         if not self._store.get(parent)[1].retired:
             return stored
         # It is on record, so this is carried through whoever waits for it.
-        with waited_for_by(Caller()), self._keeper.keeping(blend.id, _pinned(blend)) as tables:
+        with use_context(CallContext()), self._keeper.keeping(blend.id, _pinned(blend)) as tables:
             self._keep_facts(blend, tables)
             for number, source in enumerate(blend.sources):
                 if isinstance(source.kept, LiveReader):
-                    self._store.saw(tag_name(blend.id, number), source.kept.seen)
+                    self._store.saw(tag_name(blend.id, number), source.kept.progress)
             return self._put(blend, pins.model_copy(update={"tagged_by": ()}))
 
     def _put(self, blend: Blend, pins: Pins) -> StoredBlend:
@@ -250,9 +250,9 @@ class Blends:
         """A blend's config; raises BlendNotFound."""
         return self._configs.get(blend, lambda: self._store.get(blend)[0])
 
-    def chapter(self, blend: str) -> Chapter | None:
+    def history_block(self, blend: str) -> HistoryBlock | None:
         """What a blend and its nearest ancestors plan, where that is on record."""
-        return self._store.chapter(blend)
+        return self._store.history_block(blend)
 
 
 def open_blends(settings: Settings, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> Blends:

@@ -8,7 +8,7 @@ from typing import Any
 from blender.catalog.blends import StoredBlend
 from blender.costs.token_shares import TokenShare, padding_of, token_shares
 from blender.opened.blend import Blend
-from blender.opened.source import OpenSource
+from blender.opened.source import OpenedSource
 from blender.records import BlendRecord, DescribedPiece, DescribedSource, Description, Schedule
 from blender.spec.config import BlendConfig
 from blender.spec.mixture import WHOLE, Piece
@@ -68,7 +68,7 @@ def _schedule(config: BlendConfig) -> Schedule | None:
     return Schedule(schedule.rows_per_step, knots, schedule.kind)
 
 
-def _tokens(source: OpenSource, share: TokenShare | None) -> dict[str, Any]:
+def _tokens(source: OpenedSource, share: TokenShare | None) -> dict[str, Any]:
     """The fields that describe a source of tokens."""
     if share is None:
         return {}

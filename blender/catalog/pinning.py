@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from pyiceberg.table import Table
 
-from blender.call_context import Caller, in_time, waited_for_by
+from blender.call_context import CallContext, use_context, within_deadline
 from blender.catalog.store import BlendStore
 from blender.catalog.tags import tag, tags_of, untag
 from blender.errors import BlendNotFound, BrokenBlend
@@ -40,12 +40,12 @@ class Keeper:
         added: dict[str, tuple[str, ...]] = {}
         tables: dict[str, Table] = {}
         try:
-            for name, tags in in_time(list(wanted.items()), "tables tagged"):
+            for name, tags in within_deadline(list(wanted.items()), "tables tagged"):
                 tagged = tag(self._lake, TableName.parse(name), tags)
                 tables[name], added[name] = tagged.table, tagged.added
             yield tables
         except BaseException:
-            with waited_for_by(Caller()):  # whoever has left waits for nothing
+            with use_context(CallContext()):  # whoever has left waits for nothing
                 self._take_back(blend, wanted, added)
             raise
         self._look_again(wanted, tables)

@@ -2,9 +2,9 @@
 
     <warehouse>/blends/<id>.json        the canonical config, put once and never replaced
     <warehouse>/blends/<id>.pins.json   snapshot ids, time of creation, retired or not; replaced at will
-    <warehouse>/blends/<id>.chapter.json     of some updates: what their ancestors planned
+    <warehouse>/blends/<id>.history.json     of some updates: what their ancestors planned
     <warehouse>/blends/<id>.held/<id>.held   of blends that read snapshots under another's tags
-    <warehouse>/blends/<tag>.seen/<rows>.<sequence>.<snapshot>.seen     how far a live source was read
+    <warehouse>/blends/<tag>.progress/<rows>.<sequence>.<snapshot>.progress     how far a live source was read
 
 The first is what the id is a hash of. The second says where that content is found in this lake.
 """
@@ -23,10 +23,10 @@ from obstore.store import ObjectStore
 from pydantic import BaseModel, ConfigDict
 
 from blender.errors import BlendNotFound, BrokenBlend
-from blender.rows.checksummed_json import require_sum, summed
-from blender.rows.live_progress import Seen, from_content
+from blender.rows.checksummed_json import verified_content, with_checksum
+from blender.rows.live_progress import LiveProgress, from_content
 from blender.spec.config import BlendConfig, id_of
-from blender.spec.history import Chapter
+from blender.spec.history import HistoryBlock
 from factory.errors import first_line
 from factory.lake.store import object_store
 from factory.settings import Settings
@@ -36,7 +36,7 @@ _LOG = logging.getLogger(__name__)
 _FOLDER = "blends"
 _PINS = ".pins.json"
 _HELD = ".held"
-_SEEN = ".seen"
+_PROGRESS = ".progress"
 
 
 class Pins(BaseModel):
@@ -70,22 +70,22 @@ class BlendStore:
 
     def put_pins(self, blend: str, pins: Pins) -> None:
         """Replace the pins of a blend."""
-        obstore.put(self._store, _pins(blend), summed(pins.model_dump_json().encode()))
+        obstore.put(self._store, _pins(blend), with_checksum(pins.model_dump_json().encode()))
 
-    def put_chapter(self, blend: str, chapter: Chapter) -> None:
+    def put_history_block(self, blend: str, chapter: HistoryBlock) -> None:
         """Store what a blend and its nearest ancestors plan."""
         content = chapter.model_dump_json(exclude_defaults=True).encode()
-        obstore.put(self._store, _chapter(blend), summed(content))
+        obstore.put(self._store, _history(blend), with_checksum(content))
 
-    def chapter(self, blend: str) -> Chapter | None:
-        """What `put_chapter` stored, if it did; nothing for a damaged one, which the configs make up for."""
+    def history_block(self, blend: str) -> HistoryBlock | None:
+        """What `put_history_block` stored, if it did; nothing for a damaged one, which the configs make up for."""
         try:
-            stored = obstore.get(self._store, _chapter(blend)).bytes().to_bytes()
-            return Chapter.model_validate_json(require_sum(stored, optional=True))
+            stored = obstore.get(self._store, _history(blend)).bytes().to_bytes()
+            return HistoryBlock.model_validate_json(verified_content(stored, optional=True))
         except FileNotFoundError:
             return None
         except ValueError as error:
-            _LOG.warning("%s is damaged (%s) and not used.", _chapter(blend), first_line(error))
+            _LOG.warning("%s is damaged (%s) and not used.", _history(blend), first_line(error))
             return None
 
     def hold(self, blend: str, tags_of: str) -> None:
@@ -102,31 +102,31 @@ class BlendStore:
         listed = obstore.list(self._store, prefix=f"{_FOLDER}/{tags_of}{_HELD}")
         return [Path(entry["path"]).name.removesuffix(_HELD) for chunk in listed for entry in chunk]
 
-    def saw(self, tag: str, seen: Seen) -> None:
+    def record_progress(self, tag: str, progress: LiveProgress) -> None:
         """Put on record how far the live source under `tag` was read.
 
         Whoever saw the most is believed: Blenders that look at the same time take nothing back.
         """
-        before = self._seen(tag)
-        folder = f"{_FOLDER}/{tag}{_SEEN}"
-        path = f"{folder}/{seen.rows:020}.{seen.sequence:020}.{seen.snapshot}{_SEEN}"
+        before = self._progress_records(tag)
+        folder = f"{_FOLDER}/{tag}{_PROGRESS}"
+        path = f"{folder}/{seen.rows:020}.{seen.sequence:020}.{seen.snapshot}{_PROGRESS}"
         obstore.put(self._store, path, seen.content())
         for one, old in before:
             if one < seen:
                 with contextlib.suppress(FileNotFoundError):
                     obstore.delete(self._store, old)
 
-    def seen(self, tag: str) -> Seen | None:
+    def progress(self, tag: str) -> LiveProgress | None:
         """What was seen last of the live source under `tag`."""
-        while found := self._seen(tag):
+        while found := self._progress_records(tag):
             newest, path = max(found)
             with contextlib.suppress(FileNotFoundError):  # another Blender has just seen more
                 files = obstore.get(self._store, path).bytes().to_bytes()
                 return replace(newest, files=from_content(files))
         return None
 
-    def _seen(self, tag: str) -> list[tuple[Seen, str]]:
-        listed = obstore.list(self._store, prefix=f"{_FOLDER}/{tag}{_SEEN}")
+    def _progress_records(self, tag: str) -> list[tuple[LiveProgress, str]]:
+        listed = obstore.list(self._store, prefix=f"{_FOLDER}/{tag}{_PROGRESS}")
         return [(_named(entry["path"]), entry["path"]) for chunk in listed for entry in chunk]
 
     def has(self, blend: str) -> bool:
@@ -155,7 +155,7 @@ class BlendStore:
                 raise ValueError("its content has another id")
             found = BlendConfig.from_json(config)
         with _parsing(blend, _pins(blend)):
-            return found, Pins.model_validate_json(require_sum(pins, optional=True))
+            return found, Pins.model_validate_json(verified_content(pins, optional=True))
 
     def ids(self) -> Iterator[str]:
         """Every blend, in order of ids."""
@@ -191,18 +191,18 @@ def _parsing(blend: str, path: str) -> Iterator[None]:
         ) from error
 
 
-def _chapter(blend: str) -> str:
-    return f"{_FOLDER}/{blend}.chapter.json"
+def _history(blend: str) -> str:
+    return f"{_FOLDER}/{blend}.history.json"
 
 
 def _held(tags_of: str, blend: str) -> str:
     return f"{_FOLDER}/{tags_of}{_HELD}/{blend}{_HELD}"
 
 
-def _named(path: str) -> Seen:
+def _named(path: str) -> LiveProgress:
     """What a record's name says; the first ones had no sequence in it, and no files."""
-    rows, *between, snapshot = Path(path).name.removesuffix(_SEEN).split(".")
-    return Seen(int(rows), int(between[0]) if between else 0, int(snapshot))
+    rows, *between, snapshot = Path(path).name.removesuffix(_PROGRESS).split(".")
+    return LiveProgress(int(rows), int(between[0]) if between else 0, int(snapshot))
 
 
 def _is_id(text: str) -> bool:

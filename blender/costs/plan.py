@@ -61,11 +61,11 @@ class SourceFacts:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ShuffleCost:
     """A shuffle of a source: what it gives and what it costs."""
 
     source: str
-    rows_a_step: int
+    rows_per_step: int
     """Of the source."""
     shuffle: str
     page_rows: int
@@ -78,9 +78,9 @@ class Choice:
     """Of the source's rows in a step."""
     long_score: float
     """Of those in LONG steps."""
-    pages_a_step: float
+    pages_per_step: float
     """Pages that one reader reads for a step, on average, all columns together."""
-    bytes_a_step: float
+    bytes_per_step: float
     """Their bytes as they lie in the files."""
     bytes_of_ranks: float
     """What all ranks read for a step when each reads by itself."""
@@ -91,7 +91,7 @@ class Choice:
     first_bytes: int
 
 
-def choices(facts: SourceFacts, configured: Shuffle) -> list[Shuffle]:
+def candidates(facts: SourceFacts, configured: Shuffle) -> list[Shuffle]:
     """The shuffles to compare: every kind, with several windows, and the one that is configured."""
     page_rows = configured.page_rows or facts.page_rows
     n_pages = -(-facts.n_rows // page_rows)
@@ -104,7 +104,7 @@ def choices(facts: SourceFacts, configured: Shuffle) -> list[Shuffle]:
     return found
 
 
-def price(facts: SourceFacts, shuffle: Shuffle, seed: int, configured: Shuffle) -> Choice:
+def shuffle_cost(facts: SourceFacts, shuffle: Shuffle, seed: int, configured: Shuffle) -> ShuffleCost:
     """What `shuffle` gives and costs, on the first windows of its first epoch."""
     order = permutation(shuffle, facts.n_rows, seed=seed, epoch=0, source=facts.name)
     width = facts.rows_per_step
@@ -115,9 +115,9 @@ def price(facts: SourceFacts, shuffle: Shuffle, seed: int, configured: Shuffle) 
     _, by_ranks = _read(facts, pages, readings * (int(facts.rank_of_row.max()) + 1) + ranks)
     first_pages, first_bytes = _read(facts, [it[:width] for it in pages], np.zeros_like(ordinals[:width]))
     window_rows = _window_rows(shuffle, facts.n_rows)
-    return Choice(
+    return ShuffleCost(
         source=facts.name,
-        rows_a_step=width,
+        rows_per_step=width,
         shuffle=shuffle.kind,
         page_rows=shuffle.page_rows,
         window_pages=shuffle.window_pages,
@@ -125,8 +125,8 @@ def price(facts: SourceFacts, shuffle: Shuffle, seed: int, configured: Shuffle) 
         window_rows=window_rows,
         score=epoch_score(order.forward, facts.n_rows, width),
         long_score=epoch_score(order.forward, facts.n_rows, LONG * width),
-        pages_a_step=n_pages / steps,
-        bytes_a_step=n_bytes / steps,
+        pages_per_step=n_pages / steps,
+        bytes_per_step=n_bytes / steps,
         bytes_of_ranks=by_ranks / steps,
         window_bytes=0.0 if shuffle.kind in ("none", "row") else window_rows * facts.row_bytes,
         first_pages=first_pages,

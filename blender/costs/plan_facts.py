@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from blender.costs.plan import Choice, SourceFacts, choices, price
+from blender.costs.plan import ShuffleCost, SourceFacts, candidates, shuffle_cost
 from blender.opened.blend import Blend
-from blender.opened.source import OpenSource
+from blender.opened.source import OpenedSource
 from blender.rows.sources import SnapshotReader
 from blender.spec.source import shuffle_of
 
@@ -56,7 +56,7 @@ class LeafPages:
         return int(np.median([index.page(number)[4] for number in range(min(_SAMPLED, index.n_pages))]))
 
 
-def plan(blend: Blend, offset: int = 0, ranks: int = 1) -> list[Choice]:
+def plan(blend: Blend, offset: int = 0, ranks: int = 1) -> list[ShuffleCost]:
     """Every shuffle of every source with rows in step `offset`, as `ranks` ranks would read it.
 
     Raises InvalidRequest for ranks that do not divide the step, EndOfData for a step beyond the last, and
@@ -67,16 +67,18 @@ def plan(blend: Blend, offset: int = 0, ranks: int = 1) -> list[Choice]:
     first = blend.mixture.first_row(offset)
     of_row, _ = blend.mixture.place(first + np.arange(width))
     rank = np.arange(width) // (width // ranks)
-    found: list[Choice] = []
+    found: list[ShuffleCost] = []
     for number, source in enumerate(blend.sources):
         if (of_row == number).any():
             facts = _facts(source, rank[of_row == number])
             configured = shuffle_of(source.config)
-            found += [price(facts, it, source.seed, configured) for it in choices(facts, configured)]
+            found += [
+                shuffle_cost(facts, it, source.seed, configured) for it in candidates(facts, configured)
+            ]
     return found
 
 
-def _facts(source: OpenSource, rank_of_row: Ints) -> SourceFacts:
+def _facts(source: OpenedSource, rank_of_row: Ints) -> SourceFacts:
     reader, columns = source.reader, source.config.columns
     sampled = np.arange(min(_SAMPLED, reader.n_rows))
     pages = [LeafPages(reader, leaf) for leaf in reader.leaves(columns)]

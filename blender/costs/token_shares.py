@@ -24,11 +24,11 @@ class TokenShare:
     """A source's part in a blend's tokens; what depends on what nobody said is None."""
 
     source: str
-    rows_a_step: float
+    rows_per_step: float
     """Rows of the source in a step, on average."""
     sequence_length: int | None
     """Tokens that a full row holds."""
-    tokens_a_row: float | None
+    tokens_per_row: float | None
     """Tokens that a row holds, on average."""
     token_share: float | None
     """The source's tokens among those of all sources."""
@@ -52,9 +52,9 @@ def token_shares(blend: Blend, offset: int | None = None) -> list[TokenShare]:
     return [
         TokenShare(
             source=blend.sources[it].config.name,
-            rows_a_step=rows[it],
+            rows_per_step=rows[it],
             sequence_length=lengths.get(it),
-            tokens_a_row=means.get(it),
+            tokens_per_row=means.get(it),
             token_share=rows[it] * means.get(it, 0) / total if known and total else None,
             padding=1 - means[it] / longest if longest and it in means else None,
         )
@@ -64,6 +64,6 @@ def token_shares(blend: Blend, offset: int | None = None) -> list[TokenShare]:
 
 def padding_of(shares: Sequence[TokenShare]) -> float | None:
     """Share of padding in a step; None where it is not known of every source with rows in it."""
-    served = [(one.rows_a_step, one.padding) for one in shares if one.rows_a_step]
+    served = [(one.rows_per_step, one.padding) for one in shares if one.rows_per_step]
     known = [rows * padding for rows, padding in served if padding is not None]
     return sum(known) / sum(rows for rows, _ in served) if served and len(known) == len(served) else None

@@ -19,13 +19,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from blender.arrays import as_arrow
-from blender.call_context import Caller, waited_for_by
+from blender.call_context import CallContext, use_context
 from blender.errors import EndOfData, InvalidBlend, InvalidRequest, SourceGone
 from blender.opened.schema import batch_schema
-from blender.opened.source import OpenSource
+from blender.opened.source import OpenedSource
 from blender.records import ExplainedRow, Place
 from blender.rows.live import LiveReader
-from blender.rows.sources import Asked, SnapshotReader, gather
+from blender.rows.sources import RowRequest, SnapshotReader, gather
 from blender.spec.config import BlendConfig
 from blender.spec.mixture import MAX_OFFSET, Mixture
 from blender.spec.source import PROVENANCE
@@ -60,7 +60,7 @@ class Blend:
         self.config = config
         self.mixture = mixture
         self.sources = tuple(
-            OpenSource(source, self.config.seed, reader)
+            OpenedSource(source, self.config.seed, reader)
             for source, reader in zip(self.config.sources, readers, strict=True)
         )
         served = self.mixture.counts(np.array([self.mixture.first_row(MAX_OFFSET)]))[0]
@@ -100,7 +100,7 @@ class Blend:
         ranks: int = 1,
         block_bytes: int = BLOCK_BYTES,
         stride: int = 1,
-        caller: Caller | None = None,
+        call: CallContext | None = None,
     ) -> Iterator[Block]:
         """Blocks of about `block_bytes` of the rows of `steps` steps from `offset`, for one rank.
 
@@ -115,7 +115,7 @@ class Blend:
         end = MAX_OFFSET if self.steps is None else self.steps
         asked = offset + steps if steps else max(offset, end)
         stop = min(asked, end)
-        return self._blocks(offset, asked, stop, rank, ranks, block_bytes, stride, caller or Caller())
+        return self._blocks(offset, asked, stop, rank, ranks, block_bytes, stride, caller or CallContext())
 
     def step(self, offset: int, rank: int = 0, ranks: int = 1) -> pa.RecordBatch:
         """The rows of one step, for one rank; raises InvalidRequest, EndOfData and, where a live source has
@@ -133,7 +133,9 @@ class Blend:
             source = self.sources[number]
             chosen = np.flatnonzero(sources == number)
             epochs[chosen], ordinals[chosen] = source.ordinals(index[chosen])
-            asked.append(Asked(source.reader, ordinals[chosen], chosen, source.config.columns, source.again))
+            asked.append(
+                RowRequest(source.reader, ordinals[chosen], chosen, source.config.columns, source.again)
+            )
         columns = self._gather(asked, len(rows))
         provenance = [
             as_arrow(self.mixture.step_of(rows)),
@@ -143,7 +145,7 @@ class Blend:
         ]
         return pa.RecordBatch.from_arrays([*provenance, *columns], schema=self.schema)
 
-    def _gather(self, asked: Sequence[Asked], n: int) -> list[pa.Array]:
+    def _gather(self, asked: Sequence[RowRequest], n: int) -> list[pa.Array]:
         fields = list(self.schema)[len(PROVENANCE) :]
         try:
             return gather(asked, n, fields)
@@ -218,23 +220,23 @@ class Blend:
         ranks: int,
         block_bytes: int,
         stride: int,
-        caller: Caller,
+        call: CallContext,
     ) -> Iterator[Block]:
         if offset < stop:
-            self._available(offset, caller)
-            with waited_for_by(caller):
+            self._available(offset, call)
+            with use_context(call):
                 row_bytes = _row_bytes(self.gather(self._rows(offset, 1, rank, ranks)[:_PROBE_ROWS]))
         while offset < stop:
             share = self.mixture.rows_per_step(offset) // ranks
             fitting = max(1, block_bytes // row_bytes)
-            end = min(stop, self.mixture.piece_end(offset), self._available(offset, caller))
+            end = min(stop, self.mixture.piece_end(offset), self._available(offset, call))
             left = -(-(end - offset) // stride)
             steps = min(left, max(1, fitting // share))
             end = offset + steps * stride
             rows = self._rows(offset, steps, rank, ranks, stride)
             for first in range(0, len(rows), fitting):  # once, unless a step alone is more than a block
-                caller.check()
-                with waited_for_by(caller):
+                call.check()
+                with use_context(call):
                     made = [self.gather(rows[first : first + fitting])]
                 row_bytes = _row_bytes(made[0])  # rows of text vary; the last ones are the best guess
                 # A reader may take its time, and what is named here meanwhile is held in memory.
@@ -262,15 +264,15 @@ class Blend:
         self._check(offset, 1, rank, ranks)
         if self.steps is not None and offset >= self.steps:
             raise self._end(offset)
-        self._available(offset, Caller(0))
+        self._available(offset, CallContext(0))
 
-    def _available(self, offset: int, caller: Caller) -> int:
+    def _available(self, offset: int, call: CallContext) -> int:
         """The step up to which live sources have rows, beyond `offset`; waits for those of this one step."""
         available = MAX_OFFSET
         if self._live:
             needed = self.mixture.counts(np.array([self.mixture.first_row(offset + 1)]))[0]
         for number, reader in self._live:
-            reader.wait(int(needed[number]), caller)
+            reader.wait(int(needed[number]), call)
             steps = self.mixture.steps_within(number, reader.n_rows)
             available = available if steps is None else min(available, steps)
         return available

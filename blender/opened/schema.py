@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from blender.errors import InvalidBlend
-from blender.opened.source import OpenSource
+from blender.opened.source import OpenedSource
 from blender.rows.sources import TOKENS
 from blender.spec.source import PROVENANCE
 from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
 
 
-def batch_schema(sources: Sequence[OpenSource]) -> pa.Schema:
+def batch_schema(sources: Sequence[OpenedSource]) -> pa.Schema:
     """Provenance, then the columns of all sources in order of first mention.
 
     Raises InvalidBlend for a column of two types and for tokens of two widths.
@@ -37,7 +37,7 @@ def batch_schema(sources: Sequence[OpenSource]) -> pa.Schema:
     return pa.schema(list(fields.values()))
 
 
-def _token_metadata(sources: Sequence[OpenSource]) -> dict[str, str] | None:
+def _token_metadata(sources: Sequence[OpenedSource]) -> dict[str, str] | None:
     packed = [source for source in sources if TOKENS in source.config.columns]
     widths = {source.config.name: source.reader.token_bytes for source in packed}
     if len(set(widths.values())) > 1:

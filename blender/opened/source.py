@@ -20,7 +20,7 @@ _ENDLESS = 1 << 62  # rows of a source that grows
 
 
 @dataclass(frozen=True)
-class OpenSource:
+class OpenedSource:
     """A source of a blend with its reader: index in the source <-> epoch and ordinal."""
 
     config: Source

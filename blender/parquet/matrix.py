@@ -31,7 +31,7 @@ import numpy as np
 import pyarrow as pa
 from obstore.exceptions import BaseError
 
-from blender.errors import CorruptPage, InvalidBlend, InvalidRequest, NotPaged, SourceGone
+from blender.errors import CorruptPage, InvalidBlend, InvalidRequest, SourceGone, UnsupportedPageLayout
 from blender.parquet.page_ranges import StoreRanges
 from blender.spec.permutation import Identity, Permutation, keyed
 from blender.spec.shuffle import derive_key
@@ -206,7 +206,7 @@ def get_idx_matrix(
     """The matrix of `column` over Parquet files, whose rows are numbered in the order of `paths`.
 
     With `ranges`, paths are those of its store, otherwise of local files. Raises ConfigurationError for a
-    column that a file lacks, NotPaged for a file that is not read by page, CorruptPage and SourceGone.
+    column that a file lacks, UnsupportedPageLayout for a file that is not read by page, CorruptPage and SourceGone.
     """
     names = [os.fspath(path) for path in paths]
     with _sentences():
@@ -269,7 +269,7 @@ def _sentences() -> Iterator[None]:
     except KeyError as error:
         raise ConfigurationError(str(error.args[0])) from error
     except NotImplementedError as error:
-        raise NotPaged(str(error)) from error
+        raise UnsupportedPageLayout(str(error)) from error
     except ValueError as error:
         raise CorruptPage(str(error)) from error
     except IndexError as error:

@@ -19,12 +19,12 @@ from blender.errors import (
     EndOfData,
     InvalidBlend,
     InvalidRequest,
-    NotPaged,
     ServerStopping,
     SourceGone,
     Stalled,
-    StoreAway,
+    StoreUnavailable,
     Unauthenticated,
+    UnsupportedPageLayout,
 )
 from blender.protocol.credentials import Tls
 from factory.errors import ConfigurationError, DamagedFile, FactoryError, NotFound, TableNotFound
@@ -43,8 +43,8 @@ STATUS: tuple[tuple[type[FactoryError], grpc.StatusCode], ...] = (  # the first 
     (Unauthenticated, grpc.StatusCode.UNAUTHENTICATED),
     (EndOfData, grpc.StatusCode.OUT_OF_RANGE),
     (CorruptPage, grpc.StatusCode.DATA_LOSS),
-    (StoreAway, grpc.StatusCode.UNAVAILABLE),
-    (NotPaged, grpc.StatusCode.FAILED_PRECONDITION),
+    (StoreUnavailable, grpc.StatusCode.UNAVAILABLE),
+    (UnsupportedPageLayout, grpc.StatusCode.FAILED_PRECONDITION),
     (SourceGone, grpc.StatusCode.FAILED_PRECONDITION),
     (TableNotFound, grpc.StatusCode.FAILED_PRECONDITION),
     (DamagedFile, grpc.StatusCode.DATA_LOSS),

@@ -7,15 +7,15 @@ import hashlib
 _FIELD, _ELEMENT = b',"sum":"', b',"sum '
 
 
-def summed(content: bytes) -> bytes:
+def with_checksum(content: bytes) -> bytes:
     """An object or a list of JSON with the checksum of its bytes at its end."""
     end = content[-1:]
     mark = _FIELD if end == b"}" else _ELEMENT
     return content[:-1] + mark + _sum(content) + b'"' + end
 
 
-def require_sum(content: bytes, *, optional: bool = False) -> bytes:
-    """What `summed` was given; raises ValueError where it is not as it was.
+def verified_content(content: bytes, *, optional: bool = False) -> bytes:
+    """What `with_checksum` was given; raises ValueError where it is not as it was.
 
     An `optional` checksum may be missing, as in what was written before there was one.
     """

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from blender.errors import NotPaged
+from blender.errors import UnsupportedPageLayout
 from blender.rows.index_files import Fetch, is_whole, put_index, put_record
 from blender.rows.lake_files import local_path
 from blender.rows.lake_pages import LakePages
@@ -200,7 +200,7 @@ def _scan_or_none(pages: LakePages, file: TableFile, column: str) -> _native.Pag
     except KeyError as error:
         top = column.split(".")[0]
         if top in pages.files.names(file.path):
-            raise NotPaged(
+            raise UnsupportedPageLayout(
                 f"{error.args[0]} Iceberg's own writers name what lies below `{top}` otherwise. "
                 "Write the file anew."
             ) from error

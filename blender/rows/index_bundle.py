@@ -19,7 +19,7 @@ from collections.abc import Mapping
 _SUM, _HEAD, _ALIGNED = 32, 8, 64
 
 
-def packed(files: Mapping[str, bytes]) -> bytes:
+def pack_bundle(files: Mapping[str, bytes]) -> bytes:
     """Files by name as the content of one."""
     listed = json.dumps([[name, len(content)] for name, content in files.items()]).encode()
     parts = [len(listed).to_bytes(_HEAD, "little"), listed]
@@ -31,8 +31,8 @@ def packed(files: Mapping[str, bytes]) -> bytes:
     return hashlib.blake2b(joined, digest_size=_SUM).digest() + joined
 
 
-def unpacked(content: bytes) -> dict[str, memoryview]:
-    """The files that `packed` was given, where they lie; none of what is not whole."""
+def unpack_bundle(content: bytes) -> dict[str, memoryview]:
+    """The files that `pack_bundle` was given, where they lie; none of what is not whole."""
     whole = memoryview(content)
     if (
         len(content) < _SUM + _HEAD

@@ -30,8 +30,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from blender.rows.checksummed_json import require_sum, summed
-from blender.rows.index_bundle import packed, unpacked
+from blender.rows.checksummed_json import verified_content, with_checksum
+from blender.rows.index_bundle import pack_bundle, unpack_bundle
 from blender.rows.snapshot_files import TableFile
 from factory import _native
 
@@ -75,18 +75,18 @@ class IndexFiles:
         """Where something of a snapshot's column is kept."""
         return self.of_snapshot(snapshot, f"{_id(column)}.{end}")
 
-    def bring_copies(self, *opened: str) -> None:
+    def load_bundle(self, *opened: str) -> None:
         """Have copies at hand of what opening something reads, until the next call."""
         self._brought = self._copies_of(opened)
         kept = _read(self._brought)
-        self._copies, self.lacked = unpacked(kept or b""), False
+        self._copies, self.lacked = unpack_bundle(kept or b""), False
 
-    def keep_copies(self, paths: Sequence[str], *opened: str) -> None:
-        """Keep copies of the small ones among these files for `bring_copies`, once all are there."""
+    def save_bundle(self, paths: Sequence[str], *opened: str) -> None:
+        """Keep copies of the small ones among these files for `load_bundle`, once all are there."""
         if all(map(os.path.exists, paths)):
             found = {_name(path): _read(path) for path in paths}
             small = {name: content for name, content in found.items() if content and len(content) <= _SMALL}
-            keep(self._copies_of(opened), packed(small))
+            keep(self._copies_of(opened), pack_bundle(small))
 
     def _copies_of(self, opened: Sequence[str]) -> str:
         return f"{self._blends}/{_id(*opened)}.opening"
@@ -117,7 +117,7 @@ class IndexFiles:
         if kept is None:
             return None
         try:
-            return json.loads(require_sum(bytes(kept)))
+            return json.loads(verified_content(bytes(kept)))
         except ValueError:
             self.discard(path)
             return None
@@ -183,7 +183,7 @@ def put_index(path: str, content: pa.UInt8Array) -> None:
 
 def put_record(path: str, content: Any) -> None:
     """Keep a list of JSON, with the sum that `get_record` holds it against."""
-    put(path, summed(json.dumps(content).encode()))
+    put(path, with_checksum(json.dumps(content).encode()))
 
 
 def put_numbers(path: str, numbers: npt.NDArray[np.int64]) -> None:

@@ -18,7 +18,7 @@ from urllib.request import url2pathname
 import obstore
 import pyarrow.parquet as pq
 
-from blender.call_context import waiting_caller
+from blender.call_context import current_context
 from blender.parquet.page_ranges import Range, StoreRanges
 from blender.rows.index_files import Fetch
 from factory.lake.store import bucket_store
@@ -45,7 +45,7 @@ class LakeFiles:
         Raises what obstore and the system raise, and Stalled for a file that does not come while whoever
         waits for it has time.
         """
-        began, caller = time.monotonic(), waiting_caller()
+        began, call = time.monotonic(), current_context()
         reads = [self._threads.submit(self.read, *one) for one in asked]
 
         def late() -> str:
@@ -56,7 +56,7 @@ class LakeFiles:
                 "Look at the store, or ask again with a longer deadline."
             )
 
-        return [caller.result(read, late) for read in reads]
+        return [call.result(read, late) for read in reads]
 
     def read(self, path: str, ranges: Sequence[Range]) -> list[bytes]:
         """What ranges of one file hold."""

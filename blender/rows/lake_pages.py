@@ -13,7 +13,14 @@ from collections.abc import Iterator
 import pyarrow as pa
 from obstore.exceptions import BaseError
 
-from blender.errors import CorruptPage, InvalidBlend, InvalidRequest, NotPaged, SourceGone, StoreAway
+from blender.errors import (
+    CorruptPage,
+    InvalidBlend,
+    InvalidRequest,
+    SourceGone,
+    StoreUnavailable,
+    UnsupportedPageLayout,
+)
 from blender.rows.index_files import IndexFiles
 from blender.rows.lake_files import LakeFiles
 from factory import _native
@@ -36,21 +43,21 @@ class LakePages:
 def reading(what: str) -> Iterator[None]:
     """Turn what readers of files raise into the errors of this package; `what` names table and snapshot.
 
-    CorruptPage for bytes that are not what was written, SourceGone for files that are not there, StoreAway
-    for a store that does not answer, NotPaged for files that cannot be read by page.
+    CorruptPage for bytes that are not what was written, SourceGone for files that are not there, StoreUnavailable
+    for a store that does not answer, UnsupportedPageLayout for files that cannot be read by page.
     """
     try:
         yield
     except KeyError as error:
         raise InvalidBlend(f"{what}: {error.args[0]}") from error
     except NotImplementedError as error:
-        raise NotPaged(f"{what}: {error} {_REWRITE}") from error
+        raise UnsupportedPageLayout(f"{what}: {error} {_REWRITE}") from error
     except IndexError as error:
         raise InvalidRequest(f"{what}: {error}") from error
     except FileNotFoundError as error:
         raise _gone(what, error) from error
     except BaseError as error:
-        raise StoreAway(
+        raise StoreUnavailable(
             f"{what}: the store of its files does not answer ({first_line(error)}). "
             "Start it, or check the endpoint and the credentials of the lake's settings."
         ) from error

@@ -20,9 +20,9 @@ from typing import Protocol
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
 
-from blender.call_context import Caller
+from blender.call_context import CallContext
 from blender.errors import SourceGone
-from blender.rows.live_progress import Seen, hashes
+from blender.rows.live_progress import LiveProgress, hashes
 from blender.rows.snapshot_files import snapshot_files
 from blender.rows.sources import SnapshotReader
 from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES, TOKENIZER_ID
@@ -37,10 +37,10 @@ _KEEPS_ROWS = (Operation.APPEND, Operation.REPLACE)
 class Progress(Protocol):
     """How far a live source was read, by anyone; on record beside the blend."""
 
-    def seen(self) -> Seen | None:
+    def seen(self) -> LiveProgress | None:
         """The newest snapshot of which rows were read."""
 
-    def saw(self, seen: Seen) -> None:
+    def saw(self, seen: LiveProgress) -> None:
         """Put on record what was there at a snapshot, before any row of it is read."""
 
 
@@ -72,7 +72,7 @@ class LiveReader:
         self._now, self._seen = self._first()
 
     @property
-    def seen(self) -> Seen:
+    def seen(self) -> LiveProgress:
         """What there is of the table at `now`."""
         return self._seen
 
@@ -91,14 +91,14 @@ class LiveReader:
         self.look()
         return self._now
 
-    def wait(self, rows: int, caller: Caller) -> None:
+    def wait(self, rows: int, call: CallContext) -> None:
         """Until `rows` rows can be read; raises Stalled where the caller's time ends before."""
         if time.monotonic() - self._looked_at > _LOOK_S:
             self.look()
         while self.n_rows < rows:
             self.look()
             if self.n_rows < rows:
-                caller.wait(POLL_S, lambda: self._stalled(rows))
+                call.wait(POLL_S, lambda: self._stalled(rows))
 
     def look(self) -> None:
         """Take in what was appended; raises SourceGone for any other change."""
@@ -112,14 +112,16 @@ class LiveReader:
                 self._now, self._seen = self._go_on(table, snapshot, self._seen)
             self._looked_at = time.monotonic()
 
-    def _first(self) -> tuple[SnapshotReader, Seen]:
-        table, since = self._load(), self._progress.seen() or Seen(0, 0, self.pinned)
+    def _first(self) -> tuple[SnapshotReader, LiveProgress]:
+        table, since = self._load(), self._progress.seen() or LiveProgress(0, 0, self.pinned)
         snapshot = table.current_snapshot()
         if snapshot is not None and snapshot.snapshot_id == since.snapshot:
             return self._opened(table, snapshot)
         return self._go_on(table, snapshot, since)
 
-    def _go_on(self, table: Table, snapshot: Snapshot | None, since: Seen) -> tuple[SnapshotReader, Seen]:
+    def _go_on(
+        self, table: Table, snapshot: Snapshot | None, since: LiveProgress
+    ) -> tuple[SnapshotReader, LiveProgress]:
         if snapshot is None:
             raise self._changed(f"no longer has snapshot {since.snapshot} nor any other")
         self._check_descent(table, snapshot, since)
@@ -127,11 +129,13 @@ class LiveReader:
         self._progress.saw(seen)
         return now, seen
 
-    def _opened(self, table: Table, snapshot: Snapshot) -> tuple[SnapshotReader, Seen]:
+    def _opened(self, table: Table, snapshot: Snapshot) -> tuple[SnapshotReader, LiveProgress]:
         now = self._open_at(table, snapshot.snapshot_id)
-        return now, Seen(now.n_rows, snapshot.sequence_number or 0, now.snapshot_id, hashes(now.paths))
+        return now, LiveProgress(
+            now.n_rows, snapshot.sequence_number or 0, now.snapshot_id, hashes(now.paths)
+        )
 
-    def _check_descent(self, table: Table, snapshot: Snapshot, since: Seen) -> None:
+    def _check_descent(self, table: Table, snapshot: Snapshot, since: LiveProgress) -> None:
         one = snapshot
         while one.snapshot_id != since.snapshot:
             operation = one.summary.operation if one.summary is not None else None
@@ -163,7 +167,7 @@ class LiveReader:
                     "snapshot's properties; to read what is there now, pack it again and make another blend."
                 )
 
-    def _check_files(self, table: Table, snapshot: Snapshot, since: Seen) -> None:
+    def _check_files(self, table: Table, snapshot: Snapshot, since: LiveProgress) -> None:
         before = since.files
         if before is None:
             if table.snapshot_by_id(since.snapshot) is None:

@@ -14,7 +14,7 @@ _HASH_BYTES = 16
 
 
 @dataclass(frozen=True, order=True)
-class Seen:
+class LiveProgress:
     """Rows that were there at a snapshot; the greater of two was seen later, by whomever.
 
     `files` are hashes of paths, None where none were kept.
@@ -37,7 +37,7 @@ def hashes(paths: Iterable[str]) -> frozenset[bytes]:
 
 
 def from_content(content: bytes) -> frozenset[bytes] | None:
-    """The inverse of `Seen.content`; None where it has no file, or no whole ones."""
+    """The inverse of `LiveProgress.content`; None where it has no file, or no whole ones."""
     if not content or len(content) % _HASH_BYTES:
         return None
     return frozenset(content[at : at + _HASH_BYTES] for at in range(0, len(content), _HASH_BYTES))

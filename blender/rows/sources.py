@@ -129,7 +129,7 @@ class SnapshotReader:
         An ordinal may be asked for more than once.
         """
         fields = self.fields(columns)
-        asked = Asked(self, ordinals, np.arange(len(ordinals)), columns)
+        asked = RowRequest(self, ordinals, np.arange(len(ordinals)), columns)
         arrays = gather([asked], len(ordinals), fields)
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
@@ -201,7 +201,7 @@ class SnapshotReader:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RowRequest:
     """Rows of one source and where in a batch they go."""
 
     reader: SnapshotReader
@@ -212,7 +212,7 @@ class Asked:
     """Whether other rows of their pages will be asked for soon."""
 
 
-def gather(asked: Sequence[Asked], n: int, fields: Sequence[pa.Field]) -> list[pa.Array]:
+def gather(asked: Sequence[RowRequest], n: int, fields: Sequence[pa.Field]) -> list[pa.Array]:
     """The columns of a batch of `n` rows, each page read once; null where a source does not list the column.
 
     All sources are of one lake.
@@ -236,7 +236,7 @@ def gather(asked: Sequence[Asked], n: int, fields: Sequence[pa.Field]) -> list[p
 
 
 def _leaf(
-    leaf: str, field: pa.Field, having: Sequence[tuple[Asked, Ints]], n: int, pages: LakePages
+    leaf: str, field: pa.Field, having: Sequence[tuple[RowRequest, Ints]], n: int, pages: LakePages
 ) -> pa.Array:
     """One leaf of a column for all sources; files that keep it in several types are read for each."""
     readers = [one.reader for one, _ in having]
@@ -255,7 +255,7 @@ def mending(readers: Sequence[SnapshotReader], leaf: str, read: Callable[[], Rea
 
 
 def _read_leaf(
-    leaf: str, field: pa.Field, having: Sequence[tuple[Asked, Ints]], n: int, pages: LakePages
+    leaf: str, field: pa.Field, having: Sequence[tuple[RowRequest, Ints]], n: int, pages: LakePages
 ) -> pa.Array:
     kinds: dict[str, list[tuple[_native.PageIndex, Ints, Ints, bool]]] = {}
     for one, rows in having:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import grpc
 
-from blender.call_context import Caller
+from blender.call_context import CallContext
 from blender.errors import Busy, CallCancelled, InvalidRequest
 from blender.serving.client_identity import ClientOf, by_origin
 from blender.serving.rooms import WAITS_ENDED
@@ -79,62 +79,62 @@ class CallLimiter:
         self.limits = limits
         self._client_of = client_of
         self._lock = threading.Lock()
-        self._open: dict[Caller, _Open] = {}
+        self._open: dict[CallContext, _Open] = {}
         self._of_client: Counter[str] = Counter()
         self._ending: FactoryError | None = None
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def begin(self, context: grpc.ServicerContext, method: str) -> Caller:
+    def begin(self, context: grpc.ServicerContext, method: str) -> CallContext:
         """Take the call until it ends.
 
         Raises Busy where the limits leave no room, and the reason of `end` after that.
         """
         client = self._client_of(context) if self.limits.calls_per_client is not None else ""
-        caller = Caller()
+        call = CallContext()
         with self._lock:
             if self._ending is not None:
                 raise self._ending
             given_up = self._check_room(client)
-            self._open[caller] = _Open(context, method, client)
+            self._open[call] = _Open(context, method, client)
             self._of_client[client] += 1
         if given_up is not None:
             WAITS_ENDED.add("calls", given_up.method)
             given_up.context.cancel()
-        self.give_time(caller, context)
-        if not context.add_callback(lambda: self._forget(caller)):
-            self._forget(caller)  # the call has ended before it began
+        self.give_time(call, context)
+        if not context.add_callback(lambda: self._forget(call)):
+            self._forget(call)  # the call has ended before it began
         return caller
 
-    def give_time(self, caller: Caller, context: grpc.ServicerContext) -> None:
+    def give_time(self, call: CallContext, context: grpc.ServicerContext) -> None:
         """Let the caller wait from now on until its deadline comes close, or as long as the server allows."""
         remaining = context.time_remaining()
         if remaining > threading.TIMEOUT_MAX:  # gRPC's way to say that there is no deadline: 9.2e18 s
-            caller.set_timeout(self.limits.wait_s)
+            call.set_timeout(self.limits.wait_s)
         else:
-            caller.set_timeout(remaining - min(_MARGIN_S, _MARGIN_SHARE * remaining))
+            call.set_timeout(remaining - min(_MARGIN_S, _MARGIN_SHARE * remaining))
 
-    def offer(self, caller: Caller) -> None:
+    def offer(self, call: CallContext) -> None:
         """From now on the caller's client has something to take."""
-        opened = self._open.get(caller)
+        opened = self._open.get(call)
         if opened is not None:  # else the call has ended
             opened.offered = time.monotonic()
 
-    def taken(self, caller: Caller) -> None:
+    def taken(self, call: CallContext) -> None:
         """The client has taken it; the caller may wait anew for what comes next."""
-        opened = self._open.get(caller)
+        opened = self._open.get(call)
         if opened is not None:
             opened.offered = math.inf
-            self.give_time(caller, opened.context)
+            self.give_time(call, opened.context)
 
     def end(self, reason: FactoryError) -> None:
         """Tell every call under way, and every one to come, `reason`."""
         with self._lock:
             self._ending = reason
-            callers = list(self._open)
-        for caller in callers:
-            caller.leave(reason)
+            calls = list(self._open)
+        for call in calls:
+            call.cancel(reason)
 
     def _check_room(self, client: str) -> _Open | None:
         """The call that gives way to one of `client`, None where there is room; raises Busy."""
@@ -146,23 +146,23 @@ class CallLimiter:
             )
         if len(self._open) < most:
             return None
-        caller, longest = min(self._open.items(), key=lambda item: item[1].offered)
+        call, longest = min(self._open.items(), key=lambda item: item[1].offered)
         if longest.offered > time.monotonic() - self.limits.untaken_s:
             raise Busy(
                 f"Blender answers {most} calls already. Ask again, ask another Blender of the lake, or "
                 "start it with more --workers."
             )
-        self._remove(caller)
+        self._remove(call)
         return longest
 
-    def _forget(self, caller: Caller) -> None:
-        caller.leave(CallCancelled("The call has ended. Nobody waits for its answer."))
+    def _forget(self, call: CallContext) -> None:
+        call.cancel(CallCancelled("The call has ended. Nobody waits for its answer."))
         with self._lock:
-            if caller in self._open:  # else it gave way
-                self._remove(caller)
+            if call in self._open:  # else it gave way
+                self._remove(call)
 
-    def _remove(self, caller: Caller) -> None:
-        client = self._open.pop(caller).client
+    def _remove(self, call: CallContext) -> None:
+        client = self._open.pop(call).client
         self._of_client[client] -= 1
         if not self._of_client[client]:
             del self._of_client[client]

@@ -45,7 +45,7 @@ def reader_of(message: Any) -> Callable[[bytes], Any]:
     return read
 
 
-def checked(request: Any) -> Any:
+def require_wellformed(request: Any) -> Any:
     """The request; raises InvalidRequest for a Malformed."""
     if isinstance(request, Malformed):
         raise InvalidRequest(request.reason)

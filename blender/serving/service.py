@@ -14,7 +14,7 @@ from typing import Any
 
 import grpc
 
-from blender.call_context import Caller, waited_for_by
+from blender.call_context import CallContext, use_context
 from blender.catalog.blends import Blends, StoredBlend
 from blender.catalog.description import blend_record, description
 from blender.ipc import IpcStreams
@@ -26,7 +26,7 @@ from blender.records import Schedule, Source
 from blender.rows.counts import Counts
 from blender.serving.calls import CallLimiter
 from blender.serving.refusals import end_call
-from blender.serving.request_bytes import checked, reader_of
+from blender.serving.request_bytes import reader_of, require_wellformed
 from factory.errors import FactoryError
 
 log = logging.getLogger("blender")
@@ -94,10 +94,10 @@ class BlendData:
 
     def fetch(self, request: Any, context: grpc.ServicerContext) -> Iterator[bytes]:
         """The rows of a range of steps."""
-        with answering("Fetch", context, self._calls) as caller:
-            checked(request)
+        with answering("Fetch", context, self._calls) as call:
+            require_wellformed(request)
             self._calls.limits.check_steps(request.steps)
-            with waited_for_by(caller):
+            with use_context(call):
                 blend = self._blends.open(request.blend)
             streams = IpcStreams(blend.schema)
             blocks = blend.fetch(
@@ -106,20 +106,20 @@ class BlendData:
                 request.rank,
                 request.ranks or 1,
                 stride=request.stride or 1,
-                caller=caller,
+                call=call,
             )
             for block in blocks:
                 payload = streams.pieces(block.batch)
                 message = serialize(OutgoingBlock(block.offset, block.next_offset, payload))
                 rows, size = block.batch.num_rows, block.batch.nbytes
                 del block, payload  # a reader may take its time, and the message is enough to hold meanwhile
-                self._calls.offer(caller)
+                self._calls.offer(call)
                 yield message
                 del message
                 SENT.add("blocks", "Fetch")
                 SENT.add("rows", "Fetch", rows)
                 SENT.add("bytes", "Fetch", size)
-                self._calls.taken(caller)
+                self._calls.taken(call)
 
     def describe(self, request: Any) -> Any:
         """Sources, sizes and length of a blend."""
@@ -149,7 +149,7 @@ class BlendData:
 
 
 @contextmanager
-def answering(method: str, context: grpc.ServicerContext, calls: CallLimiter) -> Iterator[Caller]:
+def answering(method: str, context: grpc.ServicerContext, calls: CallLimiter) -> Iterator[CallContext]:
     """Answer the call, which is one of `calls`, with the status of whatever is raised inside."""
     ended = grpc.StatusCode.OK
     try:
@@ -172,9 +172,9 @@ def answering(method: str, context: grpc.ServicerContext, calls: CallLimiter) ->
 
 def _one_answer(calls: CallLimiter, method: str, message: Any, answer: Answer) -> grpc.RpcMethodHandler:
     def handle(request: Any, context: grpc.ServicerContext) -> Any:
-        with answering(method, context, calls) as caller, waited_for_by(caller):
-            made = answer(checked(request))
-            calls.offer(caller)
+        with answering(method, context, calls) as call, use_context(call):
+            made = answer(require_wellformed(request))
+            calls.offer(call)
             return made
 
     return grpc.unary_unary_rpc_method_handler(

@@ -23,10 +23,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from blender.errors import InvalidBlend
 from blender.records import Schedule, Source
-from blender.spec.checked import checked
 from blender.spec.mixture import MAX_OFFSET, MAX_ROWS_PER_STEP, MAX_SOURCES, Piece, constant
 from blender.spec.schedule import BlendSchedule, blend_schedule
 from blender.spec.source import WellformedSource, canonical, wellformed
+from blender.spec.validated import validated
 
 FORMAT = 1  # of the order of rows: mixture, shuffle and their keys. Another order is another format.
 
@@ -137,7 +137,7 @@ def blend_config(
 ) -> BlendConfig:
     """A blend of its own, with a schedule where the sources have no weights; raises InvalidBlend."""
     fields = {"sources": tuple(sources), "seed": seed, "pad": pad}
-    return checked(BlendConfig.model_validate, fields | _schedule(schedule, sources))
+    return validated(BlendConfig.model_validate, fields | _schedule(schedule, sources))
 
 
 def updated(
@@ -168,7 +168,7 @@ def updated(
     sources = (*kept, *add)
     fields = {"sources": sources, "seed": parent.seed, "parent": parent.id, "offset": offset}
     fields["pad"] = parent.pad or pad
-    return checked(BlendConfig.model_validate, fields | _schedule(schedule, sources))
+    return validated(BlendConfig.model_validate, fields | _schedule(schedule, sources))
 
 
 def _weighted(source: Source, weight: int) -> Source:

@@ -1,7 +1,7 @@
 """The pieces of a blend that was updated, without reading all it was updated from.
 
 A blend names its parent, so ten thousand updates in a row are a chain of ten thousand configs. Every
-CHAPTER-th blend of a chain therefore has a third object beside its config and its pins: the pieces since
+BLOCK_UPDATES-th blend of a chain therefore has a third object beside its config and its pins: the pieces since
 the chapter before, in the order in which they were planned. It follows from the configs; where it is
 missing they are read one by one.
 
@@ -19,10 +19,10 @@ from blender.spec.config import BlendConfig
 from blender.spec.mixture import Mixture, Piece, constant
 from blender.spec.schedule import BlendSchedule
 
-CHAPTER = 128
+BLOCK_UPDATES = 128
 
 
-class Planned(BaseModel):
+class PlannedPiece(BaseModel):
     """What a config plans from its offset on."""
 
     model_config = ConfigDict(frozen=True)
@@ -32,7 +32,7 @@ class Planned(BaseModel):
     schedule: BlendSchedule | None = None
 
     @classmethod
-    def by(cls, config: BlendConfig) -> Planned:
+    def by(cls, config: BlendConfig) -> PlannedPiece:
         """What `config` plans."""
         weights = () if config.schedule is not None else tuple(one.weight for one in config.sources)
         return cls(offset=config.offset, weights=weights, schedule=config.schedule)
@@ -43,13 +43,13 @@ class Planned(BaseModel):
         return self.schedule.piece(self.offset) if self.schedule is not None else constant(self.weights)
 
 
-class Chapter(BaseModel):
-    """What CHAPTER blends in a row plan, the oldest first, and the blend before them."""
+class HistoryBlock(BaseModel):
+    """What BLOCK_UPDATES blends in a row plan, the oldest first, and the blend before them."""
 
     model_config = ConfigDict(frozen=True)
 
     parent: str
-    planned: tuple[Planned, ...]
+    planned: tuple[PlannedPiece, ...]
 
 
 class Configs(Protocol):
@@ -58,19 +58,19 @@ class Configs(Protocol):
     def config(self, blend: str) -> BlendConfig:
         """A blend's config."""
 
-    def chapter(self, blend: str) -> Chapter | None:
+    def history_block(self, blend: str) -> HistoryBlock | None:
         """The chapter that ends with a blend, where it was written."""
 
 
-def chapter_of(config: BlendConfig, depth: int, configs: Configs) -> Chapter | None:
+def history_block_of(config: BlendConfig, depth: int, configs: Configs) -> HistoryBlock | None:
     """The chapter that ends with a blend of `depth` ancestors; None where none does."""
-    if depth == 0 or depth % CHAPTER:
+    if depth == 0 or depth % BLOCK_UPDATES:
         return None
-    planned = [Planned.by(config)]
-    while len(planned) < CHAPTER:
+    planned = [PlannedPiece.by(config)]
+    while len(planned) < BLOCK_UPDATES:
         config = configs.config(config.parent)
-        planned.append(Planned.by(config))
-    return Chapter(parent=config.parent, planned=tuple(reversed(planned)))
+        planned.append(PlannedPiece.by(config))
+    return HistoryBlock(parent=config.parent, planned=tuple(reversed(planned)))
 
 
 def mixture_of(config: BlendConfig, depth: int, configs: Configs) -> Mixture:
@@ -79,15 +79,15 @@ def mixture_of(config: BlendConfig, depth: int, configs: Configs) -> Mixture:
     return Mixture([one.piece for one in planned], [one.offset for one in planned])
 
 
-def _latest_first(config: BlendConfig, depth: int, configs: Configs) -> Iterator[Planned]:
+def _latest_first(config: BlendConfig, depth: int, configs: Configs) -> Iterator[PlannedPiece]:
     blend = config.id
     while blend:
-        chapter = configs.chapter(blend) if depth > 0 and depth % CHAPTER == 0 else None
+        chapter = configs.history_block(blend) if depth > 0 and depth % BLOCK_UPDATES == 0 else None
         if chapter is not None:
             yield from reversed(chapter.planned)
-            blend, depth = chapter.parent, depth - CHAPTER
+            blend, depth = chapter.parent, depth - BLOCK_UPDATES
             continue
         if blend != config.id:
             config = configs.config(blend)
-        yield Planned.by(config)
+        yield PlannedPiece.by(config)
         blend, depth = config.parent, depth - 1

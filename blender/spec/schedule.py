@@ -15,7 +15,6 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from blender.errors import InvalidBlend
 from blender.records import Schedule
-from blender.spec.checked import checked
 from blender.spec.mixture import (
     MAX_OFFSET,
     MAX_ROWS_PER_STEP,
@@ -25,6 +24,7 @@ from blender.spec.mixture import (
     scheduled,
     shares_of,
 )
+from blender.spec.validated import validated
 
 _KINDS = get_args(ScheduleKind)
 
@@ -100,4 +100,4 @@ def blend_schedule(asked: Schedule, names: Sequence[str]) -> BlendSchedule:
             raise InvalidBlend(f"The knot at step {offset:,} makes no step: {error}") from error
         knots.append({"offset": offset, "shares": shares})
     fields = {"kind": asked.kind, "rows_per_step": asked.rows_per_step, "knots": tuple(knots)}
-    return checked(BlendSchedule.model_validate, fields)
+    return validated(BlendSchedule.model_validate, fields)

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, TypeAdapter
 
 from blender.records import Source
-from blender.spec.checked import checked
 from blender.spec.shuffle import Shuffle
+from blender.spec.validated import validated
 
 PROVENANCE = ("offset", "source", "ordinal", "epoch")  # columns of every batch
 SEGMENT_LENGTHS = "segment_lengths"  # column that comes with `tokens`: lengths of the documents in a row
@@ -30,7 +30,7 @@ def wellformed(source: Source) -> Source:
 
     Raises InvalidBlend with a sentence for each wrong field.
     """
-    return checked(_SOURCE.validate_python, vars(source))
+    return validated(_SOURCE.validate_python, vars(source))
 
 
 def shuffle_of(source: Source) -> Shuffle:

@@ -1,4 +1,4 @@
-"""What `factory blender plan` prints: every shuffle of each source of a blend, its score and its price."""
+"""What `factory blender plan` prints: every shuffle of each source of a blend, its score and its shuffle_cost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from blender.catalog.blends import open_blends
-from blender.costs.plan import LONG, Choice
+from blender.costs.plan import LONG, ShuffleCost
 from blender.costs.plan_facts import plan
 from blender.costs.token_shares import TokenShare, padding_of, token_shares
 from blender.records import Source
@@ -48,7 +48,7 @@ def considered(
 
 def plan_of(
     settings: Settings, blend: str | None, written: WrittenBlend | None, offset: int, ranks: int
-) -> tuple[list[Choice], list[TokenShare]]:
+) -> tuple[list[ShuffleCost], list[TokenShare]]:
     """The plan of a blend on record, or of one that would be made, and its sources' shares of tokens.
 
     Nothing is put on record.
@@ -68,7 +68,7 @@ def plan_of(
 
 
 def show_plan(
-    found: Sequence[Choice], shares: Sequence[TokenShare], ranks: int, console: Console, *, as_json: bool
+    found: Sequence[ShuffleCost], shares: Sequence[TokenShare], ranks: int, console: Console, *, as_json: bool
 ) -> None:
     """Print what the sources' weights are in tokens and a table for each source, or all of it as JSON."""
     if as_json:
@@ -103,8 +103,8 @@ def _tokens(shares: Sequence[TokenShare]) -> Table:
     for it in shares:
         table.add_row(
             it.source,
-            f"{it.rows_a_step:,.4g}",
-            or_dash(it.tokens_a_row, ",.1f"),
+            f"{it.rows_per_step:,.4g}",
+            or_dash(it.tokens_per_row, ",.1f"),
             or_dash(it.sequence_length, ","),
             or_dash(it.token_share, ".1%"),
             or_dash(it.padding, ".1%"),
@@ -112,8 +112,8 @@ def _tokens(shares: Sequence[TokenShare]) -> Table:
     return table
 
 
-def _table(source: str, found: Sequence[Choice]) -> Table:
-    title = f"{source}, {found[0].rows_a_step:,} rows of the step"
+def _table(source: str, found: Sequence[ShuffleCost]) -> Table:
+    title = f"{source}, {found[0].rows_per_step:,} rows of the step"
     table = Table(title=title, title_justify="left", box=None, header_style="bold", padding=(0, 1, 0, 0))
     table.add_column("shuffle", no_wrap=True)
     columns = (
@@ -137,11 +137,11 @@ def _table(source: str, found: Sequence[Choice]) -> Table:
             _mebibytes(it.window_bytes) if it.window_bytes else "-",
             f"{it.score:.3g}",
             f"{it.long_score:.3g}",
-            f"{it.pages_a_step:,.1f}",
-            _mebibytes(it.bytes_a_step),
+            f"{it.pages_per_step:,.1f}",
+            _mebibytes(it.bytes_per_step),
             f"{it.first_pages:,}",
             _mebibytes(it.first_bytes),
-            f"{it.bytes_of_ranks / it.bytes_a_step:.2f}" if it.bytes_a_step else "-",
+            f"{it.bytes_of_ranks / it.bytes_per_step:.2f}" if it.bytes_per_step else "-",
         )
     return table
 

@@ -227,7 +227,9 @@ def test_a_reader_that_rests_longer_than_a_stream_may_last_misses_nothing(wide: 
 def test_patience_is_counted_from_the_failure_and_not_from_the_last_block(wide: Blend) -> None:
     n_blocks = len(list(wide.fetch(0, 1, block_bytes=400)))
     with Breaking(wide, [n_blocks + 1]) as address:
-        client = BlenderClient(address, patience_s=0.5, ahead_bytes=1)  # one block is read ahead of the rest
+        client = BlenderClient(
+            address, patience_s=0.5, prefetch_bytes=1
+        )  # one block is read ahead of the rest
         reading = client.fetch(wide.id, 0, steps=3)
         got = [next(reading)]
         time.sleep(0.8)
@@ -282,7 +284,7 @@ def test_another_server_of_the_lake_takes_over(blends: Blends, wide: Blend) -> N
     for one in servers:
         one.start()
     address = "ipv4:" + ",".join(f"127.0.0.1:{port}" for port in ports)
-    with BlenderClient(address, patience_s=20, ahead_bytes=1) as client:
+    with BlenderClient(address, patience_s=20, prefetch_bytes=1) as client:
         reading = client.fetch(wide.id, 0, steps=2000)
         got = [next(reading)]
         servers[0].stop(0)

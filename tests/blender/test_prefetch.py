@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blender.prefetch import Ahead
+from blender.prefetch import Prefetcher
 
 
 def until(true: Callable[[], bool]) -> bool:
@@ -38,12 +38,12 @@ class Counted:
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 20), max_size=50), st.integers(0, 40))
 def test_every_item_comes_once_in_order(items: list[int], budget: int) -> None:
-    assert list(Ahead(items, budget, size=lambda item: item)) == items
+    assert list(Prefetcher(items, budget, size=lambda item: item)) == items
 
 
 def test_it_stops_at_the_budget_and_goes_on_when_one_is_taken() -> None:
     items = Counted(100)
-    with Ahead(items, budget=30, size=lambda _: 10) as ahead:
+    with Prefetcher(items, budget=30, size=lambda _: 10) as ahead:
         assert until(lambda: items.made == 3)
         time.sleep(0.05)
         assert items.made == 3
@@ -54,7 +54,7 @@ def test_it_stops_at_the_budget_and_goes_on_when_one_is_taken() -> None:
 
 def test_an_item_above_the_budget_still_comes() -> None:
     items = Counted(3)
-    with Ahead(items, budget=5, size=lambda _: 10) as ahead:
+    with Prefetcher(items, budget=5, size=lambda _: 10) as ahead:
         assert until(lambda: items.made == 1)
         assert list(ahead) == [0, 1, 2]
 
@@ -65,7 +65,7 @@ def test_an_error_comes_after_the_items_before_it_and_once() -> None:
         yield 2
         raise ValueError("the third")
 
-    ahead = Ahead(failing(), 100, size=lambda _: 1)
+    ahead = Prefetcher(failing(), 100, size=lambda _: 1)
     assert [next(ahead), next(ahead)] == [1, 2]
     with pytest.raises(ValueError, match="the third"):
         next(ahead)
@@ -74,10 +74,10 @@ def test_an_error_comes_after_the_items_before_it_and_once() -> None:
 
 def test_its_thread_ends_when_it_is_closed_and_when_nobody_holds_it() -> None:
     def running() -> set[threading.Thread]:
-        return {thread for thread in threading.enumerate() if thread.name == "blender-ahead"}
+        return {thread for thread in threading.enumerate() if thread.name == "blender-prefetch"}
 
     before = running()
-    closed, dropped = (Ahead(Counted(100), 3, size=lambda _: 1) for _ in range(2))
+    closed, dropped = (Prefetcher(Counted(100), 3, size=lambda _: 1) for _ in range(2))
     next(closed), next(dropped)
     assert len(running() - before) == 2
     closed.close()
@@ -94,7 +94,7 @@ def test_closing_wakes_an_iterator_that_waits() -> None:
         yield 1
         assert woken.wait(60)
 
-    ahead = Ahead(waiting(), 10, size=lambda _: 1, cancel=woken.set)
+    ahead = Prefetcher(waiting(), 10, size=lambda _: 1, cancel=woken.set)
     assert next(ahead) == 1
     ahead.close()
     assert woken.is_set()

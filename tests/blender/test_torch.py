@@ -18,7 +18,7 @@ from blender import BlenderClient, Source
 from blender.batch import Batch
 from blender.errors import EndOfData, InvalidRequest
 from blender.local import LocalBlender
-from blender.reader import OpenBlend
+from blender.reader import BlendHandle
 from blender.records import Schedule
 from blender.torch import BlendDataset, BlendLoader, block_diagonal, map_tensors, tensors
 from factory.errors import ConfigurationError
@@ -37,14 +37,14 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 
 @pytest.fixture(scope="module")
-def local(lake: Settings) -> OpenBlend:
+def local(lake: Settings) -> BlendHandle:
     """A blend read in this process."""
     blender = LocalBlender(lake)
     return blender.open(blender.create(SOURCES, seed=7).id)
 
 
 @pytest.fixture(scope="module")
-def served(lake: Settings, local: OpenBlend) -> Iterator[OpenBlend]:
+def served(lake: Settings, local: BlendHandle) -> Iterator[BlendHandle]:
     """The same blend from a server."""
     assert lake.home is not None
     with serving(lake.home) as server, BlenderClient(server.address) as client:
@@ -52,7 +52,7 @@ def served(lake: Settings, local: OpenBlend) -> Iterator[OpenBlend]:
 
 
 @pytest.fixture(params=["local", "served"])
-def blend(request: pytest.FixtureRequest) -> OpenBlend:
+def blend(request: pytest.FixtureRequest) -> BlendHandle:
     return request.getfixturevalue(request.param)  # type: ignore[no-any-return]
 
 
@@ -60,12 +60,12 @@ def plain(item: dict[str, Any]) -> dict[str, Any]:
     return {name: value.tolist() if torch.is_tensor(value) else value for name, value in item.items()}
 
 
-def steps(blend: OpenBlend, offset: int, stop: int) -> list[dict[str, Any]]:
+def steps(blend: BlendHandle, offset: int, stop: int) -> list[dict[str, Any]]:
     """What every way of reading must give, in order."""
     return [plain(tensors(batch)) for batch in blend.fetch(offset, stop - offset)]
 
 
-def test_a_dataset_gives_the_steps_as_tensors_over_the_memory_of_the_batch(blend: OpenBlend) -> None:
+def test_a_dataset_gives_the_steps_as_tensors_over_the_memory_of_the_batch(blend: BlendHandle) -> None:
     items = list(BlendDataset(blend, offset=3, stop=9))
     assert [plain(item) for item in items] == steps(blend, 3, 9)
     assert [item["offset"] for item in items] == list(range(3, 9))
@@ -92,7 +92,7 @@ def test_tokens_of_four_bytes_come_to_torch_without_a_copy() -> None:
 
 @pytest.mark.parametrize("name, context", [("local", "spawn"), ("served", "fork")])
 def test_workers_change_no_step_and_no_state(name: str, context: str, request: pytest.FixtureRequest) -> None:
-    blend: OpenBlend = request.getfixturevalue(name)
+    blend: BlendHandle = request.getfixturevalue(name)
     expected = steps(blend, 3, 16)
     reading = blend.fetch(0)  # a thread is at work while the workers start
     next(reading)
@@ -105,13 +105,13 @@ def test_workers_change_no_step_and_no_state(name: str, context: str, request: p
     reading.close()
 
 
-def test_a_fork_that_could_only_hang_is_refused(local: OpenBlend) -> None:
+def test_a_fork_that_could_only_hang_is_refused(local: BlendHandle) -> None:
     loader = BlendLoader(BlendDataset(local), workers=1, context="fork")
     with pytest.raises(InvalidRequest, match="was forked from one that had opened the lake"):
         next(iter(loader))
 
 
-def test_a_plain_dataloader_has_the_order_and_its_unknown_state_is_refused(served: OpenBlend) -> None:
+def test_a_plain_dataloader_has_the_order_and_its_unknown_state_is_refused(served: BlendHandle) -> None:
     dataset = BlendDataset(served, offset=3, stop=16)
     loader = DataLoader(dataset, batch_size=None, num_workers=2, multiprocessing_context="fork")
     assert [plain(item) for item in loader] == steps(served, 3, 16)
@@ -124,7 +124,7 @@ def test_a_plain_dataloader_has_the_order_and_its_unknown_state_is_refused(serve
     assert dataset.state_dict() == {"blend": served.id, "offset": 16}
 
 
-def read(blend: OpenBlend, state: dict[str, Any], ranks: int, n: int) -> tuple[list[Any], dict[str, Any]]:
+def read(blend: BlendHandle, state: dict[str, Any], ranks: int, n: int) -> tuple[list[Any], dict[str, Any]]:
     """The rows of `n` steps as `ranks` ranks read them from a state on, and the state they all end with."""
     shares, states = [], []
     for rank in range(ranks):
@@ -147,12 +147,14 @@ def read(blend: OpenBlend, state: dict[str, Any], ranks: int, n: int) -> tuple[l
 
 
 @pytest.mark.parametrize("mixture", ["fixed", "scheduled"])
-def test_the_number_of_ranks_may_change_at_any_step(blend: OpenBlend, local: OpenBlend, mixture: str) -> None:
+def test_the_number_of_ranks_may_change_at_any_step(
+    blend: BlendHandle, local: BlendHandle, mixture: str
+) -> None:
     if mixture == "scheduled":
         assert isinstance(local.blender, LocalBlender)
         sources = [Source(CODE, oversample=True, shuffle="row"), Source(PROSE, oversample=True)]
         fading = Schedule(24, ((0, {CODE: 9, PROSE: 1}), (30, {CODE: 1, PROSE: 5})), "cosine")
-        blend = OpenBlend(blend.blender, local.blender.create(sources, 7, fading).id)
+        blend = BlendHandle(blend.blender, local.blender.create(sources, 7, fading).id)
     expected, _ = read(blend, {"blend": blend.id, "offset": 0}, 1, 40)
     assert {row[2] for row in expected} == {0, 1}
     state: dict[str, Any] = {"blend": blend.id, "offset": 0}
@@ -173,7 +175,7 @@ def test_the_number_of_ranks_may_change_over_a_live_source_that_grows_meanwhile(
     write_table(lake, live, packed_rows("live", 100))
     sources = [Source(live, 12, live=True), Source(CODE, 12, oversample=True, shuffle="row")]
     blender = LocalBlender(lake)
-    blend = OpenBlend(request.getfixturevalue(name).blender, blender.create(sources, seed=7).id)
+    blend = BlendHandle(request.getfixturevalue(name).blender, blender.create(sources, seed=7).id)
     state: dict[str, Any] = {"blend": blend.id, "offset": 0}
     found: list[Any] = []
     for ranks, n, there, more in ((8, 8, 100, 110), (6, 9, 210, 90), (2, 7, 300, 0)):
@@ -182,12 +184,12 @@ def test_the_number_of_ranks_may_change_over_a_live_source_that_grows_meanwhile(
         if more:
             added = packed_rows("live", there + more).slice(there)
             open_catalog(lake).load_table(live).append(added)
-    expected, _ = read(OpenBlend(blender, blend.id), {"blend": blend.id, "offset": 0}, 1, 24)
+    expected, _ = read(BlendHandle(blender, blend.id), {"blend": blend.id, "offset": 0}, 1, 24)
     assert found == expected
     assert sorted(row[3] for row in found if row[2] == 0) == list(range(12 * 24))
 
 
-def test_a_state_goes_on_in_an_update_made_at_its_step_or_later_and_nowhere_else(local: OpenBlend) -> None:
+def test_a_state_goes_on_in_an_update_made_at_its_step_or_later_and_nowhere_else(local: BlendHandle) -> None:
     blender = local.blender
     assert isinstance(blender, LocalBlender)
     child = blender.open(blender.update(local.id, 20, {CODE: 6}).id)
@@ -212,7 +214,7 @@ def test_a_state_goes_on_in_an_update_made_at_its_step_or_later_and_nowhere_else
 
 
 def test_the_rank_is_that_of_the_launcher_unless_given(
-    local: OpenBlend, monkeypatch: pytest.MonkeyPatch
+    local: BlendHandle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("RANK", raising=False)
     monkeypatch.delenv("WORLD_SIZE", raising=False)
@@ -230,14 +232,14 @@ def test_the_rank_is_that_of_the_launcher_unless_given(
 
 
 def test_a_trainer_does_not_notice_a_server_that_is_killed_and_comes_back(
-    lake: Settings, local: OpenBlend
+    lake: Settings, local: BlendHandle
 ) -> None:
     assert lake.home is not None
     assert isinstance(local.blender, LocalBlender)
     wide = [Source(CODE, 40_000, oversample=True, shuffle="row")]  # a step of ours is more than a block
     blend = local.blender.open(local.blender.create(wide, seed=7).id)
     (port,) = free_ports(1)
-    with serving(lake.home, port=port) as server, BlenderClient(server.address, ahead_bytes=1) as client:
+    with serving(lake.home, port=port) as server, BlenderClient(server.address, prefetch_bytes=1) as client:
         dataset = BlendDataset(client.open(blend.id), rank=1, ranks=2, stop=12, transform=tensors)
         loader = BlendLoader(dataset, ahead=1)
         items = iter(loader)
@@ -251,7 +253,7 @@ def test_a_trainer_does_not_notice_a_server_that_is_killed_and_comes_back(
     assert loader.state_dict() == {"blend": blend.id, "offset": 12}
 
 
-def test_the_end_of_data_comes_after_the_last_step(blend: OpenBlend) -> None:
+def test_the_end_of_data_comes_after_the_last_step(blend: BlendHandle) -> None:
     assert [item["offset"] for item in BlendLoader(BlendDataset(blend, offset=47))] == [47, 48, 49]
     loader = BlendLoader(BlendDataset(blend, offset=47, stop=60))
     items = iter(loader)
@@ -261,7 +263,7 @@ def test_the_end_of_data_comes_after_the_last_step(blend: OpenBlend) -> None:
     assert loader.state_dict()["offset"] == 50
 
 
-def test_a_transform_is_the_last_mile_and_its_error_the_trainer_s(local: OpenBlend) -> None:
+def test_a_transform_is_the_last_mile_and_its_error_the_trainer_s(local: BlendHandle) -> None:
     def last_mile(batch: Batch) -> tuple[torch.Tensor, list[int]]:
         if batch.offset == 5:
             raise ZeroDivisionError("step 5")
@@ -303,7 +305,7 @@ class Attending(nn.Module):
         return self.out(hidden + seen.squeeze(1))  # type: ignore[no-any-return]
 
 
-def test_the_loss_of_packed_rows_is_the_loss_of_every_document_by_itself(local: OpenBlend) -> None:
+def test_the_loss_of_packed_rows_is_the_loss_of_every_document_by_itself(local: BlendHandle) -> None:
     torch.manual_seed(3)
     model = Attending(1 << 15, 8).double()
     batch = next(local.fetch(4))
@@ -329,7 +331,7 @@ def test_the_loss_of_packed_rows_is_the_loss_of_every_document_by_itself(local: 
     assert not torch.allclose(cross_entropy(leaking.flatten(0, 1), item["targets"].flatten()), alone)
 
 
-def test_the_mask_is_that_of_cu_seqlens(local: OpenBlend) -> None:
+def test_the_mask_is_that_of_cu_seqlens(local: BlendHandle) -> None:
     item = tensors(next(local.fetch(1)), ("document_ids", "cu_seqlens"))
     expected = torch.zeros(24 * 8, 24 * 8, dtype=torch.bool)
     for start, stop in item["cu_seqlens"].unfold(0, 2, 1).tolist():

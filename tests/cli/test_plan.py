@@ -36,7 +36,7 @@ def test_a_considered_blend_is_priced_and_not_made(lake: Settings) -> None:
     (none, _, row) = [it for it in choices if it["source"] == "packed.prose"]
     assert (none["chosen"], row["chosen"]) == (True, False)
     assert none["score"] > 3 * row["score"]
-    assert row["bytes_of_ranks"] >= none["bytes_of_ranks"] > none["bytes_a_step"] > 0
+    assert row["bytes_of_ranks"] >= none["bytes_of_ranks"] > none["bytes_per_step"] > 0
     assert open_blends(lake).list() == []
 
 
@@ -108,7 +108,7 @@ def test_a_schedule_in_a_file_is_priced_at_a_step_as_it_is_when_made(
     file = tmp_path / "blend.yaml"
     file.write_text(SCHEDULED.replace("KIND", kind))
     found = {at: planned("--file", str(file), "--offset", at, "--json").stdout for at in ("0", "10", "30")}
-    widths = {at: {it["source"]: it["rows_a_step"] for it in json.loads(found[at])} for at in found}
+    widths = {at: {it["source"]: it["rows_per_step"] for it in json.loads(found[at])} for at in found}
     assert widths["30"] == {"prose": 8}
     assert sum(widths["10"].values()) == 8
     assert (widths["10"] == widths["0"]) == (kind == "stepped")

@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 from blender.catalog.blends import open_blends
 from blender.client import BlenderClient
-from blender.errors import BlendNotFound, StoreAway
+from blender.errors import BlendNotFound, StoreUnavailable
 from blender.records import Source
 from factory.cli import main
 from factory.cli.serving import blender_process
@@ -112,7 +112,7 @@ def test_a_blend_reads_pages_of_the_bucket_until_its_store_is_away(
     finally:
         store.stop()
     with pytest.raises(
-        StoreAway, match=r"packed\.prose at snapshot \d+: the store of its files does not answer"
+        StoreUnavailable, match=r"packed\.prose at snapshot \d+: the store of its files does not answer"
     ):
         opened[0].step(7)
     assert opened[1].step(7).num_rows == 4

@@ -250,7 +250,7 @@ def test_a_chapter_that_is_missing_is_read_from_the_configs(blends: Blends, lake
     for number in range(1, 260):  # one of them takes back what twenty before it planned
         offset = number if number != 140 else 120
         stored = blends.update(stored.id, offset, {CODE: 1 + number % 5, PROSE: 1})
-    chapters = sorted((lake.files.warehouse / "blends").glob("*.chapter.json"))
+    chapters = sorted((lake.files.warehouse / "blends").glob("*.history.json"))
     assert len(chapters) == 2
     planned = [piece.weights for _, piece in open_blends(lake).open(stored.id).mixture.pieces()]
     for chapter in chapters:

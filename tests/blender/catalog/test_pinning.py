@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from blender.call_context import Caller, waited_for_by
+from blender.call_context import CallContext, use_context
 from blender.catalog.blends import Blends, open_blends
 from blender.catalog.pinning import Keeper
 from blender.catalog.store import open_store
@@ -33,7 +33,7 @@ def tags(lake: Settings, table: str) -> list[str]:
     return sorted(set(open_catalog(lake).load_table(table).refs()) - {"main"})
 
 
-class Leaving(Caller):
+class Leaving(CallContext):
     """One that leaves, or whose time is over, when it is looked at for the `checks`-th time."""
 
     def __init__(self, checks: int, *, late: bool) -> None:
@@ -54,7 +54,7 @@ def test_a_caller_that_leaves_at_any_moment_leaves_nothing_behind(
     stopped, expected = 0, Stalled if late else CallCancelled
     while not blends.list():
         try:
-            with waited_for_by(Leaving(stopped + 1, late=late)):
+            with use_context(Leaving(stopped + 1, late=late)):
                 stored = blends.create(sources(CODE, PROSE))
         except expected:
             assert (tags(lake, CODE), tags(lake, PROSE), blends.list()) == ([], [], [])
@@ -69,7 +69,7 @@ def test_an_update_that_is_given_up_leaves_its_parent_as_it_was(blends: Blends, 
     stopped = 0
     while len(blends.list()) < 2:
         try:
-            with waited_for_by(Leaving(stopped + 1, late=False)):
+            with use_context(Leaving(stopped + 1, late=False)):
                 child = blends.update(parent.id, 3, {}, sources(PROSE))
         except CallCancelled:
             assert tags(lake, PROSE) == []

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blender.costs.plan import SourceFacts, choices, price
+from blender.costs.plan import SourceFacts, candidates, shuffle_cost
 from blender.spec.shuffle import Shuffle, permutation
 
 
@@ -47,7 +47,7 @@ def test_bytes_and_pages_of_an_epoch_are_those_its_windows_touch(
     ranks = sorted(data.draw(st.lists(st.integers(0, 2), min_size=width, max_size=width)))
     source = facts(n_rows, file_rows, ranks)
     shuffle = Shuffle("page_window", page_rows, window_pages)
-    found = price(source, shuffle, 4, shuffle)
+    found = shuffle_cost(source, shuffle, 4, shuffle)
     order = permutation(shuffle, n_rows, seed=4, epoch=0, source="s").forward(np.arange(n_rows)).tolist()
     of_one, of_all = [], []
     for window in windows(list(enumerate(order)), page_rows * window_pages):
@@ -55,22 +55,22 @@ def test_bytes_and_pages_of_an_epoch_are_those_its_windows_touch(
         of_all += sorted({(ranks[place % width], row // file_rows) for place, row in window})
     assert found.chosen
     assert found.window_bytes == min(n_rows, page_rows * window_pages) * 10
-    assert found.pages_a_step == pytest.approx(len(of_one) / n_rows * width)
-    assert found.bytes_a_step == pytest.approx(sum(1000 + page for page in of_one) / n_rows * width)
+    assert found.pages_per_step == pytest.approx(len(of_one) / n_rows * width)
+    assert found.bytes_per_step == pytest.approx(sum(1000 + page for page in of_one) / n_rows * width)
     assert found.bytes_of_ranks == pytest.approx(sum(1000 + page for _, page in of_all) / n_rows * width)
 
 
 def test_a_full_shuffle_reads_a_page_for_every_row_and_keeps_none() -> None:
-    found = price(facts(100_000, 10, [0, 0, 0, 0]), Shuffle("row"), 0, Shuffle())
-    assert found.pages_a_step == pytest.approx(4, abs=0.01)
+    found = shuffle_cost(facts(100_000, 10, [0, 0, 0, 0]), Shuffle("row"), 0, Shuffle())
+    assert found.pages_per_step == pytest.approx(4, abs=0.01)
     assert (found.chosen, found.window_bytes, found.window_rows) == (False, 0, 100_000)
     assert found.score == pytest.approx(1, abs=0.06)
 
 
 def test_rows_in_their_own_order_read_each_page_once_and_mix_nothing() -> None:
-    found = price(facts(64_000, 10, [0, 0, 1, 1]), Shuffle(), 0, Shuffle())
-    assert found.pages_a_step == pytest.approx(0.4)
-    assert found.bytes_of_ranks == pytest.approx(2 * found.bytes_a_step, rel=0.01)
+    found = shuffle_cost(facts(64_000, 10, [0, 0, 1, 1]), Shuffle(), 0, Shuffle())
+    assert found.pages_per_step == pytest.approx(0.4)
+    assert found.bytes_of_ranks == pytest.approx(2 * found.bytes_per_step, rel=0.01)
     assert found.score == pytest.approx(4, rel=0.01)
     assert 128 < found.long_score < 257  # some batches have rows of two topics
 
@@ -78,9 +78,9 @@ def test_rows_in_their_own_order_read_each_page_once_and_mix_nothing() -> None:
 def test_the_columns_of_a_row_are_added_up() -> None:
     shuffle = Shuffle("page", 10)
     one, two = facts(1000, 10, [0] * 5), facts(1000, 10, [0] * 5, 100)
-    alone, beside = price(one, shuffle, 0, shuffle), price(two, shuffle, 0, shuffle)
-    assert alone.pages_a_step == pytest.approx(0.5)
-    assert beside.pages_a_step == pytest.approx(
+    alone, beside = shuffle_cost(one, shuffle, 0, shuffle), shuffle_cost(two, shuffle, 0, shuffle)
+    assert alone.pages_per_step == pytest.approx(0.5)
+    assert beside.pages_per_step == pytest.approx(
         1
     )  # a page of 100 rows is read for each of its 10 pages of 10
     assert (alone.first_pages, beside.first_pages) == (1, 2)
@@ -89,7 +89,7 @@ def test_the_columns_of_a_row_are_added_up() -> None:
 def test_the_first_step_reads_what_its_rows_touch() -> None:
     shuffle = Shuffle("page_window", 10, 64)
     source = facts(6400, 10, [0] * 8)
-    found = price(source, shuffle, 9, shuffle)
+    found = shuffle_cost(source, shuffle, 9, shuffle)
     first = permutation(shuffle, 6400, seed=9, epoch=0, source="s").forward(np.arange(8)) // 10
     assert found.first_pages == len(set(first.tolist()))
     assert found.first_bytes == sum(1000 + page for page in set(first.tolist()))
@@ -97,7 +97,9 @@ def test_the_first_step_reads_what_its_rows_touch() -> None:
 
 def test_a_wider_window_scores_better_and_wants_more_memory() -> None:
     source = facts(1_000_000, 16, [0] * 256)
-    found = [price(source, Shuffle("page_window", 16, pages), 0, Shuffle()) for pages in (64, 256, 1024)]
+    found = [
+        shuffle_cost(source, Shuffle("page_window", 16, pages), 0, Shuffle()) for pages in (64, 256, 1024)
+    ]
     assert [it.score for it in found] == sorted((it.score for it in found), reverse=True)
     assert [it.window_bytes for it in found] == [64 * 160, 256 * 160, 1024 * 160]
     assert found[2].score < 1.4 < 4 < found[0].score
@@ -105,7 +107,7 @@ def test_a_wider_window_scores_better_and_wants_more_memory() -> None:
 
 def test_every_kind_is_compared_and_the_configured_one_stands_among_its_like() -> None:
     source = facts(20_000, 16, [0])
-    kinds = [(it.kind, it.page_rows, it.window_pages) for it in choices(source, Shuffle("row"))]
+    kinds = [(it.kind, it.page_rows, it.window_pages) for it in candidates(source, Shuffle("row"))]
     assert kinds == [
         ("none", 0, 0),
         ("page", 16, 0),
@@ -114,7 +116,7 @@ def test_every_kind_is_compared_and_the_configured_one_stands_among_its_like() -
         ("page_window", 16, 1024),
         ("row", 0, 0),
     ]
-    found = choices(source, Shuffle("page_window", 8, 300))
+    found = candidates(source, Shuffle("page_window", 8, 300))
     assert [it.window_pages for it in found] == [0, 0, 64, 256, 300, 1024, 0]
     assert {it.page_rows for it in found if it.kind != "none" and it.kind != "row"} == {8}
 
@@ -123,7 +125,7 @@ def test_every_kind_is_compared_and_the_configured_one_stands_among_its_like() -
 @pytest.mark.parametrize("configured", [Shuffle(), Shuffle("page", 4), Shuffle("page_window", 4, 9)])
 def test_a_source_smaller_than_a_step_is_priced(n_rows: int, configured: Shuffle) -> None:
     source = facts(n_rows, 4, [0] * 8)
-    for shuffle in choices(source, configured):
-        found = price(source, shuffle, 0, configured)
+    for shuffle in candidates(source, configured):
+        found = shuffle_cost(source, shuffle, 0, configured)
         assert found.score == 1
         assert found.first_pages == -(-n_rows // 4)

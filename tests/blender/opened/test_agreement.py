@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from blender.call_context import Caller
+from blender.call_context import CallContext
 from blender.catalog.blends import Blends, open_blends
 from blender.client import BlenderClient
 from blender.errors import InvalidBlend, SourceGone
@@ -249,7 +249,7 @@ def growing(lake: Settings) -> Settings:
 
 
 def rows_of(blends: Blends, blend: str, steps: int) -> int:
-    return sum(block.batch.num_rows for block in blends.open(blend).fetch(0, steps, caller=Caller(0)))
+    return sum(block.batch.num_rows for block in blends.open(blend).fetch(0, steps, call=CallContext(0)))
 
 
 def test_a_live_source_goes_on_with_appends_of_its_tokenizer(growing: Settings) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pyiceberg.catalog import Catalog
 from pyspark.sql import SparkSession
 
-from blender.errors import CorruptPage, InvalidBlend, InvalidRequest, NotPaged, SourceGone
+from blender.errors import CorruptPage, InvalidBlend, InvalidRequest, SourceGone, UnsupportedPageLayout
 from blender.parquet.matrix import (
     IndexMatrix,
     data_files,
@@ -83,7 +83,7 @@ def test_every_type_and_codec_is_read_as_pyarrow_reads_it(
     for leaf in leaves(path):
         repeated = leaf.startswith(("list", "structs."))
         if repeated and version == "1.0" and not indexed:
-            with pytest.raises(NotPaged, match=rf"`{leaf}`.*offset index"):
+            with pytest.raises(UnsupportedPageLayout, match=rf"`{leaf}`.*offset index"):
                 get_idx_matrix([path], leaf)
             continue
         assert len(assert_reads(path, leaf)) >= 3
@@ -218,7 +218,7 @@ def test_damaged_bytes_are_an_error_or_other_values_and_never_more(
         for leaf in ("string", "int64", "list", "boolean", "fixed"):
             try:
                 get_idx_matrix([path], leaf).read_rows(range(150)).validate(full=True)
-            except (CorruptPage, NotPaged, ConfigurationError, InvalidRequest) as error:
+            except (CorruptPage, UnsupportedPageLayout, ConfigurationError, InvalidRequest) as error:
                 noticed.append(str(error))
     assert len(noticed) > 100
     assert all(str(path) in sentence or "index" in sentence for sentence in noticed)
@@ -311,7 +311,7 @@ def test_what_cannot_be_asked_is_refused_by_name(tmp_path: Path) -> None:
         matrix.read_pages([len(matrix)])
     other = tmp_path / "other.parquet"
     pq.write_table(pa.table({"string": [1, 2]}), other)
-    with pytest.raises(NotPaged, match=r"other\.parquet.*Int64.*file\.parquet.*Utf8"):
+    with pytest.raises(UnsupportedPageLayout, match=r"other\.parquet.*Int64.*file\.parquet.*Utf8"):
         get_idx_matrix([path, other], "string")
     with pytest.raises(SourceGone, match="missing"):
         get_idx_matrix([tmp_path / "missing.parquet"], "string")

@@ -10,7 +10,14 @@ import pytest
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 
 from blender.catalog.blends import Blends, open_blends
-from blender.errors import BrokenBlend, CorruptPage, InvalidBlend, NotPaged, SourceGone, StoreAway
+from blender.errors import (
+    BrokenBlend,
+    CorruptPage,
+    InvalidBlend,
+    SourceGone,
+    StoreUnavailable,
+    UnsupportedPageLayout,
+)
 from blender.protocol.status import to_status
 from blender.records import Source
 from blender.rows.lake_pages import LakePages, reading
@@ -177,7 +184,7 @@ def test_a_store_that_is_away_is_no_lost_source(tmp_path: Path) -> None:
         s3_secret_access_key="secret",
     )
     files = LakePages(settings, 1).files
-    with pytest.raises(StoreAway, match="does not answer") as told, reading("Table packed.code"):
+    with pytest.raises(StoreUnavailable, match="does not answer") as told, reading("Table packed.code"):
         files.fetch([("s3://nowhere/lake/a.parquet", [(0, 10)])])
     assert to_status(told.value)[0].name == "UNAVAILABLE"
 
@@ -226,12 +233,16 @@ def test_a_table_of_pyiceberg_with_long_segments_is_refused_with_the_way_out(
 ) -> None:
     small = {"write.parquet.page-size-bytes": "200", "write.parquet.page-row-limit": "8"}
     write_table(lake, "packed.pages", packed_rows("code", 100), row_group=100, properties=small)
-    with pytest.raises(NotPaged, match=r"`segments\.list\.element\.length`: its pages do not say") as told:
+    with pytest.raises(
+        UnsupportedPageLayout, match=r"`segments\.list\.element\.length`: its pages do not say"
+    ) as told:
         blends.create([Source(table="packed.pages", weight=1)])
     assert "Table packed.pages at snapshot" in str(told.value)
     assert "`rewrite_data_files`" in str(told.value)
     assert blends.list() == []
     parent = blends.create([Source(table="packed.code", weight=1)])
-    with pytest.raises(NotPaged, match=r"`segments\.list\.element\.length`: its pages do not say"):
+    with pytest.raises(
+        UnsupportedPageLayout, match=r"`segments\.list\.element\.length`: its pages do not say"
+    ):
         blends.update(parent.id, 1, {}, [Source(table="packed.pages", weight=1)])
     assert blends.list() == [parent]

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from blender.call_context import Caller, waited_for_by, waiting_caller
+from blender.call_context import CallContext, current_context, use_context
 from blender.errors import CallCancelled, Stalled
 from blender.parquet.matrix import get_idx_matrix
 from blender.rows.lake_files import LakeFiles
@@ -37,25 +37,25 @@ def test_a_file_that_a_store_never_sends_is_named_when_the_time_is_over(tmp_path
         here, away = str(tmp_path / "here"), "s3://lake/warehouse/packed/code/data/1.parquet"
         began = time.monotonic()
         with (
-            waited_for_by(Caller(timeout_s=0.3)),
+            use_context(CallContext(timeout_s=0.3)),
             pytest.raises(Stalled, match=r"data/1\.parquet did not come"),
         ):
             files.fetch([(here, [(2, 5)]), (away, [(0, 8)])])
-        gone = Caller()
+        gone = CallContext()
         gone.leave(CallCancelled("gone"))
-        with waited_for_by(gone), pytest.raises(CallCancelled):
+        with use_context(gone), pytest.raises(CallCancelled):
             files.fetch([(away, [(0, 8)])])
         assert time.monotonic() - began < 15  # the store itself is given up after 20 s
         assert files.fetch([(here, [(2, 5), (0, 1)])]) == [[b"234", b"0"]]
 
 
 def test_who_waits_is_known_inside_alone() -> None:
-    outer, inner = Caller(), Caller()
-    with waited_for_by(outer):
-        with waited_for_by(inner):
-            assert waiting_caller() is inner
-        assert waiting_caller() is outer
-    assert waiting_caller() not in (outer, inner)
+    outer, inner = CallContext(), CallContext()
+    with use_context(outer):
+        with use_context(inner):
+            assert current_context() is inner
+        assert current_context() is outer
+    assert current_context() not in (outer, inner)
 
 
 def test_indexes_share_one_budget_of_open_files(tmp_path: Path) -> None:

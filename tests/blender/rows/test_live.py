@@ -10,7 +10,7 @@ import grpc
 import numpy as np
 import pytest
 
-from blender.call_context import Caller
+from blender.call_context import CallContext
 from blender.catalog.blends import Blends, open_blends
 from blender.catalog.store import open_store
 from blender.client import BlenderClient
@@ -20,7 +20,7 @@ from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
 from blender.protocol.status import to_error
 from blender.records import Schedule, Source
-from blender.rows.live_progress import Seen, hashes
+from blender.rows.live_progress import LiveProgress, hashes
 from blender.spec.source import wellformed
 from factory.explain.steps import BlendServings
 from factory.lake.catalog import open_catalog
@@ -52,7 +52,7 @@ def opened(blends: Blends, *sources: Source, seed: int = 7) -> Blend:
 
 
 def ordinals(blend: Blend, steps: int, offset: int = 0, wait_s: float = 0.0) -> list[int]:
-    blocks = blend.fetch(offset, steps, caller=Caller(wait_s))
+    blocks = blend.fetch(offset, steps, call=CallContext(wait_s))
     return [row for block in blocks for row in block.batch.column("ordinal").to_pylist()]
 
 
@@ -82,7 +82,7 @@ def test_what_is_not_there_yet_is_named_with_what_is(growing: Settings) -> None:
 
 def test_steps_that_are_there_do_not_wait_for_those_that_are_not(growing: Settings) -> None:
     blend = opened(open_blends(growing))
-    blocks = blend.fetch(0, 100, caller=Caller(0))
+    blocks = blend.fetch(0, 100, call=CallContext(0))
     assert next(blocks).next_offset == 2
     with pytest.raises(Stalled):
         next(blocks)
@@ -303,7 +303,7 @@ def test_files_written_anew_by_a_snapshot_that_has_expired_are_refused(growing: 
 def test_rows_seen_by_a_blender_that_kept_no_files_are_not_guessed(growing: Settings) -> None:
     blend = read_beyond_the_tag(growing)
     (record,) = (growing.files.warehouse / "blends").rglob("*.*.seen")
-    rows, _, snapshot = record.name.removesuffix(".seen").split(".")
+    rows, _, snapshot = record.name.removesuffix(".progress").split(".")
     (record.parent / f"{rows}.{snapshot}.seen").write_bytes(b"")
     record.unlink()
     assert ordinals(open_blends(growing).open(blend), 5) == list(range(20))
@@ -318,13 +318,13 @@ def test_rows_seen_by_a_blender_that_kept_no_files_are_not_guessed(growing: Sett
 
 def test_of_two_that_saw_the_same_rows_the_later_snapshot_is_believed(growing: Settings) -> None:
     store = open_store(growing)
-    before, after = Seen(10, 1, 900, hashes(["a", "b"])), Seen(10, 2, 7, hashes(["c"]))
+    before, after = LiveProgress(10, 1, 900, hashes(["a", "b"])), LiveProgress(10, 2, 7, hashes(["c"]))
     for order in ([before, after], [after, before]):
         for one in order:
-            store.saw(f"tag-{order[0].sequence}", one)
-        found = store.seen(f"tag-{order[0].sequence}")
+            store.record_progress(f"tag-{order[0].sequence}", one)
+        found = store.progress(f"tag-{order[0].sequence}")
         assert (found, found and found.files) == (after, after.files)
-    assert store.seen("none") is None
+    assert store.progress("none") is None
 
 
 @pytest.mark.parametrize(

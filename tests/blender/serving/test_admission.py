@@ -159,7 +159,7 @@ def test_a_stream_that_nobody_reads_gives_way_where_there_is_no_room(blends: Ble
 def test_a_reader_that_gave_way_goes_on_where_it_was(blends: Blends) -> None:
     with (
         BlenderServer(blends, limits=Limits(calls=1, untaken_s=0.3)) as server,
-        BlenderClient(server.address, ahead_bytes=1, patience_s=60) as slow,
+        BlenderClient(server.address, prefetch_bytes=1, patience_s=60) as slow,
         BlenderClient(server.address, patience_s=60) as other,
     ):
         blend = slow.create([Source("packed.code", 30_000, oversample=True)])

@@ -10,7 +10,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from blender.call_context import Caller
+from blender.call_context import CallContext
 from blender.catalog.blends import Blends
 from blender.client import BlenderClient
 from blender.errors import Busy, InvalidRequest, ServerStopping, Stalled
@@ -116,26 +116,28 @@ def test_a_request_larger_than_what_is_read_is_told_so(blends: Blends) -> None:
 class Stuck(Blend):
     """A blend one of whose sources gives nothing."""
 
-    def fetch(self, *_: object, caller: Caller | None = None, **__: object) -> Iterator[Block]:
-        assert caller is not None
-        self.callers.append(caller)
+    def fetch(self, *_: object, call: CallContext | None = None, **__: object) -> Iterator[Block]:
+        assert call is not None
+        self.callers.append(call)
         while True:
-            caller.wait(0.01, lambda: "Source `wiki` has 4 rows, step 1 needs 8. Append to it.")
+            call.wait(0.01, lambda: "Source `wiki` has 4 rows, step 1 needs 8. Append to it.")
             yield from ()
 
-    callers: list[Caller]
+    callers: list[CallContext]
 
 
 @pytest.fixture
-def stuck(blends: Blends) -> tuple[str, list[Caller]]:
+def stuck(blends: Blends) -> tuple[str, list[CallContext]]:
     """A blend whose rows never come, and the callers that wait for them."""
     blend = blends.open(blends.create([Source(table=CODE, weight=1)]).id)
     blend.__class__ = Stuck
-    blend.callers = []  # type: ignore[attr-defined]
+    blend.calls = []  # type: ignore[attr-defined]
     return blend.id, blend.callers  # type: ignore[attr-defined]
 
 
-def test_a_call_that_waits_too_long_names_the_source(blends: Blends, stuck: tuple[str, list[Caller]]) -> None:
+def test_a_call_that_waits_too_long_names_the_source(
+    blends: Blends, stuck: tuple[str, list[CallContext]]
+) -> None:
     with (
         BlenderServer(blends, limits=Limits(wait_s=0.2)) as server,
         grpc.insecure_channel(server.address) as channel,
@@ -147,7 +149,7 @@ def test_a_call_that_waits_too_long_names_the_source(blends: Blends, stuck: tupl
 
 
 def test_a_wait_ends_before_the_client_s_deadline_so_that_it_is_told_the_source(
-    blends: Blends, stuck: tuple[str, list[Caller]]
+    blends: Blends, stuck: tuple[str, list[CallContext]]
 ) -> None:
     with (
         BlenderServer(blends, limits=Limits(wait_s=600)) as server,
@@ -157,15 +159,15 @@ def test_a_wait_ends_before_the_client_s_deadline_so_that_it_is_told_the_source(
         reading = pool.submit(next, client.fetch(stuck[0]))
         while not stuck[1]:
             threading.Event().wait(0.01)
-        (caller,) = stuck[1]
-        assert 0 < caller.remaining_s < 59.7  # 59.5, and what gRPC rounds a deadline up by
-        caller.set_timeout(0)  # that time, over at once
+        (call,) = stuck[1]
+        assert 0 < call.remaining_s < 59.7  # 59.5, and what gRPC rounds a deadline up by
+        call.set_timeout(0)  # that time, over at once
         with pytest.raises(Stalled, match="Source `wiki` has 4 rows"):
             reading.result()
 
 
 def test_a_reader_that_goes_away_ends_the_wait_for_its_rows(
-    blends: Blends, stuck: tuple[str, list[Caller]]
+    blends: Blends, stuck: tuple[str, list[CallContext]]
 ) -> None:
     with (
         BlenderServer(blends, limits=Limits(calls=1)) as server,
@@ -180,7 +182,7 @@ def test_a_reader_that_goes_away_ends_the_wait_for_its_rows(
 
 
 def test_calls_beyond_the_grace_are_told_to_go_on_elsewhere(
-    blends: Blends, stuck: tuple[str, list[Caller]]
+    blends: Blends, stuck: tuple[str, list[CallContext]]
 ) -> None:
     server = BlenderServer(blends)
     server.start()

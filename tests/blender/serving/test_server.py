@@ -89,7 +89,7 @@ def test_a_server_that_answers_nothing_more_is_found_out_while_its_rows_are_wait
 ) -> None:
     make_lake(tmp_path, live=8)
     with serving(tmp_path) as server:
-        client = BlenderClient(server.address, timeout_s=300, patience_s=0, silence_s=10, ahead_bytes=1)
+        client = BlenderClient(server.address, timeout_s=300, patience_s=0, silence_s=10, prefetch_bytes=1)
         blend = client.create([Source("packed.live", 4, live=True)])
         reading = client.fetch(blend.id, 0, steps=3)
         assert [next(reading).offset, next(reading).offset] == [0, 1]

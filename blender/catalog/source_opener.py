@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
-from blender.call_context import in_time
+from blender.call_context import within_deadline
 from blender.catalog.cache import SharedCache
 from blender.catalog.store import BlendStore
 from blender.errors import InvalidBlend, SourceGone
-from blender.opened.source import OpenSource
+from blender.opened.source import OpenedSource
 from blender.records import Source
 from blender.rows.lake_pages import LakePages
 from blender.rows.live import LiveReader
-from blender.rows.live_progress import Seen
+from blender.rows.live_progress import LiveProgress
 from blender.rows.snapshot_facts import SnapshotFacts, content_of, facts_of, put_facts, read_facts
 from blender.rows.sources import TOKENS, SnapshotReader
 from factory.lake.names import TableName
@@ -33,7 +33,7 @@ _OPEN_TABLES = 1024
 _MANY = 16  # sources, of which copies of small files save time
 
 
-class Opening:
+class SourceOpener:
     """Opens the sources of blends of one lake; safe for many threads."""
 
     def __init__(self, lake: Lake, store: BlendStore, pages: LakePages) -> None:
@@ -41,9 +41,9 @@ class Opening:
         self._readers: SharedCache[SnapshotReader] = SharedCache(_OPEN_TABLES)
         self._live_readers: SharedCache[LiveReader] = SharedCache(_OPEN_TABLES)
 
-    def look(self) -> Look:
+    def view(self) -> CatalogView:
         """A look at the lake's tables as they are now."""
-        return Look(self, self._lake)
+        return CatalogView(self, self._lake)
 
     def keep(self, table: Table, source: Source, pinned: int, facts: SnapshotFacts) -> None:
         """Keep what the metadata of `table` says of the snapshot to which a source is pinned."""
@@ -62,17 +62,17 @@ class Opening:
             found = read_facts(indexes.get(place), metadata_file)
         return found
 
-    def bring_copies(self, sources: Sequence[Source], snapshots: Sequence[int]) -> None:
-        """Have at hand what opening many sources reads, so far as `keep_copies` kept it."""
+    def load_bundle(self, sources: Sequence[Source], snapshots: Sequence[int]) -> None:
+        """Have at hand what opening many sources reads, so far as `save_bundle` kept it."""
         if len(sources) >= _MANY:
-            self._pages.indexes.bring_copies(*_opened(sources, snapshots))
+            self._pages.indexes.load_bundle(*_opened(sources, snapshots))
 
-    def lacked_copies(self, n_sources: int) -> bool:
-        """Whether opening so many sources read what `bring_copies` had not brought."""
+    def bundle_missed(self, n_sources: int) -> bool:
+        """Whether opening so many sources read what `load_bundle` had not brought."""
         return n_sources >= _MANY and self._pages.indexes.lacked
 
-    def keep_copies(self, sources: Sequence[OpenSource], snapshots: Sequence[int]) -> None:
-        """Keep for `bring_copies` what opening these sources reads, in one file."""
+    def save_bundle(self, sources: Sequence[OpenedSource], snapshots: Sequence[int]) -> None:
+        """Keep for `load_bundle` what opening these sources reads, in one file."""
         if len(sources) < _MANY:
             return
         indexes, paths = self._pages.indexes, []
@@ -80,14 +80,14 @@ class Opening:
             if not source.config.live:
                 paths.append(indexes.facts(source.config.table, snapshot, source.config.content))
                 paths += source.reader.kept_files(source.config.columns)
-        indexes.keep_copies(
+        indexes.save_bundle(
             list(dict.fromkeys(paths)), *_opened([source.config for source in sources], snapshots)
         )
 
-    def reader(self, facts: SnapshotFacts, look: Look) -> SnapshotReader:
+    def reader(self, facts: SnapshotFacts, view: CatalogView) -> SnapshotReader:
         """The rows of a snapshot, opened at most once."""
         return self._readers.get(
-            facts.key, lambda: SnapshotReader(facts, self._pages, lambda: look.table(facts.table))
+            facts.key, lambda: SnapshotReader(facts, self._pages, lambda: view.table(facts.table))
         )
 
     def follow(self, source: Source, snapshot: int, tag: str) -> LiveReader:
@@ -114,11 +114,11 @@ class Opening:
         return self._live_readers.get((tag, source.window_rows), made)
 
 
-class Look:
+class CatalogView:
     """The tables of a lake while one blend is made or opened: each is loaded once at most."""
 
-    def __init__(self, opening: Opening, lake: Lake) -> None:
-        self._opening, self._lake = opening, lake
+    def __init__(self, opener: SourceOpener, lake: Lake) -> None:
+        self._opener, self._lake = opener, lake
         self._tables: dict[str, Table] = {}
         self._facts: dict[tuple[str, int, str], SnapshotFacts] = {}
         self._resolved: dict[tuple[str, int | None, str | None, str | None], Snapshot] = {}
@@ -161,12 +161,12 @@ class Look:
         files = self._lake.metadata_files([TableName.parse(table) for table in fixed])
         asked = list(zip(sources, snapshots, tags, strict=True))
         return [
-            self._opening.follow(source, snapshot, tag)
+            self._opener.follow(source, snapshot, tag)
             if source.live
-            else self._opening.reader(
+            else self._opener.reader(
                 self._facts_of(source, snapshot, files.get(TableName.parse(source.table))), self
             )
-            for source, snapshot, tag in in_time(asked, "sources opened")
+            for source, snapshot, tag in within_deadline(asked, "sources opened")
         ]
 
     def _facts_of(self, source: Source, snapshot: int, metadata_file: str | None) -> SnapshotFacts:
@@ -176,12 +176,12 @@ class Look:
         return self._facts[asked]
 
     def _found_facts(self, source: Source, snapshot: int, metadata_file: str | None) -> SnapshotFacts:
-        kept = self._opening.kept(metadata_file, source, snapshot)
+        kept = self._opener.kept(metadata_file, source, snapshot)
         if kept is not None:
             return kept
         table = self.table(source.table)
         facts = facts_of(table, _found(table, source, snapshot))
-        self._opening.keep(table, source, snapshot, facts)
+        self._opener.keep(table, source, snapshot, facts)
         return facts
 
 
@@ -192,11 +192,11 @@ class _Progress:
     store: BlendStore
     tag: str
 
-    def seen(self) -> Seen | None:
-        return self.store.seen(self.tag)
+    def seen(self) -> LiveProgress | None:
+        return self.store.progress(self.tag)
 
-    def saw(self, seen: Seen) -> None:
-        self.store.saw(self.tag, seen)
+    def saw(self, seen: LiveProgress) -> None:
+        self.store.record_progress(self.tag, seen)
 
 
 def _opened(sources: Sequence[Source], snapshots: Sequence[int]) -> list[str]:

@@ -12,7 +12,7 @@ from blender.errors import InvalidBlend
 Built = TypeVar("Built")
 
 
-def checked(validate: Callable[[Any], Built], fields: Mapping[str, Any]) -> Built:
+def validated(validate: Callable[[Any], Built], fields: Mapping[str, Any]) -> Built:
     """The result of pydantic's `validate`; raises InvalidBlend with a sentence for each wrong field."""
     try:
         return validate(dict(fields))
