@@ -1,15 +1,15 @@
-"""Whoever waits for rows: until when, and whether it is still there.
+"""The call that this thread works for: its deadline, and whether its caller still waits.
 
     call = CallContext(timeout_s=60)
-    call.check()                                          # between two pieces of work
-    call.check_deadline(lambda: "12 of 2,000 sources ...")         # the same, where the time counts too
-    call.wait(0.5, lambda: "Source `wiki` has 4 rows ...")    # instead of time.sleep
-    call.result(future, lambda: "Source `wiki` ...")          # instead of future.result()
-    with use_context(call): ...                         # code below finds it with `current_context`
+    call.check()                                               # between two pieces of work
+    call.check_deadline(lambda: "12 of 2,000 sources ...")     # the same, and the deadline too
+    call.wait(0.5, lambda: "Source `wiki` has 4 rows ...")     # instead of time.sleep
+    call.result(future, lambda: "Source `wiki` ...")           # instead of future.result()
+    with use_context(call): ...                                # code below finds it with `current_context`
 
-Everything below a fetch that can take long waits through its call, so no wait outlasts the call: it ends
-with `Stalled` and the sentence of what was waited for when the time is over, and with the reason given to
-`leave` as soon as the caller has left.
+Slow code below a fetch waits through its call, so no wait outlasts the call. At the deadline the wait raises
+`Stalled`, with a sentence that names what it waited for; a cancelled call raises the reason given to `cancel`
+at once.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _HERE = threading.local()
 
 @contextmanager
 def use_context(call: CallContext) -> Iterator[None]:
-    """What this thread does inside is waited for by `caller`; native code in between cannot hand it on."""
-    before, _HERE.call = current_context(), caller
+    """Make `call` this thread's context: native code between two Python frames cannot pass it on."""
+    before, _HERE.call = current_context(), call
     try:
         yield
     finally:
@@ -42,15 +42,15 @@ def use_context(call: CallContext) -> Iterator[None]:
 
 
 def current_context() -> CallContext:
-    """Who waits for what this thread does; one that waits for ever where nobody said."""
-    found: CallContext | None = getattr(_HERE, "caller", None)
+    """The call that this thread works for; one without a deadline where none was set."""
+    found: CallContext | None = getattr(_HERE, "call", None)
     return found or CallContext()
 
 
 def within_deadline(items: Sequence[Value], done: str) -> Iterator[Value]:
-    """Each of `items`, as long as the waiting caller is there and its time lasts.
+    """Yield each of `items` until the current call is cancelled or its deadline passes.
 
-    Raises the reason of a caller who has left, and Stalled with how many of them are `done`.
+    Raises the reason of the cancellation, or Stalled with the number of items that are `done`.
     """
     call = current_context()
     for number, item in enumerate(items):
@@ -66,41 +66,41 @@ def _out_of_time(number: int, n_items: int, done: str) -> str:
 
 
 class CallContext:
-    """One that waits at most `timeout_s` from now, for ever by default; safe for many threads."""
+    """A call that may take `timeout_s` from now, any time by default; safe for many threads."""
 
     def __init__(self, timeout_s: float | None = None) -> None:
         self._changed = threading.Condition()
-        self._left: FactoryError | None = None
+        self._cancelled: FactoryError | None = None
         self.set_timeout(timeout_s)
 
     def set_timeout(self, timeout_s: float | None) -> None:
-        """Wait at most `timeout_s` from now, for ever where it is None."""
+        """Move the deadline to `timeout_s` from now; None removes it."""
         self._until = math.inf if timeout_s is None else time.monotonic() + timeout_s
 
     @property
     def remaining_s(self) -> float:
-        """Seconds until the time is over, zero when it is, `inf` where there is no end."""
+        """Seconds until the deadline: zero once it has passed, `inf` without one."""
         return max(0.0, self._until - time.monotonic())
 
     def cancel(self, reason: FactoryError) -> None:
-        """End every wait, those to come too, by raising `reason`; the first reason stays."""
+        """Make every wait raise `reason`, now and from now on; the first reason stays."""
         with self._changed:
-            self._left = self._left or reason
+            self._cancelled = self._cancelled or reason
             self._changed.notify_all()
 
     def check(self) -> None:
-        """Raise the reason of one who has left."""
-        if self._left is not None:
-            raise self._left
+        """Raise the reason if the call was cancelled."""
+        if self._cancelled is not None:
+            raise self._cancelled
 
     def check_deadline(self, stalled: Callable[[], str]) -> None:
-        """Raise the reason of one who has left, and Stalled with `stalled` once the time is over."""
+        """Raise the reason if the call was cancelled, and Stalled with `stalled` after the deadline."""
         self.check()
         if self.remaining_s <= 0:
             raise Stalled(stalled())
 
     def wait(self, seconds: float, stalled: Callable[[], str]) -> None:
-        """Sleep for `seconds`; raises Stalled with the sentences of `stalled` where the time ends before."""
+        """Sleep for `seconds`; raises Stalled with the sentence of `stalled` at the deadline."""
         end = time.monotonic() + seconds
         with self._changed:
             while (left := end - time.monotonic()) > 0:
@@ -108,7 +108,7 @@ class CallContext:
             self.check()
 
     def result(self, future: Future[Value], stalled: Callable[[], str]) -> Value:
-        """The result of `future`; raises what it raised, and Stalled where the time ends before."""
+        """The result of `future`; raises the future's error, and Stalled at the deadline."""
         if not future.done():
             future.add_done_callback(self._wake)
             with self._changed:
@@ -117,7 +117,7 @@ class CallContext:
         return future.result()
 
     def _sleep(self, seconds: float, stalled: Callable[[], str]) -> None:
-        """Sleep until something may have changed, with the lock held by the caller."""
+        """Sleep until something may have changed; the caller holds the lock."""
         self.check_deadline(stalled)
         shortest = min(seconds, self.remaining_s)
         self._changed.wait(None if math.isinf(shortest) else shortest)

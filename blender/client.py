@@ -70,7 +70,7 @@ class BlenderClient:
 
     `timeout_s` bounds every call, of a fetch the wait for its next step; `patience_s` is how long a Blender
     that does not answer is asked again; `silence_s`, at least 10, is how long a connection on which nothing
-    comes during a call is taken to be whole; `prefetch_bytes` is what each fetch may hold that was not yet read.
+    comes during a call is taken to be whole; `prefetch_bytes` bounds what each fetch holds before it is read.
     Raises the classes of `blender.errors`.
     """
 

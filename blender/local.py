@@ -24,6 +24,7 @@ from blender.opened.blend import Block
 from blender.prefetch import Prefetcher
 from blender.reader import BlendHandle
 from blender.records import BlendRecord, Description, ExplainedRow, Schedule, Source
+from blender.spec.ranks import RankSlice
 from blender.steps import Rows, batches
 from factory.settings import Settings
 from factory.settings import settings as default_settings
@@ -35,8 +36,8 @@ BLOCK_BYTES = 4 << 20  # no message limits a block here, and a larger one costs 
 class LocalBlender:
     """The blends of a lake, read under `memory_bytes` of decoded rows; safe for many threads.
 
-    `timeout_s` bounds the wait for the next step of a fetch; `prefetch_bytes` is what each fetch may hold that
-    was not yet read. Raises the classes of `blender.errors`.
+    `timeout_s` bounds the wait for the next step of a fetch, `prefetch_bytes` what each fetch
+    holds before it is read. Raises the classes of `blender.errors`.
     """
 
     settings: Settings
@@ -129,7 +130,7 @@ class LocalBlender:
             return
         call = CallContext(self.timeout_s)
         opened = self._blends.open(blend)
-        blocks = opened.fetch(offset, steps or 0, rank, ranks, BLOCK_BYTES, stride, call)
+        blocks = opened.fetch(offset, steps or 0, RankSlice(rank, ranks), BLOCK_BYTES, stride, call)
         rows = _rows(blocks, call, self.timeout_s)
 
         def leave() -> None:

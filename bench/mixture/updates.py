@@ -2,8 +2,7 @@
 
 A client asks a Blender over gRPC, both in this process, for an update of the update before, every STEPS
 steps with other weights, as mixing by loss does. The store is the lake's own: a config, its pins and a hold
-are written for each update, and a chapter for every 128th. Then the last blend is opened as a Blender that
-was just started opens it.
+are written for each update, and a history block for every 128th. Then another Blender opens the last blend.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ def updated(report: Report, home: Path, updates: int, part: int) -> Updating:
             cpu_ms.append((time.process_time() - cpu) / part * 1e3)
     anew = open_blends(own_lake(home / "lake"))
     began = time.perf_counter()
-    mixture = anew.open(blend).mixture
+    mixture = anew.open(blend).order.mixture
     open_ms = (time.perf_counter() - began) * 1e3
     check(report, mixture, updates)
     return Updating(wall_ms, cpu_ms, open_ms)

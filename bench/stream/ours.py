@@ -47,10 +47,12 @@ def _direct(home: Path, layout: str, done: list[int]) -> Iterator[Tokens]:
 def ranks(home: Path, layout: str, n_ranks: int) -> dict[str, int]:
     """Bytes read for an epoch: by one reader, by ranks that share a cache, by ranks that share nothing."""
 
+    from blender.spec.ranks import RankSlice
+
     def read(*shares: tuple[Blend, int, int]) -> int:
         before = read_counters()["rchar"]
         for _ in zip(
-            *(blend.fetch(0, blend.steps or 0, rank, of) for blend, rank, of in shares), strict=True
+            *(it.fetch(0, it.steps or 0, RankSlice(rank, of)) for it, rank, of in shares), strict=True
         ):
             pass
         return read_counters()["rchar"] - before

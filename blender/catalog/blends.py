@@ -119,7 +119,7 @@ class Blends:
         if added:  # what its parent has was agreed upon when that was made, perhaps by other rules
             readers += view.open(child.sources[known:], [pin for _, pin in added], _tags(child)[known:])
             require_agreement(child.sources, readers, pad=child.pad)
-        blend = Blend(child, opened.mixture.extended([child.piece], [child.offset]), readers)
+        blend = Blend(child, opened.order.mixture.extended([child.piece], [child.offset]), readers)
         self._prepare(blend, known)
         return self._keep_update(blend, parent, pins)
 
@@ -223,9 +223,9 @@ class Blends:
             depth=parent_pins.depth + 1,
             tagged_by=tuple(tagged_by),
         )
-        chapter = history_block_of(blend.config, pins.depth, self)
-        if chapter is not None:
-            self._store.put_history_block(blend.id, chapter)
+        block = history_block_of(blend.config, pins.depth, self)
+        if block is not None:
+            self._store.put_history_block(blend.id, block)
         with self._keeper.keeping(blend.id, _pinned(blend, known)) as tables:
             self._keep_facts(blend, tables, known)
             current_context().check()
@@ -237,7 +237,7 @@ class Blends:
             self._keep_facts(blend, tables)
             for number, source in enumerate(blend.sources):
                 if isinstance(source.kept, LiveReader):
-                    self._store.saw(tag_name(blend.id, number), source.kept.progress)
+                    self._store.record_progress(tag_name(blend.id, number), source.kept.progress)
             return self._put(blend, pins.model_copy(update={"tagged_by": ()}))
 
     def _put(self, blend: Blend, pins: Pins) -> StoredBlend:

@@ -44,7 +44,7 @@ def description(blend: Blend) -> Description:
                 steps=end,
                 **_tokens(source, share_of.get(source.config.name)),
             )
-            for source, end in zip(blend.sources, blend.ends, strict=True)
+            for source, end in zip(blend.sources, blend.order.ends, strict=True)
         ),
         pieces=tuple(
             DescribedPiece(start, _weights(piece, len(blend.sources)), piece.rows_per_step)
@@ -90,6 +90,6 @@ def _weights(piece: Piece, n_sources: int) -> tuple[int, ...]:
 
 def _last_pieces(blend: Blend) -> list[tuple[int, Piece]]:
     """As many of the last pieces as fit a message."""
-    mixture = blend.mixture
+    mixture = blend.order.mixture
     n_shown = max(1, _DESCRIBED_WEIGHTS // mixture.n_sources)
     return mixture.pieces(max(0, len(mixture.starts) - n_shown))

@@ -187,16 +187,16 @@ class CatalogView:
 
 @dataclass(frozen=True)
 class _Progress:
-    """How far the live source under a tag was read, on record beside the blends."""
+    """How far the live source under a tag was read, recorded beside the blends."""
 
     store: BlendStore
     tag: str
 
-    def seen(self) -> LiveProgress | None:
+    def last(self) -> LiveProgress | None:
         return self.store.progress(self.tag)
 
-    def saw(self, seen: LiveProgress) -> None:
-        self.store.record_progress(self.tag, seen)
+    def record(self, progress: LiveProgress) -> None:
+        self.store.record_progress(self.tag, progress)
 
 
 def _opened(sources: Sequence[Source], snapshots: Sequence[int]) -> list[str]:

@@ -72,13 +72,13 @@ class BlendStore:
         """Replace the pins of a blend."""
         obstore.put(self._store, _pins(blend), with_checksum(pins.model_dump_json().encode()))
 
-    def put_history_block(self, blend: str, chapter: HistoryBlock) -> None:
+    def put_history_block(self, blend: str, block: HistoryBlock) -> None:
         """Store what a blend and its nearest ancestors plan."""
-        content = chapter.model_dump_json(exclude_defaults=True).encode()
+        content = block.model_dump_json(exclude_defaults=True).encode()
         obstore.put(self._store, _history(blend), with_checksum(content))
 
     def history_block(self, blend: str) -> HistoryBlock | None:
-        """What `put_history_block` stored, if it did; nothing for a damaged one, which the configs make up for."""
+        """The block that ends with a blend; None if it is missing or damaged: the configs say the same."""
         try:
             stored = obstore.get(self._store, _history(blend)).bytes().to_bytes()
             return HistoryBlock.model_validate_json(verified_content(stored, optional=True))
@@ -103,24 +103,24 @@ class BlendStore:
         return [Path(entry["path"]).name.removesuffix(_HELD) for chunk in listed for entry in chunk]
 
     def record_progress(self, tag: str, progress: LiveProgress) -> None:
-        """Put on record how far the live source under `tag` was read.
+        """Record how far the live source under `tag` was read.
 
-        Whoever saw the most is believed: Blenders that look at the same time take nothing back.
+        The furthest record wins, so Blenders that look at the same time take nothing back.
         """
         before = self._progress_records(tag)
         folder = f"{_FOLDER}/{tag}{_PROGRESS}"
-        path = f"{folder}/{seen.rows:020}.{seen.sequence:020}.{seen.snapshot}{_PROGRESS}"
-        obstore.put(self._store, path, seen.content())
+        path = f"{folder}/{progress.rows:020}.{progress.sequence:020}.{progress.snapshot}{_PROGRESS}"
+        obstore.put(self._store, path, progress.content())
         for one, old in before:
-            if one < seen:
+            if one < progress:
                 with contextlib.suppress(FileNotFoundError):
                     obstore.delete(self._store, old)
 
     def progress(self, tag: str) -> LiveProgress | None:
-        """What was seen last of the live source under `tag`."""
+        """The furthest progress on record for the live source under `tag`."""
         while found := self._progress_records(tag):
             newest, path = max(found)
-            with contextlib.suppress(FileNotFoundError):  # another Blender has just seen more
+            with contextlib.suppress(FileNotFoundError):  # another Blender recorded more
                 files = obstore.get(self._store, path).bytes().to_bytes()
                 return replace(newest, files=from_content(files))
         return None

@@ -10,6 +10,7 @@ from blender.costs.plan import ShuffleCost, SourceFacts, candidates, shuffle_cos
 from blender.opened.blend import Blend
 from blender.opened.source import OpenedSource
 from blender.rows.sources import SnapshotReader
+from blender.spec.ranks import RankSlice
 from blender.spec.source import shuffle_of
 
 Ints = npt.NDArray[np.int64]
@@ -62,19 +63,15 @@ def plan(blend: Blend, offset: int = 0, ranks: int = 1) -> list[ShuffleCost]:
     Raises InvalidRequest for ranks that do not divide the step, EndOfData for a step beyond the last, and
     what reading pages raises.
     """
-    blend.step(offset, 0, ranks)  # what is wrong with the request is told by whoever serves it
-    width = blend.mixture.rows_per_step(offset)
-    first = blend.mixture.first_row(offset)
-    of_row, _ = blend.mixture.place(first + np.arange(width))
-    rank = np.arange(width) // (width // ranks)
+    blend.step(offset, RankSlice(0, ranks))  # serving the step raises whatever is wrong with the request
+    origins = blend.order.origins(blend.order.row_numbers(offset))
+    rank = np.arange(len(origins.source)) // (len(origins.source) // ranks)
     found: list[ShuffleCost] = []
-    for number, source in enumerate(blend.sources):
-        if (of_row == number).any():
-            facts = _facts(source, rank[of_row == number])
-            configured = shuffle_of(source.config)
-            found += [
-                shuffle_cost(facts, it, source.seed, configured) for it in candidates(facts, configured)
-            ]
+    for number, rows in origins.by_source():
+        facts = _facts(blend.sources[number], rank[rows])
+        configured = shuffle_of(blend.sources[number].config)
+        shuffles = candidates(facts, configured)
+        found += [shuffle_cost(facts, it, blend.config.seed, configured) for it in shuffles]
     return found
 
 

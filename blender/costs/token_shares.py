@@ -39,8 +39,10 @@ class TokenShare:
 def token_shares(blend: Blend, offset: int | None = None) -> list[TokenShare]:
     """The sources of a blend that deliver tokens, from step `offset` on; as it ends without one."""
     first = MAX_OFFSET - _STEPS if offset is None else min(offset, MAX_OFFSET - _STEPS)
-    last = min(first + _STEPS, blend.mixture.piece_end(first))
-    before, after = blend.mixture.counts(np.array([blend.mixture.first_row(step) for step in (first, last)]))
+    last = min(first + _STEPS, blend.order.mixture.piece_end(first))
+    before, after = blend.order.mixture.counts(
+        np.array([blend.order.mixture.first_row(step) for step in (first, last)])
+    )
     rows = ((after - before) / (last - first)).tolist()
     packed = [it for it, source in enumerate(blend.sources) if TOKENS in source.config.columns]
     facts = {it: blend.sources[it].reader.facts for it in packed}

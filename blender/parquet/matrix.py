@@ -24,6 +24,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
@@ -38,11 +39,10 @@ from blender.spec.shuffle import derive_key
 from factory import _native
 from factory.errors import ConfigurationError
 from factory.lake.files.damage import planning
+from factory.lake.files.page_scan import scan_file
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
-
-_WINDOW = 1 << 20  # bytes of a remote file asked for at a time where its page headers must be read
 
 
 @dataclass(frozen=True)
@@ -205,15 +205,15 @@ def get_idx_matrix(
 ) -> IndexMatrix:
     """The matrix of `column` over Parquet files, whose rows are numbered in the order of `paths`.
 
-    With `ranges`, paths are those of its store, otherwise of local files. Raises ConfigurationError for a
-    column that a file lacks, UnsupportedPageLayout for a file that is not read by page, CorruptPage and SourceGone.
+    With `ranges` the paths name objects of its store, otherwise local files. Raises ConfigurationError for a
+    missing column, UnsupportedPageLayout for a file without readable pages, CorruptPage and SourceGone.
     """
     names = [os.fspath(path) for path in paths]
     with _sentences():
         if ranges is None:
             scans = _native.scan_pages(names, column)
         else:
-            scans = [_scan(name, column, ranges) for name in names]
+            scans = [scan_file(name, ranges.size(name), column, partial(ranges.read, name)) for name in names]
         return IndexMatrix(_native.join_pages(column, scans), ranges)
 
 
@@ -252,13 +252,6 @@ def data_files(table: Table, snapshot_id: int) -> list[str]:
             "pages do not know. Rewrite its data files first."
         )
     return sorted(task.file.file_path for task in tasks)
-
-
-def _scan(path: str, column: str, ranges: StoreRanges) -> _native.PageScan:
-    scan = _native.PageScan(path, ranges.size(path), column, _WINDOW)
-    while wanted := scan.wanted():
-        scan.push(ranges.read(path, wanted))
-    return scan
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,16 +17,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from blender.errors import UnsupportedPageLayout
-from blender.rows.index_files import Fetch, is_whole, put_index, put_record
+from blender.rows.index_files import is_whole, put_index, put_record
 from blender.rows.lake_files import local_path
 from blender.rows.lake_pages import LakePages
 from blender.rows.snapshot_files import TableFile
 from factory import _native
+from factory.lake.files.page_scan import Fetch, scan_file
 from factory.lake.files.parquet import require_sound
 
 Ints = npt.NDArray[np.int64]
 
-_WINDOW = 1 << 20  # bytes of a file in a store asked for at a time where its page headers must be read
 _THREADS = 16  # files of a store scanned at a time
 
 
@@ -188,10 +189,7 @@ def _scan(pages: LakePages, file: TableFile, column: str) -> _native.PageScan:
     local = local_path(file.path)
     if local is not None:
         return _native.scan_pages([local], column)[0]
-    scan = _native.PageScan(file.path, file.n_bytes, column, _WINDOW)
-    while wanted := scan.wanted():
-        scan.push(pages.files.read(file.path, wanted))
-    return scan
+    return scan_file(file.path, file.n_bytes, column, partial(pages.files.read, file.path))
 
 
 def _scan_or_none(pages: LakePages, file: TableFile, column: str) -> _native.PageScan | None:

@@ -22,7 +22,7 @@ import json
 import logging
 import os
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +34,10 @@ from blender.rows.checksummed_json import verified_content, with_checksum
 from blender.rows.index_bundle import pack_bundle, unpack_bundle
 from blender.rows.snapshot_files import TableFile
 from factory import _native
+from factory.lake.files.page_scan import Fetch
 
 _SMALL = 1 << 16  # bytes that are read in less time than it takes to map them
 _LOG = logging.getLogger(__name__)
-
-Fetch = Callable[[Sequence[tuple[str, Sequence[tuple[int, int]]]]], list[list[bytes]]]
-"""Reads ranges of files that are not local: (path, ranges) in, what they hold out."""
 
 
 class IndexFiles:

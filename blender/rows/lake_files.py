@@ -19,8 +19,8 @@ import obstore
 import pyarrow.parquet as pq
 
 from blender.call_context import current_context
-from blender.parquet.page_ranges import Range, StoreRanges
-from blender.rows.index_files import Fetch
+from blender.parquet.page_ranges import StoreRanges
+from factory.lake.files.page_scan import Fetch, Range
 from factory.lake.store import bucket_store
 from factory.settings import Settings
 

@@ -41,9 +41,9 @@ class LakePages:
 
 @contextlib.contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Turn what readers of files raise into the errors of this package; `what` names table and snapshot.
+    """Translate errors of file readers into those of this package; `what` names table and snapshot.
 
-    CorruptPage for bytes that are not what was written, SourceGone for files that are not there, StoreUnavailable
+    CorruptPage for bytes that changed after they were written, SourceGone for missing files, StoreUnavailable
     for a store that does not answer, UnsupportedPageLayout for files that cannot be read by page.
     """
     try:

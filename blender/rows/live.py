@@ -34,13 +34,13 @@ _ADDED = "added-records"
 _KEEPS_ROWS = (Operation.APPEND, Operation.REPLACE)
 
 
-class Progress(Protocol):
+class ProgressRecord(Protocol):
     """How far a live source was read, by anyone; on record beside the blend."""
 
-    def seen(self) -> LiveProgress | None:
+    def last(self) -> LiveProgress | None:
         """The newest snapshot of which rows were read."""
 
-    def saw(self, seen: LiveProgress) -> None:
+    def record(self, progress: LiveProgress) -> None:
         """Put on record what was there at a snapshot, before any row of it is read."""
 
 
@@ -58,23 +58,23 @@ class LiveReader:
         window_rows: int,
         load: Callable[[], Table],
         open_at: Callable[[Table, int], SnapshotReader],
-        progress: Progress,
+        record: ProgressRecord,
         *,
         tokens: bool = True,
     ) -> None:
         """With `tokens` what is appended must have the tokenizer of what was there."""
         self.pinned = pinned
         self._name, self._window_rows = name, max(1, window_rows)
-        self._load, self._open_at, self._progress = load, open_at, progress
+        self._load, self._open_at, self._record = load, open_at, record
         self._tokens = tokens
         self._looking = threading.Lock()
         self._looked_at = time.monotonic()
-        self._now, self._seen = self._first()
+        self._now, self._progress = self._first()
 
     @property
-    def seen(self) -> LiveProgress:
-        """What there is of the table at `now`."""
-        return self._seen
+    def progress(self) -> LiveProgress:
+        """The rows and files of the table at `now`."""
+        return self._progress
 
     @property
     def now(self) -> SnapshotReader:
@@ -109,11 +109,11 @@ class LiveReader:
             table = self._load()
             snapshot = table.current_snapshot()
             if snapshot is None or snapshot.snapshot_id != self._now.snapshot_id:
-                self._now, self._seen = self._go_on(table, snapshot, self._seen)
+                self._now, self._progress = self._go_on(table, snapshot, self._progress)
             self._looked_at = time.monotonic()
 
     def _first(self) -> tuple[SnapshotReader, LiveProgress]:
-        table, since = self._load(), self._progress.seen() or LiveProgress(0, 0, self.pinned)
+        table, since = self._load(), self._record.last() or LiveProgress(0, 0, self.pinned)
         snapshot = table.current_snapshot()
         if snapshot is not None and snapshot.snapshot_id == since.snapshot:
             return self._opened(table, snapshot)
@@ -125,9 +125,9 @@ class LiveReader:
         if snapshot is None:
             raise self._changed(f"no longer has snapshot {since.snapshot} nor any other")
         self._check_descent(table, snapshot, since)
-        now, seen = self._opened(table, snapshot)
-        self._progress.saw(seen)
-        return now, seen
+        now, progress = self._opened(table, snapshot)
+        self._record.record(progress)
+        return now, progress
 
     def _opened(self, table: Table, snapshot: Snapshot) -> tuple[SnapshotReader, LiveProgress]:
         now = self._open_at(table, snapshot.snapshot_id)

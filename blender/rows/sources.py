@@ -202,14 +202,14 @@ class SnapshotReader:
 
 @dataclass(frozen=True)
 class RowRequest:
-    """Rows of one source and where in a batch they go."""
+    """Rows of one source and their positions in a batch."""
 
     reader: SnapshotReader
     ordinals: Ints
     positions: Ints
     columns: tuple[str, ...]
-    again: bool = False
-    """Whether other rows of their pages will be asked for soon."""
+    reuse_pages: bool = False
+    """Whether other rows of the same pages will be requested soon: their pages stay in the cache."""
 
 
 def gather(asked: Sequence[RowRequest], n: int, fields: Sequence[pa.Field]) -> list[pa.Array]:
@@ -261,7 +261,7 @@ def _read_leaf(
     for one, rows in having:
         for index, of_index, positions in one.reader.column(leaf).parts(rows, one.positions):
             kind = "" if field.type in _BYTES else str(index.type)
-            kinds.setdefault(kind, []).append((index, of_index, positions, one.again))
+            kinds.setdefault(kind, []).append((index, of_index, positions, one.reuse_pages))
     described = having[0][0].reader.described if len(having) == 1 else "The sources of a blend"
     with reading(described):
         if len(kinds) == 1:

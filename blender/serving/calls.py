@@ -105,7 +105,7 @@ class CallLimiter:
         self.give_time(call, context)
         if not context.add_callback(lambda: self._forget(call)):
             self._forget(call)  # the call has ended before it began
-        return caller
+        return call
 
     def give_time(self, call: CallContext, context: grpc.ServicerContext) -> None:
         """Let the caller wait from now on until its deadline comes close, or as long as the server allows."""

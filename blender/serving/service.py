@@ -27,6 +27,7 @@ from blender.rows.counts import Counts
 from blender.serving.calls import CallLimiter
 from blender.serving.refusals import end_call
 from blender.serving.request_bytes import reader_of, require_wellformed
+from blender.spec.ranks import RankSlice
 from factory.errors import FactoryError
 
 log = logging.getLogger("blender")
@@ -103,8 +104,7 @@ class BlendData:
             blocks = blend.fetch(
                 request.offset,
                 request.steps,
-                request.rank,
-                request.ranks or 1,
+                RankSlice(request.rank, request.ranks or 1),
                 stride=request.stride or 1,
                 call=call,
             )
@@ -132,7 +132,7 @@ class BlendData:
         """The documents behind every row of one step."""
         blend = self._blends.open(request.blend)
         if request.offset >= 0:
-            rows = blend.mixture.rows_per_step(request.offset)
+            rows = blend.order.mixture.rows_per_step(request.offset)
             self._calls.limits.check_explained(request.offset, rows)
         explained = [to_message(pb.ExplainedRow, row) for row in blend.explain(request.offset)]
         return pb.ExplainResponse(offset=request.offset, rows=explained)

@@ -1,12 +1,11 @@
-"""What a blend is: its sources, their weights and its seed, under an id that is the hash of all of it.
+"""The definition of a blend: sources, weights and seed, under an id that is their hash.
 
-Weights are rows in every step; a blend may have a schedule of shares in their place
-(`blender.spec.schedule`).
+A weight is rows in every step; a schedule of shares may replace the weights (`blender.spec.schedule`).
 
-The id is a hash of the canonical JSON: fields that hold their default are left out (so a field added
-later changes no id that exists), references to snapshots too, and every source carries the content
-fingerprint of its table instead. The same data on two machines makes the same blend, whatever the
-snapshot ids are. What is hashed decides every row of the blend; a default must therefore never change.
+The id is a hash of the canonical JSON. It omits fields at their default, so that a new field changes no
+existing id, and references to snapshots: every source carries the content fingerprint of its table instead.
+The same data on two machines therefore makes the same blend under any snapshot ids. The hashed fields decide
+every row of the blend, so a default must never change.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from blender.spec.schedule import BlendSchedule, blend_schedule
 from blender.spec.source import WellformedSource, canonical, wellformed
 from blender.spec.validated import validated
 
-FORMAT = 1  # of the order of rows: mixture, shuffle and their keys. Another order is another format.
+FORMAT = 1  # of the order of rows (mixture, shuffle and their keys): another order needs another format
 
 
 class BlendConfig(BaseModel):
@@ -39,15 +38,15 @@ class BlendConfig(BaseModel):
     sources: tuple[WellformedSource, ...]
     """All sources, with the weights that hold from step `offset` on."""
     schedule: BlendSchedule | None = None
-    """Shares of a step that hold from step `offset` on, in place of weights."""
+    """Shares of a step from step `offset` on, in place of weights."""
     seed: int = Field(0, ge=0, lt=1 << 64)
     """Seed of every shuffle."""
     pad: bool = False
-    """Whether sources whose rows hold unlike numbers of tokens may stand together, padded to the longest."""
+    """Allow sources with rows of different lengths; shorter rows are padded to the longest."""
     parent: str = ""
-    """For an update, the blend that holds before step `offset`."""
+    """For an update, the blend to follow before step `offset`."""
     offset: int = Field(0, ge=0, le=MAX_OFFSET)
-    """For an update, the step from which `sources` hold."""
+    """For an update, its first step."""
 
     @model_validator(mode="after")
     def _sources_make_a_step(self) -> Self:
@@ -91,18 +90,18 @@ class BlendConfig(BaseModel):
 
     @property
     def piece(self) -> Piece:
-        """What holds from step `offset` on."""
+        """The piece of the mixture from step `offset` on."""
         if self.schedule is not None:
             return self.schedule.piece(self.offset)
         return constant([source.weight for source in self.sources])
 
     def canonical(self) -> dict[str, Any]:
-        """What is hashed and stored: everything but the references."""
+        """The hashed and stored form: everything but the references."""
         fields = self.model_dump(mode="json", exclude_defaults=True, exclude={"sources"})
         return {"format": FORMAT, "sources": [canonical(source) for source in self.sources], **fields}
 
     def canonical_json(self) -> bytes:
-        """The canonical form as bytes, one for each blend."""
+        """The canonical form as bytes."""
         text = json.dumps(self.canonical(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return text.encode()
 
@@ -128,14 +127,14 @@ class BlendConfig(BaseModel):
 
 
 def id_of(canonical_json: bytes) -> str:
-    """The id of the blend with these bytes."""
+    """The id of the blend with this canonical JSON."""
     return hashlib.blake2b(canonical_json, digest_size=16).hexdigest()
 
 
 def blend_config(
     sources: Sequence[Source], seed: int = 0, schedule: Schedule | None = None, *, pad: bool = False
 ) -> BlendConfig:
-    """A blend of its own, with a schedule where the sources have no weights; raises InvalidBlend."""
+    """A new blend, by a schedule if the sources have no weights; raises InvalidBlend."""
     fields = {"sources": tuple(sources), "seed": seed, "pad": pad}
     return validated(BlendConfig.model_validate, fields | _schedule(schedule, sources))
 
@@ -151,9 +150,9 @@ def updated(
 ) -> BlendConfig:
     """The blend equal to `parent` before step `offset`, with `weights` or a `schedule` from there on.
 
-    `weights` are rows a step by source name; a source it does not name keeps its weight, a weight of zero
-    lets a source rest. A schedule replaces every weight. `add` are further sources, behind those of the
-    parent, and it pads where either does. Raises InvalidBlend.
+    `weights` are rows per step by source name: an unnamed source keeps its weight, and zero pauses a source.
+    A schedule replaces every weight. `add` appends further sources. The update pads if `pad` is set or the
+    parent pads. Raises InvalidBlend.
     """
     known = {source.name for source in parent.sources}
     unknown = sorted(set(weights) - known)

@@ -1,11 +1,11 @@
-"""The pieces of a blend that was updated, without reading all it was updated from.
+"""The pieces of an updated blend, without reading every ancestor.
 
 A blend names its parent, so ten thousand updates in a row are a chain of ten thousand configs. Every
-BLOCK_UPDATES-th blend of a chain therefore has a third object beside its config and its pins: the pieces since
-the chapter before, in the order in which they were planned. It follows from the configs; where it is
-missing they are read one by one.
+BLOCK_UPDATES-th blend of a chain therefore stores a history block beside its config and its pins: the
+pieces planned since the previous block, oldest first. The configs say the same, so a missing block costs
+only time.
 
-    0 | 1 .. 128 | 129 .. 256 | 257 .. 300    to open 300: configs 300 .. 257, chapters 256 and 128, config 0
+    0 | 1 .. 128 | 129 .. 256 | 257 .. 300    opening 300 reads configs 300 .. 257, blocks 256, 128, config 0
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BLOCK_UPDATES = 128
 
 
 class PlannedPiece(BaseModel):
-    """What a config plans from its offset on."""
+    """The plan of one config, from its offset on."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -33,7 +33,7 @@ class PlannedPiece(BaseModel):
 
     @classmethod
     def by(cls, config: BlendConfig) -> PlannedPiece:
-        """What `config` plans."""
+        """The plan of `config`."""
         weights = () if config.schedule is not None else tuple(one.weight for one in config.sources)
         return cls(offset=config.offset, weights=weights, schedule=config.schedule)
 
@@ -44,7 +44,7 @@ class PlannedPiece(BaseModel):
 
 
 class HistoryBlock(BaseModel):
-    """What BLOCK_UPDATES blends in a row plan, the oldest first, and the blend before them."""
+    """The plans of BLOCK_UPDATES consecutive blends, oldest first, and the blend before them."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -53,17 +53,17 @@ class HistoryBlock(BaseModel):
 
 
 class Configs(Protocol):
-    """Where configs and chapters are kept."""
+    """Where configs and history blocks are stored."""
 
     def config(self, blend: str) -> BlendConfig:
         """A blend's config."""
 
     def history_block(self, blend: str) -> HistoryBlock | None:
-        """The chapter that ends with a blend, where it was written."""
+        """The block that ends with a blend; None if none was written."""
 
 
 def history_block_of(config: BlendConfig, depth: int, configs: Configs) -> HistoryBlock | None:
-    """The chapter that ends with a blend of `depth` ancestors; None where none does."""
+    """The block that ends with a blend of `depth` ancestors; None for other depths."""
     if depth == 0 or depth % BLOCK_UPDATES:
         return None
     planned = [PlannedPiece.by(config)]
@@ -82,10 +82,10 @@ def mixture_of(config: BlendConfig, depth: int, configs: Configs) -> Mixture:
 def _latest_first(config: BlendConfig, depth: int, configs: Configs) -> Iterator[PlannedPiece]:
     blend = config.id
     while blend:
-        chapter = configs.history_block(blend) if depth > 0 and depth % BLOCK_UPDATES == 0 else None
-        if chapter is not None:
-            yield from reversed(chapter.planned)
-            blend, depth = chapter.parent, depth - BLOCK_UPDATES
+        block = configs.history_block(blend) if depth > 0 and depth % BLOCK_UPDATES == 0 else None
+        if block is not None:
+            yield from reversed(block.planned)
+            blend, depth = block.parent, depth - BLOCK_UPDATES
             continue
         if blend != config.id:
             config = configs.config(blend)

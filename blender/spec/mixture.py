@@ -1,22 +1,21 @@
-"""Which source every row of a blend comes from, and which of its rows: counts in closed form at any offset.
+"""The source of every row of a blend and the row's index in that source, in closed form at any offset.
 
-Event-time merge, which is stride scheduling (Waldspurger, 1995) without its state. Source s, of weight
-w_s rows in a step of w, "happens" at the times at which w_s x passes j + 1/2 (x in steps); a blend is all
-events in order of time, ties in the order of the sources. With whole weights the times of a step lie
-strictly inside it, so every step has exactly w_s rows of source s and the order within a step repeats:
+Event-time merge is stride scheduling (Waldspurger, 1995) without its state. Source s, with w_s of the w rows
+of a step, has an event whenever w_s x passes j + 1/2 (x in steps). A blend is all events in order of time,
+ties in the order of the sources. With whole weights the events of a step lie strictly inside it, so every
+step has exactly w_s rows of source s and the order within a step repeats:
 
     weights 3, 1      source 0 at 1/6 3/6 5/6, source 1 at 1/2      step: 0 0 1 0 | 0 0 1 0 | ...
 
-A schedule gives shares of a step instead, which change from row to row. Then w_s x is the integral of the
-share, and a time is rounded up to 2^-16 of a row. Shares are whole numbers of 2^-32 and integrals exact in
-128 bits, so every machine puts the rows in the same order.
+A schedule gives shares of a step instead, which change from row to row. Then w_s x becomes the integral of
+the share, and times are rounded up to 2^-16 of a row. Shares are multiples of 2^-32 and integrals are exact
+in 128 bits, so every machine computes the same order.
 
-Row numbers, source counts and their inverse are computed where they are asked for: nothing is sampled,
-replayed or stored, and offset 1e12 costs what offset 0 costs. The count of a source is never further from
-its exact share than 1 + (w_s / w) S / 2 rows.
+Row numbers, counts and their inverse need no sampling, replay or storage: offset 1e12 costs as much as
+offset 0. The count of a source is never further than 1 + (w_s / w) S / 2 rows from its exact share.
 
-A blend that was updated is a sequence of pieces, each holding from its first step on. The arithmetic is
-`native/src/blend/mixture.rs`; this file is its face in numpy.
+An updated blend is a sequence of pieces, each valid from its first step on. The arithmetic is in
+`native/src/blend/mixture.rs`; this module is its numpy interface.
 """
 
 from __future__ import annotations
@@ -40,39 +39,39 @@ WHOLE = 1 << 32  # the unit of a share is 1 / WHOLE; the shares of a knot sum to
 
 
 class Piece:
-    """The mixture over a stretch of steps. Make it with `constant` or `scheduled`."""
+    """The mixture of a range of steps. Make it with `constant` or `scheduled`."""
 
     def __init__(self, plan: MixturePlan) -> None:
         self.plan = plan
 
     @property
     def n_sources(self) -> int:
-        """How many sources it knows, those that rest included."""
+        """The number of sources, paused ones included."""
         return self.plan.n_sources
 
     @property
     def rows_per_step(self) -> int:
-        """Rows a step over all sources."""
+        """Rows per step over all sources."""
         return self.plan.rows_per_step
 
     @property
     def weights(self) -> tuple[int, ...] | None:
-        """Rows a step of each source; None for a schedule."""
+        """Rows per step of each source; None for a schedule."""
         weights = self.plan.weights
         return None if weights is None else tuple(weights)
 
 
 def constant(weights: Sequence[int]) -> Piece:
-    """Fixed whole weights; raises ValueError for negative ones, for none above zero and for too many rows."""
+    """Fixed whole weights; raises ValueError for a negative weight, all zeros, and too many rows."""
     return Piece(MixturePlan.whole(list(weights)))
 
 
 def scheduled(kind: ScheduleKind, rows_per_step: int, knots: Sequence[tuple[int, Sequence[int]]]) -> Piece:
-    """Shares of a step that change, by knots of (step from the piece's front, shares in units of 1 / WHOLE).
+    """Changing shares, by knots of (step from the piece's front, shares in units of 1 / WHOLE).
 
-    Before the first knot its shares hold, after the last one those of the last. In between, `stepped` keeps
-    those of the knot before, `linear` goes straight from one to the next and `cosine` along half a wave, as
-    64 chords. Raises ValueError for knots out of order and for shares that do not sum to WHOLE.
+    The first knot's shares also apply before it, and the last knot's after it. In between, `stepped` keeps
+    the previous knot's shares, `linear` interpolates, and `cosine` follows half a wave in 64 chords. Raises
+    ValueError for knots out of order and for shares that do not sum to WHOLE.
     """
     steps = [step for step, _ in knots]
     shares = np.array([list(shares) for _, shares in knots], dtype=np.int64)
@@ -82,8 +81,8 @@ def scheduled(kind: ScheduleKind, rows_per_step: int, knots: Sequence[tuple[int,
 def shares_of(proportions: Sequence[float]) -> tuple[int, ...]:
     """Proportions of any sum as whole numbers that sum to WHOLE, by largest remainders, ties to the first.
 
-    Exact: a float is taken as the fraction it is. Raises ValueError for a negative or infinite number
-    and where all are zero.
+    The arithmetic is exact on the fractions that floats represent. Raises ValueError for a negative or
+    infinite number, and if all are zero.
     """
     if not all(0 <= part < float("inf") for part in proportions):
         wrong = next(part for part in proportions if not 0 <= part < float("inf"))
@@ -101,9 +100,9 @@ def shares_of(proportions: Sequence[float]) -> tuple[int, ...]:
 
 
 class Mixture:
-    """The whole blend: pieces and the steps from which they hold, the first from 0; immutable.
+    """The whole blend: pieces and their first steps, the first from 0; immutable.
 
-    A piece takes the place of those that begin where it does or later.
+    A piece replaces earlier ones that begin at the same step or later.
     """
 
     def __init__(self, pieces: Sequence[Piece], starts: Sequence[int] = (0,)) -> None:
@@ -116,12 +115,12 @@ class Mixture:
         return made
 
     def extended(self, pieces: Sequence[Piece], starts: Sequence[int]) -> Mixture:
-        """This mixture with further pieces, which costs what they cost: the others are shared."""
+        """This mixture with further pieces; both share the existing ones."""
         return self._of(self._timeline.extended(list(starts), [piece.plan for piece in pieces]))
 
     @property
     def n_sources(self) -> int:
-        """How many sources the last piece knows; those before it know as many or fewer."""
+        """The number of sources of the last piece; earlier pieces have as many or fewer."""
         return self._timeline.n_sources
 
     @property
@@ -146,11 +145,11 @@ class Mixture:
         return self._timeline.piece_end(step)
 
     def indivisible(self, offset: int, stop: int, ranks: int) -> tuple[int, int] | None:
-        """First step and rows a step of the first piece of these steps that `ranks` does not divide."""
+        """First step and rows per step of the first piece here that `ranks` does not divide."""
         return self._timeline.indivisible(offset, stop, ranks)
 
     def counts(self, rows: Ints) -> Ints:
-        """How many of the first `rows[i]` rows of the blend are of each source; shape [len(rows), S]."""
+        """Rows of each source among the first `rows[i]` rows of the blend; shape [len(rows), S]."""
         counts = np.empty((len(rows), self.n_sources), dtype=np.int64)
         self._timeline.counts(rows, counts.reshape(-1))
         return counts
@@ -162,7 +161,7 @@ class Mixture:
         return source, index
 
     def row_of(self, source: int, index: Ints) -> Ints:
-        """The row that is the `index`-th of `source`; -1 where the blend never comes to it."""
+        """The row number of the `index`-th row of `source`; -1 if the blend never reaches it."""
         rows = np.empty_like(index)
         self._timeline.row_of(source, index, rows)
         return rows
@@ -174,5 +173,5 @@ class Mixture:
         return steps
 
     def steps_within(self, source: int, rows: int) -> int | None:
-        """Whole steps from the front that need at most `rows` rows of `source`; None when any number does."""
+        """Whole steps from the front that need at most `rows` rows of `source`; None if all steps do."""
         return self._timeline.steps_within(source, rows)

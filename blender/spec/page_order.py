@@ -1,9 +1,9 @@
 """Orders that read a source page by page, so that a batch touches few pages.
 
-A logical page is a fixed number of consecutive ordinals; the last may be short. Pages are read in the order
-of a keyed permutation, and where each of them begins has a closed form, because at most one is short. In
-windows, a fixed number of pages that are read after each other, rows are permuted besides: the stateless
-form of the two shuffles of Youmu (page shuffle, then buffer shuffle), each page being read once an epoch.
+A logical page is a fixed number of consecutive ordinals; the last one may be short. A keyed permutation
+orders the pages, and the position at which each begins has a closed form, because at most one is short. A
+window is a fixed number of pages read one after the other, whose rows are permuted together: the stateless
+form of Youmu's two shuffles (page shuffle, then buffer shuffle). An epoch reads each page once.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import numpy as np
 
 from blender.spec.permutation import Ints, Permutation
 
-_KEPT_WINDOWS = 64  # permutations of windows that are kept at hand
+_KEPT_WINDOWS = 64  # permutations of windows in the cache
 
 
 class PageOrder:
-    """`n` items in pages of `page_rows`, the pages in the given order, the rows of a page in their own."""
+    """`n` items in pages of `page_rows`: the pages in the given order, the rows of each in their own."""
 
     def __init__(self, n: int, page_rows: int, pages: Permutation) -> None:
         self.n_pages = -(-n // page_rows)
         self._page_rows, self._pages = page_rows, pages
-        self._missing = self.n_pages * page_rows - n  # rows the last page lacks
+        self._missing = self.n_pages * page_rows - n  # rows missing from the last page
         self._short = int(pages.inverse(np.array([self.n_pages - 1]))[0])  # when the last page is read
 
     def start(self, turn: Ints) -> Ints:
@@ -32,7 +32,7 @@ class PageOrder:
         return turn * self._page_rows - self._missing * (turn > self._short)
 
     def turn(self, positions: Ints) -> Ints:
-        """The number of the page, in order of reading, that holds each position."""
+        """The turn, in order of reading, of the page that holds each position."""
         after_short = positions >= (self._short + 1) * self._page_rows - self._missing
         return (positions + self._missing * after_short) // self._page_rows
 
@@ -48,9 +48,9 @@ class PageOrder:
 
 
 class WindowOrder:
-    """The order of `pages`, and the rows of every `window_pages` pages in the order that `within` gives.
+    """The order of `pages`, with the rows of every `window_pages` pages permuted together.
 
-    `within` gives the permutation of window w of so many rows.
+    `within(window, rows)` returns the permutation of one window.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class WindowOrder:
         return self._pages.turn(positions) // self._window_pages
 
     def _windows(self, positions: Ints) -> Iterator[tuple[np.ndarray, int, Permutation]]:
-        """Of each window: which of the positions it holds, where it begins, and the order of its rows."""
+        """For each window: a mask of the positions it holds, its first position, the order of its rows."""
         windows = self.turn(positions)
         for window in np.unique(windows):
             turns = np.array([window, window + 1]) * self._window_pages

@@ -1,9 +1,9 @@
-"""Permutations of 0 .. n-1 that are computed where they are asked for, by a key, and never stored.
+"""Keyed permutations of 0 .. n-1, computed position by position and never stored.
 
-A Feistel network on a domain just above n, walked until it falls below n (Black and Rogaway, 2002): any
-position is looked up by itself, in either direction, at a cost that does not depend on n. The halves have
-unequal width where needed, so that the domain is less than twice n. Up to 256 items a Feistel network is
-too regular: there the permutation is written out, items sorted by keyed random words.
+A Feistel network on a domain just above n, walked until it falls below n (Black and Rogaway, 2002), looks up
+any position by itself, in either direction, at a cost that does not depend on n. Its halves may differ in
+width, so that the domain is less than twice n. Up to 256 items a Feistel network is too regular: there the
+permutation is an array, the items sorted by keyed random words.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from factory import _native
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
-ROUNDS = 6  # fewest whose lag correlations, grid and pair tests are clean
-_EXPLICIT = 256  # up to here the permutation is written out
+ROUNDS = 6  # the fewest rounds that pass the lag, grid and pair tests
+_EXPLICIT = 256  # largest permutation kept as an array
 
 
 class Permutation(Protocol):
@@ -47,7 +47,7 @@ class Identity:
 
 
 class Explicit:
-    """A permutation of few items, written out: items sorted by keyed random words."""
+    """A permutation of few items as an array: the items sorted by keyed random words."""
 
     def __init__(self, n: int, key: bytes) -> None:
         self._items = np.argsort(_words(key, n), kind="stable").astype(np.int64)
@@ -82,7 +82,7 @@ class Feistel:
 
 
 def keyed(n: int, key: bytes) -> Permutation:
-    """The permutation of `n` items that belongs to a key of 32 bytes."""
+    """The permutation of `n` items under a key of 32 bytes."""
     if n < 2:
         return Identity()
     return Explicit(n, key) if n <= _EXPLICIT else Feistel(n, key)

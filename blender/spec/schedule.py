@@ -1,8 +1,8 @@
-"""A blend's schedule as it is stored: shares of a step at knots, whole numbers that decide every row.
+"""The stored schedule of a blend: shares of a step at knots, as whole numbers.
 
-What a person writes (`blender.records.Schedule`) has proportions of any sum by the sources' names; what is
-stored and hashed has each knot's shares in units of 2^-32, in the order of the sources. So 6 : 4 and .6 : .4
-are the same blend, and no machine's rounding is in it.
+A user writes proportions of any sum by source name (`blender.records.Schedule`). The stored and hashed form
+has each knot's shares in units of 2^-32, in the order of the sources: 6 : 4 and .6 : .4 are the same blend,
+and no machine's rounding changes a row.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _KINDS = get_args(ScheduleKind)
 
 
 class Knot(BaseModel):
-    """The shares from a step of the blend on, in units of 2^-32, in the order of the blend's sources."""
+    """The shares at one step, in units of 2^-32, in the order of the blend's sources."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -39,16 +39,16 @@ class Knot(BaseModel):
 
 
 class BlendSchedule(BaseModel):
-    """Rows in every step, and how they are shared along the steps. Make it with `blend_schedule`."""
+    """Rows per step and the sources' shares along the steps. Make it with `blend_schedule`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: ScheduleKind
-    """What holds between two knots: the first of them (`stepped`), a straight line (`linear`) or half a wave
-    (`cosine`). `constant` has one knot."""
+    """The shares between two knots: those of the first (`stepped`), on a straight line (`linear`) or on half
+    a wave (`cosine`). `constant` has one knot."""
     rows_per_step: int
     knots: tuple[Knot, ...]
-    """Ascending; the first shares hold before the first knot too, the last ones for ever."""
+    """Ascending. The first knot's shares also apply before it, the last knot's for ever after."""
 
     @model_validator(mode="after")
     def _knots_make_a_schedule(self) -> Self:
@@ -76,23 +76,23 @@ class BlendSchedule(BaseModel):
         return self
 
     def piece(self, start: int) -> Piece:
-        """The schedule from step `start` of the blend on; raises ValueError for too many numbers."""
+        """The piece that begins at step `start` of the blend; raises ValueError for too many knots."""
         knots = [(knot.offset - start, knot.shares) for knot in self.knots]
         return scheduled(self.kind, self.rows_per_step, knots)
 
 
 def blend_schedule(asked: Schedule, names: Sequence[str]) -> BlendSchedule:
-    """The schedule of a blend of the sources `names`; raises InvalidBlend with a sentence."""
+    """The stored form of `asked` for the sources `names`; raises InvalidBlend."""
     if asked.kind not in _KINDS:
-        raise InvalidBlend(f"There is no schedule `{asked.kind}`. Use {', '.join(_KINDS)}.")
+        raise InvalidBlend(f"Unknown schedule `{asked.kind}`. Use {', '.join(_KINDS)}.")
     known = set(names)
     knots = []
     for offset, proportions in asked.knots:
         unknown = sorted(set(proportions) - known)
         if unknown:
             raise InvalidBlend(
-                f"The knot at step {offset:,} names `{unknown[0]}`, which is no source of the blend. "
-                f"Its sources: {', '.join(names)}."
+                f"The knot at step {offset:,} names the unknown source `{unknown[0]}`. "
+                f"Sources: {', '.join(names)}."
             )
         try:
             shares = shares_of([proportions.get(name, 0) for name in names])

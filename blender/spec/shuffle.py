@@ -1,8 +1,8 @@
 """The order in which an epoch reads a source: `none`, `window`, `page`, `page_window` or `row`.
 
-Each is a pure function of (seed, epoch, source), with its inverse; nothing is stored. A key is a hash of
-(seed, epoch, level, source), and nothing is ever added to a seed: with `seed + epoch`, the second epoch of
-seed 7 would be the first of seed 8.
+Each order is a pure function of (seed, epoch, source) with an inverse; nothing is stored. A key is a hash of
+(seed, epoch, level, source). Never add to a seed instead: with `seed + epoch`, the second epoch of seed 7
+would equal the first of seed 8.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from blender.spec.permutation import Identity, Permutation, keyed
 
 
 class Shuffle(NamedTuple):
-    """A kind of order.
+    """A kind of order and its sizes.
 
-    `page` and `page_window` have pages of `page_rows`, the latter windows of pages; `window` has windows of
-    `window_rows` consecutive rows, which keep their places.
+    `page` and `page_window` use pages of `page_rows`, and `page_window` windows of `window_pages` pages.
+    `window` uses windows of `window_rows` consecutive rows; the windows themselves stay in order.
     """
 
     kind: ShuffleKind = "none"

@@ -1,4 +1,4 @@
-"""Values that people write, refused with a sentence for each wrong field."""
+"""User input through pydantic; errors become one sentence per wrong field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `factory blender plan` prints: every shuffle of each source of a blend, its score and its shuffle_cost."""
+"""What `factory blender plan` prints: every shuffle of each source of a blend, its score and its cost."""
 
 from __future__ import annotations
 

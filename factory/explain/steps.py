@@ -35,7 +35,7 @@ class BlendServings:
         for source in self.blend.sources:
             if source.config.table == table:
                 for ordinal in ordinals:
-                    for place in self.blend.locate(source.config.name, ordinal, epochs=first):
+                    for place in self.blend.order.locate(source.config.name, ordinal, epochs=first):
                         yield ordinal, place.offset, place.epoch
 
 

@@ -44,7 +44,7 @@ def test_one_who_leaves_ends_every_wait_at_once_with_the_first_reason(wait: str)
         call.wait(60, waited_for) if wait == "wait" else call.result(Future(), waited_for)
     assert time.monotonic() - began < 30
     call.cancel(CallCancelled("again"))
-    for later in (caller.check, lambda: call.wait(0, waited_for)):
+    for later in (call.check, lambda: call.wait(0, waited_for)):
         with pytest.raises(CallCancelled, match="gone"):
             later()
 

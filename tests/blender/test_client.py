@@ -28,6 +28,7 @@ from blender.protocol.wire import OutgoingBlock, serialize
 from blender.records import Source
 from blender.serving.server import BlenderServer
 from blender.serving.service import DATA
+from blender.spec.ranks import RankSlice
 from tests.blender.lakes import ROOT, make_lake
 from tests.ports import free_ports
 
@@ -135,7 +136,11 @@ class Breaking:
     def fetch(self, request: Any, context: grpc.ServicerContext) -> Iterator[OutgoingBlock]:
         self.asked.append(request.offset)
         found = self.blend.fetch(
-            request.offset, request.steps, request.rank, request.ranks or 1, 400, request.stride or 1
+            request.offset,
+            request.steps,
+            RankSlice(request.rank, request.ranks or 1),
+            400,
+            request.stride or 1,
         )
         blocks = [OutgoingBlock(one.offset, one.next_offset, to_ipc(one.batch)) for one in found]
         step = self.plan.pop(0) if self.plan else len(blocks) + 1

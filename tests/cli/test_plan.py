@@ -130,7 +130,7 @@ def test_a_schedule_in_a_file_is_priced_at_a_step_as_it_is_when_made(
             "nme: prose",
             "blend.yaml, line 4, sources[1].nme: Unknown field `nme`. Did you mean `name`?",
         ),
-        ("{prose: 1}", "{poetry: 1}", "names `poetry`, which is no source of the blend"),
+        ("{prose: 1}", "{poetry: 1}", "names the unknown source `poetry`"),
         ("oversample: true", "weight: 2", "has a schedule and weights that sum to 2 rows"),
         ("page_rows: 4, ", "", "line 4, sources[1]: Shuffle `page_window` needs `page_rows`"),
         ("rows_per_step: 8", "rows_per_step: 8.5", "line 7, schedule.rows_per_step: `8.5` does not fit"),

@@ -19,11 +19,11 @@ from pyiceberg.table import Table
 
 from factory import _native
 from factory.lake.files.damage import planning
+from factory.lake.files.page_scan import scan_file
 
 PAGE_ROWS = "write.parquet.page-row-limit"
 FIRST_LOOK = "write.parquet.row-group-check-min-record-count"
 
-_WINDOW = 1 << 20  # bytes asked for at a time where page headers must be read
 _MOST_SHOWN = 3  # columns of a file
 _THREADS = 16  # files looked at a time
 
@@ -89,9 +89,9 @@ def _of_column(file: _Bytes, leaf: str, limit: int) -> str:
 
 
 def _index(file: _Bytes, leaf: str) -> _native.PageIndex:
-    scan = _native.PageScan(file.path, file.size, leaf, _WINDOW)
-    while wanted := scan.wanted():
-        scan.push([file.read(begin, end) for begin, end in wanted])
+    scan = scan_file(
+        file.path, file.size, leaf, lambda wanted: [file.read(begin, end) for begin, end in wanted]
+    )
     return _native.PageIndex(_native.join_pages(leaf, [scan]))
 
 

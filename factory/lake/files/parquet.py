@@ -18,11 +18,10 @@ import pyarrow.parquet as pq
 from factory import _native
 from factory.errors import DamagedFile
 from factory.lake.files.checksums import require_whole
+from factory.lake.files.page_scan import Range, scan_file
 
 UNREADABLE = (OSError, pa.ArrowException, ValueError, OverflowError, MemoryError)
 """What pyarrow raises for bytes that are no Parquet, or not those that were written."""
-
-_WINDOW = 1 << 20  # bytes of page headers asked for at a time
 
 
 def require_sound(path: str) -> None:
@@ -102,13 +101,13 @@ def fault(name: str, columns: Sequence[str], file: pa.NativeFile, row_group: int
 
 
 def _read_pages(name: str, leaf: str, size: int, file: pa.NativeFile, row_group: int | None) -> None:
-    def fetch(asked: Sequence[tuple[str, Sequence[tuple[int, int]]]]) -> list[list[bytes]]:
-        return [[file.read_at(end - begin, begin) for begin, end in ranges] for _, ranges in asked]
+    def read(ranges: Sequence[Range]) -> list[bytes]:
+        return [file.read_at(end - begin, begin) for begin, end in ranges]
 
-    scan = _native.PageScan(name, size, leaf, _WINDOW)
-    while wanted := scan.wanted():
-        scan.push(fetch([(name, wanted)])[0])
-    index = _native.PageIndex(_native.join_pages(leaf, [scan]), fetch)
+    scan = scan_file(name, size, leaf, read)
+    index = _native.PageIndex(
+        _native.join_pages(leaf, [scan]), lambda asked: [read(ranges) for _, ranges in asked]
+    )
     for number in range(index.n_pages):
         if row_group is None or index.page(number)[1] == row_group:
             index.read_pages(np.array([number]))

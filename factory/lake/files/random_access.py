@@ -16,10 +16,10 @@ import pyarrow as pa
 from factory import _native
 from factory.errors import DamagedFile
 from factory.lake.files.fetch import local_path, opened
+from factory.lake.files.page_scan import Range, scan_file
 from factory.lake.files.parquet import gone, require_sound
 
 _KEPT_BYTES = 64 << 20  # of pages that several rows of one call lie on
-_WINDOW = 1 << 20  # bytes of a store's file asked for at a time where page headers must be read
 _THREADS = 16  # ranges of a store's file asked for at a time
 
 
@@ -66,13 +66,10 @@ class ScatteredRows:
 
     def _scan(self, file: str) -> _native.PageScan:
         self._files[file] = opened(file, self._storage)
-        scan = _native.PageScan(file, self._files[file].size(), self._column, _WINDOW)
-        while wanted := scan.wanted():
-            (found,) = self._fetch([(file, wanted)])
-            scan.push(found)
-        return scan
+        size = self._files[file].size()
+        return scan_file(file, size, self._column, lambda wanted: self._fetch([(file, wanted)])[0])
 
-    def _fetch(self, asked: Sequence[tuple[str, Sequence[tuple[int, int]]]]) -> list[list[bytes]]:
+    def _fetch(self, asked: Sequence[tuple[str, Sequence[Range]]]) -> list[list[bytes]]:
         """What ranges (begin, end) of files in a store hold."""
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="scattered-rows") as threads:
             reads = [

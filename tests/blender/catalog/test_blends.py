@@ -240,22 +240,22 @@ def test_many_updates_in_a_row_stay_one_blend(blends: Blends, lake: Settings) ->
     assert list(tags(lake)) == [f"blend_{first}_0"]
     as_made = blends.open(stored.id)
     blend = open_blends(lake).open(stored.id)
-    assert blend.mixture.starts == as_made.mixture.starts == tuple(range(300))
+    assert blend.order.mixture.starts == as_made.order.mixture.starts == tuple(range(300))
     assert blend.step(37).num_rows == 2 + 2
     assert [blend.step(it) for it in (0, 127, 128, 299)] == [as_made.step(it) for it in (0, 127, 128, 299)]
 
 
-def test_a_chapter_that_is_missing_is_read_from_the_configs(blends: Blends, lake: Settings) -> None:
+def test_a_missing_history_block_is_read_from_the_configs(blends: Blends, lake: Settings) -> None:
     stored = blends.create([source(oversample=True), source(PROSE, oversample=True)])
     for number in range(1, 260):  # one of them takes back what twenty before it planned
         offset = number if number != 140 else 120
         stored = blends.update(stored.id, offset, {CODE: 1 + number % 5, PROSE: 1})
-    chapters = sorted((lake.files.warehouse / "blends").glob("*.history.json"))
-    assert len(chapters) == 2
-    planned = [piece.weights for _, piece in open_blends(lake).open(stored.id).mixture.pieces()]
-    for chapter in chapters:
-        chapter.unlink()
-    again = open_blends(lake).open(stored.id).mixture
+    history = sorted((lake.files.warehouse / "blends").glob("*.history.json"))
+    assert len(history) == 2
+    planned = [piece.weights for _, piece in open_blends(lake).open(stored.id).order.mixture.pieces()]
+    for block in history:
+        block.unlink()
+    again = open_blends(lake).open(stored.id).order.mixture
     assert [piece.weights for _, piece in again.pieces()] == planned
     assert again.starts == (*range(121), *range(141, 260))
 

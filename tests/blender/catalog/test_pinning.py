@@ -33,8 +33,8 @@ def tags(lake: Settings, table: str) -> list[str]:
     return sorted(set(open_catalog(lake).load_table(table).refs()) - {"main"})
 
 
-class Leaving(CallContext):
-    """One that leaves, or whose time is over, when it is looked at for the `checks`-th time."""
+class Cancelled(CallContext):
+    """Cancelled, or past its deadline, at the `checks`-th check."""
 
     def __init__(self, checks: int, *, late: bool) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Leaving(CallContext):
     def check(self) -> None:
         self.checks -= 1
         if self.checks == 0:
-            self.set_timeout(0) if self.late else self.leave(CallCancelled("The call has ended."))
+            self.set_timeout(0) if self.late else self.cancel(CallCancelled("The call has ended."))
         super().check()
 
 
@@ -54,7 +54,7 @@ def test_a_caller_that_leaves_at_any_moment_leaves_nothing_behind(
     stopped, expected = 0, Stalled if late else CallCancelled
     while not blends.list():
         try:
-            with use_context(Leaving(stopped + 1, late=late)):
+            with use_context(Cancelled(stopped + 1, late=late)):
                 stored = blends.create(sources(CODE, PROSE))
         except expected:
             assert (tags(lake, CODE), tags(lake, PROSE), blends.list()) == ([], [], [])
@@ -69,7 +69,7 @@ def test_an_update_that_is_given_up_leaves_its_parent_as_it_was(blends: Blends, 
     stopped = 0
     while len(blends.list()) < 2:
         try:
-            with use_context(Leaving(stopped + 1, late=False)):
+            with use_context(Cancelled(stopped + 1, late=False)):
                 child = blends.update(parent.id, 3, {}, sources(PROSE))
         except CallCancelled:
             assert tags(lake, PROSE) == []

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from blender.catalog.blends import Blends, open_blends
 from blender.errors import EndOfData, InvalidBlend, InvalidRequest
 from blender.opened.blend import Blend
 from blender.records import Source
+from blender.spec.ranks import RankSlice
 from factory.settings import Settings
 from tests.blender.lakes import make_lake, packed_rows, write_table
 
@@ -98,9 +100,9 @@ def test_the_size_of_blocks_changes_no_row_and_no_resumption(blends: Blends, blo
 def test_the_shares_of_all_ranks_make_the_step(blends: Blends, ranks: int) -> None:
     blend = mixed(blends)
     for offset in (0, 13):
-        shares = [blend.step(offset, rank, ranks) for rank in range(ranks)]
+        shares = [blend.step(offset, RankSlice(rank, ranks)) for rank in range(ranks)]
         assert pa.Table.from_batches(shares).to_pylist() == blend.step(offset).to_pylist()
-    fetched = [rows_of(blend, 0, 5, rank=rank, ranks=ranks) for rank in range(ranks)]
+    fetched = [rows_of(blend, 0, 5, part=RankSlice(rank, ranks)) for rank in range(ranks)]
     assert sorted(map(repr, itertools.chain(*fetched))) == sorted(map(repr, rows_of(blend, 0, 5)))
 
 
@@ -148,7 +150,7 @@ def test_a_blend_of_oversampled_sources_never_ends(blends: Blends) -> None:
     assert blend.steps is None
     far = blend.step(10**12)
     assert far.column("epoch").to_pylist() == [3 * 10**12 // 40] * 3
-    assert blend.locate(CODE, far.column("ordinal")[0].as_py()) == blend.locate(
+    assert blend.order.locate(CODE, far.column("ordinal")[0].as_py()) == blend.order.locate(
         CODE, far.column("ordinal")[0].as_py(), epochs=1
     )
 
@@ -159,15 +161,12 @@ def test_a_blend_of_oversampled_sources_never_ends(blends: Blends) -> None:
         ({"offset": -1}, "Steps -1 to"),
         ({"offset": 0, "steps": -2}, "Steps 0 to -2"),
         ({"offset": 1 << 43}, "A blend has"),
-        ({"offset": 0, "rank": 2, "ranks": 2}, "Rank 2 of 2"),
-        ({"offset": 0, "rank": -1}, "Rank -1 of 1"),
-        ({"offset": 0, "ranks": 0}, "Rank 0 of 0"),
-        ({"offset": 0, "ranks": 3}, "A step of 8 rows .* 3 ranks"),
+        ({"offset": 0, "part": RankSlice(0, 3)}, "A step of 8 rows .* 3 ranks"),
         ({"offset": 0, "stride": 0}, "A stride of 0"),
         ({"offset": 0, "stride": 1 << 62}, "A stride of 4,6"),
     ],
 )
-def test_a_wrong_request_is_refused_at_once(blends: Blends, request_: dict[str, int], sentence: str) -> None:
+def test_a_wrong_request_is_refused_at_once(blends: Blends, request_: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InvalidRequest, match=sentence):
         mixed(blends).fetch(**request_)
 
@@ -201,16 +200,16 @@ def test_locate_finds_every_row_where_fetch_serves_it(blends: Blends) -> None:
         key = (row["source"], row["ordinal"])
         served.setdefault(key, []).append((row["offset"], number % 8, row["epoch"]))
     for (number, ordinal), places in served.items():
-        found = blend.locate(blend.sources[number].config.name, ordinal, epochs=100)
+        found = blend.order.locate(blend.sources[number].config.name, ordinal, epochs=100)
         assert [(place.offset, place.row, place.epoch) for place in found] == places
     assert len(served) == 340
 
 
 def test_a_row_that_is_not_there_is_not_located(blends: Blends) -> None:
     with pytest.raises(InvalidRequest, match="no source `x`"):
-        mixed(blends).locate("x", 0)
-    with pytest.raises(InvalidRequest, match="ordinals 0 to 39; 40 is none"):
-        mixed(blends).locate(CODE, 40)
+        mixed(blends).order.locate("x", 0)
+    with pytest.raises(InvalidRequest, match="ordinals 0 to 39; 40 is outside"):
+        mixed(blends).order.locate(CODE, 40)
 
 
 def test_another_layout_of_the_files_gives_the_same_blend_and_rows(tmp_path: Path) -> None:
@@ -250,8 +249,8 @@ def test_an_updated_blend_is_its_parent_before_the_offset_and_differs_from_there
     ]  # it goes on, nothing twice
     assert child.steps == 20 + (300 - 40) // 4
     with pytest.raises(InvalidRequest, match=r"A step of 6 rows \(from step 20 on"):
-        child.fetch(0, 25, ranks=4)
-    assert len(rows_of(child, 0, 20, ranks=4)) == 40
+        child.fetch(0, 25, RankSlice(0, 4))
+    assert len(rows_of(child, 0, 20, part=RankSlice(0, 4))) == 40
 
 
 def test_a_source_may_rest_and_come_back(blends: Blends) -> None:
@@ -260,8 +259,8 @@ def test_a_source_may_rest_and_come_back(blends: Blends) -> None:
     back = blends.open(blends.update(resting.id, 30, {PROSE: 2}).id)
     rows = [row["ordinal"] for row in rows_of(back, 0, 40) if row["source"] == 1]
     assert rows == list(range(40))
-    assert [place.offset for place in back.locate(PROSE, 20)] == [30]
-    assert blends.open(resting.id).locate(PROSE, 20) == []
+    assert [place.offset for place in back.order.locate(PROSE, 20)] == [30]
+    assert blends.open(resting.id).order.locate(PROSE, 20) == []
 
 
 def test_an_update_may_add_a_source(blends: Blends, lake: Settings) -> None:
@@ -312,8 +311,8 @@ def test_offset_to_row_and_back_round_trips(
     ]
     blend = blends.open(blends.create(chosen, seed).id)
     for place, row in enumerate(blend.step(offset).to_pylist()):
-        opened = blend.sources[row["source"]]
+        opened = blend.order.sources[row["source"]]
         index = opened.index(row["ordinal"], row["epoch"])
-        found = blend.mixture.row_of(row["source"], np.array([index]))
-        assert int(blend.mixture.step_of(found)[0]) == offset
-        assert int(found[0]) - blend.mixture.first_row(offset) == place
+        found = blend.order.mixture.row_of(row["source"], np.array([index]))
+        assert int(blend.order.mixture.step_of(found)[0]) == offset
+        assert int(found[0]) - blend.order.mixture.first_row(offset) == place

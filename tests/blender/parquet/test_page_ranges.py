@@ -1,58 +1,89 @@
-"""Ranges are joined as far as the gap and the length allow, and no further."""
+"""Ranges of a store: the bytes asked for, in the order asked, by as few requests as the gap allows."""
 
 from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from obstore.store import MemoryStore
+from obstore.store import HTTPStore, MemoryStore
 
-from blender.parquet.page_ranges import Request, StoreRanges, requests
+from blender.parquet.page_ranges import StoreRanges
 
+CONTENT = bytes(range(256)) * 2
 RANGES = st.lists(
     st.tuples(st.integers(0, 400), st.integers(1, 60)).map(lambda it: (it[0], it[0] + it[1])), max_size=20
 )
 
 
-def test_a_gap_is_read_where_it_is_small_enough() -> None:
-    wanted = [(50, 60), (0, 10), (12, 20)]
-    assert requests(wanted, gap_bytes=2, request_bytes=100) == [Request(0, 20, (1, 2)), Request(50, 60, (0,))]
-    assert requests(wanted, gap_bytes=1, request_bytes=100) == [
-        Request(0, 10, (1,)),
-        Request(12, 20, (2,)),
-        Request(50, 60, (0,)),
-    ]
-    assert [it.end for it in requests(wanted, gap_bytes=99, request_bytes=20)] == [20, 60]
+class Served(BaseHTTPRequestHandler):
+    """Serves ranges of CONTENT and notes them."""
+
+    asked: list[tuple[int, int]]
+
+    def do_GET(self) -> None:
+        found = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers["Range"])
+        assert found is not None
+        first, last = int(found[1]), int(found[2])
+        self.asked.append((first, last + 1))
+        self.send_response(206)
+        self.send_header("Content-Range", f"bytes {first}-{last}/{len(CONTENT)}")
+        self.send_header("Content-Length", str(last + 1 - first))
+        self.send_header("Last-Modified", "Mon, 01 Jan 2024 00:00:00 GMT")
+        self.send_header("ETag", '"1"')
+        self.end_headers()
+        self.wfile.write(CONTENT[first : last + 1])
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Print nothing."""
 
 
-def test_touching_ranges_are_one_request_and_a_long_one_is_not_cut() -> None:
-    assert requests([(0, 10), (10, 20)], gap_bytes=0, request_bytes=20) == [Request(0, 20, (0, 1))]
-    assert requests([(0, 50)], gap_bytes=0, request_bytes=10) == [Request(0, 50, (0,))]
+@pytest.fixture
+def server() -> Iterator[tuple[HTTPStore, list[tuple[int, int]]]]:
+    """A store over HTTP, and the ranges it was asked for."""
+    asked: list[tuple[int, int]] = []
+    handler = type("Handler", (Served,), {"asked": asked})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as http:
+        threading.Thread(target=http.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{http.server_port}/"
+        yield HTTPStore.from_url(url, client_options={"allow_http": True}), asked
+        http.shutdown()
 
 
-@settings(deadline=None)
-@given(wanted=RANGES, gap=st.integers(0, 50), longest=st.integers(1, 200))
-def test_every_range_lies_in_one_request_within_the_limits(
-    wanted: list[tuple[int, int]], gap: int, longest: int
+@pytest.mark.parametrize(
+    "gap, requests", [(2, [(0, 20), (50, 60)]), (1, [(0, 10), (12, 20), (50, 60)]), (30, [(0, 60)])]
+)
+def test_a_gap_is_read_where_it_is_small_enough(
+    server: tuple[HTTPStore, list[tuple[int, int]]], gap: int, requests: list[tuple[int, int]]
 ) -> None:
-    made = requests(wanted, gap_bytes=gap, request_bytes=longest)
-    assert sorted(number for it in made for number in it.holds) == list(range(len(wanted)))
-    for it in made:
-        inside = [wanted[number] for number in it.holds]
-        assert (it.begin, it.end) == (min(one[0] for one in inside), max(one[1] for one in inside))
-        alone = max(end - begin for begin, end in inside)
-        assert it.end - it.begin <= max(longest, alone)
+    store, asked = server
+    wanted = [(50, 60), (0, 10), (12, 20)]
+    found = StoreRanges(store, gap_bytes=gap).read("object", wanted)
+    assert found == [CONTENT[begin:end] for begin, end in wanted]
+    assert sorted(asked) == requests
+
+
+def test_touching_ranges_are_one_request(server: tuple[HTTPStore, list[tuple[int, int]]]) -> None:
+    store, asked = server
+    assert StoreRanges(store, gap_bytes=0).read("object", [(10, 20), (0, 10)]) == [
+        CONTENT[10:20],
+        CONTENT[:10],
+    ]
+    assert asked == [(0, 20)]
 
 
 @settings(deadline=None)
 @given(wanted=RANGES, gap=st.integers(0, 50))
-def test_what_is_read_is_what_was_wanted(wanted: list[tuple[int, int]], gap: int) -> None:
+def test_the_bytes_read_are_the_bytes_wanted(wanted: list[tuple[int, int]], gap: int) -> None:
     store = MemoryStore()
-    content = bytes(range(256)) * 2
-    store.put("some/object", content)
-    ranges = StoreRanges(store, gap_bytes=gap, request_bytes=100)
+    store.put("some/object", CONTENT)
+    ranges = StoreRanges(store, gap_bytes=gap)
     assert ranges.size("some/object") == 512
-    assert ranges.read("some/object", wanted) == [content[begin:end] for begin, end in wanted]
+    assert ranges.read("some/object", wanted) == [CONTENT[begin:end] for begin, end in wanted]
 
 
 def test_an_object_that_is_missing_is_said_to_be() -> None:

@@ -42,7 +42,7 @@ def test_a_file_that_a_store_never_sends_is_named_when_the_time_is_over(tmp_path
         ):
             files.fetch([(here, [(2, 5)]), (away, [(0, 8)])])
         gone = CallContext()
-        gone.leave(CallCancelled("gone"))
+        gone.cancel(CallCancelled("gone"))
         with use_context(gone), pytest.raises(CallCancelled):
             files.fetch([(away, [(0, 8)])])
         assert time.monotonic() - began < 15  # the store itself is given up after 20 s

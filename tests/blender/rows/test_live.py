@@ -128,7 +128,7 @@ def test_a_live_source_is_mixed_with_a_frozen_one_and_follows_a_schedule(growing
     append(growing, 10, 100)
     batch = blend.step(6)
     assert batch.column("source").to_pylist() == [1] * 8
-    served = blend.mixture.counts(np.array([blend.mixture.first_row(7)]))[0][1]
+    served = blend.order.mixture.counts(np.array([blend.order.mixture.first_row(7)]))[0][1]
     assert batch.column("ordinal").to_pylist() == list(range(served - 8, served))
 
 
@@ -136,7 +136,7 @@ def test_a_row_has_its_place_before_it_is_there(growing: Settings) -> None:
     blends = open_blends(growing)
     code = Source(table=CODE, weight=2, oversample=True)
     blend = opened(blends, live(shuffle="window", window_rows=6), code)
-    places = {ordinal: blend.locate(LIVE, ordinal) for ordinal in range(24)}
+    places = {ordinal: blend.order.locate(LIVE, ordinal) for ordinal in range(24)}
     append(growing, 10, 24)
     for offset in range(6):
         for place, row in enumerate(blend.step(offset).to_pylist()):
@@ -302,14 +302,14 @@ def test_files_written_anew_by_a_snapshot_that_has_expired_are_refused(growing: 
 
 def test_rows_seen_by_a_blender_that_kept_no_files_are_not_guessed(growing: Settings) -> None:
     blend = read_beyond_the_tag(growing)
-    (record,) = (growing.files.warehouse / "blends").rglob("*.*.seen")
+    (record,) = (growing.files.warehouse / "blends").rglob("*.*.progress")
     rows, _, snapshot = record.name.removesuffix(".progress").split(".")
-    (record.parent / f"{rows}.{snapshot}.seen").write_bytes(b"")
+    (record.parent / f"{rows}.{snapshot}.progress").write_bytes(b"")
     record.unlink()
     assert ordinals(open_blends(growing).open(blend), 5) == list(range(20))
     for left in record.parent.iterdir():
         left.unlink()
-    (record.parent / f"{rows}.{snapshot}.seen").write_bytes(b"")
+    (record.parent / f"{rows}.{snapshot}.progress").write_bytes(b"")
     append(growing, 30, 40)
     expire(growing, keep_last=1)
     with pytest.raises(SourceGone, match=r"lost snapshot \d+ and what happened since"):

@@ -118,12 +118,12 @@ class Stuck(Blend):
 
     def fetch(self, *_: object, call: CallContext | None = None, **__: object) -> Iterator[Block]:
         assert call is not None
-        self.callers.append(call)
+        self.calls.append(call)
         while True:
             call.wait(0.01, lambda: "Source `wiki` has 4 rows, step 1 needs 8. Append to it.")
             yield from ()
 
-    callers: list[CallContext]
+    calls: list[CallContext]
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def stuck(blends: Blends) -> tuple[str, list[CallContext]]:
     blend = blends.open(blends.create([Source(table=CODE, weight=1)]).id)
     blend.__class__ = Stuck
     blend.calls = []  # type: ignore[attr-defined]
-    return blend.id, blend.callers  # type: ignore[attr-defined]
+    return blend.id, blend.calls  # type: ignore[attr-defined]
 
 
 def test_a_call_that_waits_too_long_names_the_source(

@@ -13,6 +13,7 @@ from blender.client import BlenderClient
 from blender.errors import EndOfData, InvalidBlend, InvalidRequest
 from blender.opened.blend import Blend
 from blender.records import Schedule, Source
+from blender.spec.ranks import RankSlice
 from factory.settings import Settings
 from tests.blender.lakes import serving
 
@@ -51,7 +52,7 @@ def test_a_blend_with_a_schedule_ends_where_its_source_is_used_up(blends: Blends
     rows = [row for block in blend.fetch(0, ends) for row in block.batch.to_pylist()]
     code = [row["ordinal"] for row in rows if row["source"] == 0]
     assert len(code) == len(set(code)) <= 40
-    needed = blend.mixture.counts(np.array([blend.mixture.first_row(ends + 1)]))[0][0]
+    needed = blend.order.mixture.counts(np.array([blend.order.mixture.first_row(ends + 1)]))[0][0]
     assert needed > 40
     with pytest.raises(EndOfData, match=rf"`packed\.code` has 40 rows .* step {ends} needs {needed}"):
         blend.step(ends)
@@ -61,10 +62,10 @@ def test_ranks_share_the_steps_of_a_schedule(blends: Blends) -> None:
     blend = turning(blends, oversample=True)
     for offset in (0, 11, 33):
         whole = blend.step(offset).to_pylist()
-        parts = [row for rank in range(4) for row in blend.step(offset, rank, 4).to_pylist()]
+        parts = [row for rank in range(4) for row in blend.step(offset, RankSlice(rank, 4)).to_pylist()]
         assert parts == whole
     with pytest.raises(InvalidRequest, match=r"step of 8 rows \(from step 0 on\) cannot be shared"):
-        blend.step(0, 0, 3)
+        blend.step(0, RankSlice(0, 3))
 
 
 def test_a_row_of_a_scheduled_source_is_located_where_it_is_served(blends: Blends) -> None:
@@ -72,14 +73,14 @@ def test_a_row_of_a_scheduled_source_is_located_where_it_is_served(blends: Blend
     for offset in (0, 7, 19, 30):
         for place, row in enumerate(blend.step(offset).to_pylist()):
             name = (CODE, PROSE)[row["source"]]
-            found = blend.locate(name, row["ordinal"], epochs=row["epoch"] + 1)
+            found = blend.order.locate(name, row["ordinal"], epochs=row["epoch"] + 1)
             assert (offset, place, row["epoch"]) in [(it.offset, it.row, it.epoch) for it in found]
 
 
 def test_a_source_that_a_schedule_never_reads_may_be_empty_and_ends_nothing(blends: Blends) -> None:
     blend = turning(blends, Schedule(4, ((0, {PROSE: 1}),), "constant"))
     assert blend.steps == 75
-    assert blend.ends[0] is None
+    assert blend.order.ends[0] is None
 
 
 def test_an_update_by_a_schedule_is_the_parent_before_it(blends: Blends, lake: Settings) -> None:

@@ -1,0 +1,181 @@
+"""The rows of every step of a blend, from its config and the sizes of its sources; no table is opened.
+
+    offset, rank slice  ->  row numbers from the front of the blend    `row_numbers`
+    row number          ->  source, index in the source                `origins`, by the mixture
+    index               ->  epoch, ordinal                             `origins`, by the shuffle
+
+Every arrow is a pure function over numpy columns and has an inverse, which `locate` follows from the bottom
+up. `blender.opened.blend` reads the rows that this module names; a planner stops here.
+
+A live source grows, so its order must not depend on its size, which is None here. An ordinal may therefore
+name a row that the table does not have yet: `rows_needed` says how many rows to wait for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from blender.errors import InvalidRequest
+from blender.records import Place, Source
+from blender.spec.config import BlendConfig
+from blender.spec.mixture import MAX_OFFSET, Mixture
+from blender.spec.permutation import Permutation
+from blender.spec.ranks import WHOLE_STEP, RankSlice
+from blender.spec.shuffle import permutation
+from blender.spec.source import shuffle_of
+
+Ints = npt.NDArray[np.int64]
+
+_ENDLESS = 1 << 62  # stands for the rows of a live source
+
+
+class Origins(NamedTuple):
+    """Where rows come from, a column each; shape [n]."""
+
+    source: Ints
+    """Number of the source in the blend."""
+    epoch: Ints
+    ordinal: Ints
+
+    def by_source(self) -> Iterator[tuple[int, Ints]]:
+        """Every source among the rows, with the positions of its rows."""
+        for number in np.flatnonzero(np.bincount(self.source)).tolist():
+            yield number, np.flatnonzero(self.source == number)
+
+
+@dataclass(frozen=True)
+class SourceOrder:
+    """The order in which a blend reads one source: index in the source <-> epoch and ordinal."""
+
+    config: Source
+    seed: int
+    n_rows: int | None
+    """Rows of an epoch; None for a live source, whose only epoch has no end."""
+
+    def origins(self, index: Ints) -> tuple[Ints, Ints]:
+        """Epoch and ordinal of the `index`-th rows read."""
+        if self.n_rows is None:
+            return np.zeros_like(index), self._permutation(0).forward(index)
+        epochs, positions = np.divmod(index, self.n_rows)
+        distinct = set(epochs.tolist())
+        if len(distinct) == 1:
+            return epochs, self._permutation(*distinct).forward(positions)
+        ordinals = np.empty_like(positions)
+        for epoch in distinct:
+            chosen = epochs == epoch
+            ordinals[chosen] = self._permutation(epoch).forward(positions[chosen])
+        return epochs, ordinals
+
+    def index(self, ordinal: int, epoch: int) -> int:
+        """The inverse of `origins`: when `epoch` reads `ordinal`."""
+        position = self._permutation(epoch).inverse(np.array([ordinal], dtype=np.int64))[0]
+        return epoch * (self.n_rows or 0) + int(position)
+
+    def _permutation(self, epoch: int) -> Permutation:
+        n_rows = _ENDLESS if self.n_rows is None else self.n_rows
+        return permutation(
+            shuffle_of(self.config), n_rows, seed=self.seed, epoch=epoch, source=self.config.name
+        )
+
+
+class BlendOrder:
+    """The order of a blend; immutable."""
+
+    def __init__(self, config: BlendConfig, mixture: Mixture, n_rows: Sequence[int | None]) -> None:
+        """`mixture` covers all ancestors and `config`; `n_rows` follows the sources, None for a live one."""
+        self.mixture = mixture
+        self.sources = tuple(
+            SourceOrder(source, config.seed, rows)
+            for source, rows in zip(config.sources, n_rows, strict=True)
+        )
+        self._config = config
+
+    @cached_property
+    def ends(self) -> tuple[int | None, ...]:
+        """How many steps the rows of each source last; None if they never run out."""
+        return tuple(
+            None
+            if source.n_rows is None or source.config.oversample
+            else self.steps_within(number, source.n_rows)
+            for number, source in enumerate(self.sources)
+        )
+
+    @cached_property
+    def steps(self) -> int | None:
+        """The number of steps of the blend; None if it never ends."""
+        return min((end for end in self.ends if end is not None), default=None)
+
+    def check(self, offset: int, steps: int, part: RankSlice) -> None:
+        """Raise InvalidRequest unless `part` of `steps` steps from `offset` exists; `steps` 0 means all."""
+        if offset < 0 or steps < 0 or offset + steps > MAX_OFFSET:
+            raise InvalidRequest(
+                f"Steps {offset:,} to {offset + steps:,} were asked for. A blend has 0 to {MAX_OFFSET:,}."
+            )
+        stop = offset + steps if steps else MAX_OFFSET
+        uneven = self.mixture.indivisible(offset, stop, part.ranks)
+        if uneven is not None:
+            start, rows = uneven
+            raise InvalidRequest(
+                f"A step of {rows:,} rows (from step {start:,} on) cannot be shared evenly by {part.ranks:,} "
+                "ranks. Use a number of ranks that divides it, or other weights."
+            )
+
+    def row_numbers(self, offset: int, part: RankSlice = WHOLE_STEP, steps: int = 1, stride: int = 1) -> Ints:
+        """Rows of `steps` steps from `offset` on, every `stride`-th, counted from the front of the blend."""
+        found = []
+        while steps > 0:
+            width = self.mixture.rows_per_step(offset)
+            alike = min(steps, max(1, -(-(self.mixture.piece_end(offset) - offset) // stride)))
+            starts = self.mixture.first_row(offset) + np.arange(alike)[:, None] * (stride * width)
+            rows = part.rows_of(width)
+            found.append((starts + np.arange(rows.start, rows.stop)).reshape(-1))
+            offset, steps = offset + alike * stride, steps - alike
+        return found[0] if len(found) == 1 else np.concatenate([np.empty(0, dtype=np.int64), *found])
+
+    def origins(self, rows: Ints) -> Origins:
+        """Source, epoch and ordinal of each row number."""
+        sources, index = self.mixture.place(rows)
+        found = Origins(sources, np.empty_like(rows), np.empty_like(rows))
+        for number, chosen in found.by_source():
+            found.epoch[chosen], found.ordinal[chosen] = self.sources[number].origins(index[chosen])
+        return found
+
+    def locate(self, source: str, ordinal: int, epochs: int = 1) -> list[Place]:
+        """Where the first `epochs` epochs of `source` serve a row; raises InvalidRequest.
+
+        Only an oversampled source has more than one epoch. Places beyond the end of the blend are left out;
+        a row that a live source does not have yet already has its place.
+        """
+        names = [one.config.name for one in self.sources]
+        if source not in names:
+            raise InvalidRequest(
+                f"Blend {self._config.id} has no source `{source}`. Its sources: {', '.join(names)}."
+            )
+        number = names.index(source)
+        order = self.sources[number]
+        if ordinal < 0 or (order.n_rows is not None and ordinal >= order.n_rows):
+            last = "any later one" if order.n_rows is None else f"{order.n_rows - 1:,}"
+            raise InvalidRequest(f"Source `{source}` has ordinals 0 to {last}; {ordinal:,} is outside.")
+        places = []
+        for epoch in range(epochs if order.config.oversample else min(epochs, 1)):
+            row = self.mixture.row_of(number, np.array([order.index(ordinal, epoch)], dtype=np.int64))
+            if row[0] < 0:
+                continue
+            offset = int(self.mixture.step_of(row)[0])
+            if self.steps is None or offset < self.steps:
+                places.append(Place(offset, int(row[0]) - self.mixture.first_row(offset), epoch))
+        return places
+
+    def rows_needed(self, step: int) -> Ints:
+        """Rows of each source in steps 0 .. `step`; shape [sources]."""
+        return self.mixture.counts(np.array([self.mixture.first_row(step + 1)]))[0]
+
+    def steps_within(self, source: int, n_rows: int) -> int | None:
+        """Whole steps from the front that `n_rows` rows of a source are enough for; None for all steps."""
+        return self.mixture.steps_within(source, n_rows)
