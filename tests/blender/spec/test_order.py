@@ -136,7 +136,7 @@ def test_the_order_of_a_live_source_does_not_depend_on_its_length(
         return open_blends(lake).open(stored.id)
 
     write_table(lake, LIVE, packed_rows("live", 8))
-    sources = [Source(LIVE, weight=2, live=True, **fields), blend_source(table=PROSE, weight=3)]
+    sources = [Source(LIVE, weight=2, live=True, **fields), Source(PROSE, weight=3)]
     stored = open_blends(lake).create(sources, 11)
     order = order_of(stored.config)
     early = [opened().step(step) for step in range(4)]
