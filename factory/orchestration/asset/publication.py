@@ -1,15 +1,14 @@
-"""One asset's run: write its tables to audit branches, check them there, publish, then tell Dagster.
+"""One asset's run: write its tables to audit branches, check them there, publish, then report to Dagster.
 
-1. A table whose code, configuration and upstream content are unchanged is left as it is, when the run
-   asks for that; of a partitioned table, every such partition.
-2. Every output is written to its audit branch.
-3. The checks of every output run on its branch; one failure keeps the branches for inspection, leaves
-   every main as it was and ends the asset.
+1. If the run reuses tables, it keeps a table or partition whose code, configuration and upstream content
+   are unchanged.
+2. Spark writes every output to its audit branch.
+3. The checks of every output run on its branch. One failure keeps the branches for inspection, leaves every
+   main branch untouched and ends the asset.
 4. Every branch is sealed with its lineage and content fingerprint, then published, the main table last.
 
-The function of a partitioned asset is called for each partition of the run by itself, so a range of
-partitions holds what they hold one by one. All are written, checked and published together; the table's
-other partitions stay as they are.
+The function of a partitioned asset is called once per partition, so a range of partitions holds the same rows
+as its partitions one by one. They are written, checked and published together; other partitions stay.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ from factory.spark import batches_of
 
 __all__ = ["Tables", "materialize"]
 
-_MOST_TOLD = 20  # files that a check names
+_MAX_SENTENCES = 20  # of a file check, shown in Dagster
 
 
 def materialize(
@@ -65,9 +64,9 @@ def materialize(
     function: Callable[[str | None], Made],
     parts: PartitionSelection,
 ) -> Iterator[Any]:
-    """Run the steps above; yields check results, then materializations.
+    """Run the steps above; yield check results, then materializations.
 
-    `function` gives the rows of the partition of a key, or those of the table for None.
+    `function` returns the rows of the partition with the given key, or of the whole table for None.
     """
     run: LakeRun = context.resources.lake
     spark: SparkSession = context.resources.pyspark.spark_session
@@ -103,7 +102,7 @@ def materialize(
 
 
 def _call(function: Callable[[str | None], Made], parts: PartitionSelection, declared: Declaration) -> Tables:
-    """What `function` gives for each of `parts`, under each other; the column `partition` says which."""
+    """Call `function` for each key and union the results; the column `partition` holds the key."""
     made: dict[str | None, Tables] = {}
 
     def release() -> None:
@@ -167,9 +166,9 @@ def _write_audit_publish(
     tables: Tables,
     upstream: dict[str, Published],
 ) -> Generator[dg.AssetCheckResult, None, tuple[list[Published], dict[str, int]]]:
-    """Steps 2 to 4; an error drops the branches that were begun, but for those a failed check keeps.
+    """Run steps 2 to 4; return the published tables and the rejection figures of a source.
 
-    Gives what was published, and figures of what a source rejected.
+    An error drops the begun branches, except those that a failed check keeps.
     """
     audits: dict[TableName, Audit] = {}
     try:
@@ -195,7 +194,7 @@ def _write_audit_publish(
     except BaseException:
         for audit in audits.values():
             drop_branches(run.lake, audit.table, audit.branch)
-        # A JVM that died holds nothing any more, and saying so must not hide why it failed.
+        # A dead JVM holds no scratch, and its error must not hide the first one.
         with contextlib.suppress(Py4JError, ConnectionError):
             tables.release()
         raise
@@ -209,9 +208,9 @@ def _write(
     tables: Tables,
     audits: dict[TableName, Audit],
 ) -> None:
-    """Write every output to its branch, the main table first, since others may derive from what it holds.
+    """Write every output to its branch, the main table first, because side tables may derive from its rows.
 
-    A branch is noted in `audits` as soon as it is begun.
+    `audits` receives each branch as soon as it exists.
     """
     for output in reversed(declared.outputs):
         schema = _stored(run.lake, output, tables) if output.table == declared.table else output.schema
@@ -232,10 +231,10 @@ def _write(
 
 
 def _stored(lake: Lake, output: Output, tables: Tables) -> TableSchema:
-    """The columns the main table has: those declared, and where any of its texts is or was registered."""
+    """Return the stored columns of the main table: as declared, and `text_at` for registered texts."""
     try:
         before = lake.table(output.table).schema().column_names if lake.exists(output.table) else []
-    except DamagedFile:  # it is made anew, or said where its branch is begun
+    except DamagedFile:  # the table is recreated, or the error is raised where its branch begins
         before = []
     return thin(output.schema) if tables.registered or TEXT_AT.name in before else output.schema
 
@@ -259,7 +258,7 @@ def _check(run: LakeRun, branches: Sequence[Branch]) -> Iterator[dg.AssetCheckRe
 
 
 def _require_documents(run: LakeRun, branches: Sequence[Branch], tables: Tables) -> dict[str, int]:
-    """Figures of what a source rejected, none of other tables; raises Failure where that is too much."""
+    """Return the rejection figures of a source, none for other tables; raise Failure above the limit."""
     rejected = next((of for of in branches if of.output.schema.columns == REJECTED.columns), None)
     if rejected is None:
         return {}
@@ -271,7 +270,7 @@ def _require_documents(run: LakeRun, branches: Sequence[Branch], tables: Tables)
         require_documents(documents.audit.table, found, rejected, tables.max_rejected)
     except CheckFailed as error:
         raise dg.Failure(
-            description=f"{error} {_kept(run, branches)} Mend the files or what declares them, or raise "
+            description=f"{error} {_kept(run, branches)} Fix the files or their declaration, or raise "
             "`max_rejected`.",
             allow_retries=False,
         ) from error
@@ -279,7 +278,7 @@ def _require_documents(run: LakeRun, branches: Sequence[Branch], tables: Tables)
 
 
 def _kept(run: LakeRun, branches: Sequence[Branch]) -> str:
-    """Set the branches aside, and say where the rows are."""
+    """Set the branches aside and return a sentence that names them."""
     kept = [f"{of.audit.table}.branch_{set_aside(run.lake, of.audit)}" for of in reversed(branches)]
     return f"Main is as it was; the rows are in {', '.join(kept)}."
 
@@ -299,7 +298,7 @@ def _publish(
         published.append(publish(run.lake, branch.audit, tables.properties))
         if branch.audit.table != declared.table:
             emit(str(declared.table), "publishing")
-    # Texts are read from their files, not through the registered table: that one follows what is published.
+    # Readers take texts from the registered files, not through the registered table, so it may follow later.
     files = registered(declared.table.name)
     if tables.registered:
         register(run.lake, files, tables.registered.files, tables.registered.columns, lineage)
@@ -309,9 +308,9 @@ def _publish(
 
 
 def _of_partitions(run: LakeRun, branch: Branch, lineage: Lineage) -> Lineage:
-    """The lineage with the content of the replaced partitions, and the table's: main's, with these changed.
+    """Add the content of the replaced partitions, and of the whole table, to the lineage.
 
-    Main's rows are read only where its snapshots do not say what the partitions held before.
+    The rows of main are read only if its snapshots do not record the previous content of the partitions.
     """
     table, replaced = branch.audit.table, branch.replaced()
     before = run.lake.partitions(table)
@@ -327,7 +326,7 @@ def _of_partitions(run: LakeRun, branch: Branch, lineage: Lineage) -> Lineage:
 
 
 def _checks_of_reused(spark: SparkSession, run: LakeRun, output: Output) -> Iterator[dg.AssetCheckResult]:
-    """What blocks was passed when the table was published; alarms are asked again."""
+    """Blocking checks passed when the table was published; alarms run again."""
     alarms = [check for check in output.checks if not check.blocking]
     found: dict[str, float] = {}
     told: dict[str, list[str]] = {}
@@ -358,8 +357,8 @@ def _result(
 
 
 def _told(sentences: Sequence[str] | None) -> dict[str, dg.MetadataValue]:
-    """The first sentences of a check of files, as Dagster shows them."""
-    return {"found": dg.MetadataValue.text("\n".join(sentences[:_MOST_TOLD]))} if sentences else {}
+    """Return the first sentences of a file check as Dagster metadata."""
+    return {"found": dg.MetadataValue.text("\n".join(sentences[:_MAX_SENTENCES]))} if sentences else {}
 
 
 def _results(
@@ -369,7 +368,7 @@ def _results(
     of_all: Mapping[str, Any],
     charts: Sequence[str] = (),
 ) -> Iterator[dg.MaterializeResult]:
-    """A materialization of every output; each partition says how many rows it has and what it holds."""
+    """Yield a materialization of every output, with row count and content of each partition."""
     run: LakeRun = context.resources.lake
     for number, of in enumerate(published):
         key = dg.AssetKey(of.table.identifier)

@@ -1,4 +1,4 @@
-"""A corpus: the datasets that are run together, and the blend that the demo serves of them."""
+"""A corpus: datasets that run together, and the blend that the demo serves of them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import dagster as dg
 
 @dataclass(frozen=True)
 class Corpus:
-    """Assets, and by name the datasets (with variants) and dedup groups that they make.
+    """Assets with the names of their datasets (including variants) and dedup groups.
 
-    `title` says what it is, to stand behind "the pipeline on". `weights` are the rows a step of the demo's
-    blend has of each dataset, `seed` decides their order, `pad` whether rows of unlike lengths may stand
-    together. `paths` are the files and folders that datasets are read from, where they are read from any;
-    `partitions` those of datasets that have some.
+    `title` completes "the pipeline on ...". `weights` (rows per step by dataset), `seed` and `pad` configure
+    the demo's blend. `paths` are the files and folders of datasets read from disk, `partitions` the
+    partitions definitions of partitioned datasets.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""Where the files of a partition lie: at a path that names its key, or in a folder of its name."""
+"""The paths of a partition's files: a path that names its key, or a folder of its name."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import dagster as dg
 
 from factory.errors import ConfigurationError
 
-PARTITION = "{partition}"  # in a path: where the key of a partition stands
+PARTITION = "{partition}"  # stands in a path for the key of a partition
 
 
 def path_of(path: Path, key: str) -> Path:
-    """What lies at `path` of the partition `key`: where it names none, it is the folder of their folders."""
+    """Return `path` with `key` in place of `{partition}`, or else the folder `key` below it."""
     return Path(str(path).replace(PARTITION, key)) if PARTITION in str(path) else path / key
 
 
 def keys_at(paths: Iterable[Path], of: dg.PartitionsDefinition[str]) -> list[str]:
-    """The partitions that may lie at `paths`: the folders that are there, or those that `of` knows.
+    """Return the partitions at `paths`: the keys of `of`, or for dynamic partitions the folders on disk.
 
-    Hidden folders and `__pycache__` are what tools leave, and none. Raises ConfigurationError for a folder
-    whose name is no UTF-8, which no table can hold.
+    Hidden folders and `__pycache__` are skipped. Raises ConfigurationError for a folder whose name is not
+    UTF-8, which no table can hold.
     """
     if not isinstance(of, dg.DynamicPartitionsDefinition):
         return list(of.get_partition_keys())
@@ -31,7 +31,7 @@ def keys_at(paths: Iterable[Path], of: dg.PartitionsDefinition[str]) -> list[str
     for name in sorted(found):
         if os.fsencode(name).decode(errors="replace") != name:
             raise ConfigurationError(
-                f"The name of the folder {os.fsencode(name)!r} is no UTF-8, so it can be no partition. "
+                f"The name of the folder {os.fsencode(name)!r} is not UTF-8, so no partition can have it. "
                 "Rename it."
             )
     return sorted(name for name in found if not name.startswith(".") and name != "__pycache__")

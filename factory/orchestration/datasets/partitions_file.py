@@ -1,11 +1,11 @@
-"""The partitions of a dataset as a file declares them, and where each one's files lie.
+"""Partitions declared in a datasets file.
 
     paths: "letters/{partition}"       partitions: {by: key, keys: [de, en]}
     paths: "web/{partition}.jsonl"     partitions: {by: day, start: 2026-01-01}
     paths: deliveries                  partitions: {by: folder}
 
-A path names its partition where `{partition}` stands. Partitions by folder come into being as folders below
-the paths do.
+`{partition}` in a path stands for the key. Partitions by folder appear and disappear with the folders below
+the paths.
 """
 
 from __future__ import annotations
@@ -25,14 +25,12 @@ _TIMES: Mapping[str, type[dg.TimeWindowPartitionsDefinition]] = {
     "week": dg.WeeklyPartitionsDefinition,
     "month": dg.MonthlyPartitionsDefinition,
 }
-_KEY = re.compile(r"\w+([.-]\w+)*")  # fit for a name of a file and for the ends of a range
-
-
-_KEY_BYTES = 200  # the name of a file has 255, of which an ending takes some
+_KEY = re.compile(r"\w+([.-]\w+)*")  # valid in file names and as an end of a range
+_KEY_BYTES = 200  # file names may have 255, of which a suffix takes some
 
 
 class Keys(BaseModel):
-    """Partitions that are named once and for all."""
+    """A fixed list of partitions."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -50,7 +48,7 @@ class Keys(BaseModel):
                 )
             if not _KEY.fullmatch(key):
                 raise ValueError(
-                    f"`{key}` is no key of a partition. Use letters and digits; between them `_`, `-` or `.`."
+                    f"`{key}` is not a partition key. Use letters and digits; between them `_`, `-` or `.`."
                 )
             if key in keys[:number]:
                 raise ValueError(f"`{key}` stands twice. Keep one.")
@@ -62,7 +60,7 @@ class Keys(BaseModel):
 
 
 class Times(BaseModel):
-    """Partitions of a length of time each, from the start to now or to the end; that one is left out."""
+    """Partitions by time, from `start` up to now or up to and without `end`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -89,14 +87,14 @@ class Times(BaseModel):
 
 
 class Folders(BaseModel):
-    """A partition for each folder below the paths."""
+    """One partition per folder below the paths."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     by: Literal["folder"]
 
     def build(self, name: str) -> dg.PartitionsDefinition[str]:
-        """Dagster's definition, which knows the partitions of dataset `name` by that name."""
+        """Return Dagster's definition, under the name of the dataset."""
         return dg.DynamicPartitionsDefinition(name=name)
 
 

@@ -1,4 +1,4 @@
-"""The definitions of a lake's assets, checked as a whole: every upstream table must have a writer."""
+"""The Dagster definitions of a lake, checked as a whole: every upstream table must have a writer."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def definitions(
     schedules: Sequence[dg.ScheduleDefinition] = (),
     sensors: Sequence[dg.SensorDefinition] = (),
 ) -> dg.Definitions:
-    """The Dagster definitions of `assets` on the lake of `settings`.
+    """Return the Dagster definitions of `assets` on the lake of `settings`.
 
-    Raises ConfigurationError when an asset reads a table that no asset writes.
+    Raises ConfigurationError if an asset reads a table that no asset writes.
     """
     require_writers(assets)
     return dg.Definitions(
@@ -29,7 +29,7 @@ def definitions(
         schedules=list(schedules),
         sensors=list(sensors),
         resources=resources(settings),
-        executor=dg.in_process_executor,  # another executor starts a process, so a JVM, for every step
+        executor=dg.in_process_executor,  # other executors start a process, and so a JVM, for every step
     )
 
 

@@ -1,8 +1,8 @@
-"""One run of assets in this process, recorded as the webserver records its own.
+"""Run assets in this process and record the run as the webserver records its own.
 
-`JobDefinition.execute_in_process` records no origin, and Dagster's timeline leaves out a run without one.
-Here a run says that it is of the code location as which `factory ui` and the servers load the assets. The job
-must have `in_process_executor`, as the definitions of every lake have.
+`JobDefinition.execute_in_process` records no origin, and Dagster's timeline omits runs without one. This run
+carries the code location under which `factory ui` and the servers load the assets. The job needs
+`in_process_executor`, which the definitions of every lake have.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CODE_LOCATION = "factory"  # as workspace.yaml, docker/workspace.yaml and pyproj
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """What Dagster has of a run that ended."""
+    """Dagster's record of a finished run."""
 
     run_id: str
     success: bool
@@ -30,7 +30,7 @@ class RunOutcome:
 
     @property
     def check_evaluations(self) -> list[dg.AssetCheckEvaluation]:
-        """Every evaluation of a check, in the order they were made."""
+        """Every check evaluation, in order."""
         return [
             event.asset_check_evaluation_data
             for event in self.events
@@ -46,7 +46,7 @@ def run_assets(
     tags: Mapping[str, str],
     run_config: Mapping[str, Any],
 ) -> RunOutcome:
-    """Materialize `keys`, assets of `job`; what fails is in the outcome."""
+    """Materialize `keys`, assets of `job`; failures are part of the outcome."""
     run = instance.create_run_for_job(
         job_def=job,
         asset_selection=set(keys),

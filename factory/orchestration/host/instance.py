@@ -1,7 +1,7 @@
 """The Dagster instance of a lake, configured once below FACTORY_HOME.
 
-The file `dagster.yaml` follows the settings until somebody edits it; from then on it is theirs. It holds no
-secret: where Dagster's records lie is read from the environment.
+The file `dagster.yaml` follows the settings until somebody edits it; an edited file stays as it is. It holds
+no secret: the address of Dagster's storage comes from the environment.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from factory.settings import Settings
 
 _HEADER = "# Written by the Model Factory ({digest}). Edit it freely: an edited file stays as it is.\n"
 _WRITTEN = re.compile(r"# Written by the Model Factory \((\w+)\)\..*\n")
-IN_TURN_TAG = "factory/in-turn"  # on runs of which one goes at a time, the highest priority first
+IN_TURN_TAG = "factory/in-turn"  # on runs that go one at a time, highest priority first
 _COMMON = f"""telemetry:
   enabled: false
-nux:  # the invitation to Dagster's newsletter over a new lake's first page
+nux:  # no newsletter dialog on a new lake's first page
   enabled: false
 run_queue:
   max_concurrent_runs: 1  # raise it on servers, where runs may write different tables at once
-  tag_concurrency_limits:  # of the sensor and the schedule: a later run reads what an earlier one made
+  tag_concurrency_limits:  # runs of the sensor and the schedule read the tables of earlier runs
     - key: {IN_TURN_TAG}
       limit: 1
 run_launcher:
   module: factory.orchestration.host.launcher
   class: LakeRunLauncher
-run_monitoring:  # a killed run is marked as failed and gives its place in the queue back
+run_monitoring:  # mark a killed run as failed and free its place in the queue
   enabled: true
   poll_interval_seconds: 30
 """
@@ -57,9 +57,9 @@ _POSTGRES = f"""storage:
 
 
 def prepare_home(settings: Settings) -> None:
-    """Create DAGSTER_HOME with its dagster.yaml and its databases, and point this process at it.
+    """Create DAGSTER_HOME with its dagster.yaml and databases, and point this process at it.
 
-    Raises ConfigurationError when an edited dagster.yaml lacks the storage that the settings name.
+    Raises ConfigurationError if an edited dagster.yaml lacks the storage that the settings name.
     """
     home = settings.files.dagster
     try:
@@ -78,22 +78,22 @@ def prepare_home(settings: Settings) -> None:
 
 
 def open_instance(settings: Settings) -> dg.DagsterInstance:
-    """The Dagster instance of the lake.
+    """Return the Dagster instance of the lake.
 
-    Raises MachineError or ConfigurationError when its Postgres does not answer or refuses the user.
+    Raises MachineError or ConfigurationError if its Postgres does not answer or refuses the user.
     """
     prepare_home(settings)
     if settings.dagster_uri:
-        connect(settings.dagster_uri, DAGSTER_URI, "model-factory").close()  # Dagster would try for long
+        connect(settings.dagster_uri, DAGSTER_URI, "model-factory").close()  # Dagster would retry for long
     try:
         return dg.DagsterInstance.get()
-    except (DagsterError, CheckError, YAMLError) as error:  # CheckError: a file that is no mapping
+    except (DagsterError, CheckError, YAMLError) as error:  # CheckError: the file is not a mapping
         raise _refused(settings.files.dagster_config, error) from error
 
 
 @contextmanager
 def reading_runs(settings: Settings) -> Iterator[None]:
-    """Turn what Dagster raises for an embedded lake's records of runs into DamagedFile or MachineError."""
+    """Turn Dagster's errors about the run records of an embedded lake into DamagedFile or MachineError."""
     try:
         yield
     except (DatabaseError, DeserializationError, ValueError) as error:
@@ -101,8 +101,8 @@ def reading_runs(settings: Settings) -> Iterator[None]:
             raise
         file, cause = settings.files.dagster_runs, getattr(error, "orig", error)
         raise withheld(file, cause) or DamagedFile(
-            f"Dagster's records of runs, {file}, cannot be read ({first_line(cause)[:200]}). "
-            "Restore the file, or delete it: it holds what the UI shows, and nothing of the lake."
+            f"Dagster's run records, {file}, cannot be read ({first_line(cause)[:200]}). "
+            "Restore the file, or delete it: it holds the run history of the UI and nothing of the lake."
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Upstream tables as lazy DataFrames, pinned to the snapshot the run resolved. It only loads."""
+"""The IO manager that loads upstream tables as lazy DataFrames, pinned to the run's snapshots."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from factory.lake_spark.read import read_at
 
 
 class TableInputs(dg.IOManager):
-    """Loads an upstream argument; tables are written by `table_asset`, before Dagster hears of them."""
+    """Loads upstream arguments; `table_asset` writes and publishes tables itself."""
 
     def load_input(self, context: dg.InputContext) -> DataFrame:
-        """The rows of the upstream table at the run's snapshot of it."""
+        """Return the rows of the upstream table at the run's snapshot."""
         table = TableName(*context.asset_key.path)
         published = context.resources.lake.pin(table)
         return read_at(context.resources.pyspark.spark_session, table, published.snapshot_id)
@@ -27,5 +27,5 @@ class TableInputs(dg.IOManager):
     required_resource_keys={"lake", "pyspark"}, description="Tables of the lake at pinned snapshots."
 )
 def tables(_init: dg.InitResourceContext) -> TableInputs:
-    """The io manager of every table asset."""
+    """Return the IO manager of every table asset."""
     return TableInputs()

@@ -1,7 +1,7 @@
-"""Dagster's run launcher, with an answer to whether a run still lives.
+"""Dagster's run launcher with a health check.
 
-Dagster's own starts a process and then loses sight of it: a killed run would be shown as running for ever,
-and hold its place in the queue. The lake knows who is in it, so Dagster's monitor asks the lake.
+The default launcher starts a process and loses track of it: a killed run would stay `STARTED` forever and
+hold its place in the queue. The lake knows its live runs, so Dagster's monitor asks the lake.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ class LakeRunLauncher(dg.DefaultRunLauncher):
 
     @property
     def supports_check_run_worker_health(self) -> bool:
-        """Yes: for a run in the lake."""
+        """True: the lake knows whether a run is alive."""
         return True
 
     def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
-        """Failed when the run was killed in the lake, running as long as nothing says otherwise."""
+        """Return FAILED for a run that was killed in the lake, else RUNNING."""
         if killed(settings(), run):
             return CheckRunHealthResult(WorkerStatus.FAILED, "The process of this run was killed.")
         return CheckRunHealthResult(WorkerStatus.RUNNING)

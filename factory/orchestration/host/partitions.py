@@ -1,7 +1,7 @@
-"""The runs that make a selection of assets: one for each set of partitions, upstream first.
+"""Split a selection of assets into runs: one per partitions definition, upstream first.
 
-Dagster makes partitions of one definition a run. A selection that mixes tables with different partitions,
-or with none, is therefore cut into batches, each of which needs nothing but the batches before it.
+A Dagster run materializes partitions of one definition. A selection that mixes tables of different
+partitions, or without partitions, is split into batches that depend on earlier batches only.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ import dagster as dg
 from factory.errors import ConfigurationError
 
 RANGE_FIRST, RANGE_LAST = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
-_SHOWN = 3  # partitions an error names as examples
+_SHOWN = 3  # partitions named by an error from each end of the list
 
-Span = tuple[str, str]  # the first and the last partition of a range, in the order of their definition
+Span = tuple[str, str]  # first and last partition of a range, in the order of their definition
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The assets of one run, and the range of partitions it makes, None where they have none."""
+    """The assets of one run and its range of partitions, None for assets without partitions."""
 
     keys: tuple[dg.AssetKey, ...]
     span: Span | None = None
 
     @property
     def tags(self) -> Mapping[str, str]:
-        """The tags that tell Dagster the run's range of partitions."""
+        """The Dagster tags of the run's range of partitions."""
         return {} if self.span is None else dict(zip((RANGE_FIRST, RANGE_LAST), self.span, strict=True))
 
 
 def span_of(text: str) -> Span:
-    """`2026-01-01...2026-01-31` as a range; raises ConfigurationError for anything else."""
+    """Parse `2026-01-01...2026-01-31`; raise ConfigurationError for anything else."""
     first, dots, last = text.partition("...")
     if not (first and dots and last):
         raise ConfigurationError(
-            f"`{text}` is no range of partitions. Write FIRST...LAST, for example 2026-01-01...2026-01-31."
+            f"`{text}` is not a range of partitions. Write FIRST...LAST, for example 2026-01-01...2026-01-31."
         )
     return first, last
 
@@ -48,11 +48,10 @@ def batches(
     instance: dg.DagsterInstance,
     span: Span | None = None,
 ) -> list[Batch]:
-    """The runs that make `keys`, tables of `assets`: of a partitioned one the partitions of `span`, or all.
+    """Return the runs that materialize `keys`, with the partitions of `span`, or all partitions.
 
-    A partition of dynamic ones that `span` alone names comes into being. Raises ConfigurationError where
-    `span` names what is no partition of a table, where no table has partitions at all, and where a
-    partitioned table has none yet.
+    A single dynamic partition that `span` names is created. Raises ConfigurationError if `span` names an
+    unknown partition, if no table has partitions, or if a partitioned table has none yet.
     """
     chosen = set(keys)
     nodes = {key: asset for asset in assets for key in sorted(asset.keys & chosen)}
@@ -68,7 +67,7 @@ def batches(
     found = []
     waiting = sorted(nodes)
     while waiting:
-        # Tables without partitions wait as long as they can, so that they are made in one run.
+        # Tables without partitions wait as long as possible, so that one run writes them all.
         for of in (*spans, None):
             ready = _ready(waiting, nodes, of)
             if ready:
@@ -83,7 +82,7 @@ def _ready(
     nodes: Mapping[dg.AssetKey, dg.AssetsDefinition],
     of: dg.PartitionsDefinition[str] | None,
 ) -> list[dg.AssetKey]:
-    """Those of `waiting` with the partitions `of` that need none of the others, upstream first."""
+    """Return the keys with partitions `of` that depend on no other waiting key, upstream first."""
     ready: list[dg.AssetKey] = []
     rest = set(waiting)
     while True:
@@ -104,7 +103,7 @@ def _span(
     instance: dg.DagsterInstance,
     asked: Span | None,
 ) -> Span:
-    """The first and last partition to make of a table, checked against those it has."""
+    """Return the first and last partition to write, checked against the partitions of the table."""
     has = list(of.get_partition_keys(dynamic_partitions_store=instance))
     table = key.to_user_string()
     if asked is None and not has:
@@ -119,11 +118,11 @@ def _span(
         if name not in has:
             shown = ", ".join(has if len(has) <= 2 * _SHOWN else [*has[:_SHOWN], "...", *has[-_SHOWN:]])
             raise ConfigurationError(
-                f"`{name}` is no partition of {table}. It has {len(has)}: {shown or 'none yet'}."
+                f"Unknown partition `{name}` of {table}. It has {len(has)}: {shown or 'none yet'}."
             )
     if has.index(first) > has.index(last):
         raise ConfigurationError(
-            f"Partition `{first}` of {table} comes after `{last}`. Turn the range round: {last}...{first}."
+            f"Partition `{first}` of {table} comes after `{last}`. Reverse the range: {last}...{first}."
         )
     return first, last
 

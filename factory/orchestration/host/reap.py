@@ -1,8 +1,8 @@
-"""Clear away what a killed run left: its record, its slots, its audit branches and its scratch.
+"""Clean up after killed runs: their records, concurrency slots, audit branches and scratch.
 
-A run says on itself when it enters the lake and when it leaves it, and holds a lock in between
-(`factory.lake.presence`). One that says it is in the lake and holds no lock was killed. On an embedded lake,
-whose runs are all of one machine, so was one outside it whose process is gone.
+A run tags itself when it enters and leaves the lake, and holds a lock in between (`factory.lake.presence`).
+A run tagged as inside without a lock was killed. On an embedded lake, where all runs share one machine, so
+was a run outside the lake whose process is gone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from factory.settings import Settings
 from factory.spark import require_master
 from factory.spark_scratch import drop_dead_scratch
 
-LAKE_TAG = "factory/lake"  # on a run: whether it is in the lake
+LAKE_TAG = "factory/lake"  # on a run: `in` the lake, or `left`
 _IN, _LEFT = "in", "left"
 
 _ALIVE = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.CANCELING]
@@ -33,10 +33,10 @@ _KILLED = "The process of this run was killed."
 
 @contextmanager
 def lake_session(lake: Lake, instance: dg.DagsterInstance | None, run_id: str) -> Iterator[None]:
-    """Be in the lake as run `run_id`, after clearing away what killed runs left.
+    """Enter the lake as run `run_id`, after cleaning up after killed runs.
 
-    Raises LakeLocked when another run writes an embedded lake, MachineError or ConfigurationError when a
-    server does not serve.
+    Raises LakeLocked if another run writes an embedded lake, MachineError or ConfigurationError if a server
+    does not serve.
     """
     settings, token = lake.settings, branch_name(run_id)
     require_servers(settings)
@@ -51,11 +51,11 @@ def lake_session(lake: Lake, instance: dg.DagsterInstance | None, run_id: str) -
             reap(instance, lake, run_id)
             yield
         finally:
-            _say(instance, run_id, _LEFT)  # before its lock goes, so that nobody takes it for dead
+            _say(instance, run_id, _LEFT)  # before releasing the lock, or others would take the run for dead
 
 
 def reap(instance: dg.DagsterInstance, lake: Lake, run_id: str) -> list[str]:
-    """Mark every killed run as failed and drop its audit branches; give the ids of those runs.
+    """Mark every killed run as failed, drop its audit branches and return the ids of the killed runs.
 
     The caller is in the lake as `run_id`.
     """
@@ -82,7 +82,7 @@ def reap(instance: dg.DagsterInstance, lake: Lake, run_id: str) -> list[str]:
 
 
 def killed(settings: Settings, run: dg.DagsterRun) -> bool:
-    """Whether `run` said that it is in the lake and lives no more."""
+    """Whether `run` is tagged as inside the lake and no longer alive."""
     return run.tags.get(LAKE_TAG) == _IN and bool(dead(settings, [branch_name(run.run_id)]))
 
 
@@ -92,10 +92,9 @@ def _say(instance: dg.DagsterInstance, run_id: str, where: str) -> None:
 
 
 def _process_gone(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
-    """Whether no process lives that said it works on `run`; False while none has said so yet.
+    """Whether every process that reported working on `run` is gone; False while none has reported.
 
-    A run without a process is one that is being started, and Dagster's monitor waits for it no longer than
-    its `start_timeout_seconds`.
+    A run without a process is starting up; Dagster's monitor fails it after `start_timeout_seconds`.
     """
     said = [
         (int(str(pid.value)), record.event_log_entry.timestamp)
@@ -109,7 +108,7 @@ def _process_gone(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
 
 
 def _lives(pid: int, since: float) -> bool:
-    """Whether the process that had the number `pid` at the time `since` lives."""
+    """Whether the process that had `pid` at time `since` is alive."""
     try:
         return psutil.Process(pid).create_time() <= since
     except psutil.NoSuchProcess:
@@ -117,8 +116,8 @@ def _lives(pid: int, since: float) -> bool:
 
 
 def leftovers(lake: Lake, prefix: str) -> dict[TableName, list[str]]:
-    """The branches whose name starts with `prefix`, by table; none of a table that is damaged."""
-    tables, _ = lake.readable()  # nothing is left of a damaged one once it is made anew
+    """Return the branches whose name starts with `prefix`, by table; damaged tables are left out."""
+    tables, _ = lake.readable()  # a damaged table loses its branches when it is recreated
     found = {
         name: sorted(it for it in table.metadata.refs if it.startswith(prefix))
         for name, table in tables.items()

@@ -1,13 +1,13 @@
-"""Dagster's databases of an embedded lake: made whole or not at all, and mended where found half made.
+"""Dagster's databases of an embedded lake, created atomically and repaired if found half-made.
 
-Dagster makes three SQLite files when a process first opens them. Of two processes at once one takes the
-tables of the other for those of an old release, and the file then names two versions and opens for nobody;
-a process that is killed meanwhile leaves a file without a version. So the files are made under a lock in a
-folder of their own and renamed.
+Dagster creates three SQLite files when a process first opens them. If two processes do so at once, one takes
+the other's tables for those of an old release: the file then names two versions and opens for nobody. A
+process killed meanwhile leaves a file without a version. So the files are created under a lock in a folder
+of their own and renamed.
 
     history/runs.db          runs with their tags
-    history/runs/index.db    what happened to which asset; dynamic partitions
-    schedules/schedules.db   schedules and sensors: which are on, what they did
+    history/runs/index.db    asset events; dynamic partitions
+    schedules/schedules.db   schedules and sensors: state and ticks
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from factory.lake.sqlite import withheld
 log = logging.getLogger(__name__)
 
 _LOCK_WAIT_S = 60
-_OF_SQLITE = ("", "-wal", "-shm")  # a database and the files beside it
+_OF_SQLITE = ("", "-wal", "-shm")  # the suffixes of a database and its side files
 
 
 @dataclass(frozen=True)
 class _Database:
-    """One of Dagster's files: where it lies, what opens and so makes it, what it must hold."""
+    """One of Dagster's files: its path, the function that opens (and creates) it, and its tables."""
 
     path: str
     open: Callable[[Path], object]
@@ -77,9 +77,9 @@ _DATABASES = (
 
 
 def make_records(home: Path) -> None:
-    """Make Dagster's databases below `home` where they are missing; mend those that were made half.
+    """Create Dagster's missing databases below `home` and repair half-made ones.
 
-    Raises MachineError where `home` cannot be written, or where another process keeps a database locked.
+    Raises MachineError if `home` cannot be written, or if another process keeps a database locked.
     """
     with making(home) as folder:
         for of in _DATABASES:
@@ -89,13 +89,13 @@ def make_records(home: Path) -> None:
                 continue
             of.open(new.parent)
             path.parent.mkdir(parents=True, exist_ok=True)
-            for suffix in _OF_SQLITE:  # what is left of a database that somebody deleted
+            for suffix in _OF_SQLITE:  # side files of a database that somebody deleted
                 path.with_name(path.name + suffix).unlink(missing_ok=True)
             new.replace(path)
 
 
 def _mend(path: Path, of: _Database) -> None:
-    """Give a database that was made half what it lacks, and put one that cannot be read aside."""
+    """Complete a half-made database; move an unreadable one aside."""
     try:
         found = _versions(path)
     except sqlite3.DatabaseError as error:
@@ -106,14 +106,14 @@ def _mend(path: Path, of: _Database) -> None:
             with contextlib.suppress(FileNotFoundError):
                 path.with_name(path.name + suffix).replace(aside.with_name(aside.name + suffix))
         log.warning(
-            "%s cannot be read (%s). It is now %s, and what it told of runs is lost.", path, error, aside
+            "%s cannot be read (%s). It was moved to %s, and its run history is lost.", path, error, aside
         )
         return
     if len(found) == 1 or not path.exists():
         return
     said = f"names {len(found)} versions" if found else "names no version"
     engine = sqlalchemy.create_engine(f"sqlite:///{path}", poolclass=NullPool)
-    of.tables.create_all(engine)  # what is there stays as it is
+    of.tables.create_all(engine)  # existing tables stay as they are
     for table in of.tables.tables.values():
         for index in table.indexes:
             index.create(engine, checkfirst=True)
@@ -123,11 +123,11 @@ def _mend(path: Path, of: _Database) -> None:
         stamp_alembic_rev(get_alembic_config(of.module.__file__), connection)
         connection.commit()
     of.open(path.parent)
-    log.warning("%s %s: two processes made it at once, or one was killed. It is mended.", path, said)
+    log.warning("%s %s: two processes created it at once, or one was killed. Repaired.", path, said)
 
 
 def _versions(path: Path) -> list[str]:
-    """The versions a database says it has, one if it is whole; none where there is no file."""
+    """Return the versions that a database names: one if it is whole, none without a file."""
     if not path.exists():
         return []
     with contextlib.closing(sqlite3.connect(path, timeout=_LOCK_WAIT_S)) as connection:

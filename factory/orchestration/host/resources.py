@@ -1,7 +1,7 @@
-"""The resources every asset gets: the lake, Spark, and the readers of raw material.
+"""The resources of every asset: the lake, Spark, and the readers of raw material.
 
-The lake is a resource with a lifetime: a run is in the lake from its first asset to its last, and begins by
-clearing away what killed runs left behind.
+The lake has a lifetime: a run is in the lake from its first asset to its last, and begins by cleaning up
+after killed runs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from factory.orchestration.host.reap import lake_session
 from factory.settings import Settings
 from factory.spark import build_session
 
-REUSE_TAG = "factory/reuse"  # on a run: tables whose code and upstream content are unchanged stay as they are
+REUSE_TAG = (
+    "factory/reuse"  # on a run: keep tables whose code, configuration and upstream content are unchanged
+)
 
 
 @dataclass
@@ -34,20 +36,20 @@ class LakeRun:
     _pins: dict[TableName, Published] = field(default_factory=dict)
 
     def pin(self, table: TableName) -> Published:
-        """The snapshot of `table` that this run reads."""
+        """Return the snapshot of `table` that this run reads."""
         if table not in self._pins:
             self._pins[table] = self.lake.published(table)
         return self._pins[table]
 
 
 class LakeSpark(LazyPySparkResource):
-    """The one SparkSession of the process, on the lake, started when it is first asked for."""
+    """The one SparkSession of the process, started on first use."""
 
     _settings: Settings = PrivateAttr()
 
     @classmethod
     def of(cls, settings: Settings) -> LakeSpark:
-        """The session of the lake that `settings` describe."""
+        """Return the session of the lake that `settings` describe."""
         made = cls(spark_config={})
         made._settings = settings
         return made
@@ -58,7 +60,7 @@ class LakeSpark(LazyPySparkResource):
 
 
 def resources(settings: Settings) -> Mapping[str, Any]:
-    """The resources of the lake that `settings` describe, by the names assets use."""
+    """Return the resources of the lake that `settings` describe, by the names that assets use."""
     from factory.orchestration.host.io_manager import tables
 
     @dg.resource(description="Spark on the lake.")

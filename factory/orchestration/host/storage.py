@@ -1,4 +1,4 @@
-"""Dagster's records in Postgres, under the address that everything else takes."""
+"""Dagster's storage in Postgres, under the same kind of URI as every other setting."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from factory.lake.servers import sqlalchemy_uri
 
 
 class LakeStorage(DagsterPostgresStorage):
-    """Dagster's Postgres storage; plain `postgresql://` means a driver to SQLAlchemy that Dagster lacks."""
+    """Dagster's Postgres storage; SQLAlchemy takes plain `postgresql://` for a driver that Dagster lacks."""
 
     @classmethod
     def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Any) -> LakeStorage:
-        """The storage as `dagster.yaml` configures it."""
+        """Return the storage that `dagster.yaml` configures."""
         return cls(sqlalchemy_uri(pg_url_from_config(config_value)), inst_data=inst_data)

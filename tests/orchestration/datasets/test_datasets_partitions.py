@@ -84,7 +84,7 @@ def test_the_sensor_sees_the_partitions_of_a_file_each_by_itself(parted: Path) -
 def test_a_folder_whose_name_is_no_text_is_told_and_not_made_a_partition(tmp_path: Path) -> None:
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff")).mkdir()
     of = dg.DynamicPartitionsDefinition(name="deliveries")
-    with pytest.raises(ConfigurationError, match=r"the folder b'\\xff' is no UTF-8"):
+    with pytest.raises(ConfigurationError, match=r"the folder b'\\xff' is not UTF-8"):
         notice([Watched("web", (tmp_path,), of)], dg.DagsterInstance.ephemeral())
 
 
@@ -115,7 +115,7 @@ def test_a_partition_whose_folder_is_gone_is_no_partition_until_it_is_back(tmp_p
         ("keys: [de", "kys: [de", "line 6, datasets[0].partitions.keys: `keys` is missing. Add it."),
         ("[de, en]", "[]", "line 6, datasets[0].partitions.keys: It is empty. Give at least one."),
         ("[de, en]", "[de, no]", "line 6, datasets[0].partitions.keys[1]: YAML reads this as False"),
-        ("[de, en]", "[de, ../x]", "line 6, datasets[0].partitions.keys: `../x` is no key of a partition."),
+        ("[de, en]", "[de, ../x]", "line 6, datasets[0].partitions.keys: `../x` is not a partition key."),
         ("[de, en]", "[de, de]", "line 6, datasets[0].partitions.keys: `de` stands twice. Keep one."),
         (
             "[de, en]",

@@ -135,7 +135,7 @@ def test_a_lake_whose_databases_were_made_half_is_mended_and_keeps_its_history(
         assert instance.get_dynamic_partitions("of") == ["a"]
         instance.add_run(dg.DagsterRun(job_name="pipeline"))
     assert (versions(tmp_path), schema(tmp_path)) == (before, whole)
-    told = [record.getMessage() for record in caplog.records if "It is mended" in record.getMessage()]
+    told = [record.getMessage() for record in caplog.records if "Repaired" in record.getMessage()]
     assert [path for path in DATABASES if any(path in line for line in told)] == list(DATABASES)
 
 
