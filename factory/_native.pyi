@@ -464,7 +464,7 @@ def sampled_pairs(
     ValueError for signatures of several lengths.
     """
 
-class AlikePairs:
+class CandidatePairs:
     """Pairs of documents whose signatures look alike."""
 
     def __init__(self, batch: pa.RecordBatch, value_bits: int, least_estimate: float) -> None:
@@ -525,7 +525,7 @@ def c_words(text: bytes) -> dict[bytes, int]:
     Behind `.` and `->` it is `.name`, behind `::` it counts as both. Numbers and their suffixes are no names.
     """
 
-def c_bound(text: bytes) -> list[bytes]:
+def c_declared_names(text: bytes) -> list[bytes]:
     """The names that a text seems to declare as parameters, members and local variables, each once."""
 
 def c_outline(text: bytes) -> bytes:

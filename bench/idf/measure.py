@@ -117,7 +117,7 @@ def verified(pairs: Pairs, idf: pa.UInt8Array, threshold: float) -> dict[int, fl
             "signature": [b"12345678"] * (2 * n),
         }
     )
-    alike = _native.AlikePairs(batch, 8, 0.0)
+    alike = _native.CandidatePairs(batch, 8, 0.0)
     bags = pa.array([*pairs.left, *pairs.right]).take(alike.rows)
     found = alike.verify(bags, idf, threshold).to_pydict()
     return {int(name): it for name, it in zip(found["left"], found["similarity"], strict=True)}

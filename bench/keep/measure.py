@@ -145,7 +145,7 @@ def alike_pairs(
             "signature": signatures,
         }
     )
-    alike = _native.AlikePairs(batch, CONFIG.value_bits, CONFIG.least_estimate(CONFIG.threshold))
+    alike = _native.CandidatePairs(batch, CONFIG.value_bits, CONFIG.least_estimate(CONFIG.threshold))
     verified = alike.verify(_bags(texts).take(alike.rows), idf, CONFIG.threshold)
     ends = zip(verified["left"].to_pylist(), verified["right"].to_pylist(), strict=True)
     edges = [(int(one), int(other)) for one, other in ends]

@@ -30,7 +30,7 @@ def verified_pairs(
     read for the documents of the others.
     """
     for cells in whole_groups(pieces(batches, _ROWS_PER_PIECE), "cell", _ROWS_AT_ONCE):
-        alike = _native.AlikePairs(cells, value_bits, least_estimate)
+        alike = _native.CandidatePairs(cells, value_bits, least_estimate)
         yield alike.verify(bags(cells.take(alike.rows)), idf.value, threshold)
 
 

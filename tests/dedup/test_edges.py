@@ -180,8 +180,8 @@ def test_bags_are_read_of_documents_whose_signatures_look_like_another() -> None
     bag = packed(["a b"])[0].as_py()
     members = {"a": (b"12345678", bag), "b": (b"1234....", bag), "c": (b"........", bag)}
     batch = cell(members, [("a", "c"), ("a", "b"), ("a", "b")])
-    assert _native.AlikePairs(batch, CONFIG.value_bits, 0.4).rows.to_pylist() == [0, 1]
-    assert _native.AlikePairs(batch, CONFIG.value_bits, 0.9).rows.to_pylist() == []
+    assert _native.CandidatePairs(batch, CONFIG.value_bits, 0.4).rows.to_pylist() == [0, 1]
+    assert _native.CandidatePairs(batch, CONFIG.value_bits, 0.9).rows.to_pylist() == []
 
 
 def test_a_document_of_several_cells_is_read_once() -> None:
@@ -189,13 +189,13 @@ def test_a_document_of_several_cells_is_read_once() -> None:
     members = dict.fromkeys("abc", (b"12345678", bag))
     batch = cell(members, [("a", "b"), ("a", "c")])
     again = pa.Table.from_batches([batch, batch]).combine_chunks().to_batches()[0]
-    assert len(_native.AlikePairs(again, CONFIG.value_bits, 0.4).rows) == 3
+    assert len(_native.CandidatePairs(again, CONFIG.value_bits, 0.4).rows) == 3
     assert len(verify(again)) == 2
 
 
 def test_bags_of_other_rows_are_refused() -> None:
     member = (b"12345678", packed(["a b"])[0].as_py())
-    alike = _native.AlikePairs(cell({"a": member, "b": member}, [("a", "b")]), CONFIG.value_bits, 0)
+    alike = _native.CandidatePairs(cell({"a": member, "b": member}, [("a", "b")]), CONFIG.value_bits, 0)
     with pytest.raises(ValueError, match="1 bags are not those of 2 rows"):
         alike.verify(pa.array([member[1]]), IDF, 0.5)
 

@@ -1,4 +1,4 @@
-//! A keyed permutation of 0 .. n-1, computed where it is asked for: the Feistel network of
+//! A keyed permutation of 0 .. n-1 that computes each position alone: the Feistel network of
 //! `blender/spec/permutation.py`, walked until it falls below n.
 
 use arrow_array::Array;
@@ -50,7 +50,7 @@ impl Network {
         (high << self.low) | low
     }
 
-    /// The item at a position below n, or its inverse.
+    /// The item at a position below n, or the position of an item.
     fn walk(&self, mut value: u64, inverse: bool) -> u64 {
         loop {
             value = if inverse {
@@ -84,7 +84,7 @@ fn feistel(
     let values = values.to_vec(py)?;
     if !(2..=1 << 62).contains(&n) {
         return Err(PyValueError::new_err(format!(
-            "{n} items have no network. Use 2 to 2^62."
+            "Cannot permute {n} items. Use 2 to 2^62."
         )));
     }
     if let Some(beyond) = values
@@ -92,7 +92,7 @@ fn feistel(
         .find(|&&value| u64::try_from(value).is_ok_and(|it| it >= n) || value < 0)
     {
         return Err(PyValueError::new_err(format!(
-            "{beyond} is none of 0 to {}.",
+            "Value {beyond} is out of range. Use 0 to {}.",
             n - 1
         )));
     }

@@ -1,11 +1,11 @@
-//! Mixtures in closed form: the source and the index of any row of a blend, and the way back.
+//! Mixtures in closed form: from any row of a blend to its source and index, and back.
 //!
 //!     whole.rs      weights of whole rows a step
 //!     schedule.rs   shares that change along the rows; ramps.rs its knots
 //!     timeline.rs   plans, each from a step on
 //!
 //! Event-time merge, which is stride scheduling (Waldspurger, 1995) without its state: every row of every source
-//! has an exact time, a blend is all rows in order of time. Integers alone decide, in 64 and 128 bits.
+//! has an exact time, and a blend is all rows in order of time. All arithmetic is exact, on 64- and 128-bit integers.
 
 use std::sync::Arc;
 
@@ -13,29 +13,17 @@ use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+mod bounds;
 mod ramps;
 mod schedule;
 mod timeline;
 mod whole;
 
+use bounds::{Error, MAX_OFFSET, MAX_ROWS};
 use ramps::{Kind, Shares};
 use schedule::{MAX_SOURCES, Schedule};
 use timeline::{Plan, Timeline};
 use whole::Whole;
-
-const MAX_ROWS_PER_STEP: i64 = 1 << 20;
-const MAX_OFFSET: i64 = 1 << 42;
-const MAX_ROWS: i64 = 1 << 62;
-
-/// Why there is no such mixture: a sentence of fact and one of remedy.
-#[derive(Debug)]
-pub struct Error(String);
-
-impl From<Error> for PyErr {
-    fn from(error: Error) -> Self {
-        PyValueError::new_err(error.0)
-    }
-}
 
 /// `MixturePlan` of the Python module.
 #[pyclass(frozen)]
@@ -61,8 +49,8 @@ impl MixturePlan {
             "linear" => Kind::Linear,
             "cosine" => Kind::Cosine,
             _ => {
-                let said = format!("There is no schedule `{kind}`. Use constant, stepped, linear or cosine.");
-                return Err(PyValueError::new_err(said));
+                let message = format!("Unknown schedule `{kind}`. Use constant, stepped, linear or cosine.");
+                return Err(PyValueError::new_err(message));
             }
         };
         let n_sources = shares.item_count().checked_div(steps.len()).unwrap_or(0);
@@ -104,7 +92,7 @@ impl MixtureTimeline {
         let plans: Vec<Arc<Plan>> = plans.iter().map(|it| it.0.clone()).collect();
         let (Some(first), Some(0)) = (plans.first(), starts.first()) else {
             return Err(PyValueError::new_err(
-                "A mixture begins at step 0. Give it a plan from there on.",
+                "A mixture begins at step 0. Pass a plan that starts there.",
             ));
         };
         let mut made = Timeline::new(first.clone());
@@ -147,8 +135,8 @@ impl MixtureTimeline {
 
     fn first_row(&self, step: i64) -> PyResult<i64> {
         if !(0..=MAX_OFFSET).contains(&step) {
-            let said = format!("Step {step} was asked for. A blend has 0 to {MAX_OFFSET}.");
-            return Err(PyValueError::new_err(said));
+            let message = format!("Step {step} is out of range. A blend has steps 0 to {MAX_OFFSET}.");
+            return Err(PyValueError::new_err(message));
         }
         Ok(self.0.first_row(step))
     }
@@ -159,9 +147,7 @@ impl MixtureTimeline {
 
     fn indivisible(&self, offset: i64, stop: i64, ranks: i64) -> PyResult<Option<(i64, i64)>> {
         if ranks < 1 {
-            return Err(PyValueError::new_err(
-                "Ranks were given that are none. Give at least 1.",
-            ));
+            return Err(PyValueError::new_err("`ranks` is below 1. Use at least 1."));
         }
         Ok(self.0.indivisible(offset, stop, ranks))
     }
@@ -194,7 +180,7 @@ impl MixtureTimeline {
         row: PyBuffer<i64>,
     ) -> PyResult<()> {
         let index = within(index.to_vec(py)?, MAX_ROWS)?;
-        self.known(source)?;
+        self.require_source(source)?;
         let find = |&it| self.0.row_of(source, it).unwrap_or(-1);
         let rows: Vec<i64> = py.detach(|| index.iter().map(find).collect());
         row.copy_from_slice(py, &rows)
@@ -207,18 +193,18 @@ impl MixtureTimeline {
     }
 
     fn steps_within(&self, py: Python<'_>, source: usize, rows: i64) -> PyResult<Option<i64>> {
-        self.known(source)?;
+        self.require_source(source)?;
         within(vec![rows], MAX_ROWS)?;
         Ok(py.detach(|| self.0.steps_within(source, rows)))
     }
 }
 
 impl MixtureTimeline {
-    fn known(&self, source: usize) -> PyResult<()> {
+    fn require_source(&self, source: usize) -> PyResult<()> {
         let n = self.0.n_sources();
         if source >= n {
-            let said = format!("Source {source} was asked for. The mixture has {n}.");
-            return Err(PyValueError::new_err(said));
+            let message = format!("Source {source} is out of range. The mixture has {n} sources.");
+            return Err(PyValueError::new_err(message));
         }
         Ok(())
     }
@@ -227,7 +213,7 @@ impl MixtureTimeline {
 fn extend(timeline: &mut Timeline, starts: &[i64], plans: &[Arc<Plan>]) -> Result<(), Error> {
     if starts.len() != plans.len() {
         return Err(Error(
-            "There are more steps than plans, or fewer. Give one of each.".to_owned(),
+            "The numbers of steps and plans differ. Pass one plan for each step.".to_owned(),
         ));
     }
     starts
@@ -239,7 +225,7 @@ fn extend(timeline: &mut Timeline, starts: &[i64], plans: &[Arc<Plan>]) -> Resul
 fn within(numbers: Vec<i64>, end: i64) -> PyResult<Vec<i64>> {
     match numbers.iter().find(|it| !(0..=end).contains(*it)) {
         Some(it) => Err(PyValueError::new_err(format!(
-            "Row {it} was asked for. A blend has 0 to {end}."
+            "Row {it} is out of range. A blend has rows 0 to {end}."
         ))),
         None => Ok(numbers),
     }

@@ -1,18 +1,16 @@
-//! Signatures side by side: in how many values they agree, and the similarity that speaks of.
+//! Two signatures compared: the number of values that agree, and the similarity it estimates.
 //!
-//! A signature is its values one after another without gaps, the first in the highest bits of the first
-//! byte. Values have 1, 2, 4, 8 or 16 bits, so that none crosses a word of eight bytes.
+//! A signature is a sequence of values without gaps, the first in the highest bits of the first byte. Values
+//! have 1, 2, 4, 8 or 16 bits, so that none crosses a word of eight bytes.
 
 pub const VALUE_BITS: [usize; 5] = [1, 2, 4, 8, 16];
 
-/// How a value is stored, checked.
+/// The bits of a value, or an error for a width without packing.
 pub fn checked_value_bits(value_bits: usize) -> Result<usize, String> {
     if VALUE_BITS.contains(&value_bits) {
         Ok(value_bits)
     } else {
-        Err(format!(
-            "A value cannot have {value_bits} bits. Use 1, 2, 4, 8 or 16."
-        ))
+        Err(format!("A value has {value_bits} bits. Use 1, 2, 4, 8 or 16."))
     }
 }
 
@@ -38,20 +36,20 @@ pub fn pack(values: impl Iterator<Item = u64>, value_bits: usize, signature: &mu
     }
 }
 
-/// A signature of `bytes` bytes, none where it is missing; an error at any other length.
+/// A signature of `bytes` bytes, empty if it is missing; an error for another length.
 pub fn of_length(bytes: usize, signature: Option<&[u8]>) -> Result<&[u8], String> {
     let signature = signature.unwrap_or_default();
     if signature.len() == bytes {
         Ok(signature)
     } else {
         Err(format!(
-            "Signatures of {bytes} and {} bytes meet in one group. Sign all its documents alike.",
+            "A group has signatures of {bytes} and {} bytes. Sign all its documents with one configuration.",
             signature.len()
         ))
     }
 }
 
-/// How many values two signatures of equal length agree in.
+/// The number of values that agree in two signatures of equal length.
 #[inline]
 pub fn matches(signature: &[u8], other: &[u8], value_bits: usize) -> usize {
     if value_bits == 8 {
@@ -74,7 +72,7 @@ pub fn matches(signature: &[u8], other: &[u8], value_bits: usize) -> usize {
 
 fn equal_bytes(signature: &[u8], other: &[u8]) -> usize {
     let mut total = 0;
-    // 128 matches fit in a byte, so that the compiler counts in byte lanes.
+    // 128 matches fit in a byte, which lets the compiler count in byte lanes.
     for (left, right) in signature.chunks(128).zip(other.chunks(128)) {
         let mut count = 0u8;
         for (a, b) in left.iter().zip(right) {
@@ -85,12 +83,12 @@ fn equal_bytes(signature: &[u8], other: &[u8]) -> usize {
     total
 }
 
-/// Up to eight bytes as a number, the first the highest.
+/// Up to eight bytes as a big-endian number.
 fn word(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |word, &byte| word << 8 | u64::from(byte))
 }
 
-/// The similarity at which `matches` of `values` values agree: one in 2^`value_bits` agrees by chance.
+/// The similarity estimated from `matches` of `values` values; one in 2^`value_bits` agrees by chance.
 pub fn estimate(matches: usize, values: usize, value_bits: usize) -> f64 {
     let chance = 1.0 / (1u64 << value_bits) as f64;
     let rate = matches as f64 / values.max(1) as f64;
@@ -122,7 +120,7 @@ mod tests {
             width in 0usize..5,
         ) {
             let value_bits = VALUE_BITS[width];
-            // Values fill whole bytes, as they do where their number is a power of two from 16 on.
+            // Values fill whole bytes, as any power of two from 16 on does.
             let whole = pairs.len() - pairs.len() % 8;
             let kept = (1u64 << value_bits) - 1;
             let (left, right): (Vec<u64>, Vec<u64>) = pairs[..whole].iter().copied().unzip();

@@ -1,10 +1,10 @@
 //! Texts as bags of tokens: (64-bit token hash, count), sorted by hash.
 //!
-//! A flood of distinct tokens is bounded: above `max_distinct` a bag keeps those of the smallest hashes, the
-//! same ones in every text, so that alike texts stay alike. While the bag of a vast text is made, it takes
-//! eight bytes a token, so at most four bytes a byte of text.
+//! A bag keeps at most `max_distinct` distinct tokens: those of the smallest hashes, the same ones in every text,
+//! so that similar texts stay similar. Making the bag of a vast text takes eight bytes per token, so at most
+//! four bytes per byte of text.
 //!
-//! How bags are kept and sent is in `packed_bag.rs`.
+//! `packed_bag.rs` has the byte layout of stored bags.
 
 use std::sync::Arc;
 
@@ -19,25 +19,25 @@ use super::lexer::Lexer;
 use super::strings::Strings;
 use super::tally::Tally;
 
-/// Bytes of a text whose tokens are tallied, for up to 64 bytes a token; those of a larger one are sorted.
+/// Longest text, in bytes, whose tokens are counted in a table (up to 64 bytes a token); others are sorted.
 const MOST_TALLIED: usize = 1 << 20;
 
-/// The distinct tokens of a text in ascending order, and how often each stands there.
+/// The distinct tokens of a text in ascending order, and the number of occurrences of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bag {
     pub tokens: Vec<u64>,
     pub counts: Vec<u32>,
-    /// Tokens of the text, repetitions included.
+    /// Tokens of the text, including repetitions.
     pub n_tokens: usize,
 }
 
 impl Bag {
     pub fn of(text: &str, lexer: Lexer, max_distinct: usize) -> Self {
-        Self::noticing(text, lexer, max_distinct, |_, _| ())
+        Self::of_text(text, lexer, max_distinct, |_, _| ())
     }
 
-    /// The bag of a text; `notice` gets the hash and the words of each of its tokens, once or more often.
-    pub fn noticing<'a>(
+    /// The bag of a text; calls `notice` with the hash and the words of each token at least once.
+    pub fn of_text<'a>(
         text: &'a str,
         lexer: Lexer,
         max_distinct: usize,
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_keeps_the_same_tokens_in_alike_texts() {
+    fn a_flood_keeps_the_same_tokens_in_similar_texts() {
         let flood: String = (0..1000).map(|i| format!("token{i} ")).collect();
         let full = bag_of(&flood, "code", usize::MAX);
         let bounded = bag_of(&format!("{flood} more"), "code", 100);

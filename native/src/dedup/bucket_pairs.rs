@@ -1,12 +1,12 @@
-//! Which documents meet in buckets: rows of buckets in, pairs of documents out.
+//! Pairs of documents that share buckets, from documents with their buckets.
 //!
 //!     BucketParts   (document, its buckets)           -> (part, records): the members of buckets
-//!                   members of a part                 -> (part, records): those of shared buckets, by their names
-//!     BucketPairs   members of a part, by their names -> (part, records, crowded): the ends of the pairs of
-//!                                                        small buckets, the members of large ones
+//!                   members of a part                 -> (part, records): members of shared buckets, renamed
+//!     BucketPairs   renamed members of a part         -> (part, records, crowded): the ends of the pairs of
+//!                                                        small buckets, and the members of large ones
 //!
 //! A member is a bucket and a document; all members of a bucket are in one part (`packed_parts.rs`). A shared
-//! bucket has several members and is named by the exclusive or of them: buckets of the same members, of which
+//! bucket has several members, and their exclusive or becomes its name: buckets with the same members, of which
 //! near copies have dozens, become one. The ends of a pair are two records (`pair_cells.rs`).
 
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use pyo3::prelude::*;
 use super::packed_parts::{Parts, records};
 use super::strings::{column, int64_column};
 
-const REPEATED: usize = 1 << 16; // pairs that may be repetitions
+const REPEATED: usize = 1 << 16; // pairs held before repetitions are dropped
 
 /// A bucket and a document in it.
 type Member = [i64; 2];
 
-/// Members of the shared buckets among `members`, each under the name of its bucket.
-fn shared(mut members: Vec<Member>) -> Vec<Member> {
+/// Members of the shared buckets among `members`, with the new names of their buckets.
+fn members_of_shared(mut members: Vec<Member>) -> Vec<Member> {
     members.sort_unstable();
     members
         .chunk_by(|one, next| one[0] == next[0])
@@ -49,7 +49,7 @@ impl BucketParts {
         let lists = column(batch, "buckets")?
             .as_list_opt::<i32>()
             .filter(|lists| lists.values().as_primitive_opt::<Int64Type>().is_some())
-            .ok_or("`buckets` is no column of lists of int64. Cast it first.")?;
+            .ok_or("Column `buckets` does not hold lists of int64. Cast it first.")?;
         let buckets = lists.values().as_primitive::<Int64Type>().values();
         for (row, &document) in documents.values().iter().enumerate() {
             let (begin, end) = (lists.value_offsets()[row], lists.value_offsets()[row + 1]);
@@ -79,7 +79,7 @@ impl BucketParts {
 
     fn add_shared(&mut self, py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<()> {
         py.detach(|| -> Result<(), String> {
-            for member in shared(records(&batch.0)?) {
+            for member in members_of_shared(records(&batch.0)?) {
                 self.0.push(member);
             }
             Ok(())
@@ -99,7 +99,7 @@ impl BucketParts {
 struct BucketPairs {
     pair_bucket: usize,
     pairs: Vec<[i64; 2]>,
-    /// How many pairs were left when they were last rid of repetitions.
+    /// The number of pairs when repetitions were last dropped.
     distinct: usize,
     crowded: Vec<Member>,
 }
@@ -123,7 +123,7 @@ impl BucketPairs {
         }
     }
 
-    /// Near copies that differ in few bands meet in many buckets.
+    /// Drops repetitions: near copies that differ in few bands share many buckets.
     fn once(&mut self) {
         self.pairs.sort_unstable();
         self.pairs.dedup();

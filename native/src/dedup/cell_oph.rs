@@ -1,35 +1,35 @@
 //! One-permutation hashing of integer cells: the fast signature for damped weights.
 //!
-//! A token of weight w is w unit cells; of its last, partial one it has a share of 1/256 to 255/256, and has
-//! it whole or not by a coin that all bags share. Every cell is thrown into one of k buckets, and the value
-//! of a bucket is its least cell. Two bags agree in a bucket exactly when the least cell of both lies in
-//! both, which has the probability sum min / sum max. Buckets that stay empty are filled in further rounds,
-//! in which all cells are thrown again with other hashes (Dahlgaard, Knudsen and Thorup 2017), so small bags
-//! have no bias either. One round samples without replacement: the error is below sqrt(J (1 - J) / k).
+//! A token of weight w has w unit cells. Its last cell may be partial, a share of 1/256 to 255/256, and counts
+//! whole or not by a coin that all bags share. Every cell is thrown into one of k buckets, and the value of a
+//! bucket is its least cell. Two bags agree in a bucket exactly when the least cell of their union lies in both,
+//! with probability sum min / sum max. Further rounds throw all cells again with other hashes into the buckets
+//! that are still empty (Dahlgaard, Knudsen and Thorup 2017), so small bags are unbiased too. One round samples
+//! without replacement: the error is below sqrt(J (1 - J) / k).
 //!
-//! The cost is O(sum of weights + k ln k), so weights have to be damped: (1 + ln tf) * idf are some ten
-//! cells a token. There are only integers, so the bits are the same on every machine.
+//! The cost is O(sum of weights + k ln k), so weights must be damped: (1 + ln tf) * idf gives some ten cells per
+//! token. All arithmetic is on integers, so signatures are equal on every machine.
 
 use super::hash::{fold, seeded, word};
 
-/// Heaviest weight a token may have: its cells each cost time.
+/// Heaviest weight of a token, because each cell costs time.
 pub const HEAVIEST: f64 = 1024.0;
-const PARTS: f64 = 256.0; // of a cell
+const PARTS: f64 = 256.0; // the parts of a cell
 const EMPTY: u64 = u64::MAX;
 
-/// Throws the cells of bags into `values` buckets; keeps its buffers from one bag to the next.
+/// Throws the cells of bags into `values` buckets; reuses its buffers.
 pub struct Sketcher {
     seed: u64,
-    /// A bucket is the highest bits of a hash: this many are not.
+    /// A bucket is the highest bits of a hash; this is the number of the other bits.
     shift: u32,
-    /// A random word a cell.
+    /// One random word per cell.
     cells: Vec<u64>,
     buckets: Vec<u64>,
     round: Vec<u64>,
 }
 
 impl Sketcher {
-    /// `values` is a power of two of two or more.
+    /// `values` is a power of two, at least 2.
     pub fn new(values: usize, seed: u64) -> Self {
         Self {
             seed: seeded(seed),
@@ -64,7 +64,7 @@ impl Sketcher {
             if empty == 0 {
                 break;
             }
-            // Only what a round fills is looked at: a bag of one cell takes k ln k rounds.
+            // A round visits only the buckets it fills: a bag of one cell takes k ln k rounds.
             bag.throw(self.seed ^ number, |bucket, hash| {
                 if buckets[bucket] == EMPTY && hash < round[bucket] {
                     if round[bucket] == EMPTY {
@@ -82,7 +82,7 @@ impl Sketcher {
     }
 }
 
-/// A bag whose cells are thrown.
+/// The cells of a bag.
 struct Bag<'a> {
     tokens: &'a [u64],
     weights: &'a [f64],
@@ -91,7 +91,7 @@ struct Bag<'a> {
 }
 
 impl Bag<'_> {
-    /// Throws every cell once, `into(bucket, hash)`; a cell never hashes to EMPTY but once in 2^64.
+    /// Throws every cell once, `into(bucket, hash)`; one hash in 2^64 is EMPTY.
     #[inline]
     fn throw(&self, state: u64, mut into: impl FnMut(usize, u64)) {
         for (&token, &weight) in self.tokens.iter().zip(self.weights) {
@@ -114,7 +114,7 @@ impl Bag<'_> {
 mod tests {
     use super::*;
 
-    /// The rounds one after another, each with buckets of its own.
+    /// Runs the rounds one after another, each with its own buckets.
     fn round_by_round(tokens: &[u64], weights: &[f64], values: usize, seed: u64) -> Vec<u64> {
         let sketcher = Sketcher::new(values, seed);
         let bag = Bag {

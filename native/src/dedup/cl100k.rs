@@ -1,15 +1,14 @@
-//! The tokens of cl100k_base, a published byte-pair encoding of 100,256 tokens: its vocabulary is compiled in.
+//! The tokens of cl100k_base, a published byte-pair encoding of 100,256 tokens, with its vocabulary compiled in.
 //!
-//! The text is cut in pieces by the encoding's own pattern, and a piece in the tokens that its merges give,
-//! with their case and the space in front (`The plan` is `The` and ` plan`). Tokens of white space and
-//! punctuation alone are left out, as the other lexers have none. The time is linear in the text, whatever
-//! the text: neither the pattern's automaton nor the encoder looks at a byte more than a bounded number of
-//! times.
+//! The encoding's own pattern cuts the text into pieces, and its merges cut a piece into tokens, which keep their
+//! case and the space before them (`The plan` is `The` and ` plan`). Tokens of white space and punctuation alone
+//! are dropped, as in the other lexers. The time is linear in any text: the pattern's automaton and the encoder
+//! read a byte a bounded number of times.
 
 use bpe_openai::cl100k_base;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Calls `emit` with the hash and the bytes of every token, in order; a token may be a part of a character.
+/// Calls `emit` with the hash and the bytes of every token, in order; a token may be part of a character.
 pub fn each_token<'a>(text: &'a str, mut emit: impl FnMut(u64, &'a [u8])) {
     let tokenizer = cl100k_base();
     for piece in tokenizer.split(text) {
@@ -47,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_those_of_the_published_encoding_but_for_punctuation() {
+    fn tokens_equal_the_published_encoding_without_punctuation() {
         assert_eq!(
             tokens("Tokenization isn't  hard,\n\n(really) 12345"),
             [
@@ -68,7 +67,7 @@ mod tests {
         assert_eq!(tokens(" \n\t {}();— …\u{200d}"), Vec::<String>::new());
     }
 
-    /// The tokens of a piece by merging, again and again, the two neighbours that make the lowest token.
+    /// The tokens of a piece, by repeatedly merging the two neighbours that make the lowest token.
     fn merged(piece: &[u8], ranks: &HashMap<&[u8], u32>) -> Vec<Vec<u8>> {
         let mut parts: Vec<Vec<u8>> = piece.iter().map(|&byte| vec![byte]).collect();
         loop {

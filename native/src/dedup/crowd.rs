@@ -1,23 +1,21 @@
 //! The edges of a crowd: many documents that share buckets, compared without comparing all pairs.
 //!
-//! Members come in order of priority, best first. One that is similar to no earlier leader becomes a
-//! leader; any other is joined to every leader it is similar to, and to those it is similar to of the
-//! first few followers of the first of them. So a crowd of m members and l leaders takes m * l looks at
-//! signatures and O(m) edges, where a clique would take m^2 / 2 of both. All comparisons that decide are
-//! exact, so the leaders are the independent set that the keep rule finds in the crowd, and every other
-//! member has an edge to each earlier leader it is similar to. Followers matter where a leader is removed
-//! in turn by a document outside the crowd: the first ones then stand in for it. Each threshold of a sweep has
-//! leaders of its own: those of a lower one leave out pairs that a higher one decides by.
+//! Members come in order of priority, best first. A member without a similar earlier leader becomes a leader; any
+//! other follows the first similar leader, and gets an edge to every similar leader and to the similar ones among
+//! that leader's first few followers. So a crowd of m members and l leaders takes m * l comparisons of signatures
+//! and O(m) edges, where a clique would take m^2 / 2 of both. All decisive comparisons are exact, so the leaders
+//! are the independent set that the keep rule finds in the crowd, and every other member has an edge to each
+//! similar earlier leader. Followers matter where a document outside the crowd removes a leader: the first ones
+//! then replace it. Each threshold of a sweep has its own leaders, because the leaders of a lower threshold omit
+//! pairs on which a higher one depends.
 //!
-//! Memory is for the leaders and their first followers. `MAX_LEADERS` bounds it: members that resemble no
-//! leader of so many are not compared with each other.
+//! A crowd holds its leaders and their first followers in memory. `MAX_LEADERS` bounds both: beyond it, members
+//! without a similar leader are not compared with each other.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::builder::{Float64Builder, StringBuilder};
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, RecordBatch, UInt8Array};
 use arrow_data::ArrayData;
 use arrow_pyarrow::PyArrowType;
@@ -27,12 +25,12 @@ use pyo3::prelude::*;
 use super::agreement::{checked_value_bits, estimate, matches, matches_for};
 use super::bag::Bag;
 use super::jaccard::weighted_jaccard;
-use super::strings::{Binaries, column, string_column};
+use super::strings::{Binaries, column, int64_column, string_column};
 use super::weights::{Weights, table_bytes};
 
 const MAX_LEADERS: usize = 4096;
 
-/// A document with what it is compared by.
+/// A document with its signature and its weighted bag.
 #[derive(Clone, Debug)]
 pub struct Member {
     pub name: String,
@@ -42,7 +40,7 @@ pub struct Member {
 }
 
 impl Member {
-    /// (values in which the signatures agree, exact similarity), if both reach their limits.
+    /// (number of values in which the signatures agree, exact similarity), if both reach their limits.
     fn similarity(&self, other: &Self, limits: Limits) -> Option<(usize, f64)> {
         let agreeing = matches(&self.signature, &other.signature, limits.value_bits);
         if agreeing < limits.min_matches {
@@ -53,14 +51,14 @@ impl Member {
     }
 }
 
-/// When two members are joined.
+/// The conditions for an edge between two members.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bits of a value of their signatures.
+    /// Bits of a signature's value.
     pub value_bits: usize,
     pub min_matches: usize,
     pub threshold: f64,
-    /// Followers of its first leader that a member is compared with.
+    /// Number of followers of its first leader with which a member is compared.
     pub neighbours: usize,
 }
 
@@ -71,7 +69,7 @@ pub struct Crowd {
 }
 
 impl Crowd {
-    /// Adds the next best member; `emit(other, matches, similarity)` is called for each of its edges.
+    /// Adds the next best member; calls `emit(other, matches, similarity)` for each of its edges.
     pub fn add(&mut self, member: Arc<Member>, limits: Limits, mut emit: impl FnMut(&Member, usize, f64)) {
         let mut first = None;
         for (place, (leader, _)) in self.leaders.iter().enumerate() {
@@ -103,20 +101,17 @@ impl Crowd {
 struct CrowdEdges {
     idf: UInt8Array,
     value_bits: usize,
-    /// (least estimate, threshold) of each crowd.
+    /// (least estimate, threshold) of each of `crowds`.
     limits: Vec<(f64, f64)>,
     neighbours: usize,
     cell: Option<i64>,
-    /// The cell's members, led at each threshold.
+    /// The leaders of the current cell at each threshold.
     crowds: Vec<Crowd>,
 }
 
 impl CrowdEdges {
     fn edges(&mut self, batch: &RecordBatch) -> Result<RecordBatch, String> {
-        let cells = column(batch, "cell")?
-            .as_primitive_opt::<Int64Type>()
-            .ok_or("`cell` is no int64 column. Cast it first.")?
-            .values();
+        let cells = int64_column(batch, "cell")?.values();
         let names = string_column(batch, "doc_id")?;
         let packed = Binaries::new(column(batch, "bag")?, "bag")?;
         let signatures = Binaries::new(column(batch, "signature")?, "signature")?;
@@ -299,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_signatures_tell_apart_is_not_compared() {
+    fn members_with_unlike_signatures_are_not_compared() {
         let mut members: Vec<Member> = (0..2u8)
             .map(|number| Member {
                 name: number.to_string(),

@@ -1,10 +1,10 @@
-//! The 64-bit hash that signatures draw their chances from: folded 128-bit products, as in wyhash.
+//! The 64-bit hash behind all random choices of signatures: folded 128-bit products, as in wyhash.
 
 const A: u64 = 0xa076_1d64_78bd_642f;
 const B: u64 = 0xe703_7ed1_a0b4_28db;
 const C: u64 = 0x8ebc_6af0_9c88_c6e3;
 
-/// The two halves of a 128-bit product, folded into one.
+/// The exclusive or of the halves of a 128-bit product.
 #[inline]
 pub fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
@@ -27,7 +27,7 @@ pub fn word(state: u64, number: u64) -> u64 {
     mix(state, number.wrapping_mul(C))
 }
 
-/// The bits of a value, of which a signature keeps the lowest.
+/// The bits of a value; a signature keeps the lowest of them.
 #[inline]
 pub fn scrambled(word: u64) -> u64 {
     mix(word, C)

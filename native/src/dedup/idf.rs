@@ -1,20 +1,20 @@
-//! The document frequencies that tokens are weighed by, in one table (`weights.rs` reads it).
+//! A table of document frequencies, from which `weights.rs` weighs tokens.
 //!
-//! It holds the exact frequency of every token of two documents or more; a token that it lacks weighs what a
-//! token of one document weighs. Most tokens of a corpus are in one document, so the table is shorter than the
-//! vocabulary. N is the number of documents; all numbers are little-endian:
+//! It holds the exact frequency of every token of two documents or more; a missing token has the weight of one
+//! document. Most tokens of a corpus are in one document, so the table is shorter than the vocabulary. N is the
+//! number of documents; all numbers are little-endian:
 //!
 //! ```text
 //! magic (8 bytes) | N (8) | number of hot entries (8) | of lines (8) | zeros (32) | hot entries | lines (64 each)
-//! line: 8 entries (8 bytes each), 0 for a free one
+//! line: 8 entries (8 bytes each), 0 for a free entry
 //! entry: document frequency (4 bytes), then the low 32 bits of the token (4)
 //! ```
 //!
-//! The high bits of a token name its line, which holds six entries on average; what finds it full stands in
-//! the next one. They also name its hot entry, which repeats that of the most frequent token it could be: most
-//! tokens of a text are found in these, which stay in a near cache. What is not exact are 32 of a token's bits:
-//! of a billion tokens one or two have the place and the bits of another one, and weigh what that weighs. Workers
-//! map the bytes of one file; nothing is copied or unpacked.
+//! The high bits of a token name its line, which holds six entries on average; entries overflow to the next line.
+//! The high bits also name a hot entry, a copy of the entry of the most frequent token that shares it: most tokens
+//! of a text are found among the hot entries, which stay in a near cache. An entry has only 32 of a token's bits:
+//! of a billion tokens, one or two share the line and the bits of another token and get its weight. Workers map
+//! the bytes of one file and neither copy nor unpack them.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -26,7 +26,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 pub const MAGIC: [u8; 8] = *b"idf-df-1";
-const PER_LINE: usize = 6; // of 8
+const PER_LINE: usize = 6; // entries in use, of 8
 pub const MOST_HOT: usize = 1 << 16; // 512 KiB
 
 pub type Entry = [u8; 8];
@@ -36,18 +36,18 @@ fn entry(token: u64, frequency: u32) -> Entry {
     (u64::from(token as u32) << 32 | u64::from(frequency)).to_le_bytes()
 }
 
-/// The place of a token among `n`; it ascends with the token.
+/// The position of a token among `n` lines or entries; it ascends with the token.
 #[inline]
 pub fn place(token: u64, n: usize) -> usize {
     ((u128::from(token) * n as u128) >> 64) as usize
 }
 
-/// The header and the lines of the table of these (token, document frequency), which are sorted here.
+/// The header and the lines of the table of `entries` (token, document frequency), which it sorts.
 pub fn table(tokens: &mut [(u64, u32)], n_documents: u64) -> Result<Vec<Line>, String> {
     tokens.sort_unstable();
     if let Some(twice) = tokens.windows(2).find(|pair| pair[0].0 == pair[1].0) {
         return Err(format!(
-            "Token {} comes twice. Pass each token of the vocabulary once.",
+            "Token {} occurs twice. Pass each token of the vocabulary once.",
             twice[0].0.cast_signed()
         ));
     }
@@ -85,7 +85,7 @@ pub fn table(tokens: &mut [(u64, u32)], n_documents: u64) -> Result<Vec<Line>, S
     Ok(table)
 }
 
-/// The bytes of a table, no line of which lies in two of the processor's.
+/// The bytes of a table, aligned so that a line lies in one cache line.
 fn aligned(table: &[Line]) -> UInt8Array {
     let bytes = table.as_flattened().as_flattened();
     let mut aligned = MutableBuffer::new(bytes.len());
@@ -93,7 +93,7 @@ fn aligned(table: &[Line]) -> UInt8Array {
     UInt8Array::new(aligned.into(), None)
 }
 
-/// Gathers the rows of a vocabulary in any order: 16 bytes a token of two documents or more.
+/// Collects the rows of a vocabulary in any order: 16 bytes for each token of two documents or more.
 #[pyclass]
 #[derive(Default)]
 struct IdfBuilder {
@@ -106,17 +106,17 @@ impl IdfBuilder {
             tokens.as_primitive_opt::<Int64Type>(),
             frequencies.as_primitive_opt::<Int64Type>(),
         ) else {
-            return Err("Tokens and document frequencies are int64 arrays. Cast them first.".into());
+            return Err("Tokens and document frequencies must be int64 arrays. Cast them first.".into());
         };
         if tokens.len() != frequencies.len() || tokens.null_count() + frequencies.null_count() > 0 {
             return Err(
-                "Tokens and document frequencies differ in length or hold nulls. Pass one frequency a token."
+                "Tokens and document frequencies differ in length or hold nulls. Pass one frequency per token."
                     .into(),
             );
         }
         for (&token, &frequency) in tokens.values().iter().zip(frequencies.values()) {
             let frequency = u32::try_from(frequency).ok().filter(|&it| it > 0).ok_or_else(|| {
-                format!("Token {token} is in {frequency} documents, and an idf table counts 1 to {}. Count the vocabulary again, or split the group.", u32::MAX)
+                format!("Token {token} is in {frequency} documents; an idf table holds 1 to {}. Count the vocabulary again, or split the group.", u32::MAX)
             })?;
             if frequency > 1 {
                 self.tokens.push((token.cast_unsigned(), frequency));
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_no_vocabulary_counts_is_refused() {
+    fn impossible_frequencies_are_refused() {
         assert!(
             table(&mut [(7, 3), (7, 4)], 9)
                 .unwrap_err()

@@ -1,8 +1,8 @@
-//! The exact similarity of two documents, from their weighted bags.
+//! Exact similarity of two documents, from their weighted bags.
 
 /// sum min(x, y) / sum max(x, y) of two bags sorted by token, 0.0 for two empty ones.
 ///
-/// The sums run in order of the tokens, whichever bag comes first, so the bits are symmetric.
+/// The sums run in the order of tokens, so swapping the bags changes no bit.
 pub fn weighted_jaccard(tokens: &[u64], weights: &[f64], other_tokens: &[u64], other_weights: &[f64]) -> f64 {
     let (mut least, mut most) = (0.0, 0.0);
     let (mut i, mut j) = (0, 0);

@@ -1,14 +1,14 @@
-//! Who stays of the documents of whole components, by one of three rules, and the evidence for each removal.
+//! The documents of whole components to keep, by one of three rules, and the evidence for each removal.
 //!
-//! Vertices come best first. `independent_set` takes them in that order and keeps one unless an earlier kept
-//! one is its neighbour, so no two kept vertices are joined and every removed one is joined to a kept one:
-//! what is removed is a minimal vertex cover. `one_per_component` keeps the best of each component, so it
-//! also removes what is joined to that one through others alone. `cover` keeps a greedy vertex cover, the
-//! vertex of the most uncovered edges first and of these the best, and vertices without an edge.
+//! Vertices come best first. `independent_set` visits them in that order and keeps a vertex unless it has kept one
+//! of its neighbours, so no edge joins two kept vertices and every removed vertex has a kept neighbour: the
+//! removed ones are a minimal vertex cover. `one_per_component` keeps the best of each component, so it also
+//! removes vertices without an edge to that one. `cover` keeps vertices without an edge and a greedy vertex cover:
+//! first the vertex of the most uncovered edges, the best of several.
 //!
-//! A removed vertex names its most similar kept neighbour, of equally similar ones the best; where it has
-//! none, the best of its component, without a similarity. All three take time in proportion to the edges,
-//! but for a logarithm in `cover`, whatever the size of a component.
+//! A removed vertex names its most similar kept neighbour, the best of several equally similar ones; without a
+//! kept neighbour it names the best of its component, and no similarity. The time is linear in the edges, times
+//! a logarithm in `cover`, whatever the size of a component.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -21,7 +21,7 @@ use pyo3::prelude::*;
 
 use super::similarity_graph::{Edge, Neighbours, best_of_component, graph};
 
-/// Who stays among alike documents.
+/// The rule that chooses the documents to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     IndependentSet,
@@ -36,21 +36,21 @@ impl Keep {
             "one_per_component" => Ok(Self::OnePerComponent),
             "cover" => Ok(Self::Cover),
             _ => Err(format!(
-                "`{name}` is no keep rule. Use `independent_set`, `one_per_component` or `cover`."
+                "Unknown keep rule `{name}`. Use `independent_set`, `one_per_component` or `cover`."
             )),
         }
     }
 }
 
-/// The kept vertex that a removed one names, and their similarity where an edge joins them.
+/// The kept vertex that a removed one names, and their similarity if an edge joins them.
 pub type Removal = (u32, Option<f64>);
 
-/// For each of `n` vertices `None` if it is kept.
+/// For each of `n` vertices, `None` if it is kept and its removal otherwise.
 pub fn decisions(keep: Keep, n: usize, edges: &[Edge]) -> Vec<Option<Removal>> {
     let neighbours = Neighbours::new(n, edges);
     let best = match keep {
         Keep::OnePerComponent => best_of_component(n, edges),
-        Keep::IndependentSet | Keep::Cover => Vec::new(), // their removed vertices have a kept neighbour
+        Keep::IndependentSet | Keep::Cover => Vec::new(), // every removed vertex has a kept neighbour
     };
     let kept = match keep {
         Keep::IndependentSet => independent_set(&neighbours),
@@ -101,7 +101,7 @@ fn cover(neighbours: &Neighbours) -> Vec<bool> {
             continue;
         }
         if now < edges {
-            next.push((now, Reverse(vertex))); // some of its edges were covered from the other end
+            next.push((now, Reverse(vertex))); // the other ends have covered some of its edges
             continue;
         }
         kept[vertex] = true;
@@ -202,7 +202,7 @@ mod tests {
         }
 
         #[test]
-        fn a_removed_vertex_names_its_most_similar_kept_neighbour_or_the_best_of_its_component(
+        fn a_removed_vertex_names_its_evidence(
             (n, edges) in graph(), rule in 0usize..3,
         ) {
             let decided = decisions(RULES[rule], n, &edges);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_is_none_is_refused() {
+    fn an_unknown_rule_is_refused() {
         assert!(Keep::parse("all").is_err());
     }
 }

@@ -1,14 +1,14 @@
-//! Texts as tokens: words, those of a pre-trained tokenizer, or shingles of a number of either in a row.
+//! Texts as tokens: words, tokens of a pre-trained tokenizer, or shingles of several of either in a row.
 //!
-//! Prose: words, lower-cased. ASCII letters, digits and `_` make a word, as for the `\w` of regular
-//! expressions, and every other ASCII character ends one; a stretch with other characters is cut at the word
-//! boundaries of Unicode (UAX #29), which gives one word an ideograph. So an identifier is one word in prose
-//! too, and the reference pages of two functions differ by more than a part of a name. Code: identifiers,
-//! numbers and the words of strings and comments, case kept, all punctuation and the escapes `\n`, `\t` and
-//! `\r` dropped; no language's grammar is assumed. The words of `cl100k_base` are its tokens (`cl100k.rs`).
+//! Prose: lower-cased words. ASCII letters, digits and `_` form a word, as in the `\w` of regular expressions,
+//! and every other ASCII character ends it; a stretch with other characters is cut at the word boundaries of
+//! Unicode (UAX #29), which makes each ideograph a word. So an identifier is one word in prose too, and the
+//! reference pages of two functions differ by more than a part of a name. Code: identifiers, numbers and the words
+//! of strings and comments, with their case, without punctuation and the escapes `\n`, `\t` and `\r`; the lexer
+//! assumes no language's grammar. The words of `cl100k_base` are its tokens (`cl100k.rs`).
 //!
-//! A word is the XXH3 of its bytes, a shingle that of its words' hashes. A text of fewer words than a
-//! shingle has is one shingle.
+//! A word is the XXH3 of its bytes, a shingle the XXH3 of its words' hashes. A text of fewer words than a shingle
+//! is one shingle.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::cl100k;
 use super::stretches::Stretches;
 
-const MOST_WORDS: usize = 16; // of a shingle
+const MOST_WORDS: usize = 16; // in a shingle
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -27,11 +27,11 @@ enum Kind {
     Cl100k,
 }
 
-/// How texts are cut in tokens.
+/// Cuts texts into tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lexer {
     kind: Kind,
-    /// Words of a token.
+    /// Number of words of a token.
     shingle: usize,
 }
 
@@ -51,7 +51,7 @@ impl Lexer {
         match (kind, shingle) {
             (Some(kind), Some(shingle @ 1..=MOST_WORDS)) => Ok(Self { kind, shingle }),
             _ => Err(format!(
-                "`{name}` is no kind of text. Use `prose`, `code` or `cl100k_base`, or `code-5grams` for shingles of 2 to {MOST_WORDS} words."
+                "Unknown kind of text `{name}`. Use `prose`, `code` or `cl100k_base`, or `code-5grams` for shingles of 2 to {MOST_WORDS} words."
             )),
         }
     }
@@ -78,7 +78,7 @@ impl Lexer {
         }
     }
 
-    /// The text under which a token stands in the vocabulary.
+    /// The text of a token in the vocabulary.
     pub fn canonical(self, words: &[&[u8]]) -> String {
         let words: Vec<Cow<str>> = words
             .iter()
@@ -87,7 +87,7 @@ impl Lexer {
                 (Kind::Code | Kind::Cl100k, word) => word,
             })
             .collect();
-        // A token of cl100k_base has its space.
+        // A token of cl100k_base includes its space.
         words.join(if self.kind == Kind::Cl100k { "" } else { " " })
     }
 }
@@ -143,8 +143,8 @@ fn each_code_word<'a>(text: &'a str, mut emit: impl FnMut(u64, &'a [u8])) {
     }
 }
 
-/// Whether the last byte of `gap` is the letter of an escape, which would stick to the next word: before it
-/// stands punctuation, of which a backslash that follows a free one is escaped itself.
+/// Whether the last byte of `gap` is the letter of an escape, which would join the next word. The bytes before it
+/// are punctuation; a backslash after an unescaped backslash is escaped itself.
 #[inline]
 fn is_escaped(gap: &[u8]) -> bool {
     let [before @ .., b'\\', b'n' | b't' | b'r'] = gap else {
@@ -153,7 +153,7 @@ fn is_escaped(gap: &[u8]) -> bool {
     before.iter().rev().take_while(|&&byte| byte == b'\\').count() % 2 == 0
 }
 
-/// The end of the number that begins at `start`: digits, letters, inner points, a signed exponent.
+/// The end of the number at `start`: digits, letters, inner points, a signed exponent.
 fn end_of_number(bytes: &[u8], start: usize) -> usize {
     let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
     let hexadecimal = bytes[start..].starts_with(b"0x") || bytes[start..].starts_with(b"0X");
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lexer_that_is_none_is_refused() {
+    fn an_unknown_kind_of_text_is_refused() {
         for name in [
             "",
             "verse",
@@ -253,7 +253,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_shingle_is_told_by_its_words(text in "[ab ]{0,30}", shingle in 2usize..5) {
+        fn a_shingle_is_named_by_its_words(text in "[ab ]{0,30}", shingle in 2usize..5) {
             let lexer = Lexer::parse(&format!("code-{shingle}grams")).unwrap();
             let mut seen = std::collections::BTreeMap::new();
             lexer.each_token(&text, |hash, words| {

@@ -1,9 +1,8 @@
 //! Natural logarithms with the same bits on every machine.
 //!
-//! The logarithms of C libraries differ in the last place from one machine to the next, and a weight
-//! that differs in the last place moves a signature. Here a logarithm is a table of 512 centres, filled
-//! by the compiler, and a quartic in plain IEEE multiplications and additions, which Rust never
-//! contracts to fused ones.
+//! The logarithms of C libraries differ in the last place between machines, and a weight that differs in the last
+//! place changes a signature. This one combines a table of 512 centres, filled by the compiler, with a quartic in
+//! plain IEEE multiplications and additions, which Rust never contracts to fused ones.
 
 use std::f64::consts::LN_2;
 
@@ -46,7 +45,7 @@ pub fn ln(x: f64) -> f64 {
     plus_ln_of_mantissa(exponent as f64 * LN_2, bits)
 }
 
-/// `sum` + ln of the mantissa of the number of these bits.
+/// `sum` + ln of the mantissa of the number with these bits.
 #[inline]
 fn plus_ln_of_mantissa(sum: f64, bits: u64) -> f64 {
     let mantissa = f64::from_bits((bits & ((1 << 52) - 1)) | (1023 << 52));
@@ -58,7 +57,7 @@ fn plus_ln_of_mantissa(sum: f64, bits: u64) -> f64 {
 
 /// -ln u for u = (word + 1/2) / 2^32: an exponential variable from 32 uniform bits.
 ///
-/// The bits of `-ln(u)`, without conversions between integers and floats, which `lpmh` would wait for.
+/// The bits of `-ln(u)`, without conversions between integers and floats, whose latency `lpmh` would feel.
 #[inline]
 pub fn exponential(word: u32) -> f64 {
     const TWO_52: u64 = (1023 + 52) << 52; // the bits of 2^52, whose mantissa ends in units

@@ -1,24 +1,25 @@
-//! Levelled-Poisson MinHash: `k` values a bag whose rate of agreement is the weighted Jaccard.
+//! Levelled-Poisson MinHash: `k` values per bag whose rate of agreement is the weighted Jaccard.
 //!
-//! Each token is a Poisson process of darts on (weight, rank). Its weight axis is cut in geometric
-//! levels, [0, b), [b, 2b), [2b, 4b), ...; in a level darts arrive by exponential steps of the rank, and
-//! those at or above the token's weight are rejected. A dart falls in one of k buckets, and the value of a
-//! bucket is the dart of the least rank. Two bags agree in a bucket exactly when that dart lies under both
-//! weights, which has the probability sum min / sum max: exact for any real weights, without a vocabulary.
-//! A composition of TreeMinHash (Ertl) and of the bucket assignment of DartMinHash (Christiani 2020).
+//! Each token is a Poisson process of darts on (weight, rank). Its weight axis has geometric levels, [0, b),
+//! [b, 2b), [2b, 4b), ...; in a level, darts arrive by exponential steps of the rank, and darts at or above the
+//! token's weight are rejected. A dart falls in one of k buckets, and the value of a bucket is its dart of the
+//! least rank. Two bags agree in a bucket exactly when the least dart of their union lies under both weights, with
+//! probability sum min / sum max: exact for any real weights, without a vocabulary. The scheme composes
+//! TreeMinHash (Ertl) and the bucket assignment of DartMinHash (Christiani 2020).
 //!
-//! One 64-bit hash an arrival gives its rank (32 bits), its weight (20) and its bucket (12). Darts are
-//! thrown below a limit of the rank that rises until no bucket is empty; the result does not depend on its
-//! steps. Nothing but IEEE additions, multiplications and our own logarithm touches a rank, so the bits are
-//! the same on every machine. The cost is O(n levels + k ln k) for n distinct tokens.
+//! One 64-bit hash per arrival gives its rank (32 bits), its weight (20) and its bucket (12). Darts are thrown
+//! below a limit of the rank that rises until no bucket is empty; the result does not depend on the limit's
+//! steps. Only IEEE additions, multiplications and our own logarithm compute ranks, so signatures are equal on
+//! every machine. The cost is O(n levels + k ln k) for n distinct tokens.
 //!
-//! What a dart does is a coin, and a wrongly predicted branch costs as much as a dart. So all processes
-//! throw in turns, independent of each other, and what is kept is written in any case and counted if it is.
+//! Each dart's fate is a coin, and a mispredicted branch costs as much as a dart. So all processes throw in turns,
+//! independent of each other, and loops write every candidate and advance only past the ones to keep.
 
 use super::hash::{mix, seeded, word};
 use super::ln::{exponential, ln};
 
-/// Width of the first level: about the lower quartile of tf-idf weights; eight times off costs a third.
+/// Width of the first level: about the lower quartile of tf-idf weights. A width eight times off takes a third
+/// longer.
 const FIRST: f64 = 2.0;
 const LEVELS: usize = 32;
 pub const HEAVIEST: f64 = (1u64 << 30) as f64;
@@ -37,23 +38,23 @@ fn level(index: usize) -> (f64, f64) {
 
 /// Tokens that are started together.
 const BLOCK: usize = 256;
-/// So few processes gain nothing by turns: each goes on alone.
+/// As few processes gain nothing by turns: each continues alone.
 const FEW: usize = 8;
 
-/// One token in one level: its next dart, and what those after it come from.
+/// One token in one level: its next dart, and the state of the darts after it.
 #[derive(Clone, Copy)]
 struct Process {
     rank: f64,
     hash: u64,
     token: u64,
     per_width: f64,
-    /// A dart lies under the weight of the token if the lower half of its hash is below this.
+    /// A dart lies under the weight of the token if the lower half of its hash is below this number.
     accepted: u64,
     arrival: u64,
 }
 
 impl Process {
-    /// Draws the hash of the dart after this one; its rank is drawn from it.
+    /// Draws the hash of the next dart, from which `draw_rank` draws its rank.
     #[inline]
     fn draw_hash(&mut self) {
         self.arrival += 1;
@@ -68,10 +69,10 @@ impl Process {
 
 /// The least dart of each bucket: the bits of its rank, then its hash.
 ///
-/// Equal ranks are rare but real: the hash decides, not the order of the tokens.
+/// Ranks are equal on rare occasions; then the hash decides, not the order of the tokens.
 struct Buckets {
     least: Vec<u128>,
-    /// Their number is this power of two.
+    /// Logarithm of the number of buckets.
     log2: u32,
 }
 
@@ -85,7 +86,7 @@ impl Buckets {
         }
     }
 
-    /// Takes the next dart of `process`; a rejected one falls into a bucket of the second half, which is not read.
+    /// Takes the next dart of `process`; rejected darts fall into the second half of the buckets, which nobody reads.
     #[inline]
     fn take(&mut self, process: &Process) {
         let hash = process.hash;
@@ -101,13 +102,13 @@ impl Buckets {
     }
 }
 
-/// Throws the darts of bags into `values` buckets; keeps its buffers from one bag to the next.
+/// Throws the darts of bags into `values` buckets; reuses its buffers.
 pub struct Sketcher {
     seed: u64,
     buckets: Buckets,
     darts: Vec<u64>,
     processes: Vec<Process>,
-    /// Which processes have a dart below the limit.
+    /// The processes with a dart below the limit.
     live: Vec<u32>,
 }
 
@@ -134,10 +135,10 @@ impl Sketcher {
         Some(self.sketch_by(tokens, weights, k / total))
     }
 
-    /// The limit rises by `step`, in which one dart a bucket is expected.
+    /// The limit rises by `step`, which is expected to bring one dart per bucket.
     fn sketch_by(&mut self, tokens: &[u64], weights: &[f64], step: f64) -> &[u64] {
         self.buckets.least.fill(EMPTY);
-        // k (ln k + c) darts leave no bucket empty with the probability exp(-exp(-c)): .69 at c = 1, .98 at 4.
+        // k (ln k + c) darts fill every bucket with probability exp(-exp(-c)): .69 at c = 1, .98 at 4.
         let ln_k = ln(self.darts.len() as f64);
         let (mut limit, mut last) = (step * (ln_k + 1.0), step * (ln_k + 4.5));
         self.start(tokens, weights, last);
@@ -149,7 +150,7 @@ impl Sketcher {
             limit += step;
             if limit > last {
                 last *= 2.0;
-                self.start(tokens, weights, last); // darts thrown again change nothing
+                self.start(tokens, weights, last); // throwing a dart again changes nothing
             }
         }
         for (dart, &least) in self.darts.iter_mut().zip(self.buckets.read()) {
@@ -158,7 +159,7 @@ impl Sketcher {
         &self.darts
     }
 
-    /// Starts the processes whose first dart may lie below `limit`: of a large bag, those of few tokens.
+    /// Starts the processes whose first dart may lie below `limit`: in a large bag, the processes of few tokens.
     fn start(&mut self, tokens: &[u64], weights: &[f64], limit: f64) {
         self.processes.clear();
         let mut heavier = [(0, 0.0); BLOCK];
@@ -173,7 +174,7 @@ impl Sketcher {
                     break;
                 }
                 let (lower, width) = level(index);
-                // A first hash below this is beyond the limit. The margin keeps the C library's `exp` from deciding.
+                // A first hash below this number is beyond the limit. The margin covers the error of C's `exp`.
                 let share = (-(width * limit)).exp() * (1.0 - 1e-9);
                 let certainly_beyond = ((share * 4_294_967_296.0) as u64).saturating_sub(1);
                 let (mut n_first, mut n_next) = (0, 0);
@@ -203,7 +204,7 @@ impl Sketcher {
         }
     }
 
-    /// Throws the darts below `limit` that are left.
+    /// Throws the remaining darts below `limit`.
     fn throw(&mut self, limit: f64) {
         let (processes, buckets) = (&mut self.processes[..], &mut self.buckets);
         self.live.resize(processes.len(), 0);
@@ -214,7 +215,7 @@ impl Sketcher {
             n_live += usize::from(process.rank < limit);
         }
         while n_live > FEW {
-            // Two short loops: more of their turns overlap than of a long one.
+            // Two short loops: the processor overlaps more of their iterations than of one long loop.
             for &index in &live[..n_live] {
                 let process = &mut processes[index as usize];
                 buckets.take(process);

@@ -3,9 +3,9 @@
 use pyo3::prelude::*;
 
 mod agreement;
-mod alike_pairs;
 mod bag;
 mod bucket_pairs;
+mod candidate_pairs;
 mod cell_oph;
 mod cl100k;
 mod crowd;
@@ -32,7 +32,7 @@ mod union_find;
 mod weights;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    alike_pairs::register(module)?;
+    candidate_pairs::register(module)?;
     bag::register(module)?;
     bucket_pairs::register(module)?;
     crowd::register(module)?;

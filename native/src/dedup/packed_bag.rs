@@ -1,13 +1,13 @@
-//! Bags as bytes: what is kept of a text, and sent where bags are compared.
+//! Bags as bytes, for storage and for the comparison of documents.
 //!
-//! A packed bag, little-endian; most tokens stand once or twice in their text:
+//! A packed bag, little-endian; most tokens occur once or twice in their text:
 //!
 //! ```text
 //! n (4 bytes) | token 0 .. n-1 (8 each) | count 0 .. n-1 (1 each, 0 above 255) | counts above 255 (4 each)
 //! ```
 //!
-//! A bag has hashes, and people read words. Beside the bags of a batch stand the spellings of those tokens that
-//! the maker of the bags has not spelled before:
+//! A bag has hashes, but people read words. Beside its bags a batch has the spellings of tokens that `BagMaker` has
+//! not spelled before:
 //!
 //! ```text
 //! token (8 bytes) | bytes (4) | text | token | bytes | text ...
@@ -26,8 +26,8 @@ use super::bag::Bag;
 use super::lexer::Lexer;
 use super::strings::Strings;
 
-const REMEMBERED: usize = 1 << 20; // tokens, of which each has one slot: 8 MiB
-const MOST_MET: usize = 1 << 12; // tokens of a text before they are looked up
+const SLOTS: usize = 1 << 20; // of spelled tokens, 8 MiB
+const MOST_PENDING: usize = 1 << 12; // tokens of a text before a search in the slots
 
 impl Bag {
     /// Appends the bytes that `unpacked` reads.
@@ -39,11 +39,11 @@ impl Bag {
         packed.extend(large.flat_map(|count| count.to_le_bytes()));
     }
 
-    /// The bag of these bytes; `n_tokens` is the sum of its counts.
+    /// The bag with these bytes; `n_tokens` is the sum of its counts.
     pub fn unpacked(packed: &[u8]) -> Result<Self, String> {
         Self::parsed(packed).ok_or_else(|| {
             format!(
-                "{} bytes are no packed bag. Make it with `BagMaker`, of the same version.",
+                "Invalid packed bag of {} bytes. Make it with `BagMaker` of the same version.",
                 packed.len()
             )
         })
@@ -77,30 +77,30 @@ impl Bag {
     }
 }
 
-/// Makes bags, and spells each token where it first meets it, or meets it again after many others.
+/// Makes bags, and spells each token at its first occurrence, or again after many other tokens.
 #[pyclass]
 struct BagMaker {
     lexer: Lexer,
     max_distinct: usize,
     max_text_bytes: usize,
-    /// The token spelled last of those that have the slot.
+    /// The last spelled token of each slot.
     spelled: Vec<u64>,
 }
 
 #[pymethods]
 impl BagMaker {
-    /// Bags of `max_distinct` tokens at most; texts of tokens of `max_text_bytes` at most.
+    /// Bags have at most `max_distinct` tokens, spellings at most `max_text_bytes` bytes.
     #[new]
     fn new(kind: &str, max_distinct: usize, max_text_bytes: usize) -> PyResult<Self> {
         Ok(Self {
             lexer: Lexer::parse(kind).map_err(PyValueError::new_err)?,
             max_distinct,
             max_text_bytes,
-            spelled: vec![0; REMEMBERED],
+            spelled: vec![0; SLOTS],
         })
     }
 
-    /// (n_tokens, bag, spellings) of each text; a null text is an empty one.
+    /// (n_tokens, bag, spellings) of each text; a null text counts as an empty one.
     #[pyo3(name = "make")]
     fn make_py(
         &mut self,
@@ -139,22 +139,22 @@ impl BagMaker {
 
     /// The bag of a text; appends the spellings of its tokens.
     fn bag(&mut self, text: &str, spelled: &mut Vec<u8>) -> Bag {
-        let mut met = Met::default();
-        let bag = Bag::noticing(text, self.lexer, self.max_distinct, |token, words| {
-            if met.tokens.len() == MOST_MET {
-                self.spell(&met, spelled);
-                met.clear();
+        let mut pending = PendingTokens::default();
+        let bag = Bag::of_text(text, self.lexer, self.max_distinct, |token, words| {
+            if pending.tokens.len() == MOST_PENDING {
+                self.spell(&pending, spelled);
+                pending.clear();
             }
-            met.push(token, words);
+            pending.push(token, words);
         });
-        self.spell(&met, spelled);
+        self.spell(&pending, spelled);
         bag
     }
 
-    /// Appends the spellings of those tokens that have another's slot.
-    fn spell(&mut self, met: &Met<'_>, spelled: &mut Vec<u8>) {
-        for (token, words) in met.iter() {
-            let slot = &mut self.spelled[token as usize % REMEMBERED];
+    /// Appends the spellings of tokens whose slot holds another token.
+    fn spell(&mut self, pending: &PendingTokens<'_>, spelled: &mut Vec<u8>) {
+        for (token, words) in pending.iter() {
+            let slot = &mut self.spelled[token as usize % SLOTS];
             if std::mem::replace(slot, token) == token {
                 continue;
             }
@@ -169,16 +169,16 @@ impl BagMaker {
     }
 }
 
-/// Tokens of a text and their words. The slots lie in no near cache: a look at those of many tokens in a row
-/// waits for all at the same time, one between the words of a text for each.
+/// Tokens of a text and their words, before a search in the slots. The slots are too many for a near cache:
+/// searches in a row wait for memory together, while a search after every word would wait each time.
 #[derive(Default)]
-struct Met<'a> {
+struct PendingTokens<'a> {
     /// A token and the end of its words.
     tokens: Vec<(u64, usize)>,
     words: Vec<&'a [u8]>,
 }
 
-impl<'a> Met<'a> {
+impl<'a> PendingTokens<'a> {
     fn push(&mut self, token: u64, words: &[&'a [u8]]) {
         self.words.extend_from_slice(words);
         self.tokens.push((token, self.words.len()));
@@ -208,7 +208,7 @@ pub fn spelled(spellings: &[u8]) -> impl Iterator<Item = Result<(u64, &str), Str
         rest = found.map_or(&[], |(_, _, after)| after);
         Some(found.map(|(token, text, _)| (token, text)).ok_or_else(|| {
             format!(
-                "{} bytes are no spellings. Make them with `BagMaker`.",
+                "Invalid spellings of {} bytes. Make them with `BagMaker`.",
                 spellings.len()
             )
         }))

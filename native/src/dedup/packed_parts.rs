@@ -1,7 +1,7 @@
-//! Records of 64-bit numbers, packed in parts by the first bits of their first number.
+//! Records of 64-bit numbers, packed into parts by the first bits of their first number.
 //!
-//! A row a record would cost Spark more than what is done with it. What is shuffled is rows (part, records) of
-//! many records instead; those that begin with the same number are in one part. Numbers are little-endian.
+//! One row per record would cost Spark more than the work on it. Spark shuffles rows (part, records) of many records
+//! instead; all records with the same first number are in one part. Numbers are little-endian.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::strings::{Binaries, column};
 const PART_BITS: u32 = 12;
 const NUMBER_BYTES: usize = 8;
 
-/// Records of `N` numbers, held by part.
+/// Records of `N` numbers, by part.
 pub struct Parts<const N: usize> {
     parts: Vec<Vec<u8>>,
     held: usize,
@@ -26,7 +26,7 @@ impl<const N: usize> Parts<N> {
         }
     }
 
-    /// How many records it holds.
+    /// The number of records.
     pub fn held(&self) -> usize {
         self.held
     }
@@ -37,7 +37,7 @@ impl<const N: usize> Parts<N> {
         self.held += 1;
     }
 
-    /// The number of each part that has records, and these packed; it is empty then.
+    /// Remove all records: (number, packed records) of each part that has any.
     pub fn drain(&mut self) -> Vec<(i32, Vec<u8>)> {
         self.held = 0;
         (0..)
@@ -47,7 +47,7 @@ impl<const N: usize> Parts<N> {
             .collect()
     }
 
-    /// What `drain` gives, as rows (part, records).
+    /// The result of `drain` as rows (part, records).
     pub fn rows(&mut self) -> Result<RecordBatch, String> {
         let (numbers, packed): (Vec<_>, Vec<_>) = self.drain().into_iter().unzip();
         RecordBatch::try_from_iter([
@@ -58,7 +58,7 @@ impl<const N: usize> Parts<N> {
     }
 }
 
-/// The records in the rows of a batch's column `records`.
+/// All records in a batch's column `records`.
 pub fn records<const N: usize>(batch: &RecordBatch) -> Result<Vec<[i64; N]>, String> {
     let packed = Binaries::new(column(batch, "records")?, "records")?;
     let mut records = Vec::new();
@@ -67,7 +67,7 @@ pub fn records<const N: usize>(batch: &RecordBatch) -> Result<Vec<[i64; N]>, Str
         let (found, rest) = numbers.as_chunks::<N>();
         if !rest.is_empty() {
             return Err(format!(
-                "`records` of row {row} are not of {N} numbers. Make them again."
+                "`records` of row {row} does not hold records of {N} numbers. Make it again."
             ));
         }
         records.extend_from_slice(found);
@@ -79,7 +79,7 @@ pub fn records<const N: usize>(batch: &RecordBatch) -> Result<Vec<[i64; N]>, Str
 pub fn unpacked(packed: &[u8]) -> Result<Vec<i64>, String> {
     let (numbers, []) = packed.as_chunks::<NUMBER_BYTES>() else {
         return Err(format!(
-            "{} bytes are no numbers of {NUMBER_BYTES} bytes. Make them again.",
+            "{} bytes are not a multiple of {NUMBER_BYTES}. Make the numbers again.",
             packed.len()
         ));
     };
@@ -93,7 +93,7 @@ mod tests {
     use arrow_array::types::Int32Type;
 
     #[test]
-    fn parts_are_told_by_the_first_bits_and_come_back_as_they_went() {
+    fn first_bits_choose_the_part_and_records_are_unchanged() {
         let mut parts = Parts::new();
         let given = [[-1, 4], [3, -9], [i64::MIN, 5], [-1, 6]];
         given.iter().for_each(|&record| parts.push(record));

@@ -1,12 +1,12 @@
-//! Where pairs of documents are compared: pairs in, cells of documents out.
+//! Cells of documents, in which their pairs are compared.
 //!
 //!     PairEnds     (document, other)      -> (part, records): each end with its neighbour
-//!     Neighbours   the records of a part  -> (part, records): each neighbour of a document told of it
+//!     Neighbours   the records of a part  -> (part, records): each document announced to its neighbours
 //!     PairCells    the records of a part  -> (cell, document, others)
 //!
-//! A cell is named after the least neighbour of a pair's ends, so that a document of a clique or a star comes
-//! once instead of once a pair. The pairs of a hub are spread over several cells, by their other end. Each pair
-//! stands once, in the row of its lesser document; every document of a cell has a row there.
+//! The least neighbour of a pair's ends names its cell, so that a document of a clique or a star is read once
+//! instead of once per pair. The pairs of a hub spread over several cells, by their other end. Each pair is in one
+//! cell, in the row of its lesser document; every document of a cell has a row there.
 
 use std::sync::Arc;
 
@@ -20,9 +20,9 @@ use super::hash::mix;
 use super::packed_parts::{Parts, records};
 use super::strings::int64_column;
 
-const PAIRS_A_CELL: u64 = 4096; // of a hub, about
+const PAIRS_PER_CELL: u64 = 4096; // of a hub, about
 
-/// A document in a pair: the least of it and its neighbours, and how many these are.
+/// A document in a pair: the least of itself and its neighbours, and the number of its neighbours.
 #[derive(Clone, Copy)]
 struct End {
     document: i64,
@@ -31,7 +31,7 @@ struct End {
 }
 
 impl End {
-    /// `neighbours` are one or more, each once.
+    /// `neighbours` has at least one, each once.
     fn new(document: i64, neighbours: impl ExactSizeIterator<Item = i64>) -> Self {
         let degree = neighbours.len() as i64;
         let least = neighbours.min().map_or(document, |least| least.min(document));
@@ -49,7 +49,7 @@ fn cell(one: End, other: End) -> i64 {
         .degree
         .max(other.degree)
         .cast_unsigned()
-        .div_ceil(PAIRS_A_CELL);
+        .div_ceil(PAIRS_PER_CELL);
     let lesser = if (one.degree, one.document) < (other.degree, other.document) {
         one
     } else {
@@ -59,31 +59,31 @@ fn cell(one: End, other: End) -> i64 {
     mix(one.least.min(other.least).cast_unsigned(), shard).cast_signed()
 }
 
-/// Of each document and neighbour: (neighbour, document, its least, its degree).
-fn told(mut ends: Vec<[i64; 2]>) -> Vec<[i64; 4]> {
+/// (neighbour, document, the document's least, its degree) for each document and neighbour.
+fn announce_to_neighbours(mut ends: Vec<[i64; 2]>) -> Vec<[i64; 4]> {
     ends.sort_unstable();
     ends.dedup();
-    let mut told = Vec::with_capacity(ends.len());
+    let mut announcements = Vec::with_capacity(ends.len());
     for of_document in ends.chunk_by(|one, next| one[0] == next[0]) {
         let end = End::new(of_document[0][0], of_document.iter().map(|it| it[1]));
-        told.extend(
+        announcements.extend(
             of_document
                 .iter()
                 .map(|it| [it[1], end.document, end.least, end.degree]),
         );
     }
-    told
+    announcements
 }
 
-/// (cell, document, greater neighbour) of what each document was told; `None` beside those of lesser ones.
-fn placed(mut told: Vec<[i64; 4]>) -> Vec<(i64, i64, Option<i64>)> {
-    told.sort_unstable();
-    told.dedup();
-    let mut placed = Vec::with_capacity(told.len());
-    for of_document in told.chunk_by(|one, next| one[0] == next[0]) {
+/// (cell, document, greater neighbour) for each announcement to a document; `None` for a lesser neighbour.
+fn assign_to_cells(mut announcements: Vec<[i64; 4]>) -> Vec<(i64, i64, Option<i64>)> {
+    announcements.sort_unstable();
+    announcements.dedup();
+    let mut assignments = Vec::with_capacity(announcements.len());
+    for of_document in announcements.chunk_by(|one, next| one[0] == next[0]) {
         let end = End::new(of_document[0][0], of_document.iter().map(|it| it[1]));
-        let begin = placed.len();
-        placed.extend(of_document.iter().map(|&[_, document, least, degree]| {
+        let begin = assignments.len();
+        assignments.extend(of_document.iter().map(|&[_, document, least, degree]| {
             let neighbour = End {
                 document,
                 least,
@@ -92,9 +92,9 @@ fn placed(mut told: Vec<[i64; 4]>) -> Vec<(i64, i64, Option<i64>)> {
             let other = Some(document).filter(|&other| other > end.document);
             (cell(end, neighbour), end.document, other)
         }));
-        placed[begin..].sort_unstable();
+        assignments[begin..].sort_unstable();
     }
-    placed
+    assignments
 }
 
 /// `PairEnds` of the Python module.
@@ -151,7 +151,7 @@ impl Neighbours {
 
     fn add(&mut self, py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<()> {
         py.detach(|| -> Result<(), String> {
-            for record in told(records(&batch.0)?) {
+            for record in announce_to_neighbours(records(&batch.0)?) {
                 self.0.push(record);
             }
             Ok(())
@@ -177,10 +177,10 @@ struct PairCells {
 }
 
 impl PairCells {
-    fn push(&mut self, told: Vec<[i64; 4]>) {
-        let (placed, mut others) = (placed(told), Vec::new());
-        self.held += placed.len();
-        for row in placed.chunk_by(|one, next| (one.0, one.1) == (next.0, next.1)) {
+    fn push(&mut self, announcements: Vec<[i64; 4]>) {
+        let (assignments, mut others) = (assign_to_cells(announcements), Vec::new());
+        self.held += assignments.len();
+        for row in assignments.chunk_by(|one, next| (one.0, one.1) == (next.0, next.1)) {
             others.clear();
             others.extend(row.iter().filter_map(|it| it.2).flat_map(i64::to_le_bytes));
             self.cells.append_value(row[0].0);
@@ -212,7 +212,7 @@ impl PairCells {
     }
 
     fn add(&mut self, py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<()> {
-        py.detach(|| records(&batch.0).map(|told| self.push(told)))
+        py.detach(|| records(&batch.0).map(|announcements| self.push(announcements)))
             .map_err(PyValueError::new_err)
     }
 
@@ -244,7 +244,7 @@ mod tests {
             .iter()
             .flat_map(|&[one, other]| [[one, other], [other, one]]);
         let mut cells = Cells::new();
-        for (cell, document, other) in placed(told(ends.collect())) {
+        for (cell, document, other) in assign_to_cells(announce_to_neighbours(ends.collect())) {
             let (documents, pairs) = cells.entry(cell).or_default();
             documents.insert(document);
             assert!(other.is_none_or(|other| pairs.insert([document, other])));
@@ -284,13 +284,13 @@ mod tests {
 
     #[test]
     fn a_hub_has_several_cells_of_bounded_size() {
-        let n = 3 * PAIRS_A_CELL as i64;
+        let n = 3 * PAIRS_PER_CELL as i64;
         let found = cells(&(1..=n).map(|other| [0, other]).collect::<Vec<_>>());
         assert_eq!(found.len(), 3);
         assert!(
             found
                 .values()
-                .all(|it| it.0.contains(&0) && it.1.len() <= PAIRS_A_CELL as usize)
+                .all(|it| it.0.contains(&0) && it.1.len() <= PAIRS_PER_CELL as usize)
         );
     }
 }

@@ -1,7 +1,7 @@
-//! Pairs of sampled documents and all others that look alike, whether or not a bucket holds both.
+//! Pairs of similar signatures between a sample of documents and all others, whether or not they share a bucket.
 //!
-//! What banding finds is measured against these: the signatures of a small sample are compared with every
-//! signature, which costs some ten nanoseconds a pair.
+//! The recall of banding is measured against these pairs. Each signature of a small sample is compared with every
+//! signature, for some ten nanoseconds per pair.
 
 use std::sync::Arc;
 
@@ -14,20 +14,27 @@ use pyo3::prelude::*;
 use super::agreement::{checked_value_bits, estimate, matches, matches_for, of_length};
 use super::strings::{Binaries, column, string_column};
 
-/// How signatures are cut: bits a value, bits a band, and the number of bands.
+/// The layout of a signature: bits per value, bits per band, and the number of bands.
 #[derive(Clone, Copy, Debug)]
-pub struct Cut {
+pub struct SignatureLayout {
     pub value_bits: usize,
     pub band_bits: usize,
     pub bands: usize,
 }
 
-/// Whether two signatures agree in all bits of a band.
-pub fn meet(signature: &[u8], other: &[u8], cut: Cut) -> bool {
-    (0..cut.bands).any(|band| equal_bits(signature, other, band * cut.band_bits, (band + 1) * cut.band_bits))
+/// Whether two signatures agree in all bits of some band.
+pub fn share_a_band(signature: &[u8], other: &[u8], layout: SignatureLayout) -> bool {
+    (0..layout.bands).any(|band| {
+        equal_bits(
+            signature,
+            other,
+            band * layout.band_bits,
+            (band + 1) * layout.band_bits,
+        )
+    })
 }
 
-/// Whether bits `start` to `end` are the same, the first being the highest of the first byte.
+/// Whether bits `start` to `end` are equal; bit 0 is the highest of the first byte.
 fn equal_bits(signature: &[u8], other: &[u8], start: usize, end: usize) -> bool {
     if end > 8 * signature.len().min(other.len()) {
         return false;
@@ -39,14 +46,14 @@ fn equal_bits(signature: &[u8], other: &[u8], start: usize, end: usize) -> bool 
     })
 }
 
-/// (sampled, other, estimate, met) of the rows (doc_id, signature) of `batch` that look like one of `sample`.
+/// (sampled, other, estimate, met) of the rows (doc_id, signature) of `batch` that are similar to one of `sample`.
 ///
-/// Of two sampled documents the one with the greater id is the other.
+/// Of two sampled documents, `other` is the one with the greater id.
 fn pairs(
     batch: &RecordBatch,
     sample: &RecordBatch,
     min_estimate: f64,
-    cut: Cut,
+    layout: SignatureLayout,
 ) -> Result<RecordBatch, String> {
     let names = string_column(batch, "doc_id")?;
     let signatures = Binaries::new(column(batch, "signature")?, "signature")?;
@@ -62,8 +69,8 @@ fn pairs(
         chosen.push((sampled.required(row, "doc_id")?, signature));
     }
     chosen.sort_unstable();
-    let values = bytes * 8 / cut.value_bits;
-    let min_matches = matches_for(min_estimate, values, cut.value_bits);
+    let values = bytes * 8 / layout.value_bits;
+    let min_matches = matches_for(min_estimate, values, layout.value_bits);
     let (mut left, mut right) = (StringBuilder::new(), StringBuilder::new());
     let (mut estimates, mut met) = (Float64Builder::new(), BooleanBuilder::new());
     for row in 0..names.len() {
@@ -74,12 +81,12 @@ fn pairs(
             if other == name || (in_sample && other > name) {
                 continue;
             }
-            let agreeing = matches(signature, of_other, cut.value_bits);
+            let agreeing = matches(signature, of_other, layout.value_bits);
             if agreeing >= min_matches {
                 left.append_value(other);
                 right.append_value(name);
-                estimates.append_value(estimate(agreeing, values, cut.value_bits));
-                met.append_value(meet(signature, of_other, cut));
+                estimates.append_value(estimate(agreeing, values, layout.value_bits));
+                met.append_value(share_a_band(signature, of_other, layout));
             }
         }
     }
@@ -102,12 +109,12 @@ fn sampled_pairs(
     band_bits: usize,
     bands: usize,
 ) -> PyResult<PyArrowType<RecordBatch>> {
-    let of_signatures = checked_value_bits(value_bits).map(|value_bits| Cut {
+    let layout = checked_value_bits(value_bits).map(|value_bits| SignatureLayout {
         value_bits,
         band_bits,
         bands,
     });
-    py.detach(|| of_signatures.and_then(|cut| pairs(&batch.0, &sample.0, min_estimate, cut)))
+    py.detach(|| layout.and_then(|layout| pairs(&batch.0, &sample.0, min_estimate, layout)))
         .map(PyArrowType)
         .map_err(PyValueError::new_err)
 }
@@ -134,12 +141,12 @@ mod tests {
                 bits.chunks(8).map(|byte| byte.iter().fold(0, |number, bit| number << 1 | bit)).collect()
             };
             let bands = 32 / band_bits;
-            let cut = Cut { value_bits: 1, band_bits, bands };
+            let cut = SignatureLayout { value_bits: 1, band_bits, bands };
             let expected = (0..bands).any(|band| {
                 let of_band = band * band_bits..(band + 1) * band_bits;
                 signature[of_band.clone()] == other[of_band]
             });
-            prop_assert_eq!(meet(&packed(&signature), &packed(&other), cut), expected);
+            prop_assert_eq!(share_a_band(&packed(&signature), &packed(&other), layout), expected);
         }
     }
 
@@ -150,16 +157,16 @@ mod tests {
             let signatures = Arc::new(BinaryArray::from_iter_values(signatures)) as ArrayRef;
             RecordBatch::try_from_iter([("doc_id", names), ("signature", signatures)]).unwrap()
         };
-        let cut = Cut {
+        let cut = SignatureLayout {
             value_bits: 8,
             band_bits: 8,
             bands: 2,
         };
         let alike = documents(["a", "b"], [b"xy", b"xy"]);
         let unlike = documents(["c", "d"], [b"xy", b"xyz"]);
-        assert_eq!(pairs(&alike, &alike, 0.5, cut).unwrap().num_rows(), 1);
+        assert_eq!(pairs(&alike, &alike, 0.5, layout).unwrap().num_rows(), 1);
         for (batch, sample) in [(&alike, &unlike), (&unlike, &alike)] {
-            let error = pairs(batch, sample, 0.5, cut).unwrap_err();
+            let error = pairs(batch, sample, 0.5, layout).unwrap_err();
             assert!(error.starts_with("Signatures of 2 and 3 bytes meet"), "{error}");
         }
     }

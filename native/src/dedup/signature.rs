@@ -1,4 +1,4 @@
-//! The signatures of packed bags, and of bags that others have weighed, as columns.
+//! Signatures of packed bags, and of bags with given weights, as columns.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::signer::{LIGHTEST, Signer};
 use super::strings::Binaries;
 use super::weights::{Weights, table_bytes};
 
-/// (signature, n_distinct) of each packed bag; no signature where there are no tokens.
+/// (signature, n_distinct) of each packed bag; an empty bag has no signature.
 fn sign_packed(bags: &ArrayRef, weights: &Weights, signer: &mut Signer) -> Result<RecordBatch, String> {
     let packed = Binaries::new(bags, "bags")?;
     let mut signatures = BinaryBuilder::new();
@@ -49,7 +49,7 @@ fn sign_bags(
         .find(|weight| !(LIGHTEST..=signer.heaviest).contains(*weight))
     {
         return Err(format!(
-            "Weight {weight} cannot be signed. Scale all weights of the corpus by one factor into {LIGHTEST} to {}.",
+            "Weight {weight} is out of range. Scale all weights of the corpus by one factor into {LIGHTEST} to {}.",
             signer.heaviest
         ));
     }
@@ -61,7 +61,7 @@ fn sign_bags(
             usize::try_from(pair[0]).unwrap_or(usize::MAX)..usize::try_from(pair[1]).unwrap_or(usize::MAX);
         let (Some(tokens), Some(weights)) = (tokens.get(range.clone()), weights.get(range)) else {
             return Err(format!(
-                "Offsets {} to {} name no range of {} tokens with {} weights.",
+                "Offsets {} to {} are not a range of {} tokens with {} weights.",
                 pair[0],
                 pair[1],
                 tokens.len(),
@@ -117,7 +117,7 @@ fn sign_bags_py(
     );
     let (Some(tokens), Some(weights), Some(offsets)) = columns else {
         return Err(PyValueError::new_err(
-            "Tokens and offsets are int64 arrays, weights float64. Cast them first.",
+            "Tokens and offsets must be int64 arrays, weights float64. Cast them first.",
         ));
     };
     py.detach(|| {

@@ -1,14 +1,14 @@
 //! A weighted bag's signature: `values` values of `value_bits` bits, by one of two schemes.
 //!
-//! `lpmh` takes any weights; `cell_oph` is faster where weights are damped. The rate at which two signatures
-//! of one scheme agree estimates the weighted Jaccard of the bags. How values lie in a signature, and how
-//! signatures are compared, is in `agreement.rs`.
+//! `lpmh` takes any weights; `cell_oph` is faster for damped weights. The rate of agreement of two signatures of one
+//! scheme estimates the weighted Jaccard of the bags. `agreement.rs` has the layout of signatures and their
+//! comparison.
 
 use super::agreement::{checked_value_bits, pack};
 use super::hash::scrambled;
 use super::{cell_oph, lpmh};
 
-/// Lightest weight a token may have.
+/// Lightest weight of a token.
 pub const LIGHTEST: f64 = 1.0 / 64.0;
 const LEAST_VALUES: usize = 16;
 const MOST_VALUES: usize = 4096;
@@ -18,11 +18,11 @@ enum Sketcher {
     CellOph(cell_oph::Sketcher),
 }
 
-/// Signs bags; keeps its buffers from one bag to the next.
+/// Signs bags; reuses its buffers.
 pub struct Signer {
     sketcher: Sketcher,
     value_bits: usize,
-    /// Heaviest weight a token may have.
+    /// Heaviest weight of a token.
     pub heaviest: f64,
 }
 
@@ -31,7 +31,7 @@ impl Signer {
     pub fn new(scheme: &str, values: usize, value_bits: usize, seed: u64) -> Result<Self, String> {
         if !values.is_power_of_two() || !(LEAST_VALUES..=MOST_VALUES).contains(&values) {
             return Err(format!(
-                "{values} values cannot be signed. Use a power of two from {LEAST_VALUES} to {MOST_VALUES}."
+                "A signature has {values} values. Use a power of two from {LEAST_VALUES} to {MOST_VALUES}."
             ));
         }
         let (sketcher, heaviest) = match scheme {
@@ -42,7 +42,7 @@ impl Signer {
             ),
             other => {
                 return Err(format!(
-                    "`{other}` is no scheme of signatures. Use `lpmh` or `cell_oph`."
+                    "Unknown signature scheme `{other}`. Use `lpmh` or `cell_oph`."
                 ));
             }
         };
@@ -53,7 +53,7 @@ impl Signer {
         })
     }
 
-    /// Appends the signature of a bag, nothing for an empty bag. Tokens are distinct, weights in bounds.
+    /// Appends the signature of a bag, nothing for an empty bag. Tokens are distinct, weights within bounds.
     pub fn sign(&mut self, tokens: &[u64], weights: &[f64], signature: &mut Vec<u8>) {
         let sketch = match &mut self.sketcher {
             Sketcher::Lpmh(sketcher) => sketcher.sketch(tokens, weights),
@@ -83,19 +83,19 @@ mod tests {
         signature
     }
 
-    /// A small generator of its own, so that cases are the same for ever.
+    /// A generator of our own, so that cases never change.
     fn uniform(state: &mut u64) -> f64 {
         *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         (mix(*state, 1) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Two bags with about the share `alike` of their tokens in common, some at different weights.
-    fn pair(n: usize, alike: f64, scale: f64, state: &mut u64) -> [Vec<(u64, f64)>; 2] {
+    /// Two bags with about the share `common` of their tokens in common, some with different weights.
+    fn pair(n: usize, common: f64, scale: f64, state: &mut u64) -> [Vec<(u64, f64)>; 2] {
         let mut bags = [Vec::new(), Vec::new()];
         for _ in 0..n {
             let token = mix(*state, 2);
             let weight = scale * (0.5 + 12.0 * uniform(state) * uniform(state));
-            if uniform(state) < alike {
+            if uniform(state) < common {
                 bags[0].push((token, weight));
                 bags[1].push((token, weight * if uniform(state) < 0.3 { 1.4 } else { 1.0 }));
             } else {
@@ -121,9 +121,9 @@ mod tests {
         let (mut sum, mut squares) = (0.0, 0.0);
         let cases = 3000u32;
         for case in 0..cases {
-            let alike = 0.05 + 0.9 * f64::from(case % 19) / 19.0;
+            let common = 0.05 + 0.9 * f64::from(case % 19) / 19.0;
             let n = sizes[0] + (case as usize * 7) % (sizes[1] - sizes[0]);
-            let bags = pair(n, alike, scale, &mut state);
+            let bags = pair(n, common, scale, &mut state);
             let truth = exact(&bags);
             let [left, right] = bags
                 .each_ref()
@@ -140,8 +140,8 @@ mod tests {
         (sum / n, (squares / n).sqrt())
     }
 
-    // 3,000 cases give the mean to .018 and the root mean square to .013. Sampling without replacement, as
-    // cell_oph does, has less error than theory.
+    // 3,000 cases determine the mean to .018 and the root mean square to .013. cell_oph samples without
+    // replacement, so its error is below theory.
     const MEAN: f64 = 0.055;
     const RMS: f64 = 1.05;
 
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_signed_is_refused() {
+    fn invalid_sizes_and_schemes_are_refused() {
         for values in [0, 8, 100, 8192] {
             assert!(Signer::new("lpmh", values, 8, 0).is_err());
         }
@@ -241,7 +241,7 @@ mod tests {
         }
 
         #[test]
-        fn what_was_signed_before_does_not_matter(
+        fn earlier_bags_do_not_change_a_signature(
             bags in proptest::collection::vec(
                 proptest::collection::btree_map(any::<u64>(), 0.05f64..200.0, 0..40), 1..5),
             scheme in 0usize..2,

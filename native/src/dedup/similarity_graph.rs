@@ -1,4 +1,4 @@
-//! The similarity graph of whole components: its documents by number, the best first, and the edges between them.
+//! The similarity graph of whole components: numbered documents, best first, and the edges between them.
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::strings::{column, string_column};
 
-/// An edge between two vertices, named by their positions.
+/// An edge between two vertices, given by their positions.
 #[derive(Clone, Copy, Debug)]
 pub struct Edge {
     pub left: u32,
@@ -15,14 +15,14 @@ pub struct Edge {
     pub similarity: f64,
 }
 
-/// The neighbours of every vertex with their similarities, side by side in one vector.
+/// The neighbours of every vertex with their similarities, in one vector.
 pub struct Neighbours {
     starts: Vec<usize>,
     others: Vec<(u32, f64)>,
 }
 
 impl Neighbours {
-    /// Those of `n` vertices.
+    /// The neighbours of `n` vertices.
     pub fn new(n: usize, edges: &[Edge]) -> Self {
         let directed = || {
             edges
@@ -56,7 +56,7 @@ impl Neighbours {
     }
 }
 
-/// For each of `n` vertices the best one of its connected component, by union-find.
+/// For each of `n` vertices, the best vertex of its connected component, by union-find.
 pub fn best_of_component(n: usize, edges: &[Edge]) -> Vec<u32> {
     fn root(parents: &mut [u32], mut vertex: u32) -> u32 {
         while parents[vertex as usize] != vertex {
@@ -74,26 +74,26 @@ pub fn best_of_component(n: usize, edges: &[Edge]) -> Vec<u32> {
     (0..n as u32).map(|vertex| root(&mut parents, vertex)).collect()
 }
 
-/// Documents as (row, id), the best first, and the edges between them by position.
+/// Documents as (row, id), best first, and the edges between their positions.
 pub type Graph<'a> = (Vec<(usize, &'a str)>, Vec<Edge>);
 
 /// The documents and the edges of `batch`, which holds whole components.
 ///
 /// Rows are of two kinds: documents (`doc_id`, no `other`), the best of a component first, and edges
-/// (`doc_id`, `other`, `similarity`). Documents are given as (row, id).
+/// (`doc_id`, `other`, `similarity`).
 pub fn graph(batch: &RecordBatch) -> Result<Graph<'_>, String> {
     let names = string_column(batch, "doc_id")?;
     let others = string_column(batch, "other")?;
     let similarities = column(batch, "similarity")?
         .as_primitive_opt::<Float64Type>()
-        .ok_or("`similarity` is no float64 column. Cast it first.")?;
+        .ok_or("Column `similarity` is not float64. Cast it first.")?;
 
     let mut documents = Vec::new();
     let mut numbers: FxHashMap<&str, u32> = FxHashMap::default();
     for row in (0..names.len()).filter(|&row| others.get(row).is_none()) {
         let name = names.required(row, "doc_id")?;
-        let number =
-            u32::try_from(documents.len()).map_err(|_| "A batch decides four billion documents at most.")?;
+        let number = u32::try_from(documents.len())
+            .map_err(|_| "A batch has more than four billion documents. Decide fewer at once.")?;
         numbers.insert(name, number);
         documents.push((row, name));
     }

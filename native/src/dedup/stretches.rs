@@ -1,19 +1,20 @@
-//! Stretches of a text in which words lie, sought 64 bytes at a time.
+//! Stretches of a text that hold words, found 64 bytes at a time.
 //!
-//! Inside a stretch are ASCII letters, digits and underscores, and every byte of other characters. A mask has a bit for each byte of a block, made eight bytes at once within a register,
-//! the same on every machine; the borders are where its bits change. Looking at each byte by itself takes
-//! three times as long, because no processor foresees where a word ends.
+//! A stretch consists of ASCII letters, digits and underscores, and of all bytes of other characters. A mask has one
+//! bit for each byte of a block, computed eight bytes at once within a register, equal on every machine; stretches
+//! begin and end where its bits change. Reading byte by byte takes three times as long, because no processor
+//! predicts where a word ends.
 
 const BLOCK: usize = 64;
 const LANES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = LANES * 0x80;
 
-/// Finds the borders of stretches, from front to back.
+/// Finds the ends of stretches, from front to back.
 pub struct Stretches<'a> {
     bytes: &'a [u8],
-    /// Where the block of `mask` begins.
+    /// The begin of the block of `mask`.
     block: usize,
-    /// The lowest bit is the block's first byte; past the end of the text nothing is inside.
+    /// The lowest bit is the block's first byte; bits past the end of the text are zero.
     mask: u64,
 }
 
@@ -27,20 +28,20 @@ impl<'a> Stretches<'a> {
         }
     }
 
-    /// Where the next stretch begins, at `from` or after it.
+    /// The begin of the next stretch, at or after `from`.
     #[inline]
     pub fn begin(&mut self, from: usize) -> Option<usize> {
         self.first(from, 0)
     }
 
-    /// Where the stretch that has the byte `from` ends.
+    /// The end of the stretch that contains the byte `from`.
     #[inline]
     pub fn end(&mut self, from: usize) -> usize {
         self.first(from, u64::MAX)
             .map_or(self.bytes.len(), |end| end.min(self.bytes.len()))
     }
 
-    /// The first byte from `from` on whose bit differs from those of `flipped`.
+    /// The first byte at or after `from` whose bit differs from the bits of `flipped`.
     #[inline]
     fn first(&mut self, from: usize, flipped: u64) -> Option<usize> {
         let mut from = from;
@@ -83,7 +84,7 @@ fn whole_mask(block: &[u8; BLOCK]) -> u64 {
     })
 }
 
-/// The highest bit of each byte that is inside a stretch.
+/// The highest bit of each byte inside a stretch.
 #[inline]
 fn inside(eight: u64) -> u64 {
     let ascii = eight & !HIGH;
@@ -127,12 +128,12 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_is_told_as_it_is() {
+    fn every_byte_has_its_class() {
         for byte in 0..=255u8 {
             let word = byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80;
             for eight in [[byte; 8], [0, 0xff, byte, b'_', byte, b'z', 0, byte]] {
-                let told = |inside: u64| ((inside >> 16) & 0x80 != 0, inside & !HIGH);
-                assert_eq!(told(inside(u64::from_le_bytes(eight))), (word, 0));
+                let class_of = |inside: u64| ((inside >> 16) & 0x80 != 0, inside & !HIGH);
+                assert_eq!(class_of(inside(u64::from_le_bytes(eight))), (word, 0));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Columns of batches; Arrow strings and binaries of either width, read as slices.
+//! Columns of batches, and Arrow strings and binaries of either width as slices.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -42,7 +42,7 @@ impl<'a> Strings<'a> {
     /// The string at `row`, an error naming the column for a null.
     pub fn required(self, row: usize, name: &str) -> Result<&'a str, String> {
         self.get(row)
-            .ok_or_else(|| format!("Row {row} has no `{name}`. Every row needs one here."))
+            .ok_or_else(|| format!("Row {row} has no `{name}`. Every row needs one."))
     }
 }
 
@@ -88,5 +88,5 @@ pub fn string_column<'a>(batch: &'a RecordBatch, name: &str) -> Result<Strings<'
 pub fn int64_column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a Int64Array, String> {
     column(batch, name)?
         .as_primitive_opt::<Int64Type>()
-        .ok_or_else(|| format!("`{name}` is no int64 column. Cast it first."))
+        .ok_or_else(|| format!("Column `{name}` is not int64. Cast it first."))
 }

@@ -1,12 +1,10 @@
-//! What other thresholds would keep: a keep rule and the components of whole components, a row a threshold.
+//! The outcome of a keep rule at other thresholds: pairs, removals and the largest component, one row per threshold.
 //!
-//! A higher threshold is a subset of the edges, so its components lie inside those of the lowest one, and one
-//! pass over these answers every threshold. A document stands for `copies` documents of the same text.
+//! A higher threshold has a subset of the edges, so its components lie inside the components of the lowest one, and
+//! one pass over the latter answers every threshold. A document represents `copies` documents of the same text.
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
 use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
@@ -14,20 +12,20 @@ use pyo3::prelude::*;
 
 use super::keep_rule::{Keep, decisions};
 use super::similarity_graph::{Edge, best_of_component, graph};
-use super::strings::column;
+use super::strings::int64_column;
 
-/// What the keep rule does at one threshold.
+/// The outcome of the keep rule at one threshold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     pub similar_pairs: i64,
-    /// Texts removed for a similar one.
+    /// Texts removed because of a similar one.
     pub removed: i64,
     pub removed_bytes: i64,
-    /// Documents of the largest component, copies counted.
+    /// Documents of the largest component, including copies.
     pub largest_component: i64,
 }
 
-/// A distinct text: how many documents have it, and its length.
+/// A distinct text: the number of documents that have it, and its length.
 #[derive(Clone, Copy, Debug)]
 pub struct Text {
     pub copies: i64,
@@ -55,7 +53,7 @@ pub fn outcome(keep: Keep, texts: &[Text], edges: &[Edge], threshold: f64) -> Ou
     found
 }
 
-/// Documents of the largest component.
+/// Documents of the largest component, including copies.
 fn largest(texts: &[Text], edges: &[Edge]) -> i64 {
     let mut sizes = vec![0; texts.len()];
     for (text, best) in texts.iter().zip(best_of_component(texts.len(), edges)) {
@@ -65,12 +63,7 @@ fn largest(texts: &[Text], edges: &[Edge]) -> i64 {
 }
 
 fn outcomes(batch: &RecordBatch, keep: Keep, thresholds: &[f64]) -> Result<RecordBatch, String> {
-    let number = |name: &str| {
-        column(batch, name)?
-            .as_primitive_opt::<Int64Type>()
-            .ok_or_else(|| format!("`{name}` is no int64 column. Cast it first."))
-    };
-    let (copies, n_bytes) = (number("copies")?, number("n_bytes")?);
+    let (copies, n_bytes) = (int64_column(batch, "copies")?, int64_column(batch, "n_bytes")?);
     let (documents, edges) = graph(batch)?;
     let texts: Vec<Text> = documents
         .iter()
@@ -130,7 +123,7 @@ mod tests {
             .iter()
             .map(|&copies| Text { copies, n_bytes: 10 })
             .collect();
-        let told = |threshold| {
+        let at = |threshold| {
             let found = outcome(Keep::IndependentSet, &texts, &edges, threshold);
             (
                 found.similar_pairs,
@@ -139,10 +132,10 @@ mod tests {
                 found.largest_component,
             )
         };
-        assert_eq!(told(0.8), (3, 2, 20, 5)); // 1 goes for 0, so 2 stays; 4 goes for 3
-        assert_eq!(told(0.85), (2, 2, 20, 4)); // 2 goes for 1
-        assert_eq!(told(0.92), (1, 1, 10, 3));
-        assert_eq!(told(0.99), (0, 0, 0, 3));
+        assert_eq!(at(0.8), (3, 2, 20, 5)); // 0 removes 1, so 2 stays; 3 removes 4
+        assert_eq!(at(0.85), (2, 2, 20, 4)); // 1 removes 2
+        assert_eq!(at(0.92), (1, 1, 10, 3));
+        assert_eq!(at(0.99), (0, 0, 0, 3));
         assert_eq!(
             outcome(Keep::OnePerComponent, &texts, &edges, 0.8).removed_bytes,
             30

@@ -1,11 +1,11 @@
-//! How often each token stands in one text: an open-addressed table that lives as long as the text.
+//! The number of occurrences of each token in one text: an open-addressed table that lives as long as the text.
 //!
-//! A token is a hash already, so its high bits are its place; the next free slot takes what finds its own taken.
-//! Half of the slots or more are free. Most tokens of a text are repetitions, which this finds in the nearest
-//! cache, where sorting all of them would take twice as long as lexing. As places ascend with tokens, the table
-//! is almost sorted.
+//! A token is a hash already, so its high bits choose its slot; a token whose slot is taken goes to the next free one.
+//! At least half of the slots are free. Most tokens of a text are repetitions, which the table finds in the nearest
+//! cache, while sorting all of them would take twice as long as lexing. As slots ascend with tokens, the table is
+//! almost sorted.
 
-/// A token and how often it was counted.
+/// A token and its number of occurrences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     pub token: u64,
@@ -15,7 +15,7 @@ pub struct Counted {
 
 /// The tokens counted so far.
 pub struct Tally {
-    /// A power of two of them.
+    /// Their number is a power of two.
     slots: Vec<Counted>,
     taken: usize,
 }
@@ -23,7 +23,7 @@ pub struct Tally {
 const LEAST_SLOTS: usize = 64;
 
 impl Tally {
-    /// For a text of so many bytes.
+    /// A table for a text of `bytes` bytes.
     pub fn new(bytes: usize) -> Self {
         Self {
             slots: vec![Counted::default(); (bytes / 16).next_power_of_two().clamp(LEAST_SLOTS, 1 << 16)],
@@ -31,7 +31,7 @@ impl Tally {
         }
     }
 
-    /// Counts a token; `first` is called for the first of its kind.
+    /// Counts a token; calls `first` at its first occurrence.
     #[inline]
     pub fn count(&mut self, token: u64, first: impl FnOnce()) {
         let at = place(&self.slots, token);
@@ -48,12 +48,12 @@ impl Tally {
         }
     }
 
-    /// What was counted, in the order of places: almost that of tokens.
+    /// All counted tokens in the order of slots, almost ascending.
     pub fn counted(&self) -> impl Iterator<Item = Counted> {
         self.slots.iter().filter(|slot| slot.count > 0).copied()
     }
 
-    /// What was counted, in ascending order of tokens.
+    /// All counted tokens in ascending order.
     pub fn ascending(&self) -> Vec<Counted> {
         let mut ascending: Vec<Counted> = Vec::with_capacity(self.taken);
         for counted in self.counted() {
@@ -78,7 +78,7 @@ impl Tally {
     }
 }
 
-/// The slot that has `token`, or the free one that is its.
+/// The slot of `token`, or the free slot for it.
 #[inline]
 fn place(slots: &[Counted], token: u64) -> usize {
     let last = slots.len() - 1;

@@ -1,14 +1,14 @@
-//! How many texts hold each token, how often, and the text of a token: the rows of a vocabulary.
+//! The rows of a vocabulary: for each token the number of its texts and of its occurrences, and its own text.
 //!
-//! A table of millions of tokens lies in no cache, and each token of each text would wait for memory. So what
-//! is to be counted is collected in parts, by the first bits of the token, and counted part by part. The counts
-//! of a part, which are merged with those of other counters, are bytes:
+//! A table of millions of tokens does not fit in a cache, and each token of each text would wait for memory. So
+//! tokens are collected in parts, by their first bits, and counted part by part. The counts of a part, to merge
+//! with the counts of other counters, are bytes:
 //!
 //! ```text
 //! token (8 bytes) | texts | occurrences | bytes of the text and one more, 0 for none | text | token ...
 //! ```
 //!
-//! Numbers have seven bits a byte, the lowest first, and the eighth where more follow.
+//! Numbers have seven bits per byte, the lowest first, and set the eighth if more follow.
 
 use std::sync::Arc;
 
@@ -25,10 +25,10 @@ use super::bag::Bag;
 use super::packed_bag::spelled;
 use super::strings::{Binaries, column, int64_column};
 
-const PART_BITS: u32 = 8; // of a token: the table of a part is that of some thousand tokens
-const WAITING: usize = 1 << 12; // of a part, 24 bytes each
+const PART_BITS: u32 = 8; // of a token: a part's table has some thousand tokens
+const WAITING: usize = 1 << 12; // uncounted tokens of a part, 24 bytes each
 
-/// How many texts hold a token, how often, and the token's own text where it was spelled.
+/// The number of texts with a token and of its occurrences, and its text if it was spelled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     pub texts: u64,
@@ -68,7 +68,7 @@ fn pop_number(packed: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// What the counts of one part say of a token.
+/// The packed counts of a token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counted<'a> {
     texts: u64,
@@ -108,13 +108,13 @@ impl<'a> Counted<'a> {
     }
 }
 
-/// The tokens of the packed counts of one part, each once, in order.
+/// The tokens of the packed counts of one part, each once, ascending.
 fn merged<'a>(counts: impl Iterator<Item = &'a [u8]>) -> Result<Vec<(u64, Counted<'a>)>, String> {
     let mut tokens: FxHashMap<u64, Counted<'a>> = FxHashMap::default();
     for mut packed in counts {
         while !packed.is_empty() {
             let (token, counted) =
-                Counted::pop(&mut packed).ok_or("`counts` are none of `TokenCounter`'s. Count again.")?;
+                Counted::pop(&mut packed).ok_or("Invalid `counts`. Count again with `TokenCounter`.")?;
             tokens.entry(token).or_default().add(counted);
         }
     }
@@ -125,11 +125,11 @@ fn merged<'a>(counts: impl Iterator<Item = &'a [u8]>) -> Result<Vec<(u64, Counte
 
 /// The rows (part, counts) of whole parts, sorted by part, as rows of a vocabulary.
 ///
-/// A token in `text_documents` texts or more has its text, where it was spelled.
+/// A token in at least `text_documents` texts has its text, if it was spelled.
 fn merge_counts(batch: &RecordBatch, text_documents: u64) -> Result<RecordBatch, String> {
     let parts = column(batch, "part")?
         .as_primitive_opt::<Int32Type>()
-        .ok_or("`part` is no int32 column. Cast it first.")?;
+        .ok_or("Column `part` is not int32. Cast it first.")?;
     let counts = Binaries::new(column(batch, "counts")?, "counts")?;
     let (mut tokens, mut texts) = (Int64Builder::new(), StringBuilder::new());
     let (mut documents, mut occurrences) = (Int64Builder::new(), Int64Builder::new());
@@ -153,11 +153,11 @@ fn merge_counts(batch: &RecordBatch, text_documents: u64) -> Result<RecordBatch,
     .map_err(|error| error.to_string())
 }
 
-/// Tokens that begin with the same bits.
+/// Tokens with the same first bits.
 #[derive(Default)]
 struct Part {
     usages: FxHashMap<u64, Usage>,
-    /// (token, texts, occurrences) that are not counted yet.
+    /// (token, texts, occurrences) to count later.
     waiting: Vec<(u64, u64, u64)>,
 }
 
@@ -183,12 +183,12 @@ impl Counter {
         }
     }
 
-    /// Tokens counted so far; some of the last ones may be missing.
+    /// Number of tokens counted so far, without some of the last ones.
     pub fn len(&self) -> usize {
         self.parts.iter().map(|part| part.usages.len()).sum()
     }
 
-    /// Counts a text that `copies` documents have, and keeps how its tokens are spelled.
+    /// Counts a text that `copies` documents have, and keeps the spellings of its tokens.
     pub fn add(&mut self, bag: &Bag, spellings: &[u8], copies: u64) -> Result<(), String> {
         for (&token, &count) in bag.tokens.iter().zip(&bag.counts) {
             let part = self.part(token);
@@ -204,7 +204,7 @@ impl Counter {
         Ok(())
     }
 
-    /// The counts of each part since the last call; none of a part without tokens.
+    /// The counts since the last call of each part that has tokens.
     pub fn drain(&mut self) -> impl Iterator<Item = (usize, Vec<u8>)> {
         self.parts.iter_mut().enumerate().filter_map(|(number, part)| {
             part.count();
@@ -310,7 +310,7 @@ mod tests {
         .concat()
     }
 
-    /// What several drains say together.
+    /// The merged counts of several drains.
     fn rows(drains: &[Vec<(usize, Vec<u8>)>]) -> Vec<(u64, Counted<'_>)> {
         let parts = drains.iter().flatten();
         let found = merged(parts.map(|(_, counts)| &counts[..])).unwrap();

@@ -1,7 +1,7 @@
 //! Connected components by union-find over document ids.
 //!
-//! A component is named by its least id, compared as text. Ids are interned once; links go to the least
-//! root and paths are halved, so a step takes near-constant time and memory is per document.
+//! A component's name is its least id, compared as text. Ids are interned once; links go to the least root and paths
+//! are halved, so a step takes near-constant time and memory is linear in documents.
 
 use std::sync::Arc;
 
@@ -58,9 +58,8 @@ impl Components {
         if let Some(&number) = self.numbers.get(&hash) {
             return Ok(number);
         }
-        let number = u32::try_from(self.ends.len()).map_err(|_| {
-            "One task holds four billion documents at most. Lower `one_task_edges`.".to_owned()
-        })?;
+        let number = u32::try_from(self.ends.len())
+            .map_err(|_| "A task has more than four billion documents. Lower `one_task_edges`.".to_owned())?;
         self.numbers.insert(hash, number);
         self.names.push_str(name);
         self.ends.push(self.names.len());

@@ -9,11 +9,11 @@ use super::bag::Bag;
 use super::idf::{Entry, Line, MAGIC, place};
 use super::ln::ln;
 
-const DAMAGED: &str = "The idf table is damaged or of another version. Build it again with `IdfBuilder`.";
+const DAMAGED: &str = "The idf table is damaged or from another version. Build it again with `IdfBuilder`.";
 
-/// Document frequencies and counts whose logarithms are kept at hand.
-const AT_HAND: u32 = 4096;
-const COUNTS_AT_HAND: u32 = 256;
+/// Document frequencies and counts with precomputed logarithms.
+const KEPT_FREQUENCIES: u32 = 4096;
+const KEPT_COUNTS: u32 = 256;
 /// Tokens whose lines are fetched together.
 const TOGETHER: usize = 64;
 
@@ -21,12 +21,12 @@ const TOGETHER: usize = 64;
 pub struct Weights<'a> {
     n_documents: f64,
     hot: &'a [Entry],
-    /// How many lines are any token's; those behind them have what the last ones had no room for.
+    /// Number of lines that tokens hash to; the lines after them hold the overflow of the last ones.
     n_lines: usize,
     lines: &'a [Line],
-    /// The idf of document frequencies; of zero, that of one.
+    /// The idf of each document frequency; index zero has the idf of one.
     idf: Vec<f64>,
-    /// 1 + ln tf of counts.
+    /// 1 + ln tf of each count.
     damped: Vec<f64>,
 }
 
@@ -57,12 +57,14 @@ impl<'a> Weights<'a> {
             hot: hot.as_flattened(),
             n_lines,
             lines,
-            idf: (0..AT_HAND).map(|df| idf(n_documents, df.max(1))).collect(),
-            damped: (0..COUNTS_AT_HAND).map(damped).collect(),
+            idf: (0..KEPT_FREQUENCIES)
+                .map(|df| idf(n_documents, df.max(1)))
+                .collect(),
+            damped: (0..KEPT_COUNTS).map(damped).collect(),
         })
     }
 
-    /// The weight of each token of `bag`, in `weights`.
+    /// Fills `weights` with the weight of each token of `bag`.
     pub fn of(&self, bag: &Bag, weights: &mut Vec<f64>) -> Result<(), String> {
         weights.clear();
         let mut frequencies = [0; TOGETHER];
@@ -78,9 +80,9 @@ impl<'a> Weights<'a> {
         Ok(())
     }
 
-    /// The document frequencies of `tokens`; `None` where the table is damaged.
+    /// The document frequencies of `tokens`; `None` for a damaged table.
     ///
-    /// Whether a token is hot is foreseen by no processor, so it decides no branch.
+    /// No branch depends on whether a token is hot, which no processor predicts.
     #[inline]
     fn look_up(&self, tokens: &[u64], frequencies: &mut [u32; TOGETHER]) -> Option<()> {
         let (mut others, mut n_others) = ([0; TOGETHER], 0);
@@ -97,15 +99,15 @@ impl<'a> Weights<'a> {
         Some(())
     }
 
-    /// Looks at the lines of tokens. A large table lies in no near cache: here no step waits for another, where
-    /// a search waits for its line before it is known where the next one begins.
+    /// Reads the lines of tokens ahead of their search. A large table is in no near cache: these reads overlap,
+    /// while a search waits for each line before the next one begins.
     #[inline]
     fn fetch(&self, tokens: impl Iterator<Item = u64>) {
         let bytes = tokens.map(|token| self.lines[place(token, self.n_lines)][7][0]);
         std::hint::black_box(bytes.fold(0, |seen, byte| seen ^ byte));
     }
 
-    /// One for a token that the table lacks; `None` where the table is damaged.
+    /// The document frequency of a token, one if the table lacks it; `None` for a damaged table.
     #[inline]
     fn document_frequency(&self, token: u64) -> Option<u32> {
         for line in &self.lines[place(token, self.n_lines)..] {
@@ -135,7 +137,7 @@ fn damped(count: u32) -> f64 {
     }
 }
 
-/// The document frequency of an entry if it may be that of `token`, else 0.
+/// The document frequency of an entry if it may be the entry of `token`, else 0.
 #[inline]
 fn frequency_of(entry: Entry, token: u64) -> u32 {
     let entry = u64::from_le_bytes(entry);
@@ -146,7 +148,7 @@ fn frequency_of(entry: Entry, token: u64) -> u32 {
     }
 }
 
-/// The bytes of a table that Python passes on.
+/// The bytes of a table from Python.
 pub fn table_bytes(table: ArrayData) -> Result<UInt8Array, String> {
     make_array(table)
         .as_primitive_opt::<UInt8Type>()
@@ -222,7 +224,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_in_the_table_is_found_and_nothing_else(
+        fn only_tokens_of_the_table_are_found(
             tokens in proptest::collection::btree_map(0u64..400, 2u32..u32::MAX, 0..200), shift in 9u32..55,
         ) {
             let spread = |token: u64| token << shift | token;

@@ -1,7 +1,7 @@
-//! The text of a C or C++ file as depsort reads it: without comments, its words, its outline.
+//! The text of a C or C++ file as depsort reads it: without comments, as words, and as an outline.
 //!
-//! Each function is one scan from left to right whose steps never go back behind the last one that stayed, so
-//! that a megabyte of hostile text takes milliseconds. Bytes above 127 are no letters here, as for C itself.
+//! Each function is one scan from left to right that never goes back past accepted text, so a megabyte of hostile
+//! text takes milliseconds. Bytes above 127 are not letters, as in C itself.
 
 mod bytes;
 mod marks;
@@ -11,9 +11,6 @@ mod prototypes;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-
-/// Names with how often each was met, in the order of their first meeting.
-type Counts = Vec<(Vec<u8>, u64)>;
 
 fn dictionary<'py>(py: Python<'py>, counts: &[(Vec<u8>, u64)]) -> PyResult<Bound<'py, PyDict>> {
     let made = PyDict::new(py);
@@ -38,7 +35,7 @@ fn c_words<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyDict>> {
 }
 
 #[pyfunction]
-fn c_bound<'py>(py: Python<'py>, text: &[u8]) -> Vec<Bound<'py, PyBytes>> {
+fn c_declared_names<'py>(py: Python<'py>, text: &[u8]) -> Vec<Bound<'py, PyBytes>> {
     list(py, &py.detach(|| names::bound(text)))
 }
 
@@ -69,7 +66,7 @@ fn c_functions<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Functions<'py>> {
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(c_without_comments, module)?)?;
     module.add_function(wrap_pyfunction!(c_words, module)?)?;
-    module.add_function(wrap_pyfunction!(c_bound, module)?)?;
+    module.add_function(wrap_pyfunction!(c_declared_names, module)?)?;
     module.add_function(wrap_pyfunction!(c_outline, module)?)?;
     module.add_function(wrap_pyfunction!(c_functions, module)?)
 }

@@ -1,7 +1,7 @@
-//! Every rule that a document fails, with the value and the bound the value lies beyond.
+//! Every rule that a document fails, with its value and the bound it violates.
 //!
-//! A rule allows the values between two bounds, both included; a missing value passes. Documents are rows,
-//! rules are columns: what comes out is a list a row, in the order of the rules.
+//! A rule allows the values between two bounds, both included; a missing value passes. Documents are rows and
+//! rules are columns; the result has one list per row, in the order of the rules.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 /// A rule's name, and the lowest and the highest value it allows; infinite where there is no bound.
 type Limit = (String, f64, f64);
 
-/// The bound that `value` lies beyond.
+/// The bound that `value` violates, if any.
 fn violated(value: f64, low: f64, high: f64) -> Option<f64> {
     if value < low {
         Some(low)
@@ -31,7 +31,7 @@ fn violated(value: f64, low: f64, high: f64) -> Option<f64> {
 fn rejections(values: &RecordBatch, limits: &[Limit]) -> Result<ListArray, String> {
     if values.num_columns() != limits.len() {
         return Err(format!(
-            "There are {} columns of values and {} limits. Give a column for each limit.",
+            "There are {} columns of values and {} limits. Pass one column per limit.",
             values.num_columns(),
             limits.len()
         ));
@@ -60,7 +60,8 @@ fn rejections(values: &RecordBatch, limits: &[Limit]) -> Result<ListArray, Strin
                 thresholds.push(threshold);
             }
         }
-        let end = i32::try_from(found.len()).map_err(|_| "A batch has two billion rejections at most.")?;
+        let end = i32::try_from(found.len())
+            .map_err(|_| "A batch has more than two billion rejections. Pass smaller batches.")?;
         offsets.push(end);
     }
     let fields = Fields::from(vec![

@@ -1,9 +1,9 @@
-//! Every number the filter rules look at, for a batch of texts in one pass.
+//! Every number that filter rules judge, for a batch of texts in one pass.
 //!
-//! A signal is a name, the walks it needs and a function that reads their counts. The walks (words,
-//! n-grams, lines, comments, head, what C4 leaves) run at most once a text, and only where a signal asks for them. The
-//! readable definition of each signal is the `measure` of the Python rule of the same name; a test holds
-//! the two equal, bit for bit.
+//! A signal is a name, the walks it needs and a function that reads their counts. The walks (words, n-grams,
+//! lines, comments, head, the lines C4 keeps) run at most once per text, and only where a signal needs them. The
+//! readable definition of each signal is the `measure` of the Python rule of the same name; a test holds the two
+//! equal, bit for bit.
 
 mod c4;
 mod characters;
@@ -35,10 +35,10 @@ const NGRAMS: u8 = 1;
 const LINES: u8 = 2;
 const COMMENTS: u8 = 4;
 const C4_LINES: u8 = 8;
-const CODE: u8 = 16; // characters and identifiers, as rules for code count them
+const CODE: u8 = 16; // characters and identifiers, for the rules of code
 const ECHOES: u8 = 32 | LINES;
 
-/// The counts of one text, and the buffers that are used again for the next.
+/// The counts of one text; buffers are reused from text to text.
 #[derive(Default)]
 struct Measurer {
     bytes: u64,
@@ -84,7 +84,7 @@ impl Measurer {
     }
 }
 
-/// A quotient, or nothing where there is nothing to divide by.
+/// A quotient; `None` where the divisor is zero.
 fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
@@ -189,7 +189,7 @@ static SIGNALS: [Signal; 45] = [
     signal("code_xml", COMMENTS, |m| count(u64::from(m.xml))),
 ];
 
-/// The values of `signals` for each text, a column a signal; null for a missing text.
+/// The values of `signals` for each text, one column per signal; null for a missing text.
 fn measure<'a>(
     texts: impl ExactSizeIterator<Item = Option<&'a str>>,
     signals: &[&Signal],
@@ -204,7 +204,7 @@ fn measure<'a>(
         };
         if text.len() > u32::MAX as usize {
             return Err(format!(
-                "A text has {} bytes, more than 4 GiB. Split it before it is measured.",
+                "A text has {} bytes, more than 4 GiB. Split it before measuring it.",
                 text.len()
             ));
         }
@@ -219,7 +219,7 @@ fn measure<'a>(
 fn find(name: &str) -> Result<&'static Signal, String> {
     SIGNALS.iter().find(|signal| signal.name == name).ok_or_else(|| {
         let known: Vec<&str> = SIGNALS.iter().map(|signal| signal.name).collect();
-        format!("`{name}` is no text signal. Use some of: {}.", known.join(", "))
+        format!("Unknown text signal `{name}`. Signals: {}.", known.join(", "))
     })
 }
 
@@ -275,7 +275,7 @@ fn character_boundaries(py: Python<'_>, kind: &str) -> PyResult<Vec<u32>> {
         "terminal" => characters::is_terminal,
         _ => {
             return Err(PyValueError::new_err(format!(
-                "`{kind}` is no kind of character. Use space, letter, alphanumeric, lowercase or terminal."
+                "Unknown kind of character `{kind}`. Use space, letter, alphanumeric, lowercase or terminal."
             )));
         }
     };
@@ -311,7 +311,7 @@ mod tests {
         }
 
         #[test]
-        fn a_signal_asked_for_alone_has_the_same_value(text in "[ab \n.]{0,80}") {
+        fn a_signal_measured_alone_has_the_same_value(text in "[ab \n.]{0,80}") {
             let together = measure([Some(&*text)].into_iter(), &all()).unwrap();
             for (signal, column) in SIGNALS.iter().zip(together) {
                 let alone = measure([Some(&*text)].into_iter(), &[signal]).unwrap();

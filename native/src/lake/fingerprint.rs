@@ -1,11 +1,11 @@
 //! The content fingerprint of rows: one 128-bit hash a row, added over rows modulo 2^128.
 //!
-//! Addition makes the result independent of row order, batches and partitions, and lets an append be
-//! added to what was there. Within a row each column contributes a hash seeded with its name, so column
+//! Addition makes the result independent of row order, batches and partitions, and lets an append add to
+//! the sum of the rows before it. Within a row each column contributes a hash seeded with its name, so column
 //! order does not matter and a null adds nothing (an added column that is null changes no fingerprint).
 //! The sum of a row's columns is hashed once more: without that, swapping two values of one column
-//! between rows would go unseen. Integers hash as 64 bits and strings as their bytes, so the physical
-//! width that an engine chose (`int32` or `int64`, `string` or `large_string`) does not matter either.
+//! between rows would go undetected. Integers hash as 64 bits and strings as their bytes, so the physical
+//! width an engine chose (`int32` or `int64`, `string` or `large_string`) does not matter either.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -19,7 +19,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128, xxh3_128_with_seed};
 
-/// What a null contributes inside a list, where leaving it out would change the positions.
+/// The hash of a null in a list, where leaving it out would move the elements behind it.
 const NULL_ELEMENT: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c834;
 
 /// The sum over the rows of `batch` of the hashes of `columns`.
@@ -40,7 +40,7 @@ pub fn fingerprint(batch: &RecordBatch, columns: &[String]) -> Result<u128, Stri
         .fold(0, |sum, row| sum.wrapping_add(xxh3_128(&row.to_le_bytes()))))
 }
 
-/// One hash a value, `None` for a null.
+/// One hash per value, `None` for a null.
 fn hash_values(array: &ArrayRef, seed: u64) -> Result<Vec<Option<u128>>, DataType> {
     let integer = |value: i64| xxh3_128_with_seed(&value.to_le_bytes(), seed);
     Ok(match array.data_type() {
@@ -74,7 +74,7 @@ fn hash_values(array: &ArrayRef, seed: u64) -> Result<Vec<Option<u128>>, DataTyp
     })
 }
 
-/// The bits of a float, with one NaN and one zero.
+/// The bits of a float; all NaNs are one, and both zeros are one.
 fn float_bits(value: f64) -> i64 {
     let canonical = if value.is_nan() { f64::NAN } else { value + 0.0 };
     canonical.to_bits().cast_signed()
@@ -105,7 +105,7 @@ fn hash_bytes<O: OffsetSizeTrait>(array: &ArrayRef, seed: u64) -> Vec<Option<u12
         .collect()
 }
 
-/// Folds element after element, so that order and length count.
+/// Hashes of lists: elements are folded one after another, so that order and length count.
 fn hash_lists<O: OffsetSizeTrait>(array: &ArrayRef, seed: u64) -> Result<Vec<Option<u128>>, DataType> {
     let list = array.as_list::<O>();
     let elements = hash_values(list.values(), seed)?;
@@ -146,7 +146,7 @@ fn hash_structs(array: &ArrayRef, seed: u64) -> Result<Vec<Option<u128>>, DataTy
         .collect())
 }
 
-/// Adds entries, because engines keep the entries of a map in different orders.
+/// Hashes of maps: entries are added, because engines keep the entries of a map in different orders.
 fn hash_maps(array: &ArrayRef, seed: u64) -> Result<Vec<Option<u128>>, DataType> {
     let map = array.as_map();
     let keys = hash_values(map.keys(), seed)?;

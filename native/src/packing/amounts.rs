@@ -1,7 +1,7 @@
-//! Items by amount, and the item of the least amount that suffices.
+//! Items by amount, and the item of the least sufficient amount.
 //!
-//! Items of equal amounts lie in a linked list; a hierarchy of bit sets over the amounts finds the least
-//! sufficient one in a word operation a level (three levels reach 262,144):
+//! Items of equal amounts form a linked list; a hierarchy of bit sets over the amounts finds the least
+//! sufficient one with one word operation per level (three levels reach 262,144):
 //!
 //! ```text
 //! level 1   . . 1 . . . . 1      a bit: some bit of that word below is set
@@ -11,7 +11,7 @@
 
 const NONE: u32 = u32::MAX;
 
-/// Items, numbered from 0 without large gaps, each with one amount at a time.
+/// Items, numbered from 0 without large gaps, each with one amount.
 pub struct ByAmount {
     levels: Vec<Vec<u64>>,
     heads: Vec<u32>,
@@ -38,7 +38,7 @@ impl ByAmount {
         }
     }
 
-    /// Add an item that is not in.
+    /// Add an item that the index does not hold.
     pub fn insert(&mut self, item: u32, amount: u32) {
         if self.next.len() <= item as usize {
             self.next.resize(item as usize + 1, NONE);
@@ -61,13 +61,13 @@ impl ByAmount {
         }
     }
 
-    /// Take out the last item inserted of the least amount of at least `wanted`: (item, amount).
+    /// Remove the last inserted item of the least amount of at least `wanted`: (item, amount).
     pub fn take_least(&mut self, wanted: u32) -> Option<(u32, u32)> {
         let amount = self.least(wanted)?;
         Some((self.take(amount), amount))
     }
 
-    /// Take out the last item inserted of an amount that some item has.
+    /// Remove the last inserted item of `amount`, which some item has.
     pub fn take(&mut self, amount: u32) -> u32 {
         let amount = amount as usize;
         let item = self.heads[amount];
@@ -86,7 +86,7 @@ impl ByAmount {
         item
     }
 
-    /// Which of the 64 amounts from `first` on some item has, a bit each.
+    /// One bit for each of the 64 amounts from `first` on: whether some item has it.
     pub fn bits(&self, first: usize) -> u64 {
         let words = &self.levels[0];
         let word = |i: usize| words.get(i).copied().unwrap_or(0);

@@ -1,10 +1,10 @@
-//! The sequence each piece of text goes to, by best-fit decreasing.
+//! The sequence of each piece of text, by best-fit decreasing.
 //!
 //! Pieces are placed from the longest to the shortest, each in the open sequence with the least free
 //! space that still holds it (Ding et al., "Fewer Truncations Improve Language Modeling", 2024).
 //!
-//! Equal pieces are placed together: after a sequence took one, what is left of it is again the least
-//! sufficient space as long as it holds another. Ties go to the earlier piece.
+//! Equal pieces are placed together: after a sequence takes one, its free space is still the least sufficient
+//! one as long as it holds another. Ties go to the earlier piece.
 
 use super::amounts::ByAmount;
 
@@ -25,7 +25,7 @@ pub fn best_fit_decreasing(lengths: &[u32], capacity: u32) -> (Vec<u32>, u32) {
         *end = start;
         start += count;
     }
-    // `ends[length]` is where the pieces of that length begin, longest first, and moves to where they end.
+    // `ends[length]` starts where the pieces of that length begin, longest first, and moves to where they end.
     let mut by_length = vec![0u32; lengths.len()];
     for (piece, &length) in lengths.iter().enumerate() {
         let position = &mut ends[length as usize];
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The same by a scan over all open sequences.
+    /// The number of sequences by a scan over all open ones.
     fn by_scan(lengths: &[u32], capacity: u32) -> usize {
         let mut order: Vec<u32> = lengths.iter().copied().filter(|&l| l > 0).collect();
         order.sort_unstable_by(|a, b| b.cmp(a));

@@ -2,18 +2,18 @@
 //!
 //! Best-fit decreasing spends the short pieces on gaps of a few tokens that it could have avoided, runs out
 //! of them, and leaves gaps that add up to sequences (`make bench NAME=packing` counts them against the
-//! bound). Here a sequence is filled at once, the longest piece first, and its end is chosen exactly:
+//! bound). This algorithm fills one sequence after another, the longest piece first, and chooses its end exactly:
 //!
 //! 1. a piece of just the free length, else
 //! 2. two pieces of just the free length together, as equal as possible, so that short ones are kept, else
 //! 3. the longest piece that fits, and again from 1.
 //!
-//! Whether two lengths `a + b = free` are at hand is asked of 64 lengths at once: the set of lengths and its
-//! mirror image, shifted against each other, have both bits set at `a`.
+//! A pair of lengths `a + b = free` is sought among 64 lengths at once: the set of lengths and its mirror image,
+//! shifted against each other, have both bits set at `a`.
 //!
 //! ```text
 //! lengths    . . a . . . . b . .     bit l: a piece of length l is left
-//! mirror     . . b . . . . a . .     the same from the other end, moved such that b lies on free - b
+//! mirror     . . b . . . . a . .     the same from the other end, shifted so that b is at free - b
 //! ```
 
 use super::amounts::ByAmount;
@@ -25,7 +25,7 @@ const PAIR_WORDS: usize = 256;
 /// The sequence of every piece (`NOT_PLACED` for length zero) and the number of sequences.
 ///
 /// No length may exceed `capacity`; sequences are numbered in the order in which they were opened. Where
-/// best-fit decreasing, the faster one, needs no more sequences, the result is its own.
+/// best-fit decreasing, which is faster, needs no more sequences, its result is returned.
 pub fn fewest_sequences(lengths: &[u32], capacity: u32) -> (Vec<u32>, u32) {
     let best_fit = best_fit_decreasing(lengths, capacity);
     let tokens: u64 = lengths.iter().map(|&length| u64::from(length)).sum();
@@ -36,7 +36,7 @@ pub fn fewest_sequences(lengths: &[u32], capacity: u32) -> (Vec<u32>, u32) {
     if exact.1 < best_fit.1 { exact } else { best_fit }
 }
 
-/// The steps above, whatever best-fit decreasing would do.
+/// The steps above, even where best-fit decreasing needs fewer sequences.
 fn exact_fit(lengths: &[u32], capacity: u32) -> (Vec<u32>, u32) {
     let mut left = Pieces::new(lengths, capacity);
     let mut sequences = vec![NOT_PLACED; lengths.len()];
@@ -55,7 +55,7 @@ fn exact_fit(lengths: &[u32], capacity: u32) -> (Vec<u32>, u32) {
     (sequences, n_sequences)
 }
 
-/// The pieces that have no sequence yet, by length.
+/// The pieces without a sequence, by length.
 struct Pieces {
     capacity: u32,
     /// Pieces by how much shorter than a sequence they are: the mirror of `lengths`.
@@ -85,7 +85,7 @@ impl Pieces {
         Some(self.capacity - self.shortfalls.least(self.capacity - limit)?)
     }
 
-    /// The longer of two lengths that make `sum` together, nearest to its half; none is over `longest`.
+    /// The longer of the two lengths nearest to each other that sum to `sum`, none above `longest`.
     fn pair(&self, sum: u32, longest: u32) -> Option<u32> {
         let half = sum.div_ceil(2) as usize;
         let shift = (self.capacity - sum) as usize; // the shortfall of `sum - a` is `a + shift`
@@ -106,7 +106,7 @@ impl Pieces {
         None
     }
 
-    /// The first piece of the length, which there is.
+    /// Remove the first piece of `length`, which some piece has.
     fn take(&mut self, length: u32) -> u32 {
         let piece = self.shortfalls.take(self.capacity - length);
         self.counts[length as usize] -= 1;

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 
 mod amounts;
 mod best_fit;
+mod chunk;
 mod exact_fit;
 mod pieces;
 mod python;

@@ -1,4 +1,4 @@
-//! Pieces of documents: how documents are cut in them, and where they stand in sequences.
+//! Pieces of documents: the cuts of long documents, and the place of each piece in a sequence.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field, Schema};
 /// The longest sequence a plan may have, in tokens.
 pub const LONGEST_SEQUENCE: u32 = 1 << 24;
 
-/// A piece of a document: where it begins and how long it is.
+/// A piece of a document, in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Piece {
     pub sequence: u32,
@@ -18,9 +18,9 @@ pub struct Piece {
     pub length: u32,
 }
 
-/// The whole sequences a document fills by itself: as many as are needed to bring the rest below or to `capacity`.
+/// The sequences that a document fills alone, as many as it takes to leave at most `capacity` tokens.
 ///
-/// A document that fits fills none, not even where it has exactly `capacity` tokens: it stays whole.
+/// A document that fits fills none, not even with exactly `capacity` tokens: it stays whole.
 pub fn full_chunks(length: u64, capacity: u32) -> u64 {
     if length <= u64::from(capacity) {
         0
@@ -29,12 +29,12 @@ pub fn full_chunks(length: u64, capacity: u32) -> u64 {
     }
 }
 
-/// What is left of a document after its full chunks.
+/// The tokens of a document after its full chunks.
 pub fn remainder(length: u64, capacity: u32) -> u32 {
     (length - full_chunks(length, capacity) * u64::from(capacity)) as u32
 }
 
-/// Every token's place, given the sequence of each document's remainder: pieces by (sequence, document, offset).
+/// All pieces, given the sequence of each document's remainder, sorted by (sequence, document, offset).
 ///
 /// Full chunks come after the `n_sequences` sequences of the remainders.
 pub fn placements(lengths: &[u64], capacity: u32, sequences: &[u32], n_sequences: u32) -> Vec<Piece> {
@@ -67,46 +67,42 @@ pub fn placements(lengths: &[u64], capacity: u32, sequences: &[u32], n_sequences
     pieces
 }
 
-/// The capacity as the kernels take it, or a sentence.
+/// The capacity as the kernels take it, or an error.
 pub fn checked_capacity(sequence_length: i64) -> Result<u32, String> {
     u32::try_from(sequence_length)
         .ok()
         .filter(|c| (1..=LONGEST_SEQUENCE).contains(c))
         .ok_or_else(|| {
-            format!(
-                "A sequence of {sequence_length} tokens cannot be packed. \
-             Use a sequence length from 1 to {LONGEST_SEQUENCE}."
-            )
+            format!("The sequence length is {sequence_length} tokens. Use 1 to {LONGEST_SEQUENCE}.")
         })
 }
 
-/// Lengths as the kernels take them, or a sentence: no nulls, nothing negative, fewer than 2^32 pieces in all.
+/// Lengths as the kernels take them, or an error: no nulls, none negative, fewer than 2^32 pieces in total.
 pub fn checked_lengths(lengths: &Int64Array, capacity: u32) -> Result<Vec<u64>, String> {
     if lengths.null_count() > 0 {
-        return Err("A length is null. Give every document its number of tokens.".to_owned());
+        return Err("A length is null. Pass every document's number of tokens.".to_owned());
     }
     let mut pieces = 0u64;
     for &length in lengths.values() {
         if length < 0 {
-            return Err(format!(
-                "A length is {length}. Give every document a number of tokens of zero or more."
-            ));
+            return Err(format!("A length is {length}. Use zero or more tokens."));
         }
         pieces = pieces.saturating_add(full_chunks(length as u64, capacity) + 1);
     }
     if pieces >= u64::from(u32::MAX) {
         return Err(format!(
-            "{pieces} pieces are too many for one plan. Pack in chunks of fewer documents."
+            "A plan has {pieces} pieces, more than {}. Pack fewer documents in a chunk.",
+            u32::MAX - 1
         ));
     }
     Ok(lengths.values().iter().map(|&length| length as u64).collect())
 }
 
-/// `data` as an array of 64-bit integers, or a sentence.
+/// `data` as an array of 64-bit integers, or an error.
 pub fn int64(name: &str, data: ArrayData) -> Result<Int64Array, String> {
     match data.data_type() {
         DataType::Int64 => Ok(Int64Array::from(data)),
-        other => Err(format!("`{name}` has type {other}. Give an array of int64.")),
+        other => Err(format!("`{name}` has type {other}. Pass an array of int64.")),
     }
 }
 
@@ -151,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_of_exactly_the_capacity_stays_whole_and_one_more_token_splits_it() {
+    fn a_document_above_the_capacity_is_split() {
         assert_eq!((full_chunks(8, 8), remainder(8, 8)), (0, 8));
         assert_eq!((full_chunks(9, 8), remainder(9, 8)), (1, 1));
         assert_eq!((full_chunks(16, 8), remainder(16, 8)), (2, 0));

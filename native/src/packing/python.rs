@@ -1,4 +1,4 @@
-//! Python's `best_fit_decreasing` and `fewest_sequences`: lengths in, the sequence of each out.
+//! Python's `best_fit_decreasing` and `fewest_sequences`: from lengths to the sequence of each.
 
 use arrow_array::{Array, UInt32Array, make_array};
 use arrow_data::ArrayData;
@@ -10,7 +10,7 @@ use super::best_fit::{NOT_PLACED, best_fit_decreasing};
 use super::exact_fit::fewest_sequences;
 use super::pieces::{checked_capacity, checked_lengths, int64};
 
-/// A way to give every piece its sequence: (sequences, number of sequences).
+/// An algorithm from (lengths, capacity) to (sequence of each piece, number of sequences).
 type Packing = fn(&[u32], u32) -> (Vec<u32>, u32);
 
 fn sequences_of(lengths: ArrayData, sequence_length: i64, packing: Packing) -> Result<ArrayData, String> {

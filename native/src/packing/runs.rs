@@ -1,19 +1,19 @@
 //! The plan of one chunk: the sequence of each piece of its documents.
 //!
-//! A document is *visible* to one that depends on it when it stands whole in the same sequence, before
-//! it. Best-fit over single documents fills sequences and loses nearly all of that; next-fit keeps some of
-//! it and leaves much of the space empty. The plan has both, in four steps:
+//! A document is *visible* to one that depends on it when it precedes it, whole, in the same sequence. Best-fit
+//! over single documents fills sequences and hides nearly all dependencies; next-fit keeps some visible and
+//! leaves much of the space empty. The plan fills sequences and keeps dependencies visible, in four steps:
 //!
 //! 1. **Runs**: the order of each repository is cut where the cuts hide the fewest dependencies
-//!    (dynamic programming over the last cut). Next-fit's cuts are one of the choices, so what is visible
-//!    is never less than there.
-//! 2. **Fill**: every run is a piece for `fewest_sequences`. As few runs as possible, those with the
-//!    fewest visible dependencies a token first, are taken apart into what their visible dependencies
-//!    join (a document that nothing joins is a piece of its own), until there are no more sequences
-//!    than if all runs were taken apart. Nothing visible is lost by this.
-//! 3. **Reunion**: of the sequences that best fill needs, the share `slack` may be spent to join pieces
+//!    (dynamic programming over the last cut). Next-fit's cuts are one of the choices, so at least as many
+//!    dependencies are visible.
+//! 2. **Fill**: every run is a piece for `fewest_sequences`. As few runs as possible, those with the fewest
+//!    visible dependencies per token first, are split into the groups that their visible dependencies join
+//!    (a document without any is a piece of its own), until there are no more sequences than if all runs were
+//!    split. No visible dependency is lost.
+//! 3. **Reunion**: up to the share `slack` more sequences than tokens require may be spent to join pieces
 //!    that depend on each other, those with the most dependencies for their sizes first.
-//! 4. Inside a sequence the documents stand in the order in which they came.
+//! 4. Inside a sequence the documents keep their order.
 //!
 //! `make bench NAME=packing` prints fill and visible dependencies of this plan beside next-fit's and
 //! best-fit's, on real repositories.
@@ -24,86 +24,10 @@ use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::exact_fit::fewest_sequences;
-use super::pieces::{
-    Piece, batch, checked_capacity, checked_lengths, full_chunks, int64, placements, remainder,
-};
+use super::chunk::{Chunk, root, unite};
+use super::pieces::{Piece, batch, checked_capacity, checked_lengths, int64, placements};
 
 mod reunion;
-
-/// One chunk: documents in order of (repository, place), and which of them depend on which.
-#[derive(Debug)]
-pub struct Chunk {
-    capacity: u32,
-    lengths: Vec<u64>,
-    /// The tokens of each document that are left after its full chunks.
-    rest: Vec<u32>,
-    /// The first document of each repository.
-    starts: Vec<usize>,
-    /// (dependent, dependency) of each dependency that can be visible.
-    edges: Vec<(u32, u32)>,
-}
-
-impl Chunk {
-    /// `repositories` changes its value where another repository begins; `edges` are (dependent, dependency).
-    pub fn new(lengths: Vec<u64>, repositories: &[i64], edges: &[(u32, u32)], capacity: u32) -> Self {
-        let rest: Vec<u32> = lengths
-            .iter()
-            .map(|&length| remainder(length, capacity))
-            .collect();
-        let starts = (0..lengths.len())
-            .filter(|&i| i == 0 || repositories[i] != repositories[i - 1])
-            .collect();
-        let mut edges: Vec<(u32, u32)> = edges
-            .iter()
-            .copied()
-            .filter(|&(dependent, dependency)| {
-                dependency < dependent
-                    && rest[dependent as usize] > 0
-                    && rest[dependency as usize] > 0
-                    && full_chunks(lengths[dependency as usize], capacity) == 0
-            })
-            .collect();
-        edges.sort_unstable();
-        edges.dedup();
-        Chunk {
-            capacity,
-            lengths,
-            rest,
-            starts,
-            edges,
-        }
-    }
-
-    fn n_documents(&self) -> usize {
-        self.lengths.len()
-    }
-
-    /// The sequences of pieces, a piece being all documents of one label: (sequence by label, how many).
-    fn fit(&self, labels: &[u32]) -> (Vec<u32>, u32) {
-        fewest_sequences(&self.sizes(labels), self.capacity)
-    }
-
-    /// Tokens by label.
-    fn sizes(&self, labels: &[u32]) -> Vec<u32> {
-        let mut sizes = vec![0; self.n_documents()];
-        for (&label, &length) in labels.iter().zip(&self.rest) {
-            sizes[label as usize] += length;
-        }
-        sizes
-    }
-
-    /// Visible dependencies by label.
-    fn visible(&self, labels: &[u32]) -> Vec<u32> {
-        let mut visible = vec![0; self.n_documents()];
-        for &(dependent, dependency) in &self.edges {
-            if labels[dependent as usize] == labels[dependency as usize] {
-                visible[labels[dependent as usize] as usize] += 1;
-            }
-        }
-        visible
-    }
-}
 
 /// The plan of a chunk: pieces by (sequence, document, offset).
 pub fn plan(chunk: &Chunk, slack: f64) -> Vec<Piece> {
@@ -113,8 +37,8 @@ pub fn plan(chunk: &Chunk, slack: f64) -> Vec<Piece> {
     place(chunk, &labels)
 }
 
-/// The plan of next-fit, to compare with: a repository's documents one after another, a new sequence
-/// when the next does not fit, and for every repository.
+/// The plan of next-fit, for comparison: the documents in order, with a new sequence for every repository and
+/// for a document that does not fit.
 pub fn next_fit(chunk: &Chunk) -> Vec<Piece> {
     let mut sequences = vec![0; chunk.n_documents()];
     let mut sequence = 0;
@@ -150,10 +74,10 @@ fn runs(chunk: &Chunk) -> Vec<u32> {
     let mut edges = chunk.edges.iter().peekable();
     for (k, &start) in chunk.starts.iter().enumerate() {
         let end = chunk.starts.get(k + 1).copied().unwrap_or(n);
-        // best[i]: (visible, runs) of the documents before start + i; cut[i]: where their last run begins.
+        // best[i]: (visible, runs) of the documents before start + i; cut[i]: the begin of their last run.
         let mut best = vec![(0u32, 0u32); end - start + 1];
         let mut cut = vec![0usize; end - start + 1];
-        // inside[j]: dependencies visible in a run from start + j to the document at hand.
+        // inside[j]: dependencies visible in a run from start + j to the current document.
         let mut inside = vec![0u32; end - start];
         let mut hits = vec![0u32; end - start];
         let mut first = start;
@@ -175,7 +99,7 @@ fn runs(chunk: &Chunk) -> Vec<u32> {
                 visible += std::mem::take(&mut hits[j]);
                 inside[j] += visible;
                 let value = (best[j].0 + inside[j], best[j].1 + 1);
-                // On a tie of both the longer last run wins.
+                // If both are equal, the longer last run wins.
                 if found.is_none_or(|(f, _)| value.0 > f.0 || (value.0 == f.0 && value.1 <= f.1)) {
                     found = Some((value, j));
                 }
@@ -195,7 +119,7 @@ fn runs(chunk: &Chunk) -> Vec<u32> {
     labels
 }
 
-/// Step 2: labels after taking apart as few runs as it takes to fill the sequences best.
+/// Step 2: labels after splitting the fewest runs that give the fewest sequences.
 fn fill(chunk: &Chunk, runs: &[u32]) -> Vec<u32> {
     let groups = joined(chunk, runs);
     let sizes = chunk.sizes(runs);
@@ -219,7 +143,7 @@ fn fill(chunk: &Chunk, runs: &[u32]) -> Vec<u32> {
             .collect()
     };
     let fewest = chunk.fit(&labels(apart.len())).1;
-    // Not strictly monotone in the number of runs, so what is found is checked where it is found.
+    // The number of sequences is not strictly monotone in the runs split, so each candidate is checked itself.
     let (mut low, mut high) = (0, apart.len());
     while low < high {
         let middle = low.midpoint(high);
@@ -232,7 +156,7 @@ fn fill(chunk: &Chunk, runs: &[u32]) -> Vec<u32> {
     labels(high)
 }
 
-/// The first of the documents that visible dependencies join to each document inside its run.
+/// For each document, the first document that visible dependencies of its run join to it.
 fn joined(chunk: &Chunk, runs: &[u32]) -> Vec<u32> {
     let mut parents: Vec<u32> = (0..chunk.n_documents() as u32).collect();
     for &(dependent, dependency) in &chunk.edges {
@@ -243,21 +167,6 @@ fn joined(chunk: &Chunk, runs: &[u32]) -> Vec<u32> {
     (0..chunk.n_documents() as u32)
         .map(|document| root(&mut parents, document))
         .collect()
-}
-
-fn root(parents: &mut [u32], mut document: u32) -> u32 {
-    while parents[document as usize] != document {
-        let above = parents[parents[document as usize] as usize];
-        parents[document as usize] = above;
-        document = above;
-    }
-    document
-}
-
-/// The smaller root stays, so that a name does not depend on the order of unions.
-fn unite(parents: &mut [u32], a: u32, b: u32) {
-    let (a, b) = (root(parents, a), root(parents, b));
-    parents[a.max(b) as usize] = a.min(b);
 }
 
 fn checked_chunk(
@@ -274,14 +183,14 @@ fn checked_chunk(
     let dependencies = int64("dependencies", dependencies)?;
     if repositories.len() != lengths.len() || repositories.null_count() > 0 {
         return Err(format!(
-            "There are {} documents and {} repositories. Give each document the number of its repository.",
+            "There are {} documents and {} repositories. Pass each document's repository number.",
             lengths.len(),
             repositories.len() - repositories.null_count()
         ));
     }
     if dependents.len() != dependencies.len() {
         return Err(format!(
-            "There are {} dependents and {} dependencies. Give them in pairs.",
+            "There are {} dependents and {} dependencies. Pass them in pairs.",
             dependents.len(),
             dependencies.len()
         ));
@@ -290,7 +199,7 @@ fn checked_chunk(
         let index = array.value(i);
         if array.is_null(i) || index < 0 || index as usize >= lengths.len() {
             return Err(format!(
-                "A dependency names document {index} of {}. Give positions in `lengths`.",
+                "A dependency names document {index} of {}. Pass positions in `lengths`.",
                 lengths.len()
             ));
         }
@@ -315,7 +224,7 @@ fn plan_sequences(
     py.detach(|| {
         if !(0.0..=1.0).contains(&slack) {
             return Err(format!(
-                "A slack of {slack} is no share of the sequences. Use one from 0 to 1."
+                "`slack` is {slack}. Use a share of the sequences from 0 to 1."
             ));
         }
         let chunk = checked_chunk(

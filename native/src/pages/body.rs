@@ -1,10 +1,10 @@
-//! A page's body: checked against its header, decompressed, and divided in levels and values.
+//! A page's body: checked against its header, decompressed, and divided into levels and values.
 //!
 //!     version 1    | repetition levels? | definition levels? | values |      levels: length, 4 bytes, then runs
-//!     version 2    the same without lengths, which the header has
+//!     version 2    the same without lengths, which are in the header
 
 use super::codec::{Codec, Decompressor};
-use super::header::{Content, PageHeader};
+use super::header::{PageHeader, PageKind};
 use super::thrift::Trouble;
 
 const RLE: i32 = 3;
@@ -15,12 +15,12 @@ const BIT_PACKED: i32 = 4;
 pub struct Body<'a> {
     pub header: PageHeader,
     pub bytes: &'a [u8],
-    /// Whether the bytes lie in the scratch, not in the page.
+    /// Whether the bytes are in the scratch buffer, not in the page.
     pub decompressed: bool,
 }
 
 impl<'a> Body<'a> {
-    /// The body of `page`, which is exactly one page with its header; `scratch` holds what was decompressed.
+    /// The body of `page`, which is exactly one page with its header; `scratch` takes the decompressed bytes.
     pub fn open(
         page: &'a [u8],
         codec: Codec,
@@ -43,11 +43,11 @@ impl<'a> Body<'a> {
             .checksum
             .is_some_and(|checksum| checksum != crc32fast::hash(stored))
         {
-            return Err("its bytes do not have the checksum its writer gave them".into());
+            return Err("its checksum differs from the one its writer stored".into());
         }
         let length = header.uncompressed as usize;
-        let (levels, compressed) = match header.content {
-            Content::DataV2(data) => {
+        let (levels, compressed) = match header.kind {
+            PageKind::DataV2(data) => {
                 let levels = data.definition_bytes as usize + data.repetition_bytes as usize;
                 (levels, data.compressed && codec != Codec::Plain)
             }
@@ -83,34 +83,34 @@ impl<'a> Body<'a> {
 
     /// Encoding of the values.
     pub fn encoding(&self) -> i32 {
-        match self.header.content {
-            Content::Data(data) => data.encoding,
-            Content::DataV2(data) => data.encoding,
-            Content::Dictionary(dictionary) => dictionary.encoding,
-            Content::Other => -1,
+        match self.header.kind {
+            PageKind::Data(data) => data.encoding,
+            PageKind::DataV2(data) => data.encoding,
+            PageKind::Dictionary(dictionary) => dictionary.encoding,
+            PageKind::Other => -1,
         }
     }
 
-    /// Number of values, with nulls.
+    /// Number of values, including nulls.
     pub fn values(&self) -> usize {
-        match self.header.content {
-            Content::Data(data) => data.values as usize,
-            Content::DataV2(data) => data.values as usize,
-            Content::Dictionary(dictionary) => dictionary.values as usize,
-            Content::Other => 0,
+        match self.header.kind {
+            PageKind::Data(data) => data.values as usize,
+            PageKind::DataV2(data) => data.values as usize,
+            PageKind::Dictionary(dictionary) => dictionary.values as usize,
+            PageKind::Other => 0,
         }
     }
 
-    /// The definition levels (where they are runs) and the values of a data page.
+    /// The definition levels (if encoded as runs) and the values of a data page.
     pub fn parts(&self, max_repetition: i16, max_definition: i16) -> Option<Parts<'a>> {
-        match self.header.content {
-            Content::Data(data) => {
+        match self.header.kind {
+            PageKind::Data(data) => {
                 let (_, rest) = level_run(self.bytes, max_repetition, data.repetition_encoding, data.values)?;
                 let (levels, values) =
                     level_run(rest, max_definition, data.definition_encoding, data.values)?;
                 Some(Parts { levels, values })
             }
-            Content::DataV2(data) => {
+            PageKind::DataV2(data) => {
                 let (_, rest) = self.bytes.split_at_checked(data.repetition_bytes as usize)?;
                 let (levels, values) = rest.split_at_checked(data.definition_bytes as usize)?;
                 Some(Parts {
@@ -123,7 +123,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// See `Body::parts`.
+/// The result of `Body::parts`.
 #[derive(Clone, Copy)]
 pub struct Parts<'a> {
     pub levels: Option<&'a [u8]>,
@@ -131,13 +131,13 @@ pub struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Whether the definition levels, of at most one bit, say that no value is null.
+    /// Whether the definition levels, of at most one bit, exclude nulls.
     pub fn all_defined(&self, max_definition: i16, values: usize) -> bool {
         max_definition == 0 || (max_definition == 1 && self.levels.is_some_and(|runs| all_ones(runs, values)))
     }
 }
 
-/// Levels of version 1 and what follows them; the levels are nothing where they are not runs.
+/// Levels of version 1 and the bytes after them; the levels are empty if not encoded as runs.
 fn level_run(bytes: &[u8], most: i16, encoding: i32, values: u32) -> Option<(Option<&[u8]>, &[u8])> {
     if most == 0 {
         return Some((None, bytes));
@@ -157,7 +157,7 @@ fn level_run(bytes: &[u8], most: i16, encoding: i32, values: u32) -> Option<(Opt
     }
 }
 
-/// Whether runs of bits hold at least `values` ones and no zero before.
+/// Whether runs of bits begin with at least `values` ones.
 fn all_ones(mut runs: &[u8], values: usize) -> bool {
     let mut left = values;
     while left > 0 {
@@ -210,7 +210,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn ones_are_told_from_anything_else() {
+    fn ones_differ_from_anything_else() {
         for (runs, values, expected) in [
             (&[2, 1][..], 1, true),
             (&[2, 0], 1, false),

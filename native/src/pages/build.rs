@@ -1,21 +1,21 @@
-//! An index from the scans of its files.
+//! A page index from the scans of its files.
 
 use std::fs::File;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use super::entries::ChunkEntry;
 use super::error::{PageError, Place, Result};
 use super::files::read;
-use super::index::ChunkEntry;
 use super::layout::Parts;
 use super::reader::Reader;
 use super::scan::FileScan;
 
-const THREADS: usize = 8; // footers are waited for, not computed
-const WINDOW: u64 = 64 << 10; // of page headers, on a local disk
+const THREADS: usize = 8; // reading footers is waiting, not computing
+const WINDOW: u64 = 64 << 10; // bytes of page headers per read of a local disk
 
-/// The index of `scans`, in their order; NotImplemented where the column is not of one type in all files.
+/// The index of `scans`, in their order; NotImplemented unless the column has one type in all files.
 pub fn join<'a>(column: &str, scans: impl IntoIterator<Item = &'a FileScan>) -> Result<Parts> {
     let mut parts = Parts {
         column: column.to_owned(),
@@ -53,14 +53,14 @@ pub fn join<'a>(column: &str, scans: impl IntoIterator<Item = &'a FileScan>) -> 
     Ok(parts)
 }
 
-/// One index over those of `indexes`, in their order; NotImplemented where they are not of one type.
+/// One index over several, in their order; NotImplemented unless they have one column and type.
 pub fn join_indexes(readers: &[Reader]) -> Result<Parts> {
     let mut parts = Parts::default();
     for reader in readers {
         let first = &readers[0];
         if (first.kind(), first.index.column()) != (reader.kind(), reader.index.column()) {
             return Err(PageError::Unsupported(format!(
-                "Column `{}` of type {} and column `{}` of type {} make no index together. Join others.",
+                "Column `{}` of type {} and column `{}` of type {} cannot share an index. Join indexes of one column.",
                 first.index.column(),
                 first.kind(),
                 reader.index.column(),

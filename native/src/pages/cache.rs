@@ -1,8 +1,8 @@
-//! Pages that are likely to be asked for again, under one budget for all indexes.
+//! A cache of pages that are likely to be requested again, with one budget for all indexes.
 //!
-//! Threads that want the same page wait for one of them to make it. What is dropped first are pages whose every
-//! row was taken, because an order that comes back to a page takes each row once; then what has not been asked
-//! for since the hand went by last (CLOCK, which orders pages nearly as LRU does and costs a bit a page).
+//! Threads that want the same page wait for one of them to make it. The cache first drops pages whose rows were all
+//! taken, because an order that returns to a page takes each row once; then pages without a request since the
+//! hand's last pass (CLOCK, which orders pages nearly as LRU does at one bit per page).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use super::content::Content;
 use super::error::Result;
 
-/// The number of an index among all of the process, and of a page in it.
+/// The number of an index in the process, and of a page in the index.
 pub type Key = (u64, u64);
 
 pub struct PageCache {
@@ -28,7 +28,7 @@ struct State {
     places: FxHashMap<Key, usize>,
     slots: Vec<Option<Slot>>,
     free: Vec<usize>,
-    /// Where pages lay when their last row was taken.
+    /// Slots of pages whose last row was taken.
     spent: Vec<(usize, Key)>,
     hand: usize,
     used: usize,
@@ -38,8 +38,8 @@ struct State {
 struct Slot {
     key: Key,
     content: Arc<Content>,
-    asked: bool,
-    /// Rows that were not taken yet.
+    requested: bool,
+    /// Rows not yet taken.
     left: u32,
 }
 
@@ -54,12 +54,12 @@ impl PageCache {
         }
     }
 
-    /// Bytes of what is kept.
+    /// Bytes of all pages in the cache.
     pub fn used(&self) -> usize {
         self.lock().used
     }
 
-    /// How often a page was there, and how often it had to be made.
+    /// The number of requests for pages in the cache, and of pages made.
     pub fn hits_and_misses(&self) -> (u64, u64) {
         (
             self.hits.load(Ordering::Relaxed),
@@ -71,8 +71,8 @@ impl PageCache {
         self.lock().places.contains_key(&key)
     }
 
-    /// A page of which `taken` rows will be taken, made where it is not kept. What fails is not kept, and
-    /// whoever waits for it tries himself.
+    /// A page of which the caller takes `taken` rows, made if the cache lacks it. Failures are not kept; every
+    /// waiting thread then tries itself.
     pub fn get(&self, key: Key, taken: u32, make: impl FnOnce() -> Result<Content>) -> Result<Arc<Content>> {
         let mut state = self.lock();
         loop {
@@ -99,7 +99,7 @@ impl PageCache {
     }
 }
 
-/// A page is no longer in the making, however that ended.
+/// Marks a page as no longer in the making when dropped, after success and failure.
 struct Making<'a> {
     cache: &'a PageCache,
     key: Key,
@@ -116,7 +116,7 @@ impl State {
     fn take(&mut self, key: Key, taken: u32) -> Option<Arc<Content>> {
         let place = *self.places.get(&key)?;
         let slot = self.slots.get_mut(place)?.as_mut()?;
-        slot.asked = true;
+        slot.requested = true;
         if slot.left > 0 && slot.left <= taken {
             self.spent.push((place, key));
         }
@@ -135,7 +135,7 @@ impl State {
         let slot = Slot {
             key,
             content: Arc::clone(content),
-            asked: false,
+            requested: false,
             left: u32::try_from(content.rows()).unwrap_or(u32::MAX),
         };
         let place = self.free.pop().unwrap_or(self.slots.len());
@@ -147,7 +147,7 @@ impl State {
         self.used += size;
         self.take(key, taken);
         if let Some(slot) = &mut self.slots[place] {
-            slot.asked = false; // it was made for this once; what is asked for again stays longer
+            slot.requested = false; // the first request does not count; pages requested again stay longer
         }
     }
 
@@ -163,7 +163,7 @@ impl State {
         loop {
             self.hand = (self.hand + 1) % self.slots.len();
             match &mut self.slots[self.hand] {
-                Some(slot) if slot.asked => slot.asked = false,
+                Some(slot) if slot.requested => slot.requested = false,
                 Some(_) => return self.remove(self.hand),
                 None => {}
             }
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_budget_holds_and_what_was_asked_for_stays() {
+    fn the_budget_holds_and_requested_pages_stay() {
         let cache = PageCache::new(10_000);
         for number in 0..100 {
             cache.get((0, number), 1, || Ok(page(1_000))).unwrap();

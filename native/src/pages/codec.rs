@@ -1,7 +1,7 @@
 //! Decompression of a page's body into exactly the bytes its header promises.
 //!
-//! The header's number is believed only as far as the codec could reach it from the bytes at hand, and space
-//! for it is taken as the bytes really come where a codec has no such bound.
+//! The decompressor rejects a length that the codec cannot reach from the given bytes; for codecs without such a
+//! bound it allocates as bytes arrive.
 
 use std::io::{Cursor, Read};
 
@@ -15,7 +15,7 @@ pub enum Codec {
     Brotli,
     Zstd,
     Lz4Raw,
-    /// LZ4 in Hadoop's frames, as Parquet had it before `Lz4Raw`; some wrote it without frames.
+    /// LZ4 in Hadoop's frames, which preceded `Lz4Raw`; some writers omitted the frames.
     Lz4Hadoop,
 }
 
@@ -28,7 +28,7 @@ const ALL: [Codec; 7] = [
     Codec::Lz4Raw,
     Codec::Lz4Hadoop,
 ];
-const STEP: usize = 1 << 20; // space taken ahead of the bytes that come
+const STEP: usize = 1 << 20; // bytes allocated ahead of the stream
 
 impl Codec {
     /// The codec of a column chunk; LZO, which nothing here writes, is none.
@@ -45,7 +45,7 @@ impl Codec {
         })
     }
 
-    /// A number that stands for the codec in an index.
+    /// The codec's number in an index.
     pub fn number(self) -> u64 {
         self as u64
     }
@@ -54,7 +54,7 @@ impl Codec {
         ALL.into_iter().find(|codec| codec.number() == number)
     }
 
-    /// Most bytes that one compressed byte can stand for, where the format has such a bound.
+    /// Most bytes that one compressed byte can expand to, if the format has such a bound.
     fn reach(self) -> usize {
         match self {
             Self::Plain => 1,
@@ -66,7 +66,7 @@ impl Codec {
     }
 }
 
-/// Decompresses pages; keeps its state from one to the next.
+/// Decompresses pages; reuses its state.
 #[derive(Default)]
 pub struct Decompressor {
     zstd: Option<zstd::bulk::Decompressor<'static>>,
@@ -74,7 +74,7 @@ pub struct Decompressor {
 }
 
 impl Decompressor {
-    /// Appends what `bytes` stand for to `out`: exactly `length` bytes, or a sentence's end on what is wrong.
+    /// Appends the decompressed `bytes` to `out`, exactly `length` bytes; errors are the end of a sentence.
     pub fn append(
         &mut self,
         codec: Codec,
@@ -84,7 +84,7 @@ impl Decompressor {
     ) -> Result<(), String> {
         if length > bytes.len().saturating_add(16).saturating_mul(codec.reach()) {
             return Err(format!(
-                "{} bytes cannot stand for the {length} its header promises",
+                "{} bytes cannot expand to the {length} its header promises",
                 bytes.len()
             ));
         }
@@ -127,7 +127,7 @@ impl Decompressor {
             none => none.insert(zstd::bulk::Decompressor::new().map_err(|error| error.to_string())?),
         };
         let begin = out.len();
-        out.reserve_exact(length); // and no zeroes first, which would be written over
+        out.reserve_exact(length); // without zeroing bytes that are overwritten
         let mut end = Cursor::new(&mut *out);
         end.set_position(begin as u64);
         decompressor
@@ -137,7 +137,7 @@ impl Decompressor {
     }
 }
 
-/// Reads a stream to its end or one byte beyond `length`, taking space as bytes come.
+/// Reads a stream to its end or one byte beyond `length`, allocating as bytes arrive.
 fn stream(reader: impl Read, length: usize, out: &mut Vec<u8>) -> Result<(), String> {
     out.reserve(length.min(STEP));
     let most = (length as u64).saturating_add(1);
@@ -156,7 +156,7 @@ fn lz4(bytes: &[u8], length: usize, out: &mut Vec<u8>) -> Result<(), String> {
     Ok(())
 }
 
-/// Frames of: length once decompressed, length compressed (both big-endian, 4 bytes), block.
+/// Frames of: decompressed length, compressed length (both big-endian, 4 bytes), block.
 fn hadoop(mut bytes: &[u8], length: usize, out: &mut Vec<u8>) -> Result<(), String> {
     let number = |bytes: &[u8]| bytes.try_into().map(u32::from_be_bytes).unwrap_or(u32::MAX) as usize;
     let mut left = length;
@@ -254,7 +254,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_compressed_comes_back(bytes in proptest::collection::vec(0u8..4, 0..400), which in 0usize..6) {
+        fn compressed_bytes_come_back(bytes in proptest::collection::vec(0u8..4, 0..400), which in 0usize..6) {
             let mut out = vec![1, 2];
             let packed = compressed(WRITTEN[which], &bytes);
             Decompressor::default().append(WRITTEN[which], &packed, bytes.len(), &mut out).unwrap();

@@ -1,18 +1,18 @@
-//! A page's rows, ready to be taken in any order.
+//! The rows of a page, for access in any order.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 
-const OWN: usize = 128; // bytes a page takes beside its values
+const OVERHEAD: usize = 128; // bytes of a page besides its values
 
-/// What a page holds.
+/// The rows of a page.
 pub enum Content {
-    /// Byte strings in PLAIN encoding, each behind its length in 4 bytes, at `begin` in `bytes`.
+    /// Byte strings in PLAIN encoding, each after its length in 4 bytes, from `begin` on in `bytes`.
     Bytes {
         bytes: Vec<u8>,
         begin: usize,
-        /// Where each value ends, counted from `begin`; the first of them is zero.
+        /// A zero, then the end of each value, counted from `begin`.
         ends: Vec<u32>,
     },
     Array(ArrayRef),
@@ -23,12 +23,13 @@ impl Content {
         Self::Bytes { bytes, begin, ends }
     }
 
-    /// Bytes of memory.
+    /// Its bytes in memory.
     pub fn size(&self) -> usize {
-        OWN + match self {
-            Self::Bytes { bytes, ends, .. } => bytes.capacity() + 4 * ends.capacity(),
-            Self::Array(array) => array.get_buffer_memory_size(),
-        }
+        OVERHEAD
+            + match self {
+                Self::Bytes { bytes, ends, .. } => bytes.capacity() + 4 * ends.capacity(),
+                Self::Array(array) => array.get_buffer_memory_size(),
+            }
     }
 
     pub fn rows(&self) -> usize {
@@ -38,7 +39,7 @@ impl Content {
         }
     }
 
-    /// A row of byte strings: nothing for null, an error for another type or no such row.
+    /// A row of byte strings: `Some(None)` for null, `None` for another type or a missing row.
     pub fn value(&self, row: usize) -> Option<Option<&[u8]>> {
         match self {
             Self::Bytes { bytes, begin, ends } => {

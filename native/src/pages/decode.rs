@@ -1,8 +1,8 @@
-//! One page from its bytes to rows of an Arrow array; no input or output here.
+//! One page from its bytes to rows of an Arrow array, without input or output.
 //!
-//! Pages of byte strings in PLAIN encoding without nulls, which packed tokens are, are walked: a wanted row is
-//! a slice, appended to the rows. Every other page goes through the array readers of the `parquet` crate, as
-//! a row group of this one page, so that all types, encodings, nulls and nested columns are read.
+//! The decoder walks pages of byte strings in PLAIN encoding without nulls, such as packed tokens: a wanted row is a
+//! slice, appended to the rows. The array readers of the `parquet` crate read every other page, as a row group of
+//! this one page, so all types, encodings, nulls and nested columns work.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -19,15 +19,15 @@ use super::content::Content;
 use super::delta::end_of_numbers;
 use super::error::{PageError, Place, Result};
 use super::footer::Leaf;
-use super::header::Content as Said;
+use super::header::PageKind;
 use super::one_page::rows_of;
 use super::rows::{Rows, of_bytes};
 
 const PLAIN: i32 = 0;
 const MOST_VALUES: usize = 1 << 27;
-const MOST_BYTES: usize = 1 << 31; // of values of fixed length
+const MOST_BYTES: usize = 1 << 31; // values of fixed length
 
-/// Which page is being decoded, for the errors, and what its index says of it.
+/// The page to decode, for errors, and its entry in the index.
 #[derive(Clone, Copy)]
 pub struct PageOf<'a> {
     pub place: Place<'a>,
@@ -61,13 +61,13 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// Bytes it takes.
+    /// Its bytes in memory.
     pub fn size(&self) -> usize {
         self.bytes.len()
     }
 }
 
-/// Decodes pages; keeps its buffers from one to the next.
+/// Decodes pages; reuses its buffers.
 #[derive(Default)]
 pub struct Decoder {
     decompressor: Decompressor,
@@ -75,7 +75,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Bytes it keeps for the next page.
+    /// Bytes of its buffers.
     pub fn size(&self) -> usize {
         self.scratch.capacity()
     }
@@ -88,26 +88,26 @@ impl Decoder {
         };
         let body = Body::open(page, of.codec, &mut self.decompressor, &mut self.scratch)
             .map_err(|it| corrupt(&it))?;
-        let Said::Dictionary(said) = body.header.content else {
-            return Err(corrupt("it is none"));
+        let PageKind::Dictionary(kind) = body.header.kind else {
+            return Err(corrupt("it is a page of another type"));
         };
         let least = match leaf.physical {
             Physical::BYTE_ARRAY => 4,
             _ => leaf.width.max(1),
         };
-        if (said.values as usize).saturating_mul(least) > body.bytes.len() {
+        if (kind.values as usize).saturating_mul(least) > body.bytes.len() {
             return Err(corrupt("it is too short for the values its header promises"));
         }
         let bytes = Bytes::copy_from_slice(body.bytes);
         Ok(Dictionary {
             bytes,
-            values: said.values,
-            encoding: said.encoding,
-            sorted: said.sorted,
+            values: kind.values,
+            encoding: kind.encoding,
+            sorted: kind.sorted,
         })
     }
 
-    /// Appends the wanted rows of `page` to `rows`; asks for the dictionary where the page needs it.
+    /// Appends the wanted rows of `page` to `rows`; calls `dictionary` only if the page needs it.
     pub fn append(
         &mut self,
         of: PageOf<'_>,
@@ -149,7 +149,7 @@ impl Decoder {
         rows.finish().map_err(|what| of.corrupt(what))
     }
 
-    /// All rows of `page`, which is kept where its values can be taken from it as they lie there.
+    /// All rows of `page`, as its own bytes if they are plain byte strings.
     pub fn content(
         &mut self,
         of: PageOf<'_>,
@@ -179,10 +179,10 @@ impl Decoder {
     }
 }
 
-/// Levels and values of a data page that has the rows its index says.
+/// Levels and values of a data page, checked for the number of rows in the index.
 fn checked<'a>(of: PageOf<'_>, leaf: &Leaf, body: &Body<'a>) -> Result<Parts<'a>> {
-    if !matches!(body.header.content, Said::Data(_) | Said::DataV2(_)) {
-        return Err(of.corrupt("it is no data page"));
+    if !matches!(body.header.kind, PageKind::Data(_) | PageKind::DataV2(_)) {
+        return Err(of.corrupt("it is not a data page"));
     }
     let parts = body
         .parts(leaf.max_repetition, leaf.max_definition)
@@ -197,7 +197,7 @@ fn checked<'a>(of: PageOf<'_>, leaf: &Leaf, body: &Body<'a>) -> Result<Parts<'a>
     Ok(parts)
 }
 
-/// Whether a page is byte strings one after another, none of them null.
+/// Whether a page consists of plain byte strings without nulls.
 pub fn walkable(leaf: &Leaf, body: &Body<'_>, parts: &Parts<'_>) -> bool {
     body.encoding() == PLAIN
         && leaf.max_repetition == 0
@@ -206,7 +206,7 @@ pub fn walkable(leaf: &Leaf, body: &Body<'_>, parts: &Parts<'_>) -> bool {
         && parts.all_defined(leaf.max_definition, body.values())
 }
 
-/// Where each of `n` byte strings in PLAIN encoding ends, behind a zero; nothing where one reaches too far.
+/// A zero, then the end of each of `n` byte strings in PLAIN encoding; `None` if one reaches beyond the bytes.
 fn ends(values: &[u8], n: usize) -> Option<Vec<u32>> {
     let mut at = 0usize;
     let mut ends = Vec::with_capacity(n + 1);
@@ -219,7 +219,7 @@ fn ends(values: &[u8], n: usize) -> Option<Vec<u32>> {
     Some(ends)
 }
 
-/// Appends byte strings in PLAIN encoding: each behind its length in 4 bytes.
+/// Appends byte strings in PLAIN encoding: each after its length in 4 bytes.
 fn walk(values: &[u8], n: usize, wanted: Wanted<'_>, rows: &mut Rows) -> Option<()> {
     let mut at = 0usize;
     let mut next = || {
@@ -283,10 +283,10 @@ fn pages_of(
     let known = encoding(code).ok_or_else(|| {
         of.place.unsupported(
             format!(
-                "page {} of row group {} has encoding {code}, which is not known",
+                "page {} of row group {} has the unknown encoding {code}",
                 of.page, of.row_group
             ),
-            "Write the file anew.",
+            "Rewrite the file.",
         )
     })?;
     let values = body.values();
@@ -302,25 +302,25 @@ fn pages_of(
                 is_sorted: found.sorted,
             });
             match parts.values.first() {
-                Some(&width) if width > 32 => return Err(of.corrupt("its values are of more than 32 bits")),
+                Some(&width) if width > 32 => return Err(of.corrupt("its values have more than 32 bits")),
                 Some(_) => {}
-                None => buf = Bytes::from([body.bytes, &[0]].concat()), // only nulls: the bit width is left out
+                None => buf = Bytes::from([body.bytes, &[0]].concat()), // only nulls: the writer omitted the bit width
             }
         }
         Encoding::DELTA_BINARY_PACKED | Encoding::DELTA_LENGTH_BYTE_ARRAY | Encoding::DELTA_BYTE_ARRAY => {
-            let contradiction = || of.corrupt("its differences are not of the length its header promises");
+            let contradiction = || of.corrupt("its differences do not have the length its header promises");
             let end = end_of_numbers(parts.values, values).ok_or_else(contradiction)?;
             if known == Encoding::DELTA_BYTE_ARRAY {
                 end_of_numbers(&parts.values[end..], values).ok_or_else(contradiction)?;
             }
         }
         Encoding::BYTE_STREAM_SPLIT if leaf.width == 0 => {
-            return Err(of.corrupt("its encoding is not one of its type"));
+            return Err(of.corrupt("its encoding does not fit its type"));
         }
         _ => {}
     }
-    pages.push_back(match body.header.content {
-        Said::DataV2(data) => Page::DataPageV2 {
+    pages.push_back(match body.header.kind {
+        PageKind::DataV2(data) => Page::DataPageV2 {
             buf,
             num_values: data.values,
             encoding: known,
@@ -331,7 +331,7 @@ fn pages_of(
             is_compressed: false,
             statistics: None,
         },
-        Said::Data(data) => Page::DataPage {
+        PageKind::Data(data) => Page::DataPage {
             buf,
             num_values: data.values,
             encoding: known,
@@ -339,7 +339,7 @@ fn pages_of(
             rep_level_encoding: level_encoding(data.repetition_encoding),
             statistics: None,
         },
-        _ => return Err(of.corrupt("it is no data page")),
+        _ => return Err(of.corrupt("it is not a data page")),
     });
     Ok(pages)
 }

@@ -1,11 +1,11 @@
 //! The frames of DELTA encodings, checked before they are decoded.
 //!
-//!     header   values a block, miniblocks a block, number of values, first value: varints
-//!     block    least difference (varint), a byte of bit width a miniblock, then the miniblocks
+//!     header   values per block, miniblocks per block, number of values, first value: varints
+//!     block    least difference (varint), one byte of bit width per miniblock, then the miniblocks
 //!
-//! A decoder takes space for the number of values; here it is held against the page's.
+//! A decoder allocates for the number of values, so that number is checked against the page's.
 
-/// Where a run of at most `most` numbers ends in `bytes`; nothing where it does not.
+/// The end of a run of at most `most` numbers in `bytes`; `None` if the bytes are too short.
 pub fn end_of_numbers(bytes: &[u8], most: usize) -> Option<usize> {
     let mut at = 0;
     let block = usize::try_from(varint(bytes, &mut at)?).ok()?;
@@ -26,7 +26,7 @@ pub fn end_of_numbers(bytes: &[u8], most: usize) -> Option<usize> {
         at += miniblocks;
         for &width in widths {
             if left == 0 {
-                break; // what is not needed is not stored
+                break; // writers omit unneeded miniblocks
             }
             if width > 64 {
                 return None;
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn a_run_ends_after_its_last_needed_miniblock() {
-        // 128 values a block in 4 miniblocks; 34 values, the first 7: 33 differences in two miniblocks.
+        // 128 values per block in 4 miniblocks; 34 values, the first 7: 33 differences in two miniblocks.
         let mut bytes = vec![0x80, 1, 4, 34, 14, 0, 1, 2, 9, 9];
         bytes.extend([0; 4 + 8]);
         assert_eq!(end_of_numbers(&bytes, 34), Some(bytes.len()));

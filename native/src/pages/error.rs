@@ -1,4 +1,4 @@
-//! What can be wrong with a Parquet file, and the Python exception each becomes.
+//! The errors of a Parquet file, and the Python exception of each.
 
 use std::fmt;
 use std::io;
@@ -11,15 +11,15 @@ use pyo3::exceptions::{PyIndexError, PyKeyError, PyNotImplementedError, PyOSErro
 pub enum PageError {
     /// The file has no such column (KeyError).
     Column(String),
-    /// The file is whole, but written in a way that is not read page by page (NotImplementedError).
+    /// The file is sound, but its layout is not supported page by page (NotImplementedError).
     Unsupported(String),
-    /// The bytes are not what a writer writes (ValueError).
+    /// No writer writes these bytes (ValueError).
     Corrupt(String),
     /// The file cannot be opened or read (OSError).
     Unreadable(String),
     /// A row or page beyond the last one (IndexError).
     Beyond(String),
-    /// What the caller's own function raised.
+    /// The caller's own function raised it.
     Raised(PyErr),
 }
 
@@ -28,11 +28,11 @@ pub type Result<T> = std::result::Result<T, PageError>;
 impl fmt::Display for PageError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Column(said)
-            | Self::Unsupported(said)
-            | Self::Corrupt(said)
-            | Self::Unreadable(said)
-            | Self::Beyond(said) => formatter.write_str(said),
+            Self::Column(message)
+            | Self::Unsupported(message)
+            | Self::Corrupt(message)
+            | Self::Unreadable(message)
+            | Self::Beyond(message) => formatter.write_str(message),
             Self::Raised(error) => error.fmt(formatter),
         }
     }
@@ -40,19 +40,19 @@ impl fmt::Display for PageError {
 
 impl From<PageError> for PyErr {
     fn from(error: PageError) -> Self {
-        let said = error.to_string();
+        let message = error.to_string();
         match error {
-            PageError::Column(_) => PyKeyError::new_err(said),
-            PageError::Unsupported(_) => PyNotImplementedError::new_err(said),
-            PageError::Corrupt(_) => PyValueError::new_err(said),
-            PageError::Unreadable(_) => PyOSError::new_err(said),
-            PageError::Beyond(_) => PyIndexError::new_err(said),
+            PageError::Column(_) => PyKeyError::new_err(message),
+            PageError::Unsupported(_) => PyNotImplementedError::new_err(message),
+            PageError::Corrupt(_) => PyValueError::new_err(message),
+            PageError::Unreadable(_) => PyOSError::new_err(message),
+            PageError::Beyond(_) => PyIndexError::new_err(message),
             PageError::Raised(error) => error,
         }
     }
 }
 
-/// Whose bytes are being read: every error names them.
+/// The file and column that an error names.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     pub file: &'a str,
@@ -60,31 +60,31 @@ pub struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Of the whole file.
+    /// An error of the whole file.
     pub fn corrupt(&self, what: impl fmt::Display) -> PageError {
         PageError::Corrupt(format!(
-            "File {} cannot be read as Parquet: {what}. Restore it or write it anew.",
+            "File {} cannot be read as Parquet: {what}. Restore or rewrite it.",
             self.file
         ))
     }
 
-    /// Of the column's part of a row group.
+    /// An error of a column chunk.
     pub fn corrupt_chunk(&self, row_group: usize, what: impl fmt::Display) -> PageError {
         PageError::Corrupt(format!(
-            "File {}, column `{}`, row group {row_group}: {what}. Restore the file or write it anew.",
+            "File {}, column `{}`, row group {row_group}: {what}. Restore or rewrite the file.",
             self.file, self.column
         ))
     }
 
-    /// Of one page, numbered in its row group.
+    /// An error of one page, numbered in its row group.
     pub fn corrupt_page(&self, row_group: usize, page: usize, what: impl fmt::Display) -> PageError {
         PageError::Corrupt(format!(
-            "File {}, column `{}`, row group {row_group}, page {page}: {what}. Restore the file or write it anew.",
+            "File {}, column `{}`, row group {row_group}, page {page}: {what}. Restore or rewrite the file.",
             self.file, self.column
         ))
     }
 
-    /// Of something a reader may meet and this one does not know.
+    /// The error for a valid feature that this reader lacks.
     pub fn unsupported(&self, what: impl fmt::Display, remedy: &str) -> PageError {
         PageError::Unsupported(format!(
             "File {}, column `{}`: {what}. {remedy}",
@@ -92,10 +92,10 @@ impl Place<'_> {
         ))
     }
 
-    /// Of the operating system's refusal.
+    /// The error for an operating system's refusal.
     pub fn unreadable(&self, error: &io::Error) -> PageError {
         PageError::Unreadable(format!(
-            "File {} cannot be read ({error}). Restore it, or list the files anew.",
+            "File {} cannot be read ({error}). Restore it, or list the files again.",
             self.file
         ))
     }

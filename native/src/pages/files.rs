@@ -1,7 +1,7 @@
 //! Exact byte ranges of local files.
 //!
-//! A read first takes what the page cache holds, without waiting. Where it holds too little, the system is
-//! told of the next ranges as well, so that the disk works on many at a time, without a thread for each.
+//! A read first tries the system's page cache, without waiting. If that holds too little, the reader announces the
+//! next ranges to the system too, so that the disk works on many at a time, without a thread for each.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -12,23 +12,23 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use super::entries::FileEntry;
 use super::error::{PageError, Place, Result};
-use super::index::FileEntry;
 
-/// Files of all indexes together: half of what most systems let a process have open.
+/// Open files of all indexes: half of most systems' limit for a process.
 const MOST_OPEN: usize = 512;
-/// Ranges the system is told of ahead of the one that is waited for: as many as a disk's queue holds on Linux.
+/// Ranges announced ahead of the current one: as many as a disk's queue holds on Linux.
 const AHEAD: usize = 256;
-/// Fewer of long ones, because they take room in the page cache.
+/// Bytes announced ahead, because long ranges fill the page cache.
 const LEAST_AHEAD: usize = 16;
 const AHEAD_BYTES: usize = 16 << 20;
 
 static OPEN: LazyLock<Mutex<Open>> = LazyLock::new(Mutex::default);
 static INDEXES: AtomicU64 = AtomicU64::new(0);
 
-/// The files of an index, opened when they are first read.
+/// The files of an index, opened at their first read.
 ///
-/// All indexes of the process share one budget of open files; the one opened first is closed first.
+/// All indexes of the process share one budget of open files; the file opened first is closed first.
 pub struct Files {
     index: u64,
 }
@@ -59,7 +59,7 @@ impl Drop for Files {
 }
 
 impl Files {
-    /// A file by its number; Corrupt where it is not of the size its index knows.
+    /// A file by its number; Corrupt if its size differs from the index.
     pub fn get(&self, number: usize, entry: FileEntry<'_>, place: Place<'_>) -> Result<Arc<File>> {
         let key = (self.index, number);
         if let Some(file) = lock().files.get(&key) {
@@ -69,8 +69,8 @@ impl Files {
         let size = file.metadata().map_err(|error| place.unreadable(&error))?.len();
         if size != entry.bytes {
             return Err(PageError::Corrupt(format!(
-                "File {} has {size} bytes, its page index says {}: it was cut short or written anew. \
-                 Restore it, or build the index anew.",
+                "File {} has {size} bytes, its page index says {}: it was cut short or rewritten. \
+                 Restore it, or build the index again.",
                 entry.path, entry.bytes
             )));
         }
@@ -79,7 +79,7 @@ impl Files {
 }
 
 impl Open {
-    /// The file under a key: the one that came first, where two threads opened it.
+    /// The file of a key; if two threads opened it, the first one.
     fn keep(&mut self, key: Key, file: Arc<File>) -> Arc<File> {
         if let Some(first) = self.files.get(&key) {
             return Arc::clone(first);
@@ -99,7 +99,7 @@ fn lock() -> MutexGuard<'static, Open> {
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Fills `head`, then `rest`, from the page cache alone; says whether it could.
+/// Fills `head`, then `rest`, from the page cache alone; returns whether it could.
 #[cfg(target_os = "linux")]
 pub fn read_cached(file: &File, head: &mut [u8], rest: &mut [u8], offset: u64) -> bool {
     let length = head.len() + rest.len();
@@ -108,15 +108,15 @@ pub fn read_cached(file: &File, head: &mut [u8], rest: &mut [u8], offset: u64) -
     rustix::io::preadv2(file, &mut parts[..n], offset, rustix::io::ReadWriteFlags::NOWAIT) == Ok(length)
 }
 
-/// How many ranges of so many bytes the system is told of ahead.
+/// The number of ranges of `length` bytes to announce ahead.
 pub fn ahead(bytes: usize) -> usize {
     (AHEAD_BYTES / bytes.max(1)).clamp(LEAST_AHEAD, AHEAD)
 }
 
-/// Tells the system that a range will be read.
+/// Announces a range to the system.
 #[cfg(target_os = "linux")]
 pub fn announce(file: &File, offset: u64, length: usize) {
-    // Advice: a system that does not take it reads later, no differently.
+    // Only advice: a system that ignores it reads the range later.
     let _ = rustix::fs::fadvise(
         file,
         offset,
@@ -125,13 +125,13 @@ pub fn announce(file: &File, offset: u64, length: usize) {
     );
 }
 
-/// Only Linux says what its page cache holds.
+/// Only Linux can read from its page cache alone.
 #[cfg(not(target_os = "linux"))]
 pub fn read_cached(_file: &File, _head: &mut [u8], _rest: &mut [u8], _offset: u64) -> bool {
     false
 }
 
-/// Only Linux takes advice on a range.
+/// Only Linux accepts advice on a range.
 #[cfg(not(target_os = "linux"))]
 pub fn announce(_file: &File, _offset: u64, _length: usize) {}
 
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_disk_is_kept_busy_with_small_pages_and_the_page_cache_is_not_filled_with_large_ones() {
+    fn more_small_pages_than_large_ones_are_announced() {
         assert_eq!(ahead(8 << 10), 256);
         assert_eq!(ahead(0), 256);
         assert_eq!(ahead(1 << 18), 64);

@@ -1,9 +1,9 @@
-//! A file's footer: the row groups of one leaf column, and how its pages become Arrow.
+//! A file's footer: the row groups of one leaf column, and the schema that decodes its pages.
 //!
 //!     ... | offset indexes | footer (Thrift) | length of the footer, 4 bytes | PAR1 |
 //!
-//! What a page needs of the schema is kept as a footer without row groups (`Leaf::bytes`), equal for files of
-//! one schema, so that an index holds it once.
+//! An index keeps the schema of a page as a footer without row groups (`Leaf::bytes`), equal for files of one schema,
+//! and so only once.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -37,32 +37,32 @@ const ARROW_SCHEMA: &str = "ARROW:schema";
 pub struct Chunk {
     pub row_group: usize,
     pub rows: u64,
-    /// Values with nulls; more than `rows` where a row has several.
+    /// Values including nulls; more than `rows` if rows have several.
     pub values: u64,
     pub bytes: Range<u64>,
     pub codec: Codec,
     pub offset_index: Option<Range<u64>>,
-    /// Least and greatest value, where the footer has them and they are integers without nulls.
+    /// Least and greatest value, if the footer has them and they are integers without nulls.
     pub bounds: Option<(i64, i64)>,
 }
 
-/// A leaf column as its pages are decoded.
+/// A leaf column: everything needed to decode its pages.
 pub struct Leaf {
     /// A footer with the schema and no row groups.
     pub bytes: Vec<u8>,
     pub metadata: ParquetMetaData,
     pub levels: FieldLevels,
     pub number: usize,
-    /// The Arrow field of a row: of the top-level column, with this leaf alone below it.
+    /// The Arrow field of a row: the top-level column, reduced to this leaf.
     pub field: Arc<Field>,
     pub physical: Physical,
-    /// Bytes of a value of fixed length, zero for others.
+    /// Bytes of a value of fixed length, zero for other types.
     pub width: usize,
     pub max_definition: i16,
     pub max_repetition: i16,
 }
 
-/// Where the footer lies, from the last eight bytes of a file of `size` bytes.
+/// The byte range of the footer, from the last eight bytes of a file of `size` bytes.
 pub fn footer_range(place: Place<'_>, size: u64, tail: &[u8]) -> Result<Range<u64>> {
     let (length, magic) = tail
         .split_at_checked(4)
@@ -71,9 +71,8 @@ pub fn footer_range(place: Place<'_>, size: u64, tail: &[u8]) -> Result<Range<u6
         return Err(place.unsupported("its footer is encrypted", "Write it without encryption."));
     }
     if magic != MAGIC {
-        return Err(
-            place.corrupt("it does not end as a Parquet file does, so it was cut short or is no such file")
-        );
+        return Err(place
+            .corrupt("it does not end as a Parquet file does, so it was cut short or has another format"));
     }
     let length = length.try_into().map(u32::from_le_bytes).unwrap_or(u32::MAX);
     let end = size.saturating_sub(TAIL);
@@ -83,7 +82,7 @@ pub fn footer_range(place: Place<'_>, size: u64, tail: &[u8]) -> Result<Range<u6
         .ok_or_else(|| place.corrupt("its footer is longer than the file"))
 }
 
-/// The leaf and its chunks in every row group, from the footer's bytes; `end` is where the footer begins.
+/// The leaf and its chunks in every row group, from the footer's bytes; chunks end before `end`.
 pub fn parse(place: Place<'_>, bytes: &[u8], end: u64) -> Result<(Leaf, Vec<Chunk>)> {
     check_footer(bytes).map_err(|what| place.corrupt(what))?;
     let metadata = decode(place, bytes)?;
@@ -107,7 +106,7 @@ pub fn parse(place: Place<'_>, bytes: &[u8], end: u64) -> Result<(Leaf, Vec<Chun
 }
 
 impl Leaf {
-    /// The leaf `place.column` of a footer kept in an index.
+    /// The leaf `place.column` of a footer from an index.
     pub fn open(place: Place<'_>, bytes: &[u8]) -> Result<Self> {
         check_footer(bytes).map_err(|what| place.corrupt(what))?;
         let number = find(place, &decode(place, bytes)?)?;
@@ -127,7 +126,7 @@ impl Leaf {
         })
         .map_err(|what| {
             place.unsupported(
-                format!("its type has no place in Arrow ({what})"),
+                format!("its type has no equivalent in Arrow ({what})"),
                 "Name another column.",
             )
         })?;
@@ -148,7 +147,7 @@ impl Leaf {
     }
 }
 
-/// Bytes a value takes at least in PLAIN encoding.
+/// Least bytes of a value in PLAIN encoding.
 fn width(column: &ColumnDescriptor) -> usize {
     match column.physical_type() {
         Physical::BOOLEAN | Physical::BYTE_ARRAY => 0,
@@ -164,7 +163,7 @@ fn decode(place: Place<'_>, bytes: &[u8]) -> Result<ParquetMetaData> {
         .map_err(|what| place.corrupt(format!("its footer is damaged ({what})")))
 }
 
-/// The leaf called `place.column` in full, or the only leaf of the top-level column of that name.
+/// The leaf with the full name `place.column`, or the only leaf of the top-level column with that name.
 fn find(place: Place<'_>, metadata: &ParquetMetaData) -> Result<usize> {
     let schema = metadata.file_metadata().schema_descr();
     let paths: Vec<String> = schema.columns().iter().map(|it| it.path().string()).collect();
@@ -197,7 +196,7 @@ fn find(place: Place<'_>, metadata: &ParquetMetaData) -> Result<usize> {
             listed(&(0..paths.len()).collect::<Vec<_>>())
         ))),
         _ => Err(PageError::Column(format!(
-            "Column `{}` of file {} is several columns in one. Name one of them: {}.",
+            "Column `{}` of file {} has several leaves. Name one of them: {}.",
             place.column,
             place.file,
             listed(&below)
@@ -215,7 +214,7 @@ fn chunk(
     let corrupt = |what: &str| place.corrupt_chunk(row_group, what);
     let column = column.ok_or_else(|| corrupt("it lacks the column"))?;
     if column.file_path().is_some_and(|path| !path.is_empty()) {
-        return Err(place.unsupported("its pages lie in another file", "Name that file."));
+        return Err(place.unsupported("its pages are in another file", "Name that file."));
     }
     let codec = Codec::of(column.compression()).ok_or_else(|| {
         place.unsupported(
@@ -223,7 +222,7 @@ fn chunk(
             "Write them with another codec.",
         )
     })?;
-    // Some writers set the dictionary's offset to zero where there is none, others leave it out.
+    // Without a dictionary some writers set its offset to zero, others omit it.
     let dictionary = column.dictionary_page_offset().filter(|&offset| offset > 0);
     let first = dictionary.map_or(column.data_page_offset(), |offset| {
         offset.min(column.data_page_offset())
@@ -239,9 +238,9 @@ fn chunk(
     };
     Ok(Chunk {
         row_group,
-        rows: u64::try_from(rows).map_err(|_| corrupt("its footer says it has less than no rows"))?,
+        rows: u64::try_from(rows).map_err(|_| corrupt("its footer has a negative number of rows"))?,
         values: u64::try_from(column.num_values())
-            .map_err(|_| corrupt("its footer says it has less than no values"))?,
+            .map_err(|_| corrupt("its footer has a negative number of values"))?,
         bytes,
         codec,
         offset_index,
@@ -269,7 +268,7 @@ fn span(offset: i64, length: i64, end: u64) -> Option<Range<u64>> {
         .map(|it| offset..it)
 }
 
-/// A footer with this schema, what Arrow noted of it, and nothing else.
+/// A footer with this schema and Arrow's note on it, and nothing else.
 fn reduced(place: Place<'_>, metadata: &ParquetMetaData) -> Result<Vec<u8>> {
     let described = metadata.file_metadata();
     let noted: Vec<KeyValue> = described
@@ -297,7 +296,7 @@ fn reduced(place: Place<'_>, metadata: &ParquetMetaData) -> Result<Vec<u8>> {
 
 #[cfg(test)]
 impl Chunk {
-    /// A chunk without compression and offset index, a value a row.
+    /// A chunk without compression and offset index, with one value per row.
     pub fn plain(row_group: usize, rows: u64, bytes: Range<u64>) -> Self {
         Self {
             row_group,

@@ -1,11 +1,11 @@
-//! Rows of several indexes in one array, each row once, where the caller wants it.
+//! Rows of several indexes in one array, each at a position that the caller chooses.
 //!
 //!     result     0     1     2     3     4
-//!     part       a     b     a     a     c        positions: a 0 2 3, b 1, c 4; a position of none is null
+//!     part       a     b     a     a     c        positions: a 0 2 3, b 1, c 4; other positions are null
 //!
-//! A page is read and decoded once. One that is wanted for several rows, or is likely to be wanted again, goes
-//! through the cache; of any other the row is taken straight from what was read. Byte strings are copied once,
-//! from the page to their place, or read there (straight.rs).
+//! A page is read and decoded once. Pages with several wanted rows, and pages likely to be requested again, go
+//! through the cache; a row of another page comes straight from the bytes read. Byte strings are copied once, from
+//! the page to their place in the result, or read into that place (straight.rs).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -25,32 +25,32 @@ use super::reader::{Reader, Worker};
 use super::rows::{Rows, of_bytes};
 use super::straight::is_one_value;
 
-/// Rows of one index and where in the result they go.
+/// Rows of one index and their positions in the result.
 pub struct Part<'a> {
     pub reader: &'a Reader,
     pub rows: Vec<u64>,
     pub positions: Vec<u64>,
-    /// Whether their pages are likely to be asked for again.
+    /// Whether their pages are likely to be requested again.
     pub again: bool,
 }
 
 const NONE: u32 = u32::MAX;
 
-/// What is gathered: every page once, in order of first use, and of each position page and row.
+/// The pages to gather, in order of first use, and the page and row of each position.
 struct Plan<'a> {
     pages: Vec<PageAt<'a>>,
     cached: Vec<bool>,
-    /// How many rows of each page are wanted.
+    /// Number of wanted rows of each page.
     wanted: Vec<u32>,
     slots: Vec<(u32, u32)>,
 }
 
-/// An array of `n` rows of type `kind`, which is that of all parts, or any type of bytes where theirs is one.
+/// An array of `n` rows of type `kind`: the type of all parts, or any type of bytes if theirs are types of bytes.
 pub fn gather(kind: &DataType, n: usize, parts: &[Part<'_>], cache: &PageCache) -> Result<ArrayRef> {
     if let Some(part) = parts.iter().find(|it| !fits(kind, it.reader)) {
         let found = part.reader.kind();
         return Err(PageError::Unsupported(format!(
-            "Column `{}` is of type {found}, and {kind} is asked for. Ask for its own type.",
+            "Column `{}` has type {found}, and the request is for {kind}. Request its own type.",
             part.reader.index.column()
         )));
     }
@@ -60,7 +60,7 @@ pub fn gather(kind: &DataType, n: usize, parts: &[Part<'_>], cache: &PageCache) 
     loader.fetch(&plan.pages, (0..plan.pages.len()).filter(|&number| !kept(number)))?;
     let mut worker = Worker::default();
     if let Some(page) = plan.pages.first() {
-        worker = page.reader.worker();
+        worker = page.reader.take_worker();
     }
     let array = if of_bytes(kind) {
         plan.bytes(kind, cache, &mut loader, &mut worker)
@@ -68,7 +68,7 @@ pub fn gather(kind: &DataType, n: usize, parts: &[Part<'_>], cache: &PageCache) 
         plan.arrays(kind, cache, &mut loader, &mut worker)
     };
     if let Some(page) = plan.pages.first() {
-        page.reader.rests(worker);
+        page.reader.keep_worker(worker);
     }
     array
 }
@@ -85,7 +85,7 @@ impl<'a> Plan<'a> {
         for (number, part) in parts.iter().enumerate() {
             if part.rows.len() != part.positions.len() {
                 return Err(PageError::Beyond(
-                    "Every row has one position, and none is left over.".into(),
+                    "The numbers of rows and positions differ. Pass one position per row.".into(),
                 ));
             }
             for (&row, &position) in part.rows.iter().zip(&part.positions) {
@@ -104,7 +104,7 @@ impl<'a> Plan<'a> {
             slots: Vec::with_capacity(n),
         };
         let mut known: FxHashMap<(u64, u64), u32> = FxHashMap::default();
-        let mut last = vec![NONE; parts.len()]; // the page that a part's last row was on
+        let mut last = vec![NONE; parts.len()]; // the page of each part's last row
         for (number, row) in wanted {
             let Some(part) = parts.get(number as usize) else {
                 plan.slots.push((NONE, 0));
@@ -163,7 +163,7 @@ impl<'a> Plan<'a> {
         let (of, leaf, chunk) = at.described()?;
         let dictionary = || at.reader.dictionary(of, leaf, chunk, at.entry.chunk);
         if of.codec == Codec::Plain {
-            let mut bytes = vec![0; at.entry.size]; // which are kept as they are
+            let mut bytes = vec![0; at.entry.size]; // the content keeps them
             loader.read_parts(&self.pages, page, of, chunk, &mut bytes, &mut [])?;
             return worker.decoder.content(of, leaf, Cow::Owned(bytes), dictionary);
         }
@@ -193,7 +193,7 @@ impl<'a> Plan<'a> {
                     match content.value(row as usize) {
                         Some(Some(value)) => rows.push_bytes(value),
                         Some(None) => rows.push_null(),
-                        None => return Err(self.corrupt(number, "it lacks a row that its index has")),
+                        None => return Err(self.corrupt(number, "it lacks a row of its index")),
                     }
                 }
             } else {
@@ -204,7 +204,7 @@ impl<'a> Plan<'a> {
             .map_err(|what| self.culprit(cache, loader, worker, &what))
     }
 
-    /// The row of a page of which nothing else is wanted.
+    /// The only wanted row of a page.
     fn append(
         &self,
         page: usize,
@@ -216,15 +216,15 @@ impl<'a> Plan<'a> {
         let at = &self.pages[page];
         let (of, leaf, chunk) = at.described()?;
         let size = at.entry.size;
-        let (head, value) = worker.alike.parts(of, size);
+        let (head, value) = worker.length_predictor.split(of, size);
         let bytes = worker.room(size);
         let taken = rows.push_filled(value, |space| {
             loader.read_parts(&self.pages, page, of, chunk, &mut bytes[..head], space)?;
-            let alike = value > 0 && is_one_value(of, leaf, &bytes[..head], space);
-            if !alike {
+            let is_value = value > 0 && is_one_value(of, leaf, &bytes[..head], space);
+            if !is_value {
                 bytes[head..].copy_from_slice(space);
             }
-            Ok(alike)
+            Ok(is_value)
         })?;
         if taken {
             return Ok(());
@@ -235,7 +235,9 @@ impl<'a> Plan<'a> {
         worker
             .decoder
             .append(of, leaf, bytes, Wanted::Some(&[row]), dictionary, rows)?;
-        worker.alike.saw(of, size, rows.n_bytes().saturating_sub(before));
+        worker
+            .length_predictor
+            .record(of, size, rows.n_bytes().saturating_sub(before));
         Ok(())
     }
 
@@ -294,7 +296,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Which page it is that makes the result none of its type.
+    /// The error for the first page with invalid UTF-8, which made the result invalid.
     fn culprit(&self, cache: &PageCache, loader: &mut Loader, worker: &mut Worker, what: &str) -> PageError {
         for &(page, row) in self.slots.iter().filter(|it| it.0 != NONE) {
             let found = self.content(page as usize, 0, cache, loader, worker);
@@ -304,9 +306,9 @@ impl<'a> Plan<'a> {
                 .flatten()
                 .is_some_and(|value| str::from_utf8(value).is_err())
             {
-                return self.corrupt(page as usize, "a value is no UTF-8");
+                return self.corrupt(page as usize, "a value is not UTF-8");
             }
         }
-        PageError::Corrupt(format!("The rows make no array: {what}."))
+        PageError::Corrupt(format!("The rows do not form an array: {what}."))
     }
 }

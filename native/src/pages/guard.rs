@@ -1,12 +1,12 @@
-//! A border around the decoders of the `parquet` crate, behind which a panic is an error like another.
+//! Turns panics of the `parquet` crate's decoders into errors.
 //!
-//! They check much of what damaged bytes can do, and not all of it.
+//! The decoders check many effects of damaged bytes, but not all.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use parquet::errors::ParquetError;
 
-/// What `decode` gives, or a few words on why it gives nothing.
+/// The result of `decode`, or the reason for its failure in a few words.
 pub fn guarded<T>(decode: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(decode)) {
         Ok(Ok(value)) => Ok(value),

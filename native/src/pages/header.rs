@@ -1,13 +1,13 @@
-//! A page's header: what it says of the bytes that follow.
+//! A page's header: the type, sizes and encoding of the body after it.
 //!
-//!     | header (Thrift) | body: `compressed` bytes, checksummed where the writer did so |
+//!     | header (Thrift) | body: `compressed` bytes, with a checksum from some writers |
 //!
 //! Body of a data page, version 1: repetition levels, definition levels and values, compressed together;
-//! version 2: the levels as they are, then the values.
+//! version 2: the levels uncompressed, then the values.
 
 use super::thrift::{Compact, Kind, Result, Trouble};
 
-/// Longest header that is read: statistics may hold two values of a row each.
+/// Longest header: statistics may hold two values of a row each.
 pub const LONGEST: usize = 16 << 20;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,12 +36,13 @@ pub struct Dictionary {
     pub sorted: bool,
 }
 
+/// The type of a page, with the header's fields for that type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum PageKind {
     Data(Data),
     DataV2(DataV2),
     Dictionary(Dictionary),
-    /// An index page, which no writer writes.
+    /// An index page; no writer writes one.
     Other,
 }
 
@@ -49,39 +50,39 @@ pub enum Content {
 pub struct PageHeader {
     /// Bytes of the body as stored.
     pub compressed: u32,
-    /// Bytes of the body once decompressed.
+    /// Bytes of the decompressed body.
     pub uncompressed: u32,
     /// CRC-32 of the body as stored.
     pub checksum: Option<u32>,
-    pub content: Content,
+    pub kind: PageKind,
     /// Bytes of the header itself.
     pub length: usize,
 }
 
 impl PageHeader {
-    /// The header at the start of `bytes`; `Short` where more bytes are needed.
+    /// The header at the start of `bytes`; `Short` if it needs more bytes.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let mut compact = Compact::new(bytes);
-        let (mut kind, mut uncompressed, mut compressed, mut checksum) = (None, None, None, None);
-        let mut content = None;
+        let (mut number, mut uncompressed, mut compressed, mut checksum) = (None, None, None, None);
+        let mut kind = None;
         let mut last = 0;
         while let Some(field) = compact.field(&mut last)? {
             match (last, field) {
-                (1, Kind::Integer) => kind = Some(compact.integer()?),
+                (1, Kind::Integer) => number = Some(compact.integer()?),
                 (2, Kind::Integer) => uncompressed = Some(compact.size()?),
                 (3, Kind::Integer) => compressed = Some(compact.size()?),
                 (4, Kind::Integer) => checksum = Some(checksum_of(compact.integer()?)?),
-                (5, Kind::Struct) => content = Some(Content::Data(data(&mut compact)?)),
-                (7, Kind::Struct) => content = Some(Content::Dictionary(dictionary(&mut compact)?)),
-                (8, Kind::Struct) => content = Some(Content::DataV2(data_v2(&mut compact)?)),
+                (5, Kind::Struct) => kind = Some(PageKind::Data(data(&mut compact)?)),
+                (7, Kind::Struct) => kind = Some(PageKind::Dictionary(dictionary(&mut compact)?)),
+                (8, Kind::Struct) => kind = Some(PageKind::DataV2(data_v2(&mut compact)?)),
                 (_, field) => compact.skip(field)?,
             }
         }
-        let content = match (kind, content) {
-            (Some(0), Some(found @ Content::Data(_)))
-            | (Some(2), Some(found @ Content::Dictionary(_)))
-            | (Some(3), Some(found @ Content::DataV2(_))) => found,
-            (Some(1), None) => Content::Other,
+        let kind = match (number, kind) {
+            (Some(0), Some(found @ PageKind::Data(_)))
+            | (Some(2), Some(found @ PageKind::Dictionary(_)))
+            | (Some(3), Some(found @ PageKind::DataV2(_))) => found,
+            (Some(1), None) => PageKind::Other,
             _ => {
                 return Err(Trouble::Malformed(
                     "a page header whose parts do not fit its type",
@@ -96,7 +97,7 @@ impl PageHeader {
             compressed,
             uncompressed,
             checksum,
-            content,
+            kind,
             length: compact.position(),
         })
     }
@@ -187,7 +188,7 @@ mod tests {
             definition_encoding: 3,
             repetition_encoding: 3,
         };
-        assert_eq!(found.content, Content::Data(expected));
+        assert_eq!(found.content, PageKind::Data(expected));
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! One pass over the page headers of a column chunk, for files without an offset index.
 //!
-//! A header says how long its page is, so the next one is found without what lies between. Bytes come from the
-//! caller, a window at a time.
+//! A header has its page's length, so a scan skips the bodies between headers. Bytes come from the caller, a window
+//! at a time.
 
 use std::ops::Range;
 
 use super::error::{PageError, Place, Result};
 use super::footer::Chunk;
-use super::header::{self, Content, PageHeader};
+use super::header::{self, PageHeader, PageKind};
 use super::locations::{ChunkPages, Location};
 use super::thrift::Trouble;
 
@@ -23,7 +23,7 @@ pub struct HeaderScan {
 }
 
 impl HeaderScan {
-    /// `window` is how many bytes are asked for at a time; `repeated` says whether values are not rows.
+    /// `window` is the number of bytes to request at a time; `repeated` says whether rows have several values.
     pub fn new(chunk: Chunk, repeated: bool, window: u64) -> Self {
         Self {
             at: chunk.bytes.start,
@@ -36,7 +36,7 @@ impl HeaderScan {
         }
     }
 
-    /// The bytes to push next; nothing once the chunk has been passed over.
+    /// The bytes to push next; `None` after the whole chunk.
     pub fn wanted(&self) -> Option<Range<u64>> {
         let end = self.chunk.bytes.end;
         (self.at < end && self.row < self.chunk.rows)
@@ -71,7 +71,7 @@ impl HeaderScan {
         }
     }
 
-    /// The chunk's pages, once nothing more is wanted.
+    /// The chunk's pages, after `wanted` has become `None`.
     pub fn finish(self, place: Place<'_>) -> Result<ChunkPages> {
         if self.row != self.chunk.rows {
             let what = format!(
@@ -100,24 +100,24 @@ impl HeaderScan {
         let Some(size) = u32::try_from(size).ok().filter(|_| end <= self.chunk.bytes.end) else {
             return Err(self.corrupt(place, "it reaches beyond its column chunk"));
         };
-        let rows = match header.content {
-            Content::Dictionary(_) if self.pages.is_empty() && self.dictionary.is_none() => {
+        let rows = match header.kind {
+            PageKind::Dictionary(_) if self.pages.is_empty() && self.dictionary.is_none() => {
                 self.dictionary = Some(self.at..end);
                 None
             }
-            Content::Dictionary(_) => {
+            PageKind::Dictionary(_) => {
                 return Err(self.corrupt(place, "it is a dictionary between data pages"));
             }
-            Content::Data(data) if self.repeated && self.holds_all(data.values) => Some(self.chunk.rows),
-            Content::Data(_) if self.repeated => {
+            PageKind::Data(data) if self.repeated && self.holds_all(data.values) => Some(self.chunk.rows),
+            PageKind::Data(_) if self.repeated => {
                 return Err(place.unsupported(
-                    "its pages do not say how many rows they hold, because a row has several values",
+                    "its pages do not have their numbers of rows, because rows have several values",
                     "Write the file with an offset index, or with data pages of version 2.",
                 ));
             }
-            Content::Data(data) => Some(u64::from(data.values)),
-            Content::DataV2(data) => Some(u64::from(data.rows)),
-            Content::Other => None,
+            PageKind::Data(data) => Some(u64::from(data.values)),
+            PageKind::DataV2(data) => Some(u64::from(data.rows)),
+            PageKind::Other => None,
         };
         if let Some(rows) = rows {
             if rows > self.chunk.rows - self.row {
@@ -134,7 +134,7 @@ impl HeaderScan {
         Ok(())
     }
 
-    /// Whether a page with so many values is the chunk's only one.
+    /// Whether a page with `values` values is the chunk's only one.
     fn holds_all(&self, values: u32) -> bool {
         self.pages.is_empty() && u64::from(values) == self.chunk.values
     }
@@ -154,7 +154,7 @@ mod tests {
         column: "tokens",
     };
 
-    /// A page of version 1 with so many rows and a body of 5 bytes, or a dictionary page.
+    /// A page of version 1 with `rows` rows and a body of 5 bytes, or a dictionary page.
     fn page(rows: u8, dictionary: bool) -> Vec<u8> {
         let mut bytes = vec![0x15, if dictionary { 4 } else { 0 }, 0x15, 10, 0x15, 10];
         bytes.push(if dictionary { 0x4c } else { 0x2c });
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_several_values_need_an_offset_index_unless_one_page_has_them_all() {
+    fn repeated_rows_need_an_offset_index_or_a_single_page() {
         let scan = |values| {
             let bytes = page(6, false);
             let mut chunk = Chunk::plain(4, 2, 0..bytes.len() as u64);

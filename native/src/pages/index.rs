@@ -1,71 +1,28 @@
 //! The global page index: from a row or a page, over all files, to the bytes of the page.
 //!
-//! Layered binary search: a row is sought among the runs, of which there is about one a row group, then among
-//! the pages of its run. A block of entries is held against its checksum when it is first looked at.
+//! Layered binary search: first among the runs, about one per row group, then among the pages of a run. The first
+//! access to a block of entries verifies its checksum.
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_buffer::Buffer;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::codec::Codec;
+use super::entries::{ChunkEntry, FileEntry, PageEntry};
 use super::error::Result;
 use super::layout::{BLOCK, CHUNK, FILE, Parts, Sections, damaged};
 use super::runs::{Run, WIDTH};
 
-/// A column chunk as the index has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ChunkEntry {
-    pub file: usize,
-    pub row_group: usize,
-    pub codec: Codec,
-    /// Byte range of the dictionary page, empty where there is none.
-    pub dictionary: (u64, u64),
-}
-
-/// A file as the index has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileEntry<'a> {
-    pub path: &'a str,
-    pub bytes: u64,
-    pub leaf: usize,
-}
-
-/// A page as the index has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PageEntry {
-    pub chunk: usize,
-    /// Number in its column chunk.
-    pub page: usize,
-    pub offset: u64,
-    pub size: usize,
-    /// First row over all files.
-    pub first_row: u64,
-    pub rows: usize,
-}
-
-impl PageEntry {
-    /// Its byte range in the file.
-    pub fn bytes(&self) -> Range<u64> {
-        self.offset..self.offset + self.size as u64
-    }
-
-    pub fn holds(&self, row: u64) -> bool {
-        row.checked_sub(self.first_row)
-            .is_some_and(|it| it < self.rows as u64)
-    }
-}
-
 /// An open index.
 pub struct Index {
     sections: Sections,
-    /// A bit for every block of entries that was found whole.
+    /// One bit per block of entries, set once its checksum was verified.
     checked: Vec<AtomicU64>,
 }
 
 impl Index {
-    /// Opens the bytes of `Parts::to_bytes`; Corrupt for any others.
+    /// Opens the bytes of `Parts::to_bytes`; Corrupt for other bytes.
     pub fn open(buffer: Buffer) -> Result<Self> {
         let sections = Sections::open(buffer)?;
         let mut checked = Vec::new();
@@ -74,7 +31,7 @@ impl Index {
         if index.is_whole() {
             Ok(index)
         } else {
-            Err(damaged("its parts do not fit each other"))
+            Err(damaged("its parts contradict each other"))
         }
     }
 
@@ -122,7 +79,7 @@ impl Index {
         self.sections.pages
     }
 
-    /// Bytes of the index without the text.
+    /// Bytes of the index without names and schemas.
     pub fn bytes(&self) -> usize {
         let numbers = [
             &self.sections.ends,
@@ -190,7 +147,7 @@ impl Index {
         })
     }
 
-    /// Adds what the index holds to `parts`, behind what is there.
+    /// Appends the content of the index to `parts`.
     pub fn append_to(&self, parts: &mut Parts) -> Result<()> {
         let missing = || damaged("it lacks a part");
         let (files, chunks) = (parts.files.len(), parts.chunks.len() as u64);
@@ -208,7 +165,7 @@ impl Index {
             });
         }
         for block in 0..self.sections.sums.len() {
-            self.entry((block * BLOCK) as u64)?; // looks at its checksum
+            self.entry((block * BLOCK) as u64)?; // verifies its checksum
         }
         let runs = (0..self.n_runs()).map(|number| self.run(number).ok_or_else(missing));
         parts.runs.extend(
@@ -230,7 +187,7 @@ impl Index {
             .map(Run::from_words)
     }
 
-    /// Rows and pages before the end of a run, over all files.
+    /// Number of rows and pages before the end of a run, over all files.
     fn end_of(&self, run: usize) -> (u64, u64) {
         self.run(run + 1)
             .map_or((self.sections.rows, self.sections.pages), |next| {
@@ -238,7 +195,7 @@ impl Index {
             })
     }
 
-    /// The last run of which `key` (0: first row, 1: first page) is not beyond `value`.
+    /// The last run whose `key` (0: first row, 1: first page) is at most `value`.
     fn run_of(&self, key: usize, value: u64) -> Option<usize> {
         let (mut low, mut high) = (0, self.n_runs());
         while low < high {
@@ -252,7 +209,7 @@ impl Index {
         low.checked_sub(1)
     }
 
-    /// The page that holds a row, by its number over all files; nothing beyond the last row.
+    /// The page that holds a row, and its number over all files; `None` beyond the last row.
     pub fn page_of_row(&self, row: u64) -> Result<Option<(u64, PageEntry)>> {
         let Some(number) = self.run_of(0, row).filter(|_| row < self.sections.rows) else {
             return Ok(None);
@@ -263,7 +220,7 @@ impl Index {
             let page = run.first_page + page.min(pages - 1);
             return Ok(Some((page, self.page_of_run(number, run, page)?)));
         }
-        let (mut low, mut high) = (0, pages); // the last page whose first row is not beyond it
+        let (mut low, mut high) = (0, pages); // searches the last page whose first row is at most `relative`
         while low < high {
             let middle = low.midpoint(high);
             if u64::from(self.entry(run.entries + middle)?) <= relative {
@@ -276,7 +233,7 @@ impl Index {
         Ok(Some((page, self.page_of_run(number, run, page)?)))
     }
 
-    /// A page by its number over all files; nothing beyond the last page.
+    /// A page by its number over all files; `None` beyond the last page.
     pub fn page(&self, page: u64) -> Result<Option<PageEntry>> {
         let Some(number) = self.run_of(1, page).filter(|_| page < self.sections.pages) else {
             return Ok(None);
@@ -329,7 +286,7 @@ impl Index {
             let length = self.sections.entries.len().saturating_sub(begin).min(BLOCK);
             let entries = self.sections.entries.slice(begin, length);
             if self.sections.sums.get(block) != Some(&xxh3_64(entries.inner())) {
-                return Err(damaged("its bytes are not as they were written"));
+                return Err(damaged("its checksums do not match"));
             }
             word.fetch_or(bit, Ordering::Relaxed);
         }
@@ -346,7 +303,7 @@ mod tests {
     use crate::pages::runs::Runs;
     use proptest::prelude::*;
 
-    /// Chunks given as the (gap, size, rows) of their pages, two chunks a file.
+    /// Chunks given as the (gap, size, rows) of their pages, two chunks per file.
     fn parts(chunks: &[Vec<(u64, u32, u64)>]) -> Parts {
         let mut parts = Parts {
             column: "tokens".into(),
@@ -425,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_index_are_refused() {
+    fn bytes_of_another_format_are_refused() {
         let bytes = parts(&[vec![(0, 9, 1), (0, 8, 2), (3, 7, 3)]]).to_bytes();
         for length in 0..bytes.len() {
             assert!(

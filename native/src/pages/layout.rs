@@ -2,39 +2,39 @@
 //!
 //! Little-endian, sections aligned to 64 bytes:
 //!
-//!     head      magic, version, bytes in all, sections, rows, pages, 0, checksum of head and table
+//!     head      magic, version, total bytes, sections, rows, pages, 0, checksum of head and table
 //!     table     begin, length and checksum of each section
 //!     text      the column's name, the footers of `Leaf::bytes`, the files' paths, one after another
-//!     ends      where each of those ends: 1, then `n_leaves`, then `n_files`
+//!     ends      `n_leaves`, then the end of each of these texts: 1, `n_leaves`, `n_files`
 //!     files     a file: bytes, leaf                                               2 numbers of 8 bytes
 //!     chunks    a column chunk: file, row group, codec, dictionary begin and end  5
 //!     runs      see `runs.rs`                                                     9
 //!     entries   first rows and offsets of uneven pages                            4 bytes each
 //!     sums      a checksum for every 4 KiB of entries
 //!
-//! All sections but the entries are checked when the bytes are opened; those are left to the reader, block by
-//! block, so that an index of any size opens at once.
+//! Opening verifies all sections but the entries; the reader verifies entries block by block, so that an index of any
+//! size opens at once.
 
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::entries::ChunkEntry;
 use super::error::{PageError, Result};
-use super::index::ChunkEntry;
 use super::runs::Runs;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"MFPAGES\0");
 const VERSION: u64 = 1;
 const HEAD: usize = 64;
 const SECTIONS: usize = 7;
-const ENTRIES: usize = 5; // the section that is checked block by block
-/// Entries under one checksum.
+const ENTRIES: usize = 5; // the section verified block by block
+/// Entries per checksum.
 pub const BLOCK: usize = 1024;
-/// Numbers of a file.
+/// Numbers per file.
 pub const FILE: usize = 2;
-/// Numbers of a column chunk.
+/// Numbers per column chunk.
 pub const CHUNK: usize = 5;
 
-/// What an index is made of.
+/// The content of an index.
 #[derive(Default)]
 pub struct Parts {
     pub column: String,
@@ -46,7 +46,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// The number of a leaf, by the footer it was kept as; files of one schema share one.
+    /// The number of the leaf with this footer; files of one schema share one.
     pub fn leaf(&mut self, bytes: &[u8]) -> usize {
         let known = self.leaves.iter().position(|it| it == bytes);
         known.unwrap_or_else(|| {
@@ -126,7 +126,7 @@ fn layout(sections: &[Vec<u8>; SECTIONS], rows: u64, pages: u64) -> Vec<u8> {
     bytes
 }
 
-/// The sections of an index, whole but for its entries.
+/// The sections of an index, all verified but its entries.
 pub struct Sections {
     pub text: ScalarBuffer<u8>,
     pub ends: ScalarBuffer<u64>,
@@ -140,9 +140,9 @@ pub struct Sections {
 }
 
 impl Sections {
-    /// Opens the bytes of `Parts::to_bytes`; Corrupt for any others.
+    /// Opens the bytes of `Parts::to_bytes`; Corrupt for other bytes.
     pub fn open(buffer: Buffer) -> Result<Self> {
-        // A mapped file is aligned; bytes from elsewhere may have to move.
+        // A mapped file is aligned; other bytes may need a copy.
         let aligned = (buffer.as_ptr() as usize).is_multiple_of(align_of::<u64>());
         let buffer = if aligned {
             buffer
@@ -154,24 +154,24 @@ impl Sections {
             return Err(damaged("it is too short"));
         };
         if magic != MAGIC {
-            return Err(damaged("it does not begin as one"));
+            return Err(damaged("it begins with other bytes"));
         }
         if version != VERSION || n_sections != SECTIONS as u64 {
-            return Err(damaged(&format!(
-                "it is of version {version}, version {VERSION} is read"
-            )));
+            return Err(damaged(&format!("it has version {version} instead of {VERSION}")));
         }
         let table: ScalarBuffer<u64> = section(&buffer, HEAD, 24 * SECTIONS)?;
         let summed = [&buffer[..HEAD - 8], &buffer[HEAD..HEAD + 24 * SECTIONS]].concat();
         if sum != xxh3_64(&summed) || length != buffer.len() as u64 {
-            return Err(damaged("it was cut short, or its head is not as it was written"));
+            return Err(damaged(
+                "it was cut short, or the checksum of its head does not match",
+            ));
         }
         let place = |number: usize| (table[3 * number] as usize, table[3 * number + 1] as usize);
         for number in (0..SECTIONS).filter(|&number| number != ENTRIES) {
             let (begin, length) = place(number);
             let bytes: ScalarBuffer<u8> = section(&buffer, begin, length)?;
             if table[3 * number + 2] != xxh3_64(&bytes) {
-                return Err(damaged("its bytes are not as they were written"));
+                return Err(damaged("its checksums do not match"));
             }
         }
         let numbers = |number| section(&buffer, place(number).0, place(number).1);
@@ -197,9 +197,9 @@ fn section<T: ArrowNativeType>(buffer: &Buffer, begin: usize, length: usize) -> 
     Ok(ScalarBuffer::from(buffer.slice_with_length(begin, length)))
 }
 
-/// The error for bytes that are no whole index.
+/// The error for an invalid index.
 pub fn damaged(what: &str) -> PageError {
     PageError::Corrupt(format!(
-        "This is no page index that can be read: {what}. Build it anew from its files."
+        "The page index is invalid: {what}. Build it again from its files."
     ))
 }

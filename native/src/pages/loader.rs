@@ -1,25 +1,21 @@
 //! The bytes of a list of pages, of local files or of a store.
 //!
-//! Local pages are read one by one, each exactly; once one of them is not in the system's cache the next ones
-//! are announced as well, so that the disk works on many at a time without a thread for each. Pages of a store
-//! are asked for all at once, because there every request is waited for.
+//! Local pages are read one by one, each exactly. After the first one that is not in the system's cache, the loader
+//! also announces the next ones, so that the disk works on many at a time without a thread for each. Pages of a
+//! store are requested all at once, because every request there takes a round trip.
 
 use std::fs::File;
-use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use rustc_hash::FxHashMap;
 
 use super::decode::PageOf;
+use super::entries::{ChunkEntry, PageEntry};
 use super::error::{PageError, Result};
 use super::files::{ahead, announce, read, read_cached};
 use super::footer::Leaf;
-use super::index::{ChunkEntry, PageEntry};
 use super::reader::Reader;
-
-/// Gives what byte ranges of files hold, in their order: (path, ranges) in, bytes out.
-pub type Fetch = dyn Fn(&[(&str, Vec<Range<u64>>)]) -> Result<Vec<Vec<Bytes>>> + Send + Sync;
 
 /// A page of one of several indexes.
 pub struct PageAt<'a> {
@@ -29,7 +25,7 @@ pub struct PageAt<'a> {
 }
 
 impl<'a> PageAt<'a> {
-    /// What the decoder has to know of it.
+    /// Its file, column and entries, for the decoder.
     pub fn described(&self) -> Result<(PageOf<'a>, &'a Leaf, ChunkEntry)> {
         self.reader.described(&self.entry)
     }
@@ -41,13 +37,13 @@ const MOST_OPENED: usize = 8;
 pub struct Loader {
     waiting: bool,
     announced: usize,
-    /// The files that were read last: an index and the number of one of its files.
+    /// The files read last, by the id of an index and the number of one of its files.
     opened: Vec<((u64, usize), Arc<File>)>,
     fetched: FxHashMap<usize, Bytes>,
 }
 
 impl Loader {
-    /// Asks stores for those of `pages` that `wanted` lists by number; leaves local ones for later.
+    /// Requests the `wanted` numbers of `pages` from stores; leaves local ones for later.
     pub fn fetch(&mut self, pages: &[PageAt<'_>], wanted: impl Iterator<Item = usize>) -> Result<()> {
         let mut by_reader: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
         for number in wanted.filter(|&number| pages[number].reader.fetch.is_some()) {
@@ -78,13 +74,13 @@ impl Loader {
         Ok(())
     }
 
-    /// Fills `bytes` with page `number` of `pages`, which are mostly read in their order.
+    /// Fills `bytes` with page `number` of `pages`; callers mostly read in order.
     pub fn read(&mut self, pages: &[PageAt<'_>], number: usize, bytes: &mut [u8]) -> Result<()> {
         let (of, _, chunk) = pages[number].described()?;
         self.read_parts(pages, number, of, chunk, bytes, &mut [])
     }
 
-    /// Fills `head`, then `rest`, with page `number` of `pages`, which is described so.
+    /// Fills `head`, then `rest`, with page `number` of `pages`, given its description.
     pub fn read_parts(
         &mut self,
         pages: &[PageAt<'_>],
@@ -114,7 +110,7 @@ impl Loader {
         }
         let file = self.opened(page, chunk, of)?;
         if self.waiting || !read_cached(&file, head, rest, page.entry.offset) {
-            self.waiting = true; // what is not cached seldom comes alone
+            self.waiting = true; // the next pages are probably not cached either
             self.announce_from(pages, number)?;
             let behind = page.entry.offset + head.len() as u64;
             read(&file, head, page.entry.offset, of.place)?;
@@ -137,9 +133,9 @@ impl Loader {
         Ok(file)
     }
 
-    /// Tells the system of page `number`, unless it comes alone, and of those behind it.
+    /// Announces page `number` and the next ones to the system, unless it is the last.
     ///
-    /// That page is the first in the disk's queue, so it is copied while the disk reads the others.
+    /// Page `number` is the first in the disk's queue, so it is copied while the disk reads the others.
     fn announce_from(&mut self, pages: &[PageAt<'_>], number: usize) -> Result<()> {
         let end = pages.len().min(number + ahead(pages[number].entry.size));
         if number + 1 == pages.len() {

@@ -1,10 +1,10 @@
-//! The pages of a column chunk, from its offset index (`header_scan.rs` finds them where there is none).
+//! The pages of a column chunk, from its offset index (without one, `header_scan.rs` finds them).
 //!
 //!     chunk        | dictionary page? | page 0 | page 1 | ... |          pages may have gaps between them
-//!     Location     where a page begins, how long it is with its header, its first row in the row group
+//!     Location     a page's offset, its length with its header, its first row in the row group
 //!
-//! Bytes come from the caller. What is found is checked against the chunk: pages lie inside it, one after
-//! another, and their rows are the row group's.
+//! Bytes come from the caller. Pages are checked against the chunk: they are inside it, one after another, and have
+//! the rows of the row group.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::error::{Place, Result};
 use super::footer::Chunk;
 use super::thrift::{self, Compact, Kind, Trouble};
 
-/// Rows of one page beyond which a header's number is not believed.
+/// Most rows of one page; a larger number means damage.
 const MOST_ROWS: u64 = 1 << 27;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct ChunkPages {
     pub pages: Vec<Location>,
 }
 
-/// The pages an offset index names. `bytes` is the index as the file holds it.
+/// The pages in an offset index, from its bytes in the file.
 pub fn from_offset_index(place: Place<'_>, chunk: Chunk, bytes: &[u8]) -> Result<ChunkPages> {
     let number = chunk.row_group;
     let pages = parse(bytes).map_err(|trouble| {
@@ -61,9 +61,7 @@ fn parse(bytes: &[u8]) -> thrift::Result<Vec<Location>> {
         }
         let (kind, length) = compact.list()?;
         if length > 0 && kind != Kind::Struct {
-            return Err(Trouble::Malformed(
-                "its offset index lists something else than pages",
-            ));
+            return Err(Trouble::Malformed("its offset index does not list pages"));
         }
         pages = (0..length)
             .map(|_| location(&mut compact))
@@ -89,12 +87,14 @@ fn location(compact: &mut Compact<'_>) -> thrift::Result<Location> {
             size,
             first_row,
         }),
-        _ => Err(Trouble::Malformed("its offset index has a page without a place")),
+        _ => Err(Trouble::Malformed(
+            "its offset index has a page without a location",
+        )),
     }
 }
 
 impl ChunkPages {
-    /// The pages, if they lie in the chunk one after another and have its rows.
+    /// The pages, if they are in the chunk one after another and have its rows.
     pub fn checked(self, place: Place<'_>) -> Result<Self> {
         let Self { chunk, pages, .. } = &self;
         let corrupt = |page: usize, what: &str| place.corrupt_page(chunk.row_group, page, what);
@@ -106,14 +106,11 @@ impl ChunkPages {
             {
                 return Err(corrupt(
                     number,
-                    "it does not lie inside its column chunk, after the page before it",
+                    "it is not inside its column chunk, after the page before it",
                 ));
             }
             if page.first_row < row || page.first_row > chunk.rows || (number == 0 && page.first_row != 0) {
-                return Err(corrupt(
-                    number,
-                    "its first row is not one of the rows that are left",
-                ));
+                return Err(corrupt(number, "its first row is not one of the remaining rows"));
             }
             let next = pages.get(number + 1).map_or(chunk.rows, |next| next.first_row);
             if next.saturating_sub(page.first_row) > MOST_ROWS {
@@ -164,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offset_index_lists_the_pages_and_what_lies_before_is_the_dictionary() {
+    fn an_offset_index_lists_the_pages_after_the_dictionary() {
         let bytes = offset_index(&[(130, 10, 0), (140, 20, 7)]);
         let found = from_offset_index(PLACE, Chunk::plain(4, 9, 100..160), &bytes).unwrap();
         assert_eq!(found.dictionary, Some(100..130));
@@ -188,12 +185,14 @@ mod tests {
             &[(100, 10, 0), (110, 10, 5), (120, 10, 4)],
             &[],
         ] {
-            let said = from_offset_index(PLACE, Chunk::plain(4, 9, 100..160), &offset_index(pages))
+            let message = from_offset_index(PLACE, Chunk::plain(4, 9, 100..160), &offset_index(pages))
                 .unwrap_err()
                 .to_string();
             assert!(
-                said.contains("some.parquet") && said.contains("`tokens`") && said.contains("row group 4"),
-                "{said}"
+                message.contains("some.parquet")
+                    && message.contains("`tokens`")
+                    && message.contains("row group 4"),
+                "{message}"
             );
         }
     }

@@ -1,11 +1,11 @@
-//! Single pages of Parquet files: where they are, and what they hold.
+//! Single pages of Parquet files: their locations and their rows.
 //!
-//!     scan.rs       a file's pages, from its footer and offset indexes (bytes are handed in)
+//!     scan.rs       a file's pages, from its footer and offset indexes (the caller reads bytes)
 //!     index.rs      the pages of all files as flat numbers (layout.rs); row or page -> file, row group, bytes
 //!     decode.rs     one page from its bytes to Arrow
-//!     loader.rs     the bytes of pages: exact reads, the disk or the store kept busy
-//!     cache.rs      pages that are likely to be asked for again, under a budget
-//!     gather.rs     rows of several indexes in one array, in the order asked for
+//!     loader.rs     the bytes of pages, with exact reads that keep the disk or the store busy
+//!     cache.rs      pages that are likely to be requested again, within a budget
+//!     gather.rs     rows of several indexes in one array, in the requested order
 //!
 //! Youmu's design (Zhong et al., 2025): no file is converted, and no row group is read for one of its rows.
 
@@ -18,6 +18,7 @@ mod codec;
 mod content;
 mod decode;
 mod delta;
+mod entries;
 mod error;
 mod files;
 mod footer;
@@ -31,6 +32,7 @@ mod loader;
 mod locations;
 mod one_page;
 mod python;
+mod read;
 mod reader;
 mod rows;
 mod runs;

@@ -1,4 +1,4 @@
-//! A page as a row group of its own, for the array readers of the `parquet` crate.
+//! A page as its own row group, for the array readers of the `parquet` crate.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use super::footer::Leaf;
 use super::guard::guarded;
 
-/// The `rows` rows of a data page behind its dictionary page, if it has one; or a few words on why not.
+/// The `rows` rows of a data page, after its dictionary page if it has one; errors are a few words.
 pub fn rows_of(leaf: &Leaf, rows: usize, pages: VecDeque<Page>) -> std::result::Result<ArrayRef, String> {
     let group = OnePage { leaf, rows, pages };
     let array = guarded(|| {
@@ -32,7 +32,7 @@ pub fn rows_of(leaf: &Leaf, rows: usize, pages: VecDeque<Page>) -> std::result::
     }
 }
 
-/// A row group of one page, with its dictionary, as the array readers want it.
+/// A row group of one page, with its dictionary, for the array readers.
 struct OnePage<'a> {
     leaf: &'a Leaf,
     rows: usize,
@@ -46,7 +46,7 @@ impl RowGroups for OnePage<'_> {
 
     fn column_chunks(&self, number: usize) -> Result<Box<dyn PageIterator>> {
         if number != self.leaf.number {
-            return Err(ParquetError::General("another column was asked for".into()));
+            return Err(ParquetError::General("another column was requested".into()));
         }
         Ok(Box::new(Chunks(Some(Pages(self.pages.clone())))))
     }

@@ -19,8 +19,8 @@ use super::decode::Decoder;
 use super::error::PageError;
 use super::gather::{Part, gather};
 use super::index::Index;
-use super::loader::Fetch;
-use super::reader::Reader;
+use super::read;
+use super::reader::{Fetch, Reader};
 use super::scan::FileScan;
 
 /// `PageScan` of the Python module.
@@ -167,7 +167,7 @@ impl PageIndex {
 
     fn read_pages(&self, py: Python<'_>, numbers: PyBuffer<i64>) -> PyResult<Vec<PyArrowType<ArrayData>>> {
         let numbers = unsigned(py, &numbers)?;
-        let arrays = py.detach(|| self.0.read_pages(&numbers))?;
+        let arrays = py.detach(|| read::read_pages(&self.0, &numbers))?;
         Ok(arrays
             .into_iter()
             .map(|array| PyArrowType(array.to_data()))
@@ -176,7 +176,7 @@ impl PageIndex {
 
     fn read_rows(&self, py: Python<'_>, rows: PyBuffer<i64>) -> PyResult<PyArrowType<ArrayData>> {
         let rows = unsigned(py, &rows)?;
-        let array = py.detach(|| self.0.read_rows(rows))?;
+        let array = py.detach(|| read::read_rows(&self.0, rows))?;
         Ok(PyArrowType(array.to_data()))
     }
 }
@@ -197,7 +197,7 @@ fn content_of(content: PyArrowType<ArrayData>) -> PyResult<Buffer> {
         .downcast_ref::<UInt8Array>()
         .filter(|it| it.null_count() == 0)
         .ok_or_else(|| {
-            PyValueError::new_err("The content of a page index is an array of uint8 without nulls.")
+            PyValueError::new_err("The content of a page index must be an array of uint8 without nulls. Pass what `join_pages` returned.")
         })?;
     Ok(bytes.values().inner().clone())
 }

@@ -1,4 +1,4 @@
-//! The rows and pages of an index: what a page is, and the dictionaries that pages need, within a bound.
+//! An open index with its files: descriptions of pages, and a bounded number of dictionaries.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -6,29 +6,29 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::ArrayRef;
 use arrow_schema::DataType;
+use bytes::Bytes;
 
-use super::cache::PageCache;
 use super::decode::{Decoder, Dictionary, PageOf};
+use super::entries::{ChunkEntry, PageEntry};
 use super::error::{PageError, Place, Result};
 use super::files::{Files, read};
 use super::footer::Leaf;
-use super::gather::{Part, gather};
-use super::index::{ChunkEntry, Index, PageEntry};
-use super::loader::{Fetch, Loader, PageAt};
-use super::straight::Alike;
+use super::index::Index;
+use super::straight::LengthPredictor;
+
+/// Reads byte ranges of files that are not local, in their order: (path, ranges) in, bytes out.
+pub type Fetch = dyn Fn(&[(&str, Vec<Range<u64>>)]) -> Result<Vec<Vec<Bytes>>> + Send + Sync;
 
 const MOST_DICTIONARY_BYTES: usize = 16 << 20;
 const MOST_DICTIONARIES: usize = 64;
-const MOST_HELD: usize = 64 << 20; // of pages that are wanted for several rows of one call
-const MOST_KEPT: usize = 4 << 20; // a buffer that has grown beyond is not kept
+const MOST_KEPT: usize = 4 << 20; // larger buffers are freed
 
 pub struct Reader {
-    /// Its number among all of the process.
+    /// Its number in the process.
     pub id: u64,
     pub index: Index,
-    /// How the bytes of files are got that are not local.
+    /// Reads files that are not local; `None` for local ones.
     pub fetch: Option<Box<Fetch>>,
     leaves: Vec<Leaf>,
     files: Files,
@@ -38,16 +38,16 @@ pub struct Reader {
     bytes_read: AtomicU64,
 }
 
-/// What a thread decodes with, kept from one call to the next.
+/// The decoder and buffers of one thread, kept between calls.
 #[derive(Default)]
 pub struct Worker {
     pub decoder: Decoder,
     pub buffer: Vec<u8>,
-    pub alike: Alike,
+    pub length_predictor: LengthPredictor,
 }
 
 impl Worker {
-    /// So many bytes of its buffer.
+    /// The first `length` bytes of its buffer.
     pub fn room(&mut self, length: usize) -> &mut [u8] {
         if self.buffer.len() < length {
             self.buffer.resize(length, 0);
@@ -80,7 +80,7 @@ impl Reader {
         })
     }
 
-    /// The column as its pages are decoded; nothing where there is no file.
+    /// The column's leaf; `None` for an index without files.
     pub fn leaf(&self) -> Option<&Leaf> {
         self.leaves.first()
     }
@@ -91,7 +91,7 @@ impl Reader {
             .map_or(DataType::Null, |leaf| leaf.field.data_type().clone())
     }
 
-    /// The page that holds a row, and its number.
+    /// The number of the page that holds a row, and the page.
     pub fn page_of_row(&self, row: u64) -> Result<(u64, PageEntry)> {
         self.index.page_of_row(row)?.ok_or_else(|| {
             PageError::Beyond(format!(
@@ -101,7 +101,7 @@ impl Reader {
         })
     }
 
-    /// Pages and bytes read so far, dictionaries included.
+    /// Pages and bytes read so far, including dictionaries.
     pub fn read_so_far(&self) -> (u64, u64) {
         (
             self.pages_read.load(Ordering::Relaxed),
@@ -121,10 +121,10 @@ impl Reader {
 
     fn chunk(&self, page: &PageEntry) -> Result<ChunkEntry> {
         let found = self.index.chunk(page.chunk);
-        found.ok_or_else(|| PageError::Corrupt("The page index lacks a column chunk. Build it anew.".into()))
+        found.ok_or_else(|| PageError::Corrupt("The page index lacks a column chunk. Build it again.".into()))
     }
 
-    /// What the decoder has to know of a page.
+    /// The file, column and entries of a page, for the decoder.
     pub fn described(&self, page: &PageEntry) -> Result<(PageOf<'_>, &Leaf, ChunkEntry)> {
         let chunk = self.chunk(page)?;
         let found = self
@@ -132,7 +132,7 @@ impl Reader {
             .file(chunk.file)
             .and_then(|file| Some((file, self.leaves.get(file.leaf)?)));
         let (file, leaf) =
-            found.ok_or_else(|| PageError::Corrupt("The page index lacks a file. Build it anew.".into()))?;
+            found.ok_or_else(|| PageError::Corrupt("The page index lacks a file. Build it again.".into()))?;
         let place = Place {
             file: file.path,
             column: self.index.column(),
@@ -156,53 +156,14 @@ impl Reader {
         Ok((of, leaf, chunk))
     }
 
-    /// Each page whole.
-    pub fn read_pages(&self, numbers: &[u64]) -> Result<Vec<ArrayRef>> {
-        let pages = numbers
-            .iter()
-            .map(|&number| {
-                let entry = self.page(number)?;
-                Ok(PageAt {
-                    reader: self,
-                    number,
-                    entry,
-                })
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let (mut loader, mut worker) = (Loader::default(), self.worker());
-        loader.fetch(&pages, 0..pages.len())?;
-        let mut arrays = Vec::with_capacity(pages.len());
-        for (number, page) in pages.iter().enumerate() {
-            let (of, leaf, chunk) = page.described()?;
-            loader.read(&pages, number, worker.room(page.entry.size))?;
-            let bytes = &worker.buffer[..page.entry.size];
-            let dictionary = || self.dictionary(of, leaf, chunk, page.entry.chunk);
-            arrays.push(worker.decoder.page(of, leaf, bytes, dictionary)?);
-        }
-        self.rests(worker);
-        Ok(arrays)
-    }
-
-    /// One array with the rows in the order asked for; a row may be asked for more than once.
-    pub fn read_rows(&self, rows: Vec<u64>) -> Result<ArrayRef> {
-        let n = rows.len();
-        let part = Part {
-            reader: self,
-            rows,
-            positions: (0..n as u64).collect(),
-            again: false,
-        };
-        gather(&self.kind(), n, &[part], &PageCache::new(MOST_HELD))
-    }
-
-    /// A worker that rests, or a new one.
-    pub fn worker(&self) -> Worker {
+    /// An idle worker, or a new one.
+    pub fn take_worker(&self) -> Worker {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.pop().unwrap_or_default()
     }
 
-    /// Lets a worker rest.
-    pub fn rests(&self, worker: Worker) {
+    /// Keeps a worker for the next call.
+    pub fn keep_worker(&self, worker: Worker) {
         if worker.buffer.len() <= MOST_KEPT && worker.decoder.size() <= MOST_KEPT {
             self.idle
                 .lock()
@@ -214,7 +175,7 @@ impl Reader {
     pub fn open(&self, chunk: ChunkEntry, place: Place<'_>) -> Result<Arc<File>> {
         let entry = self.index.file(chunk.file);
         let entry =
-            entry.ok_or_else(|| PageError::Corrupt("The page index lacks a file. Build it anew.".into()))?;
+            entry.ok_or_else(|| PageError::Corrupt("The page index lacks a file. Build it again.".into()))?;
         self.files.get(chunk.file, entry, place)
     }
 
@@ -233,7 +194,7 @@ impl Reader {
         self.bytes_read.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// The dictionary of a page's column chunk, kept for the pages to come.
+    /// The dictionary of a page's column chunk, kept for the next pages.
     pub fn dictionary(
         &self,
         of: PageOf<'_>,

@@ -1,7 +1,7 @@
 //! Rows gathered from pages into one Arrow array.
 //!
-//! Values of variable length are appended to one buffer as they come, or read into it; what had to be decoded
-//! otherwise stays an array of its own until the end.
+//! Values of variable length are appended to one buffer, or read into it; rows that the array readers decoded stay
+//! separate arrays until the end.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use arrow_select::concat::concat;
 
 use super::space::Space;
 
-const MOST_EXPECTED: usize = 1 << 30; // bytes taken before they are there
+const MOST_EXPECTED: usize = 1 << 30; // bytes allocated in advance
 
-/// An array in the making.
+/// An array under construction.
 pub struct Rows {
     kind: DataType,
     ends: Vec<i64>,
     data: Space,
-    /// Which of them are null.
+    /// Whether each value is valid.
     nulls: Vec<usize>,
     arrays: Vec<ArrayRef>,
     expected: usize,
 }
 
-/// Whether values of this type may be appended as bytes.
+/// Whether the type's values are byte strings.
 pub fn of_bytes(kind: &DataType) -> bool {
     matches!(
         kind,
@@ -46,7 +46,7 @@ impl Rows {
         }
     }
 
-    /// Says how many values will come, which are taken to be like the first one.
+    /// Announces the number of values, so that the first one's length determines an allocation.
     pub fn expect(&mut self, n: usize) {
         self.expected = n;
     }
@@ -58,7 +58,7 @@ impl Rows {
         self.ends.push(self.data.len() as i64);
     }
 
-    /// Lets `fill` write a value of so many bytes where it will lie, and keeps it where `fill` says so.
+    /// Lets `fill` write a value of `length` bytes at its final place, and keeps it if `fill` returns true.
     pub fn push_filled<E>(
         &mut self,
         length: usize,
@@ -81,7 +81,7 @@ impl Rows {
         }
     }
 
-    /// Bytes of the values that were appended since the last array.
+    /// Bytes of the values appended since the last array.
     pub fn n_bytes(&self) -> usize {
         self.data.len()
     }
@@ -91,14 +91,14 @@ impl Rows {
         self.ends.push(self.data.len() as i64);
     }
 
-    /// Takes an array as the next rows.
+    /// Appends an array of rows.
     pub fn push_array(&mut self, array: ArrayRef) -> Result<(), String> {
         self.flush()?;
         self.arrays.push(array);
         Ok(())
     }
 
-    /// All rows in the order in which they came.
+    /// All rows in the order of their appends.
     pub fn finish(mut self) -> Result<ArrayRef, String> {
         self.flush()?;
         match &self.arrays[..] {
@@ -127,7 +127,7 @@ impl Rows {
             DataType::LargeBinary => build::<LargeBinaryType>(&ends, data, nulls),
             DataType::Utf8 => build::<Utf8Type>(&ends, data, nulls),
             DataType::LargeUtf8 => build::<LargeUtf8Type>(&ends, data, nulls),
-            ref other => Err(format!("{other} is no type of bytes")),
+            ref other => Err(format!("{other} is not a type of bytes")),
         };
         self.arrays.push(made?);
         Ok(())
@@ -139,7 +139,7 @@ fn build<T: ByteArrayType>(ends: &[i64], data: Space, nulls: Option<NullBuffer>)
     offsets.push(T::Offset::default());
     for &end in ends {
         offsets
-            .push(offset::<T::Offset>(end).ok_or("they take more than 2 GiB: ask for fewer rows at a time")?);
+            .push(offset::<T::Offset>(end).ok_or("they take more than 2 GiB: request fewer rows at a time")?);
     }
     let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
     GenericByteArray::<T>::try_new(offsets, data.into_buffer(), nulls)
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_that_are_none_are_refused() {
+    fn invalid_utf8_is_refused() {
         let mut rows = Rows::new(DataType::Utf8);
         rows.push_bytes("ö".as_bytes());
         assert_eq!(

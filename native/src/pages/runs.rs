@@ -1,12 +1,12 @@
-//! The pages of a column chunk as runs: stretches in which a few numbers say where every page lies.
+//! The pages of a column chunk as runs: stretches in which a few numbers locate every page.
 //!
-//! In a run one page follows the other without a gap, so sizes need not be kept. Where all pages but the last
-//! have the same rows, or the same size, one number replaces one a page; else a page takes 4 bytes for its
-//! first row and 4 for its offset, both counted from the run's.
+//! Pages of a run follow each other without gaps, so offsets give their sizes. If all pages but the last have the same
+//! rows, or the same size, one number replaces one per page; otherwise a page takes 4 bytes for its first row and 4
+//! for its offset, both counted from the run's.
 
 use super::locations::{ChunkPages, Location};
 
-/// A run. Entries, if any, are `n_pages` numbers each, first those of the rows, then those of the offsets.
+/// A run. Its entries, if any, are `n_pages` first rows, then `n_pages` offsets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Run {
     /// First row and first page, over all files.
@@ -18,15 +18,15 @@ pub struct Run {
     /// Byte range in the file.
     pub begin: u64,
     pub end: u64,
-    /// Rows of every page but the last; zero where entries say it.
+    /// Rows of every page but the last; zero if entries have them.
     pub page_rows: u64,
-    /// Bytes of every page but the last; zero where entries say it.
+    /// Bytes of every page but the last; zero if entries have them.
     pub page_bytes: u64,
-    /// Where its entries begin.
+    /// The begin of its entries.
     pub entries: u64,
 }
 
-/// Numbers a run is kept as.
+/// Numbers per run.
 pub const WIDTH: usize = 9;
 
 impl Run {
@@ -80,20 +80,20 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// The runs of a column chunk that stands alone.
+    /// The runs of a single column chunk.
     pub fn of(found: &ChunkPages) -> Self {
         let mut made = Self::default();
         made.push(found);
         made
     }
 
-    /// Adds the runs of the next column chunk, which is number `chunk`.
+    /// Appends the runs of column chunk number `chunk`.
     pub fn append(&mut self, chunk: u64, one: &Self) {
         let runs = one.runs.iter().map(|run| Run { chunk, ..*run });
         self.extend(runs, &one.entries, (one.rows, one.pages));
     }
 
-    /// Adds runs that have so many (rows, pages) and are counted from their own front.
+    /// Appends runs with `totals` of (rows, pages), which count from their own start.
     pub fn extend(&mut self, runs: impl IntoIterator<Item = Run>, entries: &[u32], totals: (u64, u64)) {
         let (rows, pages, before) = (self.rows, self.pages, self.entries.len() as u64);
         self.runs.extend(runs.into_iter().map(|run| Run {
@@ -139,7 +139,7 @@ impl Runs {
             page_bytes,
             entries: self.entries.len() as u64,
         });
-        // `length` cut the run where a number would not fit.
+        // `length` ended the run where a number would not fit.
         if page_rows == 0 {
             self.entries.extend(pages.iter().map(|page| row(page) as u32));
         }
@@ -151,7 +151,7 @@ impl Runs {
     }
 }
 
-/// How many of `pages` make the first run.
+/// The number of `pages` in the first run.
 fn length(pages: &[Location]) -> usize {
     let Some(first) = pages.first() else {
         return 0;
@@ -165,7 +165,7 @@ fn length(pages: &[Location]) -> usize {
     1 + pages.windows(2).take_while(|pair| joins(pair)).count()
 }
 
-/// The step in which `value` grows from page to page, up to `total`; zero where there is none.
+/// The constant step of `value` from page to page, up to `total`; zero if steps differ.
 fn step(pages: &[Location], value: impl Fn(&Location) -> u64, total: u64) -> u64 {
     let step = pages.get(1).map_or(total, &value);
     let even = pages

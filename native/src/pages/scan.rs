@@ -1,10 +1,10 @@
-//! The pages of a column in one file, found without input or output of its own.
+//! A search for the pages of a column in one file, without input or output.
 //!
 //!     let mut scan = FileScan::new(path, size, column, window);
-//!     while there are ranges in scan.wanted(): read them, and scan.push(what they hold)
+//!     while there are ranges in scan.wanted(): read them, and scan.push(their bytes)
 //!
-//! Asked for in turn: the end of the file, the footer where it did not lie there, the offset indexes where they
-//! did not, and page headers, a window at a time, of column chunks without an offset index.
+//! It requests the end of the file, then the footer and the offset indexes unless these bytes held them, then page
+//! headers, a window at a time, of column chunks without an offset index.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use super::header_scan::HeaderScan;
 use super::locations::{ChunkPages, from_offset_index};
 use super::runs::Runs;
 
-const GUESS: u64 = 64 << 10; // most footers and their offset indexes lie in so many bytes at the end
+const GUESS: u64 = 64 << 10; // bytes at the end that hold most footers with their offset indexes
 
 enum State {
     End,
@@ -25,7 +25,7 @@ enum State {
     Done,
 }
 
-/// A column chunk whose pages are found.
+/// A column chunk with its pages.
 pub struct ChunkFound {
     pub row_group: usize,
     pub codec: Codec,
@@ -41,7 +41,7 @@ pub struct FileScan {
     pub size: u64,
     window: u64,
     state: State,
-    /// The end of the file, and where it begins.
+    /// The last bytes of the file, and their offset.
     tail: Vec<u8>,
     tail_begin: u64,
     leaf: Option<Leaf>,
@@ -51,7 +51,7 @@ pub struct FileScan {
 }
 
 impl FileScan {
-    /// `window` is how many bytes of a chunk without an offset index are asked for at a time.
+    /// `window` is the number of bytes to request at a time of a chunk without an offset index.
     pub fn new(path: String, size: u64, column: String, window: u64) -> Self {
         Self {
             path,
@@ -68,7 +68,7 @@ impl FileScan {
         }
     }
 
-    /// Byte ranges to push next; none once all pages are found.
+    /// Byte ranges to push next; empty once all pages are found.
     pub fn wanted(&self) -> Vec<Range<u64>> {
         match &self.state {
             State::End | State::Footer => std::iter::once(self.tail_begin..self.size).collect(),
@@ -78,7 +78,7 @@ impl FileScan {
         }
     }
 
-    /// Takes the bytes of `wanted`, in its order.
+    /// Takes the bytes of `wanted`, in that order.
     pub fn push(&mut self, ranges: &[&[u8]]) -> Result<()> {
         let (path, column) = (std::mem::take(&mut self.path), std::mem::take(&mut self.column));
         let done = self.push_of(
@@ -96,7 +96,7 @@ impl FileScan {
         let wanted = self.wanted();
         let lengths = wanted.iter().map(|it| it.end - it.start);
         if !lengths.eq(ranges.iter().map(|it| it.len() as u64)) {
-            return Err(place.corrupt("it holds fewer bytes than it should, so it was cut short"));
+            return Err(place.corrupt("it is shorter than its size, so it was cut short"));
         }
         match &mut self.state {
             State::End | State::Footer => {
@@ -169,14 +169,14 @@ impl FileScan {
         Ok(())
     }
 
-    /// The column and its chunks with pages in order of row groups, once nothing more is wanted.
+    /// The column and its chunks with pages in order of row groups, once `wanted` is empty.
     pub fn found(&self) -> Option<(&Leaf, &[ChunkFound])> {
         let leaf = self.leaf.as_ref().filter(|_| matches!(self.state, State::Done))?;
         Some((leaf, &self.found))
     }
 }
 
-/// What stays of a chunk's pages: a fraction of their list.
+/// A chunk's pages as runs, a fraction of their list.
 fn kept(found: &ChunkPages) -> ChunkFound {
     ChunkFound {
         row_group: found.chunk.row_group,

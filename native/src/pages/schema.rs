@@ -1,7 +1,7 @@
 //! A footer's schema, checked before it is decoded.
 //!
-//! The schema is a tree written in depth-first order, each node with the number of its children. A decoder
-//! takes space for that number and calls itself for every level; here both are held against the list.
+//! The schema is a tree in depth-first order, each node with the number of its children. A decoder allocates for that
+//! number and recurses at every level, so both are checked against the list first.
 
 use super::thrift::{Compact, Kind, Result, Trouble, check_struct};
 
@@ -9,7 +9,7 @@ const DEEPEST: usize = 64;
 const SCHEMA: i64 = 2; // field of the footer
 const CHILDREN: i64 = 5; // field of a node
 
-/// Whether `footer` is one struct whose every length its bytes can hold, with a schema that is a tree.
+/// Whether `footer` is one struct with lengths that fit its bytes, and its schema is a tree.
 pub fn check_footer(footer: &[u8]) -> std::result::Result<(), &'static str> {
     check_struct(footer)?;
     check_tree(footer).map_err(|trouble| match trouble {
@@ -27,7 +27,7 @@ fn check_tree(footer: &[u8]) -> Result<()> {
             continue;
         }
         let (_, length) = compact.list()?;
-        let mut open: Vec<u64> = Vec::new(); // children still to come, of each node above
+        let mut open: Vec<u64> = Vec::new(); // number of missing children of each open node
         for _ in 0..length {
             while open.last() == Some(&0) {
                 open.pop();
@@ -38,14 +38,14 @@ fn check_tree(footer: &[u8]) -> Result<()> {
             let children = children(&mut compact)?;
             if children > length as u64 {
                 return Err(Trouble::Malformed(
-                    "its schema has a node with more children than there are nodes",
+                    "its schema has a node with more children than nodes",
                 ));
             }
             if children > 0 {
                 open.push(children);
             }
             if open.len() > DEEPEST {
-                return Err(Trouble::Malformed("its schema is nested too deep"));
+                return Err(Trouble::Malformed("its schema is nested too deeply"));
             }
         }
     }
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A footer whose schema has nodes with so many children each.
+    /// A footer whose schema has nodes with the given numbers of children.
     fn footer(children: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0x29, 0xfc, children.len() as u8];
         for &n in children {

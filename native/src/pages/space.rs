@@ -1,24 +1,24 @@
-//! Memory for the bytes of a result, which comes back when the result is dropped.
+//! Memory for the bytes of a result, reused after the result is dropped.
 //!
-//! A reader takes one block of some megabytes after another. The system gives such memory zeroed, page by page,
-//! and takes it back with every block: hundreds of page faults, each of which costs what copying a row costs.
+//! A reader takes one block of some megabytes after another. The system zeroes such memory page by page, and reclaims
+//! it with every block: hundreds of page faults, each as expensive as copying a row.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use arrow_buffer::Buffer;
 use bytes::Bytes;
 
-/// Shorter ones are cheap to get.
+/// Shorter blocks are cheap to allocate.
 const LEAST: usize = 1 << 18;
-/// Bytes that wait to be used again, of the whole process.
+/// Idle bytes of the whole process.
 const MOST_IDLE: usize = 16 << 20;
 
 static IDLE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
-/// Bytes that are appended, or written where they will lie.
+/// Bytes of a result, appended or written in place.
 #[derive(Default)]
 pub struct Space {
-    /// Written to before, as far as it goes.
+    /// Initialized memory.
     bytes: Vec<u8>,
     used: usize,
 }
@@ -28,7 +28,7 @@ impl Space {
         self.used
     }
 
-    /// Takes room for so many bytes to come, while it is empty.
+    /// Reserves `length` bytes, if it is empty.
     pub fn expect(&mut self, length: usize) {
         if self.bytes.len() < length {
             give_back(std::mem::take(&mut self.bytes));
@@ -36,7 +36,7 @@ impl Space {
         }
     }
 
-    /// The next bytes, whatever they are; they count once they are kept.
+    /// The next `length` bytes, with any content; `keep` adds them.
     pub fn next(&mut self, length: usize) -> &mut [u8] {
         let end = self.used + length;
         if self.bytes.len() < end {
@@ -49,7 +49,7 @@ impl Space {
         self.used += length;
     }
 
-    /// The bytes that are kept, in place.
+    /// The kept bytes, without a copy.
     pub fn into_buffer(self) -> Buffer {
         let Self { mut bytes, used } = self;
         if bytes.len() < LEAST {
@@ -60,7 +60,7 @@ impl Space {
     }
 }
 
-/// Goes back when nobody holds it any more.
+/// Memory that returns to the idle blocks when dropped.
 struct Lent(Vec<u8>);
 
 impl AsRef<[u8]> for Lent {
@@ -75,7 +75,7 @@ impl Drop for Lent {
     }
 }
 
-/// Idle memory of at least this and at most twice this length, or new one.
+/// Idle memory of `length` to twice `length` bytes, or new memory.
 fn taken(length: usize) -> Vec<u8> {
     if length >= LEAST {
         let mut idle = idle();
@@ -97,7 +97,7 @@ fn give_back(bytes: Vec<u8>) {
     idle.push(bytes);
     let mut held: usize = idle.iter().map(Vec::len).sum();
     while held > MOST_IDLE {
-        held -= idle.remove(0).len(); // what has waited longest
+        held -= idle.remove(0).len(); // the block idle for longest
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_the_buffer_whatever_lay_there_before() {
+    fn only_kept_bytes_are_in_the_buffer() {
         let mut old = Space::default();
         old.expect(LEAST);
         old.next(LEAST).fill(7);

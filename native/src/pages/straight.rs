@@ -1,11 +1,10 @@
-//! A page of one byte string, read so that the value comes to lie where it is wanted.
+//! An uncompressed page of one byte string, whose value is read straight into the result.
 //!
-//!     | header, levels, length | value |        a page that is not compressed
+//!     | header, levels, length | value |
 //!       head                     rest, in the result
 //!
-//! Rows of packed tokens are equally long, and so is what stands before them: where a page ended in a value of so
-//! many bytes, the next one probably does. Whether it did is seen by its head; if not, it is put together again and
-//! decoded as any other.
+//! Rows of packed tokens have equal lengths, and so do their heads: a value probably has the length of the one
+//! before. The head tells whether the prediction was right; if not, the page is reassembled and decoded as any other.
 
 use super::body::Body;
 use super::codec::Codec;
@@ -15,17 +14,17 @@ use super::header::PageHeader;
 
 const LONGEST_HEAD: usize = 1 << 10;
 
-/// How long the values of the last pages were.
+/// Predicts the length of a page's value from the last pages.
 #[derive(Default)]
-pub struct Alike {
+pub struct LengthPredictor {
     last: usize,
-    /// Twice in a row, else zero.
+    /// The last length if it occurred twice in a row, else zero.
     length: usize,
 }
 
-impl Alike {
-    /// Where to divide a page of `size` bytes; the second part is empty where it cannot be told.
-    pub fn parts(&self, of: PageOf<'_>, size: usize) -> (usize, usize) {
+impl LengthPredictor {
+    /// The lengths of the head and the value of a page of `size` bytes; without a prediction the value's is zero.
+    pub fn split(&self, of: PageOf<'_>, size: usize) -> (usize, usize) {
         let may = divides(of) && self.length > 0;
         match size.checked_sub(self.length) {
             Some(head) if may && head <= LONGEST_HEAD => (head, self.length),
@@ -33,8 +32,8 @@ impl Alike {
         }
     }
 
-    /// A page was decoded that held a value of `length` bytes.
-    pub fn saw(&mut self, of: PageOf<'_>, size: usize, length: usize) {
+    /// Records the length of a decoded value.
+    pub fn record(&mut self, of: PageOf<'_>, size: usize, length: usize) {
         let length = if divides(of) && length < size { length } else { 0 };
         self.length = if length == self.last { length } else { 0 };
         self.last = length;
@@ -45,7 +44,7 @@ fn divides(of: PageOf<'_>) -> bool {
     of.rows == 1 && of.codec == Codec::Plain
 }
 
-/// Whether a page that is not compressed is whole and holds this value, as it is, behind this head.
+/// Whether `head` and `value` form a valid uncompressed page of this one value.
 pub fn is_one_value(of: PageOf<'_>, leaf: &Leaf, head: &[u8], value: &[u8]) -> bool {
     let Ok(header) = PageHeader::parse(head) else {
         return false;
@@ -95,15 +94,15 @@ mod tests {
 
     #[test]
     fn a_page_is_divided_once_two_values_were_equally_long() {
-        let mut alike = Alike::default();
-        alike.saw(OF, 130, 100);
-        assert_eq!(alike.parts(OF, 130), (130, 0));
-        alike.saw(OF, 131, 100);
-        assert_eq!(alike.parts(OF, 130), (30, 100));
-        assert_eq!(alike.parts(OF, 90), (90, 0));
-        assert_eq!(alike.parts(OF, 100 + LONGEST_HEAD + 1), (1_124 + 1, 0));
-        assert_eq!(alike.parts(PageOf { rows: 2, ..OF }, 130), (130, 0));
-        alike.saw(OF, 130, 99);
-        assert_eq!(alike.parts(OF, 130), (130, 0));
+        let mut predictor = LengthPredictor::default();
+        predictor.record(OF, 130, 100);
+        assert_eq!(predictor.split(OF, 130), (130, 0));
+        predictor.record(OF, 131, 100);
+        assert_eq!(predictor.split(OF, 130), (30, 100));
+        assert_eq!(predictor.split(OF, 90), (90, 0));
+        assert_eq!(predictor.split(OF, 100 + LONGEST_HEAD + 1), (1_124 + 1, 0));
+        assert_eq!(predictor.split(PageOf { rows: 2, ..OF }, 130), (130, 0));
+        predictor.record(OF, 130, 99);
+        assert_eq!(predictor.split(OF, 130), (130, 0));
     }
 }

@@ -5,14 +5,14 @@
 //!              where the difference is zero, the number follows as a zigzag varint
 //!     list     one byte: length in the high half (15: a varint follows), type of its elements in the low one
 //!
-//! Nothing is allocated, and no length is believed that the bytes at hand cannot hold.
+//! The parser allocates nothing, and rejects lengths beyond the given bytes.
 
-/// Why a struct could not be read.
+/// The reason why a struct is unreadable.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// The bytes end before the struct does.
     Short,
-    /// The bytes are no such struct.
+    /// The bytes are not such a struct.
     Malformed(&'static str),
 }
 
@@ -52,7 +52,7 @@ impl Kind {
     }
 }
 
-/// A place in bytes of the compact protocol.
+/// A cursor over bytes of the compact protocol.
 pub struct Compact<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -63,7 +63,7 @@ impl<'a> Compact<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// How many bytes have been read.
+    /// Number of bytes read.
     pub fn position(&self) -> usize {
         self.at
     }
@@ -104,7 +104,7 @@ impl<'a> Compact<'a> {
         Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
     }
 
-    /// An integer that is a size or a count of at most 2^31 - 1.
+    /// A size or a count of at most 2^31 - 1.
     pub fn size(&mut self) -> Result<u32> {
         u32::try_from(self.integer()?)
             .ok()
@@ -112,7 +112,7 @@ impl<'a> Compact<'a> {
             .ok_or(Trouble::Malformed("a negative or huge size"))
     }
 
-    /// The next field's number and type, or nothing at the end of the struct; `last` starts at zero.
+    /// The next field's number and type, `None` at the end of the struct; `last` starts at zero.
     pub fn field(&mut self, last: &mut i64) -> Result<Option<Kind>> {
         let byte = self.byte()?;
         if byte == 0 {
@@ -125,14 +125,14 @@ impl<'a> Compact<'a> {
         Kind::of(byte & 0xf).map(Some)
     }
 
-    /// The type and number of the elements that follow.
+    /// The type and number of the next elements.
     pub fn list(&mut self) -> Result<(Kind, usize)> {
         let byte = self.byte()?;
         let length = match byte >> 4 {
             15 => self.varint()?,
             length => u64::from(length),
         };
-        // No element takes less than a byte.
+        // An element takes at least one byte.
         let length = usize::try_from(length)
             .ok()
             .filter(|&it| it <= self.left())
@@ -147,7 +147,7 @@ impl<'a> Compact<'a> {
         ))
     }
 
-    /// Passes over a field's value.
+    /// Skips a field's value.
     pub fn skip(&mut self, kind: Kind) -> Result<()> {
         self.skip_within(kind, DEEPEST)
     }
@@ -193,7 +193,7 @@ impl<'a> Compact<'a> {
         }
     }
 
-    /// In lists and maps a truth value takes a byte; in a struct it is its field's type.
+    /// In lists and maps a Boolean takes a byte; in a struct the field's type holds it.
     fn skip_element(&mut self, kind: Kind, depth: usize) -> Result<()> {
         match kind {
             Kind::True | Kind::False => self.advance(1),
@@ -202,7 +202,7 @@ impl<'a> Compact<'a> {
     }
 }
 
-/// Whether `bytes` are one whole struct whose every length the bytes can hold.
+/// Whether `bytes` are exactly one struct with lengths that fit the bytes.
 pub fn check_struct(bytes: &[u8]) -> std::result::Result<(), &'static str> {
     match Compact::new(bytes).skip(Kind::Struct) {
         Ok(()) => Ok(()),

@@ -1,12 +1,12 @@
 //! The knots of a schedule as stretches of rows on which every share is constant or linear.
 //!
-//! A cosine is a fixed set of chords, so that integers alone decide every row.
+//! A cosine is a fixed set of chords, so that every row follows from integers.
 
-use super::Error;
+use super::bounds::Error;
 
 /// 2^32: all shares of a knot sum to it.
 pub const WHOLE: i64 = 1 << 32;
-const MAX_CELLS: usize = 1 << 22; // stretches times sources; each takes 24 bytes
+const MAX_CELLS: usize = 1 << 22; // stretches times sources, 24 bytes each
 
 const CHORDS: usize = 64;
 /// (1 - cos(pi i / 64)) / 2 in units of 2^-32, to the nearest; a test recomputes them.
@@ -78,7 +78,7 @@ const RISE: [i64; CHORDS + 1] = [
     4_294_967_296,
 ];
 
-/// How shares go from one knot to the next.
+/// How shares change from one knot to the next.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Kind {
     Stepped,
@@ -136,7 +136,7 @@ impl Ramps {
     }
 }
 
-/// a + (b - a) rise / 2^32, rounded by largest remainders (ties to the earlier source), so that the sum stays.
+/// a + (b - a) rise / 2^32, rounded by largest remainders (ties to the earlier source), which preserves the sum.
 fn between(a: &[i64], b: &[i64], rise: i64) -> Vec<i64> {
     let exact: Vec<i128> = a
         .iter()
@@ -154,10 +154,10 @@ fn between(a: &[i64], b: &[i64], rise: i64) -> Vec<i64> {
 }
 
 fn check(kind: Kind, steps: &[i64], shares: &Shares) -> Result<(), Error> {
-    let fault = |said: &str| Err(Error(said.to_owned()));
+    let fault = |message: &str| Err(Error(message.to_owned()));
     if steps.is_empty() || shares.n_sources == 0 || shares.n_sources > super::MAX_SOURCES {
         return Err(Error(format!(
-            "The schedule has {} knots of {} sources. Give a knot at least, of 1 to {} sources.",
+            "The schedule has {} knots of {} sources. Pass at least one knot, of 1 to {} sources.",
             steps.len(),
             shares.n_sources,
             super::MAX_SOURCES
@@ -165,14 +165,14 @@ fn check(kind: Kind, steps: &[i64], shares: &Shares) -> Result<(), Error> {
     }
     if shares.values.len() != steps.len() * shares.n_sources {
         return fault(
-            "The knots do not have a share for every source. Give each as many as there are sources.",
+            "The knots do not have a share for every source. Pass one share a source in each knot.",
         );
     }
     if steps[0] < 0 || !steps.is_sorted_by(|a, b| a < b) || steps[steps.len() - 1] > super::MAX_OFFSET {
-        return fault("The knots are not in ascending order from step 0 on. Give each step once, in order.");
+        return fault("The steps of the knots do not ascend from 0. Pass each step once, in order.");
     }
     if shares.values.iter().any(|&share| !(0..=WHOLE).contains(&share)) {
-        return fault("A share is negative or above 2^32. Give shares of 0 to 2^32.");
+        return fault("A share is negative or above 2^32. Use shares from 0 to 2^32.");
     }
     let mut sums = shares
         .values
@@ -188,7 +188,7 @@ fn check(kind: Kind, steps: &[i64], shares: &Shares) -> Result<(), Error> {
     };
     if stretches.saturating_mul(shares.n_sources) > MAX_CELLS {
         return Err(Error(format!(
-            "The schedule has {stretches} stretches of {} sources. Give fewer knots: at most {MAX_CELLS} numbers.",
+            "The schedule has {stretches} stretches of {} sources, more than {MAX_CELLS} shares. Use fewer knots.",
             shares.n_sources
         )));
     }

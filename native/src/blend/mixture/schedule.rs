@@ -1,4 +1,4 @@
-//! Proportions that change with the row: when the rows of every source happen, exactly.
+//! Proportions that change along the rows: the exact time of every row of every source.
 //!
 //! A share is a whole number of 2^-32, and all shares of a knot sum to 2^32. T_s(x), the rows of source s that
 //! are due after x rows, is the integral of its share: quadratic between two knots, exact in units of 2^-64
@@ -10,28 +10,28 @@
 //! ```
 //!
 //! Rows and ticks stay below 2^62 and 2^78, T below 2^126. After x rows no count is further from T_s(x) than
-//! half a row, so the n-th row of all happens within S/2 of x = n: a window of ticks around n holds it.
+//! half a row, so with S sources the n-th row of the blend happens within S/2 of x = n, in a window around n.
 
+use super::bounds::{Error, MAX_ROWS_PER_STEP};
 use super::ramps::{Kind, Shares, ramps};
-use super::{Error, MAX_ROWS_PER_STEP};
 
 pub const TICK_BITS: u32 = 16;
 const HALF: i128 = 1 << 63;
 const FROM_START: i128 = -1; // the tick before the first
-const SPAN: i64 = 1 << 16; // rows that are put in order at once
+const SPAN: i64 = 1 << 16; // rows sorted at once
 const SOURCE_BITS: u32 = 16;
 pub const MAX_SOURCES: usize = 1 << SOURCE_BITS;
 
-/// A guess of a tick is further off than this only where it is not used; see `Ramp::guess`.
+/// Largest error of a guessed tick that is used; see `Ramp::guess`.
 const UNSURE: f64 = 1.0 / 256.0;
 
-/// Rows a step, and the shares of all sources along the rows; what `owed` is in `Timeline`.
+/// Rows a step, and the shares of all sources along the rows; `Timeline` adds what earlier plans owe.
 pub struct Schedule {
     pub rows_per_step: i64,
     pub n_sources: usize,
     from: Vec<i64>,   // the row at which each stretch begins, the first 0
     shares: Vec<i64>, // [stretch, source], at its begin
-    sloped: bool,     // whether shares run on to those of the next stretch; those of the last always stay
+    sloped: bool,     // whether shares run to those of the next stretch; the last stretch is always flat
     base: Vec<i128>,  // [stretch, source], T_s at its begin
 }
 
@@ -68,8 +68,8 @@ impl Ramp {
         ((high << 32) + low / twice, low % twice)
     }
 
-    /// Ticks after `begin` at which T_s has grown by `need` since then, by floating point; None where its error
-    /// might reach 2^-8 ticks.
+    /// Ticks after `begin` until T_s has grown by `need`, in floating point; None where its error might reach 2^-8
+    /// ticks.
     ///
     /// Every operation is correctly rounded, nothing cancels while the root is at least half the share, and a
     /// result below 2^36 ticks is then off by less than 2^-10.
@@ -91,7 +91,7 @@ impl Ramp {
         (ticks > 0.0 && ticks < 68_719_476_736.0).then_some(ticks)
     }
 
-    /// The first tick in (begin, end] at which T_s is `target` or more; it is so at `end` and not at `begin`.
+    /// The first tick in (begin, end] at which T_s >= `target`, which is true at `end` and false at `begin`.
     fn first(&self, begin: i128, due_at_begin: i128, end: i128, target: i128) -> i128 {
         let guess = self.guess(begin, target - due_at_begin);
         let (mut before, mut at) = (begin, end);
@@ -127,11 +127,11 @@ const TWO_32: f64 = 4_294_967_296.0;
 const TWO_48: f64 = 281_474_976_710_656.0;
 const TWO_64: f64 = 18_446_744_073_709_551_616.0;
 
-/// The rows that happen in a stretch of ticks.
+/// The rows that happen in a window of ticks.
 struct Window {
     first_row: i64,
-    counts: Vec<i64>, // of each source before it
-    order: Vec<u64>,  // of each row: its tick after the window's begin, then its source
+    counts: Vec<i64>, // rows of each source before the window
+    order: Vec<u64>,  // for each row: its tick after the window's begin, then its source
 }
 
 impl Window {
@@ -141,11 +141,11 @@ impl Window {
 }
 
 impl Schedule {
-    /// `steps` are the knots' steps from the front, ascending; `shares` of each knot sum to 2^32.
+    /// `steps` are the steps of the knots, ascending from 0; the `shares` of each knot sum to 2^32.
     pub fn new(kind: Kind, rows_per_step: i64, steps: &[i64], shares: &Shares) -> Result<Self, Error> {
         if !(1..=MAX_ROWS_PER_STEP).contains(&rows_per_step) {
             return Err(Error(format!(
-                "A schedule of {rows_per_step} rows a step was given. Use at least 1 and at most {MAX_ROWS_PER_STEP}."
+                "The schedule has {rows_per_step} rows a step. Use 1 to {MAX_ROWS_PER_STEP}."
             )));
         }
         let made = ramps(kind, rows_per_step, steps, shares)?;
@@ -213,7 +213,7 @@ impl Schedule {
         self.ramp(stretch, source).due(tick - self.begin(stretch))
     }
 
-    /// Rows of `source` that happen up to `tick` and in it.
+    /// Rows of `source` that happen up to and including `tick`.
     fn count(&self, source: usize, owed: i128, stretch: usize, tick: i128) -> i64 {
         if tick < 0 {
             return 0;
@@ -230,7 +230,7 @@ impl Schedule {
         (counts, sum)
     }
 
-    /// The rows from one at or before `first` to one at or after `last`, in order.
+    /// A window that holds the rows `first` to `last`, in order.
     fn window(&self, owed: &[i128], first: i64, last: i64) -> Window {
         let mut margin = self.n_sources as i128 / 2 + 2;
         let (begin, counts, first_row) = loop {
@@ -257,7 +257,7 @@ impl Schedule {
         }
     }
 
-    /// Append what happens from the tick `reached` on up to `end`, stretch by stretch.
+    /// Append the rows that happen from the tick `reached` to `end`, stretch by stretch.
     fn happen(
         &self,
         owed: &[i128],
@@ -299,7 +299,7 @@ impl Schedule {
         (tick, counts, sum)
     }
 
-    /// How many of the first `row` rows are of each source.
+    /// How many of the first `row` rows each source has.
     pub fn counts(&self, owed: &[i128], row: i64) -> Vec<i64> {
         if row == 0 {
             return vec![0; self.n_sources];
@@ -312,7 +312,7 @@ impl Schedule {
         counts
     }
 
-    /// Source of each row, and its index within the source.
+    /// The source of each row, and its index within the source.
     pub fn place(&self, owed: &[i128], rows: &[i64], mut put: impl FnMut(usize, usize, i64)) {
         let mut numbers: Vec<usize> = (0..rows.len()).collect();
         if !rows.is_sorted() {
@@ -354,11 +354,11 @@ impl Schedule {
         }
     }
 
-    /// The row that is the `index`-th of `source`; None where the schedule never comes to it.
+    /// The row that holds the `index`-th row of `source`; None where the schedule never reaches it.
     pub fn row_of(&self, owed: &[i128], source: usize, index: i64) -> Option<i64> {
         let target = (i128::from(index) << 64) + HALF - owed_to(owed, source);
         let n = self.n_sources;
-        let mut low = 0; // the last stretch at whose begin the row has not happened
+        let mut low = 0; // the last stretch that begins before the row happens
         let mut high = self.from.len();
         while high - low > 1 {
             let middle = low + (high - low) / 2;
@@ -388,12 +388,12 @@ impl Schedule {
         Some(row + index - before[source])
     }
 
-    /// Whole steps that need at most `rows` rows of `source`; None when any number does.
+    /// The most whole steps that need at most `rows` rows of `source`; None where no number of steps needs more.
     pub fn steps_within(&self, owed: &[i128], source: usize, rows: i64) -> Option<i64> {
         Some(self.row_of(owed, source, rows)? / self.rows_per_step)
     }
 
-    /// What each source is owed after `row` rows, in units of 2^-64 rows.
+    /// Rows due to each source and not yet given after `row` rows, in units of 2^-64 rows.
     pub fn owed_after(&self, owed: &[i128], row: i64) -> Vec<i128> {
         let counts = self.counts(owed, row);
         (0..self.n_sources)
@@ -402,7 +402,7 @@ impl Schedule {
     }
 }
 
-/// Rows whose time has come where `due` rows are due.
+/// Rows that have happened where `due` rows are due.
 fn happened(due: i128) -> i64 {
     ((due + HALF) >> 64).max(0) as i64
 }

@@ -1,4 +1,4 @@
-//! The chords of a cosine, the certainty of guessed ticks, and the way there and back.
+//! The chords of a cosine, the error of guessed ticks, and rows mapped to sources and back.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ fn shares(knots: &[Vec<i64>]) -> Shares {
     }
 }
 
-/// Shares of n sources that sum to the whole, of numbers of any size.
+/// Shares of n sources in proportion to any numbers, summing to the whole.
 fn knot(n: usize) -> impl Strategy<Value = Vec<i64>> {
     let part = prop_oneof![Just(0), 1..4i64, 1..1_000_000_000i64];
     proptest::collection::vec(part, n).prop_map(|parts| {
@@ -83,7 +83,7 @@ fn a_cosine_rises_as_a_cosine_does() {
     )
     .unwrap();
     for row in 0..=63 {
-        // the share of source 1 along a chord, from how much is due at its ends
+        // the share of source 1 along a chord, from the rows due at its ends
         let grown = (schedule.due(1, row + 1) - schedule.due(1, row)) as f64 / 2f64.powi(64);
         let rise = |it: i64| (1.0 - (std::f64::consts::PI * it as f64 / 64.0).cos()) / 2.0;
         assert!((grown - (rise(row) + rise(row + 1)) / 2.0).abs() < 2e-9);

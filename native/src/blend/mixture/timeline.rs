@@ -1,10 +1,10 @@
-//! The whole blend: plans, each holding from a step on, and the rows before it.
+//! The whole blend: plans, each valid from a step on, and the rows before each.
 
 use std::sync::Arc;
 
+use super::bounds::{Error, MAX_OFFSET};
 use super::schedule::Schedule;
 use super::whole::Whole;
-use super::{Error, MAX_OFFSET};
 
 /// What a blend does from some step on.
 pub enum Plan {
@@ -28,11 +28,11 @@ impl Plan {
     }
 }
 
-/// A plan with its front: what came before it.
+/// A plan, and the rows of the blend before it.
 ///
-/// `owed` is what every source of a schedule was due and has not had when this schedule took over, in units of
-/// 2^-64 rows, or negative where it had more. Without it a source of a third of a row a step would never come
-/// if the shares were changed at every step. Whole weights owe nothing.
+/// `owed` has the rows that each source of a schedule was due and had not had when this schedule took over, in
+/// units of 2^-64 rows, negative where it had more. Without it a source of a third of a row a step would never
+/// be read if the shares changed at every step. Whole weights owe nothing.
 struct Piece {
     start: i64,
     first_row: i64,
@@ -50,7 +50,7 @@ impl Piece {
     }
 }
 
-/// Pieces in the order of their steps, the first from step 0 on; what two blends share is held once.
+/// Pieces in the order of their steps, the first from step 0 on; blends share equal pieces in memory.
 #[derive(Clone)]
 pub struct Timeline {
     pieces: Vec<Arc<Piece>>,
@@ -70,11 +70,11 @@ impl Timeline {
         }
     }
 
-    /// Go on with `plan` from a step on, whatever was planned from there.
+    /// Continue with `plan` from a step on, in place of what was planned there.
     pub fn go_on(&mut self, start: i64, plan: Arc<Plan>) -> Result<(), Error> {
         if !(0..=MAX_OFFSET).contains(&start) {
             return Err(Error(format!(
-                "Step {start} was given. A blend has 0 to {MAX_OFFSET}."
+                "Step {start} is out of range. A blend has steps 0 to {MAX_OFFSET}."
             )));
         }
         while self.pieces.last().is_some_and(|it| it.start >= start) {
@@ -86,7 +86,7 @@ impl Timeline {
         };
         if plan.n_sources() < last.before.len() {
             return Err(Error(format!(
-                "A plan of {} sources follows one of {}. Keep all of them, with weight 0.",
+                "A plan of {} sources follows one of {}. Keep a source that ends, with weight 0.",
                 plan.n_sources(),
                 last.before.len()
             )));
@@ -153,7 +153,7 @@ impl Timeline {
             .map_or(MAX_OFFSET, |it| it.start)
     }
 
-    /// The first piece of steps `offset` to `stop` whose steps cannot be cut in `ranks`: its step and its rows.
+    /// The first piece of steps `offset` to `stop` whose rows `ranks` does not divide: its step and rows a step.
     pub fn indivisible(&self, offset: i64, stop: i64, ranks: i64) -> Option<(i64, i64)> {
         self.pieces[self.number_of_step(offset)..]
             .iter()
@@ -172,7 +172,7 @@ impl Timeline {
         counts
     }
 
-    /// Source, and index within the source over the whole blend, of each row.
+    /// The source of each row, and its index within the source over the whole blend.
     pub fn place(&self, rows: &[i64], source: &mut [i64], index: &mut [i64]) {
         let mut begin = 0;
         while begin < rows.len() {
@@ -204,7 +204,7 @@ impl Timeline {
         piece.start + (row - piece.first_row) / piece.plan.rows_per_step()
     }
 
-    /// The piece in which `source` has its `index`-th row, if it has it: the last that begins with fewer.
+    /// The piece that holds the `index`-th row of `source`, if any: the last that begins with fewer.
     fn piece_with(&self, source: usize, index: i64) -> (&Piece, i64) {
         let before = |it: &Piece| it.before.get(source).copied().unwrap_or(0);
         let number = self
@@ -215,7 +215,7 @@ impl Timeline {
         (piece, index - before(piece))
     }
 
-    /// The row that is the `index`-th of `source`; None where the blend never comes to it.
+    /// The row that holds the `index`-th row of `source`; None where the blend never reaches it.
     pub fn row_of(&self, source: usize, index: i64) -> Option<i64> {
         let (piece, index) = self.piece_with(source, index);
         if source >= piece.before.len() {
@@ -228,7 +228,7 @@ impl Timeline {
         piece.first_row.checked_add(row)
     }
 
-    /// Whole steps from the front that need at most `rows` rows of `source`; None when any number does.
+    /// The most whole steps from step 0 that need at most `rows` rows of `source`; None where none needs more.
     pub fn steps_within(&self, source: usize, rows: i64) -> Option<i64> {
         let (piece, rows) = self.piece_with(source, rows);
         if source >= piece.before.len() {

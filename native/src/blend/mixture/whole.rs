@@ -6,22 +6,22 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::{Error, MAX_ROWS_PER_STEP};
+use super::bounds::{Error, MAX_ROWS_PER_STEP};
 
 const TIME_BITS: u32 = 42;
 const SOURCE_BITS: u32 = 20; // as many sources as a step may have rows
 
-/// Rows of all patterns that are kept; a blend updated ten thousand times keeps its weights, not their patterns.
+/// Rows of all patterns in the cache; a blend updated ten thousand times keeps its weights, not their patterns.
 const KEPT_ROWS: usize = 1 << 22;
 
 static KEPT: Mutex<VecDeque<Arc<Pattern>>> = Mutex::new(VecDeque::new());
 
 /// The order of the rows of a step.
 pub struct Pattern {
-    source: Vec<u32>, // of each row of the step
-    index: Vec<u32>,  // of each row among the rows of its source in the step
-    first: Vec<u32>,  // of each source: where its rows begin in `place`
-    place: Vec<u32>,  // of the j-th row of source s, at first[s] + j: its place in the step
+    source: Vec<u32>, // for each row of the step
+    index: Vec<u32>,  // for each row: its number among the rows of its source in the step
+    first: Vec<u32>,  // for each source: where its rows begin in `place`
+    place: Vec<u32>,  // at first[s] + j: the place in the step of the j-th row of source s
 }
 
 impl Pattern {
@@ -74,7 +74,7 @@ impl Whole {
     pub fn new(weights: Vec<i64>) -> Result<Self, Error> {
         if let Some(negative) = weights.iter().find(|&&weight| weight < 0) {
             return Err(Error(format!(
-                "The weights hold {negative}, a negative number. Use zero or more rows a step."
+                "A weight is {negative}. Use zero or more rows a step."
             )));
         }
         let sum = weights
@@ -82,7 +82,7 @@ impl Whole {
             .fold(0i64, |sum, &weight| sum.saturating_add(weight));
         if !(1..=MAX_ROWS_PER_STEP).contains(&sum) {
             return Err(Error(format!(
-                "The weights sum to {sum} rows a step. Use at least 1 and at most {MAX_ROWS_PER_STEP}."
+                "The weights sum to {sum} rows a step. Use 1 to {MAX_ROWS_PER_STEP}."
             )));
         }
         if weights.len() > 1 << SOURCE_BITS {
@@ -115,12 +115,12 @@ impl Whole {
         made
     }
 
-    /// How many of the first `row` rows are of each source.
+    /// How many of the first `row` rows each source has.
     pub fn counts(&self, row: i64) -> Vec<i64> {
         let (steps, rest) = (row / self.rows_per_step, row % self.rows_per_step);
         let whole = self.weights.iter().map(|weight| steps * weight);
         if rest == 0 {
-            return whole.collect(); // no pattern is needed at the front of a step
+            return whole.collect(); // the begin of a step needs no pattern
         }
         let pattern = self.pattern();
         let within = |source| {
@@ -134,7 +134,7 @@ impl Whole {
             .collect()
     }
 
-    /// Source of each row, and its index within the source.
+    /// The source of each row, and its index within the source.
     pub fn place(&self, rows: &[i64], mut put: impl FnMut(usize, usize, i64)) {
         let pattern = self.pattern();
         for (number, row) in rows.iter().enumerate() {
@@ -148,7 +148,7 @@ impl Whole {
         }
     }
 
-    /// The row that is the `index`-th of `source`; None for a source that rests.
+    /// The row that holds the `index`-th row of `source`; None for a source of weight zero.
     pub fn row_of(&self, source: usize, index: i64) -> Option<i64> {
         let weight = self.weights[source];
         if weight == 0 {
@@ -160,12 +160,12 @@ impl Whole {
             .checked_add(i64::from(place))
     }
 
-    /// Whole steps that need at most `rows` rows of `source`.
+    /// The most whole steps that need at most `rows` rows of `source`.
     pub fn steps_within(&self, source: usize, rows: i64) -> Option<i64> {
         rows.checked_div(self.weights[source])
     }
 }
 
 fn unpoisoned<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner) // what it guards is a cache, whole at any time
+    lock.lock().unwrap_or_else(PoisonError::into_inner) // it guards a cache, which is valid at any time
 }

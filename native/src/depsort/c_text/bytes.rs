@@ -1,11 +1,14 @@
-//! Classes of bytes and the runs they make.
+//! Classes of bytes, runs of bytes of one class, and counted names.
+
+/// Names with their numbers of occurrences, in the order of their first occurrences.
+pub type Counts = Vec<(Vec<u8>, u64)>;
 
 /// A letter, a digit or an underscore.
 pub fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// What a name may start with.
+/// A byte that a name may start with.
 pub fn starts_name(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_'
 }
@@ -20,7 +23,7 @@ pub fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
 }
 
-/// The end of the run of bytes of a class that starts at `from`.
+/// The end of the run, from `from` on, of bytes of a class.
 pub fn run(text: &[u8], from: usize, class: impl Fn(u8) -> bool) -> usize {
     text[from..]
         .iter()
@@ -28,12 +31,12 @@ pub fn run(text: &[u8], from: usize, class: impl Fn(u8) -> bool) -> usize {
         .map_or(text.len(), |length| from + length)
 }
 
-/// Whether a run of word bytes could start at `at`: none ends right before it.
+/// Whether a run of word bytes could start at `at`: the byte before is not a word's.
 pub fn at_boundary(text: &[u8], at: usize) -> bool {
     at == 0 || !is_word(text[at - 1])
 }
 
-/// The end of a directive that starts at its `#`: the end of its line, which a backslash goes on from.
+/// The end of the directive whose `#` is at `at`: the end of its line, or of the lines that backslashes join.
 pub fn directive_end(text: &[u8], from: usize) -> usize {
     let mut at = from;
     while let Some(&byte) = text.get(at) {

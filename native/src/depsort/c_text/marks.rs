@@ -24,8 +24,8 @@ const MARKS: [&[u8]; 10] = [
 ];
 const MARKED_LINES: [&[u8]; 3] = [b"NAMESPACE", b"_DECLS", b"Q_OBJECT"];
 
-/// The text without directives; then without attributes; then without marks; then with names out of their
-/// parentheses, `(name)(int)`; then without what stands between `class` and its name.
+/// The text without directives; then without attributes; then without marks; then with names freed of their
+/// parentheses, `(name)(int)`; then without marks between `class` and its name.
 pub fn without_marks(text: &[u8]) -> Vec<u8> {
     let text = without_directives(text);
     let text = replaced(&text, |text, word, end| {
@@ -51,8 +51,8 @@ fn without_directives(text: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// The text without what a word and `change` say: from where to where it goes. `change` gets the range of
-/// a word that starts with no digit, and answers with the end of what goes, and how much stays before it.
+/// The text without the ranges that `change` removes. `change` gets the range of each word that does not start
+/// with a digit, and returns the end of the range to remove and the length of the word to keep before it.
 fn replaced(text: &[u8], change: impl Fn(&[u8], usize, usize) -> Option<(usize, usize)>) -> Vec<u8> {
     let mut kept = Vec::with_capacity(text.len());
     let (mut at, mut copied) = (0, 0);
@@ -89,7 +89,7 @@ fn attribute_end(text: &[u8], word: usize, end: usize) -> Option<usize> {
         .or_else(|| numbers_end(text, open))
 }
 
-/// The end of parentheses with at most `depth` levels more in them.
+/// The end of parentheses with at most `depth` levels of nested ones.
 fn parenthesis_end(text: &[u8], open: usize, depth: usize) -> Option<usize> {
     let mut level = 0;
     for (length, &byte) in text[open..].iter().enumerate() {
@@ -162,7 +162,7 @@ fn is_mark(word: &[u8]) -> bool {
             .any(|mark| word.len() > mark.len() && word.ends_with(mark))
 }
 
-/// The end of a line that is nothing but one marked word, perhaps with arguments and a semicolon.
+/// The end of a line that consists of one marked word, perhaps with arguments and a semicolon.
 fn marked_line_end(text: &[u8], from: usize) -> Option<usize> {
     let start = run(text, from, is_blank);
     let end = run(text, start, is_word);
@@ -209,7 +209,7 @@ fn without_parentheses(text: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// Of `class MARK Name` the end of the mark and of the space behind it; `class` stays with one space.
+/// In `class MARK Name`, the end of the mark and of the space after it; `class` keeps one space.
 fn export_mark_end(text: &[u8], word: usize, end: usize) -> Option<(usize, usize)> {
     if !matches!(&text[word..end], b"class" | b"struct") {
         return None;

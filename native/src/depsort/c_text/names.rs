@@ -1,13 +1,12 @@
-//! A text without comments and strings, and the names it holds: all of them, and those it seems to declare.
+//! A text without comments and strings, all names in it, and the names it seems to declare.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Counts;
-use super::bytes::{is_blank, is_space, is_word, run, starts_name};
+use super::bytes::{Counts, is_blank, is_space, is_word, run, starts_name};
 
 const LONGEST_DELIMITER: usize = 16; // of a raw string
 
-/// `source` with each comment as a space and each string empty, but for the lines of includes.
+/// `source` with each comment as a space and each string empty, except in the lines of includes.
 pub fn without_comments(source: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(source.len());
     let (mut at, mut copied) = (0, 0);
@@ -69,7 +68,7 @@ fn is_include(source: &[u8], at: usize) -> bool {
             .is_none_or(|&byte| byte == b'\n')
 }
 
-/// The end of a raw string whose delimiter starts at `from`: of the text where it has none.
+/// The end of a raw string whose delimiter starts at `from`; the end of the text if nothing closes it.
 fn raw_string_end(source: &[u8], from: usize) -> Option<usize> {
     let open = run(source, from, |byte| {
         !is_space(byte) && !matches!(byte, b'(' | b'"' | b'\\')
@@ -86,7 +85,7 @@ fn raw_string_end(source: &[u8], from: usize) -> Option<usize> {
     Some(closing.map_or(source.len(), |after| after + delimiter.len() + 1))
 }
 
-/// The end of a string that ends in its line or goes on from a backslash.
+/// The end of a string within its line, or within the lines that backslashes join.
 fn string_end(source: &[u8], from: usize, quote: u8) -> Option<usize> {
     let mut at = from;
     while let Some(&byte) = source.get(at) {
@@ -100,7 +99,7 @@ fn string_end(source: &[u8], from: usize, quote: u8) -> Option<usize> {
     None
 }
 
-/// Every name of a text without comments: as it is, and behind `.` and `->` as `.name`; behind `::` as both.
+/// Every name of a text without comments: plain, as `.name` after `.` and `->`, and as both after `::`.
 pub fn words(text: &[u8]) -> Counts {
     let mut counted: FxHashMap<(bool, &[u8]), u64> = FxHashMap::default();
     let mut order: Vec<(bool, &[u8])> = Vec::new();
@@ -153,7 +152,7 @@ pub fn words(text: &[u8]) -> Counts {
 }
 
 /// The names a text seems to declare as parameters, members and local variables: `type name` before one of
-/// `=;,[)`. A statement (`return x;`) declares nothing.
+/// `=;,[)`. A statement (`return x;`) does not declare.
 pub fn bound(text: &[u8]) -> Vec<&[u8]> {
     let mut found = FxHashSet::default();
     let mut order: Vec<&[u8]> = Vec::new();
@@ -200,7 +199,7 @@ const STATEMENTS: [&[u8]; 16] = [
     b"throw",
 ];
 
-/// The name a declaration gives behind a type that ends at `from`, and where the declaration goes on.
+/// The name declared after a type that ends at `from`, and where the declaration continues.
 fn declared_name(text: &[u8], from: usize) -> Option<(&[u8], usize)> {
     let star = |byte| byte == b'*';
     let after_blanks = run(text, from, is_blank);

@@ -1,17 +1,16 @@
-//! What of a C or C++ text a parser of declarations has to see.
+//! The parts of a C or C++ text that a parser of declarations needs.
 //!
-//! Directives, attributes and the marks of libraries go, and every function body is emptied that ends at the
-//! margin its function starts from. `functions` goes on where that is enough to read C without a parser: the
-//! heads of functions and their prototypes go too, and are named instead.
+//! `outline` removes directives, attributes and the marks of libraries, and empties every function body that ends
+//! at the indentation of its function. `functions` goes further, which is enough to read C without a parser: it
+//! removes the heads of functions and their prototypes too, and returns their names instead.
 
 use rustc_hash::FxHashMap;
 
-use super::Counts;
-use super::bytes::{is_blank, is_space, is_word, run};
+use super::bytes::{Counts, is_blank, is_space, is_word, run};
 use super::marks::without_marks;
 use super::prototypes::{Named, head, without_prototypes};
 
-const MAX_LINE: usize = 2_000; // bytes in which a line is looked for
+const MAX_LINE: usize = 2_000; // bytes searched for a line's end
 
 /// A C text without its functions, and the functions' names.
 pub struct Functions {
@@ -34,7 +33,7 @@ pub fn outline(text: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// What `outline` leaves of a text, without the heads of functions and their prototypes; and all their names.
+/// The outline of a text without the heads of functions and their prototypes, and the names of both.
 pub fn functions(text: &[u8]) -> Functions {
     let text = without_marks(text);
     let mut kept = Vec::with_capacity(text.len());
@@ -66,9 +65,10 @@ pub fn functions(text: &[u8]) -> Functions {
     }
 }
 
-/// The text cut behind the opening brace of each function body; the bodies are left out. The last piece has none.
+/// Calls `each` with the text between function bodies, up to the opening brace of a body; the last piece has no
+/// body.
 ///
-/// A body ends at the brace on its own line, or on the next line that is indented as the function's name is.
+/// A body ends at the closing brace on the line it opens, or on the next line with the function name's indentation.
 fn pieces(text: &[u8], mut each: impl FnMut(&[u8], bool)) {
     let (mut done, mut searched) = (0, 0);
     let mut name_at = 0; // the last opening parenthesis before `searched`, behind `done`
@@ -85,7 +85,7 @@ fn pieces(text: &[u8], mut each: impl FnMut(&[u8], bool)) {
         let closing = match memchr::memchr(b'}', line) {
             Some(length) => searched + length,
             None => {
-                // a brace on a line of its own stands at the margin itself
+                // a brace on a line of its own has the function's indentation itself
                 let near = if own_line { searched } else { name_at.max(done) };
                 let from = near.saturating_sub(MAX_LINE);
                 let margin = memchr::memrchr(b'\n', &text[from..near]).map_or(0, |at| from + at + 1);
@@ -104,7 +104,7 @@ fn pieces(text: &[u8], mut each: impl FnMut(&[u8], bool)) {
     each(&text[done..], false);
 }
 
-/// The next `)` and the place behind the `{` that follows it, with words between them at most.
+/// The next `)` that a `{` follows, with nothing but words between them, and the position after the `{`.
 fn next_body(text: &[u8], from: usize) -> Option<(usize, usize)> {
     let mut at = from;
     loop {
@@ -117,7 +117,7 @@ fn next_body(text: &[u8], from: usize) -> Option<(usize, usize)> {
     }
 }
 
-/// The braces that begin a line, in order, by the indentation before them.
+/// The closing braces that begin a line, in order, by the indentation before them.
 fn closings(text: &[u8]) -> FxHashMap<&[u8], Vec<usize>> {
     let mut found: FxHashMap<&[u8], Vec<usize>> = FxHashMap::default();
     for line in memchr::memchr_iter(b'\n', text).map(|at| at + 1) {
@@ -129,7 +129,7 @@ fn closings(text: &[u8]) -> FxHashMap<&[u8], Vec<usize>> {
     found
 }
 
-/// The first brace at `from` or behind it that has this indentation.
+/// The first brace at or after `from` with this indentation.
 fn closing_behind(closings: &FxHashMap<&[u8], Vec<usize>>, indentation: &[u8], from: usize) -> Option<usize> {
     let braces = closings.get(indentation)?;
     braces.get(braces.partition_point(|&brace| brace < from)).copied()

@@ -2,14 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
-use super::Counts;
-use super::bytes::{is_space, is_word, run, starts_name};
+use super::bytes::{Counts, is_space, is_word, run, starts_name};
 
 const LONGEST_NAME: usize = 200; // bytes
 const NESTED: usize = 3; // levels of parentheses in the parameters of a prototype
 const STATEMENTS: [&[u8]; 7] = [b"if", b"for", b"while", b"switch", b"return", b"else", b"do"];
 
-/// Names and how often each was added, in the order of their first time.
+/// Names with their numbers of occurrences, in the order of their first occurrences.
 #[derive(Default)]
 pub struct Named {
     number: FxHashMap<Vec<u8>, usize>,
@@ -36,14 +35,14 @@ impl Named {
     }
 }
 
-/// Where the head of a function starts, its name (empty where a macro makes the function), and its storage.
+/// The start of a function's head, its name (empty where a macro defines the function), and its storage.
 pub struct Head<'a> {
     pub start: usize,
     pub name: &'a [u8],
     pub is_static: bool,
 }
 
-/// The head of the function that a piece ends in; `None` where it is a statement.
+/// The head of the function at the end of a piece; `None` for a statement.
 pub fn head(piece: &[u8]) -> Option<Head<'_>> {
     let open = opening_of_last(piece)?;
     let (first, last) = name_before(piece, open, open.saturating_sub(LONGEST_NAME))?;
@@ -70,7 +69,7 @@ pub fn head(piece: &[u8]) -> Option<Head<'_>> {
     })
 }
 
-/// The opening parenthesis that belongs to the last closing one.
+/// The opening parenthesis that matches the last closing one.
 fn opening_of_last(piece: &[u8]) -> Option<usize> {
     let last = memchr::memrchr(b')', piece)?;
     let mut depth = 0usize;
@@ -85,7 +84,7 @@ fn opening_of_last(piece: &[u8]) -> Option<usize> {
     None
 }
 
-/// The range of the name that ends before `end`, but for white space, and starts at `least` or behind it.
+/// The range of the last name before `end`, with only white space between, if it starts at or after `least`.
 fn name_before(text: &[u8], end: usize, least: usize) -> Option<(usize, usize)> {
     let last = least + text[least..end].iter().rposition(|&byte| !is_space(byte))? + 1;
     let word = text[least..last].iter().rposition(|&byte| !is_word(byte));
@@ -138,8 +137,8 @@ struct Prototype {
     end: usize,
 }
 
-/// The prototype that starts at `from`, where a declaration starts; one pair of parentheses may stand before
-/// its name, as that of an attribute.
+/// The prototype that starts at `from`, the start of a declaration; one pair of parentheses may precede its
+/// name, as in an attribute.
 fn prototype(text: &[u8], from: usize) -> Option<Prototype> {
     let plain = |byte| !matches!(byte, b';' | b'{' | b'}' | b'(' | b')' | b'=');
     let first = run(text, from, plain);
@@ -159,7 +158,7 @@ fn prototype(text: &[u8], from: usize) -> Option<Prototype> {
     prototype_at(text, from, first)
 }
 
-/// The prototype whose parameters open at `open`, its name not before `least`.
+/// The prototype whose parameters open at `open` and whose name starts at or after `least`.
 fn prototype_at(text: &[u8], least: usize, open: usize) -> Option<Prototype> {
     let last = least + text[least..open].iter().rposition(|&byte| !is_space(byte))? + 1;
     let first = least

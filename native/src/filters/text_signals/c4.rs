@@ -1,9 +1,9 @@
-//! What the filter of C4 would leave of a text, and what it would discard it for.
+//! The lines that C4's filter would keep of a text, and its reasons to discard the text.
 //!
-//! The filter drops lines that hold a word of more than 1,000 characters, end in no terminal mark (or in an
-//! ellipsis), have fewer than three words, or speak of javascript or of cookies and policies; citations like
-//! `[12]` are cut out first. It discards a document for a placeholder or a curly bracket in a line that got
-//! as far, or for too few sentences in the lines that stay. Here nothing is dropped: all three are counted.
+//! The filter drops lines that hold a word of more than 1,000 characters, do not end in a terminal mark (or end
+//! in an ellipsis), have fewer than three words, or mention javascript, cookies or policies; it first cuts
+//! citations like `[12]`. It discards a document for a placeholder or a curly bracket in a line that passes the
+//! length tests, or for too few sentences in the lines it keeps. This module drops nothing; it counts all three.
 
 use std::sync::LazyLock;
 
@@ -30,7 +30,7 @@ static POLICIES: LazyLock<[memmem::Finder; 6]> = LazyLock::new(|| {
     ]
     .map(memmem::Finder::new)
 });
-/// What a text holds that holds any of the phrases above; few do.
+/// Any text with one of the phrases above holds one of these words; few texts do.
 static HINTS: LazyLock<[memmem::Finder; 5]> = LazyLock::new(|| {
     [
         "lorem ipsum",
@@ -42,12 +42,12 @@ static HINTS: LazyLock<[memmem::Finder; 5]> = LazyLock::new(|| {
     .map(memmem::Finder::new)
 });
 
-/// What one text holds; buffers are reused from text to text.
+/// The counts of one text; buffers are reused from text to text.
 #[derive(Default)]
 pub struct C4 {
-    /// Sentences in the lines that stay.
+    /// Sentences in the lines it keeps.
     pub sentences: u64,
-    /// Lines for which the document would be discarded.
+    /// Lines that would discard the document.
     pub lorem_ipsum: u64,
     pub curly_brackets: u64,
     uncited: String,
@@ -79,7 +79,7 @@ impl C4 {
         (self.uncited, self.lower) = (uncited, lower);
     }
 
-    /// Counts what discards a document in a line that has words and an end; returns whether the line stays.
+    /// Counts the reasons to discard a document in a line that passes the length tests; returns whether it stays.
     fn phrases(&mut self, line: &str, lower: &mut Vec<u8>) -> bool {
         lower_to(line, lower);
         self.lorem_ipsum += u64::from(LOREM_IPSUM.find(lower).is_some());
@@ -137,8 +137,8 @@ fn cut_citations(line: &str, left: &mut String) {
     left.push_str(rest);
 }
 
-/// The number of sentences of a line: words that end in `.`, `?` or `!`, quotes and brackets behind it
-/// aside, where no small letter begins the next word; and what is left after the last of them.
+/// The number of sentences of a line: words that end in `.`, `?` or `!` (ignoring quotes and brackets after the
+/// mark) with no lowercase letter at the start of the next word, and the rest after the last of them.
 fn sentences(line: &str) -> u64 {
     let line = line.trim_end();
     let ends = memchr3_iter(b'.', b'?', b'!', line.as_bytes());
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_discards_a_document_counts_in_lines_that_got_as_far() {
+    fn reasons_to_discard_count_in_lines_that_pass_the_length_tests() {
         let found = scanned("lorem ipsum\nSo Lorem Ipsum goes.\nA { b.\nThis javascript is {}.\nNo {");
         assert_eq!((found.lorem_ipsum, found.curly_brackets), (1, 1));
         assert_eq!(found.sentences, 2);

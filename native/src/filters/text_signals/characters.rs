@@ -1,17 +1,17 @@
-//! The class of every character: space, letter, letter or number, and what ASCII adds to them.
+//! The class of every character: space, letter, letter or number, and finer classes of ASCII.
 //!
 //! A space has Unicode's property White_Space, a letter Alphabetic, a number a category N*: Rust's own
-//! tables. `boundaries` hands the same classes to the Python reference, so that both sides agree on
-//! every code point whatever Unicode version the interpreter carries.
+//! tables. `boundaries` gives the same classes to the Python reference, so that both sides agree on every code
+//! point, whatever Unicode version the interpreter has.
 
 pub const SPACE: u8 = 1;
 pub const LETTER: u8 = 2;
 pub const ALPHANUMERIC: u8 = 4;
 pub const DIGIT: u8 = 8; // 0 to 9 only
 pub const UNDERSCORE: u8 = 16;
-pub const ENCODED: u8 = 64; // A-Z a-z 0-9 + /: the alphabet of base64, which contains that of hex
+pub const ENCODED: u8 = 64; // A-Z a-z 0-9 + /: the alphabet of base64, a superset of hex
 
-/// The classes of the ASCII bytes; a byte of a longer character has none.
+/// The classes of ASCII bytes; the bytes of longer characters have none.
 pub static ASCII: [u8; 256] = ascii();
 
 const fn ascii() -> [u8; 256] {
@@ -48,7 +48,7 @@ pub fn class(character: char) -> u8 {
     }
 }
 
-/// Whether a sentence ends with `character`: Unicode's Sentence_Terminal, as far as scripts in use have it.
+/// Whether a sentence ends with `character`: Unicode's Sentence_Terminal, for scripts in use.
 pub fn is_terminal(character: char) -> bool {
     matches!(
         character,
@@ -68,7 +68,7 @@ pub fn is_terminal(character: char) -> bool {
     )
 }
 
-/// The number of characters of `text` that are no space.
+/// The number of characters of `text` other than spaces.
 pub fn visible(text: &str) -> usize {
     let bytes = text.as_bytes();
     if bytes.is_ascii() {
@@ -82,7 +82,7 @@ pub fn visible(text: &str) -> usize {
         .count()
 }
 
-/// The code points at which what is `wanted` begins or ends, ascending: [begin, end, begin, ...).
+/// The code points where runs of `wanted` characters begin and end, ascending: [begin, end, begin, ...).
 pub fn boundaries(wanted: impl Fn(char) -> bool) -> Vec<u32> {
     let mut inside = false;
     let mut found = Vec::new();

@@ -1,10 +1,9 @@
 //! Visible characters in comments, estimated for source code in any language without a lexer.
 //!
-//! A comment begins a line, spaces and tabs aside: `//`, `--`, `;` and `#` up to the end of the line (`#`
-//! only where no ASCII letter, `[` or `{` follows, because `#include`, `#[derive]` and `#id {` are code),
-//! `/* */`, `<!-- -->`, and strings in triple quotes, which are documentation where they begin a line. A
-//! triple-quoted string that begins inside a line is code, and hides what looks like a comment in it. A
-//! block that is never closed is none.
+//! A comment begins a line, after spaces and tabs: `//`, `--`, `;` and `#` up to the end of the line (`#` only
+//! where no ASCII letter, `[` or `{` follows, because `#include`, `#[derive]` and `#id {` are code), `/* */`,
+//! `<!-- -->`, and strings in triple quotes, which are documentation where they begin a line. A triple-quoted
+//! string that begins inside a line is code, and so is all text in it. An unclosed block does not count.
 
 use memchr::{memchr, memchr3, memmem};
 
@@ -19,11 +18,11 @@ const BLOCKS: [(&[u8], &[u8]); 4] = [
 
 struct Scanner<'a> {
     bytes: &'a [u8],
-    /// Blocks that no later text closes, so that each end is looked for in vain only once.
+    /// Kinds of blocks that no later text closes, so that each missing end is sought only once.
     unclosed: [bool; 4],
 }
 
-/// The number of characters in comments that are no space.
+/// The number of characters in comments, without spaces.
 pub fn visible_in_comments(text: &str) -> u64 {
     let bytes = text.as_bytes();
     let mut scanner = Scanner {
@@ -72,7 +71,7 @@ impl Scanner<'_> {
         self.block(at + prefix, if prefix == 1 { 2..4 } else { 0..4 })
     }
 
-    /// The end of the block of one of `kinds` that begins at `at`.
+    /// The end of the block at `at`, if one of `kinds` begins there.
     fn block(&mut self, at: usize, mut kinds: std::ops::Range<usize>) -> Option<usize> {
         let rest = &self.bytes[at..];
         let kind = kinds.find(|kind| rest.starts_with(BLOCKS[*kind].0))?;

@@ -11,24 +11,24 @@ use super::table::Table;
 
 const SHORT: u64 = 30; // characters of a short line, as FineWeb counts it
 
-/// What one text holds; buffers are reused from text to text.
+/// The counts of one text; buffers are reused from text to text.
 #[derive(Default)]
 pub struct Lines {
     pub lines: u64,
-    /// Characters of the longest line and of all lines, newlines left out.
+    /// Characters of the longest line and of all lines, without newlines.
     pub longest: u64,
     pub characters: u64,
-    /// Lines that are not blank; everything below counts these only.
+    /// Lines that are not blank; all counts below skip blank lines.
     pub written: u64,
     pub bullets: u64,
     pub ellipses: u64,
-    /// Lines that end in a mark that ends a sentence, and lines of at most 30 characters.
+    /// Lines that end in a terminal mark, and lines of at most 30 characters.
     pub terminated: u64,
     pub short: u64,
-    /// Lines, and characters in lines, of which an equal stands before.
+    /// Lines, and characters in lines, that repeat an earlier line.
     pub duplicates: u64,
     pub duplicate_characters: u64,
-    /// Lines of which an equal stands anywhere, outer spaces and closing brackets ignored.
+    /// Lines that equal another line up to outer spaces; `},` and single characters do not count.
     pub echoes: u64,
     pub paragraphs: u64,
     pub duplicate_paragraphs: u64,
@@ -57,7 +57,7 @@ impl Lines {
         (self.spans, self.paragraph_spans) = (spans, paragraphs);
     }
 
-    /// Counts the echoes of the text that was scanned last.
+    /// Counts the echoes of the text scanned last.
     pub fn count_echoes(&mut self, text: &str, table: &mut Table) {
         self.echoes = echoes(text, &self.spans, table);
     }
@@ -95,7 +95,7 @@ impl Lines {
     }
 }
 
-/// The characters of a part of a text that is `ascii`, or is not.
+/// The number of characters of a part of a text; `ascii` says whether the whole text is ASCII.
 fn characters(part: &str, ascii: bool) -> u64 {
     if ascii {
         part.len() as u64
@@ -104,7 +104,7 @@ fn characters(part: &str, ascii: bool) -> u64 {
     }
 }
 
-/// Where every line begins and ends, the newline left out.
+/// The range of every line, without its newline.
 pub fn each(text: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
     let mut next = 0;
     std::iter::from_fn(move || {
@@ -116,7 +116,7 @@ pub fn each(text: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
     })
 }
 
-/// The number and the characters of the spans of which an equal stands before.
+/// The number and the characters of the spans that repeat an earlier one.
 fn duplicates(text: &str, ascii: bool, spans: &[(usize, usize)], table: &mut Table) -> (u64, u64) {
     table.reset(spans.len());
     let (mut number, mut characters) = (0, 0);
@@ -131,7 +131,7 @@ fn duplicates(text: &str, ascii: bool, spans: &[(usize, usize)], table: &mut Tab
     (number, characters)
 }
 
-/// The number of the spans of which an equal stands before or after.
+/// The number of the spans that equal another one.
 fn echoes(text: &str, spans: &[(usize, usize)], table: &mut Table) -> u64 {
     table.reset(spans.len());
     let mut number = 0;
@@ -143,7 +143,7 @@ fn echoes(text: &str, spans: &[(usize, usize)], table: &mut Table) -> u64 {
         let slot = table.add(xxh3_64(bare.as_bytes()));
         number += match table.slot(slot).count {
             1 => 0,
-            2 => 2, // the second one makes an echo of the first, too
+            2 => 2, // the second one makes the first an echo, too
             _ => 1,
         };
     }
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn short_lines_and_ends_of_sentences_are_counted_in_lines_that_are_not_blank() {
+    fn short_and_terminated_lines_are_counted_without_blank_ones() {
         let lines = measured(&format!("{}\n\nWhy? \n{}.\n何。", "x".repeat(30), "y".repeat(30)));
         assert_eq!((lines.written, lines.short, lines.terminated), (4, 3, 3));
     }

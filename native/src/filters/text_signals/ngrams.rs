@@ -1,8 +1,8 @@
 //! Characters in the most frequent n-grams and in repeated n-grams, for n = 2 .. 10, from token hashes.
 //!
 //! The hash of the n-gram at a token is that of the (n-1)-gram there, times an odd constant, plus the next
-//! token's hash. An n-gram can only be repeated where the (n-1)-gram is, so each n looks at the positions
-//! that are left, usually few after n = 4. Two different n-grams of one text share a hash with a
+//! token's hash. An n-gram can only be repeated where its (n-1)-gram is, so each n visits the remaining
+//! positions, usually few after n = 4. Two different n-grams of one text share a hash with a
 //! probability of about 2^-63.
 
 use super::table::Table;
@@ -14,10 +14,10 @@ const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Characters by n; `None` where the text has fewer than n tokens. Entries below 2 are unused.
 #[derive(Default)]
 pub struct Ngrams {
-    /// Of the most frequent n-gram (the first to occur among equals), its tokens joined by one space:
-    /// length times occurrences. 0 where none occurs twice.
+    /// For the most frequent n-gram (the first one among equals), with its tokens joined by one space: length
+    /// times occurrences. 0 where no n-gram occurs twice.
     pub top: [Option<u64>; LONGEST + 1],
-    /// Of the n-grams that occurred before, from left to right, none overlapping another; without spaces.
+    /// For the n-grams that repeat an earlier one, from left to right without overlaps: characters but spaces.
     pub repeated: [Option<u64>; LONGEST + 1],
     positions: Vec<Position>,
     once: Vec<u64>,
@@ -46,8 +46,8 @@ impl Ngrams {
         }
     }
 
-    /// Makes 2-grams of the tokens, most of those that occur once left out: a bit for each hash is enough to
-    /// tell, and the table is for the others.
+    /// Makes 2-grams of the tokens and leaves out most that occur once: one bit per hash finds them, and the
+    /// table counts the others.
     fn begin(&mut self, words: &Words) {
         let bits = (8 * words.hashes.len()).next_power_of_two().max(64);
         let place = |hash: u64| ((hash >> 6) as usize & (bits / 64 - 1), 1 << (hash & 63));
@@ -79,7 +79,7 @@ impl Ngrams {
         }
     }
 
-    /// Makes n-grams of the (n-1)-grams; those at the end of the text have no next token.
+    /// Makes n-grams of the (n-1)-grams, but for the last one, which has no next token.
     fn lengthen(&mut self, words: &Words, n: usize) {
         let last = words.hashes.len() - n;
         while self
@@ -113,7 +113,7 @@ impl Ngrams {
         characters
     }
 
-    /// Forgets what occurs once; returns the characters in the most frequent n-gram.
+    /// Drops n-grams that occur once; returns the characters in the most frequent one.
     fn keep_repeated(&mut self, words: &Words, n: usize, table: &mut Table) -> u64 {
         let (mut most, mut characters) = (1, 0);
         self.positions.retain(|position| {

@@ -1,7 +1,7 @@
-//! ASCII words of at most 16 bytes, seen as one number: no branch depends on their letters.
+//! ASCII words of at most 16 bytes, each as one number: no branch depends on their letters.
 //!
-//! Nineteen of twenty words of English are short. Walking along their bytes costs a few mispredicted branches a
-//! word, as lengths and punctuation vary; here all bytes are compared at once.
+//! Nineteen of twenty English words are short. Walking along their bytes costs a few mispredicted branches a
+//! word, as lengths and punctuation vary; this module compares all bytes at once.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -9,24 +9,24 @@ const WIDTH: usize = 16;
 const EACH: u128 = u128::MAX / 255; // 1 in each byte
 const HIGH: u128 = EACH << 7;
 const CASE: u128 = EACH * 0x20;
-// Two numbers that no ASCII text is.
+// Two numbers that are not ASCII text.
 const LOW_KEY: u64 = 0x9e37_79b9_7f4a_7c15;
 const HIGH_KEY: u64 = 0xc2b2_ae3d_27d4_eb4f;
 
 pub struct Word {
     pub length: usize,
-    /// Whether it holds a letter or number, so that the token is its core.
+    /// Whether it holds a letter or number; its token is then its core.
     pub has_core: bool,
     pub lettered: bool,
     pub token_length: u64,
     token: u128,
 }
 
-/// The word that `bytes` begin with; none where it is longer, not all ASCII, or too near the end of the text.
+/// The word at the start of `bytes`; `None` if it is longer, not ASCII, or within 16 bytes of the text's end.
 #[inline]
 pub fn word(bytes: &[u8]) -> Option<Word> {
     let bytes = u128::from_le_bytes(*bytes.first_chunk::<WIDTH>()?);
-    // The first byte below `!` or beyond ASCII; what lies above that may be wrong.
+    // The first byte below `!` or beyond ASCII; the bits above that byte may be wrong.
     let stops = (bytes.wrapping_sub(EACH * 0x21) | bytes) & HIGH;
     let length = stops.trailing_zeros() as usize / 8;
     if length == 0 || length == WIDTH {
@@ -73,7 +73,7 @@ impl Word {
         mixed(self.token)
     }
 
-    /// The bit of a stop word, as `stop_word` of any word gives it.
+    /// The bit of a stop word, as `stop_word` returns it for words of any length.
     #[inline]
     pub fn stop_word(&self) -> u8 {
         if self.token_length > 4 {
@@ -90,10 +90,10 @@ impl Word {
     }
 }
 
-/// A hash of any token, equal for equal ones.
+/// A hash of any token; equal tokens have equal hashes.
 #[inline]
 pub fn hash(token: &[u8]) -> u64 {
-    // Filled up with zeros, so a zero at the end would be lost.
+    // Tokens are padded with zeros, so a zero at their end would be lost.
     if token.len() > WIDTH || token.last() == Some(&0) {
         return xxh3_64(token);
     }
@@ -102,7 +102,7 @@ pub fn hash(token: &[u8]) -> u64 {
     mixed(u128::from_le_bytes(bytes))
 }
 
-/// The two halves of the product of the two halves, keyed.
+/// The keyed product of the number's two halves, folded.
 #[inline]
 fn mixed(token: u128) -> u64 {
     let product = u128::from(token as u64 ^ LOW_KEY) * u128::from((token >> 64) as u64 ^ HIGH_KEY);
@@ -119,7 +119,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_word_counts_the_same_wherever_it_stands(word in "[!-~]{1,18}", other in "[!-~é]{1,4}") {
-            // At the end of a text there are no 16 bytes, and a word of a text for code is walked along.
+            // Near the end of a text 16 bytes are missing, and a scan for code walks along every word.
             let counted = |text: &str, code| {
                 let mut words = Words::default();
                 words.scan(text, true, code);

@@ -8,7 +8,7 @@ pub struct Slot {
     key: u64,
     /// How often the key was added; 0 marks a free slot.
     pub count: u32,
-    /// Free for the caller: whether a walk has been here.
+    /// For the caller's use: whether a walk has visited the slot.
     pub seen: bool,
 }
 
@@ -19,7 +19,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Forgets everything and makes room for `keys` distinct keys.
+    /// Clears the table and makes room for `keys` distinct keys.
     pub fn reset(&mut self, keys: usize) {
         let capacity = (2 * keys).next_power_of_two().max(16);
         self.slots.clear();

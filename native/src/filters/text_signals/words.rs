@@ -1,8 +1,8 @@
 //! Words and characters of a text, counted in one walk over its bytes.
 //!
-//! A word is a maximal run of characters that are no space, punctuation included. Its core is what lies
-//! between its first and its last letter or number. Cores give the number of words, their lengths and the
-//! stop words. n-grams are made of tokens: the core of a word, or the whole word where it has none.
+//! A word is a maximal run of characters other than spaces, punctuation included. Its core runs from its first
+//! to its last letter or number. Cores give the number of words, their lengths and the stop words. n-grams
+//! consist of tokens: the core of a word, or the whole word if it has no core.
 
 use std::sync::LazyLock;
 
@@ -17,12 +17,12 @@ const ENCODED_RUN: usize = 64; // OpenCoder: characters from which a run counts 
 
 static ELLIPSES: LazyLock<[memmem::Finder; 2]> = LazyLock::new(|| ["...", "…"].map(memmem::Finder::new));
 
-/// What one text holds; buffers are reused from text to text.
+/// The counts of one text; buffers are reused from text to text.
 #[derive(Default)]
 pub struct Words {
-    /// A hash of every token, in order; empty unless asked for.
+    /// A hash of every token, in order; empty unless requested.
     pub hashes: Vec<u64>,
-    /// Characters in all tokens up to and with each, with a leading 0: `n + 1` values; empty unless asked for.
+    /// Characters in all tokens up to and including each, with a leading 0: `n + 1` values; empty unless requested.
     pub ends: Vec<u64>,
     pub words: u64,
     pub cores: u64,
@@ -34,7 +34,7 @@ pub struct Words {
     pub spaces: u64,
     pub hash_signs: u64,
     pub ellipses: u64,
-    /// From here on 0 unless asked for. Maximal runs of letters, numbers and `_`, and the characters in them.
+    /// All fields below are 0 unless requested. Maximal runs of letters, numbers and `_`, and their characters.
     pub identifiers: u64,
     pub identifier_characters: u64,
     pub letters: u64,
@@ -45,7 +45,7 @@ pub struct Words {
     pub encoded: u64,
 }
 
-/// A word while it is counted: its bytes, its characters, and where its core lies.
+/// A word: its bytes, its characters, and the range of its core.
 struct Word<'a> {
     bytes: &'a [u8],
     lettered: bool,
@@ -55,7 +55,7 @@ struct Word<'a> {
 }
 
 impl Words {
-    /// Counts words; with `keep` also hashes of tokens, with `code` also what only rules for code ask for.
+    /// Counts words; `keep` adds hashes of tokens, `code` adds the counts that rules for code need.
     pub fn scan(&mut self, text: &str, keep: bool, code: bool) {
         let (mut hashes, mut ends) = (std::mem::take(&mut self.hashes), std::mem::take(&mut self.ends));
         hashes.clear();
@@ -97,7 +97,7 @@ impl Words {
             .sum();
     }
 
-    /// The word that begins at byte `start`, of any characters.
+    /// The word of any characters that begins at byte `start`.
     fn any_word<'a>(&mut self, text: &'a str, start: usize) -> Word<'a> {
         let bytes = text.as_bytes();
         let (mut lettered, mut length, mut at) = (false, 0, start);
@@ -191,7 +191,7 @@ impl Words {
     }
 }
 
-/// The word that `bytes` begin with, if it is all ASCII.
+/// The word at the start of `bytes`, if it is all ASCII.
 #[inline]
 fn ascii_word(bytes: &[u8]) -> Option<Word<'_>> {
     let length = ascii_end(bytes)?;
@@ -204,7 +204,7 @@ fn ascii_word(bytes: &[u8]) -> Option<Word<'_>> {
             let end = last.map_or(first, |last| last + 1);
             (first, end, (end - first) as u64)
         });
-    // Most words begin with a letter, and then the rest need not be looked at.
+    // Most words begin with a letter, which ends the search at once.
     let lettered = core.is_some_and(|(first, end, _)| (first..end).any(|at| class(at) & LETTER != 0));
     Some(Word {
         bytes,
@@ -214,11 +214,11 @@ fn ascii_word(bytes: &[u8]) -> Option<Word<'_>> {
     })
 }
 
-/// Where the word ends that `bytes` begin with; none where it holds a byte beyond ASCII.
+/// The end of the word at the start of `bytes`; `None` if it holds a byte beyond ASCII.
 #[inline]
 fn ascii_end(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
-    // Eight bytes at a time: none is beyond ASCII, and none below `!`, as spaces are.
+    // Eight bytes at a time, while all are ASCII and none is a space (below `!`).
     while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         let eight = u64::from_le_bytes(*eight);
         let high = eight & EACH_HIGH_BIT;
@@ -241,7 +241,7 @@ fn ascii_end(bytes: &[u8]) -> Option<usize> {
     Some(at)
 }
 
-/// The classes and the width in bytes of the character at byte `at`, which begins one.
+/// The classes and the width in bytes of the character that begins at byte `at`.
 #[inline]
 fn class_at(text: &str, at: usize) -> (u8, usize) {
     let byte = text.as_bytes()[at];
@@ -252,7 +252,7 @@ fn class_at(text: &str, at: usize) -> (u8, usize) {
     (characters::class(character), character.len_utf8())
 }
 
-/// The bit of a stop word of the Gopher paper, 0 for any other word; the case of ASCII is ignored.
+/// The bit of a stop word of the Gopher paper, 0 for any other word; ignores the case of ASCII letters.
 fn stop_word(core: &[u8]) -> u8 {
     if !(2..=4).contains(&core.len()) {
         return 0;

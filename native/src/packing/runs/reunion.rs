@@ -1,10 +1,10 @@
-//! Step 3 of a chunk's plan: pieces that depend on each other are joined, best gain for their sizes first,
-//! as far as the slack allows.
+//! Step 3 of a chunk's plan: join pieces that depend on each other, the best gain for their sizes first, as far
+//! as the slack allows.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use super::{Chunk, root, unite};
+use crate::packing::chunk::{Chunk, root, unite};
 use crate::packing::pieces::full_chunks;
 
 /// Step 3: labels after joining as many pieces as the slack allows.
@@ -38,8 +38,8 @@ pub(super) fn reunite(chunk: &Chunk, labels: &[u32], slack: f64) -> Vec<u32> {
     after(low)
 }
 
-/// Joins of two pieces each that still fit a sequence, best first: most dependencies squared over the
-/// product of the sizes. Of every two joined pieces the one with more neighbours keeps its name.
+/// Possible joins of two pieces that fit a sequence, best first: most dependencies squared over the product of
+/// the sizes. Of two joined pieces the one with more neighbours keeps its label.
 pub(super) fn merges(chunk: &Chunk, labels: &[u32]) -> Vec<(u32, u32)> {
     let mut sizes = chunk.sizes(labels);
     let mut neighbours: Vec<BTreeMap<u32, u32>> = vec![BTreeMap::new(); chunk.n_documents()];
@@ -50,7 +50,7 @@ pub(super) fn merges(chunk: &Chunk, labels: &[u32]) -> Vec<(u32, u32)> {
             *neighbours[b as usize].entry(a).or_default() += 1;
         }
     }
-    // Positive floats are ordered as their bits are.
+    // Positive floats have the order of their bits.
     let gain = |sizes: &[u32], a: u32, b: u32, edges: u32| -> u64 {
         (f64::from(edges).powi(2) / (f64::from(sizes[a as usize]) * f64::from(sizes[b as usize]))).to_bits()
     };
@@ -74,7 +74,7 @@ pub(super) fn merges(chunk: &Chunk, labels: &[u32]) -> Vec<(u32, u32)> {
         if !fits(&sizes, a, b) {
             continue;
         }
-        // A piece that has grown since is worth less now; one that is worth more is in the heap again.
+        // A join whose pieces have grown is worth less now; a join worth more was pushed again.
         let now = gain(&sizes, a, b, edges);
         if now < bits {
             heap.push((now, Reverse((a, b))));

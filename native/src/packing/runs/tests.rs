@@ -30,7 +30,7 @@ fn chunks() -> impl Strategy<Value = (Chunk, u32)> {
 fn visible(chunk: &Chunk, pieces: &[Piece]) -> usize {
     let mut rest = vec![u32::MAX; chunk.n_documents()];
     for piece in pieces {
-        rest[piece.document as usize] = piece.sequence; // pieces of a document: its last stands last
+        rest[piece.document as usize] = piece.sequence; // the last piece of a document comes last
     }
     for piece in pieces
         .iter()
@@ -82,7 +82,7 @@ proptest! {
     }
 
     #[test]
-    fn no_less_is_visible_than_with_next_fit_and_no_more_sequences_than_slack((chunk, _) in chunks(), slack in 0.0..0.1f64) {
+    fn as_much_is_visible_as_with_next_fit_within_the_slack((chunk, _) in chunks(), slack in 0.0..0.1f64) {
         let pieces = plan(&chunk, slack);
         prop_assert!(visible(&chunk, &pieces) >= visible(&chunk, &next_fit(&chunk)));
         let groups = joined(&chunk, &runs(&chunk));
@@ -132,7 +132,7 @@ fn a_run_without_dependencies_is_taken_apart_before_one_with_them() {
 
 #[test]
 fn pieces_that_depend_on_each_other_are_joined_within_the_slack() {
-    // A (4) and B (3) cannot share a run, 9 tokens stand between them; together they leave 7 and 6 apart.
+    // A (4) and B (3) cannot share a run because of the 9 tokens between them; together they leave 7 and 6 apart.
     let chunk = Chunk::new(vec![4, 9, 3, 7, 6], &[0, 0, 0, 1, 2], &[(2, 0)], 10);
     let together = |pieces: &[Piece]| {
         let sequence = |d: u32| pieces.iter().find(|p| p.document == d).map(|p| p.sequence);

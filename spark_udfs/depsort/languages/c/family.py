@@ -49,7 +49,7 @@ def symbols_of(
     uses = {word: n - declarations.get(word, 0) for word, n in _native.c_words(text).items()}
     named = set(_TAG.findall(text)) - definitions.keys() - declarations.keys()
     declarations.update(dict.fromkeys(named, 1))
-    no_uses = set(_native.c_bound(text)) - definitions.keys()
+    no_uses = set(_native.c_declared_names(text)) - definitions.keys()
     no_uses.update(keywords, (b"." + name for name in members))
     references = {word: n for word, n in uses.items() if n > 0 and word not in no_uses}
     return FileSymbols(

@@ -90,7 +90,7 @@ def test_words_are_counted_by_what_stands_before_them(text: bytes) -> None:
 @given(texts)
 def test_a_bound_name_stands_between_a_type_and_the_end_of_its_declaration(text: bytes) -> None:
     expected = {name: None for of, name in BOUND.findall(text) if of not in STATEMENTS}
-    assert _native.c_bound(text) == list(expected)
+    assert _native.c_declared_names(text) == list(expected)
 
 
 @settings(deadline=None)

@@ -1,4 +1,4 @@
-//! The pairs of documents that cells bring together: alike by their signatures, then exactly.
+//! The pairs of documents in cells: candidates by their signatures, then verified exactly.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use super::packed_parts::unpacked;
 use super::strings::{Binaries, Strings, column, int64_column};
 use super::weights::{Weights, table_bytes};
 
-/// Documents, and pairs of them, whose signatures look alike.
+/// Pairs of documents whose signatures reach an estimate.
 #[pyclass]
-struct AlikePairs {
-    /// The documents' names.
+struct CandidatePairs {
+    /// `doc_id` of every row of the batch.
     names: ArrayRef,
-    /// The rows of the documents, ascending.
+    /// The rows of the pairs' documents, ascending.
     rows: Vec<usize>,
     pairs: Vec<Pair>,
     value_bits: usize,
@@ -30,17 +30,17 @@ struct AlikePairs {
 }
 
 struct Pair {
-    /// The places of its documents in `rows`.
+    /// The positions of its documents in `rows`.
     ends: [usize; 2],
-    /// In how many values the signatures agree.
+    /// The number of values in which the signatures agree.
     agreeing: usize,
 }
 
-impl AlikePairs {
+impl CandidatePairs {
     /// Rows are (document, others, doc_id, signature); `others` are packed, and have rows of their own.
     ///
-    /// Documents and pairs may come again.
-    fn of(batch: &RecordBatch, value_bits: usize, least_estimate: f64) -> Result<Self, String> {
+    /// Documents and pairs may repeat.
+    fn from_cells(batch: &RecordBatch, value_bits: usize, least_estimate: f64) -> Result<Self, String> {
         let value_bits = checked_value_bits(value_bits)?;
         let keys = int64_column(batch, "document")?;
         let signatures = Binaries::new(column(batch, "signature")?, "signature")?;
@@ -58,39 +58,44 @@ impl AlikePairs {
 
         let n_values = bytes.unwrap_or(0) * 8 / value_bits;
         let least = matches_for(least_estimate, n_values, value_bits);
-        let mut alike = Vec::new();
+        let mut candidates = Vec::new();
         for pair in pairs {
             let [Some(&(one, signature)), Some(&(other, other_signature))] =
                 pair.map(|document| documents.get(&document))
             else {
                 return Err(format!(
-                    "A pair names documents {pair:?}, which are not both in the batch. Give it whole cells."
+                    "A pair names documents {pair:?}, which are not both in the batch. Pass whole cells."
                 ));
             };
             let agreeing = matches(signature, other_signature, value_bits);
             if agreeing >= least {
-                alike.push(([one, other], agreeing));
+                candidates.push(([one, other], agreeing));
             }
         }
-        Ok(Self::placed(
-            alike,
+        Ok(Self::from_rows(
+            candidates,
             column(batch, "doc_id")?,
             value_bits,
             n_values,
         ))
     }
 
-    /// Of pairs by the rows of their documents, and in how many values they agree.
-    fn placed(alike: Vec<([usize; 2], usize)>, names: &ArrayRef, value_bits: usize, n_values: usize) -> Self {
+    /// From pairs of rows, each with the number of values in which its signatures agree.
+    fn from_rows(
+        candidates: Vec<([usize; 2], usize)>,
+        names: &ArrayRef,
+        value_bits: usize,
+        n_values: usize,
+    ) -> Self {
         let mut places = vec![None; names.len()];
-        for row in alike.iter().flat_map(|pair| pair.0) {
+        for row in candidates.iter().flat_map(|pair| pair.0) {
             places[row] = Some(0);
         }
         let rows: Vec<usize> = (0..names.len()).filter(|&row| places[row].is_some()).collect();
         for (place, &row) in rows.iter().enumerate() {
             places[row] = Some(place);
         }
-        let pairs = alike
+        let pairs = candidates
             .into_iter()
             .map(|(ends, agreeing)| Pair {
                 ends: ends.map(|row| places[row].unwrap_or_default()),
@@ -106,12 +111,12 @@ impl AlikePairs {
         }
     }
 
-    /// The pairs whose exact similarity is enough, by the packed bags of `rows`. A document is weighed once.
+    /// The pairs whose exact similarity reaches `threshold`; `bags` are the packed bags of `rows`, each weighed once.
     fn verified(&self, bags: &ArrayRef, weights: &Weights, threshold: f64) -> Result<RecordBatch, String> {
         let (names, packed) = (Strings::new(&self.names, "doc_id")?, Binaries::new(bags, "bags")?);
         if bags.len() != self.rows.len() {
             return Err(format!(
-                "{} bags are not those of {} rows. Read those of `rows`.",
+                "There are {} bags for {} rows. Pass the bag of each of `rows`.",
                 bags.len(),
                 self.rows.len()
             ));
@@ -147,7 +152,7 @@ impl AlikePairs {
 }
 
 #[pymethods]
-impl AlikePairs {
+impl CandidatePairs {
     #[new]
     fn new(
         py: Python<'_>,
@@ -155,7 +160,7 @@ impl AlikePairs {
         value_bits: usize,
         least_estimate: f64,
     ) -> PyResult<Self> {
-        py.detach(|| Self::of(&batch.0, value_bits, least_estimate))
+        py.detach(|| Self::from_cells(&batch.0, value_bits, least_estimate))
             .map_err(PyValueError::new_err)
     }
 
@@ -183,5 +188,5 @@ impl AlikePairs {
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<AlikePairs>()
+    module.add_class::<CandidatePairs>()
 }
