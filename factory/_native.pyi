@@ -1,4 +1,4 @@
-"""The native kernels: Arrow or bytes in and out; no I/O and no settings (sources: `native/src`)."""
+"""The native kernels: Arrow or bytes in and out, without settings (sources: `native/src`)."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,49 +10,49 @@ __source_hashes__: dict[str, str]
 """A hash of the sources behind each function and class; a table's code version has those of its kernels."""
 
 def fingerprint(batch: pa.RecordBatch, columns: list[str]) -> bytes:
-    """The sum over the rows of `batch` of a 128-bit hash of `columns`, as 16 little-endian bytes.
+    """Return the sum over the rows of `batch` of a 128-bit hash of `columns`, as 16 little-endian bytes.
 
-    Independent of row order, of the order of columns and of the physical width of integers and strings;
-    nulls add nothing. Raises ValueError for an unknown column or a type without a fingerprint.
+    The sum does not depend on row order, column order or the physical width of integers and strings; nulls
+    add nothing. Raises ValueError for an unknown column or a type without a fingerprint.
     """
 
 def text_signals(texts: pa.StringArray | pa.LargeStringArray, names: list[str]) -> pa.RecordBatch:
-    """The values of the signals `names` for each text: one nullable float64 column a name, in that order.
+    """Return the signals `names` of each text: one nullable float64 column per name, in that order.
 
-    A signal is the number a filter rule of the same name measures (`docs/filters.md`). A null text has null
-    values, and so has a text to which a signal does not apply. Raises ValueError for an unknown name, an
-    array of another type or a text of more than 4 GiB.
+    A signal is the number that the filter rule of the same name measures (`docs/filters.md`). A null text
+    has null values, and so has a text to which a signal does not apply. Raises ValueError for an unknown
+    name, an array of another type or a text of more than 4 GiB.
     """
 
 def text_signal_names() -> list[str]:
-    """The names `text_signals` knows."""
+    """Return the names of all signals."""
 
 def rejections(values: pa.RecordBatch, limits: list[tuple[str, float, float]]) -> pa.ListArray:
-    """For each row every limit its values lie beyond: a list of (rule, value, threshold), in their order.
+    """Return the limits each row violates: a list of (rule, value, threshold), in the order of `limits`.
 
-    `values` has a nullable float64 column for each of `limits`: a rule's name, the lowest and the highest
-    value it allows, infinite where it has no such bound. A null value lies beyond none. Raises ValueError
-    for a column of another type, and where there are more columns or fewer than limits.
+    A limit is a rule's name and its lowest and highest allowed value, infinite without such a bound.
+    `values` has one nullable float64 column per limit; a null value violates nothing. Raises ValueError for
+    a column of another type or another number of columns.
     """
 
 def character_boundaries(kind: str) -> list[int]:
-    """The code points at which membership of a class of characters begins or ends, ascending.
+    """Return the code points where the ranges of a class of characters begin and end, ascending.
 
     Even positions begin a range, odd ones end it (exclusive). `kind` is `space` (White_Space), `letter`
     (Alphabetic), `alphanumeric` (letters and all numbers), `lowercase` (Lowercase) or `terminal` (marks that
-    end a sentence); raises ValueError for another.
+    end a sentence); raises ValueError for others.
     """
 
 # -- packing (native/src/packing)
 
 def best_fit_decreasing(lengths: pa.Int64Array, sequence_length: int) -> pa.UInt32Array:
-    """The sequence of each piece by best-fit decreasing, numbered as opened; null for a piece of length zero.
+    """Return the sequence of each piece by best-fit decreasing, in order of opening; null for length zero.
 
-    Raises ValueError where a length is null, negative or above `sequence_length` tokens.
+    Raises ValueError for a length that is null, negative or above `sequence_length` tokens.
     """
 
 def fewest_sequences(lengths: pa.Int64Array, sequence_length: int) -> pa.UInt32Array:
-    """The sequence of each piece, as few sequences as can be found, never more than `best_fit_decreasing`'s.
+    """Return the sequence of each piece, in at most as many sequences as `best_fit_decreasing` needs.
 
     Where best-fit decreasing leaves gaps, sequences are filled to their last token one after another.
     """
@@ -65,59 +65,58 @@ def plan_sequences(
     sequence_length: int,
     slack: float,
 ) -> pa.RecordBatch:
-    """The plan of one chunk as int64 rows (document, doc_offset, length, sequence), by sequence and document.
+    """Return int64 rows (document, doc_offset, length, sequence), the plan of a chunk, sorted by sequence.
 
-    `lengths` are the tokens of the documents in order of (repository, place), documents being named by
-    their position there; `repositories` changes its value where another repository begins. Dependency i
-    says that document `dependents[i]` depends on `dependencies[i]`. Documents above `sequence_length` are
-    cut in full sequences and a remainder, all others stay whole. Up to the share `slack` more sequences
-    than tokens require may be spent on bringing dependents and dependencies together.
+    `lengths` has the tokens of each document in order of (repository, position); a document's number is its
+    position in it. `repositories` changes its value where a repository begins. Document `dependents[i]`
+    depends on `dependencies[i]`. Documents above `sequence_length` are cut into full sequences and a
+    remainder, all others stay whole. The plan may spend up to the share `slack` more sequences than tokens
+    require to bring dependents and dependencies together.
     """
 
 def plan_next_fit(
     lengths: pa.Int64Array, repositories: pa.Int64Array, sequence_length: int
 ) -> pa.RecordBatch:
-    """Next-fit's plan of the same documents, to compare with: rows as those of `plan_sequences`."""
+    """Return next-fit's plan of the same documents, for comparison, with the columns of `plan_sequences`."""
 
 # -- pages of Parquet files (native/src/pages)
 #
-# Raised by all of it: KeyError for a column a file lacks, NotImplementedError for a file that is not read by
-# page, ValueError for bytes that are not what a writer writes, OSError for a file that cannot be read,
-# IndexError for a row, page or file beyond the last one. Each message is a sentence for a person.
+# All of it raises KeyError for a missing column, NotImplementedError for a layout not supported page by page,
+# ValueError for damaged bytes, OSError for an unreadable file, IndexError beyond the last row, page or file.
 
 class PageScan:
-    """The search for a column's pages in one file whose bytes the caller reads."""
+    """A search for a column's pages in one file; the caller reads the bytes."""
 
     def __init__(self, path: str, size: int, column: str, window: int) -> None:
-        """`size` is the file's in bytes, `window` how many bytes of page headers are asked for at a time."""
+        """`size` is the file's, `window` the bytes of page headers to request at a time, both in bytes."""
 
     def wanted(self) -> list[tuple[int, int]]:
-        """The byte ranges (begin, end) to push next; none once all pages are found."""
+        """Return the byte ranges (begin, end) to push next; empty once all pages are found."""
 
     def push(self, ranges: list[bytes]) -> None:
-        """Take what the ranges of `wanted` hold, in their order."""
+        """Take the bytes of the ranges of `wanted`, in that order."""
 
     row_groups: list[tuple[int, tuple[int, int] | None]]
-    """Once ended, of each row group that has rows: their number, and the least and greatest value where the
+    """After the search, for each row group with rows: their number, and the least and greatest value if the
     footer has them and they are integers without nulls."""
 
 def scan_pages(paths: list[str], column: str) -> list[PageScan]:
-    """Ended scans of local files, in the order of `paths`; several files are read at a time."""
+    """Return finished scans of local files, in the order of `paths`; reads several files at a time."""
 
 def join_pages(column: str, scans: list[PageScan]) -> pa.UInt8Array:
-    """The content of a `PageIndex` over ended scans, in their order."""
+    """Return the content of a `PageIndex` over finished scans, in their order."""
 
 def join_indexes(contents: list[pa.UInt8Array]) -> pa.UInt8Array:
-    """The content of one `PageIndex` over those of several, in their order.
+    """Return the content of one `PageIndex` that joins several, in their order.
 
-    Raises NotImplementedError where they are not of one column and type.
+    Raises NotImplementedError unless all have one column and type.
     """
 
 class PageCache:
-    """Pages that are likely to be asked for again, of any number of indexes; safe for many threads."""
+    """A cache of pages of any number of indexes; safe for many threads."""
 
     used: int
-    """Bytes of what is kept, at most the budget."""
+    """Bytes of all cached pages, at most the budget."""
     hits_and_misses: tuple[int, int]
 
     def __init__(self, budget: int) -> None:
@@ -129,109 +128,109 @@ def gather_pages(
     parts: list[tuple[PageIndex, npt.NDArray[np.int64], npt.NDArray[np.int64], bool]],
     cache: PageCache,
 ) -> pa.Array:
-    """An array of `n` rows of type `kind`, from rows of several indexes; null where none has a row.
+    """Return an array of `n` rows of type `kind`, from rows of several indexes; other positions are null.
 
-    A part is an index, rows of it, where in the result each of them goes, and whether their pages are likely
-    to be asked for again and are kept in `cache`. `kind` is the type of all indexes, or any of bytes and
-    strings where theirs is one of them. Raises NotImplementedError for another type.
+    A part is an index, rows of it, the position of each row in the result, and whether to keep their pages
+    in `cache` for further requests. `kind` is the type of all indexes, or any type of bytes or strings if
+    theirs are such types. Raises NotImplementedError for another type.
     """
 
 class PageIndex:
-    """Where every page of a column lies, over all files; reads those of local ones. Safe for many threads."""
+    """The location of every page of a column, over all files, and a reader of them. Safe for many threads."""
 
     column: str
     n_rows: int
     n_pages: int
     n_files: int
     n_bytes: int
-    """Bytes of the numbers it holds; names of files and the schema are left out."""
+    """Bytes of its numbers, without the names of files and the schema."""
     type: pa.DataType
     """The Arrow type of a row."""
     read_so_far: tuple[int, int]
-    """Pages and bytes that `read_pages` and `read_rows` have read, dictionary pages included."""
+    """Pages and bytes that `read_pages` and `read_rows` have read, including dictionary pages."""
 
     def __init__(
         self,
         content: pa.UInt8Array,
         fetch: Callable[[Sequence[tuple[str, Sequence[tuple[int, int]]]]], list[list[bytes]]] | None = None,
     ) -> None:
-        """Open what `join_pages` gave; the array's memory is used where it lies.
+        """Open the result of `join_pages`, without a copy.
 
-        `fetch` reads files that are not local: paths with byte ranges (begin, end) in, what they hold out.
+        `fetch` reads files that are not local: paths with byte ranges (begin, end) in, their bytes out.
         """
 
     def path(self, file: int) -> str:
-        """A file's path."""
+        """Return a file's path."""
 
     def page(self, number: int) -> tuple[int, int, int, int, int]:
-        """Of a page: file, row group, page in the row group, first row over all files, number of rows."""
+        """Return a page's (file, row group, number in it, first row over all files, number of rows)."""
 
     def byte_ranges(self, number: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """The bytes (begin, end) of a page and of its dictionary page, (0, 0) where there is none."""
+        """Return the byte ranges (begin, end) of a page and of its dictionary page, (0, 0) without one."""
 
     def page_of_row(self, row: int) -> int:
-        """The page that holds a row, both over all files."""
+        """Return the page that holds a row, both numbered over all files."""
 
     def decode(self, number: int, content: bytes, dictionary: bytes | None) -> pa.Array:
-        """A page's rows from the bytes of `byte_ranges`."""
+        """Return a page's rows from the bytes of `byte_ranges`."""
 
     def read_pages(self, numbers: npt.NDArray[np.int64]) -> list[pa.Array]:
-        """The rows of each page, in the order asked for."""
+        """Return the rows of each page, in the order of `numbers`."""
 
     def read_rows(self, rows: npt.NDArray[np.int64]) -> pa.Array:
-        """One array of the rows, in the order asked for; a row may be asked for more than once."""
+        """Return one array of `rows`, in that order; rows may repeat."""
 
 # -- mixtures (native/src/blend/mixture.rs)
 
 class MixturePlan:
-    """What a blend does from some step on; made by `whole` or `schedule`."""
+    """The mixture of a blend from some step on, made by `whole` or `schedule`."""
 
     n_sources: int
     rows_per_step: int
     weights: list[int] | None
-    """Rows a step of each source; None for a schedule."""
+    """Rows per step of each source; None for a schedule."""
 
     @staticmethod
     def whole(weights: list[int]) -> MixturePlan:
-        """Fixed rows a step; raises ValueError for a negative number and a sum outside 1 to 2^20."""
+        """Return a plan of fixed rows per step; raises ValueError for a negative one or a sum beyond 2^20."""
 
     @staticmethod
     def schedule(
         kind: str, rows_per_step: int, steps: list[int], shares: npt.NDArray[np.int64]
     ) -> MixturePlan:
-        """Shares that change: `kind` is constant, stepped, linear or cosine.
+        """Return a plan of changing shares; `kind` is constant, stepped, linear or cosine.
 
-        `shares` has those of all sources for each of `steps` (ascending, counted from where the plan begins),
-        one knot after another, in units of 2^-32. Raises ValueError where they do not sum to 2^32.
+        `shares` has the shares of all sources at each of `steps` (ascending, counted from the plan's begin),
+        one knot after another, in units of 2^-32. Raises ValueError unless each knot sums to 2^32.
         """
 
 class MixtureTimeline:
-    """Plans, each from a step on; immutable, and what two share is held once."""
+    """Plans, each from a step on; immutable, and timelines share equal plans in memory."""
 
     n_sources: int
     starts: list[int]
 
     def __init__(self, starts: list[int], plans: list[MixturePlan]) -> None: ...
     def extended(self, starts: list[int], plans: list[MixturePlan]) -> MixtureTimeline:
-        """With further plans, each in the place of those that begin where it does or later."""
+        """Return a timeline with further plans, each replacing all plans that begin at its step or later."""
 
     def plans(self, first: int) -> list[tuple[int, MixturePlan]]:
-        """The plans from number `first` on, with the step each begins at."""
+        """Return the plans from number `first` on, each with its first step."""
 
     def rows_per_step(self, step: int) -> int:
-        """Rows of one step."""
+        """Return the rows of one step."""
 
     def first_row(self, step: int) -> int:
-        """Rows of all steps before `step`; raises ValueError for one outside 0 to 2^42."""
+        """Return the rows of all steps before `step`; raises ValueError outside 0 to 2^42."""
 
     def piece_end(self, step: int) -> int:
-        """Where the plan that holds `step` ends; 2^42 for the last."""
+        """Return the end of the plan that holds `step`; 2^42 for the last."""
 
     def indivisible(self, offset: int, stop: int, ranks: int) -> tuple[int, int] | None:
-        """First step and rows a step of the first plan of these steps that `ranks` does not divide."""
+        """Return first step and rows per step of the first plan whose rows `ranks` does not divide."""
 
     def counts(self, rows: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> None:
-        """Fill `counts`, row by row: how many of the first `rows[i]` rows are of each source."""
+        """Fill `counts`, row by row, with the number of each source's rows among the first `rows[i]` rows."""
 
     def place(
         self,
@@ -242,18 +241,18 @@ class MixtureTimeline:
         """Fill `source` and `index` with the source of each row and the index within the source."""
 
     def row_of(self, source: int, index: npt.NDArray[np.int64], row: npt.NDArray[np.int64]) -> None:
-        """Fill `row` with the row that is each `index` of `source`, -1 where there is none."""
+        """Fill `row` with the row of each `index` of `source`, -1 where the blend never reaches it."""
 
     def step_of(self, rows: npt.NDArray[np.int64], step: npt.NDArray[np.int64]) -> None:
         """Fill `step` with the step of each row."""
 
     def steps_within(self, source: int, rows: int) -> int | None:
-        """Whole steps that need at most `rows` rows of `source`; None when any number does."""
+        """Return how many whole steps need at most `rows` rows of `source`; None if any number does."""
 
 # -- shuffles (native/src/blend/feistel.rs)
 
 def feistel(values: npt.NDArray[np.int64], n: int, keys: list[int], inverse: bool) -> pa.Int64Array:
-    """Of each position its item, or of each item its position, in a keyed permutation of 0 .. n-1.
+    """Return the item of each position, or the position of each item, in a keyed permutation of 0 .. n-1.
 
     `keys` are 6 words of 64 bits, `n` is 2 to 2^62. Raises ValueError for a value outside 0 .. n-1.
     """
@@ -261,51 +260,51 @@ def feistel(values: npt.NDArray[np.int64], n: int, keys: list[int], inverse: boo
 # -- dedup (native/src/dedup)
 
 def bags(texts: pa.StringArray | pa.LargeStringArray, kind: str, max_distinct: int) -> pa.RecordBatch:
-    """The bag of each text: (tokens list<int64>, counts list<int32>, n_tokens int64), null for a null text.
+    """Return (tokens list<int64>, counts list<int32>, n_tokens int64) of each text, null for a null text.
 
     Tokens are distinct 64-bit hashes, ascending as unsigned numbers. `kind` is `prose` (Unicode words,
-    lower-cased), `code` (identifiers, numbers, words) or `cl100k_base` (tokens of that encoding, but for
-    white space and punctuation), or `code-5grams` for five of them in a row. Above `max_distinct` tokens
-    those of the smallest hashes stay, while `n_tokens` counts all with repetitions. Raises ValueError for
+    lower-cased), `code` (identifiers, numbers, words) or `cl100k_base` (tokens of that encoding without
+    white space and punctuation), or `code-5grams` for five of them in a row. A bag keeps the `max_distinct`
+    tokens of the smallest hashes, while `n_tokens` counts all tokens with repetitions. Raises ValueError for
     another kind.
     """
 
 class BagMaker:
-    """Makes packed bags of texts, and spells each token where it first meets it, seldom again."""
+    """Makes packed bags of texts, and spells each token at its first occurrence, rarely again."""
 
     def __init__(self, kind: str, max_distinct: int, max_text_bytes: int) -> None: ...
     def make(self, texts: pa.StringArray | pa.LargeStringArray) -> pa.RecordBatch:
-        """(n_tokens int64, bag binary, spellings binary) of each text; of null, those of an empty one.
+        """Return (n_tokens int64, bag binary, spellings binary) of each text; null counts as empty.
 
-        A packed bag has 9 bytes a token and 4 more. Tokens above `max_text_bytes` are not spelled.
+        A packed bag has 4 bytes and 9 more per token. Tokens above `max_text_bytes` bytes are not spelled.
         """
 
 class TokenCounter:
-    """Counts tokens over bags, for the vocabulary. Its length is about the number of distinct tokens held."""
+    """Counts tokens over bags, for the vocabulary. Its length is about its number of distinct tokens."""
 
     def __init__(self) -> None: ...
     def __len__(self) -> int: ...
     def add(self, batch: pa.RecordBatch) -> None:
-        """Count the rows (bag, spellings, copies), each bag as often as it has `copies`.
+        """Count the rows (bag, spellings, copies), each bag `copies` times.
 
-        Raises ValueError for bags or spellings that are none of `BagMaker`'s.
+        Raises ValueError for bags or spellings that `BagMaker` did not make.
         """
 
     def drain(self) -> pa.RecordBatch:
-        """(part int32, counts binary) since the last drain, by part: the first 8 bits of its tokens."""
+        """Return (part int32, counts binary) since the last drain; parts are first bytes of tokens."""
 
 def merge_counts(batch: pa.RecordBatch, text_documents: int) -> pa.RecordBatch:
-    """(token int64, document_frequency int64, term_frequency int64, text string) of every token in `counts`.
+    """Return (token int64, document_frequency int64, term_frequency int64, text string) of every token.
 
-    `batch` has rows of `TokenCounter.drain`, sorted by part, of whole parts. Tokens of a part come in order,
-    as unsigned numbers; `text` is null for those in fewer than `text_documents` texts or that were not
-    spelled. Raises ValueError for counts that are none.
+    `batch` has rows of `TokenCounter.drain`, sorted by part, of whole parts. Tokens of a part ascend as
+    unsigned numbers; `text` is null for tokens in fewer than `text_documents` texts and for tokens without a
+    spelling. Raises ValueError for invalid counts.
     """
 
 class IdfBuilder:
-    """Builds a table of idf, which is ln(1 + n_documents / document frequency) of a token.
+    """Builds a table of idf: ln(1 + n_documents / document frequency) of each token.
 
-    It takes 16 bytes a token of two documents or more until it is finished.
+    It takes 16 bytes per token of two documents or more until `finish`.
     """
 
     def __init__(self) -> None: ...
@@ -313,10 +312,10 @@ class IdfBuilder:
         """Add tokens of a vocabulary. Raises ValueError for a frequency below 1 or above 4,294,967,295."""
 
     def finish(self, n_documents: int) -> pa.UInt8Array:
-        """The table, eleven bytes a token of two documents or more, whatever the order of the tokens.
+        """Return the table, eleven bytes per token of two documents or more, whatever their order.
 
-        A token that the table lacks weighs what one of a single document weighs. Raises ValueError for a
-        token that came twice or is in more than `n_documents` documents.
+        A missing token has the weight of a token of one document. Raises ValueError for a token added twice
+        or found in more than `n_documents` documents.
         """
 
 def sign_packed(
@@ -327,12 +326,12 @@ def sign_packed(
     value_bits: int,
     seed: int,
 ) -> pa.RecordBatch:
-    """The signature of each packed bag: (signature binary, n_distinct int64).
+    """Return the signature of each packed bag: (signature binary, n_distinct int64).
 
     A signature has `values` values (a power of two, 16 to 4096) of `value_bits` bits (1, 2, 4, 8 or 16), the
     first in the highest bits; null for a bag without tokens. `scheme` is `lpmh` or `cell_oph`; `idf` is a
-    table of `IdfBuilder`. The rate at which two signatures of a scheme agree estimates the weighted Jaccard
-    of the bags, weighted (1 + ln tf) * idf. Raises ValueError for a bad table, kind, scheme or size.
+    table of `IdfBuilder`. The rate of agreement of two signatures of a scheme estimates the weighted Jaccard
+    of the bags, with weights (1 + ln tf) * idf. Raises ValueError for an invalid table, scheme or size.
     """
 
 def sign_bags(
@@ -344,109 +343,109 @@ def sign_bags(
     value_bits: int,
     seed: int,
 ) -> pa.BinaryArray:
-    """The signature of each weighted bag; bag i is `tokens[offsets[i]:offsets[i + 1]]`, tokens distinct.
+    """Return the signature of each bag; bag i is `tokens[offsets[i]:offsets[i + 1]]`, without repetitions.
 
     Null for an empty bag. Raises ValueError for a weight outside [2^-6, 2^30], or above 1,024 by `cell_oph`.
     """
 
 class BucketParts:
-    """Members of buckets as packed records (bucket, document); `len` is how many it holds.
+    """Members of buckets as packed records (bucket, document); `len` is their number.
 
     Rows (part, records) hold the records with the same first 12 bits (`native/src/dedup/packed_parts.rs`).
     """
 
     def add_documents(self, batch: pa.RecordBatch) -> None:
-        """Take the rows (document, buckets) as members of their buckets."""
+        """Add the rows (document, buckets) as members of their buckets."""
 
     def add_shared(self, batch: pa.RecordBatch) -> None:
-        """Take the members of buckets that have several, of a whole part, the rows (part, records).
+        """Add the members of buckets with several, from the rows (part, records) of a whole part.
 
-        Their buckets are named by the exclusive or of their members, so those of the same members are one.
+        The exclusive or of its members becomes a bucket's name, so buckets with the same members become one.
         """
 
     def drain(self) -> pa.RecordBatch:
-        """What it holds as rows (part, records), by part; it is empty then."""
+        """Remove all rows (part, records) and return them by part."""
 
     def __len__(self) -> int: ...
 
 class BucketPairs:
-    """Pairs of documents that meet in buckets; `len` is how many rows it holds, some of them repeated."""
+    """Pairs of documents that share buckets; `len` is the number of rows, including some repetitions."""
 
     def __init__(self, pair_bucket: int) -> None:
-        """Buckets of more than `pair_bucket` members give these instead of pairs."""
+        """Buckets of more than `pair_bucket` members give their members instead of pairs."""
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take a whole part, the rows (part, records)."""
 
     def drain(self) -> pa.RecordBatch:
-        """What it holds as rows (part, records, crowded), by part; it is empty then.
+        """Remove all rows (part, records, crowded) and return them by part.
 
-        The records of pairs are those of `PairEnds`, two a pair; those of large buckets, which are `crowded`,
-        are (bucket, document).
+        A pair is two records of `PairEnds`; a `crowded` record is a (bucket, document) of a large bucket.
         """
 
     def __len__(self) -> int: ...
 
 def bucket_members(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """(bucket, document) of the rows (part, records)."""
+    """Return (bucket, document) of the rows (part, records)."""
 
 class PairEnds:
-    """The ends of pairs as packed records (document, other); `len` is how many it holds."""
+    """The ends of pairs as packed records (document, other); `len` is their number."""
 
     def __init__(self) -> None: ...
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take pairs (document, other)."""
+        """Add pairs (document, other)."""
 
     def drain(self) -> pa.RecordBatch:
-        """What it holds as rows (part, records), by part; it is empty then."""
+        """Remove all rows (part, records) and return them by part."""
 
     def __len__(self) -> int: ...
 
 class Neighbours:
-    """What is known of the neighbours of documents, as packed records; `len` is how many it holds."""
+    """Documents announced to their neighbours, as packed records; `len` is their number."""
 
     def __init__(self) -> None: ...
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take the ends of a whole part, the rows (part, records)."""
+        """Add the ends of a whole part, the rows (part, records)."""
 
     def drain(self) -> pa.RecordBatch:
-        """What it holds as rows (part, records), by part of the neighbour; it is empty then.
+        """Remove all rows (part, records) and return them by part of the neighbour.
 
-        A record is (neighbour, document, the least of the document and its neighbours, how many these are).
+        A record is (neighbour, document, least of the document and its neighbours, number of its
+        neighbours).
         """
 
     def __len__(self) -> int: ...
 
 class PairCells:
-    """Cells in which pairs are compared, each pair in one; `len` is how many pairs and ends it holds."""
+    """Cells in which pairs are compared, each pair in one; `len` is the number of pairs and ends."""
 
     def __init__(self) -> None: ...
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take the records of `Neighbours` of a whole part, the rows (part, records)."""
+        """Add the records of `Neighbours` of a whole part, the rows (part, records)."""
 
     def drain(self) -> pa.RecordBatch:
-        """What it holds as rows (cell, document, others); it is empty then.
+        """Remove all rows (cell, document, others) and return them.
 
-        A document has a row in every cell of its pairs. `others` are the greater ones of these, eight bytes
-        each, little-endian.
+        A document has a row in every cell of its pairs. `others` are the greater documents of these pairs,
+        eight bytes each, little-endian.
         """
 
     def __len__(self) -> int: ...
 
 class CrowdEdges:
-    """The edges of crowds, whose members come best first: each is compared with leaders and a few followers.
+    """The edges of crowds: members come best first, each compared with leaders and a few followers.
 
-    A member similar to no leader becomes one; there are leaders for each (least estimate, threshold) of
-    `limits`. `neighbours` is the number of followers kept a leader.
+    A member without a similar leader becomes a leader; each (least estimate, threshold) of `limits` has its
+    own leaders. `neighbours` is the number of followers kept per leader.
     """
 
     def __init__(
         self, idf: pa.UInt8Array, value_bits: int, limits: list[tuple[float, float]], neighbours: int
     ) -> None: ...
     def add(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """(left, right, estimate, similarity) of the edges that the next members bring, left < right.
+        """Return (left, right, estimate, similarity) of the edges of the next members, left < right.
 
-        `batch` has (cell int64, doc_id string, signature binary, bag binary); another cell is another crowd.
+        `batch` has (cell int64, doc_id string, signature binary, bag binary); each cell is a crowd.
         """
 
 def sampled_pairs(
@@ -457,30 +456,30 @@ def sampled_pairs(
     band_bits: int,
     bands: int,
 ) -> pa.RecordBatch:
-    """(sampled, other, estimate, met) of the documents of `batch` that look like one of `sample`.
+    """Return (sampled, other, estimate, met) of the documents of `batch` with a similar one in `sample`.
 
     Both have (doc_id string, signature binary). `met` says whether the two agree in all of the `band_bits`
-    bits of one of `bands` bands. Of two sampled documents the one with the greater id is the other. Raises
-    ValueError for signatures of several lengths.
+    bits of some of the `bands` bands. Of two sampled documents, `other` is the one with the greater id.
+    Raises ValueError for signatures of several lengths.
     """
 
 class CandidatePairs:
-    """Pairs of documents whose signatures look alike."""
+    """Pairs of documents whose signatures reach an estimate."""
 
     def __init__(self, batch: pa.RecordBatch, value_bits: int, least_estimate: float) -> None:
-        """The pairs of `batch` whose signatures reach `least_estimate`, each once.
+        """Find the pairs of `batch` whose signatures reach `least_estimate`, each once.
 
         `batch` has (document int64, others binary, doc_id string, signature binary). `others` are the
-        documents to compare with, eight bytes each, little-endian; each has a row of its own. Raises
-        ValueError where one has none, and where signatures differ in length.
+        documents to compare with, eight bytes each, little-endian; each must have a row. Raises ValueError
+        for a missing row, and for signatures of several lengths.
         """
 
     @property
     def rows(self) -> pa.Int64Array:
-        """The rows of the documents of these pairs, ascending, of a repeated document one."""
+        """The rows of the documents of these pairs, ascending, one per document."""
 
     def verify(self, bags: pa.BinaryArray, idf: pa.UInt8Array, threshold: float) -> pa.RecordBatch:
-        """(left, right, estimate, similarity) of the pairs whose exact weighted Jaccard reaches `threshold`.
+        """Return (left, right, estimate, similarity) of pairs with a weighted Jaccard of `threshold` or more.
 
         `bags` are the packed bags of `rows`. left < right by `doc_id`.
         """
@@ -494,45 +493,47 @@ class UnionFind:
         """Join the columns `left` and `right` of `batch` row by row."""
 
     def labels(self) -> pa.RecordBatch:
-        """(doc_id, component) of every document seen; a component is named by its least id."""
+        """Return (doc_id, component) of every document seen; a component's name is its least id."""
 
 def decide(batch: pa.RecordBatch, keep: str) -> pa.RecordBatch:
-    """(doc_id, kept, duplicate_of, similarity) of the documents of `batch`, in their order.
+    """Return (doc_id, kept, duplicate_of, similarity) of the documents of `batch`, in their order.
 
     `batch` has (doc_id string, other string, similarity float64): documents without `other`, the best of a
-    component first, and edges between them. `keep` is `independent_set` (a document is kept unless it is
-    joined to a better kept one), `one_per_component` (the best of each) or `cover` (a greedy vertex cover,
-    and documents without an edge). `duplicate_of` is the most similar kept neighbour of a removed one, of
-    equally similar ones the best; the best of its component, and a null similarity, where it has none.
-    Raises ValueError for another rule and for an edge to a document that is not there.
+    component first, and edges between them. `keep` is `independent_set` (a document is kept unless a better
+    kept one is its neighbour), `one_per_component` (the best of each) or `cover` (a greedy vertex cover, and
+    documents without an edge). `duplicate_of` is a removed document's most similar kept neighbour, the best
+    of several; without a kept neighbour, the best of its component, with a null similarity. Raises
+    ValueError for an unknown rule and for an edge to an unknown document.
     """
 
 def sweep(batch: pa.RecordBatch, keep: str, thresholds: list[float]) -> pa.RecordBatch:
-    """What `decide` would do at each of `thresholds`, a row each, in their order.
+    """Return the outcome of `decide` at each of `thresholds`, one row each, in their order.
 
-    (threshold, similar_pairs, removed, removed_bytes, largest_component); `batch` also has (copies int64,
-    n_bytes int64), read for documents: in a component one counts as its `copies`.
+    (threshold, similar_pairs, removed, removed_bytes, largest_component); documents of `batch` also have
+    (copies int64, n_bytes int64), and count `copies` times in a component.
     """
 
 # -- the text of C and C++ (native/src/depsort)
 
 def c_without_comments(source: bytes) -> bytes:
-    """The text with comments as single spaces and strings as `""`, but for the lines of includes."""
+    """Return the text with comments as single spaces and strings as `""`, except in the lines of includes."""
 
 def c_words(text: bytes) -> dict[bytes, int]:
-    """Every name of a text without comments with how often it stands there, in the order of the text.
+    """Return every name of a text without comments with its number of occurrences, in order.
 
-    Behind `.` and `->` it is `.name`, behind `::` it counts as both. Numbers and their suffixes are no names.
+    A name after `.` and `->` is `.name`, after `::` it counts as both. Numbers and their suffixes do not
+    count.
     """
 
 def c_declared_names(text: bytes) -> list[bytes]:
-    """The names that a text seems to declare as parameters, members and local variables, each once."""
+    """Return the names that a text seems to declare as parameters, members and local variables, each once."""
 
 def c_outline(text: bytes) -> bytes:
-    """A text without comments, directives, library marks and the function bodies that end at the margin."""
+    """Return a text without directives, library marks and function bodies that end at the margin."""
 
 def c_functions(text: bytes) -> tuple[bytes, dict[bytes, int], dict[bytes, int], list[bytes]]:
-    """What `c_outline` gives without the functions' heads and the prototypes, and the functions' names.
+    """Return the outline without the functions' heads and prototypes, and the functions' names.
 
-    These are: those made here, those announced, both with how often, and which of those made are `static`.
+    The names are: defined ones and declared ones, both with their numbers, and the defined ones that are
+    `static`.
     """

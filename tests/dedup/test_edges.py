@@ -196,7 +196,7 @@ def test_a_document_of_several_cells_is_read_once() -> None:
 def test_bags_of_other_rows_are_refused() -> None:
     member = (b"12345678", packed(["a b"])[0].as_py())
     alike = _native.CandidatePairs(cell({"a": member, "b": member}, [("a", "b")]), CONFIG.value_bits, 0)
-    with pytest.raises(ValueError, match="1 bags are not those of 2 rows"):
+    with pytest.raises(ValueError, match="1 bags for 2 rows"):
         alike.verify(pa.array([member[1]]), IDF, 0.5)
 
 

@@ -160,5 +160,5 @@ def test_a_rule_that_is_none_is_refused_by_name() -> None:
             "similarity": pa.array([None], pa.float64()),
         }
     )
-    with pytest.raises(ValueError, match="`all` is no keep rule"):
+    with pytest.raises(ValueError, match="Unknown keep rule `all`"):
         _native.decide(batch, "all")

@@ -106,7 +106,7 @@ def test_bags_stand_beside_the_other_columns_of_their_texts() -> None:
 def test_what_is_no_bag_is_not_counted(column: str) -> None:
     [made] = make_bags([texts(["a b"])], "code", max_distinct=100, text_bytes=64)
     cut = pa.array([made[column][0].as_py()[:-1]])
-    with pytest.raises(ValueError, match=r"\d+ bytes are no"):
+    with pytest.raises(ValueError, match=r"Invalid (packed bag|spellings) of \d+ bytes"):
         _native.TokenCounter().add(made.set_column(made.schema.names.index(column), column, cut))
 
 
@@ -127,7 +127,7 @@ def test_a_token_flood_is_bounded_and_still_recognised() -> None:
 
 
 def test_an_unknown_kind_or_type_is_an_error_that_names_it() -> None:
-    with pytest.raises(ValueError, match="`verse` is no kind"):
+    with pytest.raises(ValueError, match="Unknown kind of text `verse`"):
         _native.bags(pa.array(["a"]), "verse", 10)
     with pytest.raises(ValueError, match="Int64"):
         _native.bags(pa.array([1]), "code", 10)

@@ -145,7 +145,7 @@ def test_slices_and_large_strings_are_measured_alike() -> None:
 
 
 def test_an_unknown_signal_and_an_array_of_numbers_are_refused_with_a_remedy() -> None:
-    with pytest.raises(ValueError, match=r"`word_cuont` is no text signal\. Use some of: word_count, "):
+    with pytest.raises(ValueError, match=r"Unknown text signal `word_cuont`\. Signals: word_count, "):
         _native.text_signals(pa.array(["a"]), ["word_cuont"])
     with pytest.raises(ValueError, match="Cast them to string"):
         _native.text_signals(pa.array([1]), ["word_count"])

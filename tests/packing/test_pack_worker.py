@@ -115,7 +115,7 @@ def test_halves_that_do_not_divide_the_length_share_sequences() -> None:
         ([3, 9], 8, "9 tokens does not fit"),
         ([-1], 8, "A length is -1"),
         ([None], 8, "A length is null"),
-        ([1], 0, "sequence of 0 tokens"),
+        ([1], 0, "sequence length is 0 tokens"),
     ],
 )
 def test_a_wrong_length_is_a_sentence(lengths: list[int], sequence_length: int, sentence: str) -> None:
@@ -129,9 +129,9 @@ def test_a_wrong_dependency_is_a_sentence() -> None:
         plan_sequences(two, two, pa.array([2]), pa.array([0]), 8, 0.0)
     with pytest.raises(ValueError, match="2 documents and 1 repositories"):
         plan_next_fit(two, one, 8)
-    with pytest.raises(ValueError, match="Give an array of int64"):
+    with pytest.raises(ValueError, match="Pass an array of int64"):
         plan_next_fit(two, pa.array(["a", "b"]), 8)
-    with pytest.raises(ValueError, match="slack of 2"):
+    with pytest.raises(ValueError, match="`slack` is 2"):
         plan_sequences(two, two, one, one, 8, 2.0)
 
 

@@ -13,11 +13,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 fn dictionary<'py>(py: Python<'py>, counts: &[(Vec<u8>, u64)]) -> PyResult<Bound<'py, PyDict>> {
-    let made = PyDict::new(py);
+    let dictionary = PyDict::new(py);
     for (name, count) in counts {
-        made.set_item(PyBytes::new(py, name), count)?;
+        dictionary.set_item(PyBytes::new(py, name), count)?;
     }
-    Ok(made)
+    Ok(dictionary)
 }
 
 fn list<'py>(py: Python<'py>, names: &[&[u8]]) -> Vec<Bound<'py, PyBytes>> {
@@ -36,7 +36,7 @@ fn c_words<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyDict>> {
 
 #[pyfunction]
 fn c_declared_names<'py>(py: Python<'py>, text: &[u8]) -> Vec<Bound<'py, PyBytes>> {
-    list(py, &py.detach(|| names::bound(text)))
+    list(py, &py.detach(|| names::declared(text)))
 }
 
 #[pyfunction]
@@ -57,8 +57,8 @@ fn c_functions<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Functions<'py>> {
     let named: Vec<&[u8]> = found.private.iter().map(Vec::as_slice).collect();
     Ok((
         PyBytes::new(py, &found.outline),
-        dictionary(py, &found.made)?,
-        dictionary(py, &found.announced)?,
+        dictionary(py, &found.definitions)?,
+        dictionary(py, &found.declarations)?,
         list(py, &named),
     ))
 }

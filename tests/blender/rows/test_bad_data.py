@@ -234,7 +234,7 @@ def test_a_table_of_pyiceberg_with_long_segments_is_refused_with_the_way_out(
     small = {"write.parquet.page-size-bytes": "200", "write.parquet.page-row-limit": "8"}
     write_table(lake, "packed.pages", packed_rows("code", 100), row_group=100, properties=small)
     with pytest.raises(
-        UnsupportedPageLayout, match=r"`segments\.list\.element\.length`: its pages do not say"
+        UnsupportedPageLayout, match=r"`segments\.list\.element\.length`: its pages do not have"
     ) as told:
         blends.create([Source(table="packed.pages", weight=1)])
     assert "Table packed.pages at snapshot" in str(told.value)
@@ -242,7 +242,7 @@ def test_a_table_of_pyiceberg_with_long_segments_is_refused_with_the_way_out(
     assert blends.list() == []
     parent = blends.create([Source(table="packed.code", weight=1)])
     with pytest.raises(
-        UnsupportedPageLayout, match=r"`segments\.list\.element\.length`: its pages do not say"
+        UnsupportedPageLayout, match=r"`segments\.list\.element\.length`: its pages do not have"
     ):
         blends.update(parent.id, 1, {}, [Source(table="packed.pages", weight=1)])
     assert blends.list() == [parent]

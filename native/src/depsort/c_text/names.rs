@@ -153,7 +153,7 @@ pub fn words(text: &[u8]) -> Counts {
 
 /// The names a text seems to declare as parameters, members and local variables: `type name` before one of
 /// `=;,[)`. A statement (`return x;`) does not declare.
-pub fn bound(text: &[u8]) -> Vec<&[u8]> {
+pub fn declared(text: &[u8]) -> Vec<&[u8]> {
     let mut found = FxHashSet::default();
     let mut order: Vec<&[u8]> = Vec::new();
     let mut at = 0;

@@ -15,8 +15,8 @@ const MAX_LINE: usize = 2_000; // bytes searched for a line's end
 /// A C text without its functions, and the functions' names.
 pub struct Functions {
     pub outline: Vec<u8>,
-    pub made: Counts,
-    pub announced: Counts,
+    pub definitions: Counts,
+    pub declarations: Counts,
     pub private: Vec<Vec<u8>>,
 }
 
@@ -37,13 +37,13 @@ pub fn outline(text: &[u8]) -> Vec<u8> {
 pub fn functions(text: &[u8]) -> Functions {
     let text = without_marks(text);
     let mut kept = Vec::with_capacity(text.len());
-    let mut made = Named::default();
+    let mut definitions = Named::default();
     let mut private = Named::default();
     pieces(&text, |piece, has_body| {
         match if has_body { head(piece) } else { None } {
             Some(head) => {
                 kept.extend_from_slice(&piece[..head.start]);
-                made.add(head.name);
+                definitions.add(head.name);
                 if head.is_static {
                     private.add(head.name);
                 }
@@ -56,11 +56,11 @@ pub fn functions(text: &[u8]) -> Functions {
             }
         }
     });
-    let (outline, announced) = without_prototypes(&kept);
+    let (outline, declarations) = without_prototypes(&kept);
     Functions {
         outline,
-        made: made.counts(),
-        announced,
+        definitions: definitions.counts(),
+        declarations,
         private: private.counts().into_iter().map(|(name, _)| name).collect(),
     }
 }

@@ -100,17 +100,17 @@ fn has_word(text: &[u8], word: &[u8]) -> bool {
     })
 }
 
-/// The text without prototypes, and the names they announce.
+/// The text without prototypes, and the names they declare.
 pub fn without_prototypes(text: &[u8]) -> (Vec<u8>, Counts) {
     let mut kept = Vec::with_capacity(text.len());
-    let mut announced = Named::default();
+    let mut declarations = Named::default();
     let (mut at, mut copied) = (0, 0);
     loop {
         if let Some(prototype) = prototype(text, at) {
             let before = &text[at..prototype.name.0];
             let typed = before.iter().any(|&byte| is_word(byte));
             if typed && memchr::memmem::find(before, b"typedef").is_none() {
-                announced.add(&text[prototype.name.0..prototype.name.1]);
+                declarations.add(&text[prototype.name.0..prototype.name.1]);
                 kept.extend_from_slice(&text[copied..at]);
                 copied = prototype.end;
             }
@@ -129,7 +129,7 @@ pub fn without_prototypes(text: &[u8]) -> (Vec<u8>, Counts) {
         }
     }
     kept.extend_from_slice(&text[copied..]);
-    (kept, announced.counts())
+    (kept, declarations.counts())
 }
 
 struct Prototype {
