@@ -217,7 +217,7 @@ mod tests {
         let members = vec![[1, 5], [2, 9], [1, 6], [3, 6], [3, 5], [4, 7], [5, 5], [5, 9]];
         let name = 5 ^ 6;
         assert_eq!(
-            shared(members),
+            members_of_shared(members),
             [[name, 5], [name, 6], [name, 5], [name, 6], [5 ^ 9, 5], [5 ^ 9, 9]]
         );
     }

@@ -141,7 +141,7 @@ mod tests {
                 bits.chunks(8).map(|byte| byte.iter().fold(0, |number, bit| number << 1 | bit)).collect()
             };
             let bands = 32 / band_bits;
-            let cut = SignatureLayout { value_bits: 1, band_bits, bands };
+            let layout = SignatureLayout { value_bits: 1, band_bits, bands };
             let expected = (0..bands).any(|band| {
                 let of_band = band * band_bits..(band + 1) * band_bits;
                 signature[of_band.clone()] == other[of_band]
@@ -157,7 +157,7 @@ mod tests {
             let signatures = Arc::new(BinaryArray::from_iter_values(signatures)) as ArrayRef;
             RecordBatch::try_from_iter([("doc_id", names), ("signature", signatures)]).unwrap()
         };
-        let cut = SignatureLayout {
+        let layout = SignatureLayout {
             value_bits: 8,
             band_bits: 8,
             bands: 2,

@@ -188,7 +188,7 @@ mod tests {
             definition_encoding: 3,
             repetition_encoding: 3,
         };
-        assert_eq!(found.content, PageKind::Data(expected));
+        assert_eq!(found.kind, PageKind::Data(expected));
     }
 
     #[test]
