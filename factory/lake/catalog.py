@@ -1,8 +1,8 @@
 """One catalog for both engines: the same settings rendered for PyIceberg and for Spark.
 
-A SQL catalog, in a SQLite file or in Postgres, is shared by Spark's JDBC catalog and PyIceberg's SQL
-catalog. That works only if configured for it: PyIceberg creates the catalog's two tables and Spark is told
-not to, neither caches, both wait for a lock, and both use one catalog name.
+Spark's JDBC catalog and PyIceberg's SQL catalog share one database, a SQLite file or Postgres. That works
+only if PyIceberg alone creates the catalog's two tables, neither engine caches, both wait for locks, and both
+use one catalog name.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TABLES_MADE_MEANWHILE = {"42P07", "42710", "23505"}  # Postgres: table, type or
 
 
 def pyiceberg_properties(settings: Settings) -> dict[str, str]:
-    """The properties PyIceberg opens the catalog with."""
+    """Return the properties with which PyIceberg opens the catalog."""
     properties = {"warehouse": settings.warehouse_uri}
     if settings.catalog == "rest":
         properties |= {"type": "rest", "uri": str(settings.catalog_uri)}
@@ -61,12 +61,12 @@ def pyiceberg_properties(settings: Settings) -> dict[str, str]:
 
 
 def spark_properties(settings: Settings) -> dict[str, str]:
-    """The Spark configuration of the same catalog, but for `spark_secrets`."""
+    """Return the Spark configuration of the same catalog, without `spark_secrets`."""
     prefix = f"spark.sql.catalog.{CATALOG_NAME}"
     properties = {
         prefix: "org.apache.iceberg.spark.SparkCatalog",
         f"{prefix}.warehouse": settings.warehouse_uri,
-        f"{prefix}.cache-enabled": "false",  # with the cache, Spark misses what PyIceberg commits
+        f"{prefix}.cache-enabled": "false",  # with the cache, Spark misses commits of PyIceberg
     }
     if settings.catalog == "rest":
         properties |= {f"{prefix}.type": "rest", f"{prefix}.uri": str(settings.catalog_uri)}
@@ -74,7 +74,7 @@ def spark_properties(settings: Settings) -> dict[str, str]:
         properties |= {
             f"{prefix}.type": "jdbc",
             f"{prefix}.uri": _jdbc_uri(settings),
-            f"{prefix}.jdbc.init-catalog-tables": "false",  # PyIceberg made them; Java would hold a lock
+            f"{prefix}.jdbc.init-catalog-tables": "false",  # PyIceberg created them; Java would hold a lock
             f"{prefix}.jdbc.schema-version": "V0",
             f"{prefix}.clients": "1",
         }
@@ -88,9 +88,9 @@ def spark_properties(settings: Settings) -> dict[str, str]:
 
 
 def spark_secrets(settings: Settings) -> dict[str, str]:
-    """The part of Spark's configuration that is set once Spark runs.
+    """Return the part of Spark's configuration that is set after Spark has started.
 
-    What it starts with stands on its command line, where every user of the machine can read it.
+    Its command line, which every user of the machine can read, must hold no secret.
     """
     secrets: dict[str, str | None] = {}
     if settings.catalog == "postgres":
@@ -104,10 +104,10 @@ def spark_secrets(settings: Settings) -> dict[str, str]:
 
 
 def open_catalog(settings: Settings) -> Catalog:
-    """Open the lake's catalog, creating what a SQL catalog needs where it does not exist.
+    """Open the lake's catalog; create the tables of a SQL catalog if they are missing.
 
-    Raises MachineError when the embedded lake's folder cannot be written or a server does not answer,
-    ConfigurationError when a server refuses the user, and DamagedFile for an SQLite file that is broken.
+    Raises MachineError if the embedded lake's folder cannot be written or a server does not answer,
+    ConfigurationError if a server refuses the user, DamagedFile for a damaged SQLite file.
     """
     check_pages()
     if settings.catalog == "postgres":
@@ -122,7 +122,7 @@ def open_catalog(settings: Settings) -> Catalog:
 
 
 def _require_whole(catalog: SqlCatalog, settings: Settings) -> None:
-    """Raise DamagedFile where the tables of an SQLite catalog and their indexes do not fit each other."""
+    """Raise DamagedFile if the tables of an SQLite catalog disagree with their indexes."""
     with catalog.engine.connect() as connection:
         found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
     if found != "ok":
@@ -130,17 +130,17 @@ def _require_whole(catalog: SqlCatalog, settings: Settings) -> None:
 
 
 def make_namespace(catalog: Catalog, namespace: str) -> None:
-    """Make a namespace where the catalog has none of its name."""
+    """Create a namespace if the catalog lacks it."""
     try:
         catalog.create_namespace_if_not_exists(namespace)
-    except IntegrityError:  # a SQL catalog asks first and inserts then; another process was faster
+    except IntegrityError:  # a SQL catalog checks, then inserts; another process was faster
         if not catalog.namespace_exists(namespace):
             raise
 
 
 @contextmanager
 def asking_catalog(settings: Settings) -> Iterator[None]:
-    """Turn what SQLite says of an embedded catalog into DamagedFile or MachineError; a server's stays."""
+    """Turn SQLite's errors into DamagedFile or MachineError; errors of a server pass through."""
     try:
         yield
     except DatabaseError as error:
@@ -158,15 +158,15 @@ def _damaged(settings: Settings, said: str) -> DamagedFile:
 
 
 def _make_database(settings: Settings) -> None:
-    """Make the embedded catalog's SQLite file with its tables, where there is none.
+    """Create the embedded catalog's SQLite file with its tables, if missing.
 
-    Two processes that made the tables at once would find those of each other half made.
+    The lock keeps two processes from seeing each other's half-made tables.
     """
     database = settings.files.catalog_database
     if database.exists():
         return
     with making(settings.home) as folder:
-        if database.exists():  # another process made it while this one waited
+        if database.exists():  # another process created it while this one waited
             return
         folder.mkdir()
         new = folder / database.name
@@ -200,13 +200,13 @@ def _open_rest(settings: Settings) -> Catalog:
 
 
 def shown_address(settings: Settings) -> str:
-    """The URI of a server catalog without the user and password that may be in it."""
+    """Return the URI of a server catalog without user and password."""
     uri = urlparse(str(settings.catalog_uri))
     return uri._replace(netloc=uri.netloc.rpartition("@")[2]).geturl()
 
 
 def _refusal(error: BaseException) -> str:
-    """What the system said, where a connection failed for its reason, else the error's first line."""
+    """Return the operating system's reason for a failed connection, else the error's first line."""
     system = _SYSTEM_SAID.findall(str(error))
     return system[-1].lower() if system else first_line(error)
 

@@ -1,9 +1,8 @@
-"""The content fingerprint of a table: the sum over its rows of a 128-bit hash of each.
+"""The content fingerprint of a table: the sum of a 128-bit hash per row.
 
-A sum can be computed in parallel, in any order, and added to when rows are appended; the same rows give
-the same fingerprint on any machine, whatever the files, partitions or engine. One row is hashed by
-`native/src/lake/fingerprint.rs`. A fingerprint detects differences; it does not protect against somebody who
-forges equal content.
+The sum is independent of order, so it is computed in parallel and extended when rows are appended; equal rows
+give equal fingerprints on any machine, whatever the files, partitions or engine. The row hash is
+`native/src/lake/fingerprint.rs`. A fingerprint detects differences; it does not resist forgery.
 """
 
 from __future__ import annotations
@@ -37,18 +36,18 @@ class Fingerprint:
 
     @classmethod
     def parse(cls, text: str) -> Fingerprint:
-        """The inverse of `str`."""
+        """Parse the result of `str`."""
         total, _, rows = text.partition("-")
         return cls(int(total, 16), int(rows))
 
     @classmethod
     def of_sum(cls, total: bytes, rows: int) -> Fingerprint:
-        """From the 16 little-endian bytes the native kernel gives."""
+        """Convert the 16 little-endian bytes of the native kernel."""
         return cls(int.from_bytes(total, "little"), rows)
 
 
 def fingerprint(batches: Iterable[pa.RecordBatch], columns: Sequence[str]) -> Fingerprint:
-    """The fingerprint of the rows of `batches` over `columns`."""
+    """Return the fingerprint of the rows of `batches` over `columns`."""
     names = list(columns)
     rebuilt = map(_rebuilt, batches)
     return sum(
@@ -60,7 +59,7 @@ def fingerprint(batches: Iterable[pa.RecordBatch], columns: Sequence[str]) -> Fi
 def fingerprints(
     batches: Iterable[pa.RecordBatch], columns: Sequence[str], by: str
 ) -> dict[str | None, Fingerprint]:
-    """The fingerprint of the rows of `batches` over `columns`, for each value of the string column `by`."""
+    """Return the fingerprint of the rows of `batches` over `columns` per value of the string column `by`."""
     found: dict[str | None, Fingerprint] = {}
     for batch in map(_rebuilt, batches):
         column = batch.column(by)
@@ -73,17 +72,17 @@ def fingerprints(
 
 
 def _rebuilt(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """`batch` with its columns of empty lists built anew.
+    """Return `batch` with its columns of empty lists rebuilt.
 
-    Spark's Arrow writer leaves out the offsets of a child array without values, and the reader of that
-    memory takes for offsets what lies there. Such a column holds no value, so building it anew is cheap.
+    Spark's Arrow writer omits the offsets of a child array without values, and a reader would take arbitrary
+    memory for them. Such a column holds no value, so rebuilding it is cheap.
     """
     columns = [pa.array(it.to_pylist(), it.type) if _is_hollow(it) else it for it in batch.columns]
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
 def _is_hollow(column: pa.Array) -> bool:
-    """Whether `column` is a list or map, or a struct of one, whose child has no values."""
+    """Whether `column` is, or contains, a list or map whose child has no values."""
     kind = column.type
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return len(column.values) == 0 or _is_hollow(column.values)

@@ -1,8 +1,7 @@
-"""The hashes that name a document, `doc_id` by where it came from and `content_hash` by what it says, and
-`tokenizer_id`, which names what a tokenizer makes of texts.
+"""The ids of documents and tokenizers: `doc_id` by origin, `content_hash` by text, `tokenizer_id` by content.
 
-All are 128 bits of BLAKE2b, written as 32 hex digits, and never change once published: they are
-stored in every table and in every trace.
+All are 128 bits of BLAKE2b, written as 32 hex digits. They never change once published: tables, blends and
+traces store them.
 
     doc_id        BLAKE2b-128( len(source) | source | len(key) | key )
     content_hash  BLAKE2b-128( bytes )
@@ -23,7 +22,7 @@ _LENGTH_BYTES = 8
 
 
 def doc_id(source: str, key: str) -> str:
-    """32 hex digits for the document `key` of `source`; the same on every machine, in every run."""
+    """Return 32 hex digits for document `key` of `source`, equal on every machine and in every run."""
     digest = blake2b(digest_size=DIGEST_BYTES)
     for part in (source.encode(), key.encode()):
         digest.update(len(part).to_bytes(_LENGTH_BYTES, "little"))
@@ -32,17 +31,17 @@ def doc_id(source: str, key: str) -> str:
 
 
 def content_hash(content: str | bytes) -> str:
-    """32 hex digits for a text (its UTF-8 bytes) or for bytes; equal exactly for equal content."""
+    """Return 32 hex digits for a text (its UTF-8 bytes) or for bytes."""
     data = content.encode() if isinstance(content, str) else content
     return blake2b(data, digest_size=DIGEST_BYTES).hexdigest()
 
 
 def tokenizer_id(tokenizer: str) -> str:
-    """32 hex digits for the content of a `tokenizer.json`: tokens of one id mean the same.
+    """Return 32 hex digits for the content of a `tokenizer.json`: equal ids mean equal tokens.
 
-    Layout and order of keys do not count, nor do truncation and padding, which the pipeline turns off, nor
-    whether merges are written as pairs or as two words. Which tokens stand around documents does not
-    either: they are tokens of the vocabulary themselves.
+    The id ignores layout and order of keys, truncation and padding (which the pipeline turns off), and
+    whether merges are written as pairs or as two words. It also ignores the tokens around documents, which
+    are ordinary tokens of the vocabulary.
     """
     fields: dict[str, Any] = {
         name: of for name, of in json.loads(tokenizer).items() if name not in ("truncation", "padding")

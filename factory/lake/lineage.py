@@ -1,4 +1,4 @@
-"""The lineage of a table, kept in the properties of its snapshots: no second store is needed."""
+"""The lineage of a table, stored in the properties of its snapshots."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ _PREFIX = "factory."
 
 @dataclass(frozen=True)
 class Lineage:
-    """What a published snapshot says of itself.
+    """The origin and content of a published snapshot.
 
     `upstream` maps `namespace.table` to the snapshot id that was read; `content` is the table's content
-    fingerprint; `config` is the hash of the configuration the asset ran with. `partitions` maps the key of
-    every partition the snapshot replaced to the fingerprint of its rows, and is empty where the whole table
-    was replaced or rows were appended.
+    fingerprint; `config` is the hash of the asset's configuration. `partitions` maps each replaced partition
+    to the fingerprint of its rows; it is empty if the snapshot replaced the whole table or appended rows.
     """
 
     asset: str
@@ -28,7 +27,7 @@ class Lineage:
     partitions: dict[str, str] = field(default_factory=dict)
 
     def to_properties(self) -> dict[str, str]:
-        """The snapshot properties, `factory.asset` and so on."""
+        """Return the snapshot properties, `factory.asset` and so on."""
         return {
             f"{_PREFIX}asset": self.asset,
             f"{_PREFIX}run-id": self.run_id,
@@ -40,12 +39,12 @@ class Lineage:
         }
 
     def with_content(self, content: str, partitions: Mapping[str, str] | None = None) -> Lineage:
-        """The same lineage of a table with this content, and its replaced partitions with theirs."""
+        """Return the lineage with the content of the table and of its replaced partitions."""
         return replace(self, content=content, partitions=dict(partitions or {}))
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> Lineage:
-        """The inverse of `to_properties`; what is absent is empty."""
+        """Parse the result of `to_properties`; missing properties are empty."""
 
         def value(name: str) -> str:
             return properties.get(_PREFIX + name, "")

@@ -1,8 +1,8 @@
-"""One writing run at a time on an embedded lake, and one process at a time that makes what all of them need.
+"""File locks: one writing run at a time on an embedded lake, one process at a time that sets up shared files.
 
-A run takes the lock before its first write and holds it until it ends; readers and Blender never do. The
-operating system frees the lock when a process dies, so a killed run leaves no lock behind, only traces
-that the next holder reaps.
+A run takes the lock before its first write and holds it until it ends; readers and Blender never take it. The
+operating system releases the lock of a dead process, so a killed run leaves no lock behind, only branches and
+scratch that the next holder cleans up.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from factory.settings import Settings
 
 @contextlib.contextmanager
 def writing(settings: Settings, what: str, token: str = "") -> Iterator[None]:
-    """Hold the lake's lock; raises LakeLocked, naming the holder, when another run has it.
+    """Hold the lake's lock; raise LakeLocked, naming the holder, if another run has it.
 
-    `token` is what others know the run by. A lake on servers has no such lock, because its runs may write
-    different tables at once: there `factory.lake.presence` says who is alive.
+    `token` identifies the run to others. A lake on servers has no such lock, because its runs may write
+    different tables at once; `factory.lake.presence` tracks them.
     """
     if not settings.embedded:
         yield
@@ -59,11 +59,11 @@ def writing(settings: Settings, what: str, token: str = "") -> Iterator[None]:
 
 @contextlib.contextmanager
 def making(folder: Path) -> Iterator[Path]:
-    """Hold the lock under which a process makes what is missing below `folder`; another process waits.
+    """Hold the lock for creating shared files below `folder`; other processes wait.
 
-    Whatever several processes need at first use, such as a database or a download, is made under this lock in
-    the folder that is given here, and renamed, so a process finds it whole or not at all.
-    Raises MachineError where `folder` cannot be written.
+    Files that several processes need at first use, such as a database or a download, are created in the
+    yielded folder and renamed, so a process finds them whole or not at all. Raises MachineError if `folder`
+    cannot be written.
     """
     new = folder / f".making-{os.getpid()}"
     try:
@@ -76,7 +76,7 @@ def making(folder: Path) -> Iterator[Path]:
             "Set FACTORY_HOME and FACTORY_CACHE to folders you can write."
         ) from error
     try:
-        for left in folder.glob(".making*"):  # by a process that was killed, whose JVM may still write there
+        for left in folder.glob(".making*"):  # of a killed process, whose JVM may still write there
             shutil.rmtree(left, ignore_errors=True)
         yield new
     finally:
@@ -85,7 +85,7 @@ def making(folder: Path) -> Iterator[Path]:
 
 
 def holds(settings: Settings, token: str) -> bool:
-    """Whether the run known by `token` holds the embedded lake's lock, its process alive."""
+    """Whether the run `token` holds the embedded lake's lock and its process is alive."""
     try:
         says = json.loads((settings.files.writer).read_text())
         return bool(says["token"] == token and psutil.pid_exists(says["pid"]))

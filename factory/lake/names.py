@@ -1,11 +1,11 @@
-"""The law of table names: which stage writes which namespace and table.
+"""Table names: which stage writes which namespace and table.
 
 A table is `namespace.name`. An asset's key is the same pair, so the argument `raw_python_code` of an
 asset means the table `raw.python_code`.
 
-A variant of a dataset is a dataset whose name says so: `web__strict` reads what `raw.web` holds and has
-every later table to itself. What filtering decides before its last round is in `filtered.web_r1`,
-`filtered.web_r2` and so on; the last round has the plain name.
+A variant is a dataset named after another: `web__strict` reads `raw.web` and has every later table to itself.
+Filter rounds before the last write `filtered.web_r1`, `filtered.web_r2` and so on; the last round has the
+plain name.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ STAGE_OF_NAMESPACE = {
     "synthesis": "synthesis",
 }
 
-VARIANT = "__"  # between the name of a dataset and that of a variant of it
-PARTS = ("rejected", "symbols", "dependencies", "placements", "verdicts")  # tables beside a dataset's own
+VARIANT = "__"  # between the names of a dataset and its variant
+PARTS = ("rejected", "symbols", "dependencies", "placements", "verdicts")  # suffixes of side tables
 
 _PART = re.compile(r"[a-z][a-z0-9_]*")
 _ROUND = re.compile(r"_r[1-9][0-9]*$")
@@ -74,16 +74,16 @@ class TableName:
 
     @property
     def identifier(self) -> tuple[str, str]:
-        """The identifier PyIceberg takes."""
+        """The identifier for PyIceberg."""
         return (self.namespace, self.name)
 
     def suffixed(self, suffix: str) -> TableName:
-        """The table beside this one, e.g. `raw.web` -> `raw.web_rejected`."""
+        """Return the side table, e.g. `raw.web` -> `raw.web_rejected`."""
         return TableName(self.namespace, f"{self.name}_{suffix}")
 
     @classmethod
     def parse(cls, text: str) -> TableName:
-        """`raw.web` -> TableName; raises ConfigurationError for anything else."""
+        """Parse `raw.web`; raise ConfigurationError for anything else."""
         namespace, dot, name = text.partition(".")
         if not dot:
             raise ConfigurationError(
@@ -93,7 +93,7 @@ class TableName:
 
     @classmethod
     def from_argument(cls, argument: str) -> TableName:
-        """`raw_web` -> `raw.web`: the table an asset's argument names."""
+        """Return the table that an asset's argument names: `raw_web` -> `raw.web`."""
         namespace, underscore, name = argument.partition("_")
         if not underscore:
             raise ConfigurationError(f"Argument `{argument}` names no table. Write it as namespace_name.")
@@ -101,9 +101,9 @@ class TableName:
 
 
 def dataset(name: str) -> str:
-    """`name` if it is fit for a dataset or a variant of one, `web` or `web__strict`.
+    """Return `name` if it is a valid name of a dataset or variant, `web` or `web__strict`.
 
-    Raises ConfigurationError for a name that another dataset's table would have.
+    Raises ConfigurationError for other names and for names reserved for side tables.
     """
     of, variant, variant_name = name.partition(VARIANT)
     for part in (of, variant_name) if variant else (of,):
@@ -122,39 +122,39 @@ def dataset(name: str) -> str:
 
 
 def variant(of: str, name: str) -> str:
-    """The dataset that is variant `name` of dataset `of`."""
+    """Return the dataset name of variant `name` of dataset `of`."""
     return dataset(f"{of}{VARIANT}{name}")
 
 
 def variants(tables: Iterable[TableName], of: str) -> list[str]:
-    """The variants of dataset `of` whose verdicts or deduplicated documents are among `tables`, sorted."""
+    """Return the variants of dataset `of` with verdicts or deduplicated documents in `tables`, sorted."""
     of_datasets = ("filtered", "deduplicated")
     found = {it.name for it in tables if it.namespace in of_datasets and not is_in_round(it.name)}
     return sorted(name for name in found if name.startswith(f"{of}{VARIANT}"))
 
 
 def base(dataset: str) -> str:
-    """The dataset whose raw table holds the documents: `web` for web, web__strict and web_r1."""
+    """Return the dataset with the raw table: `web` for web, web__strict and web_r1."""
     return _ROUND.sub("", dataset).partition(VARIANT)[0]
 
 
 def in_round(dataset: str, number: int, of: int) -> str:
-    """What round `number` (from 1) of `of` rounds calls its tables; the last has the dataset's own name."""
+    """Return the table name of round `number` (from 1) of `of`; the last round has the dataset's name."""
     return dataset if number == of else f"{dataset}_r{number}"
 
 
 def is_in_round(name: str) -> bool:
-    """Whether a table of this name belongs to a round before the last."""
+    """Whether the name belongs to a round before the last."""
     return _ROUND.search(name) is not None
 
 
 def raw(dataset: str) -> TableName:
-    """The documents of a dataset; a variant has those of the dataset it is of."""
+    """The documents of a dataset; variants share their dataset's table."""
     return TableName("raw", base(dataset))
 
 
 def rejected(dataset: str) -> TableName:
-    """The bad records of a dataset; a variant has those of the dataset it is of."""
+    """The bad records of a dataset; variants share their dataset's table."""
     return TableName("raw", f"{base(dataset)}_rejected")
 
 
@@ -176,7 +176,7 @@ def dedup(group: str, part: str) -> TableName:
 
 
 def verdicts(tables: Iterable[TableName], dataset: str) -> TableName:
-    """The verdicts a dataset's documents passed; a variant without any of its own has its dataset's."""
+    """The verdicts on a dataset's documents; a variant without its own shares its dataset's table."""
     own = filtered(dataset)
     return own if own in tables else filtered(base(dataset))
 

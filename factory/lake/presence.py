@@ -1,9 +1,9 @@
-"""Which runs are alive on a lake, so that what a dead one left can be told from what a live one is writing.
+"""Which runs are alive on a lake, to tell leftovers of dead runs from the work of live ones.
 
-On the embedded lake one run writes at a time, and `factory.lake.lock` says which. On servers many may: each
-holds an advisory lock in Postgres for as long as its process lives, and Postgres lets go of it when the
-connection ends, however it ends. Whoever asks must list what runs have left first and ask second: a run
-takes its lock before it begins its first branch, so a branch without a lock has no run.
+On the embedded lake one run writes at a time (`factory.lake.lock`). On servers many may write: each holds an
+advisory lock in Postgres while its process lives, and Postgres releases it when the connection ends. A caller
+must list the leftovers first and ask second: a run takes its lock before it begins its first branch, so a
+branch without a lock has no live run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HELD = (
 
 @contextlib.contextmanager
 def present(settings: Settings, token: str) -> Iterator[None]:
-    """Let others see that the run known by `token` is alive, until the block or the process ends."""
+    """Mark the run `token` as alive until the block or the process ends."""
     where = _postgres(settings)
     if where is None:
         yield
@@ -40,7 +40,7 @@ def present(settings: Settings, token: str) -> Iterator[None]:
 
 
 def dead(settings: Settings, tokens: list[str]) -> list[str]:
-    """Those of `tokens` whose runs no longer live; none where nobody can tell."""
+    """Return the tokens of dead runs; none if the lake cannot tell."""
     if settings.embedded:
         return [token for token in tokens if not holds(settings, token)]
     where = _postgres(settings)
@@ -53,7 +53,7 @@ def dead(settings: Settings, tokens: list[str]) -> list[str]:
 
 
 def _postgres(settings: Settings) -> tuple[str, str] | None:
-    """The Postgres that keeps the locks, and the setting that names it: the catalog's, else Dagster's."""
+    """Return the Postgres URI for the locks and its setting: the catalog's, else Dagster's."""
     if settings.catalog == "postgres":
         return str(settings.catalog_uri), CATALOG_URI
     if settings.catalog == "rest" and settings.dagster_uri:
@@ -62,6 +62,6 @@ def _postgres(settings: Settings) -> tuple[str, str] | None:
 
 
 def _key(token: str) -> int:
-    """The number of a run's lock; 63 bits, because Postgres's are signed."""
+    """Return the number of a run's lock; 63 bits, because Postgres's numbers are signed."""
     hashed = hashlib.blake2b(token.encode(), digest_size=8, key=_SPACE).digest()
     return int.from_bytes(hashed, "big") >> 1

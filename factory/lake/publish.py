@@ -1,14 +1,14 @@
-"""Write-audit-publish: nothing reaches main that was not checked on a branch first.
+"""Write-audit-publish: rows reach main only after checks on an audit branch.
 
     main    ---o----------------------------o          (fast-forwarded, in one commit)
                 \\                          /
     audit_<run>  o---------o--------------o             (dropped by the same commit)
                  start     rows written   sealed with lineage and content fingerprint
 
-A writer starts a branch, an engine writes rows to it, checks read it, `seal` adds an empty snapshot that
-carries the lineage, and `publish` moves main. That commit holds only if main is still where the branch
-began; otherwise PublishConflict names both snapshots and nothing has changed. After a failed check
-`set_aside` keeps the branch as `failed_<run>` for inspection.
+A writer starts a branch, an engine writes rows to it, checks read it, `seal` adds an empty snapshot with the
+lineage, and `publish` moves main. That commit succeeds only if main has not moved since the branch began;
+otherwise PublishConflict names both snapshots and nothing has changed. After a failed check `set_aside` keeps
+the branch as `failed_<run>` for inspection.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from factory.lake.tables import Lake, Published, said_of
 
 AUDIT, FAILED = "audit_", "failed_"
 _APPEND_ATTEMPTS = 20
-_OF_TOKENS = (TOKENIZER_ID, TOKEN_BYTES, SEQUENCE_LENGTH)  # alike for all rows of a table
+_OF_TOKENS = (TOKENIZER_ID, TOKEN_BYTES, SEQUENCE_LENGTH)  # equal for all rows of a table
 
 
 @dataclass(frozen=True)
 class Audit:
-    """A write under way: its branch and the snapshot of main it began from (None for an empty main)."""
+    """A write in progress: its branch and the snapshot of main it began from (None for an empty main)."""
 
     table: TableName
     branch: str
@@ -52,25 +52,24 @@ class Audit:
 
 
 def branch_name(run_id: str) -> str:
-    """The audit branch of a run; letters and digits only, since other names need quoting."""
+    """Return the name of a run's audit branch; letters and digits only, because others need quoting."""
     return AUDIT + run_id.replace("-", "")[:12]
 
 
 def head(table: Table, branch: str) -> int | None:
-    """The snapshot id a branch stands at, None where there is no such branch."""
+    """Return the snapshot id of a branch, None if the branch does not exist."""
     reference = table.metadata.refs.get(branch)
     return reference.snapshot_id if reference else None
 
 
 def seal(lake: Lake, audit: Audit, lineage: Lineage, properties: dict[str, str] | None = None) -> int:
-    """Add an empty snapshot with `lineage` to the branch and give its id.
+    """Add an empty snapshot with `lineage` to the branch and return its id.
 
-    `properties` are what holds of the rows beside it: those of the table that `publish` sets among them,
-    because the table's are of the newest rows alone. Raises PublishConflict when another run has dropped the
-    branch.
+    `properties` are further facts about the rows, including the table properties that `publish` sets, which
+    describe the newest rows only. Raises PublishConflict if another run has dropped the branch.
     """
     table = lake.table(audit.table)
-    if head(table, audit.branch) is None:  # an append would begin the branch anew, without the rows
+    if head(table, audit.branch) is None:  # an append would recreate the branch without the rows
         raise PublishConflict(
             f"Branch {audit.branch} of {audit.table} is gone: another run took this one for dead, because "
             "its connection to Postgres was lost. Nothing was published; run the asset again."
@@ -86,7 +85,7 @@ def seal(lake: Lake, audit: Audit, lineage: Lineage, properties: dict[str, str] 
 def publish(lake: Lake, audit: Audit, properties: dict[str, str] | None = None) -> Published:
     """Move main to the head of the audit branch, drop the branch and set table `properties`, in one commit.
 
-    Raises PublishConflict when main has moved since the audit began.
+    Raises PublishConflict if main has moved since the audit began.
     """
     sealed = head(lake.table(audit.table), audit.branch)
     assert sealed is not None, f"{audit.branch} of {audit.table} was never written"
@@ -101,7 +100,7 @@ def publish(lake: Lake, audit: Audit, properties: dict[str, str] | None = None) 
 
 
 def set_aside(lake: Lake, audit: Audit) -> str:
-    """Keep the branch of a failed check as `failed_<run>`, dropping an earlier failed one; give its name."""
+    """Rename the branch of a failed check to `failed_<run>` and drop earlier ones; return the name."""
     table = lake.table(audit.table)
     at = head(table, audit.branch)
     assert at is not None
@@ -114,7 +113,7 @@ def set_aside(lake: Lake, audit: Audit) -> str:
 
 
 def drop_branches(lake: Lake, name: TableName, prefix: str) -> list[str]:
-    """Drop every branch of a table whose name starts with `prefix`; give their names."""
+    """Drop every branch of a table whose name starts with `prefix`; return their names."""
     table = lake.table(name)
     found = sorted(branch for branch in table.metadata.refs if branch.startswith(prefix))
     if found:
@@ -134,10 +133,10 @@ def append(
 ) -> Published:
     """Append `rows` to main through PyIceberg, adding their fingerprint to the table's.
 
-    One commit holds the rows and the new fingerprint, so an append that meets another is made again on the
-    newest main. `properties` say which tokenizer made rows that have tokens. Raises PublishConflict when main
-    kept moving, and ConfigurationError for rows that PyIceberg would change and for tokens that are not
-    said to be of the tokenizer that made those there.
+    One commit holds the rows and the new fingerprint, so an append that meets another one is retried on the
+    newest main. `properties` name the tokenizer of rows with tokens. Raises PublishConflict if main kept
+    moving, ConfigurationError for rows that PyIceberg would change and for tokens of another tokenizer than
+    the table's.
     """
     _require_lists(rows)
     added = fingerprint(rows.to_batches(), schema.fingerprinted)
@@ -145,7 +144,7 @@ def append(
         table = lake.table(name)
         sealed = lineage.with_content(str(_content(lake, name, schema) + added))
         said = sealed.to_properties() | _said_of_all(table, name, rows, properties or {})
-        # PyIceberg would retry by itself, with a fingerprint that the other append has made wrong.
+        # PyIceberg's own retry would commit a fingerprint that the other append has made stale.
         table.metadata.properties[TableProperties.COMMIT_NUM_RETRIES] = "0"
         try:
             table.append(rows, snapshot_properties=said)
@@ -161,7 +160,7 @@ def append(
 def _said_of_all(
     table: Table, name: TableName, rows: pa.Table, properties: Mapping[str, str]
 ) -> dict[str, str]:
-    """What holds of all rows of main once `rows`, of which `properties` hold, are appended."""
+    """Return the properties of all rows of main after appending `rows` with `properties`."""
     snapshot = table.current_snapshot()
     if snapshot is None or snapshot.summary is None or snapshot.summary.get("total-records") == "0":
         before: Mapping[str, str] = {N_TOKENS: "0"}
@@ -175,7 +174,7 @@ def _said_of_all(
 
 
 def _require_alike(name: TableName, before: Mapping[str, str], properties: Mapping[str, str]) -> None:
-    """Raise ConfigurationError where rows to append are not said to have the tokens of those there."""
+    """Raise ConfigurationError if the appended rows are not of the table's tokenizer."""
     for of in _OF_TOKENS:
         must_be_said = of == TOKENIZER_ID
         if before.get(of) != properties.get(of) and (must_be_said or of in properties):
@@ -187,7 +186,7 @@ def _require_alike(name: TableName, before: Mapping[str, str], properties: Mappi
 
 
 def _content(lake: Lake, name: TableName, schema: TableSchema) -> Fingerprint:
-    """The fingerprint of main, computed from its rows where another writer left none."""
+    """Return the fingerprint of main, computed from its rows if another writer recorded none."""
     if lake.table(name).current_snapshot() is None:
         return Fingerprint()
     recorded = lake.published(name).lineage.content
@@ -201,7 +200,7 @@ def _content(lake: Lake, name: TableName, schema: TableSchema) -> Fingerprint:
 
 
 def _require_lists(rows: pa.Table) -> None:
-    """Raise ConfigurationError for a null list of structs, which PyIceberg would write as an empty one."""
+    """Raise ConfigurationError for a null list of structs, which PyIceberg would write as an empty list."""
     for column in rows.schema:
         kind = column.type
         of_structs = isinstance(kind, pa.ListType | pa.LargeListType) and pa.types.is_struct(kind.value_type)
@@ -214,7 +213,7 @@ def _require_lists(rows: pa.Table) -> None:
 
 
 def _commit(lake: Lake, audit: Audit, *updates: TableUpdate) -> None:
-    """Commit `updates` if main is where the audit began; a commit that met another one is tried again."""
+    """Commit `updates` if main has not moved; retry a commit that met another one."""
     requirement = AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=audit.began_at)
     while True:
         table = lake.table(audit.table)

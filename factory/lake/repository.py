@@ -1,6 +1,6 @@
-"""What repositories are called in the tables, and why those that were removed as a whole were.
+"""Names of repositories in tables, and the reasons for removing whole repositories.
 
-A repository is `dataset/repository@revision`, each revision of it by itself.
+A repository is `dataset/repository@revision`: each revision counts by itself.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ WITH_ITS_REPOSITORY = ("repository", "topic")  # reasons in `_decisions` of what
 
 
 def repository_id(dataset: str, repository: str | None, revision: str | None) -> str | None:
-    """The name of a document's repository, None where it has none; without a revision it ends before `@`."""
+    """Return the name of a document's repository, None without one; without a revision it ends before `@`."""
     if repository is None:
         return None
     return f"{dataset}/{repository}" + ("" if revision is None else f"@{revision}")
 
 
 def repositories_of(decisions: TableName) -> TableName:
-    """The table of repositories beside the decisions of a group."""
+    """Return the table of repositories of a group, by its table of decisions."""
     return names.dedup(decisions.name.removesuffix("_decisions"), "repositories")
 
 
 def why_removed(
     lake: Lake, decisions: TableName, snapshot_id: int | None = None
 ) -> Callable[[str | None], str]:
-    """What tells why a repository was removed, of those that the table of decisions read.
+    """Return a function that explains why a repository was removed.
 
-    `snapshot_id` is of the decisions, the newest if None. Where the table of repositories has expired since,
-    the newest answers, which may not know a repository.
+    It reads the table of repositories at the snapshot that the decisions (at `snapshot_id`, by default the
+    newest) were made from, or the newest if that one has expired; the newest may lack a repository.
     """
     made = lake.published(decisions) if snapshot_id is None else lake.published_at(decisions, snapshot_id)
     table = repositories_of(decisions)

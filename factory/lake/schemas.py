@@ -1,8 +1,8 @@
 """The declared schemas of the lake's tables.
 
 A schema is declared once, in Arrow, and rendered for PyIceberg (which creates the table) and for Spark
-(which fills it). Nothing is ever inferred from data. A change is additive or a new table, because an
-Iceberg schema is not branched.
+(which fills it); nothing is inferred from data. Changes are additive, because an Iceberg schema is not
+branched.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ UNFINGERPRINTED = frozenset({"partition", "spellings"})
 
 @dataclass(frozen=True)
 class TableSchema:
-    """The columns of a table and how they are laid out.
+    """The columns and layout of a table.
 
     `key` identifies a row; `partition_by` are identity partition columns; `sort_by` is the order in which
-    files and rows are written; `properties` are Iceberg table properties, set where a table has none of
-    their name. With `may_shrink` a nullable column that is no longer declared stays in the table, null in
-    what is written from then on.
+    files and rows are written; `properties` are default Iceberg table properties. With `may_shrink` a
+    nullable column that is no longer declared stays in the table, null in new rows.
     """
 
     columns: pa.Schema
@@ -44,7 +43,7 @@ class TableSchema:
 
     @property
     def fingerprinted(self) -> list[str]:
-        """The columns that make up the content, sorted by name."""
+        """The columns that make up the content fingerprint, sorted by name."""
         return sorted(set(self.names) - UNFINGERPRINTED)
 
 
@@ -53,7 +52,7 @@ def _required(name: str, kind: pa.DataType) -> pa.Field:
 
 
 def columns(*fields: pa.Field) -> pa.Schema:
-    """A schema of `fields` followed by the column `partition`, which every table has."""
+    """Return a schema of `fields` plus the column `partition`, which every table has."""
     return pa.schema([*fields, pa.field("partition", pa.string())])
 
 

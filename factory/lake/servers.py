@@ -1,8 +1,7 @@
-"""The servers a lake may lie on, asked whether they serve: Postgres, and an S3-compatible store.
+"""Probes of the servers of a lake: Postgres and an S3-compatible store.
 
-Each probe gives a short text of what was found. Where something is missing it raises one sentence that names
-the setting to correct, and no secret: ConfigurationError where the server refuses what it was told,
-MachineError where it does not answer.
+Each probe returns a short description of the server, or raises one sentence that names the setting to correct
+and no secret: ConfigurationError if the server refuses the request, MachineError if it does not answer.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ _S3_CREDENTIALS = {"InvalidAccessKeyId", "SignatureDoesNotMatch", "AccessDenied"
 
 
 class BucketMissing(ConfigurationError):
-    """The store serves and has no such bucket."""
+    """The store serves, but the bucket is missing."""
 
 
 def connect(uri: str, setting: str, application: str) -> Connection:
-    """A connection of its own to the Postgres at `uri`, which `setting` names.
+    """Open a connection to the Postgres at `uri`, the value of `setting`.
 
-    Keepalives tell both sides within two minutes when the other's machine is gone.
+    Keepalives let both sides notice within two minutes that the other machine is gone.
     """
     try:
         import psycopg2
@@ -62,14 +61,14 @@ def connect(uri: str, setting: str, application: str) -> Connection:
 
 
 def sqlalchemy_uri(uri: str) -> str:
-    """A Postgres URI with the driver named, and a limit to how long it tries to connect."""
+    """Return a Postgres URI with its driver and a connection timeout."""
     address = urlparse(uri)
     options = "&".join(part for part in (address.query, f"connect_timeout={CONNECT_S}") if part)
     return address._replace(scheme="postgresql+psycopg2", query=options).geturl()
 
 
 def refused(error: Exception, setting: str) -> FactoryError:
-    """What Postgres, or the way to it, said when asked for a connection."""
+    """Return the reason of a failed connection to Postgres."""
     said = first_line(error).removeprefix("(psycopg2.OperationalError) ")
     if _REFUSED.search(said):
         return ConfigurationError(f"Postgres refuses the connection ({said}). Correct {setting}.")
@@ -77,7 +76,7 @@ def refused(error: Exception, setting: str) -> FactoryError:
 
 
 def require_servers(settings: Settings) -> None:
-    """Raise one sentence where a server the lake lies on does not serve; quick where all do."""
+    """Raise one sentence if a server of the lake does not serve."""
     if settings.catalog == "postgres":
         connect(str(settings.catalog_uri), CATALOG_URI, "model-factory").close()
     if settings.on_s3:
@@ -85,7 +84,7 @@ def require_servers(settings: Settings) -> None:
 
 
 def probe_postgres(uri: str, setting: str) -> str:
-    """The version of the Postgres at `uri`; raises where it cannot be used to create tables."""
+    """Return the version of the Postgres at `uri`; raise if the user cannot create tables."""
     with closing(connect(uri, setting, "model-factory doctor")) as connection, connection.cursor() as cursor:
         cursor.execute(
             "select current_setting('server_version'), current_user, current_database(), "
@@ -101,7 +100,7 @@ def probe_postgres(uri: str, setting: str) -> str:
 
 
 def probe_store(settings: Settings) -> str:
-    """That the bucket is there and can be listed; raises where it is not."""
+    """Check that the bucket exists and can be listed."""
     bucket = urlparse(settings.warehouse_uri).netloc
     try:
         obstore.list_with_delimiter(object_store(settings))
@@ -111,7 +110,7 @@ def probe_store(settings: Settings) -> str:
 
 
 def create_bucket(settings: Settings) -> bool:
-    """Create the bucket of the warehouse; gives whether it was missing."""
+    """Create the bucket of the warehouse; return whether it was missing."""
     try:
         probe_store(settings)
         return False
@@ -137,7 +136,7 @@ def create_bucket(settings: Settings) -> bool:
 
 
 def probe_conditional_put(settings: Settings) -> str:
-    """That a create-only put refuses what exists; raises for a store that overwrites it."""
+    """Check that a create-only put refuses an existing object; raise for a store that overwrites it."""
     store, name = object_store(settings), f".probe-{uuid.uuid4().hex}"
     try:
         obstore.put(store, name, b"first", mode="create")
@@ -156,7 +155,7 @@ def probe_conditional_put(settings: Settings) -> str:
 
 
 def unusable(error: Exception, settings: Settings) -> FactoryError:
-    """What an object store, or the way to it, said, as one sentence."""
+    """Return the error of an object store, or of the way to it, as one sentence."""
     said = str(error)
     found = _S3_CODE.search(said)
     code = found[1] if found else ""

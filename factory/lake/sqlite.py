@@ -1,4 +1,4 @@
-"""Why SQLite refuses a database: another process or the system withholds it, or the file is damaged."""
+"""Why SQLite refuses a database: another process or the system withholds it, or it is damaged."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _WITHHELD = (
 
 
 def withheld(file: Path, error: BaseException | None) -> MachineError | None:
-    """The error for a database that may be whole; None where SQLite says that the file is damaged."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest of an extended code says more of the same
+    """Return the error for a withheld database, None if SQLite reports damage."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary result code
     if code not in _WITHHELD:
         return None
     if code in _LOCKED:

@@ -1,6 +1,6 @@
-"""The warehouse as an object store: the folder or the S3 bucket in which tables and blends lie.
+"""The warehouse as an object store: a folder or an S3 bucket.
 
-Tables are read and written by Iceberg's own file systems; what is kept beside them goes through here.
+Iceberg's file systems read and write the tables; other objects, such as blends, go through this store.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from factory.settings import Settings
 if TYPE_CHECKING:
     from obstore.store import S3Config  # exists for type checkers only
 
-_RETRY_S = 20  # a store that restarts is back by then; the default waits three minutes before it says so
+_RETRY_S = 20  # enough for a restart of the store; the default fails after three minutes only
 
 
 def object_store(settings: Settings, prefix: str = "") -> ObjectStore:
-    """The warehouse of the lake, or a folder of it."""
+    """Return the warehouse of the lake, or a folder of it."""
     address = urlparse(settings.warehouse_uri)
     if address.scheme == "file":
         return LocalStore(prefix=f"{url2pathname(address.path)}/{prefix}".rstrip("/"), mkdir=True)
@@ -30,7 +30,7 @@ def object_store(settings: Settings, prefix: str = "") -> ObjectStore:
 
 
 def bucket_store(settings: Settings, bucket: str, prefix: str = "") -> ObjectStore:
-    """An S3 bucket, or a folder of it, with the endpoint and credentials of the lake."""
+    """Return an S3 bucket, or a folder of it, with the endpoint and credentials of the lake."""
     return S3Store(
         bucket,
         prefix=prefix or None,

@@ -1,6 +1,6 @@
-"""The tables of the lake through PyIceberg: create, resolve to a snapshot, read at it.
+"""The tables of the lake through PyIceberg: create them, resolve snapshots, read at a snapshot.
 
-Reading always names a snapshot. `Lake` is cheap to make and holds no state but the catalog.
+`Lake` is cheap to create and holds no state but the catalog.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _PROPERTIES = {
 
 @dataclass(frozen=True)
 class Published:
-    """The published state of a table: one snapshot of main and what it says of itself."""
+    """The published state of a table: a snapshot of main with its lineage."""
 
     table: TableName
     snapshot_id: int
@@ -59,17 +59,16 @@ class Published:
 
 @dataclass(frozen=True)
 class Partitions:
-    """What a table's snapshots say of its partitions: the lineage each was last replaced with, by key.
+    """The lineage with which each partition of a table was last replaced, by key.
 
-    `complete` tells that there are no other rows; it is False where a snapshot has expired or another
-    writer's stands between.
+    `complete` is False if further rows may exist: a snapshot has expired, or another writer has committed.
     """
 
     lineage: dict[str, Lineage] = field(default_factory=dict)
     complete: bool = True
 
     def content(self, key: str) -> Fingerprint | None:
-        """The fingerprint of a partition's rows, None where it cannot be told."""
+        """Return the fingerprint of a partition's rows, None if it is unknown."""
         if key in self.lineage:
             return Fingerprint.parse(self.lineage[key].partitions[key])
         return Fingerprint() if self.complete else None
@@ -87,7 +86,7 @@ class Lake:
         return open_catalog(self.settings)
 
     def table(self, name: TableName) -> Table:
-        """The table as it is now; raises TableNotFound, and DamagedFile where its metadata cannot be read."""
+        """Load a table; raises TableNotFound, and DamagedFile if its metadata cannot be read."""
         with asking_catalog(self.settings):
             try:
                 return self.catalog.load_table(name.identifier)
@@ -100,9 +99,9 @@ class Lake:
                 raise damaged_metadata(name, self.metadata_files([name]).get(name), error) from error
 
     def metadata_files(self, names: Iterable[TableName]) -> dict[TableName, str]:
-        """Of each table that is there its newest metadata file, asked for in one question.
+        """Return the newest metadata file of each existing table, in one query.
 
-        Nothing where the catalog takes no such question: a REST catalog tells it with the table alone.
+        Empty for a REST catalog, which has no such query.
         """
         if not isinstance(self.catalog, SqlCatalog):
             return {}
@@ -136,9 +135,9 @@ class Lake:
     def readable(
         self, names: Iterable[TableName] | None = None
     ) -> tuple[dict[TableName, Table], list[DamagedFile]]:
-        """The tables, all by default, and an error for each whose metadata cannot be read.
+        """Load tables, by default all; return them and an error for each with unreadable metadata.
 
-        One that another run drops meanwhile is in neither.
+        Tables that another run drops meanwhile are in neither.
         """
         tables: dict[TableName, Table] = {}
         damaged: list[DamagedFile] = []
@@ -152,11 +151,11 @@ class Lake:
         return tables, damaged
 
     def create(self, name: TableName, schema: TableSchema, *, replaced: bool = False) -> Table:
-        """The table with `schema`, created where missing, widened where columns or properties were added.
+        """Return the table with `schema`; create it if missing, add new columns and properties.
 
-        One whose metadata or manifests are damaged is made anew, without its history, where all its rows are
-        about to be `replaced`; else DamagedFile is raised. Raises ConfigurationError when the existing
-        columns or partitioning do not fit the declared ones.
+        A table with damaged metadata or manifests is recreated without its history if all its rows are about
+        to be `replaced`; otherwise DamagedFile is raised. Raises ConfigurationError if the existing columns
+        or partitioning do not fit the declared ones.
         """
         make_namespace(self.catalog, name.namespace)
         if replaced and self.exists(name):
@@ -189,9 +188,9 @@ class Lake:
         return table
 
     def _drop_damaged(self, name: TableName) -> None:
-        """Take a table out of the catalog where no engine could write to it any more; its files stay.
+        """Drop a table from the catalog if no engine can write to it any more; its files stay.
 
-        A table whose whole folder is gone is none such: perhaps its disk is not mounted.
+        A table whose whole folder is missing is kept: perhaps its disk is not mounted.
         """
         try:
             table = self.table(name)
@@ -219,7 +218,7 @@ class Lake:
         return self.table(name)
 
     def published(self, name: TableName) -> Published:
-        """The newest published snapshot; raises TableNotFound where nothing was ever published."""
+        """Return the newest published snapshot; raise TableNotFound if nothing was ever published."""
         table = self.table(name)
         snapshot = table.current_snapshot()
         if snapshot is None:
@@ -230,7 +229,7 @@ class Lake:
         return as_published(name, table, snapshot)
 
     def published_at(self, name: TableName, snapshot_id: int) -> Published:
-        """A published snapshot by id; raises TableNotFound when it has expired."""
+        """Return a published snapshot by id; raise TableNotFound if it has expired."""
         table = self.table(name)
         snapshot = table.snapshot_by_id(snapshot_id)
         if snapshot is None:
@@ -241,13 +240,13 @@ class Lake:
         return as_published(name, table, snapshot)
 
     def published_by(self, name: TableName, run_id: str) -> Published | None:
-        """The snapshot a run published, None where it published none or it has expired."""
+        """Return the snapshot that a run published, None if there is none or it has expired."""
         table = self.table(name)
         found = [as_published(name, table, snapshot) for snapshot in table.snapshots()]
         return next((it for it in found if it.lineage.run_id == run_id and it.lineage.content), None)
 
     def partitions(self, name: TableName, at: int | None = None) -> Partitions:
-        """What the snapshots up to `at`, by default main's, say of the partitions of a table."""
+        """Return the partitions of a table by its snapshots up to `at` (default: the head of main)."""
         table = self.table(name)
         snapshot = table.current_snapshot() if at is None else table.snapshot_by_id(at)
         found: dict[str, Lineage] = {}
@@ -272,9 +271,9 @@ class Lake:
         snapshot_id: int | None = None,
         limit: int | None = None,
     ) -> pa.Table:
-        """Rows of a published snapshot (the newest by default) as an Arrow table.
+        """Read rows of a published snapshot (by default the newest) as an Arrow table.
 
-        Raises DamagedFile with table and file, of data also column and page, where one is not as it was.
+        Raises DamagedFile with table and file, for data files also with column and page.
         """
         at = self.published(name).snapshot_id if snapshot_id is None else snapshot_id
         selected, table = tuple(columns), self.table(name)
@@ -290,7 +289,7 @@ class Lake:
 
 
 def said_of(table: Table, snapshot: Snapshot) -> Mapping[str, str]:
-    """What a snapshot says of its rows; a compaction says nothing and has those of the snapshot before."""
+    """Return the properties of a snapshot's rows; a compaction inherits those of the snapshot before it."""
     one: Snapshot | None = snapshot
     while one is not None and one.summary is not None:
         said = one.summary.additional_properties
@@ -301,7 +300,7 @@ def said_of(table: Table, snapshot: Snapshot) -> Mapping[str, str]:
 
 
 def as_published(name: TableName, table: Table, snapshot: Snapshot) -> Published:
-    """A snapshot of a table, with what it says of itself."""
+    """Return a snapshot of a table with its lineage."""
     summary = snapshot.summary.additional_properties if snapshot.summary else {}
     return Published(
         table=name,
@@ -315,7 +314,7 @@ def as_published(name: TableName, table: Table, snapshot: Snapshot) -> Published
 
 
 def _differences(existing: pa.DataType, declared: pa.DataType, at: str = "") -> Iterator[str]:
-    """Where struct `declared` is not `existing` with nullable fields added, each as the end of a sentence."""
+    """Yield each way in which struct `declared` is not `existing` plus nullable fields, as a clause."""
     columns = {of.name: of for of in declared}
     for before in existing:
         column, now = f"{at}{before.name}", columns.pop(before.name, None)
@@ -336,7 +335,7 @@ def _differences(existing: pa.DataType, declared: pa.DataType, at: str = "") -> 
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """The type without what differs between engines: wide offsets, names of elements, metadata."""
+    """Return the type without details that differ between engines: wide offsets, element names, metadata."""
     if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
         return pa.string() if pa.types.is_large_string(kind) else pa.binary()
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):

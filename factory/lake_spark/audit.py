@@ -1,6 +1,6 @@
-"""Spark's part of write-audit-publish: start a branch, write rows to it, fingerprint what it holds.
+"""Spark's part of write-audit-publish: start a branch, write rows to it, fingerprint the rows.
 
-The commit that publishes is in `factory.lake.publish` and needs no Spark.
+The publishing commit is in `factory.lake.publish` and needs no Spark.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def begin(
     *,
     replaced: bool = False,
 ) -> Audit:
-    """Start the audit branch of a run at main, creating the table where it is missing.
+    """Start the audit branch of a run at main; create the table if it is missing.
 
-    A branch that a killed run left under the same name is replaced, and a damaged table is made anew where
-    all its rows are about to be `replaced`.
+    A leftover branch of the same name is replaced, and a damaged table is recreated if all its rows are about
+    to be `replaced`.
     """
     made = lake.create(table, schema, replaced=replaced)
     branch, began_at = branch_name(run_id), head(made, "main")
@@ -53,7 +53,7 @@ def replace_rows(
     run_id: str,
     partitions: Sequence[str] | None = None,
 ) -> None:
-    """Replace the rows of the branch, all or those of `partitions`, by the rows of `frame`."""
+    """Replace the rows of the branch, or only its `partitions`, by the rows of `frame`."""
     rows = conform(frame, schema)
     if schema.may_shrink:
         held = frame.sparkSession.table(f"{CATALOG_NAME}.{audit.table}").schema
@@ -70,24 +70,24 @@ def replace_rows(
 
 
 def read_branch(spark: SparkSession, lake: Lake, audit: Audit) -> DataFrame:
-    """The rows of the branch as it is now."""
+    """Return the current rows of the branch."""
     return read_at(spark, audit.table, head_of(lake, audit))
 
 
 def head_of(lake: Lake, audit: Audit) -> int:
-    """The snapshot a branch that was begun stands at."""
+    """Return the snapshot id of a branch that exists."""
     at = head(lake.table(audit.table), audit.branch)
     assert at is not None
     return at
 
 
 def content(frame: DataFrame, schema: TableSchema) -> Fingerprint:
-    """The content fingerprint of the rows of `frame`, summed where they are."""
+    """Return the content fingerprint of the rows of `frame`, summed in Spark's workers."""
     return sum(contents(frame, schema).values(), Fingerprint())
 
 
 def contents(frame: DataFrame, schema: TableSchema) -> dict[str | None, Fingerprint]:
-    """The content fingerprint of the rows of `frame` by their column `partition`."""
+    """Return the content fingerprint of the rows of `frame` by column `partition`."""
     columns = schema.fingerprinted
     read = frame.select(*columns, "partition")
     sums = read.mapInArrow(_fingerprints(columns), "partition string, total binary, rows long").collect()
@@ -98,12 +98,13 @@ def contents(frame: DataFrame, schema: TableSchema) -> dict[str | None, Fingerpr
 
 
 def spark_schema(schema: TableSchema) -> StructType:
-    """The declared columns as Spark types."""
+    """Return the declared columns as Spark types."""
     return from_arrow_schema(schema.columns)
 
 
 def conform(frame: DataFrame, schema: TableSchema) -> DataFrame:
-    """`frame` with exactly the declared columns, types and order; a missing nullable column is null."""
+    """Return `frame` with exactly the declared columns, types and order; missing nullable columns are
+    null."""
     present = set(frame.columns)
     return frame.select(
         [

@@ -1,7 +1,7 @@
-"""Published tables as lazy DataFrames, always at a named snapshot.
+"""Published tables as lazy DataFrames, always at a given snapshot.
 
-An unpinned DataFrame changes under its reader when somebody publishes; `versionAsOf` holds it still. Texts
-that lie in registered files are read there, in the order in which the table names them.
+An unpinned DataFrame changes when somebody publishes; `versionAsOf` pins it. Texts of registered files are
+read there, in the order of the table's rows.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from factory.settings import CATALOG_NAME
 
 
 def read_at(spark: SparkSession, table: TableName, snapshot_id: int) -> DataFrame:
-    """The rows of `table` at `snapshot_id`."""
+    """Return the rows of `table` at `snapshot_id`."""
     rows = spark.read.option("versionAsOf", snapshot_id).table(f"{CATALOG_NAME}.{table}")
     if TEXT_AT.name not in rows.columns:
         return rows
-    # Not deterministic, as far as Spark may know: so it reads texts where it scans, file by file, and not
-    # behind a join that has shuffled the rows. Where nobody asks for text, it still leaves this out.
+    # Declared as not deterministic, so that Spark reads texts at the scan, file by file, and not after a join
+    # that has shuffled the rows. Spark still prunes the column if nobody selects it.
     texts = F.arrow_udf(_texts, "string").asNondeterministic()
     return rows.withColumn("text", F.coalesce("text", texts(TEXT_AT.name))).drop(TEXT_AT.name)
 

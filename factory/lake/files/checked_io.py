@@ -1,4 +1,4 @@
-"""PyIceberg's file system of an embedded lake: it verifies checksums where it reads, and writes them.
+"""PyIceberg's file system of an embedded lake, which verifies checksums on read and writes them.
 
 PyIceberg knows neither the checksum files of Hadoop's local file system nor, by itself, those that Parquet
 pages carry. `CheckedFileIO` is named in the catalog's properties (`factory.lake.catalog`) for the first, and
@@ -30,11 +30,11 @@ class CheckedFileIO(PyArrowFileIO):
     """Local files with the checksums of `factory.lake.files.checksums`."""
 
     def new_input(self, location: str) -> PyArrowFile:
-        """A file to read; opening it raises DamagedFile where it is not as it was written."""
+        """A file to read; opening it raises DamagedFile if its bytes have changed."""
         return self._of(super().new_input(location))
 
     def new_output(self, location: str) -> PyArrowFile:
-        """A file to write; its checksums appear beside it once it is complete."""
+        """A file to write; closing it writes its checksum file."""
         return self._of(super().new_output(location))
 
     def _of(self, file: PyArrowFile) -> PyArrowFile:
@@ -56,7 +56,7 @@ class _CheckedFile(PyArrowFile):
 
 
 class _Output:
-    """A stream that sums what is written to it."""
+    """A stream that computes checksums of the bytes written to it."""
 
     def __init__(self, path: str, stream: pa.NativeFile) -> None:
         self._path, self._stream, self._sums = path, stream, FileSums()

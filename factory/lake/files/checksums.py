@@ -1,12 +1,12 @@
-"""Checksums of whole files, kept beside them as Hadoop keeps them on a local disk.
+"""Checksum files in the format of Hadoop's local file system.
 
     warehouse/raw/web/data/00000-7.parquet
     warehouse/raw/web/data/.00000-7.parquet.crc     "crc\\0", bytes under each sum, then the CRC-32 sums
 
-Spark writes such a file beside every file of an embedded lake and holds what it reads against it. So do the
-readers and writers here (`factory.lake.files.checked_io`): pages of Parquet files carry checksums of their
-own, and metadata, manifests, page headers and footers carry none. A file without one beside it is taken as it
-is; a store of objects keeps its own.
+Spark writes such a file beside every file of an embedded lake and verifies it on read. So do the readers and
+writers here (`factory.lake.files.checked_io`): Parquet pages carry their own checksums, but metadata,
+manifests, page headers and footers do not. A file without a checksum file is read unverified; object stores
+keep their own checksums.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from pathlib import Path
 from factory.errors import DamagedFile
 
 _MAGIC, _HEAD = b"crc\0", struct.Struct(">4sI")
-_UNDER_EACH = 512  # bytes, as Hadoop's default has it
-_WHOLE = 1 << 20  # of Parquet files up to this size all is checked, of longer ones the footer
+_UNDER_EACH = 512  # bytes per checksum, Hadoop's default
+_WHOLE = 1 << 20  # Parquet files up to this size are verified whole, longer ones by their footer
 _PARQUET = b"PAR1"
 
 
 def sums_file(path: str) -> str:
-    """Where the checksums of a file are."""
+    """Return the path of the checksum file."""
     folder, name = os.path.split(path)
     return f"{folder}/.{name}.crc"
 
 
 def require_whole(path: str) -> None:
-    """Raise DamagedFile where a local file, or of a long Parquet file its footer, is not as it was written.
+    """Raise DamagedFile if a local file, or the footer of a long Parquet file, has changed.
 
-    FileNotFoundError where there is no such file.
+    Raises FileNotFoundError for a missing file.
     """
     try:
         sums = Path(sums_file(path)).read_bytes()
@@ -48,7 +48,7 @@ def require_whole(path: str) -> None:
 
 
 def _require(path: str, file: int, size: int, begin: int, sums: bytes) -> None:
-    """Hold what `file` has from `begin` on against its checksums."""
+    """Verify `file` from byte `begin` on."""
     magic, under_each = _HEAD.unpack_from(sums) if len(sums) >= _HEAD.size else (b"", 0)
     if magic != _MAGIC or not under_each or (len(sums) - _HEAD.size) % 4:
         raise DamagedFile(
@@ -67,7 +67,7 @@ def _require(path: str, file: int, size: int, begin: int, sums: bytes) -> None:
 
 
 def changed(path: str, what: str) -> DamagedFile:
-    """The error for a file of which `what` is said."""
+    """Return the error for a file; `what` completes its sentence."""
     return DamagedFile(
         f"File {path} is not as it was written: {what}. "
         "Restore it, or make its table anew: factory materialize."
@@ -75,7 +75,7 @@ def changed(path: str, what: str) -> DamagedFile:
 
 
 def _footer(file: int, size: int) -> int:
-    """Where the footer of a Parquet file begins. What an index of pages says is held against the pages."""
+    """Return the offset of a Parquet file's footer. Page indexes are verified against the pages."""
     end = os.pread(file, 8, size - 8)
     return max(0, size - 8 - int.from_bytes(end[:4], "little")) if end[4:] == _PARQUET else 0
 
@@ -87,14 +87,14 @@ def _sums(content: bytes | memoryview, under_each: int = _UNDER_EACH) -> Iterato
 
 
 class FileSums:
-    """The checksums of a file that is being written, `add` for `add`."""
+    """Checksums of a file being written, updated by `add`."""
 
     def __init__(self) -> None:
         self._sums = bytearray(_HEAD.pack(_MAGIC, _UNDER_EACH))
         self._rest = b""
 
     def add(self, content: bytes | memoryview) -> None:
-        """The next bytes of the file."""
+        """Add the next bytes of the file."""
         whole = memoryview(self._rest + bytes(content))
         end = len(whole) - len(whole) % _UNDER_EACH
         for found in _sums(whole[:end]):
@@ -102,7 +102,7 @@ class FileSums:
         self._rest = bytes(whole[end:])
 
     def put(self, path: str) -> None:
-        """Keep them beside the file at `path`, which is complete."""
+        """Write the checksum file of the complete file at `path`."""
         if self._rest:
             self._sums += zlib.crc32(self._rest).to_bytes(4, "big")
         target = Path(sums_file(path))

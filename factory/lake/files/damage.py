@@ -1,8 +1,7 @@
-"""Which file it is when a table cannot be read, told as DamagedFile with the table's name.
+"""Find the damaged file of a table that cannot be read, and name it in a DamagedFile.
 
-PyIceberg's parsers raise whatever their first wrong step raises, and name no file. So where planning or
-reading a snapshot fails, its files are read one by one until one fails by itself: the list of manifests, then
-manifests, then data.
+PyIceberg's parsers raise arbitrary errors that name no file. So if planning or reading a snapshot fails, its
+files are read one by one until one fails: the manifest list, then manifests, then data files.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ UNPARSED = (
 
 
 def damaged_metadata(name: object, file: str | None, error: BaseException) -> DamagedFile:
-    """The error for a table whose metadata file `file` cannot be read."""
+    """Return the error for an unreadable metadata file."""
     return _of_table(name, _unread("metadata file", file, error))
 
 
 @contextmanager
 def planning(table: Table, snapshot: Snapshot | None) -> Iterator[None]:
-    """Turn what planning a scan of `snapshot` raises into DamagedFile, with the manifest that is damaged."""
+    """Turn errors of planning a scan into DamagedFile with the damaged manifest."""
     try:
         yield
     except UNPARSED as error:
@@ -47,7 +46,7 @@ def planning(table: Table, snapshot: Snapshot | None) -> Iterator[None]:
 
 
 def require_manifests(table: Table, snapshot: Snapshot | None) -> None:
-    """Raise DamagedFile, with the file's name, where manifests of a snapshot cannot be read."""
+    """Raise DamagedFile with the file's name if a manifest of a snapshot cannot be read."""
     if snapshot is None:
         return
     with _reading(table, "list of manifests", snapshot.manifest_list):
@@ -67,7 +66,7 @@ def _reading(table: Table, what: str, file: str) -> Iterator[None]:
 
 @contextmanager
 def scanning(table: Table, tasks: Iterable[FileScanTask], columns: Sequence[str]) -> Iterator[None]:
-    """Turn what reading `columns` of planned files raises into DamagedFile, with file, column and page."""
+    """Turn errors of reading `columns` of planned files into DamagedFile with file, column and page."""
     try:
         yield
     except (*UNPARSED, *UNREADABLE) as error:
@@ -80,10 +79,10 @@ def scanning(table: Table, tasks: Iterable[FileScanTask], columns: Sequence[str]
 
 
 def _fault(table: Table, path: str, columns: Sequence[str], error: BaseException) -> str | None:
-    """A sentence on what is wrong with a data file; None where nothing is."""
+    """Return a sentence on the damage of a data file, None if it is sound."""
     named = path.removeprefix(SCHEME)
     try:
-        # Not through the table's file system: which page it is says more than which bytes.
+        # Bypass the table's file system: the damaged page says more than the damaged bytes.
         source = table.io.new_input(path)
         with source._filesystem.open_input_file(source._path) as file:
             found = fault(named, columns, file)
@@ -99,7 +98,7 @@ def _fault(table: Table, path: str, columns: Sequence[str], error: BaseException
 
 
 def _of_table(name: object, said: str) -> DamagedFile:
-    """The error with the table's name, and its remedy in place of that of the file alone."""
+    """Return the error with the table's name and remedy in place of the file's."""
     fact, mark, remedy = said.partition(" Restore ")
     if not mark or "delete it" not in remedy:
         said = f"{fact} Restore the file, or make the table anew: {_again(name)}."
@@ -107,7 +106,7 @@ def _of_table(name: object, said: str) -> DamagedFile:
 
 
 def _unread(what: str, file: str | None, error: BaseException) -> str:
-    """A sentence on a file of metadata; one of ours names it already."""
+    """Return a sentence on a metadata file; our own errors name it already."""
     if isinstance(error, DamagedFile):
         return str(error)
     if isinstance(error, FileNotFoundError):

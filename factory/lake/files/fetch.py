@@ -1,4 +1,4 @@
-"""Values of a table by the data file and row in which each lies, local or in an S3-compatible store."""
+"""Values of a table by data file and row, local or in an S3-compatible store."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ STORAGE = (S3_ENDPOINT, S3_REGION, S3_KEY_ID, S3_SECRET)
 
 
 def local_path(file: str) -> str | None:
-    """The path of a data file as the operating system names it; None for a file in a store."""
+    """Return the operating system's path of a data file, None for a file in a store."""
     scheme, _, path = file.partition(":")
     return "/" + path.lstrip("/") if scheme == "file" else None
 
 
 def opened(file: str, storage: Mapping[str, str]) -> pa.NativeFile:
-    """A data file, to be read anywhere; `storage` has the `STORAGE` that the lake has, none on local disk."""
+    """Open a data file for reading; `storage` holds the lake's `STORAGE` options, empty on local disk."""
     local = local_path(file)
     if local is not None:
         return pa.OSFile(local)
@@ -49,9 +49,9 @@ class LocatedRows:
         self._reader: ForwardReader | None = None
 
     def read(self, file: str, rows: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        """Those of the columns that `file` has, of its ascending `rows`, in batches of bounded size.
+        """Yield the columns that `file` has, at ascending `rows`, in batches of bounded size.
 
-        Raises DamagedFile for a page that is not as it was written.
+        Raises DamagedFile for a page whose bytes have changed.
         """
         local = local_path(file)
         with reading(local or file, self._columns, lambda: opened(file, self._storage)):
@@ -63,7 +63,7 @@ class LocatedRows:
 
 
 class LocatedTexts:
-    """Reads texts file by file, in the lake's own files and in those that are registered."""
+    """Reads texts file by file, from the lake's own files and from registered files."""
 
     def __init__(self, storage: Mapping[str, str]) -> None:
         """`storage` as `opened` has it."""
@@ -71,10 +71,9 @@ class LocatedTexts:
         self._registered = Texts()
 
     def read(self, file: str, rows: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        """(text) of ascending `rows` of `file`, null where there is none, in batches of bounded size.
+        """Yield (text) at ascending `rows` of `file`, null for missing texts, in batches of bounded size.
 
-        A text that the file has in a registered file is read there. Raises SourceChanged where that one
-        is not as it was.
+        Texts of registered files are read there. Raises SourceChanged if such a file has changed.
         """
         for batch in self._rows.read(file, rows):
             texts = batch["text"].cast(pa.string())

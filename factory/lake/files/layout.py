@@ -1,12 +1,12 @@
-"""Which pages of a table's files have other rows than the table's properties say, in any column.
+"""Find pages of a table's files whose row counts differ from the table's properties.
 
     write.parquet.page-row-limit                   8      rows a page, the last of a row group may have fewer
     write.parquet.row-group-check-min-record-count 8      parquet-mr looks at pages for the first time after
                                                           so many rows: by default a row group begins with a
                                                           page of 100, and shorter ones are one page
 
-Pages of all columns that end at the same rows are what Blender reads a window of rows with. Nothing is read
-of the files but footers and offset indexes, or page headers where a writer left no offset index.
+Blender reads windows of rows, which needs pages of all columns to end at the same rows. Only footers and
+offset indexes are read, or page headers if a writer left no offset index.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from factory.lake.files.page_scan import scan_file
 PAGE_ROWS = "write.parquet.page-row-limit"
 FIRST_LOOK = "write.parquet.row-group-check-min-record-count"
 
-_MOST_SHOWN = 3  # columns of a file
-_THREADS = 16  # files looked at a time
+_MAX_SHOWN = 3  # columns named per file
+_THREADS = 16  # files inspected at a time
 
 
 def odd_pages(table: Table, snapshot_id: int) -> list[str]:
-    """A sentence for each file with pages of other rows; none where the table's properties say no number."""
+    """Return a sentence for each file with odd pages; none if the table's properties set no page size."""
     limit = int(table.properties.get(PAGE_ROWS, 0))
     if not limit:
         return []
@@ -41,7 +41,7 @@ def odd_pages(table: Table, snapshot_id: int) -> list[str]:
 
 
 class _Bytes:
-    """Byte ranges of an open file; its end, where the footer is, is read once for all columns."""
+    """Byte ranges of an open file; its end, with the footer, is read once for all columns."""
 
     def __init__(self, path: str, source: InputStream, size: int) -> None:
         self.path, self.size = path, size
@@ -68,9 +68,9 @@ def _of_file(file: InputFile, limit: int) -> str:
         odd = [told for leaf in leaves if (told := _of_column(ranges, leaf, limit))]
     if not odd:
         return ""
-    more = f"; and {len(odd) - _MOST_SHOWN} more columns" if len(odd) > _MOST_SHOWN else ""
+    more = f"; and {len(odd) - _MAX_SHOWN} more columns" if len(odd) > _MAX_SHOWN else ""
     return (
-        f"File {file.location} has pages of other than {limit:,} rows: {'; '.join(odd[:_MOST_SHOWN])}{more}. "
+        f"File {file.location} has pages of other than {limit:,} rows: {'; '.join(odd[:_MAX_SHOWN])}{more}. "
         f"Set `{FIRST_LOOK}` of the table to {limit}, and write it again through Spark."
     )
 
@@ -96,7 +96,7 @@ def _index(file: _Bytes, leaf: str) -> _native.PageIndex:
 
 
 def _odd(index: _native.PageIndex, limit: int) -> list[tuple[int, int, int]]:
-    """Row group, page in it and rows of every page that is none of `limit` rows nor a shorter last one."""
+    """Return (row group, page, rows) of every page without `limit` rows, except a shorter last page."""
     odd, following = [], None
     for number in reversed(range(index.n_pages)):
         _, group, page, _, n_rows = index.page(number)

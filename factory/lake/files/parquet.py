@@ -1,8 +1,7 @@
-"""Parquet files opened so that a damaged page is an error, which names file, column and page.
+"""Parquet files opened so that a damaged page raises an error with file, column and page.
 
-Every reader here that uses pyarrow opens its files with `open_parquet`, and reads them within `reading`. What
-pyarrow says of a page that is not as it was written names neither the file nor the column, so the pages are
-then looked at one by one (`native/src/pages`), which tells where it is.
+Every reader that uses pyarrow opens files with `open_parquet` and reads them within `reading`. Pyarrow's
+errors name neither file nor column, so the pages are then read one by one (`native/src/pages`).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ UNREADABLE = (OSError, pa.ArrowException, ValueError, OverflowError, MemoryError
 
 
 def require_sound(path: str) -> None:
-    """Raise DamagedFile where a local file is not as checksums beside it say; of Parquet with the page."""
+    """Raise DamagedFile if a local file differs from its checksum file; name the page of a Parquet file."""
     try:
         require_whole(path)
     except DamagedFile:
@@ -38,9 +37,9 @@ def require_sound(path: str) -> None:
 
 
 def open_parquet(file: str | pa.NativeFile | BinaryIO, **options: Any) -> pq.ParquetFile:
-    """A Parquet file, a local path or an open file, whose pages are held against their checksums when read.
+    """Open a Parquet file, by path or as an open file, with page checksums verified on read.
 
-    Of a path the whole file is, where checksums of it lie beside it: raises DamagedFile.
+    A path with a checksum file is verified whole; raises DamagedFile.
     """
     if isinstance(file, str):
         require_sound(file)
@@ -49,10 +48,10 @@ def open_parquet(file: str | pa.NativeFile | BinaryIO, **options: Any) -> pq.Par
 
 @contextlib.contextmanager
 def reading(name: str, columns: Sequence[str], opened: Callable[[], pa.NativeFile]) -> Iterator[None]:
-    """Turn what pyarrow raises while it reads `columns` of the file called `name` into DamagedFile.
+    """Turn pyarrow's errors while reading `columns` of file `name` into DamagedFile.
 
-    `opened` opens the file once more. An error of the system, such as a store that does not answer, stays as
-    it is, but for a file that is gone.
+    `opened` reopens the file to find the page. System errors, such as a store that does not answer, pass
+    through, except for a missing file.
     """
     try:
         yield
@@ -67,21 +66,21 @@ def reading(name: str, columns: Sequence[str], opened: Callable[[], pa.NativeFil
 
 
 def gone(name: str) -> DamagedFile:
-    """The error for a file that is not there."""
+    """Return the error for a missing file."""
     return DamagedFile(f"File {name} is gone. Restore it, or make its table anew: factory materialize.")
 
 
 def unread(name: str, columns: Sequence[str], error: BaseException) -> str:
-    """A sentence with what pyarrow said of a file whose pages each can be read."""
+    """Return a sentence with pyarrow's error about a file whose pages are all readable."""
     of = f", of which {', '.join(f'`{column}`' for column in columns)} was asked for," if columns else ""
     said = " ".join(str(error).split()).rstrip(".") or type(error).__name__
     return f"File {name}{of} cannot be read as Parquet: {said}. Restore it, or write it anew."
 
 
 def fault(name: str, columns: Sequence[str], file: pa.NativeFile, row_group: int | None = None) -> str | None:
-    """A sentence on the first page of `columns` in an open file that cannot be read; None if each can be.
+    """Return a sentence on the first unreadable page of `columns`, None if all pages are readable.
 
-    Of a `row_group` only its pages are looked at.
+    `row_group` restricts the search to its pages.
     """
     size = file.size()
     try:

@@ -1,6 +1,6 @@
-"""A column at any rows of a table's data files, local or in an S3-compatible store, page by page.
+"""Random access to a column of a table's data files, local or in an S3-compatible store.
 
-A row costs the page on which it lies (`native/src/pages`), so a table that is read like this has small ones.
+A row costs the read of its page (`native/src/pages`), so tables read like this have small pages.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from factory.lake.files.fetch import local_path, opened
 from factory.lake.files.page_scan import Range, scan_file
 from factory.lake.files.parquet import gone, require_sound
 
-_KEPT_BYTES = 64 << 20  # of pages that several rows of one call lie on
-_THREADS = 16  # ranges of a store's file asked for at a time
+_KEPT_BYTES = 64 << 20  # of pages shared by several rows of one call
+_THREADS = 16  # concurrent range requests to a store
 
 
 class ScatteredRows:
@@ -34,10 +34,10 @@ class ScatteredRows:
         self._cache = _native.PageCache(_KEPT_BYTES)
 
     def read(self, files: pa.StringArray, rows: pa.Int64Array) -> pa.Array:
-        """The value at each (file, row), null where these are null.
+        """Return the value at each (file, row), null where these are null.
 
-        Raises DamagedFile for a page that is not as it was written and for a file that is gone,
-        NotImplementedError for a file that has no pages to read alone.
+        Raises DamagedFile for a changed page or a missing file, NotImplementedError for a file whose pages
+        cannot be read alone.
         """
         named, numbers = files.dictionary_encode(), rows.fill_null(0).to_numpy()
         which = named.indices.fill_null(-1).to_numpy()
@@ -70,7 +70,7 @@ class ScatteredRows:
         return scan_file(file, size, self._column, lambda wanted: self._fetch([(file, wanted)])[0])
 
     def _fetch(self, asked: Sequence[tuple[str, Sequence[Range]]]) -> list[list[bytes]]:
-        """What ranges (begin, end) of files in a store hold."""
+        """Read byte ranges (begin, end) of files in a store."""
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="scattered-rows") as threads:
             reads = [
                 [threads.submit(self._files[file].read_at, end - begin, begin) for begin, end in ranges]
@@ -81,7 +81,7 @@ class ScatteredRows:
 
 @contextlib.contextmanager
 def _named() -> Iterator[None]:
-    """Turn what the native reader raises, which names file, column and page, into DamagedFile."""
+    """Turn errors of the native reader, which name file, column and page, into DamagedFile."""
     try:
         yield
     except ValueError as error:

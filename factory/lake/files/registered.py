@@ -1,13 +1,12 @@
-"""Texts that stay in somebody's own Parquet files: registered as an Iceberg table, read where they lie.
+"""Texts that stay in the user's own Parquet files, registered as an Iceberg table and read in place.
 
-    registered.<dataset>      every column of the files, as they are     (files added, nothing copied)
-    raw.<dataset>             ids and hashes; instead of a text its place, `text_at`
+    registered.<dataset>      every column of the files, unchanged       (files added, nothing copied)
+    raw.<dataset>             ids and hashes, and `text_at` instead of the text
         text_at               file, column, row ----------------------> the text
 
-A place also holds the size and the time of the file as they were when it was registered, so that a file
-that changed since is told and never read for what it was. Readers of raw tables (`Lake.read`,
-`factory.lake_spark.read`) fill in the text and leave the place out. `factory.lake.files.registration` makes
-the registered table.
+`text_at` also holds the size and modification time of the file at registration, so that a reader detects a
+file that has changed since. Readers of raw tables (`Lake.read`, `factory.lake_spark.read`) fill in the text
+and drop the column. `factory.lake.files.registration` makes the registered table.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from factory.lake.files.sequential import ForwardReader
 from factory.lake.schemas import TEXT_AT
 
 SCHEME = "file://"
-_PIECE_BYTES = 64 << 20  # of texts handed over at once
-_MARK = "\ufeff".encode()  # a byte order mark is no text
+_PIECE_BYTES = 64 << 20  # of texts per array
+_MARK = "\ufeff".encode()  # byte order mark
 
 
 class Place(NamedTuple):
-    """Where a text lies: the fields of `TEXT_AT`."""
+    """The location of a text: the fields of `TEXT_AT`."""
 
     file: str
     column: str
@@ -42,12 +41,12 @@ class Place(NamedTuple):
 
 
 def location(path: str | bytes) -> str:
-    """The location of a file as tables name it."""
+    """Return the URI of a file as tables store it."""
     return SCHEME + os.fsdecode(path)
 
 
 def filled(rows: pa.Table) -> pa.Table:
-    """Rows of a raw table with their texts filled in and without the column `text_at`."""
+    """Return rows of a raw table with `text` filled in and without `text_at`."""
     if TEXT_AT.name not in rows.column_names:
         return rows
     if "text" in rows.column_names:
@@ -60,15 +59,15 @@ def filled(rows: pa.Table) -> pa.Table:
 
 
 class Texts:
-    """Reads texts by their places. Places in the order of files and rows cost one pass over the column."""
+    """Reads texts by location. Locations in file and row order cost one pass over the column."""
 
     def __init__(self) -> None:
         self._open: _Column | None = None
 
     def read(self, places: Sequence[Mapping[str, Any] | None]) -> Iterator[pa.Array]:
-        """The texts at `places`, null where there is none, as arrays of bounded size one after the other.
+        """Yield the texts at `places`, null for null places, in arrays of bounded size.
 
-        Raises SourceChanged for a file that is not as it was when it was registered.
+        Raises SourceChanged for a file that has changed since its registration.
         """
         by_file: dict[tuple[str, str, int, int], list[tuple[int, int]]] = defaultdict(list)
         for index, place in enumerate(places):
@@ -98,7 +97,7 @@ def _pieces(texts: pa.Array) -> Iterator[pa.Array]:
 
 
 def _without_marks(texts: pa.Array) -> pa.Array:
-    """`texts` without the byte order mark at their beginning."""
+    """Return `texts` without leading byte order marks."""
     marked = pc.starts_with(texts, _MARK).fill_null(False)
     # `binary_slice` fails where nothing is left of a value.
     without = pc.binary_replace_slice(texts.filter(marked), 0, len(_MARK), b"")
@@ -106,7 +105,7 @@ def _without_marks(texts: pa.Array) -> pa.Array:
 
 
 class _Column:
-    """One column of a file, read forwards from wherever it is; a row before that starts its group again."""
+    """One column of a file, read forwards; going back restarts the row group."""
 
     def __init__(self, key: tuple[str, str, int, int]) -> None:
         self.key = key
@@ -120,7 +119,7 @@ class _Column:
         self._reader = ForwardReader(parquet, [self._name])
 
     def take(self, rows: Sequence[int]) -> list[pa.Array]:
-        """The values of ascending `rows`, as arrays one after the other."""
+        """Yield the values at ascending `rows` in arrays."""
         try:
             found = [batch.column(0).cast(pa.large_binary()) for batch in self._reader.take(rows)]
         except UNREADABLE as error:

@@ -1,8 +1,8 @@
-"""Somebody's own Parquet files as the rows of an Iceberg table, without a copy: `registered.<dataset>`.
+"""Register the user's own Parquet files as an Iceberg table without copying: `registered.<dataset>`.
 
-Files are added to the table as they lie. Nothing writes to them, and `gc.enabled` is off for the table, so
-that neither an expired snapshot nor `DROP TABLE ... PURGE` deletes one. (PyIceberg's own `purge_table` does
-not ask that property; the platform never calls it.)
+Nothing writes to the files, and the table has `gc.enabled=false`, so that neither snapshot expiry nor
+`DROP TABLE ... PURGE` deletes them. (PyIceberg's `purge_table` ignores that property; the platform never
+calls it.)
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ _REFUSED = (
 
 
 class Candidates:
-    """Parquet files that are to be registered together: those that are fit, and why the others are not.
+    """Parquet files to register together: the suitable ones, and a reason for each of the others.
 
-    A file is fit if Iceberg can add it as it lies, its column `text` holds plain strings, and its columns
-    are those of the first fit file. Only footers are read.
+    A file is suitable if Iceberg can add it unchanged, its column `text` holds plain strings, and its columns
+    match the first suitable file. Only footers are read.
     """
 
     def __init__(self, text: str) -> None:
@@ -60,7 +60,7 @@ class Candidates:
         self.refused: dict[str, str] = {}
 
     def offer(self, path: bytes, name: str) -> bool:
-        """Whether the file at `path` is fit; `name` is what `refused` calls it."""
+        """Whether the file at `path` is suitable; `name` is its name in `refused`."""
         try:
             trouble = self._trouble(path)
         except _REFUSED as error:
@@ -86,7 +86,7 @@ class Candidates:
         if self.columns is not None and columns != self.columns:
             return "its columns are not those of the first file"
         table = self._table or _table_of(columns)
-        parquet_file_to_data_file(load_file_io(), table, location(path))  # what adding it would do
+        parquet_file_to_data_file(load_file_io(), table, location(path))  # as `add_files` does
         self.columns, self._table = columns, table
         return None
 
@@ -96,7 +96,7 @@ def _is_string(kind: pa.DataType) -> bool:
 
 
 def _table_of(columns: pa.Schema) -> TableMetadata:
-    """A table with `columns` that is never committed, to ask what would fit it."""
+    """Return a table with `columns` that is never committed, to test which files fit it."""
     catalog = InMemoryCatalog("throwaway", warehouse=_NOWHERE)
     made = catalog.create_table_transaction(("none", "none"), columns, _NOWHERE, properties=_PROPERTIES)
     return made.table_metadata
@@ -105,10 +105,10 @@ def _table_of(columns: pa.Schema) -> TableMetadata:
 def register(
     lake: Lake, table: TableName, files: Sequence[str], columns: pa.Schema, lineage: Lineage
 ) -> None:
-    """Make `table` hold the rows of exactly `files`, in one commit.
+    """Make `table` hold exactly the rows of `files`, in one commit.
 
-    A table whose columns are no longer those of the files is made anew: nothing of the lake is read from it,
-    and its files stay. Interrupted in between, the lake has no such table until the next call.
+    A table whose columns differ from the files is recreated; the lake reads nothing from it, and the files
+    stay. If interrupted in between, the lake lacks the table until the next call.
     """
     make_namespace(lake.catalog, table.namespace)
     wanted = _plain(_table_of(columns).schema())
@@ -128,7 +128,7 @@ def register(
 
 
 def _columns_of(lake: Lake, table: TableName) -> list[tuple[str, str]] | None:
-    """The columns of a table; None where its metadata is damaged."""
+    """Return the columns of a table, None if its metadata is damaged."""
     try:
         return _plain(lake.table(table).schema())
     except DamagedFile:
@@ -140,6 +140,6 @@ def _plain(schema: Schema) -> list[tuple[str, str]]:
 
 
 def forget(lake: Lake, table: TableName) -> None:
-    """Drop a table of registered files, if there is one; its files stay."""
+    """Drop a table of registered files, if it exists; the files stay."""
     if lake.exists(table):
         lake.catalog.drop_table(table.identifier)

@@ -1,7 +1,7 @@
-"""The rows of a snapshot as their files have them.
+"""The rows of a snapshot, read from its files without PyIceberg's conversions.
 
-PyIceberg gives, and writes, an empty list for a null one of structs. That would change a content fingerprint,
-so what is fingerprinted outside of Spark is read here.
+PyIceberg reads and writes a null list of structs as an empty one. That would change a content fingerprint, so
+code outside Spark that computes fingerprints reads rows here.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _ROWS_AT_ONCE, _BYTES_AT_ONCE = 1 << 16, 8 << 20
 
 
 def stored(table: Table, snapshot_id: int, schema: pa.Schema) -> Iterator[pa.RecordBatch] | None:
-    """The columns of `schema`, null in files that lack one, some megabytes at a time.
+    """Yield the columns of `schema` in batches of some megabytes; a column missing in a file is null.
 
-    None where not all is in the files: where rows of them are deleted, or texts registered.
+    Returns None if the files do not hold everything: rows are deleted, or texts registered.
     """
     if TEXT_AT.name in table.schema().column_names:
         return None

@@ -1,4 +1,4 @@
-"""Columns of a Parquet file, read forwards for ascending rows in memory that does not grow with the file."""
+"""Columns of a Parquet file, read forwards at ascending rows in bounded memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BATCH_ROWS, _BATCH_BYTES = 1024, 8 << 20  # read at once
 
 
 class ForwardReader:
-    """Some columns of a file, read forwards from wherever it is; a row before that starts its group again."""
+    """Some columns of a file, read forwards; going back restarts the row group."""
 
     def __init__(self, parquet: pq.ParquetFile, columns: Sequence[str]) -> None:
         self._parquet, self._columns = parquet, list(columns)
@@ -25,7 +25,7 @@ class ForwardReader:
         self._batches: Iterator[pa.RecordBatch] = iter(())
 
     def take(self, rows: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        """The values of ascending `rows`, as batches of bounded size one after the other."""
+        """Yield the values at ascending `rows` in batches of bounded size."""
         at = 0
         while at < len(rows):
             self._advance(rows[at])
@@ -34,7 +34,7 @@ class ForwardReader:
             at = upto
 
     def _advance(self, row: int) -> None:
-        """Hold the batch that has `row`."""
+        """Read forwards to the batch that contains `row`."""
         group = bisect_right(self._ends, row)
         if group != self._group or row < self._first:
             facts = self._parquet.metadata.row_group(group)

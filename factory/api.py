@@ -1,0 +1,37 @@
+"""The names that a dataset declared in Python needs.
+
+    from factory.api import Ingested, Ingests, Round, dedup_group, refine, source, tokenizer
+
+    @source(asset_group="notes")
+    def notes(ingests: Ingests) -> Ingested:
+        return ingests.files("/path/to/notes", include="**/*.md")
+
+    GROUP = dedup_group("notes", ["notes"], kind="prose")
+    ROUNDS = [Round(rules=["gopher_quality"])]
+    NOTES = refine("notes", group=GROUP, rounds=ROUNDS, group_name="notes", tokenizer="tokenizer")
+    ASSETS = [notes, *GROUP.assets, *NOTES, tokenizer("tokenizer", ["notes"])]
+
+`definitions(ASSETS, settings())` makes them a Dagster code location of their own.
+"""
+
+from factory.filters.rounds import Round
+from factory.ingest.readers import Ingested, Ingests
+from factory.orchestration.chain.dedup_group import dedup_group
+from factory.orchestration.chain.refine import refine, tokenizer, tokenizer_from, variant
+from factory.orchestration.chain.source import source
+from factory.orchestration.host.definitions import definitions
+from factory.settings import settings
+
+__all__ = [
+    "Ingested",
+    "Ingests",
+    "Round",
+    "dedup_group",
+    "definitions",
+    "refine",
+    "settings",
+    "source",
+    "tokenizer",
+    "tokenizer_from",
+    "variant",
+]

@@ -1,0 +1,41 @@
+"""`@source`: a function that reads raw material, declared as the `raw` table of a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import dagster as dg
+from pydantic import BaseModel
+
+from factory.ingest.readers import Ingested
+from factory.lake.schemas import RAW, REJECTED
+from factory.orchestration.asset.table_asset import table_asset
+
+
+def source(
+    *,
+    asset_group: str,
+    name: str | None = None,
+    config: BaseModel | Mapping[str, Any] | None = None,
+    description: str | None = None,
+    partitions_def: dg.PartitionsDefinition[str] | None = None,
+) -> Callable[[Callable[..., Ingested]], dg.AssetsDefinition]:
+    """Declare the decorated function as the source of dataset `name`, by default the function's name.
+
+    The function takes `ingests`, the readers of raw material, and with `partitions_def` also `partition`, the
+    key to read. Its documents become `raw.<name>`, its bad records `raw.<name>_rejected`. `config` holds
+    everything besides the code that decides which documents are read.
+
+    Raises ConfigurationError at decoration for an invalid name.
+    """
+    return table_asset(
+        namespace="raw",
+        name=name,
+        group_name=asset_group,
+        schema=RAW,
+        beside={"rejected": REJECTED},
+        config=config,
+        description=description,
+        partitions_def=partitions_def,
+    )
