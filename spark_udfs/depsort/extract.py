@@ -1,4 +1,4 @@
-"""The symbols of every file, before files of one repository meet.
+"""FACTS: the symbols of every file by itself, before the files of a repository are grouped.
 
 Spark runs `extract` where the documents lie, so their text never travels. Only the small FACTS table is
 grouped by repository. It also carries the text of the manifests (`go.mod`) that languages need.
@@ -16,8 +16,8 @@ from spark_udfs.depsort.isolated import Isolated
 from spark_udfs.depsort.model import MAX_SOURCE_BYTES, FileSymbols
 from spark_udfs.depsort.registry import language_of, languages, manifest_names
 
-MAX_MANIFEST_BYTES = 200_000  # longer ones are not read
-MAX_PARSE_BYTES = 1 << 30  # of memory for the syntax tree of a file; 1 MB of code takes a tenth
+MAX_MANIFEST_BYTES = 200_000  # longer manifests are ignored
+MAX_PARSE_BYTES = 1 << 30  # memory for one syntax tree; that of 1 MB of code takes a tenth
 MAX_PARSE_CPU_S = 30  # the slowest input that the languages' own bounds admit takes 6 s (250 kB of Kotlin)
 MANIFEST = "manifest"  # the `language` of a row of FACTS whose `facts` are a manifest's text
 
@@ -36,7 +36,7 @@ FACTS = pa.schema(
 
 
 def extract(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """FACTS of the documents in a known language, from FACTS without `facts` and with `text`."""
+    """FACTS of the documents in a known language; the input has `text` in place of `facts` and `unread`."""
     for batch in batches:
         with gc_paused():
             facts = pa.RecordBatch.from_pylist(list(_rows(batch)), schema=FACTS)
@@ -70,10 +70,10 @@ def _facts(language: str, path: str, text: pa.BinaryScalar) -> dict[str, str]:
 
 @cache
 def reader() -> Isolated[[str, str, bytes], str]:
-    """`read` in a process that lives as long as the worker, since it takes a while to load the grammars."""
+    """`read` in a child process that lives as long as the worker, because loading the grammars takes time."""
     return Isolated(read, MAX_PARSE_BYTES, MAX_PARSE_CPU_S)
 
 
 def read(language: str, path: str, source: bytes) -> str:
-    """The symbols of one file of a known language, as JSON."""
+    """The symbols of one file of a known language as JSON."""
     return languages()[language].extract(source, path).to_json()

@@ -1,4 +1,4 @@
-"""Test fixtures: files that are read and not built, so that no name leads from one to another by itself."""
+"""Test fixtures: tests read these files and do not build them, so no name leads out of a fixture."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _FOLDERS = frozenset(
 
 
 def fixture_of(path: str) -> str | None:
-    """The fixture a file belongs to: the folder below `fixtures`, or that itself; None for others."""
+    """The fixture of a file: a folder below `fixtures`, or `fixtures` itself; None for other files."""
     folders = path.split("/")[:-1]
     for number, folder in enumerate(folders):
         if folder.lower() in _FOLDERS:

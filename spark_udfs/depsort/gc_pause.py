@@ -1,7 +1,7 @@
 """A pause of Python's cycle collector, for work that makes many objects and few cycles.
 
-A file's syntax nodes and a repository's symbols are millions of objects that reference counts free. To look
-through them for cycles again and again finds none and takes its time.
+The syntax nodes of a file and the symbols of a repository are millions of objects, freed by reference
+counting. The collector would scan them over and over and find no cycle.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """No collection of cycles while the block runs; what it leaves is collected as ever afterwards."""
+    """Disable cycle collection while the block runs; cycles it leaves are collected afterwards."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

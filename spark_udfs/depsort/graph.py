@@ -1,12 +1,12 @@
-"""The dependency edges of a repository and the order they give: one computation, read by two tables.
+"""The dependency edges of a repository and the order of its files: one computation for two tables.
 
-`edges` and `places` both call `_ordered`, which sees documents by (path, doc_id) and edges by their
-weights, nothing else; so what `depsort.<dataset>_dependencies` calls satisfied is what
-`sorted.<dataset>` shows. The weight of an edge is its heaviest import plus the sum of its references,
-summed exactly, so that no order of rows changes it.
+`edges` and `places` both call `_ordered`, which sees only documents by (path, doc_id) and the weights of
+edges. So an edge that `depsort.<dataset>_dependencies` calls satisfied is satisfied in `sorted.<dataset>`.
+The weight of an edge is its heaviest import plus the exact sum of its references, which no order of rows
+changes.
 
-An order is judged by edges, not by uses, so where a cycle must break an edge counts by how certain it is:
-weight / (weight + DOUBTFUL), which a single import brings to two thirds and no number of uses above one.
+The measure of an order is its share of edges, not of uses. So where a cycle must break, an edge counts by its
+certainty, weight / (weight + DOUBTFUL): two thirds for a single import, below one for any number of uses.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from factory.lake.schemas import DEPENDENCIES, REPOSITORY
 from spark_udfs.depsort.gc_pause import gc_paused
 from spark_udfs.depsort.order import Order, order_repository, strongly_connected
 
-FAINT = 0.1  # edges that weigh less may not make a cycle
+FAINT = 0.1  # lighter edges may not create a cycle
 DOUBTFUL = 0.5  # the weight at which an edge is half certain
 
-FILES = (*REPOSITORY, "doc_id", "path", "partition")  # columns of a document that give it a place
+FILES = (*REPOSITORY, "doc_id", "path", "partition")  # the columns of a document that decide its position
 _CONTRIBUTION = ("doc_id", "kind", "depends_on", "weight")
-CONTRIBUTIONS = (*REPOSITORY, *_CONTRIBUTION)  # one symbol's share in an edge
+CONTRIBUTIONS = (*REPOSITORY, *_CONTRIBUTION)  # the share of one symbol in an edge
 _EDGE = ("doc_id", "depends_on", "weight")
 WEIGHTED = (*REPOSITORY, *_EDGE)
 
@@ -40,7 +40,7 @@ PLACES = pa.schema(
 
 
 def edges(files: pa.Table, contributions: pa.Table) -> pa.Table:
-    """DEPENDENCIES of one repository from its FILES and CONTRIBUTIONS, whatever their order."""
+    """DEPENDENCIES of one repository from its FILES and CONTRIBUTIONS in any order."""
     with gc_paused():
         return _edges(files, contributions)
 
@@ -83,7 +83,7 @@ def _edges(files: pa.Table, contributions: pa.Table) -> pa.Table:
 
 
 def places(files: pa.Table, weighted: pa.Table) -> pa.Table:
-    """PLACES of one repository's FILES under its WEIGHTED edges, whatever their order."""
+    """PLACES of one repository's FILES under its WEIGHTED edges in any order."""
     with gc_paused():
         documents, order = _ordered(
             files, zip(*(weighted.column(name).to_pylist() for name in _EDGE), strict=True)
@@ -101,9 +101,9 @@ def places(files: pa.Table, weighted: pa.Table) -> pa.Table:
 
 
 def _without_faint_cycles(weights: dict[tuple[str, str], float]) -> dict[tuple[str, str], float]:
-    """The edges without those, weighing less than FAINT, that alone make a cycle of what is none.
+    """The edges without the ones lighter than FAINT that join components which heavier edges keep apart.
 
-    A package around an importer is such an edge. With all of them every package were one cycle.
+    The edge to a package around the importer is one: with all of these, every package would be one cycle.
     """
     doc_ids = sorted({doc_id for edge in weights for doc_id in edge})
     number = {doc_id: index for index, doc_id in enumerate(doc_ids)}
@@ -134,7 +134,7 @@ def _without_faint_cycles(weights: dict[tuple[str, str], float]) -> dict[tuple[s
 def _ordered(
     files: pa.Table, weighted: Iterable[tuple[str, str, float]]
 ) -> tuple[list[dict[str, str]], Order]:
-    """The documents by (path, doc_id) and the order of their numbers; edges to absent documents drop out."""
+    """The documents by (path, doc_id), and the order of their numbers; ignores edges of absent documents."""
     documents = sorted(files.to_pylist(), key=lambda row: (row["path"], row["doc_id"]))
     number = {document["doc_id"]: index for index, document in enumerate(documents)}
     dependencies: list[dict[int, float]] = [{} for _ in documents]

@@ -1,8 +1,8 @@
-"""Calls of a function in a child process with bounds of memory and CPU time: what kills it costs one call.
+"""Calls of a function in a child process with bounded memory and CPU time: a fatal input costs one call.
 
-A tree-sitter grammar is generated C code, and some need memory or time in the square of a hostile file:
-`a<a<a<...` in C++, C# and Java, `.f(.f(.f(...` in Java and C++, `~%!~%!...` in Java and TypeScript. No scan
-of a file finds all such inputs, so a file is parsed where it can be killed.
+A tree-sitter grammar is generated C code, and some grammars need memory or time in the square of a hostile
+file's size: `a<a<a<...` in C++, C# and Java, `.f(.f(.f(...` in Java and C++, `~%!~%!...` in Java and
+TypeScript. No scan of a file finds all such inputs, so files are parsed in a process that can be killed.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ import psutil
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_CONTEXT = multiprocessing.get_context("fork")  # the child has what the worker has imported
+_CONTEXT = multiprocessing.get_context("fork")  # the child keeps the worker's imports
 
 
 class Isolated(Generic[P, R]):
-    """`function`, called in a child process that is forked for the first call and again after each death.
+    """`function`, called in a child process that is forked at the first call and again after each death.
 
-    A call takes at most `memory_bytes` beyond what the process had and `cpu_s` seconds of CPU time. Arguments
-    and results are pickled. The child ends with its parent. Not for use in several threads.
+    A call may use `memory_bytes` beyond the memory the child starts with, and `cpu_s` seconds of CPU time.
+    Arguments and results are pickled. The child ends with its parent. Not thread-safe.
     """
 
     def __init__(self, function: Callable[P, R], memory_bytes: int, cpu_s: int) -> None:
@@ -40,7 +40,7 @@ class Isolated(Generic[P, R]):
         self._connection: Connection | None = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R | None:
-        """What `function` returns; None where the child died of it. What `function` raises is raised."""
+        """The result of `function`, None where the child died. An exception of `function` is raised here."""
         connection = self._connection or self._start()
         try:
             connection.send_bytes(pickle.dumps((args, kwargs)))
@@ -61,9 +61,9 @@ class Isolated(Generic[P, R]):
         return ours
 
     def close(self) -> None:
-        """End the child; another call forks another one."""
+        """End the child; the next call forks a new one."""
         if self._connection is not None and self._child is not None:
-            self._connection.close()  # a child that waits for a call reads the end and leaves
+            self._connection.close()  # a waiting child reads the end of the pipe and exits
             self._child.join()
         self._connection = self._child = None
 
@@ -91,13 +91,14 @@ class Isolated(Generic[P, R]):
 
 
 def _keep_open(descriptor: int) -> None:
-    """Close every other file: a socket of the parent that a child holds stays open when the parent ends.
+    """Close every other file: the parent's sockets would outlive it in the child.
 
-    A grammar that gets no memory says so before it aborts; the caller says which file it was.
+    Standard error goes too: a grammar that gets no memory prints before it aborts, and the caller names the
+    file instead.
     """
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(nowhere, standard)
-    for opened in Path("/proc/self/fd").iterdir():  # a container may allow a billion numbers
+    for opened in Path("/proc/self/fd").iterdir():  # the limit of a container may be a billion
         if (other := int(opened.name)) not in (0, 1, 2, descriptor):
-            os.closerange(other, other + 1)  # that of the listing is closed already
+            os.closerange(other, other + 1)  # the listing's own is closed already, which `closerange` accepts

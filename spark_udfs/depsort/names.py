@@ -1,8 +1,8 @@
-"""What a name means at a place of a repository: the files that define it, through whatever passes it on.
+"""Resolution of names to the files that define them, through aliases and re-exports.
 
 A name is looked up in the modules that a file imports, among its peers (the other files of its package), and
-in what it sees through star imports and includes. Aliases and chains of re-exports are followed; a name that
-is only announced where it is found (a prototype) means the file that makes it.
+in the files it sees through star imports and includes. A name that is only declared where it is found (a
+prototype) resolves to the file that defines it.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from spark_udfs.depsort.definitions import n_shared
 from spark_udfs.depsort.fixtures import fixture_of
 from spark_udfs.depsort.model import FileSymbols, Import, Language
-from spark_udfs.depsort.type_chains import n_shared
 
-MAX_DEFINERS = 5  # a name defined in more files says nothing about which is meant
-MAX_HOPS = 32  # re-exports followed in one chain
-MAX_INCLUDERS = 12  # files looked at for what a header knows from those that include it
+MAX_DEFINERS = 5  # a name with more definers is ambiguous
+MAX_HOPS = 32  # re-exports followed in a row
+MAX_INCLUDERS = 12  # includers searched for the names that a header uses
 MAX_SEEN = 4_000  # files followed through star imports of star imports
 
 
-class Found(NamedTuple):
-    """What a name means: its defining files, the files passed on the way, its place if it is a module."""
+class Meaning(NamedTuple):
+    """The files that define a name, the files that re-export it, and its address if it is a module."""
 
     files: tuple[int, ...]
-    passed: tuple[int, ...] = ()
-    place: str | None = None
+    via: tuple[int, ...] = ()
+    address: str | None = None
 
 
 class NameResolver:
-    """The names of the files of one family of languages; numbers below are the files' positions by path."""
+    """The names in the files of one family of languages; files are numbered in order of path."""
 
     def __init__(
         self,
@@ -46,136 +46,136 @@ class NameResolver:
         self.bindings = [_bindings(file.imports) for file in files]
         self._stars = [[i for i in file.imports if i.name == "*"] for file in files]
         self._star_files: list[Sequence[Sequence[int]] | None] = [None] * len(files)
-        self._found: dict[tuple[str, str], Found | None] = {}
+        self._found: dict[tuple[str, str], Meaning | None] = {}
         self._open: set[tuple[str, str]] = set()
         self._at: dict[str, frozenset[int]] = {}
-        self.plain: dict[str, list[int]] = {}  # name -> the files that define or declare it
-        self.makers: dict[str, list[int]] = {}  # name, also `Class.member`, -> the files that define it
+        self.named_in: dict[str, list[int]] = {}  # name -> the files that define or declare it
+        self.definers: dict[str, list[int]] = {}  # name, also `Class.member`, -> the files that define it
         for index, file in enumerate(files):
             for name in file.definitions.keys() | file.declarations.keys():
                 if "." not in name:
-                    self.plain.setdefault(name, []).append(index)
+                    self.named_in.setdefault(name, []).append(index)
                 if name in file.definitions and name not in file.private:
-                    self.makers.setdefault(name, []).append(index)
+                    self.definers.setdefault(name, []).append(index)
         self._fixtures = [fixture_of(path) for path in paths]
         self._bound = {name for bindings in self.bindings for name in bindings}
         self._includers: dict[int, list[int]] | None = None
-        self.visible = lru_cache(1024)(self._seen_from)
+        self.visible = lru_cache(1024)(self._files_seen_by)
         self.including = lru_cache(64)(self._files_including)
 
-    def imported_name(self, place: str, name: str, hops: int = 0) -> Found | None:
-        """`from place import name`: a name nothing is known of is taken to be made by the file itself."""
-        found = self.lookup(place, name, hops)
-        if found is None and len(files := self.modules.files(place)) == 1:
-            return Found(tuple(files))
+    def imported_name(self, address: str, name: str, hops: int = 0) -> Meaning | None:
+        """`from address import name`; an unknown name is assumed to be defined by the module's file."""
+        found = self.lookup(address, name, hops)
+        if found is None and len(files := self.modules.files(address)) == 1:
+            return Meaning(tuple(files))
         return found
 
-    def lookup(self, place: str, name: str, hops: int = 0) -> Found | None:
-        """The meaning of `name` in the module at `place`."""
-        if name not in self.plain and name not in self._bound:
-            return self._submodule(place, name)
-        key = place, name
+    def lookup(self, address: str, name: str, hops: int = 0) -> Meaning | None:
+        """The meaning of `name` in the module at `address`."""
+        if name not in self.named_in and name not in self._bound:
+            return self._submodule(address, name)
+        key = address, name
         if key in self._open or hops > MAX_HOPS:
-            return self._submodule(place, name)
+            return self._submodule(address, name)
         if key not in self._found:
             self._open.add(key)
-            self._found[key] = self._at_place(place, name, hops) or self._submodule(place, name)
+            self._found[key] = self._at_address(address, name, hops) or self._submodule(address, name)
             self._open.discard(key)
         return self._found[key]
 
-    def _at_place(self, place: str, name: str, hops: int) -> Found | None:
-        """What the files at `place` define, or a single one passes on, under `name`."""
-        files = self.modules.files(place)
+    def _at_address(self, address: str, name: str, hops: int) -> Meaning | None:
+        """The meaning of `name` in the files at `address`; a single file may also re-export it."""
+        files = self.modules.files(address)
         if len(files) == 1:
             return self._in_file(files[0], name, hops)
-        if place not in self._at:
-            self._at[place] = frozenset(files)
-        here = [f for f in self.plain.get(name, ()) if f in self._at[place]]
-        return Found(self.with_makers(name, here)) if here else None
+        if address not in self._at:
+            self._at[address] = frozenset(files)
+        here = [f for f in self.named_in.get(name, ()) if f in self._at[address]]
+        return Meaning(self.definers_among(name, here)) if here else None
 
-    def _in_file(self, file: int, name: str, hops: int) -> Found | None:
+    def _in_file(self, file: int, name: str, hops: int) -> Meaning | None:
         own = self.files[file]
         meanings = []
         if name in own.definitions or name in own.declarations:
-            meanings.append(Found(self.with_makers(name, [file])))
-        meanings += self.passed_on(file, name, hops)
+            meanings.append(Meaning(self.definers_among(name, [file])))
+        meanings += self.re_exported(file, name, hops)
         if not meanings and (found := self.through_stars(file, name, hops)) is not None:
-            meanings.append(Found(found.files, (file, *found.passed), found.place))
+            meanings.append(Meaning(found.files, (file, *found.via), found.address))
         return _union(meanings)
 
-    def passed_on(self, file: int, name: str, hops: int) -> Iterator[Found]:
-        """What the imports of `file` that bind `name` mean; the deferred ones if there are no others."""
+    def re_exported(self, file: int, name: str, hops: int) -> Iterator[Meaning]:
+        """The meanings of the imports of `file` that bind `name`; without others the deferred ones."""
         bindings = self.bindings[file].get(name, [])
         for item in [i for i in bindings if not i.deferred] or bindings:
             found = self.follow(item, file, hops + 1)
             if found is not None:
-                yield Found(found.files, (file, *found.passed), found.place)
+                yield Meaning(found.files, (file, *found.via), found.address)
 
-    def with_makers(self, name: str, files: Sequence[int]) -> tuple[int, ...]:
-        """Those of `files`, where `name` was found, that make it; if all only announce it, those that do."""
+    def definers_among(self, name: str, files: Sequence[int]) -> tuple[int, ...]:
+        """The definers of `name` among `files`, which all mention it; elsewhere if these only declare it."""
         made = tuple(f for f in files if name in self.files[f].definitions)
-        return made or tuple(self.makers_for(name, files)) or tuple(files)
+        return made or tuple(self.nearest_definers(name, files)) or tuple(files)
 
-    def makers_for(self, name: str, files: Sequence[int]) -> Sequence[int]:
-        """The files that make what `files` announce: of several, one for each program, the nearest."""
-        makers = self.makers.get(name, ())
-        if len(makers) > 1:
-            shared = {f: max(self.folders_shared(f, other) for other in files) for f in makers}
+    def nearest_definers(self, name: str, files: Sequence[int]) -> Sequence[int]:
+        """The definers of a name that `files` declare; of several (one per program) the nearest."""
+        definers = self.definers.get(name, ())
+        if len(definers) > 1:
+            shared = {f: max(self.folders_shared(f, other) for other in files) for f in definers}
             most = max(shared.values())
-            makers = [f for f in makers if shared[f] == most]
-        return makers if len(makers) <= MAX_DEFINERS else ()
+            definers = [f for f in definers if shared[f] == most]
+        return definers if len(definers) <= MAX_DEFINERS else ()
 
-    def follow(self, item: Import, file: int, hops: int = 0) -> Found | None:
+    def follow(self, item: Import, file: int, hops: int = 0) -> Meaning | None:
         """The meaning of the name that `item` binds in `file`."""
         module = item.module if item.alias or item.name else item.module.partition(".")[0]
-        place = self.modules.place(module, file)
-        if place is None:
+        address = self.modules.locate(module, file)
+        if address is None:
             return None
-        return self.imported_name(place, item.name, hops) if item.name else self.module(place)
+        return self.imported_name(address, item.name, hops) if item.name else self.module(address)
 
-    def through_stars(self, file: int, name: str, hops: int) -> Found | None:
-        """What the files that `file` sees through star imports define or pass on under `name`."""
+    def through_stars(self, file: int, name: str, hops: int) -> Meaning | None:
+        """The meaning of `name` in the files that `file` sees through star imports."""
         seen = self.visible(file)
         if not seen:
             return None
-        definers = [f for f in self.plain.get(name, ()) if f in seen and self._exported(f, name)]
+        definers = [f for f in self.named_in.get(name, ()) if f in seen and self._exported(f, name)]
         if definers:
-            return Found(self.with_makers(name, definers), seen[definers[0]] if len(definers) == 1 else ())
+            return Meaning(
+                self.definers_among(name, definers), seen[definers[0]] if len(definers) == 1 else ()
+            )
         if name not in self._bound:
             return None
         for target in seen:
             if name in self.bindings[target] and self._exported(target, name):
-                for found in self.passed_on(target, name, hops + 1):
-                    return Found(found.files, (*seen[target], *found.passed), found.place)
+                for found in self.re_exported(target, name, hops + 1):
+                    return Meaning(found.files, (*seen[target], *found.via), found.address)
         return None
 
-    def known_before(self, file: int, name: str) -> Found | None:
-        """What `file` knows by `name` from the files that include it, and from what else they include."""
-        makers = self.makers.get(name, ())
-        if not 0 < len(makers) <= MAX_DEFINERS or name in self.files[file].declarations:
+    def seen_by_includers(self, file: int, name: str) -> Meaning | None:
+        """The meaning of `name` in the files that include `file`, and in their other includes."""
+        definers = self.definers.get(name, ())
+        if not 0 < len(definers) <= MAX_DEFINERS or name in self.files[file].declarations:
             return None
         seen = [self.visible(includer) for includer in self.including(file)]
-        here = [
-            maker for maker in makers if any(maker in it for it in seen) and file not in self.visible(maker)
-        ]
-        return Found(tuple(here)) if here else None
+        here = [f for f in definers if any(f in it for it in seen) and file not in self.visible(f)]
+        return Meaning(tuple(here)) if here else None
 
-    def announcers(self, file: int, name: str, makers: Sequence[int]) -> Sequence[int]:
-        """The headers by whose prototypes `file` knows what others make."""
+    def declaring_headers(self, file: int, name: str, definers: Sequence[int]) -> Sequence[int]:
+        """The headers whose prototypes tell `file` of a name that other files define."""
         if not self.languages[file].textual_imports or name in self.files[file].declarations:
             return ()
         seen = self.visible(file)
-        if any(maker in seen for maker in makers):
+        if any(definer in seen for definer in definers):
             return ()
-        found = [f for f in self.plain.get(name, ()) if f in seen and name in self.files[f].declarations]
+        found = [f for f in self.named_in.get(name, ()) if f in seen and name in self.files[f].declarations]
         return found if len(found) <= MAX_DEFINERS else ()
 
     def _files_including(self, file: int) -> Sequence[int]:
-        """The nearest files that include `file`, directly or through others, nearest first."""
+        """The files that include `file`, directly or through others, nearest first."""
         if self._includers is None:
             self._includers = {}
             for source in range(len(self.files)):
-                for files in self._starred(source):
+                for files in self._star_targets(source):
                     for target in files:
                         self._includers.setdefault(target, []).append(source)
         found = {file: None}
@@ -186,12 +186,12 @@ class NameResolver:
                     pending.append(source)
         return list(found)[1:]
 
-    def _seen_from(self, file: int) -> dict[int, tuple[int, ...]]:
-        """The files whose names `file` sees through star imports, nearest first, with the file between."""
+    def _files_seen_by(self, file: int) -> dict[int, tuple[int, ...]]:
+        """The files that `file` sees through star imports, nearest first, with the file that imports each."""
         seen: dict[int, tuple[int, ...]] = {}
         pending: list[tuple[int, tuple[int, ...]]] = [(file, ())]
         for source, way in pending:
-            for files in self._starred(source):
+            for files in self._star_targets(source):
                 for target in files:
                     if target != file and target not in seen and len(seen) < MAX_SEEN:
                         seen[target] = way
@@ -199,12 +199,12 @@ class NameResolver:
                             pending.append((target, (target,)))
         return seen
 
-    def _starred(self, file: int) -> Sequence[Sequence[int]]:
-        """The files of each star import of `file`."""
+    def _star_targets(self, file: int) -> Sequence[Sequence[int]]:
+        """The files that each star import of `file` names."""
         found = self._star_files[file]
         if found is None:
-            places = (self.modules.place(item.module, file) for item in self._stars[file])
-            found = [self.modules.files(place) for place in places if place is not None]
+            addresses = (self.modules.locate(item.module, file) for item in self._stars[file])
+            found = [self.modules.files(address) for address in addresses if address is not None]
             self._star_files[file] = found
         return found
 
@@ -214,29 +214,30 @@ class NameResolver:
             return name in exports
         return not (name.startswith("_") and self.languages[file].underscore_hides)
 
-    def _submodule(self, place: str, name: str) -> Found | None:
-        below = self.modules.inside(place, name)
+    def _submodule(self, address: str, name: str) -> Meaning | None:
+        below = self.modules.submodule(address, name)
         return None if below is None else self.module(below)
 
-    def module(self, place: str) -> Found:
-        return Found(tuple(self.modules.files(place)), (), place)
+    def module(self, address: str) -> Meaning:
+        return Meaning(tuple(self.modules.files(address)), (), address)
 
-    def among_peers(self, index: int, name: str) -> Found | None:
-        """The files that define `name` among those that `index` sees without an import."""
-        definers = self.plain.get(name)
+    def among_peers(self, index: int, name: str) -> Meaning | None:
+        """The meaning of `name` among the files that `index` sees without an import."""
+        definers = self.named_in.get(name)
         peers = self.modules.peers(index) if definers else ()
         if not definers or not peers:
             return None
         here = [f for f in definers if f in peers and f != index and name not in self.files[f].private]
         near = self.nearest(index, here)
-        return Found(self.with_makers(name, near)) if near else None
+        return Meaning(self.definers_among(name, near)) if near else None
 
     def within_reach(self, index: int, file: int) -> bool:
-        """Whether a name that nothing imports may mean `file`, which another test fixture's never does."""
-        return self._fixtures[file] in (None, self._fixtures[index]) and not self.modules.apart(index, file)
+        """Whether a name without an import may mean `file`: not across builds or test fixtures."""
+        same_fixture = self._fixtures[file] in (None, self._fixtures[index])
+        return same_fixture and not self.modules.never_built_together(index, file)
 
     def nearest(self, index: int, files: Sequence[int]) -> Sequence[int]:
-        """Of `files` that make one name without an import, those that share most folders with `index`."""
+        """Of the definers of a name without an import, those that share most folders with `index`."""
         found = [f for f in files if self.within_reach(index, f)]
         if len(found) < 2:
             return found
@@ -244,11 +245,11 @@ class NameResolver:
         most = max(shared)
         return [f for f, n in zip(found, shared, strict=True) if n == most]
 
-    def walk(self, found: Found | None, parts: Sequence[str]) -> tuple[Found | None, int]:
-        """Where a chain that starts at `found` leads, and how many of its parts were followed."""
+    def walk(self, found: Meaning | None, parts: Sequence[str]) -> tuple[Meaning | None, int]:
+        """The end of a chain that starts at `found`, and the number of its parts that were followed."""
         length = 1
-        while found is not None and found.place is not None and length < len(parts):
-            below = self.lookup(found.place, parts[length])
+        while found is not None and found.address is not None and length < len(parts):
+            below = self.lookup(found.address, parts[length])
             if below is None:
                 break
             found, length = below, length + 1
@@ -266,12 +267,12 @@ def _bindings(imports: Iterable[Import]) -> dict[str, list[Import]]:
     return bindings
 
 
-def _union(meanings: Sequence[Found]) -> Found | None:
-    """All meanings a name may have, as where one import is a fallback for another."""
+def _union(meanings: Sequence[Meaning]) -> Meaning | None:
+    """One meaning out of several, for a name with fallback imports."""
     if len(meanings) < 2:
         return meanings[0] if meanings else None
-    return Found(
+    return Meaning(
         tuple(dict.fromkeys(f for found in meanings for f in found.files)),
-        tuple(dict.fromkeys(f for found in meanings for f in found.passed)),
-        next((found.place for found in meanings if found.place is not None), None),
+        tuple(dict.fromkeys(f for found in meanings for f in found.via)),
+        next((found.address for found in meanings if found.address is not None), None),
     )

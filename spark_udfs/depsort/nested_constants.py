@@ -1,12 +1,12 @@
-"""What a constant means where modules and classes are open around it, as Ruby looks it up.
+"""Resolution of constants by the modules and classes open around them, as Ruby does it.
 
-A reference is written `A/B::C/D::E`: `D::E` inside of `class B::C` inside of `module A`. Its first part is
-looked up in what is open around it, innermost first (here `A::B::C`, then `A`, but not `A::B`), then among
-the ancestors of the innermost, as far as they are written, then at the top; each further part is a constant
-of what the parts before mean.
+A reference is spelled `A/B::C/D::E`: `D::E` inside `class B::C` inside `module A`. Its first part is looked
+up in the open modules and classes, innermost first (here `A::B::C`, then `A`, but not `A::B`), then among
+the written ancestors of the innermost, then at the top level. Each further part is a constant of the module
+that the parts before it name.
 
-Several files may open a class. The one that is named after it, `a/b/c.rb` for `A::B::C`, is its home: it is
-what a use means, and what stands before the others, if that makes no cycle.
+Several files may open a class. The file named after it, `a/b/c.rb` for `A::B::C`, is its home: uses resolve
+to it, and it comes before the others unless that makes a cycle.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from collections.abc import Iterator, Sequence
 
 from spark_udfs.depsort.model import FileSymbols
 
-OPENED = "/"  # between what is open around a name, outermost first, and the name
+OPENED = "/"  # separates the open modules, outermost first, from each other and from the name
 SCOPE = "::"
 MAX_ANCESTORS = 64
 
 
 class NestedConstants:
-    """The constants of one repository; files are numbered as in `Modules`."""
+    """The constants of one repository; files are numbered in order of path."""
 
     def __init__(self, paths: Sequence[str], files: Sequence[FileSymbols]) -> None:
         self._files = files
@@ -37,11 +37,11 @@ class NestedConstants:
             for name in file.bases:
                 self._with_bases.setdefault(name, []).append(index)
         self._ancestors: dict[str, tuple[str, ...]] = {}
-        self._depth = 0  # of the ancestors that are being looked up
+        self._depth = 0  # of the current lookup of ancestors
         self._homes: dict[str, tuple[tuple[int, ...], bool]] = {}
 
     def meaning(self, written: str) -> tuple[str, tuple[int, ...]] | None:
-        """The whole name a reference means, and its files: of `A::B` those of `A` if `B` has none."""
+        """The full name of a reference and its files; for `A::B` the files of `A` if `B` has none."""
         found: tuple[str, tuple[int, ...]] | None = None
         for name in self._followed(written):
             files, _ = self._home(name)
@@ -50,7 +50,7 @@ class NestedConstants:
         return found
 
     def homes(self, index: int) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Whatever file `index` opens that is at home in another file, and that file."""
+        """Every constant that file `index` opens and whose home is another file, with that file."""
         file = self._files[index]
         for name in (*file.definitions, *file.declarations):
             if "." not in name:
@@ -59,7 +59,7 @@ class NestedConstants:
                     yield name, files
 
     def _followed(self, written: str) -> Iterator[str]:
-        """The whole name of every part of a chain, as far as anything makes or opens it."""
+        """The full names of a chain's prefixes, up to the first that no file defines or opens."""
         nesting, _, chain = written.rpartition(OPENED)
         first, *rest = chain.split(SCOPE)
         found = self._first(_open_names(nesting), first)
@@ -88,24 +88,24 @@ class NestedConstants:
         return name in self._makers or name in self._openers
 
     def _ancestors_of(self, name: str) -> tuple[str, ...]:
-        """The classes and modules that `name` takes constants from, nearest first."""
+        """The classes and modules from which `name` inherits constants, nearest first."""
         if name not in self._with_bases or self._depth == MAX_ANCESTORS:
             return ()
         if name not in self._ancestors:
-            self._ancestors[name] = ()  # a base that is looked up in itself is not there
+            self._ancestors[name] = ()  # ends the recursion of a base that needs itself
             self._depth += 1
             found: dict[str, None] = {}
             for file in self._with_bases[name]:
                 for base in self._files[file].bases[name]:
                     names = list(self._followed(base))
-                    if len(names) > base.rpartition(OPENED)[2].count(SCOPE):  # every part of it is known
+                    if len(names) > base.rpartition(OPENED)[2].count(SCOPE):  # every part is known
                         found.update(dict.fromkeys((names[-1], *self._ancestors_of(names[-1]))))
             self._depth -= 1
             self._ancestors[name] = tuple(it for it in found if it != name)[:MAX_ANCESTORS]
         return self._ancestors[name]
 
     def _home(self, name: str) -> tuple[tuple[int, ...], bool]:
-        """The files a constant is at home in, and whether they are named after it."""
+        """The home files of a constant, and whether they are named after it."""
         if name not in self._homes:
             files = self._makers.get(name, []) or self._openers.get(name, [])
             parts = _plain(name).split(SCOPE)
@@ -118,13 +118,13 @@ class NestedConstants:
 
 
 def whole_name(written: str) -> str:
-    """`A::B::C` for `A/B::C`: the constant that opening each part inside the one before names."""
+    """`A::B::C` for `A/B::C`: the full name of the innermost open module."""
     names = _open_names(written)
     return names[0] if names else ""
 
 
 def _open_names(nesting: str) -> list[str]:
-    """The whole names of what is open, innermost first."""
+    """The full names of the open modules and classes, innermost first."""
     names: list[str] = []
     for opened in nesting.split(OPENED) if nesting else ():
         if opened.startswith(SCOPE) or not names:
@@ -135,12 +135,12 @@ def _open_names(nesting: str) -> list[str]:
 
 
 def _plain(name: str) -> str:
-    """A name as paths and constants write it alike."""
+    """A name in the form that paths and constants share."""
     return name.replace("_", "").replace("-", "").lower()
 
 
 def _n_common(stem: Sequence[str], parts: Sequence[str]) -> int:
-    """How many parts, from the last, a path and a name have in common."""
+    """The number of trailing parts that a path and a name have in common."""
     number = 0
     while number < min(len(stem), len(parts)) and stem[-1 - number] == parts[-1 - number]:
         number += 1

@@ -1,19 +1,19 @@
 """An order of a repository's files in which as much dependency weight as possible points backwards.
 
-1. Strongly connected components by Tarjan's algorithm, which emits dependencies first; everything between
-   components is satisfied.
-2. Inside a component the heuristic of Eades, Lin and Smyth (1993) on weights: files without dependencies
-   left go to the head, files without dependents left to the tail, else the file with the largest surplus of
-   dependents over dependencies goes to the head. It runs on the graph and on the graph turned round.
-3. Sifting of both: each file in turn moves to the place that costs least among the others, SIFTING_ROUNDS
-   times, in components below SIFTED_BELOW files. The better of the two stays.
-4. Gathering: of all orders that satisfy what is satisfied now, one that stays in a folder while a file there
-   has its dependencies, and takes the file whose dependency was placed last.
+1. Strongly connected components by Tarjan's algorithm, which emits dependencies first. All edges between
+   components are satisfied.
+2. Inside a component the heuristic of Eades, Lin and Smyth (1993) on weights: files without remaining
+   dependencies go to the head, files without remaining dependents to the tail, otherwise the file with the
+   largest surplus of dependents over dependencies goes to the head. It runs on the graph and on its reverse.
+3. Sifting of both results: each file in turn moves to its cheapest position among the others, SIFTING_ROUNDS
+   times, in components below SIFTED_BELOW files. The better result is kept.
+4. Gathering: among the orders that satisfy the same edges, one that stays in a folder while a file there has
+   its dependencies, and prefers the file whose dependency was placed most recently.
 
-Gathering stands in for ordering folders first and files inside them second, which costs more than it gives:
+Gathering replaces an order of folders with files ordered inside them, which loses more than it gains:
 `docs/depsort.md` has the figures.
 
-Files are numbers in order of path; every tie goes to the lower one. Nothing recurses.
+Files are numbered in order of path; every tie goes to the lower number. Nothing recurses.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-SIFTED_BELOW = 5_000  # files of a component: a round may cost the square
+SIFTED_BELOW = 5_000  # files in a component: a round may take time in their square
 SIFTING_ROUNDS = 3
 
 Edges = Sequence[Mapping[int, float]]  # for each file its dependencies with their weights
@@ -31,9 +31,9 @@ Edges = Sequence[Mapping[int, float]]  # for each file its dependencies with the
 
 @dataclass(frozen=True)
 class Order:
-    """`files` in their order, and for each file (by number) the number and size of its component.
+    """`files` in order, and for each file (by number) the number and size of its component.
 
-    Components are numbered by their first file in the order.
+    Components are numbered in the order of their first files.
     """
 
     files: list[int]
@@ -42,14 +42,14 @@ class Order:
 
 
 def order_repository(paths: Sequence[str], dependencies: Edges) -> Order:
-    """The order of the files `paths`, sorted; `dependencies[i]` are those of file i."""
+    """The order of the files with sorted `paths`; `dependencies[i]` are those of file i."""
     components = strongly_connected(dependencies)
     backbone = [v for component in components for v in break_cycles(component, dependencies)]
     return _numbered(gather(backbone, dependencies, paths), components)
 
 
 def gather(order: Sequence[int], dependencies: Edges, paths: Sequence[str]) -> list[int]:
-    """The files of `order` with the same edges satisfied, perhaps more, and what belongs together nearer."""
+    """An order that satisfies the same edges, perhaps more, and keeps files of a folder together."""
     rank = {v: p for p, v in enumerate(order)}
     satisfied = [sorted(w for w in targets if rank[w] < rank[v]) for v, targets in enumerate(dependencies)]
     dependents: list[list[int]] = [[] for _ in order]
@@ -59,7 +59,7 @@ def gather(order: Sequence[int], dependencies: Edges, paths: Sequence[str]) -> l
     folder = [path.rpartition("/")[0] for path in paths]
     waiting = [len(targets) for targets in satisfied]
     place = [-1] * len(order)
-    ready: list[tuple[int, int]] = []  # (minus the place of the last dependency, file)
+    ready: list[tuple[int, int]] = []  # (minus the position of the last dependency, file)
     ready_in: dict[str, list[tuple[int, int]]] = {name: [] for name in folder}
 
     def unlock(v: int) -> None:
@@ -133,7 +133,7 @@ def strongly_connected(dependencies: Edges) -> list[list[int]]:
 
 
 def break_cycles(component: Sequence[int], dependencies: Edges) -> list[int]:
-    """The vertices of one component with little weight pointing forwards."""
+    """The vertices of one component in an order with little weight pointing forwards."""
     if len(component) < 2:
         return list(component)
     local = {v: i for i, v in enumerate(component)}
@@ -149,12 +149,12 @@ def break_cycles(component: Sequence[int], dependencies: Edges) -> list[int]:
     if len(component) < SIFTED_BELOW:
         _sift(forwards, out, into)
         _sift(backwards, out, into)
-    order = min(forwards, backwards, key=lambda order: _broken(order, out))  # the first where they are equal
+    order = min(forwards, backwards, key=lambda order: _broken(order, out))  # the first one on a tie
     return [component[v] for v in order]
 
 
 def _broken(order: Sequence[int], out: Edges) -> float:
-    """The weight that points forwards in an order, to nine digits."""
+    """The weight that points forwards in an order, rounded to nine digits."""
     place = {v: p for p, v in enumerate(order)}
     weights = (w for v, targets in enumerate(out) for t, w in targets.items() if place[t] > place[v])
     return round(math.fsum(weights), 9)
@@ -167,8 +167,8 @@ def _eades_lin_smyth(out: Edges, into: Edges) -> list[int]:
     placed = [False] * n
     head: list[int] = []
     tail: list[int] = []
-    ready = [v for v in range(n) if not n_out[v]]  # no dependencies left
-    unused = [v for v in range(n) if n_out[v] and not n_in[v]]  # no dependents left
+    ready = [v for v in range(n) if not n_out[v]]  # no remaining dependencies
+    unused = [v for v in range(n) if n_out[v] and not n_in[v]]  # no remaining dependents
     heapq.heapify(ready)
     heapq.heapify(unused)
     queue = [(-surplus[v], v) for v in range(n)]
@@ -201,7 +201,7 @@ def _eades_lin_smyth(out: Edges, into: Edges) -> list[int]:
 
 
 def _sift(order: list[int], out: Edges, into: Edges) -> None:
-    """Moves each vertex to the place where least weight points forwards, in rounds until nothing moves."""
+    """Move each vertex to the position where least weight points forwards, until a round moves nothing."""
     place = [0] * len(order)
     for p, v in enumerate(order):
         place[v] = p
@@ -223,10 +223,10 @@ def _sift(order: list[int], out: Edges, into: Edges) -> None:
 def _best_place(
     v: int, place: Sequence[int], out: Mapping[int, float], into: Mapping[int, float]
 ) -> int | None:
-    """The place that costs `v` least when the others stay; None where its own is as good as any.
+    """The cheapest position of `v` while the others stay; None where its own is as cheap as any.
 
-    Passing a neighbour changes the cost; the places between neighbours cost the same. A vertex that moves
-    up lands right before the neighbour it passes, one that moves down right behind.
+    The cost changes where `v` passes a neighbour and is constant between neighbours. A vertex that moves up
+    lands right before the last neighbour it passes, one that moves down right behind it.
     """
     here = place[v]
     passing = {w: -weight for w, weight in into.items()}
@@ -236,7 +236,7 @@ def _best_place(
     best, target = 0.0, None
     cost = 0.0
     for p, weight in reversed([step for step in steps if step[0] < here]):
-        cost += weight  # moving before a dependency costs its weight, before a dependent gains it
+        cost += weight  # passing a dependency costs its weight, passing a dependent gains it
         if cost < best - 1e-9:
             best, target = cost, p
     cost = 0.0

@@ -1,8 +1,8 @@
 """Names that macros paste from their arguments: `TEST(x)` makes `run_x` where `TEST(n)` stands for `run_##n`.
 
-A macro and its uses stand in different files, so this needs all files of a repository. A use with a body
-behind it defines the name, any other announces and uses it. What a macro pastes by way of another macro is
-not seen.
+A macro and its calls stand in different files, so this needs all files of a repository. A call followed by a
+body defines the name; any other call declares and uses it. Names that a macro pastes through another macro
+are missed.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from itertools import islice
 
 from spark_udfs.depsort.model import FileSymbols
 
-MAX_TRIED = 20_000  # uses of macros in a file, each with every name that its macro pastes
+MAX_TRIED = 20_000  # per file: calls of macros, times the names that each macro pastes
 _ARGUMENT = re.compile(r"#(\d)")
 
 
 def with_pasted_names(files: Sequence[FileSymbols]) -> list[FileSymbols]:
-    """`files` with the names that their uses of macros paste together."""
+    """`files` with the names that their calls of macros paste."""
     templates: dict[str, dict[str, None]] = {}
     for file in files:
         for macro, words in file.expansions.items():
@@ -49,7 +49,7 @@ def _with_pasted(file: FileSymbols, templates: dict[str, dict[str, None]]) -> Fi
 
 
 def _filled(template: str, arguments: Sequence[str]) -> Iterator[str]:
-    """The name a template makes of arguments, if it has all it needs."""
+    """The name that a template makes of arguments, if they are complete."""
     needed = {int(number) for number in _ARGUMENT.findall(template)}
     if all(number < len(arguments) and arguments[number] for number in needed):
         yield _ARGUMENT.sub(lambda it: arguments[int(it[1])], template)

@@ -1,8 +1,8 @@
-"""The platform a file is for, as its path says: `src/unix/linux.c`, `foo_windows.rs`.
+"""The operating systems that a path names: `src/unix/linux.c`, `foo_windows.rs`.
 
-Two files for platforms that exclude each other are never in one build. A word of a path says little by itself
-(`posix` is also a layer on Windows, `mac` a message authentication code), so only words that mean a system
-and nothing else are heeded.
+Two files for systems that exclude each other are never in one build. Many words of paths are ambiguous
+(`posix` is also a layer on Windows, `mac` a message authentication code), so only words that always mean a
+system count.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BETWEEN = re.compile(r"[-_.]")
 
 
 def systems_of(path: str) -> frozenset[str] | None:
-    """The systems a file is for; None where its path does not say, or contradicts itself."""
+    """The systems that a file is for; None where its path names none or contradicts itself."""
     found: frozenset[str] | None = None
     *folders, name = path.lower().split("/")
     stem = name.rpartition(".")[0] or name

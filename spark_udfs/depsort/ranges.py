@@ -1,7 +1,7 @@
-"""The byte ranges of nodes, nested in each other, that lie around a byte: scopes, classes, guarded blocks.
+"""Lookup of the nested byte ranges around a byte: scopes, classes, guarded blocks.
 
-Looking one up takes a binary search and a step for every range it lies in, which `spark_udfs.depsort.syntax`
-bounds; a scan of all ranges for all names took minutes for a megabyte of `use` declarations.
+A lookup takes a binary search and a step per enclosing range, whose number `spark_udfs.depsort.syntax`
+bounds. Scanning all ranges for every name took minutes on a megabyte of `use` declarations.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from tree_sitter import Node
 
 
 class Ranges:
-    """`nodes` by (start, -end); a range is known by its position in that list."""
+    """The ranges of `nodes` by (start, -end); a range is identified by its index in `nodes`."""
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         spans = sorted(((node.start_byte, -node.end_byte, i, node) for i, node in enumerate(nodes)))
         self.nodes = [span[3] for span in spans]
         self._starts = [span[0] for span in spans]
         self._ends = [-span[1] for span in spans]
-        self.parents: list[int] = []  # the range right around each, -1 for none
+        self.parents: list[int] = []  # the innermost range around each, -1 for none
         around: list[int] = []
         for index, start in enumerate(self._starts):
             while around and self._ends[around[-1]] <= start:

@@ -1,11 +1,10 @@
-"""One pass over the matches of a query in order of place, knowing the names that are bound around each.
+"""One pass over the captures of a query in the order of the file, with the names bound around each.
 
-A scope is a function, a block or a class. Each name bound in it is kept with the chain from which the type of
-its value can be read (`spark_udfs.depsort.type_chains`), None where that is unknown. A name written in a
-class may belong to the class, whose members may stand further below or in a base class; so such names are
-kept with the class they are written in until the file has been read, and those that only a base class can
-explain leave as `Outer.Inner/name`. In a type's position only a class may be meant, never a field or a method
-of the same name: such a name leaves as `Outer.Inner/:name`.
+A scope is a function, a block or a class. It maps every name bound in it to the chain that gives the type of
+its value (`spark_udfs.depsort.type_chains`), or None where the type is unknown. A name used in a class may be
+a member of the class, defined further below or in a base class. So such a name is kept with its class until
+the whole file is read; if only a base class can define it, it becomes `Outer.Inner/name`. A name in a type's
+position means a class, never a field or method of that name: it becomes `Outer.Inner/:name`.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ _FIRST = itemgetter(0)
 
 
 class ScopedNames:
-    """What has been read of one file; a language adds a method `on_<capture>` for every capture in `kinds`.
+    """The symbols read so far from one file; a language adds a method `on_<capture>` for each of `kinds`.
 
-    Of matches with the same place the kind that stands earlier is looked at first. The last kind is that of
-    plain names; it is passed over where `taken` holds the place, as of names that are being bound.
+    Captures of the same bytes are handled in the order of `kinds`. The last kind is that of plain names,
+    which are skipped where `taken` has their start, as for names that are being bound.
     """
 
     kinds: Sequence[str]
@@ -46,13 +45,13 @@ class ScopedNames:
         self.types: dict[str, str] = {}
         self.bases: dict[str, list[str]] = {}
         self.taken: set[int] = set()
-        self.scopes: list[tuple[int, Names, str]] = []  # end, names, the class around
+        self.scopes: list[tuple[int, Names, str]] = []  # of each scope around: end, names, class
         self._bound_later: list[tuple[int, Names]] = []
-        self._classes: set[str] = set()  # definitions that a type's position may mean
-        self._hidden: set[str] = set()  # members of classes without a name that others could say
+        self._classes: set[str] = set()  # definitions that a name in a type's position may mean
+        self._hidden: set[str] = set()  # members of classes that no other file can name
 
     def read(self, captures: Captures) -> FileSymbols:
-        """What the handlers of all matches, called outer ones first, say of the file."""
+        """The symbols of the file, from the handlers of all captures, outer nodes first."""
         handlers: list[Callable[[Node], None]] = [getattr(self, f"on_{kind}") for kind in self.kinds]
         last, bits = len(handlers) - 1, self._size.bit_length()
         whole, place = (1 << bits) - 1, bits + _KIND_BITS
@@ -61,7 +60,7 @@ class ScopedNames:
             for order, kind in enumerate(self.kinds[:-1])
             for node in captures.get(kind, ())
         ]
-        after_all = (1 << place) - 1 ^ _LAST_KIND ^ last  # a name holds nothing
+        after_all = (1 << place) - 1 ^ _LAST_KIND ^ last  # names come after all other nodes that start there
         events += [(node.start_byte << place | after_all, node) for node in captures.get(self.kinds[-1], ())]
         events.sort(key=_FIRST)
         scopes, later, taken, refer = self.scopes, self._bound_later, self.taken, handlers[last]
@@ -104,33 +103,33 @@ class ScopedNames:
 
     @property
     def owner(self) -> str:
-        """The class around, dotted; empty outside of classes."""
+        """The dotted name of the class around; empty outside classes."""
         return self.scopes[-1][2] if self.scopes else ""
 
     def enter(self, node: Node, names: Names, owner: str | None = None) -> None:
-        """A scope that ends with `node`."""
+        """Open a scope that ends with `node`."""
         self.scopes.append((node.end_byte, names, self.owner if owner is None else owner))
 
     def bind(self, name: Node, chain: str | None) -> None:
-        """Binds a name in the scope around, from here on."""
+        """Bind a name in the current scope from here on."""
         self.taken.add(name.start_byte)
         if self.scopes:
             self.scopes[-1][1][self.text(name)] = chain
 
     def bind_after(self, node: Node, names: Names) -> None:
-        """Binds from the end of `node` on: in `x := x.y` the x on the right is another one."""
+        """Bind names from the end of `node` on: in `x := x.y` the right x is an older one."""
         self._bound_later.append((node.end_byte, names))
         self._bound_later.sort(key=lambda it: it[0])
 
     def local(self, name: str) -> tuple[bool, str | None]:
-        """Whether a scope around binds the name, and the chain of its type."""
+        """Whether a scope binds the name, and the chain of its type."""
         for _, names, _ in reversed(self.scopes):
             if name in names:
                 return True, names[name]
         return False, None
 
     def root(self, name: str) -> str | None:
-        """The chain of a name as it is written here; None for a local of unknown type."""
+        """The chain of a name used here; None for a local of unknown type."""
         for _, names, _ in reversed(self.scopes):
             if name in names:
                 return names[name]
@@ -138,7 +137,7 @@ class ScopedNames:
         return f"{owner}{INSIDE}{name}" if owner else name
 
     def refer(self, name: str) -> None:
-        """Counts a plain name, if no scope around binds it."""
+        """Count a plain name unless a scope binds it."""
         for _, names, _ in self.scopes:
             if name in names:
                 return
@@ -155,19 +154,19 @@ class ScopedNames:
         return f"{owner}{INSIDE}{marked}" if owner else name
 
     def refer_type(self, name: str) -> None:
-        """Counts a plain name in a type's position, if it is no type parameter."""
+        """Count a plain name in a type's position unless it is a type parameter."""
         marked = A_TYPE + name
         if not any(marked in names for _, names, _ in self.scopes):
             owner = self.owner
             self.references[f"{owner}{INSIDE}{marked}" if owner else name] += 1
 
     def define_type(self, name: str, chain: str | None = None) -> None:
-        """A class or its like, with the chain of what calling it gives."""
+        """Define a class or another type, with the chain of the result of calling it."""
         self._classes.add(name)
         self.define(name, chain)
 
     def define(self, name: str, chain: str | None) -> None:
-        """A definition and the chain of its type, or of its result's."""
+        """Define a name with the chain of its type, for a function that of its result."""
         if any(part.isdigit() for part in name.split(".")):
             self._hidden.add(name)
             return
@@ -180,7 +179,7 @@ class ScopedNames:
             self.scopes.pop()
 
     def _placed(self, chain: str | None) -> str | None:
-        """The chain from the member it starts at, if this file says which; None for a hidden one's."""
+        """The chain starting at the member it means, if this file defines it; None for a hidden member."""
         owner, inside, chain_after = (chain or "").rpartition(INSIDE)
         if not inside:
             return self._of_unnamed(chain) if chain else chain
@@ -202,7 +201,7 @@ class ScopedNames:
         return chain if inherits else chain_after
 
     def _of_unnamed(self, chain: str) -> str | None:
-        """A chain that starts at a class without a name that others could say is one inside that class."""
+        """Rewrite a chain that starts at a class without a name as a name used inside that class."""
         parts = chain.lstrip(HOLDS).split(".")
         last = max((number for number, part in enumerate(parts) if part.isdigit()), default=-1)
         if last < 0:
@@ -212,7 +211,7 @@ class ScopedNames:
 
 
 def _reader(source: bytes) -> Callable[[Node], str]:
-    """What gives the text of a node."""
+    """A function that returns the text of a node."""
     if source.isascii():
         text = source.decode("ascii")
         return lambda node: text[node.start_byte : node.end_byte]

@@ -1,8 +1,8 @@
 """The captures of a tree-sitter query over a source file, within bounds that hold for hostile files.
 
-A query's time grows with the square of the tree's depth and of the width of an error (open parentheses
-without end, a long chain of attributes), so matches start at most MAX_DEPTH levels deep and a file with an
-error wider than MAX_ERROR_WIDTH has no captures.
+A query's time grows with the square of the tree's depth and of an error's width (unclosed parentheses, a
+long chain of attributes). So matches start at most MAX_DEPTH levels deep, and a file with an error wider
+than MAX_ERROR_WIDTH has no captures.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _RANGE = attrgetter("byte_range")
 
 
 class Syntax:
-    """One grammar with one query; the parser is made for the first file and serves all that follow.
+    """One grammar with one query; the parser is made for the first file and reused.
 
-    `grammar` is what a grammar wheel's `language()` returns. Not for use in several threads at once.
+    `grammar` is the result of a grammar wheel's `language()`. Not thread-safe.
     """
 
     def __init__(self, grammar: object, query: str) -> None:
@@ -34,9 +34,10 @@ class Syntax:
     def captures(self, source: bytes) -> Captures | None:
         """The nodes of each capture, by (start, end); None where the syntax tree is out of bounds.
 
-        They are sorted here: tree-sitter's Python binding keeps them in a set of addresses, so that their
-        order differs from process to process (tree-sitter/py-tree-sitter#450). Capture `name` is not: half
-        of all nodes are names, which are counted, and to sort them took a quarter of a query's time.
+        They are sorted here, because tree-sitter's Python binding keeps them in a set of addresses and
+        their order differs between processes (tree-sitter/py-tree-sitter#450). Capture `name` stays
+        unsorted: half of all nodes are names, which are only counted, and sorting them took a quarter of
+        a query's time.
         """
         root = self._parser.parse(source).root_node
         if root.has_error and _widest_error(root) > MAX_ERROR_WIDTH:
@@ -63,7 +64,7 @@ class Syntax:
 
 
 def _widest_error(root: Node) -> int:
-    """The most children an error node has."""
+    """The largest number of children of an error node."""
     widest, pending = 0, [root]
     while pending:
         node = pending.pop()

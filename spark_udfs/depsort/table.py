@@ -8,12 +8,13 @@ from factory.lake.schemas import REPOSITORY, SYMBOLS
 from spark_udfs.depsort.extract import MANIFEST
 from spark_udfs.depsort.gc_pause import gc_paused
 from spark_udfs.depsort.model import FileSymbols
+from spark_udfs.depsort.references import Symbol
 from spark_udfs.depsort.registry import languages
-from spark_udfs.depsort.resolution import Repository, Symbol
+from spark_udfs.depsort.resolution import Repository
 
 
 def resolve(facts: pa.Table) -> pa.Table:
-    """SYMBOLS of one repository from its FACTS, whatever their order."""
+    """SYMBOLS of one repository from its FACTS in any order."""
     with gc_paused():
         return _resolved(facts)
 

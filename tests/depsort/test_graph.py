@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spark_udfs.depsort.resolution import AROUND
+from spark_udfs.depsort.weights import AROUND
 from tests.depsort.repositories import Sorted, installed
 
 NAMES = ["alpha", "beta", "gamma", "delta", "omega"]

@@ -9,7 +9,7 @@ import sys
 import networkx
 import pytest
 
-from spark_udfs.depsort.resolution import AROUND, DEFERRED, WEAK
+from spark_udfs.depsort.weights import AROUND, DEFERRED, WEAK
 from tests.depsort.repositories import Sorted, installed
 
 NAMED = 1.0  # the weight of an import on the file it names

@@ -1,8 +1,8 @@
-"""Where the packages or namespaces that files declare lie among the files of one repository.
+"""The packages or namespaces that the files of a repository declare.
 
-A place is the dotted name of a namespace that a file declares, or that has one below it. Folders play no
-part: the files of a namespace may lie in several source roots, as those of tests do. Peers are the files
-of the same namespace, and in languages that look outwards those of the namespaces around it.
+An address is the dotted name of a namespace that a file declares, or that has a declared one below it.
+Folders play no part: the files of a namespace may lie in several source roots, as tests do. Peers are the
+files of the same namespace; with `outwards` also the files of the namespaces around it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from spark_udfs.depsort.model import FileSymbols, Modules
 
 
 class NamespaceModules(Modules):
-    """The namespaces of one repository (`manifests` say nothing about them)."""
+    """The namespaces of one repository; manifests play no part."""
 
     def __init__(
         self,
@@ -36,24 +36,24 @@ class NamespaceModules(Modules):
             seen = _outwards(package) if outwards else [package]
             self._peers[package] = frozenset(i for name in seen for i in self._files.get(name, ()))
 
-    def place(self, module: str, importer: int) -> str | None:
-        """The namespace `module`, if the repository has it."""
+    def locate(self, module: str, importer: int) -> str | None:
+        """The namespace `module`, None where the repository lacks it."""
         return module if module in self._around else None
 
-    def files(self, place: str) -> Sequence[int]:
+    def files(self, address: str) -> Sequence[int]:
         """The files that declare a namespace."""
-        return self._files.get(place, ())
+        return self._files.get(address, ())
 
-    def inside(self, place: str, name: str) -> str | None:
-        """The namespace `name` in another one."""
-        return self.place(f"{place}.{name}", 0)
+    def submodule(self, address: str, name: str) -> str | None:
+        """The namespace `name` in another namespace."""
+        return self.locate(f"{address}.{name}", 0)
 
     def peers(self, importer: int) -> Collection[int]:
-        """The files whose names are known without an import."""
+        """The files whose names `importer` sees without an import."""
         return self._peers[self._packages[importer]]
 
-    def apart(self, importer: int, file: int) -> bool:
-        """Whether two files lie in different test fixtures, which are never built together."""
+    def never_built_together(self, importer: int, file: int) -> bool:
+        """Whether two files lie in different test fixtures."""
         one, other = self._fixtures[importer], self._fixtures[file]
         return one != other and one is not None and other is not None
 

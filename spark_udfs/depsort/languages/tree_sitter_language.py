@@ -1,6 +1,6 @@
-"""A language whose files one tree-sitter query reads: the part that all of them share.
+"""A language that is read by one tree-sitter query.
 
-A subclass names the grammar and the query and turns the nodes that the query captures into symbols.
+A subclass names the grammar and the query, and turns the captured nodes into symbols.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from spark_udfs.depsort.syntax import Captures, Syntax
 
 
 class TreeSitterLanguage(Language):
-    """One grammar, one query, and what a file's captures say."""
+    """A language with one grammar and one query."""
 
-    grammar: ClassVar[Callable[[], object]]  # the function `language` of a grammar's wheel
+    grammar: ClassVar[Callable[[], object]]  # `language` of the grammar's wheel
     query: str
-    max_bytes: int = MAX_SOURCE_BYTES  # a longer file is not parsed
+    max_bytes: int = MAX_SOURCE_BYTES  # longer files are not parsed
 
     def extract(self, source: bytes, path: str) -> FileSymbols:
         """The symbols of one file; empty where it or its syntax tree is out of bounds."""
@@ -28,7 +28,7 @@ class TreeSitterLanguage(Language):
 
     @abstractmethod
     def read(self, source: bytes, captures: Captures) -> FileSymbols:
-        """The symbols that the query's captures over one file amount to."""
+        """The symbols of one file from the nodes that the query captured."""
 
     @cached_property
     def _syntax(self) -> Syntax:

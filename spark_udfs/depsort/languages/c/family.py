@@ -42,9 +42,9 @@ def symbols_of(
     keywords: Set[bytes],
     members: Set[bytes] = frozenset(),
 ) -> FileSymbols:
-    """The symbols of a text without macros, whose words refer to something unless it binds them itself.
+    """The symbols of a text without macro bodies; its words are references unless the file binds them.
 
-    `members` are names that say nothing behind `.` and `::`.
+    `members` are names that are no references after `.` and `::`.
     """
     uses = {word: n - declarations.get(word, 0) for word, n in _native.c_words(text).items()}
     named = set(_TAG.findall(text)) - definitions.keys() - declarations.keys()

@@ -1,10 +1,11 @@
-"""Where the included files of C and C++ lie among the files of one repository.
+"""The included files of a C or C++ repository.
 
-A place is the path of a file. What `#include "x/y.h"` means depends on include folders that only a build
-knows, so they are inferred: a file beside the includer comes first, as for a compiler; else every file whose
-path ends in `x/y.h` is a candidate, and the one that shares most folders with the includer wins, then one
-below a folder named `include`, then the shortest path. `<stdio.h>` and its like are the system's, even where
-a repository has a file of that name. A file for one system, as `win32/x.c`, means none for another.
+An address is the path of a file. Include folders are known only to the build, so `#include "x/y.h"` is
+inferred. As for a compiler, a file beside the includer comes first. Otherwise every file whose path ends in
+`x/y.h` is a candidate: the candidate that shares most folders with the includer wins, then one below a folder
+named `include`, then the shortest path. `<stdio.h>` and the like belong to the system, even if the
+repository has a file of that name. A file for one system, such as `win32/x.c`, never refers to one for
+another.
 """
 
 from __future__ import annotations
@@ -30,22 +31,22 @@ class CModules(Modules):
             if path not in self._numbers:
                 self._numbers[path] = number
                 self._by_name.setdefault(posixpath.basename(path), []).append(path)
-        self._places: dict[tuple[str, str], str | None] = {}
+        self._addresses: dict[tuple[str, str], str | None] = {}
         self._systems = [systems_of(path) for path in paths]
 
-    def place(self, module: str, importer: int) -> str | None:
-        """The path of the file that `module`, `x.h` or `<x.h>`, means in file `importer`."""
+    def locate(self, module: str, importer: int) -> str | None:
+        """The path of the file that `importer` includes as `x.h` or `<x.h>`."""
         key = module, self._folders[importer]
-        if key not in self._places:
-            self._places[key] = self._find(*key)
-        return self._places[key]
+        if key not in self._addresses:
+            self._addresses[key] = self._find(*key)
+        return self._addresses[key]
 
-    def files(self, place: str) -> Sequence[int]:
-        """The file at a path."""
-        return (self._numbers[place],)
+    def files(self, address: str) -> Sequence[int]:
+        """The file itself."""
+        return (self._numbers[address],)
 
-    def apart(self, importer: int, file: int) -> bool:
-        """Whether two files are for systems that exclude each other, by their paths."""
+    def never_built_together(self, importer: int, file: int) -> bool:
+        """Whether the systems in the paths of two files exclude each other."""
         one, other = self._systems[importer], self._systems[file]
         return one is not None and other is not None and not one & other
 

@@ -1,12 +1,11 @@
-"""The symbols of a C file: what its outline declares, by one tree-sitter query, and the words of its text.
+"""The symbols of a C file: declarations from its outline, by a tree-sitter query, and words from its text.
 
 A definition is a function with a body, a variable, a type with its members, a `typedef`, an enumerator or a
-macro; types, macros and static functions and variables of a `.c` file are its own. A prototype, an `extern`
-variable and `struct x` without its members are declarations: the name is made elsewhere. Every other word
-is a reference, but for keywords and for names that the file only binds as parameters, members and variables
-of functions.
+macro. Types, macros, and static functions and variables are private to a `.c` file. A prototype, an `extern`
+variable and `struct x` without members are declarations, defined elsewhere. Every other word is a reference,
+except keywords and names that the file only binds as parameters, members or local variables.
 
-A header may be of C++ and says so by its text; then `symbols_cpp` reads it.
+A `.h` file whose text is C++ is read as C++.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class C(CFamily):
     suffixes = (".c", ".h")
 
     def extract(self, source: bytes, path: str) -> FileSymbols:
-        """The symbols of one file, those of declarations only where its outline's tree is in bounds."""
+        """The symbols of one file; of its outline the first MAX_OUTLINE bytes are parsed."""
         text = _native.c_without_comments(source)
         if path.endswith(".h") and _CPP_HEADER.search(text):
             return self._cpp.read(text, path)

@@ -1,9 +1,9 @@
-"""The includes and macros of a C or C++ file; its comments, words and outline come from the native module.
+"""The includes and macros of a C or C++ file; comments, words and outline come from the native module.
 
-Both languages are read in two steps. Words are counted (`_native.c_words`): a use in C is a name, whatever
-stands around it, and macros make trees of function bodies unreliable. Declarations come from a syntax tree,
-for which `_native.c_outline` leaves what matters: a body at the left margin is emptied, a conditional's lines
-go and its branches stay, so that both of an `#ifdef` count.
+Both languages are read in two steps. Words are counted (`_native.c_words`), because any name in C is a use
+and macros make syntax trees of function bodies unreliable. Declarations come from a syntax tree of the outline
+(`_native.c_outline`): it empties bodies at the left margin, and drops the lines of conditionals but keeps
+their branches, so that both branches of an `#ifdef` count.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-MAX_WORDS = 64  # of what one macro stands for
+MAX_WORDS = 64  # of a macro's body
 MAX_ARGUMENTS = 8  # of a macro
-MAX_CALLS = 5_000  # of a file's macros
+MAX_CALLS = 5_000  # of macros, per file
 
 _WORD = re.compile(rb"\b\d[\w.']*+|((?:(?:->|\.(?!\.)|::)\s*+~?)?[A-Za-z_]\w*+)")
 _NAME = re.compile(rb"[A-Za-z_0-9]\w*+")
@@ -34,12 +34,12 @@ _CALL = re.compile(
 
 
 def includes(text: bytes) -> Counter[str]:
-    """What a text without comments includes, `x.h` or `<x.h>`, with how often."""
+    """The includes of a text without comments, `x.h` or `<x.h>`, with their counts."""
     return Counter((quoted or angled).decode("utf-8", "replace") for quoted, angled in _INCLUDE.findall(text))
 
 
 def macros(text: bytes) -> tuple[bytes, Counter[bytes], dict[bytes, tuple[bytes, ...]]]:
-    """The text without what its macros stand for, the macros' names, and the words each stands for."""
+    """The text without macro bodies, the count of each macro's name, and the words of its bodies."""
     names: Counter[bytes] = Counter()
     bodies: dict[bytes, dict[bytes, None]] = {}
 
@@ -66,7 +66,7 @@ def macros(text: bytes) -> tuple[bytes, Counter[bytes], dict[bytes, tuple[bytes,
 
 
 def _template(pasted: bytes, parameters: Sequence[bytes]) -> bytes:
-    """`run_#0` for `run_ ## name`, where `name` is the first parameter; empty where no parameter is in it."""
+    """`run_#0` for `run_ ## name`, where `name` is the first parameter; empty without a parameter."""
     parts = [part.strip() for part in pasted.split(b"##")]
     if not any(part in parameters for part in parts):
         return b""
@@ -74,9 +74,9 @@ def _template(pasted: bytes, parameters: Sequence[bytes]) -> bytes:
 
 
 def calls(text: bytes) -> dict[bytes, dict[bytes, None]]:
-    """The uses that look like a macro's: at the left margin, or in capitals at the start of a line.
+    """The calls that look like a macro's: at the left margin, or in capitals at the start of a line.
 
-    Each with its arguments as far as they are names, and `{` behind them where a body follows.
+    Each has its arguments where they are names, followed by `{` where a body follows.
     """
     found: dict[bytes, dict[bytes, None]] = {}
     for n, (capitals, name, arguments, body) in enumerate(_CALL.findall(text)):

@@ -1,9 +1,9 @@
-"""The symbols of a C++ file: what its outline declares, by one tree-sitter query, and the words of its text.
+"""The symbols of a C++ file: declarations from its outline, by a tree-sitter query, and words from its text.
 
-A member is `Class.member`: a definition where it has a body, also outside its class, and a declaration where
-the class only announces it; so is a class that is only named. What namespaces add to a name is left out.
-Static functions and what an unnamed namespace holds belong to their file. A name behind `::` may be a
-member or stand in a namespace, so it counts as both.
+A member `Class.member` is a definition where it has a body, also outside its class, and a declaration where
+the class only declares it. A class without a body is a declaration. Namespaces are left out of names.
+Static functions and the content of unnamed namespaces are private. A name after `::` may be a member or
+belong to a namespace, so it counts as both.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NAMES = frozenset({"identifier", "type_identifier", "field_identifier", "destru
 
 
 class Cpp(CFamily):
-    """C++, in files that are named so."""
+    """C++, by the suffix of a file."""
 
     name = "cpp"
     suffixes = tuple(
@@ -42,7 +42,7 @@ class Cpp(CFamily):
     )
 
     def extract(self, source: bytes, path: str) -> FileSymbols:
-        """The symbols of one file, those of declarations only where its outline's tree is in bounds."""
+        """The symbols of one file; of its outline the first MAX_OUTLINE bytes are parsed."""
         return self.read(_native.c_without_comments(source), path)
 
     def read(self, text: bytes, path: str) -> FileSymbols:
@@ -52,7 +52,7 @@ class Cpp(CFamily):
         found = _Declared(outline, not path.endswith(_HEADERS))
         found.read(self._syntax.captures(outline[:MAX_OUTLINE]) or {})
         found.definitions.update(macros)
-        for name in _EXTERN.findall(outline):  # macros that leave out a semicolon hide these from the tree
+        for name in _EXTERN.findall(outline):  # hidden from the tree by macros without a semicolon
             if name not in found.definitions and name not in found.declarations:
                 found.declarations[name] += 1
         return symbols_of(
@@ -65,11 +65,11 @@ class Cpp(CFamily):
 
 
 class _Declared:
-    """What an outline defines and announces."""
+    """The definitions and declarations of an outline."""
 
     def __init__(self, source: bytes, owns: bool) -> None:
         self._source = source
-        self._owns = owns  # no other file includes its text
+        self._owns = owns  # not a header
         self.definitions: Counter[bytes] = Counter()
         self.declarations: Counter[bytes] = Counter()
         self.private: set[bytes] = set()
@@ -135,7 +135,7 @@ class _Declared:
         return False
 
     def _named(self, declarator: Node | None) -> tuple[bytes, bytes, bool]:
-        """The name a declarator declares, the class before `::`, and whether it is a function's."""
+        """The declared name, the class before `::`, and whether it names a function."""
         is_function = False
         owner = b""
         while declarator is not None:
@@ -175,5 +175,5 @@ _ARGUMENTS = re.compile(rb"\s*<.*", re.DOTALL)
 
 
 def _last(name: bytes) -> bytes:
-    """The last part of `a::b<c>`, without its arguments and without `~`."""
+    """The last part of `a::b<c>`, without arguments and `~`."""
     return _ARGUMENTS.sub(b"", name).rpartition(b"::")[2].strip().lstrip(b"~")

@@ -1,4 +1,4 @@
-"""The chains that expressions and types of C# amount to (`spark_udfs.depsort.type_chains`)."""
+"""The chains of C# types and expressions (`spark_udfs.depsort.type_chains`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CSharpChains(ClassChains):
     """The chains of one C# file."""
 
     def type_chain(self, node: Node | None) -> str | None:
-        """The chain that names a type: its elements' for a collection."""
+        """The chain of a type; for a collection that of its elements."""
         for _ in range(MAX_CHAIN):
             if node is None:
                 return None
@@ -69,7 +69,7 @@ class CSharpChains(ClassChains):
         return None if start is None else ".".join([start, *names[1:]])
 
     def value_chain(self, node: Node | None) -> str | None:
-        """The chain from which the type of an expression can be read."""
+        """The chain that gives the type of an expression."""
         members: list[str] = []
         for _ in range(MAX_NESTING):
             if node is None or len(members) > MAX_CHAIN:
@@ -80,7 +80,7 @@ class CSharpChains(ClassChains):
                 if name is None:
                     return None
                 members.append(self.name(name))
-                if of is None:  # `this`, `base` and keyword types are no named nodes
+                if of is None:  # `this`, `base` and keyword types are unnamed nodes
                     if node.children[0].type not in ("this", "base"):
                         return None
                     start = self.owner or None

@@ -1,7 +1,7 @@
-"""Where C# namespaces lie among the files of one repository.
+"""The namespaces of a C# repository.
 
-Like `spark_udfs.depsort.languages.namespaces` with the namespaces around a file's own in sight. A `global
-using` (here a deferred star import) counts for every file below the folder it is written in.
+A file sees its own namespace and all around it (`spark_udfs.depsort.languages.namespaces`). A `global using`,
+here a deferred star import, applies to every file below its folder.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class CSharpModules(NamespaceModules):
         self._with_global: dict[tuple[str, str], frozenset[int]] = {}
 
     def peers(self, importer: int) -> Collection[int]:
-        """The files of the namespaces around, and of those used globally in the project."""
+        """The files of the namespaces around `importer` and of those that a `global using` names."""
         if not self._global:
             return super().peers(importer)
         key = self._packages[importer], self._folders[importer]

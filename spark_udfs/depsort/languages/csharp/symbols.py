@@ -1,8 +1,8 @@
-"""The symbols of a C# file, by one tree-sitter query and one pass over its matches.
+"""The symbols of a C# file, by one tree-sitter query and one pass over its captures.
 
-As in Java names may be nested, inherited and members of values (`spark_udfs.depsort.scopes`,
-`spark_udfs.depsort.type_chains`). A partial class has its members in several files; an extension method is
-also what any value may be asked for. A file's namespace is the first it declares.
+As in Java, names may be nested, inherited, or members of values (`spark_udfs.depsort.scopes`,
+`spark_udfs.depsort.type_chains`). The members of a partial class may be spread over several files. An
+extension method is also a member of every value. A file's namespace is the first that it declares.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ class CSharp(TreeSitterLanguage):
     def modules(
         self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
     ) -> Modules:
-        """Where namespaces lie among the files `paths`."""
+        """The namespaces of one repository."""
         return CSharpModules(paths, files, manifests)
 
     def read(self, source: bytes, captures: Captures) -> FileSymbols:
-        """The symbols that the captures over one file amount to."""
+        """The symbols of one file from its captured nodes."""
         return _File(source).read(captures)
 
 
 class _File(CSharpChains):
-    """The matches of one C# file, turned into symbols."""
+    """The captures of one C# file, turned into symbols."""
 
     kinds = capture_names(_QUERY)
 
-    # Matches: declarations
+    # Captures: declarations
 
     def on_namespace(self, node: Node) -> None:
         name = node.child_by_field_name("name")
@@ -61,7 +61,7 @@ class _File(CSharpChains):
                 self.package = dotted
 
     def _dotted(self, node: Node) -> str:
-        """A dotted name in a declaration; its parts are no references."""
+        """A dotted name in a declaration; its parts are not references."""
         parts = self.parts(node)
         self.taken.update(part.start_byte for part in parts)
         self._chained = node.end_byte
@@ -108,7 +108,9 @@ class _File(CSharpChains):
             elif child.type == "parameter_list":
                 self._components(dotted, child)
         if bases or any(it.type == "modifier" and self.text(it) == "partial" for it in node.children):
-            self.bases.setdefault(dotted, []).extend(bases)  # another part may have what this one lacks
+            self.bases.setdefault(dotted, []).extend(
+                bases
+            )  # another part of the class may have other members
 
     def _components(self, owner: str, node: Node) -> None:
         for component in node.named_children:
@@ -174,7 +176,7 @@ class _File(CSharpChains):
                 self.scopes[-1][1][A_TYPE + self.text(name)] = chain
 
     def _constraint(self, node: Node, name: str) -> str | None:
-        """What `where T : Base` says of a type parameter."""
+        """The bound of a type parameter, from `where T : Base`."""
         declaration = node.parent.parent if node.parent is not None else None
         for clause in declaration.named_children if declaration is not None else ():
             if clause.type == "type_parameter_constraints_clause" and clause.named_child_count > 1:
@@ -184,7 +186,7 @@ class _File(CSharpChains):
                     return self.type_chain(clause.named_children[1].child_by_field_name("type"))
         return None
 
-    # Matches: code
+    # Captures: code
 
     def on_lambda(self, node: Node) -> None:
         self.enter(node, {})
@@ -242,7 +244,7 @@ class _File(CSharpChains):
         self._chained = node.end_byte
 
     def on_key(self, node: Node) -> None:
-        """The name of an argument, or of a member in an initializer, whose type is named before it."""
+        """The name of an argument, or of a member in an initializer: no reference."""
         self.taken.add(node.start_byte)
 
     def on_chain(self, node: Node) -> None:

@@ -1,8 +1,8 @@
-"""Which Go files can be in one build: by the ends of their names and their `//go:build` lines.
+"""Go build constraints: the conditions in file names and `//go:build` lines, and whether two can both hold.
 
-A constraint is a tree of tags. Whether two hold together is tried out for every system and processor that
-they name and for every choice of their other tags; with more than MAX_FREE of these they are taken to hold.
-Lines `// +build`, older than Go 1.17, count where there is no other.
+A constraint is a tree of tags. Two constraints are tried on every system and processor that they name and on
+every choice of their other tags; with more than MAX_FREE of these they are assumed to hold together.
+Lines `// +build`, older than Go 1.17, count where a file has no `//go:build` line.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Holds = Callable[[Set[str]], bool]
 
 
 class Constraint:
-    """When a file is built: `tags` are those its condition names."""
+    """The condition under which a file is built, and the tags it names."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -47,18 +47,18 @@ class Constraint:
             try:
                 holds, rest = _either(tokens)
             except (IndexError, RecursionError):
-                return  # no condition, as the go tool would say at once
+                return  # malformed: the go tool rejects the file, here it has no condition
             if not rest:
                 self._holds = holds
                 self.tags = frozenset(token for token in tokens if token[0].isalnum() or token[0] == "_")
 
     def holds(self, tags: Set[str]) -> bool:
-        """Whether the file is built under these tags."""
+        """Whether a build with these tags includes the file."""
         return self._holds is None or self._holds(tags)
 
 
 def constraint_text(path: str, line: str | None) -> str:
-    """The condition of a file, by its name and by its `//go:build` line."""
+    """The condition of a file, from its name and its `//go:build` line."""
     parts = path.rpartition("/")[2].removesuffix(".go").removesuffix("_test").split("_")[1:]
     named = []
     if parts and parts[-1] in _PROCESSORS:
@@ -69,7 +69,7 @@ def constraint_text(path: str, line: str | None) -> str:
 
 
 def build_line(source: bytes) -> str | None:
-    """What stands behind `//go:build`, before the package clause."""
+    """The expression after `//go:build`, above the package clause; None where the file has none."""
     if b"//go:build" not in source and b"+build" not in source:
         return None
     package = _PACKAGE.search(source)
@@ -82,7 +82,7 @@ def build_line(source: bytes) -> str | None:
 
 
 def together(one: Constraint, other: Constraint) -> bool:
-    """Whether some build has both files."""
+    """Whether some build includes both files."""
     tags = one.tags | other.tags
     if not tags:
         return True

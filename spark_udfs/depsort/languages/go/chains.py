@@ -1,4 +1,4 @@
-"""The chains that expressions and types of Go amount to (`spark_udfs.depsort.type_chains`)."""
+"""The chains of Go types and expressions (`spark_udfs.depsort.type_chains`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class GoChains(ScopedNames):
     """The chains of one Go file."""
 
     def type_chain(self, node: Node | None) -> str | None:
-        """The chain that names a type: its elements' for a collection, its result's for a function."""
+        """The chain of a type; for a collection that of its elements, for a function that of its result."""
         for _ in range(MAX_CHAIN):
             if node is None:
                 return None
@@ -54,7 +54,7 @@ class GoChains(ScopedNames):
         return node
 
     def value_chain(self, node: Node | None) -> str | None:
-        """The chain from which the type of an expression can be read."""
+        """The chain that gives the type of an expression."""
         members: list[str] = []
         for _ in range(MAX_NESTING):
             if node is None:

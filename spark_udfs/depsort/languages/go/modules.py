@@ -1,10 +1,10 @@
-"""Where Go packages lie among the files of one repository.
+"""The packages of a Go repository.
 
-A place is a folder, or a folder with TESTS behind it: what test files see there. The files of a package are
-those of a folder with the same package clause; another package's tests never belong to it. The path of
-an import is a module's path, from its `go.mod`, and a folder below that. Where no `go.mod` is at hand,
-the module's path is what most imports have before the path of a folder of the repository. Files that no build
-has together, as `x_linux.go` and `x_windows.go`, do not see each other.
+An address is a folder, or a folder followed by TESTS: the package as its tests see it. A package consists of
+the files of a folder with the same package clause; another package's tests never belong to it. An import's
+path is the path of a module, from its `go.mod`, followed by a folder. Without a `go.mod` the module's path is
+inferred: the prefix that most imports have before a folder of the repository. Files that no build includes
+together, such as `x_linux.go` and `x_windows.go`, do not see each other.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections.abc import Collection, Mapping, Sequence
 from spark_udfs.depsort.languages.go.build_constraints import Constraint, constraint_text, together
 from spark_udfs.depsort.model import FileSymbols, Modules
 
-MAX_PAIRS = 200_000  # of conditions that are tried out; of what goes beyond, a build may have both
-_ALONE = ("(ignore)", "(((ignore)))")  # as `//go:build` and `// +build` have it
+MAX_PAIRS = 200_000  # of conditions tried out; any further pair is taken to be buildable
+_ALONE = ("(ignore)", "(((ignore)))")  # as `//go:build` and `// +build` spell it
 TESTS = "\0tests"
 _MODULE = re.compile(r'^[^\S\n]*module\s+"?([^\s"]+)"?', re.MULTILINE)
 
@@ -52,33 +52,33 @@ class GoModules(Modules):
             self._files[folder] = [i for i in mine if not self._is_test[i]]
             self._files[folder + TESTS] = mine
         self._modules = _declared(manifests) or _inferred(files, in_folder.keys())
-        self._places: dict[str, str | None] = {}
+        self._addresses: dict[str, str | None] = {}
 
-    def place(self, module: str, importer: int) -> str | None:
+    def locate(self, module: str, importer: int) -> str | None:
         """The folder of the package `module`."""
-        if module not in self._places:
-            self._places[module] = self._find(module, importer)
-        folder = self._places[module]
+        if module not in self._addresses:
+            self._addresses[module] = self._find(module, importer)
+        folder = self._addresses[module]
         if folder is not None and self._is_test[importer] and folder == self._folders[importer]:
             return folder + TESTS
         return folder
 
-    def files(self, place: str) -> Sequence[int]:
+    def files(self, address: str) -> Sequence[int]:
         """The files of the package in a folder."""
-        return self._files.get(place, ())
+        return self._files.get(address, ())
 
     def peers(self, importer: int) -> Collection[int]:
-        """The files of the same package; tests are seen by tests alone."""
+        """The files of the same package; only tests see tests."""
         package = self._folders[importer], self._packages[importer], self._is_test[importer]
         key = (*package, self._conditions[importer])
         if key not in self._seen:
             mine = self._peers[package]
-            others = {file for file in mine if file == importer or not self.apart(importer, file)}
-            self._seen[key] = mine if len(others) == len(mine) else others
+            excluded = {file for file in mine if self.never_built_together(importer, file)}
+            self._seen[key] = mine - excluded if excluded else mine
         return self._seen[key]
 
-    def apart(self, importer: int, file: int) -> bool:
-        """Whether the conditions of two files exclude each other; `ignore` is for programs of one file."""
+    def never_built_together(self, importer: int, file: int) -> bool:
+        """Whether the conditions of two files exclude each other; `ignore` marks programs of one file."""
         one, other = self._conditions[importer], self._conditions[file]
         if one == other == "" or importer == file:
             return False
@@ -92,7 +92,7 @@ class GoModules(Modules):
         return not self._together[pair]
 
     def _package_of(self, indexes: Sequence[int]) -> str | None:
-        """The package that others import from a folder: that of most files which are no tests, not `main`."""
+        """The package that others import from a folder: the most common one, without tests and `main`."""
         counts = Counter(self._packages[i] for i in indexes if not self._is_test[i])
         named = sorted(counts.items(), key=lambda it: (it[0] in ("main", None), -it[1], it[0] or ""))
         return named[0][0] if named else self._packages[indexes[0]]
@@ -115,7 +115,7 @@ class GoModules(Modules):
 
 
 def _declared(manifests: Mapping[str, str]) -> list[tuple[str, str]]:
-    """The path and folder of every module with a `go.mod`, the longest path first."""
+    """The path and folder of every module with a `go.mod`, longest path first."""
     found = []
     for path, text in manifests.items():
         folder, _, name = path.rpartition("/")
@@ -126,7 +126,7 @@ def _declared(manifests: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def _inferred(files: Sequence[FileSymbols], folders: Collection[str]) -> list[tuple[str, str]]:
-    """The path before a folder that the most imports share."""
+    """The module path and folder that most imports suggest."""
     votes: Counter[str] = Counter()
     modules = {item.module for file in files for item in file.imports}
     for module in modules:

@@ -1,10 +1,10 @@
-"""The symbols of a Go file, by one tree-sitter query and one pass over its matches in order of place.
+"""The symbols of a Go file, by one tree-sitter query and one pass over its captures.
 
-The pass keeps the names bound in the functions and blocks around it, each with the chain its type can be
-read from (`spark_udfs.depsort.type_chains`): `c.engine.Run` with a parameter `c *Context` is the reference
+The pass tracks the names bound in the surrounding functions and blocks, each with the chain of its type
+(`spark_udfs.depsort.type_chains`): with a parameter `c *Context`, `c.engine.Run` is the reference
 `Context.engine.Run`. A collection stands for its elements, a function for its first result.
 
-No chain is followed further than MAX_CHAIN members; `spark_udfs.depsort.syntax` bounds the rest.
+Chains have at most MAX_CHAIN members; `spark_udfs.depsort.syntax` bounds the rest.
 """
 
 from __future__ import annotations
@@ -46,25 +46,25 @@ class Go(TreeSitterLanguage):
     def modules(
         self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
     ) -> Modules:
-        """Where packages lie among the files `paths`."""
+        """The packages of one repository."""
         return GoModules(paths, files, manifests)
 
     def read(self, source: bytes, captures: Captures) -> FileSymbols:
-        """The symbols that the captures over one file amount to."""
+        """The symbols of one file from its captured nodes."""
         return replace(_File(source).read(captures), build=build_line(source))
 
 
 class _File(GoChains):
-    """The matches of one Go file, turned into symbols."""
+    """The captures of one Go file, turned into symbols."""
 
     kinds = capture_names(_QUERY)
 
     def __init__(self, source: bytes) -> None:
         super().__init__(source)
-        self._chained = 0  # end of the chain read last
-        self._switched: list[tuple[int, str]] = []  # type switches around: end, the name they bind
+        self._chained = 0  # end of the last chain
+        self._switched: list[tuple[int, str]] = []  # type switches around: end, bound name
 
-    # Matches
+    # Captures
 
     def on_package(self, node: Node) -> None:
         self.package = self.text(node)
@@ -102,7 +102,7 @@ class _File(GoChains):
             self.types.setdefault(name, chain)
 
     def _receiver(self, node: Node, scope: Names) -> str | None:
-        """The type a method belongs to; its type parameters are bound in the method."""
+        """The type that a method belongs to; binds its type parameters in the method."""
         receiver = node.child_by_field_name("receiver")
         parameter = (
             receiver.named_children[0] if receiver is not None and receiver.named_child_count else None
@@ -221,7 +221,7 @@ class _File(GoChains):
         bound: Names = {}
         for position, name in enumerate(names):
             if name.type != "identifier":
-                continue  # the commas have the same field
+                continue  # commas carry the same field name
             self.taken.add(name.start_byte)
             if of_type is not None:
                 chain = self.type_chain(of_type)
@@ -255,7 +255,7 @@ class _File(GoChains):
             self._bind_values(node, node.child_by_field_name("left"), None)
 
     def on_key(self, node: Node) -> None:
-        """A key of a composite literal is a field of its type, as far as can be told here."""
+        """A key of a composite literal: a field of the literal's type, unless that is a map."""
         above = node.parent
         for _ in range(MAX_NESTING):
             if above is None:
@@ -308,7 +308,7 @@ class _File(GoChains):
 
 
 def _package_name(module: str) -> str:
-    """What a package is called, guessed from its path: `a/b/v2` and `gopkg.in/b.v2` are b."""
+    """The name of a package, guessed from its path: `a/b/v2` and `gopkg.in/b.v2` are b."""
     parts = module.split("/")
     last = parts[-2] if len(parts) > 1 and _VERSION.match(parts[-1]) else parts[-1]
     found = _STEM.match(last.removeprefix("go-"))

@@ -1,4 +1,4 @@
-"""The chains that expressions and types of Java amount to (`spark_udfs.depsort.type_chains`)."""
+"""The chains of Java types and expressions (`spark_udfs.depsort.type_chains`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class JavaChains(ClassChains):
     """The chains of one Java file."""
 
     def type_chain(self, node: Node | None) -> str | None:
-        """The chain that names a type: its elements' for a collection."""
+        """The chain of a type; for a collection that of its elements."""
         for _ in range(MAX_CHAIN):
             if node is None:
                 return None
@@ -42,7 +42,7 @@ class JavaChains(ClassChains):
         return None
 
     def _held(self, node: Node) -> str | None:
-        """What a container of the library holds, marked as held."""
+        """The chain of a library container's values, marked as contained; None for other types."""
         outer, arguments = node.named_children[0], node.named_children[-1]
         if self.text(outer) not in _CONTAINERS or arguments.type != "type_arguments":
             return None
@@ -53,12 +53,12 @@ class JavaChains(ClassChains):
         return held(chain)
 
     def written(self, text: str) -> str:
-        """A dotted name as written, without type arguments and annotations."""
+        """The chain of a dotted name, without type arguments and annotations."""
         first, dot, rest = _without_arguments(_ANNOTATIONS.sub("", text)).partition(".")
         return f"{self.root(first) or first}{dot}{rest}"
 
     def value_chain(self, node: Node | None) -> str | None:
-        """The chain from which the type of an expression can be read."""
+        """The chain that gives the type of an expression."""
         members: list[str] = []
         for _ in range(MAX_NESTING):
             if node is None or len(members) > MAX_CHAIN:
@@ -72,7 +72,7 @@ class JavaChains(ClassChains):
                 if name.type == "this":
                     node = of
                     continue
-                if of is None:  # a method of the classes around
+                if of is None:  # a method of the surrounding classes
                     owner = self.owner
                     text = self.text(name)
                     return ".".join([f"{owner}{INSIDE}{text}" if owner else text, *reversed(members)])
@@ -103,7 +103,7 @@ class JavaChains(ClassChains):
 
 
 def _without_arguments(text: str) -> str:
-    """The text without what stands in angle brackets, however deep."""
+    """The text without angle brackets and their content, at any depth."""
     kept, depth = [], 0
     for piece in _BRACKETS.split(text):
         if piece == "<":

@@ -1,10 +1,10 @@
-"""The symbols of a Java file, by one tree-sitter query and one pass over its matches.
+"""The symbols of a Java file, by one tree-sitter query and one pass over its captures.
 
 Types may be nested (`Outer.Inner.member`), a name in a class may be inherited (`Outer.Inner/name`, see
-`spark_udfs.depsort.scopes`), and a value's members lead through the declared types
-(`spark_udfs.depsort.type_chains`): `foo.bar().baz` with a local `Foo foo` is the reference `Foo.bar.baz`.
+`spark_udfs.depsort.scopes`), and members of values are found by declared types
+(`spark_udfs.depsort.type_chains`): with a local `Foo foo`, `foo.bar().baz` is the reference `Foo.bar.baz`.
 Annotations, method references, class literals, patterns and type arguments count as uses. Anonymous and local
-classes are classes named by a number; nobody else can mean their members.
+classes are named by a number; no other file can refer to their members.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ class Java(TreeSitterLanguage):
     def modules(
         self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
     ) -> Modules:
-        """Where packages lie among the files `paths`."""
+        """The packages of one repository."""
         return NamespaceModules(paths, files, manifests)
 
     def read(self, source: bytes, captures: Captures) -> FileSymbols:
-        """The symbols that the captures over one file amount to."""
+        """The symbols of one file from its captured nodes."""
         return _File(source).read(captures)
 
 
 class _File(JavaChains):
-    """The matches of one Java file, turned into symbols."""
+    """The captures of one Java file, turned into symbols."""
 
     kinds = capture_names(_QUERY)
 
-    # Matches: classes and their members
+    # Captures: classes and their members
 
     def on_package(self, node: Node) -> None:
         if self.package is None:
@@ -72,7 +72,7 @@ class _File(JavaChains):
             self.imports[Import(module, name, name)] += 1
 
     def _dotted(self, node: Node) -> str:
-        """A dotted name in a declaration; its parts are no references."""
+        """A dotted name in a declaration; its parts are not references."""
         pending = [node]
         for part in pending:
             self.taken.add(part.start_byte)
@@ -117,7 +117,7 @@ class _File(JavaChains):
                 )
 
     def on_body(self, node: Node) -> None:
-        """The members of a class, or of an object or constant that makes a class of its own."""
+        """The body of a class, or of an anonymous class or enum constant."""
         dotted = self._bodies.get(node.start_byte)
         if dotted is None:
             dotted, above = self.unnamed(), node.parent
@@ -160,7 +160,7 @@ class _File(JavaChains):
             first = bound.named_children[0] if bound is not None and bound.named_child_count else None
             self.bind(name, self.type_chain(first))
 
-    # Matches: code
+    # Captures: code
 
     def on_lambda(self, node: Node) -> None:
         self.enter(node, {})
@@ -226,7 +226,7 @@ class _File(JavaChains):
             self.bind(name, self._chain_of(of_type, None))
 
     def on_label(self, node: Node) -> None:
-        """A constant of the enum that the switch looks at."""
+        """A constant of the enum in the switch."""
         above = node.parent
         while above is not None and above.type not in ("switch_expression", "switch_statement"):
             above = above.parent

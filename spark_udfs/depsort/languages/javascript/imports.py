@@ -1,8 +1,8 @@
-"""What a JavaScript or TypeScript file imports: by statements, calls, types and comments.
+"""The imports of a JavaScript or TypeScript file: statements, calls, types and comments.
 
 ES imports, `require` and `import()` with a string, `declare module "x"` in a module, `import("x")` and
-`@import` of JSDoc, and the path references of scripts. Where the names of imports stand is kept, since they
-are no uses.
+`@import` of JSDoc, and the path references of scripts. The positions of imported names are recorded, because
+they are not uses.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class JavaScriptImports:
         self.source = source
         self.captures = captures
         self.imports: Counter[Import] = Counter()
-        self.handled: set[int] = set()  # where names stand that are no uses
+        self.handled: set[int] = set()  # starts of names that are not uses
         self.is_module = bool(captures.get("import") or captures.get("export"))
 
     def read_imports(self) -> None:
-        """Counts every import, and finds out whether the file is a module."""
+        """Count every import, and find out whether the file is a module."""
         self._read_statements()
         self._read_requires()
         self._read_augmented()
@@ -97,7 +97,7 @@ class JavaScriptImports:
                 )
 
     def specifiers(self, clause: Node) -> Iterator[tuple[bytes, bytes]]:
-        """The names of `{a, b as c}` with what they become."""
+        """The names of `{a, b as c}` with their aliases."""
         for child in clause.named_children:
             if child.type in ("import_specifier", "export_specifier"):
                 name, alias = self.field(child, "name"), self.field(child, "alias")
@@ -105,7 +105,7 @@ class JavaScriptImports:
                     yield name, alias or name
 
     def _read_requires(self) -> None:
-        """`require("x")` and `import("x")`, with what their surroundings call the result."""
+        """`require("x")` and `import("x")`, with the names that their results are bound to."""
         for node in self.nodes("required"):
             module = self.string(node)
             call = node.parent.parent if node.parent is not None else None
@@ -117,7 +117,7 @@ class JavaScriptImports:
             self.imports.update(found or [Import(module, None, "", deferred)])
 
     def _read_augmented(self) -> None:
-        """`declare module "x"`: a module that says so adds to what x exports."""
+        """`declare module "x"`: a module with it adds to the exports of x."""
         if self.is_module:
             modules = (self.string(node) for node in self.nodes("augmented"))
             self.imports.update(Import(module, None, "") for module in modules)

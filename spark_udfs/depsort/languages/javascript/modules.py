@@ -1,17 +1,17 @@
-"""Where JavaScript and TypeScript modules lie among the files of one repository.
+"""The modules of a JavaScript or TypeScript repository.
 
-A place is the path of a file. A relative name is completed as bundlers and the TypeScript compiler do: the
+An address is the path of a file. A relative name is completed as bundlers and the TypeScript compiler do: the
 file itself, another suffix (`./x.js` may be written in `x.ts`), a folder's index. Any other name is looked
-up, in this order, in
+up in this order:
 
 1. `imports` of the nearest `package.json`, for names that start with `#`,
 2. `paths` and `baseUrl` of the nearest `tsconfig.json` or `jsconfig.json`, with what it extends,
-3. the packages of the repository by the `name` in their `package.json`: `exports`, `main`, `types`, and
-   where those name what a build makes (`dist/index.js`), its source.
+3. the packages of the repository by the `name` in their `package.json`: `exports`, `main`, `types`; where
+   these name a file that a build makes (`dist/index.js`), its source.
 
-Manifests may be missing, filtered out: then `@/x` and `~/x` mean the nearest `src/x` or `x` around the
-importer, `a/b` the nearest folder `a` around it that holds `b`, and `@scope/name` the one package folder of
-that name.
+A filter may have removed the manifests. Then `@/x` and `~/x` mean the nearest `src/x` or `x` around the
+importer, `a/b` the nearest folder `a` around it that contains `b`, and `@scope/name` the only folder called
+`name`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ from spark_udfs.depsort.fixtures import fixture_of
 from spark_udfs.depsort.languages.data import read_names
 from spark_udfs.depsort.model import FileSymbols, Modules
 
-MODULE, GLOBAL = "module", "global"  # a file's `package`: it shares no names, or global ones
+MODULE, GLOBAL = (
+    "module",
+    "global",
+)  # a file's `package`: a module, which shares no names, or one that adds global names
 
 _SUFFIXES = (
     *(".ts", ".tsx", ".mts", ".cts", ".d.ts", ".d.mts", ".d.cts"),  # types before what they describe
@@ -40,7 +43,7 @@ _BUILT = re.compile(
     r"^(?:\./)?(?:dist|build|out|lib|es|esm|cjs|types|umd|dist-[^/]*)(?:/(?:cjs|esm?|types|src|umd))?/"
 )
 _CONFIGS = ("tsconfig.json", "jsconfig.json", "tsconfig.base.json")
-# What is never closed goes on to the end: tried again from every quote inside, it would cost the square.
+# An unclosed string or comment extends to the end; retrying at every quote inside would take square time.
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z))|//[^\n]*|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?', re.DOTALL)
 _LAST_COMMA = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z))|,(?=\s*[}\]])', re.DOTALL)
 _MAX_EXTENDS = 8
@@ -49,7 +52,7 @@ _NODE_MODULES = read_names(__package__, "node_modules.txt")
 
 @dataclass(frozen=True)
 class _Config:
-    """`paths` of one tsconfig with the folder they start from; `base` is its `baseUrl`."""
+    """`paths` of one tsconfig and the folder they are relative to; `base` is its `baseUrl`."""
 
     paths: dict[str, list[str]] = field(default_factory=dict)
     folder: str = ""
@@ -66,7 +69,7 @@ class JavaScriptModules(Modules):
         self._paths = paths
         self._files: dict[str, int] = {}
         self._stems: dict[str, list[str]] = {}  # path without suffix -> its suffixes
-        self._folders: dict[str, list[str]] = {}  # a folder's name -> the folders so called
+        self._folders: dict[str, list[str]] = {}  # a folder's name -> the folders of that name
         known = {""}
         for index, path in enumerate(paths):
             self._files.setdefault(path, index)
@@ -88,29 +91,29 @@ class JavaScriptModules(Modules):
             if posixpath.basename(path) == "package.json" and isinstance(name := manifest.get("name"), str):
                 self._packages.setdefault(name, posixpath.dirname(path))
         self._configs: dict[str, _Config] = {}
-        self._places: dict[tuple[str, str], str | None] = {}
+        self._addresses: dict[tuple[str, str], str | None] = {}
 
-    def place(self, module: str, importer: int) -> str | None:
-        """The file `module` means in file `importer`; None outside the repository."""
+    def locate(self, module: str, importer: int) -> str | None:
+        """The path of the file that `importer` calls `module`; None outside the repository."""
         key = module, self._directories[importer]
-        if key not in self._places:
-            self._places[key] = next(self._candidates(*key), None)
-        return self._places[key]
+        if key not in self._addresses:
+            self._addresses[key] = next(self._candidates(*key), None)
+        return self._addresses[key]
 
-    def files(self, place: str) -> Sequence[int]:
-        """The file at `place`."""
-        return (self._files[place],)
+    def files(self, address: str) -> Sequence[int]:
+        """The file itself."""
+        return (self._files[address],)
 
-    def passed(self, place: str) -> Sequence[int]:
-        """The declarations written beside a file of JavaScript: who imports it reads them as well."""
-        stem, suffix = posixpath.splitext(place)
-        declared = f"{stem}{_DECLARED_BY[suffix]}" if suffix in _DECLARED_BY else place
-        return (self._files[declared],) if declared != place and declared in self._files else ()
+    def companions(self, address: str) -> Sequence[int]:
+        """The declaration file beside a JavaScript file: importers read it too."""
+        stem, suffix = posixpath.splitext(address)
+        declared = f"{stem}{_DECLARED_BY[suffix]}" if suffix in _DECLARED_BY else address
+        return (self._files[declared],) if declared != address and declared in self._files else ()
 
     def peers(self, importer: int) -> Collection[int]:
         """The scripts, whose names are global, and the files that declare global names.
 
-        Scripts that are test fixtures stand each alone.
+        A script in a test fixture has no peers.
         """
         return () if self._in_fixture[importer] else self._peers
 
@@ -132,7 +135,7 @@ class JavaScriptModules(Modules):
             yield from self._guessed(name, folder)
 
     def _at(self, path: str) -> Iterator[str]:
-        """The files that `path`, with or without a suffix, may mean: a file, then a folder's index."""
+        """The files that `path`, with or without suffix, may name: a file, then a folder's index."""
         if path.startswith("../") or path == "..":
             return
         if path in self._files:
@@ -223,7 +226,7 @@ class JavaScriptModules(Modules):
             yield from self._at(_join(_join(folder, around), rest))
 
     def _entry(self, folder: str, manifest: Mapping[str, Any]) -> Iterator[str]:
-        """What the name of the package itself means."""
+        """The entry files of a package."""
         exports = manifest.get("exports")
         targets = [manifest.get(key) for key in ("source", "types", "typings", "module", "main", "browser")]
         if isinstance(exports, dict) and not any(key.startswith(".") for key in exports):
@@ -236,7 +239,7 @@ class JavaScriptModules(Modules):
             yield from self._at(_join(folder, index))
 
     def _source(self, folder: str, target: str) -> Iterator[str]:
-        """The file `target` of a package, or that from which a build makes it."""
+        """The file `target` of a package, or the source from which a build makes it."""
         yield from self._file(_join(folder, target))
         if _BUILT.match(target):
             rest = _BUILT.sub("", target)
@@ -244,7 +247,7 @@ class JavaScriptModules(Modules):
             yield from self._file(_join(folder, rest))
 
     def _file(self, path: str) -> Iterator[str]:
-        """`path`, without a look at manifests, so that no manifest can send one round in a circle."""
+        """The files that `path` may name; reads no manifest, so manifests cannot form a loop."""
         if path in self._files:
             yield path
         for stem in (_SUFFIX.sub("", path), _join(path, "index")):
@@ -252,7 +255,7 @@ class JavaScriptModules(Modules):
             if found:
                 yield stem + min(found, key=_SUFFIXES.index)
 
-    # Names nothing is written of
+    # Names that no manifest explains
 
     def _guessed(self, name: str, folder: str) -> Iterator[str]:
         first, _, rest = name.partition("/")
@@ -264,11 +267,11 @@ class JavaScriptModules(Modules):
             owner, _, below = rest.partition("/")
             if "/".join((first, owner)) in self._packages:
                 return
-            places = self._folders.get(owner, [])
-            if len(places) == 1:
+            folders = self._folders.get(owner, [])
+            if len(folders) == 1:
                 for index in (below,) if below else ("src/index", "index", "lib/index"):
                     for around in ("", "src") if below else ("",):
-                        yield from self._at(_join(_join(places[0], around), index))
+                        yield from self._at(_join(_join(folders[0], around), index))
         elif rest and first in self._folders and first not in self._packages:
             for around in _upwards(folder):
                 for below in ("", "src"):
@@ -276,7 +279,7 @@ class JavaScriptModules(Modules):
 
 
 def _read(text: str) -> dict[str, Any]:
-    """A JSON object with comments and commas before brackets, as TypeScript reads it; empty if it is none."""
+    """A JSON object; like TypeScript, accepts comments and trailing commas. Empty for any other text."""
     plain = _LAST_COMMA.sub(lambda m: m[1] or "", _COMMENT.sub(lambda m: m[1] or "", text.lstrip("\ufeff")))
     try:
         found = json.loads(plain)
@@ -286,7 +289,7 @@ def _read(text: str) -> dict[str, Any]:
 
 
 def _matches(patterns: object, name: str) -> Iterator[str]:
-    """The targets of `name` in a map from names, with a `*` at most, to targets; the longest match first."""
+    """The targets of `name` in a map whose keys may have one `*`; longest match first."""
     if not isinstance(patterns, dict):
         return
     found = []
@@ -302,7 +305,7 @@ def _matches(patterns: object, name: str) -> Iterator[str]:
 
 
 def _targets(target: object, depth: int) -> Iterator[str]:
-    """Every text in a target, which may be a list or depend on conditions."""
+    """Every string in a target, which may be a list or a map by condition."""
     if isinstance(target, str):
         yield target
     elif isinstance(target, (list, dict)) and depth < _MAX_EXTENDS:
@@ -311,7 +314,7 @@ def _targets(target: object, depth: int) -> Iterator[str]:
 
 
 def _upwards(folder: str) -> Iterator[str]:
-    """`folder` and all around it, innermost first."""
+    """`folder` and all folders around it, innermost first."""
     while folder:
         yield folder
         folder = posixpath.dirname(folder)
@@ -319,6 +322,6 @@ def _upwards(folder: str) -> Iterator[str]:
 
 
 def _join(folder: str, name: str) -> str:
-    """The normal path of `name` seen from `folder`; the repository's own folder is empty."""
+    """The normalized path of `name` relative to `folder`; the repository's root is empty."""
     found = posixpath.normpath(posixpath.join(folder, name))
     return "" if found == "." else found

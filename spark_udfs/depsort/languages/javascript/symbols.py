@@ -1,12 +1,12 @@
 """The symbols of a JavaScript or TypeScript file: ES modules, CommonJS, and scripts that share globals.
 
-A module's definitions are the names it exports (`default` among them), as far as it makes them itself; what
-it passes on from other modules is an import. Its other top-level names are `private`. A file that imports
-and exports nothing is a script: all its top-level names are global, and its `package` is None, where a
-module's is `MODULE`. A module that says `declare global` has `GLOBAL`.
+A module's definitions are the names that it exports (such as `default`) and defines; a name that it
+re-exports is an import. Its other top-level names are `private`. A file without imports and exports is a
+script: its top-level names are global and its `package` is None. The `package` of a module is MODULE, or
+GLOBAL for a module with `declare global`.
 
-`require` and `import()` count where their argument is a string. Types are names like others, and an import
-of types alone is an import: the file cannot be understood without it. Names in comments do not count.
+`require` and `import()` count if their argument is a string. Types count like other names, and an import of
+types alone is an import: a reader needs it to understand the file. Names in comments do not count.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from spark_udfs.depsort.syntax import Captures, Syntax
 from spark_udfs.depsort.type_chains import EXTENSION
 
 MAX_CHAIN = 8  # parts of a dotted reference
-MAX_LINE = 5_000  # bytes a line, on average: more is minified code, which has no names to go by
+MAX_LINE = 5_000  # mean bytes per line; beyond is minified code without meaningful names
 
 _JAVASCRIPT = read_query(__package__, "common.scm", "javascript.scm")
 _TYPESCRIPT = read_query(__package__, "common.scm", "typescript.scm")
@@ -39,7 +39,7 @@ _ON_GLOBAL = re.compile(rb"^(?:window|globalThis|global|self)\s*\.\s*([\w$]+)$")
 
 
 class _EcmaScript(Language):
-    """What JavaScript and TypeScript have in common."""
+    """The common part of JavaScript and TypeScript."""
 
     family = "javascript"
     manifests = ("package.json", "tsconfig.json", "jsconfig.json", "tsconfig.base.json")
@@ -48,7 +48,7 @@ class _EcmaScript(Language):
     def modules(
         self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
     ) -> Modules:
-        """Where modules lie among the files `paths`."""
+        """The modules of one repository."""
         return JavaScriptModules(paths, files, manifests)
 
     def extract(self, source: bytes, path: str) -> FileSymbols:
@@ -63,7 +63,7 @@ class _EcmaScript(Language):
 
 
 class JavaScript(_EcmaScript):
-    """JavaScript with JSX; with types where the file says that Flow checks it."""
+    """JavaScript with JSX, and with types where the file is marked `@flow`."""
 
     name = "javascript"
     suffixes = (".js", ".jsx", ".mjs", ".cjs", ".es6")
@@ -134,7 +134,7 @@ class _File(JavaScriptImports):
     # Definitions
 
     def _read_top(self) -> set[bytes]:
-        """The names that stand at the top of the file, without those it imports."""
+        """The top-level names of the file without its imports."""
         imported = {item.binds for item in self.imports}
         found = set()
         for capture in ("top", "exported"):
@@ -151,7 +151,7 @@ class _File(JavaScriptImports):
         return found
 
     def _pattern(self, node: Node) -> Iterator[Node]:
-        """The names a declaration binds: itself, or those in `{a, b: [c]}`."""
+        """The names that a declaration binds, several in a pattern `{a, b: [c]}`."""
         pending = [node]
         while pending:
             node = pending.pop()
@@ -188,7 +188,7 @@ class _File(JavaScriptImports):
                 self._export(name, b"default", bound)
 
     def _export(self, name: bytes, alias: bytes, bound: Mapping[str, Import]) -> None:
-        """The local `name` is seen as `alias` from outside."""
+        """Export the local `name` as `alias`."""
         item = bound.get(decoded(name))
         if item is not None:
             if name != alias:
@@ -226,7 +226,7 @@ class _File(JavaScriptImports):
                         self._definitions[self.text(name)] += 1
 
     def _read_members(self) -> None:
-        """The methods of named classes and interfaces that stand at the top."""
+        """The methods of top-level classes and interfaces."""
         classes = Ranges(self.nodes("class"))
         for node in self.nodes("method"):
             around = classes.innermost(node.start_byte)
@@ -237,7 +237,7 @@ class _File(JavaScriptImports):
         self._read_augmentations()
 
     def _read_augmentations(self) -> None:
-        """The functions that a module adds to interfaces of another: whoever has such an object sees them."""
+        """Functions that a module adds to another's interfaces; any file with such an object sees them."""
         added = Ranges(self.nodes("augmentation")) if self.is_module else None
         for node in self.nodes("offered") if added else ():
             if added is not None and added.innermost(node.start_byte) >= 0:
@@ -246,7 +246,7 @@ class _File(JavaScriptImports):
     # References
 
     def _references(self, roots: set[bytes], own: set[bytes]) -> Counter[bytes]:
-        """Uses of imported and own top-level names, and of names that nothing in the file binds."""
+        """Uses of imported and top-level names, and of names that the file does not bind."""
         bound = self.nodes("bound")
         local = {self.text(node) for node in bound if node.start_byte not in self.handled}
         handled = self.handled | {node.start_byte for node in bound}

@@ -1,4 +1,4 @@
-"""The chains that expressions and types of Kotlin amount to (`spark_udfs.depsort.type_chains`)."""
+"""The chains of Kotlin types and expressions (`spark_udfs.depsort.type_chains`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class KotlinChains(ClassChains):
     """The chains of one Kotlin file."""
 
     def type_chain(self, node: Node | None) -> str | None:
-        """The chain that names a type: its elements' for a collection, its result's for a function."""
+        """The chain of a type; for a collection that of its elements, for a function that of its result."""
         for _ in range(MAX_CHAIN):
             if node is None:
                 return None
@@ -35,7 +35,7 @@ class KotlinChains(ClassChains):
         return None
 
     def value_chain(self, node: Node | None) -> str | None:
-        """The chain from which the type of an expression can be read."""
+        """The chain that gives the type of an expression."""
         members: list[str] = []
         for _ in range(MAX_NESTING):
             if node is None or len(members) > MAX_CHAIN:

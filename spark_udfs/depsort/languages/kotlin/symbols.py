@@ -1,9 +1,9 @@
-"""The symbols of a Kotlin file, by one tree-sitter query and one pass over its matches.
+"""The symbols of a Kotlin file, by one tree-sitter query and one pass over its captures.
 
-As in Java names may be nested, inherited and members of values (`spark_udfs.depsort.scopes`); besides,
-packages hold functions and properties, a companion's members are those of its class, and a value's type is
-mostly read from what it is made of. An extension function is a definition of its package and, as `this.name`,
-what any value may be asked for (`spark_udfs.depsort.type_chains`).
+As in Java, names may be nested, inherited, or members of values (`spark_udfs.depsort.scopes`). In addition,
+packages contain functions and properties, a companion's members belong to its class, and the type of a value
+mostly comes from its initializer. An extension function is a definition of its package and, as `this.name`, a
+member of every value (`spark_udfs.depsort.type_chains`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _QUERY = read_query(__package__)
 
 
 class Kotlin(TreeSitterLanguage):
-    """Kotlin, beside Java."""
+    """Kotlin, in one family with Java."""
 
     name = "kotlin"
     suffixes = (".kt", ".kts")
@@ -41,20 +41,20 @@ class Kotlin(TreeSitterLanguage):
     def modules(
         self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
     ) -> Modules:
-        """Where packages lie among the files `paths`."""
+        """The packages of one repository."""
         return NamespaceModules(paths, files, manifests)
 
     def read(self, source: bytes, captures: Captures) -> FileSymbols:
-        """The symbols that the captures over one file amount to."""
+        """The symbols of one file from its captured nodes."""
         return _File(source).read(captures)
 
 
 class _File(KotlinChains):
-    """The matches of one Kotlin file, turned into symbols."""
+    """The captures of one Kotlin file, turned into symbols."""
 
     kinds = capture_names(_QUERY)
 
-    # Matches: declarations
+    # Captures: declarations
 
     def on_package(self, node: Node) -> None:
         self.package = self._dotted(node)
@@ -101,7 +101,7 @@ class _File(KotlinChains):
             self.bases[dotted] = bases
 
     def _properties(self, owner: str, node: Node) -> None:
-        """The parameters of a constructor that are members too; the others are not told apart."""
+        """Define the parameters of a primary constructor as members, with or without `val`."""
         for parameters in node.named_children:
             for parameter in parameters.named_children:
                 name = next((it for it in parameter.named_children if it.type == "identifier"), None)
@@ -115,7 +115,7 @@ class _File(KotlinChains):
             self.define_constant(name)
 
     def on_body(self, node: Node) -> None:
-        """The members of a class; of a companion those of the class; or of an object without a name."""
+        """The body of a class, of its companion, which adds to the class, or of an anonymous object."""
         dotted, above = self._bodies.get(node.start_byte), node.parent
         if dotted is None and above is not None and above.type == "companion_object":
             dotted = self.owner
@@ -158,7 +158,7 @@ class _File(KotlinChains):
                     self.on_type_parameter(parameter)
         chain = self.type_chain(types[0]) if types else None
         if receiver is not None and (of := self.type_chain(receiver)):
-            inside = self.unnamed()  # the body is read as that of a class made from the receiver's
+            inside = self.unnamed()  # read the body as that of a class derived from the receiver's
             self.bases[inside] = [of.lstrip(HOLDS)]
             self.scopes[-1] = (node.end_byte, scope, inside)
         if name is None:
@@ -217,7 +217,7 @@ class _File(KotlinChains):
             bound = next((it for it in node.named_children if it.type in TYPES), None)
             self.bind(name, self.type_chain(bound))
 
-    # Matches: code
+    # Captures: code
 
     def on_lambda(self, node: Node) -> None:
         scope: Names = {"it": None}
@@ -267,7 +267,7 @@ class _File(KotlinChains):
             self.references[".".join([start, *texts[1:]])] += 1
 
     def on_key(self, node: Node) -> None:
-        """The name of an argument, but not an argument that is a name."""
+        """The name of a named argument: no reference."""
         if node.parent is not None and any(child.type == "=" for child in node.parent.children):
             self.taken.add(node.start_byte)
 

@@ -1,8 +1,8 @@
-"""Where PHP's namespaces and included files lie among the files of one repository.
+"""The namespaces and included files of a PHP repository.
 
-A place is a namespace with dots (`Monolog.Handler`), at which all files lie that declare it, or `/` and the
-path of an included file, which is taken from the importer's folder, else by the end of its path. Files of one
-namespace see each other's names without `use`.
+An address is a namespace with dots (`Monolog.Handler`), shared by all files that declare it, or `/` and the
+path of an included file. An include is resolved from the importer's folder, else by the end of the path.
+Files of one namespace see each other's names without `use`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class PhpModules(Modules):
                 package = package.rpartition(".")[0]
         self._peers = {package: frozenset(numbers) for package, numbers in self._at.items()}
 
-    def place(self, module: str, importer: int) -> str | None:
-        """The place of a namespace `A.B`, or of an included file `./x.php`."""
+    def locate(self, module: str, importer: int) -> str | None:
+        """The address of a namespace `A.B`, or of an included file `./x.php`."""
         if not module.startswith("./"):
             return module if module in self._known or (not module and module in self._at) else None
         path = posixpath.normpath(posixpath.join(self._folders[importer], module))
@@ -47,13 +47,13 @@ class PhpModules(Modules):
         ]
         return f"/{found[0]}" if len(found) == 1 else None
 
-    def files(self, place: str) -> Sequence[int]:
-        """The files of a namespace, or the one at a path."""
-        return (self._paths[place[1:]],) if place.startswith("/") else self._at.get(place, ())
+    def files(self, address: str) -> Sequence[int]:
+        """The files of a namespace, or the included file."""
+        return (self._paths[address[1:]],) if address.startswith("/") else self._at.get(address, ())
 
-    def inside(self, place: str, name: str) -> str | None:
+    def submodule(self, address: str, name: str) -> str | None:
         """The namespace `name` below another."""
-        below = f"{place}.{name}" if place else name
+        below = f"{address}.{name}" if address else name
         return below if below in self._known else None
 
     def peers(self, importer: int) -> Collection[int]:

@@ -1,8 +1,8 @@
 """The symbols of a PHP file, by one tree-sitter query over its syntax tree.
 
-Classes are known by `use`, by standing in the same namespace, or by a name of several parts, `\\A\\B` or
-`A\\B`, which is an import that binds nothing. References are the names of classes, functions and constants;
-`->m()` and `::m()` are `.m`; variables are none.
+A file refers to a class by `use`, by its name within the namespace, or by a name of several parts, `\\A\\B`
+or `A\\B`, which is an import that binds nothing. References are names of classes, functions and constants, and
+`.m` for `->m()` and `::m()`. Variables do not count.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class Php(TreeSitterLanguage):
     def modules(
         self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
     ) -> Modules:
-        """Where namespaces and included files lie among the files `paths`."""
+        """The namespaces and included files of one repository."""
         return PhpModules(paths, files)
 
     def read(self, source: bytes, captures: Captures) -> FileSymbols:
-        """The symbols that the captures over one file amount to."""
+        """The symbols of one file from its captured nodes."""
         return _File(source, captures).symbols()
 
 
@@ -90,7 +90,7 @@ class _File:
             yield Import(module, last, last if alias is None else self._text(alias))
 
     def _whole_names(self, used: Sequence[Import]) -> Iterator[Import]:
-        """Names of several parts: `A\\B` starts at what the file uses as `A`, else in its namespace."""
+        """Names of several parts: `A\\B` starts at the import of `A`, else in the file's namespace."""
         begun = {it.alias: f"{it.module}.{it.name}".strip(".") for it in used}
         for node in self._captures.get("qualified", ()):
             if node.parent is not None and node.parent.type == "namespace_use_clause":

@@ -1,11 +1,11 @@
-"""Where Python modules lie among the files of one repository.
+"""The modules of a Python repository.
 
-A place is a path without its suffix (`src/rich/console`), or a package's folder (`src/rich`). A relative
-import has one meaning. An absolute one needs the folder from which it is read, its root: a folder that is
-no package itself. Where several roots hold the module, the importer's own wins, then the nearest around
-the importer, then roots that hold packages, the shortest first. So `src/` layouts, several distributions
-in one repository, vendored packages and scripts beside each other all resolve, while `import logging` in
-`app/x.py` does not mean `app/logging.py` if `app` is a package.
+An address is a path without its suffix (`src/rich/console`), or the folder of a package (`src/rich`). A
+relative import has one meaning. An absolute import starts at a root, a folder that is not itself a package.
+Where several roots have the module, the importer's own root wins, then the nearest root around the importer,
+then roots that contain packages, shortest first. So `src/` layouts, several distributions in one repository,
+vendored packages and scripts beside each other all resolve, while `import logging` in `app/x.py` does not
+mean `app/logging.py` if `app` is a package.
 """
 
 from __future__ import annotations
@@ -21,51 +21,51 @@ class PythonModules(Modules):
     """The modules of one repository."""
 
     def __init__(self, paths: Sequence[str]) -> None:
-        self._files: dict[str, int] = {}  # place -> file
+        self._files: dict[str, int] = {}  # address -> file
         self._packages: dict[str, int] = {}  # folder -> its __init__ file
         self._folders: set[str] = set()
         self._directories = [_parent(path) for path in paths]
         for index, path in enumerate(paths):
-            place, _, suffix = path.rpartition(".")
-            directory, name = _parent(place), _last(place)
-            index_of, key = (self._packages, directory) if name == _INIT else (self._files, place)
+            address, _, suffix = path.rpartition(".")
+            directory, name = _parent(address), _last(address)
+            index_of, key = (self._packages, directory) if name == _INIT else (self._files, address)
             if key not in index_of or (suffix != "pyi" and paths[index_of[key]].endswith(".pyi")):
-                index_of[key] = index  # source before its stub; of equal paths the first
+                index_of[key] = index  # source wins over its stub; of equal paths the first
             while directory not in self._folders:
                 self._folders.add(directory)
                 directory = _parent(directory)
         self._roots = self._roots_by_name()
         self._holds_packages = {_parent(package) for package in self._packages}
-        self._places: dict[tuple[str, str], str | None] = {}
+        self._addresses: dict[tuple[str, str], str | None] = {}
 
-    def place(self, module: str, importer: int) -> str | None:
-        """The place `module` means in file `importer`; None outside the repository."""
+    def locate(self, module: str, importer: int) -> str | None:
+        """The address of the module that `importer` calls `module`; None outside the repository."""
         directory = self._directories[importer]
         key = (module, directory)
-        if key not in self._places:
-            self._places[key] = (
+        if key not in self._addresses:
+            self._addresses[key] = (
                 self._relative(module, directory)
                 if module.startswith(".")
                 else self._absolute(module, directory)
             )
-        return self._places[key]
+        return self._addresses[key]
 
-    def inside(self, place: str, name: str) -> str | None:
-        """The place of submodule `name` of the package or folder `place`."""
-        if place in self._files and place not in self._packages:
+    def submodule(self, address: str, name: str) -> str | None:
+        """The address of submodule `name` of the package or folder `address`."""
+        if address in self._files and address not in self._packages:
             return None
-        below = _join(place, name)
+        below = _join(address, name)
         return below if self._exists(below) else None
 
-    def files(self, place: str) -> Sequence[int]:
-        """The file at `place`: a package before a module of the same name, none for a plain folder."""
-        found = self._packages.get(place, self._files.get(place))
+    def files(self, address: str) -> Sequence[int]:
+        """The file of a module: a package wins over a module of its name; a plain folder has no file."""
+        found = self._packages.get(address, self._files.get(address))
         return () if found is None else (found,)
 
-    def passed(self, place: str) -> Sequence[int]:
-        """The `__init__` files of the packages around `place`, outermost first."""
+    def companions(self, address: str) -> Sequence[int]:
+        """The `__init__` files of the packages around `address`, outermost first."""
         found: list[int] = []
-        package = _parent(place)
+        package = _parent(address)
         while package in self._packages:
             found.append(self._packages[package])
             if not package:
@@ -75,10 +75,10 @@ class PythonModules(Modules):
 
     def enclosing(self, importer: int) -> Sequence[int]:
         """The `__init__` files of the packages around a file."""
-        return self.passed(_join(self._directories[importer], "_"))
+        return self.companions(_join(self._directories[importer], "_"))
 
-    def _exists(self, place: str) -> bool:
-        return place in self._files or place in self._folders
+    def _exists(self, address: str) -> bool:
+        return address in self._files or address in self._folders
 
     def _relative(self, module: str, directory: str) -> str | None:
         name = module.lstrip(".")
@@ -86,8 +86,8 @@ class PythonModules(Modules):
             if not directory:
                 return None
             directory = _parent(directory)
-        place = _join(directory, name.replace(".", "/")) if name else directory
-        return place if self._exists(place) else None
+        address = _join(directory, name.replace(".", "/")) if name else directory
+        return address if self._exists(address) else None
 
     def _absolute(self, module: str, directory: str) -> str | None:
         first, _, rest = module.partition(".")
@@ -103,7 +103,7 @@ class PythonModules(Modules):
         return None
 
     def _own_root(self, directory: str) -> str:
-        """The folder from which the modules around `directory` are read."""
+        """The root of the modules in `directory`."""
         while directory in self._packages and directory:
             directory = _parent(directory)
         return directory
@@ -114,12 +114,12 @@ class PythonModules(Modules):
         return root != own, not around, -depth if around else depth, root not in self._holds_packages, root
 
     def _roots_by_name(self) -> dict[str, set[str]]:
-        """For every top-level name the folders, no packages themselves, that hold it."""
+        """For every top-level name the roots that contain it."""
         roots: dict[str, set[str]] = {}
-        for place in (*self._files, *self._folders):
-            parent = _parent(place)
-            if place and (parent not in self._packages or not parent):
-                roots.setdefault(_last(place), set()).add(parent)
+        for address in (*self._files, *self._folders):
+            parent = _parent(address)
+            if address and (parent not in self._packages or not parent):
+                roots.setdefault(_last(address), set()).add(parent)
         return roots
 
 

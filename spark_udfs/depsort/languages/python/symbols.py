@@ -1,8 +1,8 @@
 """The symbols of a Python file, by one tree-sitter query over its syntax tree.
 
 A name bound in a function (a parameter, a target, a loop variable) hides the imported or module-level name
-of the same spelling there, and is no reference. Names inside strings and comments do not count. Parse
-errors are normal: what parses is taken.
+of the same spelling there, and is not a reference. Names inside strings and comments do not count. Files with
+syntax errors give the symbols that parse.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ class Python(TreeSitterLanguage):
     grammar = staticmethod(tree_sitter_python.language)
     query = read_query(__package__)
     underscore_hides = True
-    shared_names = True  # scripts that are run in one space of names
+    shared_names = True  # scripts may be run in one namespace
     builtins, builtin_members = read_builtins(__package__)
 
     def modules(
         self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
     ) -> Modules:
-        """Where modules lie among the files `paths`."""
+        """The modules of one repository."""
         return PythonModules(paths)
 
     def read(self, source: bytes, captures: Captures) -> FileSymbols:
-        """The symbols that the captures over one file amount to."""
+        """The symbols of one file from its captured nodes."""
         return _File(source, captures).symbols()
 
 
@@ -142,7 +142,7 @@ class _File:
                 alias, item = self._dotted(alias_node), item_node
             name = self._dotted(item)
             if not name:
-                continue  # a missing node that error recovery put in
+                continue  # a node inserted by error recovery
             if module is None:
                 yield Import(name, None, alias, deferred)
             else:
@@ -156,7 +156,7 @@ class _File:
     # References
 
     def _references(self, imports: Sequence[Import], definitions: Counter[bytes]) -> Counter[bytes]:
-        """Uses of names the file does not bind itself, and of its own module-level names."""
+        """Uses of names that the file does not bind itself, and of its module-level names."""
         roots = {(i.alias or i.module.partition(".")[0]).encode() for i in imports if i.name != "*"}
         hiding = self._hiding_scopes()
         excluded = {
@@ -193,7 +193,7 @@ class _File:
         return found
 
     def _hiding_scopes(self) -> dict[bytes, set[int]]:
-        """The functions that bind each name of their own; scope -1, the module, hides nothing."""
+        """The functions that bind each local name; scope -1, the module, hides nothing."""
         hiding: dict[bytes, set[int]] = {}
         for capture in ("bound", "assigned", "function", "class"):
             for node in self._nodes(capture):

@@ -1,8 +1,8 @@
-"""Where required files lie among the Ruby files of one repository.
+"""The required files of a Ruby repository.
 
-A place is a file's path without `.rb`. `require_relative "x"`, here `./x`, starts at the importer's folder;
-`require "a/b"` means the file whose path ends in it: in the importer's own `lib` first, then in any `lib`,
-then in the nearest folder around the importer.
+An address is a file's path without `.rb`. `require_relative "x"`, here `./x`, starts at the importer's
+folder. `require "a/b"` means a file whose path ends in `a/b`: in the importer's own `lib` first, then in any
+`lib`, then in the nearest folder around the importer.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ class RubyModules(Modules):
         self._numbers: dict[str, int] = {}
         self._by_name: dict[str, list[str]] = {}
         for number, path in enumerate(paths):
-            place = posixpath.splitext(path)[0]
-            if place not in self._numbers:
-                self._numbers[place] = number
-                self._by_name.setdefault(posixpath.basename(place), []).append(place)
+            address = posixpath.splitext(path)[0]
+            if address not in self._numbers:
+                self._numbers[address] = number
+                self._by_name.setdefault(posixpath.basename(address), []).append(address)
 
-    def place(self, module: str, importer: int) -> str | None:
-        """The path without suffix that `./x` or `a/b` means in file `importer`."""
+    def locate(self, module: str, importer: int) -> str | None:
+        """The path without suffix of the file that `importer` requires as `./x` or `a/b`."""
         folder = self._folders[importer]
         written = posixpath.normpath(module.removesuffix(".rb"))
         if module.startswith("."):
-            place = posixpath.normpath(posixpath.join(folder, written))
-            return place if place in self._numbers else None
+            address = posixpath.normpath(posixpath.join(folder, written))
+            return address if address in self._numbers else None
         found = [
-            place
-            for place in self._by_name.get(posixpath.basename(written), ())
-            if place == written or place.endswith(f"/{written}")
+            address
+            for address in self._by_name.get(posixpath.basename(written), ())
+            if address == written or address.endswith(f"/{written}")
         ]
-        return min(found, key=lambda place: _rank(place[: -len(written)].rstrip("/"), folder), default=None)
+        return min(found, key=lambda it: _rank(it[: -len(written)].rstrip("/"), folder), default=None)
 
-    def files(self, place: str) -> Sequence[int]:
-        """The file at a path."""
-        return (self._numbers[place],)
+    def files(self, address: str) -> Sequence[int]:
+        """The file itself."""
+        return (self._numbers[address],)
 
 
 def _rank(root: str, folder: str) -> tuple[bool, bool, int, str]:

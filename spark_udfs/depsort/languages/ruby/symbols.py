@@ -1,10 +1,10 @@
 """The symbols of a Ruby file, by one tree-sitter query over its syntax tree.
 
-A constant has its whole name, `A::B`, and a reference says which classes and modules are open around it:
-`A/B::C/D::E` is `D::E` inside of `class B::C` inside of `module A`
-(`spark_udfs.depsort.nested_constants`). What is opened to hold nothing but other modules and
-classes is a namespace, and so a declaration: many files open it, and it is made where it has more. `.method`
-is a reference where a method is called on an object.
+Definitions of constants have their full name, `A::B`. A reference to a constant includes the classes and
+modules open around it: `A/B::C/D::E` is `D::E` inside `class B::C` inside `module A`
+(`spark_udfs.depsort.nested_constants`). A module that contains only modules and classes is a namespace: many
+files open it, so it is a declaration, and a definition only where it has other content. A method called
+on an object is the reference `.method`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from spark_udfs.depsort.syntax import Captures
 _CORE, _MEMBERS = read_builtins(__package__)
 _CHAIN = re.compile(r"(?:::)?[A-Z]\w*(?:\s*::\s*[A-Z]\w*)*")
 _PART = re.compile(rb"::|[A-Z]")
-_MAX_NESTING = 400  # characters of what is open around a name
+_MAX_NESTING = 400  # characters of the open modules around a name
 _MAX_CHAIN = 300
 _MIXES = frozenset({"include", "prepend"})
 _REQUIRES = frozenset({"require", "require_relative", "load", "autoload"})
@@ -47,11 +47,11 @@ class Ruby(TreeSitterLanguage):
     def modules(
         self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
     ) -> Modules:
-        """Where required files lie among the files `paths`."""
+        """The required files of one repository."""
         return RubyModules(paths)
 
     def read(self, source: bytes, captures: Captures) -> FileSymbols:
-        """The symbols that the captures over one file amount to."""
+        """The symbols of one file from its captured nodes."""
         return _File(source, captures).symbols()
 
 
@@ -62,13 +62,13 @@ class _File:
         self._source = source
         self._captures = captures
         self._bodies = Ranges(captures.get("body", ()))
-        self._nestings: list[str] = []  # what is open in each body, as references say it
+        self._nestings: list[str] = []  # of each body: the open modules as in references
         for body, parent in zip(self._bodies.nodes, self._bodies.parents, strict=True):
             opened = self._written(None if body.parent is None else body.parent.child_by_field_name("name"))
             around = self._nestings[parent] if parent >= 0 else ""
             nesting = f"{around}{OPENED}{opened}" if around and opened else opened or around
             self._nestings.append(nesting if len(nesting) <= _MAX_NESTING else around)
-        self._read: set[int] = set()  # where constants stand that are no plain references
+        self._read: set[int] = set()  # starts of constants that are not plain references
         self._references: Counter[str] = Counter()
 
     def symbols(self) -> FileSymbols:
@@ -95,7 +95,7 @@ class _File:
         )
 
     def _defined(self, node: Node) -> str:
-        """The whole name of a constant that is made or opened here; `A::B` is a use of `A`."""
+        """The full name of a constant defined or opened here; `A::B` is also a use of `A`."""
         written, nesting = self._written(node), self._nesting(node)
         self._pass(node)
         if not written:
@@ -106,7 +106,7 @@ class _File:
         return whole_name(_reference(nesting, written))
 
     def _bases(self) -> dict[str, tuple[str, ...]]:
-        """What each class and module takes constants from: its superclass and what it includes."""
+        """The superclass and included modules of each class and module."""
         found: dict[str, dict[str, None]] = {}
         for node in self._captures.get("base", ()):
             made = node.parent.parent if node.parent is not None else None
@@ -126,7 +126,7 @@ class _File:
         return {name: tuple(bases) for name, bases in sorted(found.items())}
 
     def _refer(self) -> None:
-        """Counts every use of a constant, `A::B` once."""
+        """Count every use of a constant, `A::B` once."""
         for node in sorted(self._captures.get("chain", ()), key=lambda it: (it.start_byte, -it.end_byte)):
             name = node.child_by_field_name("name")
             if node.start_byte in self._read or name is None or name.start_byte in self._read:
@@ -135,14 +135,14 @@ class _File:
                 self._references[_reference(self._nesting(node), written)] += 1
                 self._pass(node)
             else:
-                self._read.add(name.start_byte)  # a constant of what only a run knows
+                self._read.add(name.start_byte)  # the constant of a computed module
         for node in self._captures.get("name", ()):
             if node.start_byte not in self._read:
                 self._references[_reference(self._nesting(node), self._text(node))] += 1
         self._references.update("." + self._text(node) for node in self._captures.get("member", ()))
 
     def _required(self) -> Iterator[tuple[str, bool]]:
-        """Every file that is required, and whether only when a constant of it is used."""
+        """Every required file, and whether it is autoloaded."""
         for node in self._captures.get("argument", ()):
             arguments = node.parent
             call = None if arguments is None else arguments.parent
@@ -154,7 +154,7 @@ class _File:
                 yield f"./{module}" if name == "require_relative" else module, name == "autoload"
 
     def _pass(self, node: Node) -> None:
-        """The constants of a chain are no references of their own."""
+        """Mark the constants of a chain as counted."""
         text = self._source[node.start_byte : min(node.end_byte, node.start_byte + _MAX_CHAIN)]
         self._read.update(node.start_byte + part.start() for part in _PART.finditer(text))
 
@@ -163,7 +163,7 @@ class _File:
         return self._nestings[scope] if scope >= 0 else ""
 
     def _written(self, node: Node | None) -> str:
-        """A chain of constants as it is written, empty for anything else."""
+        """The source of a chain of constants; empty for any other node."""
         if node is None or node.end_byte - node.start_byte > _MAX_CHAIN:
             return ""
         text = self._text(node)
@@ -180,7 +180,7 @@ def _reference(nesting: str, written: str) -> str:
 
 
 def _is_namespace(node: Node | None) -> bool:
-    """Whether a module, or a class that says no superclass, holds modules and classes alone."""
+    """Whether a module, or a class without superclass, contains only modules and classes."""
     if node is None or node.child_by_field_name("superclass") is not None:
         return False
     body = node.child_by_field_name("body")

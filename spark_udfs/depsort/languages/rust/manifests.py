@@ -1,4 +1,4 @@
-"""What a `Cargo.toml` says of its crate: the names it has, where its library lies, what it calls others."""
+"""The names of a crate, its library's root file and its names for other crates, from `Cargo.toml`."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from typing import Any
 
 _DEPENDENCIES = ("dependencies", "dev-dependencies", "build-dependencies")
-_MAX_DOTS = 200  # in a line; a key's parts cost tomllib time in their square
+_MAX_DOTS = 200  # in a line; tomllib takes time in the square of a key's parts
 _TABLE = re.compile(
     r"^[^\S\n]*\[(?:package|lib)\](.*?)(?=^[^\S\n]*\[|\Z)", re.MULTILINE | re.DOTALL
-)  # a table ends where a line starts the next one, not at the list behind `authors =`
+)  # a table ends where a line opens the next one, not at the `[` of a list
 _NAME = re.compile(r"""^[^\S\n]*name\s*=\s*["']([\w-]+)["']""", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class CargoManifest:
-    """Names as Rust writes them, with underscores."""
+    """A crate's names, spelled as in Rust code, with underscores."""
 
     names: tuple[str, ...] = ()  # of the package, then of its library
-    library: str | None = None  # the path of the library's root file, where it says so
-    renamed: Mapping[str, str] | None = None  # what the crate calls another one: that one's package
+    library: str | None = None  # the path of the library's root file, where the manifest has one
+    renamed: Mapping[str, str] | None = None  # the crate's name for another crate: that crate's package
 
 
 def workspace_dependencies(text: str) -> Mapping[str, Any]:
@@ -31,7 +31,7 @@ def workspace_dependencies(text: str) -> Mapping[str, Any]:
 
 
 def read_manifest(text: str, inherited: Mapping[str, Any] | None = None) -> CargoManifest:
-    """What `text` says; `inherited` are the workspace's dependencies, which `x.workspace = true` means."""
+    """The manifest `text`; `x.workspace = true` takes the dependency from `inherited`, the workspace's."""
     table = _parsed(text)
     if table is None:
         found = (key[1] for section in _TABLE.findall(text) if (key := _NAME.search(section)))
@@ -51,7 +51,7 @@ def read_manifest(text: str, inherited: Mapping[str, Any] | None = None) -> Carg
 
 
 def _dependencies(table: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every dependency that is more than a version, also of single platforms."""
+    """Every dependency given as a table, including those of single platforms."""
     platforms = (it for it in _table(table, "target").values() if isinstance(it, dict))
     for around in (table, *platforms):
         for kind in _DEPENDENCIES:
@@ -63,7 +63,7 @@ def _parsed(text: str) -> dict[str, Any] | None:
         return None
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):  # a template, or written by hand in haste
+    except (tomllib.TOMLDecodeError, RecursionError):  # a template, or a syntax error
         return None
 
 

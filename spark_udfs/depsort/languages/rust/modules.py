@@ -1,9 +1,9 @@
-"""Where Rust modules lie among the files of one repository.
+"""The modules of a Rust repository.
 
-A place is the folder of a crate's root file and the path of a module in it: `core/src::a::b` for
+An address is the folder of a crate's root file and the path of a module in the crate: `core/src::a::b` for
 `core/src/a/b.rs` and `core/src/a/b/mod.rs`. Roots are `lib.rs` and `main.rs`, and each file of `tests`,
-`examples`, `benches` and `bin`. A crate is known by the names in its `Cargo.toml`, or by what another crate's
-manifest calls it; one without a manifest by its folder's name.
+`examples`, `benches` and `bin`. A crate has the names in its `Cargo.toml` and the names that manifests of
+other crates give it; a crate without a manifest has its folder's name.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class RustModules(Modules):
         }
         named = {stem: libraries[stem] for stem in stems if stem in libraries}
         roots = {_parent(stem) for stem in stems if _last(stem) in _ROOTS} | {_parent(it) for it in named}
-        self._places = [_parent(stem) or "." if stem in named else _place(stem, roots) for stem in stems]
+        self._addresses = [_parent(stem) or "." if stem in named else _address(stem, roots) for stem in stems]
         self._files: dict[str, int] = {}
-        for number, place in enumerate(self._places):
-            if place not in self._files or stems[number].endswith("lib") or stems[number] in named:
-                self._files[place] = number
-        self._known = {"::".join(parts[:n]) for place in self._places
-                       for parts in (place.split("::"),) for n in range(1, len(parts) + 1)}  # fmt: skip
+        for number, address in enumerate(self._addresses):
+            if address not in self._files or stems[number].endswith("lib") or stems[number] in named:
+                self._files[address] = number
+        self._known = {"::".join(parts[:n]) for address in self._addresses
+                       for parts in (address.split("::"),) for n in range(1, len(parts) + 1)}  # fmt: skip
         self._crates: dict[str, str] = {}
         folders = {_parent(stem): folder for stem, folder in named.items()}
         for root in sorted(roots, reverse=True):
@@ -52,55 +52,57 @@ class RustModules(Modules):
         self._systems = [systems_of(path) for path in paths]
         self._renamed = [_nearest(_parent(path), said).renamed or {} for path in paths]
 
-    def place(self, module: str, importer: int) -> str | None:
-        """The place of `crate.a.b`, `self.a`, `super.a`, a crate's `name.a` or a submodule's `a.b`."""
+    def locate(self, module: str, importer: int) -> str | None:
+        """The address of `crate.a.b`, `self.a`, `super.a`, a crate's `name.a` or a submodule's `a.b`."""
         first, *rest = module.split(".")
-        here = _around(self._places[importer]) if module not in ("self", "crate") else self._places[importer]
+        here = self._addresses[importer]
+        if module not in ("self", "crate"):
+            here = _around(here)
         if first == "crate":
-            place = here.partition("::")[0]
+            address = here.partition("::")[0]
         elif first == "self":
-            place = here
+            address = here
         elif first == "super":
-            place = here.rpartition("::")[0]
+            address = here.rpartition("::")[0]
             while rest and rest[0] == "super":
-                place, rest = place.rpartition("::")[0], rest[1:]
+                address, rest = address.rpartition("::")[0], rest[1:]
         elif f"{here}::{first}" in self._known:
-            place = f"{here}::{first}"
+            address = f"{here}::{first}"
         else:
             first = self._renamed[importer].get(first, first)
-            place = self._crates.get(first, "") if first in self._own else ""
-        place = "::".join((place, *rest))
-        return place if place in self._known else None
+            address = self._crates.get(first, "") if first in self._own else ""
+        address = "::".join((address, *rest))
+        return address if address in self._known else None
 
-    def files(self, place: str) -> Sequence[int]:
-        """The file of a module, none for one that only its parent's folder tells of."""
-        return (self._files[place],) if place in self._files else ()
+    def files(self, address: str) -> Sequence[int]:
+        """The file of a module; none where only files below it exist."""
+        return (self._files[address],) if address in self._files else ()
 
-    def inside(self, place: str, name: str) -> str | None:
-        """The place of submodule `name`."""
-        below = f"{place}::{name}"
+    def submodule(self, address: str, name: str) -> str | None:
+        """The address of submodule `name`."""
+        below = f"{address}::{name}"
         return below if below in self._known else None
 
     def enclosing(self, importer: int) -> Sequence[int]:
         """The files of the modules around a file."""
         found: list[int] = []
-        place = self._places[importer].rpartition("::")[0]
-        while place:
-            found.extend(self.files(place))
-            place = place.rpartition("::")[0]
+        address = self._addresses[importer].rpartition("::")[0]
+        while address:
+            found.extend(self.files(address))
+            address = address.rpartition("::")[0]
         return found[::-1]
 
-    def apart(self, importer: int, file: int) -> bool:
-        """Whether two files are for systems that exclude each other, or `file` is of a program by itself."""
+    def never_built_together(self, importer: int, file: int) -> bool:
+        """Whether the systems of two files exclude each other, or `file` belongs to a program of its own."""
         one, other = self._systems[importer], self._systems[file]
         if one is not None and other is not None and not one & other:
             return True
-        crate = self._places[file].partition("::")[0]
-        return _last(_parent(crate)) in _OWN_ROOTS and crate != self._places[importer].partition("::")[0]
+        crate = self._addresses[file].partition("::")[0]
+        return _last(_parent(crate)) in _OWN_ROOTS and crate != self._addresses[importer].partition("::")[0]
 
 
 def _manifests(texts: Mapping[str, str]) -> dict[str, CargoManifest]:
-    """Every manifest by its folder; the others inherit from the first that has a workspace's dependencies."""
+    """Every manifest by its folder. All inherit from the first manifest with workspace dependencies."""
     workspace = next((text for _, text in sorted(texts.items()) if "[workspace.dependencies" in text), "")
     inherited = workspace_dependencies(workspace)
     return {
@@ -117,13 +119,13 @@ def _nearest(folder: str, said: Mapping[str, CargoManifest]) -> CargoManifest:
     return said.get(folder, CargoManifest())
 
 
-def _around(place: str) -> str:
-    """What the modules of a file lie in: for the root files of `tests` and its like, their folder."""
-    own_root = "::" not in place and _last(_parent(place)) in _OWN_ROOTS
-    return _parent(place) if own_root else place
+def _around(address: str) -> str:
+    """The address below which a file's modules lie: for root files in `tests` and the like, their folder."""
+    own_root = "::" not in address and _last(_parent(address)) in _OWN_ROOTS
+    return _parent(address) if own_root else address
 
 
-def _place(stem: str, roots: set[str]) -> str:
+def _address(stem: str, roots: set[str]) -> str:
     folder, name = _parent(stem), _last(stem)
     if _last(folder) in _OWN_ROOTS and name != "mod":
         return f"{folder}/{name}"

@@ -1,8 +1,8 @@
 """The symbols of a Rust file, by one tree-sitter query over its syntax tree.
 
 A `mod x;` is an import of the module it names. References are types, called functions and macros, paths
-(`a::b` as `a.b`) and called methods; a variable is none, so no scopes are needed. What stands inside the
-arguments of a macro is no tree but tokens: of those, names with a capital and the starts of paths count.
+(`a::b` as `a.b`) and called methods. Variables do not count, so no scopes are needed. The arguments of a
+macro are tokens without a tree: capitalized names and the starts of paths among them count.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ class Rust(TreeSitterLanguage):
     builtins, builtin_members = read_builtins(__package__)
     qualified_names = True
     shared_names = True
-    short_names = True  # of macros: `ok!`
+    short_names = True  # such as the macro `ok!`
 
     def modules(
         self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
     ) -> Modules:
-        """Where modules lie among the files `paths`."""
+        """The modules of one repository."""
         return RustModules(paths, manifests)
 
     def read(self, source: bytes, captures: Captures) -> FileSymbols:
-        """The symbols that the captures over one file amount to."""
+        """The symbols of one file from its captured nodes."""
         return _File(source, captures).symbols()
 
 
@@ -136,7 +136,7 @@ class _File:
         return () if node is None else tuple(_parts(self._source[node.start_byte : node.end_byte]))
 
     def _from_here(self, module: Sequence[str], node: Node) -> str:
-        """A module path as seen from the file's own module, where `node` stands in an inline one."""
+        """A module path relative to the file's module, for a node that may be in an inline module."""
         depth, parts = self._depth(node), list(module)
         while depth and parts and parts[0] == "super":
             depth, parts = depth - 1, parts[1:]
@@ -164,7 +164,7 @@ class _File:
                 chain = _CHAIN.match(self._source, node.start_byte)
                 parts = [] if chain is None else _parts(chain[0])
                 if parts and parts[0].startswith("$") and (parts[0] != "$crate" or len(parts) < 2):
-                    continue  # of a macro's own names `$crate` alone means a module
+                    continue  # among a macro's variables only `$crate` is a module
                 if capture == "token" and len(parts) < 2 and not self._text(node)[:1].isupper():
                     continue
                 if parts and parts[0] not in generic:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from spark_udfs.depsort.extract import MAX_MANIFEST_BYTES
-from spark_udfs.depsort.resolution import WEAK
+from spark_udfs.depsort.weights import WEAK
 from tests.depsort.repositories import Sorted
 
 TARGET = "export function target() {}\n"
