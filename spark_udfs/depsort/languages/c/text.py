@@ -1,8 +1,8 @@
 """The includes and macros of a C or C++ file; comments, words and outline come from the native module.
 
 Both languages are read in two steps. Words are counted (`_native.c_words`), because any name in C is a use
-and macros make syntax trees of function bodies unreliable. Declarations come from a syntax tree of the outline
-(`_native.c_outline`): it empties bodies at the left margin, and drops the lines of conditionals but keeps
+and macros make syntax trees of function bodies unreliable. Declarations come from a syntax tree of the
+outline (`_native.c_outline`): it empties bodies at the left margin, and drops the lines of conditionals but keeps
 their branches, so that both branches of an `#ifdef` count.
 """
 

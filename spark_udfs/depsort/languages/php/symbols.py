@@ -1,8 +1,8 @@
 """The symbols of a PHP file, by one tree-sitter query over its syntax tree.
 
 A file refers to a class by `use`, by its name within the namespace, or by a name of several parts, `\\A\\B`
-or `A\\B`, which is an import that binds nothing. References are names of classes, functions and constants, and
-`.m` for `->m()` and `::m()`. Variables do not count.
+or `A\\B`, which is an import that binds nothing. References are names of classes, functions and constants,
+and `.m` for `->m()` and `::m()`. Variables do not count.
 """
 
 from __future__ import annotations
