@@ -2,8 +2,8 @@
 
 Both languages are read in two steps. Words are counted (`_native.c_words`), because any name in C is a use
 and macros make syntax trees of function bodies unreliable. Declarations come from a syntax tree of the
-outline (`_native.c_outline`): it empties bodies at the left margin, and drops the lines of conditionals but keeps
-their branches, so that both branches of an `#ifdef` count.
+outline (`_native.c_outline`): it empties bodies at the left margin, and drops the lines of conditionals but
+keeps their branches, so that both branches of an `#ifdef` count.
 """
 
 from __future__ import annotations
