@@ -165,7 +165,7 @@ mod tests {
         assert!(
             table(&mut [(7, 3), (7, 4)], 9)
                 .unwrap_err()
-                .contains("comes twice")
+                .contains("occurs twice")
         );
         assert!(
             table(&mut [(7, 10)], 9)
