@@ -1,7 +1,7 @@
-"""What a bench prints: caveats, machine and versions, what was checked, tables, and one JSON line a number.
+"""The report of a bench: caveats, machine and versions, checks, tables, and one JSON line per number.
 
-A bench is a module of this package with a function `measure(progress: Console) -> Report`, whose docstring's
-first sentence says what it measures. It checks the answer of what it times before it reports a time.
+A bench is a folder whose `measure.py` has a function `measure(progress: Console) -> Report` and a docstring
+whose first sentence says what it measures. It checks the answer before it reports a time.
 """
 
 from __future__ import annotations
@@ -11,25 +11,27 @@ import os
 import platform
 import re
 import shutil
+import statistics
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import psutil
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from bench.peers import ROOT
 from factory.errors import CheckFailed
 
 Value = int | float
-ROOT = Path(__file__).parents[1]
 
 
 class WrongAnswer(CheckFailed):
-    """What was timed gave a wrong result, so its time says nothing."""
+    """The measured code gave a wrong result, so its time means nothing."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Row:
     met: bool | None = None
 
     def json(self) -> str:
-        """The row as one line; raises ValueError for a value that is no finite number."""
+        """Return the row as one line; raises ValueError unless the value is finite."""
         plain: dict[str, object] = {"name": self.name, "value": self.value, "unit": self.unit}
         if self.aim is not None:
             plain |= {"aim": self.aim, "met": self.met}
@@ -51,18 +53,33 @@ class Row:
 
 
 def at_least(name: str, value: Value, unit: str, limit: Value) -> Row:
-    """A row that is to reach `limit`."""
+    """Return a row whose aim is to reach `limit`."""
     return Row(name, value, unit, f">= {limit:g}", value >= limit)
 
 
 def at_most(name: str, value: Value, unit: str, limit: Value) -> Row:
-    """A row that is to stay within `limit`."""
+    """Return a row whose aim is to stay within `limit`."""
     return Row(name, value, unit, f"<= {limit:g}", value <= limit)
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Several runs of one program, each with figures by name."""
+
+    runs: tuple[Mapping[str, Any], ...]
+
+    def best(self, name: str) -> float:
+        """The least of a cost."""
+        return min(float(run[name]) for run in self.runs)
+
+    def median(self, name: str) -> float:
+        """The median of a figure."""
+        return statistics.median(float(run[name]) for run in self.runs)
 
 
 @dataclass
 class Report:
-    """What a bench found, in the order in which it is printed."""
+    """The findings of a bench, in the order in which they are printed."""
 
     caveats: Sequence[str]
     data: str
@@ -71,9 +88,9 @@ class Report:
     rows: list[Row] = field(default_factory=list)
 
     def check(self, sentence: str, holds: bool) -> None:
-        """Record that `sentence` was checked; raises WrongAnswer where it does not hold."""
+        """Record that `sentence` was checked; raises WrongAnswer unless it holds."""
         if not holds:
-            raise WrongAnswer(f"Not so: {sentence}. No time is reported; mend the code that was measured.")
+            raise WrongAnswer(f"False: {sentence}. No time is reported; fix the measured code.")
         self.answers.append(sentence)
 
 
@@ -98,23 +115,28 @@ def show(name: str, report: Report, console: Console) -> None:
         console.out(row.json(), highlight=False)  # as it is: no markup, no wrapping
 
 
-def table(title: str, *columns: str) -> Table:
-    """An empty table: the first column is text, the others are numbers."""
+def table(title: str, columns: str) -> Table:
+    """Return an empty table; its first column is for text, the others are for numbers."""
     made = Table(title=title, title_justify="left", box=None, header_style="bold")
-    for number, column in enumerate(columns):
+    for number, column in enumerate(cells(columns)):
         made.add_column(column, justify="right" if number else "left", no_wrap=True)
     return made
 
 
+def cells(line: str) -> list[str]:
+    """Split a line of a table, written with ` | ` between its cells."""
+    return [cell.strip() for cell in line.split(" |")]
+
+
 def _aims(rows: Sequence[Row]) -> Table:
-    made = table("Aims", "name", "value", "unit", "aim", "met")
+    made = table("Aims", "name | value | unit | aim | met")
     for row in rows:
         made.add_row(row.name, f"{row.value:,.4g}", row.unit, row.aim, "yes" if row.met else "[red]no[/]")
     return made
 
 
 def machine() -> list[tuple[str, str]]:
-    """What this runs on: processor, memory, system, versions."""
+    """Processor, memory, system and versions of this machine."""
     from factory.spark_jars import ICEBERG
 
     packages = ("pyspark", "pyiceberg", "dagster", "pyarrow")
@@ -155,7 +177,7 @@ def _java() -> str:
 
 
 def _said(command: list[str], pattern: str) -> str:
-    """What a program says of itself, or `none` where there is no such program."""
+    """The match of `pattern` in a program's output, or `none` if the program is missing."""
     if shutil.which(command[0]) is None:
         return f"{Path(command[0]).name} none"
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,23 +1,22 @@
-"""CPU seconds and peak memory of this process, the JVM and its Python workers, span by span.
+"""CPU seconds and peak memory of this process, the JVM and its Python workers, by span.
 
     with Meter() as meter:          # the first span is called `start`
-        meter.begin("raw.web")      # from here on another span runs
+        meter.begin("raw.web")      # ends that span and begins another
         ...
     meter.spans                     # name, wall seconds, CPU by kind, peak memory by kind
 
-CPU is read at the borders of a span, from the kernel's own counts, which are in hundredths of a second. A
-worker that lived between two readings is not lost: the kernel adds a child's time to its parent's count of
-children when the parent reaps it, so a reading is what every living process used plus what its reaped
-children did. Spark's daemon reaps its workers and the JVM reaps the daemon; what the JVM has reaped
-therefore counts as workers.
+CPU is read at the borders of a span from the kernel's counts, which are in hundredths of a second. A worker
+that lived between two readings is counted: the kernel adds a child's time to its parent's count of children
+when the parent reaps it, so a reading is the time of every living process plus that of its reaped children.
+Spark's daemon reaps its workers and the JVM reaps the daemon, so the JVM's reaped children count as workers.
 
-Memory is sampled in a thread, so a peak shorter than `SAMPLE_S` can be missed; the CPU that takes is left
-out of every span. Pages that forked workers share are divided among them (PSS; where the system has none,
-as on macOS, RSS counts them several times). The JVM shares next to nothing and is counted by RSS: to find
-the PSS of its 2 GB takes the kernel 15 ms a sample, holding up its memory calls meanwhile.
+A thread samples memory, so a peak shorter than `SAMPLE_S` can be missed; its own CPU is left out of every
+span. Forked workers share pages, which are divided among them (PSS; on macOS, which has no PSS, RSS counts
+them several times). The JVM shares almost nothing and is counted by RSS: the PSS of its 2 GB takes the
+kernel 15 ms per sample and holds up the JVM's memory calls meanwhile.
 
-Left out: processes that detach themselves, and children of a parent that ignores their end. The JVM must
-live to the last border: once reaped, it would count as this process.
+Left out: processes that detach themselves, and children whose parent ignores their end. The JVM must live to
+the last border: once reaped, it would count as this process.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _TRIES = 20  # readings of the process tree until none ends under it
 
 @dataclass(frozen=True)
 class ByKind:
-    """One quantity of the three kinds of processes: this one, the JVM, and the JVM's Python workers."""
+    """One quantity for three kinds of processes: this one, the JVM, and the JVM's Python workers."""
 
     driver: float = 0.0
     jvm: float = 0.0
@@ -55,15 +54,21 @@ class ByKind:
 
 @dataclass
 class Span:
-    """What happened between two borders; `peak` is the sample with the most memory, in bytes."""
+    """The time between two borders; `peak` is the sample with the most memory, in bytes."""
 
     name: str
     wall_s: float = 0.0
     cpu_s: ByKind = ByKind()
     peak: ByKind = ByKind()
 
+    @property
+    def seconds(self) -> tuple[float, ...]:
+        """Wall seconds, and CPU seconds in all and by kind."""
+        cpu = self.cpu_s
+        return self.wall_s, cpu.total, cpu.driver, cpu.jvm, cpu.workers
+
     def add(self, other: Span) -> None:
-        """Take in another span: seconds add up, of the peaks the higher one stays."""
+        """Add another span's seconds; keep the higher peak."""
         self.wall_s += other.wall_s
         self.cpu_s += other.cpu_s
         self.peak = max(self.peak, other.peak, key=lambda it: it.total)
@@ -76,7 +81,7 @@ class Meter:
         self.spans: list[Span] = []
         self._sample_s = sample_s
         self.own_cpu_s = 0.0
-        """CPU seconds the sampling itself took; no span holds them."""
+        """CPU seconds of the sampling itself, which no span holds."""
         self._root = psutil.Process()
         self._ended = threading.Event()
         self._lock = threading.Lock()
@@ -115,7 +120,7 @@ class Meter:
             span = self.spans[-1]
             found = memory_bytes(self._root)
             with self._lock:
-                of_one = span is self.spans[-1]  # else it may be the memory of either, and is taken again
+                of_one = span is self.spans[-1]  # else either span may own the sample, so it is taken again
                 if of_one:
                     span.add(Span("sample", peak=found))
             self.own_cpu_s = time.thread_time()
@@ -124,7 +129,7 @@ class Meter:
 
 
 def cpu_seconds(root: psutil.Process) -> ByKind:
-    """CPU seconds, user and system, that `root` and all below it have used so far."""
+    """CPU seconds, user and system, that `root` and its descendants have used so far."""
     for _ in range(_TRIES):
         used = ByKind()
         try:
@@ -142,11 +147,11 @@ def cpu_seconds(root: psutil.Process) -> ByKind:
 
 
 def memory_bytes(root: psutil.Process) -> ByKind:
-    """Memory that `root` and all below it hold now, shared pages divided among those who share them.
+    """Memory that `root` and its descendants hold now, shared pages divided among the sharers.
 
-    A child that this process or the JVM is spawning lives in its parent's memory until it becomes another
-    program, and has its parent's command line until then; it is not counted. (A sample that met one was
-    2.4 GB too high. Spark's workers, forked by their daemon, have memory of their own.)
+    A child that this process or the JVM is spawning has its parent's memory and command line until it runs
+    its own program, so it is not counted. (A sample that caught one was 2.4 GB too high. Spark's workers,
+    forked by their daemon, have memory of their own.)
     """
     held = ByKind(driver=_resident(root, "driver"))
     spawning = [root.cmdline()]
@@ -159,7 +164,7 @@ def memory_bytes(root: psutil.Process) -> ByKind:
                 spawning.append(command)
             held += ByKind(**{kind: _resident(process, kind)})
         except psutil.NoSuchProcess:
-            continue  # what has ended holds no memory
+            continue  # an ended process holds no memory
     return held
 
 
@@ -168,20 +173,20 @@ def _resident(process: psutil.Process, kind: str) -> int:
         return int(process.memory_info().rss)
     try:
         found = process.memory_full_info()
-    except psutil.AccessDenied:  # of a process that is just becoming another program
+    except psutil.AccessDenied:  # the process is about to run another program
         return int(process.memory_info().rss)
     return int(getattr(found, "pss", found.rss))
 
 
 def _tree(root: psutil.Process) -> list[tuple[psutil.Process, str]]:
-    """`root` and all below it with their kind, every process after its parent."""
+    """`root` and its descendants with their kind, every process after its parent."""
     found, kinds = [(root, "driver")], {root.pid: "driver"}
     for process in root.children(recursive=True):
         try:
             above = kinds.get(process.ppid(), "driver")
             kind = "workers" if above != "driver" else "jvm" if process.name() == "java" else "driver"
         except psutil.NoSuchProcess:
-            continue  # reaped since it was listed: its time is its parent's now
+            continue  # reaped since it was listed: its parent holds its time now
         kinds[process.pid] = kind
         found.append((process, kind))
     return found

@@ -1,8 +1,8 @@
-"""A graph of numbered documents as banding gives it: stars of power-law sizes, bridges between them, paths.
+"""A graph of numbered documents as banding makes it: stars of power-law sizes, bridges between them, paths.
 
-Documents stand in families whose sizes fall off by a power law. In every band a family's documents share
-some buckets, and a bucket is a star around its least document. A few edges bridge two families; some
-families are long paths, chains in which each document resembles the one before.
+Documents form families whose sizes follow a power law. In every band some documents of a family share a
+bucket, and a bucket is a star around its least document. A few edges bridge two families; some families are
+long paths, chains in which each document resembles the one before.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ROWS_A_BATCH = 1 << 20
 
 
 def graph(n_edges: int, seed: int) -> tuple[int, np.ndarray]:
-    """(documents, edges): `n_edges` rows (left, right) in no order, some of them more than once."""
+    """(documents, edges): `n_edges` rows (left, right) in random order, some more than once."""
     generator = np.random.default_rng(seed)
     on_paths = int(n_edges * PATHS)
     bridges = int(n_edges * BRIDGES)
@@ -39,7 +39,7 @@ def graph(n_edges: int, seed: int) -> tuple[int, np.ndarray]:
 
 
 def _paths(n_edges: int, generator: np.random.Generator) -> tuple[np.ndarray, int]:
-    """Paths of up to `LONGEST` documents and the first document behind them."""
+    """Paths of up to `LONGEST` documents and the first document after them."""
     lengths: list[int] = []
     while sum(lengths) < n_edges:
         lengths.append(min(int(generator.integers(2, LONGEST)), n_edges - sum(lengths)))
@@ -48,7 +48,7 @@ def _paths(n_edges: int, generator: np.random.Generator) -> tuple[np.ndarray, in
 
 
 def _stars(n_edges: int, first: int, generator: np.random.Generator) -> tuple[np.ndarray, int]:
-    """Stars of the buckets of families, and the first document behind them."""
+    """Stars of the buckets of families, and the first document after them."""
     found: list[np.ndarray] = []
     held = 0
     while held < n_edges:
@@ -66,7 +66,7 @@ def _stars(n_edges: int, first: int, generator: np.random.Generator) -> tuple[np
 
 
 def names(numbers: np.ndarray) -> pa.Array:
-    """The id of each document, 32 hex digits like a `doc_id`: their order is not that of the numbers."""
+    """The id of each document, 32 hex digits like a `doc_id`, in another order than the numbers."""
     words = np.stack([_mixed(numbers, 1), _mixed(numbers, 2)], axis=1)
     digits = np.array([f"{byte:02x}" for byte in range(256)], "S2")[words.view(np.uint8)]
     ends = np.arange(len(numbers) + 1, dtype=np.int32) * 32
@@ -82,7 +82,7 @@ def _mixed(numbers: np.ndarray, seed: int) -> np.ndarray:
 
 
 def batches(edges: np.ndarray, ids: pa.Array) -> Iterator[pa.RecordBatch]:
-    """The edges by the ids of their ends, the lesser id on the left."""
+    """The edges as pairs of ids."""
     for at in range(0, len(edges), _ROWS_A_BATCH):
         left, right = (ids.take(pa.array(edges[at : at + _ROWS_A_BATCH, end])) for end in (0, 1))
         yield pa.RecordBatch.from_arrays([left, right], names=["left", "right"])

@@ -1,7 +1,7 @@
-"""Connected components of ten million edges in Spark: CPU seconds, memory and rounds, by both ways there are.
+"""Connected components of ten million edges in Spark: CPU seconds, memory and rounds of both algorithms.
 
-The graph (`bench/components/graph.py`) has stars of power-law sizes and long paths. Both ways run on it, in
-two tasks; every label is compared with the least id of the component that scipy finds.
+The graph (`bench/components/graph.py`) has stars of power-law sizes and long paths. Both algorithms
+run on it, in two tasks; every label is compared with the least id of the component that scipy finds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from bench.components.graph import batches, graph, names
-from bench.harness import Report, Row, table
+from bench.harness import Report, Row, cells, table
 from bench.lakes import own_lake
 from bench.processes import Meter, Span
 from factory.dedup.components import alternating, one_task
@@ -38,14 +38,14 @@ FILES = 8
 WAYS: dict[str, Callable[[DataFrame], DataFrame]] = {"one task": one_task, "alternating": alternating}
 MB = 1e6
 CAVEATS = [
-    "From edges in Parquet to labels in Parquet; the CPU of driver, JVM and Python workers. Both ways run "
-    "first on a hundredth of the edges, for which the JVM compiles what it runs.",
-    "A JVM keeps the heap it once took, so the peak of the second way holds what the first one left.",
+    "From edges in Parquet to labels in Parquet; the CPU of driver, JVM and Python workers. Both algorithms "
+    "run first on a hundredth of the edges, while the JVM compiles.",
+    "A JVM keeps the heap it once took, so the second algorithm's peak includes what the first one left.",
 ]
 
 
 def measure(progress: Console) -> Report:
-    """Find the components by each way, and compare every label. Raises WrongAnswer."""
+    """Find the components by each algorithm and compare every label. Raises WrongAnswer."""
     progress.print(f"a graph of {EDGES:,} edges")
     n_documents, edges = graph(EDGES, SEED)
     ids = names(np.arange(n_documents))
@@ -77,7 +77,7 @@ def measure(progress: Console) -> Report:
 
 
 def labels(n_documents: int, edges: np.ndarray, ids: pa.Array) -> pa.Table:
-    """(doc_id, component) of every document that has an edge, by doc_id, as scipy finds them."""
+    """(doc_id, component) of every document that has an edge, by doc_id, by scipy."""
     ones = np.ones(len(edges), np.float32)
     matrix = coo_matrix((ones, (edges[:, 0], edges[:, 1])), (n_documents, n_documents))
     component = connected_components(matrix, directed=False)[1]
@@ -96,7 +96,7 @@ def labels(n_documents: int, edges: np.ndarray, ids: pa.Array) -> pa.Table:
 
 
 def labelled(folder: Path) -> pa.Table:
-    """(doc_id, component) as a way left them, by doc_id."""
+    """(doc_id, component) as an algorithm wrote them, by doc_id."""
     found = pq.read_table(folder).sort_by("doc_id").combine_chunks()
     return found.cast(pa.schema([("doc_id", pa.string()), ("component", pa.string())]))
 
@@ -113,7 +113,7 @@ _SCHEMA = pa.schema([("left", pa.string()), ("right", pa.string())])
 
 
 def _found(spark: SparkSession, home: Path, progress: Console) -> tuple[dict[str, Span], dict[str, int]]:
-    """What each way took, and its rounds."""
+    """The cost of each algorithm, and its rounds."""
     rounds = {}
     with Meter() as meter:
         for way, find in WAYS.items():
@@ -130,7 +130,7 @@ def _found(spark: SparkSession, home: Path, progress: Console) -> tuple[dict[str
 
 @contextmanager
 def counted_rounds() -> Iterator[list[int]]:
-    """The edges that each round of `alternating` leaves, as its log says."""
+    """The edges that each round of `alternating` leaves, from its log."""
     seen: list[int] = []
 
     class Listener(logging.Handler):
@@ -151,19 +151,13 @@ def counted_rounds() -> Iterator[list[int]]:
 
 
 def _table(spans: dict[str, Span], rounds: dict[str, int], scipy_s: float) -> Table:
-    made = table(
-        "Components", "", "wall s", "CPU s", "driver", "JVM", "workers", "peak MB", "rounds", "edges/CPU s"
-    )
+    columns = " | wall s | CPU s | driver | JVM | workers | peak MB | rounds | edges/CPU s"
+    made = table("Components", columns)
     for way, span in spans.items():
-        cpu = span.cpu_s
-        made.add_row(
-            way,
-            *(f"{it:,.1f}" for it in (span.wall_s, cpu.total, cpu.driver, cpu.jvm, cpu.workers)),
-            f"{span.peak.total / MB:,.0f}",
-            str(rounds[way] or ""),
-            f"{EDGES / cpu.total:,.0f}",
-        )
-    made.add_row("scipy, of numbers", "", f"{scipy_s:,.1f}", "", "", "", "", "", f"{EDGES / scipy_s:,.0f}")
+        speed = EDGES / span.cpu_s.total
+        rest = f"{span.peak.total / MB:,.0f} | {rounds[way] or ''} | {speed:,.0f}"
+        made.add_row(way, *(f"{it:,.1f}" for it in span.seconds), *cells(rest))
+    made.add_row(*cells(f"scipy, on numbers | | {scipy_s:,.1f} | | | | | | {EDGES / scipy_s:,.0f}"))
     return made
 
 

@@ -1,6 +1,6 @@
-"""The set on which deduplications are judged: its texts, their exact similarities, and what was decided.
+"""The set on which deduplications are judged: its texts, their exact similarities, and our decisions.
 
-Every decision of ours is checked against similarities that are computed again, from the texts.
+Every decision is checked against similarities computed again from the texts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bench.harness import Report
 
 @dataclass(frozen=True)
 class Judged:
-    """The set that is judged: its documents, and its texts, numbered."""
+    """The judged set: its documents, and its texts, numbered."""
 
     documents: pa.Table
     text_of: np.ndarray
@@ -29,7 +29,7 @@ class Judged:
 
     @property
     def texts(self) -> int:
-        """How many texts there are."""
+        """The number of texts."""
         return len(self.first)
 
     @property
@@ -53,7 +53,7 @@ def numbered(documents: pa.Table) -> Judged:
 
 
 def exact_pairs(words: Words, first: np.ndarray) -> Alike:
-    """All pairs of texts from `FAR` on; text i is document `first[i]` of `words`."""
+    """All pairs of texts with a similarity of at least `FAR`; text i is document `first[i]` of `words`."""
     chosen = [words.of(int(document)) for document in first]
     offsets = np.cumsum([0, *(len(tokens) for tokens, _ in chosen)])
     tokens, weights = (np.concatenate([it[side] for it in chosen]) for side in (0, 1))
@@ -71,7 +71,7 @@ def of_texts(judged: Judged, signed: pa.Table) -> np.ndarray:
 
 
 def kept_ids(decided: pa.Table) -> set[str]:
-    """The documents that stay."""
+    """The kept documents."""
     return set(decided.filter(decided["kept"])["doc_id"].to_pylist())
 
 
@@ -93,6 +93,6 @@ def check_decisions(
     )
     expected, said = exact.of(own, other), removed["similarity"].to_numpy()
     report.check(
-        "the similarity each names is theirs, computed again, and reaches the threshold",
+        "each similarity is that of the two texts, computed again, and reaches the threshold",
         bool(np.all(np.abs(said - expected) < 1e-9) and np.all(said >= threshold)),
     )

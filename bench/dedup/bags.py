@@ -1,4 +1,4 @@
-"""What the bags of a group take on disk, beside the documents they are made of."""
+"""The size on disk of a group's bags and of its documents."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What bandings of the same signatures find of the alike pairs, and how many candidates they make for it."""
+"""The share of similar pairs that bandings of the same signatures find, and the candidates they make."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from bench.dedup.exact import Alike
-from bench.harness import Report, Row, at_least, table
+from bench.harness import Report, Row, at_least, cells, table
 from factory.dedup.banding import Banding, best_bands, candidate_probability
 from factory.dedup.config import DedupConfig
 
@@ -13,25 +13,22 @@ MISS_COSTS = (0.5, 0.9, 0.98, 0.995)
 
 
 def add_bandings(report: Report, signatures: np.ndarray, exact: Alike, config: DedupConfig) -> None:
-    """Add a row a banding; `signatures` are bytes by text, `exact` all pairs from below the threshold."""
+    """Add a row per banding; `signatures` are bytes by text, `exact` reaches below the threshold."""
     truth = exact.at(config.threshold)
-    made = table(
-        "Bandings", "miss cost", "rows", "bands", "alike pairs", "share a bucket", "promised", "candidates"
-    )
+    columns = "miss cost | rows | bands | similar pairs | share a bucket | promised | candidates"
+    made = table("Bandings", columns)
     for miss_cost in sorted({*MISS_COSTS, config.miss_cost}):
         banding = best_bands(config.threshold, config.values, miss_cost, config.value_bits)
         found = float(met(signatures, truth, banding).mean())
         promised = np.mean([candidate_probability(it, banding) for it in truth.similarity.tolist()])
         tried = candidates(signatures, banding, config.pair_bucket)
-        made.add_row(
-            f"{miss_cost:g}", str(banding.rows), str(banding.bands), f"{len(truth):,}", f"{found:.4f}",
-            f"{promised:.4f}", f"{tried:,}",
-        )  # fmt: skip
+        line = f"{miss_cost:g} | {banding.rows} | {banding.bands} | {len(truth):,} | {found:.4f}"
+        made.add_row(*cells(f"{line} | {promised:.4f} | {tried:,}"))
         name = f"dedup.banding.{banding.rows}x{banding.bands}"
         if miss_cost == config.miss_cost:
-            report.rows.append(at_least(f"{name}.met", round(found, 5), "share of alike pairs", 0.995))
+            report.rows.append(at_least(f"{name}.met", round(found, 5), "share of similar pairs", 0.995))
         else:
-            report.rows.append(Row(f"{name}.met", round(found, 5), "share of alike pairs"))
+            report.rows.append(Row(f"{name}.met", round(found, 5), "share of similar pairs"))
         report.rows.append(Row(f"{name}.candidates", tried, "pairs"))
     report.tables.append(made)
 

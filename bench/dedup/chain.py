@@ -1,8 +1,8 @@
-"""The deduplication of a line as it runs in production, on parts of a corpus, asset by asset.
+"""The deduplication of a pipeline as it runs in production, on parts of a corpus, asset by asset.
 
 For every named part: its documents as a raw table, verdicts that keep all of them, and the assets of a dedup
-group up to the decisions (what a group has beside these measures and sweeps). They run in one process and
-one session, on a lake of their own.
+group up to the decisions (the group's other assets measure and sweep). They run in one process and one
+session, on a lake of their own.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Chain:
         self._definitions = definitions(assets, own)
 
     def run(self, part: str, progress: Console) -> dict[str, Span]:
-        """Deduplicate a part; what its tables took, by their names."""
+        """Deduplicate a part; return the cost of its tables by name."""
         keys = [names.raw(part), names.filtered(part), *(names.dedup(part, it) for it in TABLES)]
         chosen = [dg.AssetKey(table.identifier) for table in keys]
         meter = run(self._definitions, self._own, chosen, progress)
@@ -86,14 +86,14 @@ def _given(part: Part) -> tuple[dg.AssetsDefinition, dg.AssetsDefinition]:
         upstream={"documents": names.raw(part.name)},
     )
     def verdicts(documents: DataFrame) -> DataFrame:
-        """Nothing is rejected."""
+        """Verdicts that keep every document."""
         return documents.select("doc_id", F.lit(True).alias("kept"))
 
     return documents, verdicts
 
 
 def total(spans: Mapping[str, Span]) -> Span:
-    """The tables of a part together."""
+    """The sum over a part's tables."""
     summed = Span("total")
     for span in spans.values():
         summed.add(span)
@@ -101,5 +101,5 @@ def total(spans: Mapping[str, Span]) -> Span:
 
 
 def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
-    """The power of the size that costs grow with, by least squares on logarithms."""
+    """The power of the size with which costs grow, by least squares on logarithms."""
     return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])

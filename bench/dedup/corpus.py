@@ -1,9 +1,9 @@
 """The text files of several releases each of 100 packages, as Parquet files that keep families together.
 
-The releases (`bench/dedup/releases.py`) are pure Python wheels, fetched with `pip download` from the index
-it is configured for, once, and cut to their source code, documentation and data in UTF-8. A document goes
-to one of `FOLDS` files by a hash of the last two parts of its path: so what is the same file in several
-releases, or a vendored copy of it, is in one fold, and a share of the folds has families as large as all.
+The releases (`bench/dedup/releases.py`) are pure Python wheels, fetched once with `pip download` from its
+configured index, and reduced to their source code, documentation and data in UTF-8. A document goes to one of
+`FOLDS` files by a hash of the last two parts of its path. So all releases of a file and its vendored copies
+are in one fold, and a share of the folds has families as large as the whole.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from factory.settings import settings
 
 FOLDS = 40
 MOST_BYTES = 1_000_000
-MOST_HELD = 64_000_000  # bytes of text that are Python's rows at a time: all at once they would not fit
+MOST_HELD = 64_000_000  # bytes of text held as Python rows at a time; the whole corpus would not fit
 ROWS_A_GROUP = 1_000
 SUFFIXES = (
     "bash", "bat", "bzl", "c", "cc", "cfg", "cmake", "cpp", "cs", "css", "csv", "cu", "cxx", "f",
@@ -67,7 +67,7 @@ class Corpus:
         return [str(self.folder / f"fold-{fold:02}.parquet") for fold in folds]
 
     def documents(self, folds: Iterable[int]) -> int:
-        """How many documents `folds` hold."""
+        """The number of documents in `folds`."""
         return sum(pq.read_metadata(file).num_rows for file in self.files(folds))
 
     def read(self, folds: Iterable[int], columns: Sequence[str]) -> pa.Table:
@@ -76,7 +76,7 @@ class Corpus:
 
 
 def corpus(console: Console) -> Corpus:
-    """The corpus, gathered where it is not there yet. Raises ReleasesNotFetched."""
+    """The corpus, gathered if missing. Raises ReleasesNotFetched."""
     key = blake2b(json.dumps([requirements(), sorted(SUFFIXES), MOST_BYTES, FOLDS]).encode(), digest_size=6)
     folder = settings().cache / "bench" / f"releases-{key.hexdigest()}"
     if not (folder / "_SUCCESS").exists():
@@ -97,7 +97,7 @@ def fold(path: str) -> int:
 
 
 def _download(wheels: Path, console: Console) -> None:
-    """Fetch the releases, the first of every package together, then the second ones: pip starts so rarely."""
+    """Fetch the first release of every package together, then the second ones, so that pip starts rarely."""
     rounds = list(zip_longest(*(said.split() for said in RELEASES.values())))
     for number, versions in enumerate(rounds, 1):
         wanted = [f"{name}=={it}" for name, it in zip(RELEASES, versions, strict=True) if it]
@@ -112,7 +112,7 @@ def _download(wheels: Path, console: Console) -> None:
         if done.returncode:
             raise ReleasesNotFetched(
                 f"The releases were not fetched by `pip download`: {done.stderr.strip()[-300:]} "
-                "See that the package index answers."
+                "Check that the package index answers."
             )
 
 
@@ -123,7 +123,7 @@ def _documents(wheels: Iterable[Path]) -> Iterator[dict[str, Any]]:
         with zipfile.ZipFile(wheel) as archive:
             for entry in archive.infolist():
                 path = PurePosixPath(entry.filename)
-                described = path.parts[0].endswith(".dist-info")  # by pip, not by the package
+                described = path.parts[0].endswith(".dist-info")  # written by pip, not by the package
                 if described or path.suffix[1:].lower() not in SUFFIXES:
                     continue
                 if not 0 < entry.file_size <= MOST_BYTES:
@@ -131,7 +131,7 @@ def _documents(wheels: Iterable[Path]) -> Iterator[dict[str, Any]]:
                 try:
                     text = archive.read(entry).decode()
                 except UnicodeDecodeError:
-                    continue  # what is no UTF-8 is no text for any of the tools
+                    continue  # no tool takes anything but UTF-8
                 yield {
                     "doc_id": doc_id(release, entry.filename),
                     "source": package,
@@ -147,17 +147,17 @@ def _documents(wheels: Iterable[Path]) -> Iterator[dict[str, Any]]:
 
 
 def _write(folder: Path, documents: Iterable[dict[str, Any]], most: int = MOST_HELD) -> None:
-    """One file a fold, its rows by `doc_id`; holds some `most` bytes of text, then one fold at a time."""
+    """Write one file per fold, its rows by `doc_id`; hold `most` bytes of text, then one fold at a time."""
     with TemporaryDirectory(dir=folder) as spool:
         spooled = Corpus(Path(spool)).files(range(FOLDS))
         _spool(spooled, documents, most)
         for file, target in zip(spooled, Corpus(folder).files(range(FOLDS)), strict=True):
-            rows = pq.read_table(file).sort_by("doc_id")  # as a hash has it: releases are mixed
+            rows = pq.read_table(file).sort_by("doc_id")  # a hash, so releases are mixed
             pq.write_table(rows, target, compression="zstd", row_group_size=ROWS_A_GROUP)
 
 
 def _spool(files: Sequence[str], documents: Iterable[dict[str, Any]], most: int) -> None:
-    """Each document to the file of its fold, in the order in which they come."""
+    """Append each document to the file of its fold."""
     schema = pa.schema([RAW.columns.field(name) for name in COLUMNS])
     with ExitStack() as opened:
         writers = [opened.enter_context(pq.ParquetWriter(file, schema)) for file in files]
@@ -170,7 +170,7 @@ def _spool(files: Sequence[str], documents: Iterable[dict[str, Any]], most: int)
 
 
 def _batches(documents: Iterable[dict[str, Any]], most: int) -> Iterator[list[dict[str, Any]]]:
-    """The documents, those together whose texts first reach `most` bytes."""
+    """The documents in batches that end once their texts reach `most` bytes."""
     batch: list[dict[str, Any]] = []
     held = 0
     for document in documents:

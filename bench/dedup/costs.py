@@ -1,4 +1,4 @@
-"""What the parts of the corpus took, table by table, how that grows, and how fast it is beside the peers."""
+"""The cost of the parts of the corpus by table, how it grows, and the speed against the peers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.table import Table
 
 from bench.dedup.chain import TABLES, exponent, total
 from bench.dedup.peers import Kept
-from bench.harness import Report, Row, at_least, at_most, table
+from bench.harness import Report, Row, at_least, at_most, cells, table
 from bench.processes import Span
 
 TIMES = {"datatrove": 50, "rensa": 2.5}
@@ -24,35 +24,26 @@ def add_costs(
     peers: Mapping[str, Kept],
     judged_mb: float,
 ) -> None:
-    """Add what each part took, how the cost grows, and the speeds beside each other."""
-    costs = table("Costs", "", "documents", "MB", "CPU s", "driver", "JVM", "workers", "peak MB", "MB/CPU s")
+    """Add the cost of each part, how it grows, and the speeds of all tools."""
+    costs = table("Costs", " | documents | MB | CPU s | driver | JVM | workers | peak MB | MB/CPU s")
     totals = {name: total(of) for name, of in spans.items()}
     for name, span in totals.items():
-        cpu, size = span.cpu_s, megabytes(sizes[name])
+        cpu_s, size = span.cpu_s.total, megabytes(sizes[name])
         costs.add_row(
-            f"ours, {name}", f"{len(sizes[name]):,}", f"{size:,.0f}",
-            *(f"{it:,.1f}" for it in (cpu.total, cpu.driver, cpu.jvm, cpu.workers)),
-            f"{span.peak.total / MB:,.0f}", f"{size / cpu.total:,.2f}",
-        )  # fmt: skip
+            *cells(f"ours, {name} | {len(sizes[name]):,} | {size:,.0f}"),
+            *(f"{it:,.1f}" for it in span.seconds[1:]),
+            *cells(f"{span.peak.total / MB:,.0f} | {size / cpu_s:,.2f}"),
+        )
         report.rows += [
             Row(f"dedup.{name}.documents", len(sizes[name]), "documents"),
-            Row(f"dedup.{name}.cpu", round(cpu.total, 2), "s"),
-            Row(f"dedup.{name}.speed", round(size / cpu.total, 2), "MB/CPU s"),
+            Row(f"dedup.{name}.cpu", round(cpu_s, 2), "s"),
+            Row(f"dedup.{name}.speed", round(size / cpu_s, 2), "MB/CPU s"),
             Row(f"dedup.{name}.peak_memory", round(span.peak.total / MB), "MB"),
         ]
     for name, kept in peers.items():
         speed = judged_mb / kept.cpu_s
-        costs.add_row(
-            name,
-            "",
-            f"{judged_mb:,.0f}",
-            f"{kept.cpu_s:,.1f}",
-            "",
-            "",
-            "",
-            f"{kept.peak / MB:,.0f}",
-            f"{speed:.2f}",
-        )
+        line = f"{name} | | {judged_mb:,.0f} | {kept.cpu_s:,.1f} | | | | {kept.peak / MB:,.0f} | {speed:.2f}"
+        costs.add_row(*cells(line))
         report.rows += [
             Row(f"dedup.{name}.speed", round(speed, 3), "MB/CPU s"),
             Row(f"dedup.{name}.peak_memory", round(kept.peak / MB), "MB"),
@@ -67,15 +58,11 @@ def add_costs(
 
 
 def _by_table(spans: Mapping[str, Mapping[str, Span]]) -> Table:
-    made = table("CPU s by table", "table", *spans, "JVM, whole", "workers, whole")
+    made = table("CPU s by table", f"table | {' | '.join(spans)} | JVM, whole | workers, whole")
     for name in TABLES:
         whole = spans["whole"][name].cpu_s
-        made.add_row(
-            name,
-            *(f"{of[name].cpu_s.total:,.1f}" for of in spans.values()),
-            f"{whole.jvm:,.1f}",
-            f"{whole.workers:,.1f}",
-        )
+        totals = (of[name].cpu_s.total for of in spans.values())
+        made.add_row(name, *(f"{it:,.1f}" for it in (*totals, whole.jvm, whole.workers)))
     return made
 
 

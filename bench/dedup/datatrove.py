@@ -1,4 +1,4 @@
-"""What datatrove's four MinHash stages keep of documents, and what they take; run in its environment.
+"""The documents that datatrove's four MinHash stages keep, and their cost; run in its environment.
 
 Arguments: `deduplicate` or `shingles`, and a folder with `first/` (a few documents) and `documents/`, each of
 Parquet files (doc_id, text). `deduplicate` runs the stages with their default settings, in two workers, on
@@ -33,7 +33,7 @@ WORKERS = 2
 
 
 def deduplicate(documents: Path, scratch: Path) -> Path:
-    """The folder of what the four stages leave of `documents`."""
+    """Run the four stages; return the folder of the kept documents."""
     config = MinhashConfig()
     signatures, buckets, removed, left = (
         str(scratch / name) for name in ("signatures", "buckets", "removed", "left")

@@ -1,11 +1,10 @@
 """Every pair of documents whose exact weighted Jaccard reaches a limit, found without signatures.
 
-Exact by the prefix filter (Chaudhuri, Ganti and Kaushik 2006; Xiao and others 2008), no pair is lost: with
-the tokens of every document in one order, the rarest first, let a document's prefix be the tokens from which
-on, to the end, the weights still add up to `least` of its whole. Documents that are alike have an overlap of
-at least `least` of either's weight, and all of it stands at or behind the first token they share; so that
-token is in the prefixes of both. Documents that share a token of their prefixes, and whose weights are near
-enough, are compared in full.
+The prefix filter (Chaudhuri, Ganti and Kaushik 2006; Xiao and others 2008) loses no pair. Order the tokens of
+every document, rarest first. A document's prefix is the tokens from which on the remaining weights still add
+up to `least` of the document's weight. Similar documents overlap by at least `least` of either's weight, and
+the whole overlap lies at or after the first token they share, so that token is in both prefixes. Documents
+that share a token of their prefixes, and whose weights are close enough, are compared in full.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _SLACK = 1e-3  # of a weight; a running sum of millions of weights errs by less
 
 @dataclass(frozen=True)
 class Alike:
-    """Pairs of alike documents, sorted: `left` < `right`, and their similarity."""
+    """Pairs of similar documents, sorted: `left` < `right`, and their similarity."""
 
     left: np.ndarray
     right: np.ndarray
@@ -40,7 +39,7 @@ class Alike:
         return Alike(self.left[chosen], self.right[chosen], self.similarity[chosen])
 
     def of(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """The similarity of each pair (one, other), 1 for a document beside itself, nan where not alike."""
+        """The similarity of each pair (one, other): 1 for a document and itself, nan if below the limit."""
         n = int(max([*self.right[-1:], *one, *other, 0])) + 1
         known = self.left * n + self.right  # ascending, since the pairs are sorted
         wanted = np.minimum(one, other) * n + np.maximum(one, other)
@@ -56,7 +55,7 @@ class Alike:
 def alike(tokens: np.ndarray, weights: np.ndarray, offsets: np.ndarray, least: float) -> Alike:
     """All pairs of at least `least` > 0. Document i is `tokens[offsets[i]:offsets[i + 1]]`, each token once.
 
-    A document without tokens is like no other.
+    A document without tokens is in no pair.
     """
     nothing = Alike(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
     if not len(tokens):
@@ -70,7 +69,7 @@ def alike(tokens: np.ndarray, weights: np.ndarray, offsets: np.ndarray, least: f
     order = np.lexsort((tokens, document))
     tokens, weights = tokens[order], weights[order]
     sizes = np.bincount(document, weights, len(lengths))
-    before = np.cumsum(weights) - weights  # of all tokens that stand before one, in any document
+    before = np.cumsum(weights) - weights  # weight of all tokens before one, in any document
     left_over = (before[offsets[:-1].clip(max=len(before) - 1)] + sizes)[document] - before
     prefix = left_over >= least * sizes[document] - _SLACK
     prefix &= (np.bincount(tokens[prefix], minlength=len(frequencies)) > 1)[tokens]  # in two prefixes
@@ -100,7 +99,7 @@ def _compared(
 
     (documents, tokens) are the prefixes, by document.
     """
-    # Numbered by size, so that what is small enough to be left out stands first in every list.
+    # Numbered by size, so that documents too small to compare come first in every list.
     place = np.empty(len(bags.sizes), np.int64)
     by_size = np.argsort(bags.sizes, kind="stable")
     place[by_size] = np.arange(len(by_size))

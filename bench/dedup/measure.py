@@ -1,10 +1,9 @@
-"""The whole deduplication in Spark beside datatrove's and rensa's: cost, growth, and what each one loses.
+"""The whole deduplication in Spark against datatrove's and rensa's: cost, growth, and what each one loses.
 
 The corpus is several releases each of 100 packages. Ours runs as its assets do in production, from raw table
 to decisions, on a tenth, a third and all of it. On a set of some 18,000 files every pair of texts is compared
-exactly (`bench/dedup/exact.py`), by words and weights that no code of ours makes (`bench/dedup/truth.py`).
-datatrove and rensa run too, and each tool is judged by what it keeps, by the weighted Jaccard and by its own
-measure.
+exactly (`bench/dedup/exact.py`), by words and weights made without our code (`bench/dedup/truth.py`). Each
+tool is judged by the documents it keeps, by the weighted Jaccard and by its own measure.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from bench.dedup.exact import Alike
 from bench.dedup.judge import FAR, Verdict, kept_texts, lost_families, shown, verdict
 from bench.dedup.peers import PEERS, Kept, deduplicated, lay_out, own_measure
 from bench.dedup.truth import weighted_words
-from bench.harness import Report, Row, at_least, at_most, table
+from bench.harness import Report, Row, at_least, at_most, cells, table
 from bench.keep.measure import decided as kept_by
 from bench.lakes import own_lake
 from bench.processes import Span
@@ -38,19 +37,19 @@ from factory.spark import build_session
 CONFIG = DedupConfig(kind="code")
 SHARES = {"tenth": FOLDS // 10, "third": FOLDS // 3, "whole": FOLDS}  # in folds, the first ones
 ACCURACY = "accuracy"
-LEAST_JUDGED = 15_000  # documents of the set that is judged
+LEAST_JUDGED = 15_000  # documents of the judged set
 WORST = 5  # families shown
 MEASURES = {"datatrove": "its 5-grams", "rensa": "its 5-grams"}
 WEIGHTED = "weighted words"
 CAVEATS = [
     "Ours: the CPU of driver, JVM and Python workers, from the raw table (Parquet in Iceberg) to decisions, "
-    "with checks, fingerprints and publishing. The JVM has started and compiled before: the set that is "
-    "judged is deduplicated first, and is not timed.",
+    "with checks, fingerprints and publishing. The JVM starts and compiles on the judged set, which is "
+    "deduplicated first and not timed.",
     "datatrove: four stages with its defaults, two workers, Parquet in and out; rensa: one process, shingles "
-    "of five words made in Python. Both run first on a few documents, and that is left out. Their speed is "
-    "that on the set that is judged, ours that on all of the corpus: our jobs have a cost whatever the size.",
-    "A tool is judged by texts, of which exact copies are one; recall is the share of alike pairs of texts "
-    "of which not both stay. Unsupported: removed texts with no kept one like them.",
+    "of five words made in Python. Both first run on a few documents, which are not timed. Their speed is "
+    "that on the judged set, ours that on the whole corpus, because our jobs have a fixed cost.",
+    "A tool is judged by texts, where exact copies are one text; recall is the share of similar pairs of "
+    "texts of which at most one stays. Unsupported: removed texts that resemble no kept one.",
 ]
 
 
@@ -72,7 +71,7 @@ def measure(progress: Console) -> Report:
         parts += [Part(name, found.files(range(share))) for name, share in SHARES.items()]
         chain = Chain(parts, CONFIG, own)
         spans, decided, signed = _ours(chain, progress)
-        build_session(own).stop()  # the one that the runs have started, before its scratch is removed
+        build_session(own).stop()  # the session of the runs, before its scratch is removed
         progress.print("exact similarities of all pairs")
         exact = exact_pairs(weighted_words(judged.documents["text"].to_pylist()), judged.first)
         check_decisions(report, judged, decided, exact, CONFIG.threshold)
@@ -85,7 +84,7 @@ def measure(progress: Console) -> Report:
 
 
 def judged_folds(found: Corpus) -> list[int]:
-    """The last folds, as few as hold `LEAST_JUDGED` documents."""
+    """The fewest last folds that hold `LEAST_JUDGED` documents."""
     folds: list[int] = []
     while found.documents(folds) < LEAST_JUDGED:
         folds.append(FOLDS - 1 - len(folds))
@@ -93,7 +92,7 @@ def judged_folds(found: Corpus) -> list[int]:
 
 
 def _ours(chain: Chain, progress: Console) -> tuple[dict[str, dict[str, Span]], pa.Table, pa.Table]:
-    """What each part took, by table, and the decisions and signatures of the set that is judged."""
+    """The cost of each part by table, and the decisions and signatures of the judged set."""
     chain.run(ACCURACY, progress)
     columns = ["doc_id", "kept", "reason", "duplicate_of", "similarity"]
     decided = chain.table(ACCURACY, "decisions", columns)
@@ -102,7 +101,7 @@ def _ours(chain: Chain, progress: Console) -> tuple[dict[str, dict[str, Span]], 
 
 
 def _judge(report: Report, judged: Judged, decided: pa.Table, exact: Alike) -> None:
-    """Add what ours keeps, beside the rules on exact pairs."""
+    """Add the verdict on ours and on the keep rules over exact pairs."""
     n, threshold = judged.texts, CONFIG.threshold
     truth = exact.at(threshold)
     edges = dict(zip(sorted(truth.pairs()), truth.similarity.tolist(), strict=True))
@@ -121,7 +120,7 @@ def _judge(report: Report, judged: Judged, decided: pa.Table, exact: Alike) -> N
     report.rows += [
         at_most("dedup.accuracy.unsupported", ours.unsupported, "texts", 0),
         at_most("dedup.accuracy.alike_kept", ours.alike_kept, "pairs", 10),
-        at_least("dedup.accuracy.recall", round(ours.recall, 6), "share of alike pairs", 0.995),
+        at_least("dedup.accuracy.recall", round(ours.recall, 6), "share of similar pairs", 0.995),
         at_most("dedup.accuracy.families_lost", ours.lost, "groups", 0),
         Row("dedup.accuracy.pairs", ours.pairs, "pairs"),
         Row("dedup.accuracy.removed", ours.removed, "texts"),
@@ -135,11 +134,11 @@ def _texts(judged: Judged, kept: set[str]) -> set[int]:
 
 
 def _peers(report: Report, judged: Judged, exact: Alike, scratch: Path, progress: Console) -> dict[str, Kept]:
-    """Run the peers, and add what they keep."""
+    """Run the peers, and add the verdicts on them."""
     lay_out(judged.documents.select(["doc_id", "text"]), scratch)
     done: dict[str, Kept] = {}
     found: list[Verdict] = []
-    worst = table("The largest families that a peer loses, by its own measure", "tool", "texts", "families")
+    worst = table("The largest families that a peer loses, by its own measure", "tool | texts | families")
     for name in PEERS:
         progress.print(f"{name} on {judged.documents.num_rows:,} documents")
         done[name] = deduplicated(name, scratch, progress)
@@ -161,19 +160,16 @@ def _verdict_rows(it: Verdict, own: bool) -> list[Row]:
         Row(f"{name}.unsupported", it.unsupported, "texts"),
         Row(f"{name}.far", it.far, "texts"),
         Row(f"{name}.precision", round(it.precision, 4), "share of removed texts"),
-        Row(f"{name}.recall", round(it.recall, 4), "share of alike pairs"),
+        Row(f"{name}.recall", round(it.recall, 4), "share of similar pairs"),
         Row(f"{name}.families_lost", it.lost, "groups"),
     ]
 
 
 def _verdicts(title: str, found: list[Verdict]) -> Table:
-    made = table(
-        title, "tool", "measure", "kept", "removed", "unsupported", f"none at {FAR:g}", "precision",
-        "alike pairs", "both kept", "recall", "families lost",
-    )  # fmt: skip
+    columns = f"tool | measure | kept | removed | unsupported | none at {FAR:g} | precision"
+    made = table(title, f"{columns} | similar pairs | both kept | recall | families lost")
     for it in found:
-        made.add_row(
-            it.tool, it.measure, f"{it.kept:,}", f"{it.removed:,}", f"{it.unsupported:,}", f"{it.far:,}",
-            f"{it.precision:.3f}", f"{it.pairs:,}", f"{it.alike_kept:,}", f"{it.recall:.4f}", f"{it.lost:,}",
-        )  # fmt: skip
+        line = f"{it.tool} | {it.measure} | {it.kept:,} | {it.removed:,} | {it.unsupported:,} | {it.far:,}"
+        line += f" | {it.precision:.3f} | {it.pairs:,} | {it.alike_kept:,} | {it.recall:.4f} | {it.lost:,}"
+        made.add_row(*cells(line))
     return made

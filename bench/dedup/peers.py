@@ -1,4 +1,4 @@
-"""What datatrove and rensa keep of documents, what that takes, and their own measure of likeness."""
+"""The documents that datatrove and rensa keep, the cost, and the tools' own measure of similarity."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ PEERS = {
     "datatrove": (DATATROVE, "bench.dedup.datatrove"),
     "rensa": (MINHASH, "bench.dedup.rensa"),
 }
-FILES = 2  # one for each of datatrove's workers
-FIRST = 20  # documents with which a peer starts
+FILES = 2  # one per worker of datatrove
+FIRST = 20  # documents of the warm-up
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What a peer did: the documents it kept, CPU seconds (starting apart), peak memory in bytes."""
+    """The documents a peer kept, its CPU seconds (starting apart), its peak memory in bytes."""
 
     documents: set[str]
     start_cpu_s: float
@@ -34,7 +34,7 @@ class Kept:
 
 
 def lay_out(documents: pa.Table, folder: Path) -> None:
-    """Write documents (doc_id, text) as the peers' programs expect them."""
+    """Write documents (doc_id, text) as the peers' programs expect."""
     whole = folder / "documents"
     first = folder / "first"
     for each in (whole, first):
@@ -48,7 +48,7 @@ def lay_out(documents: pa.Table, folder: Path) -> None:
 
 
 def deduplicated(name: str, folder: Path, progress: Console) -> Kept:
-    """What the peer called `name` keeps of the documents in `folder`."""
+    """Run the peer called `name` on the documents in `folder`."""
     peer, program = PEERS[name]
     peer.python(progress)  # installed before the clock runs
     before = memory_bytes(psutil.Process()).driver
@@ -62,7 +62,7 @@ def deduplicated(name: str, folder: Path, progress: Console) -> Kept:
 def own_measure(name: str, folder: Path, text_of: dict[str, int], least: float, progress: Console) -> Alike:
     """All pairs of texts whose sets of the peer's shingles have a Jaccard of at least `least`.
 
-    `text_of` is the text of each document; of a text's documents the first stands for it.
+    `text_of` is the text of each document; the first document of a text stands for it.
     """
     peer, program = PEERS[name]
     peer.answer(program, "shingles", folder, console=progress)

@@ -1,4 +1,4 @@
-"""The releases that the corpus of `bench dedup` is made of: several of each package, pure Python wheels.
+"""The releases in the corpus of `bench dedup`: several per package, pure Python wheels.
 
 Some packages hold copies of others (pip, pipenv, setuptools, botocore) or of one another's stubs (jedi,
 mypy), some several versions of the same code (google-ads) or a blocking and an async one (ccxt); several

@@ -1,7 +1,7 @@
-"""What rensa's deduplicator keeps of documents, and what it takes; run in its environment.
+"""The documents that rensa's deduplicator keeps, and its cost; run in its environment.
 
-Arguments as those of `bench/dedup/datatrove.py`. rensa takes tokens, so shingles of five words are made in
-Python, as in its examples; its deduplicator compares signatures of 128 values at .8 with what it has kept.
+Arguments as for `bench/dedup/datatrove.py`. rensa takes tokens, so Python makes shingles of five words, as in
+its examples; its deduplicator compares signatures of 128 values at .8 with those it has kept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ THRESHOLD, VALUES = 0.8, 128
 
 
 def shingles_of(text: str) -> set[str]:
-    """The shingles of five words; a shorter text is one."""
+    """The shingles of five words; a shorter text is one shingle."""
     words = WORD.findall(text.lower())
     return (
         {" ".join(words[at : at + WORDS]) for at in range(max(1, len(words) - WORDS + 1))} if words else set()
@@ -31,7 +31,7 @@ def shingles_of(text: str) -> set[str]:
 
 
 def deduplicate(documents: Path) -> list[str]:
-    """The documents that stay, in the order of the files."""
+    """The kept documents, in the order of the files."""
     deduplicator = RMinHashDeduplicator(THRESHOLD, VALUES, True)
     kept = []
     for file in sorted(documents.glob("*.parquet")):

@@ -1,8 +1,8 @@
-"""The words and exact weights of texts by regular expressions and numpy: what deduplications are judged by.
+"""Words and exact weights of texts by regular expressions and numpy, the truth for deduplications.
 
-Nothing of it is ours: words are cut as `docs/deduplication.md` says, and a word is itself, not its hash. A
-weight is (1 + ln tf) * ln(1 + N / df) in float64 over all N texts that are given. Of the word boundaries of
-Unicode it knows the most frequent; what few texts of other scripts differ by is told by the bench.
+It uses no code of ours: words are cut as `docs/deduplication.md` defines, and a word is itself, not its hash.
+A weight is (1 + ln tf) * ln(1 + N / df) in float64 over all N given texts. It knows the most frequent word
+boundaries of Unicode; the bench's checks show whether the few texts in other scripts differ.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 _BEYOND = r"[0-9A-Za-z_]*[^\x00-\x7f][^\x00-/:-@\[-^`{-\x7f]*"
-_ESCAPE = r"\\(?:\\|[ntr])?"  # its letter would stick to the next word; an escaped backslash is none
+_ESCAPE = r"\\(?:\\|[ntr])?"  # its letter would stick to the next word; an escaped backslash has none
 _HEXADECIMAL = r"0[xX](?:\w|(?<=\d)\.(?=\d))*"
 _NUMBER = r"\d(?:\w|(?<=\d)\.(?=\d)|(?<=\d[eE])[+-](?=\d))*"
 _CODE = re.compile(f"(?:{_ESCAPE})|({_BEYOND})|((?a:{_HEXADECIMAL})|(?a:{_NUMBER})|(?a:[A-Za-z_]\\w*))")

@@ -1,8 +1,8 @@
-"""Orders to measure ours beside: by imports that regular expressions find, and folder by folder.
+"""Orders to compare with ours: by imports that regular expressions find, and folder by folder.
 
-The first is the best of the simple ways: one expression a language finds import lines, a name means the
-files whose paths end with it (the nearest, where several do), and the files are ordered by strongly
-connected components, Eades-Lin-Smyth and sifting, as ours are. The second keeps each folder together.
+The first is the best simple order: one expression per language finds import lines, a name means the files
+whose paths end with it (the nearest of several), and files are ordered by strongly connected components,
+Eades-Lin-Smyth and sifting, as in ours. The second keeps each folder together.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SUFFIXES = (
 
 
 def by_regex(language: str, texts: Mapping[str, str]) -> list[str]:
-    """The paths of `texts` in the order of the imports that a regular expression finds."""
+    """The paths of `texts`, ordered by the imports that a regular expression finds."""
     paths = sorted(texts)
     number = {path: index for index, path in enumerate(paths)}
     ends: dict[str, list[str]] = {}  # the last parts of a path, without its suffix -> paths
@@ -68,7 +68,7 @@ def by_regex(language: str, texts: Mapping[str, str]) -> list[str]:
 
 
 def _written(language: str, match: re.Match[str]) -> Iterator[str]:
-    """The modules that an import line names, or may name."""
+    """The modules that an import line names or may name."""
     if language == "rust":
         module, above, names = match.groups()
         if module:
@@ -90,7 +90,7 @@ def _written(language: str, match: re.Match[str]) -> Iterator[str]:
 
 
 def _names(language: str, path: str) -> Iterator[str]:
-    """What an import may call a file, as a path."""
+    """The names under which an import may refer to a file, as paths."""
     if language in ("go", "csharp"):
         yield posixpath.dirname(path)
         return
@@ -100,7 +100,7 @@ def _names(language: str, path: str) -> Iterator[str]:
 
 
 def _targets(language: str, name: str, path: str, ends: Mapping[str, Sequence[str]]) -> Sequence[str]:
-    """The files `name`, imported by `path`, may mean."""
+    """The files that `name`, imported by `path`, may mean."""
     folder = posixpath.dirname(path)
     if language == "python":
         below = name.lstrip(".")
@@ -130,7 +130,7 @@ def _targets(language: str, name: str, path: str, ends: Mapping[str, Sequence[st
 
 
 def _rust_module(name: str, path: str, ends: Mapping[str, Sequence[str]]) -> str:
-    """The longest beginning of a path through modules that is a file, as a path."""
+    """The longest prefix of a module path that is a file, as a path."""
     stem = re.sub(r"(/mod|^src/lib|^src/main|/lib|/main)?\.rs$", "", path)
     first, *rest = [part for part in name.split("::") if part]
     around = {"crate": "", "self": stem, "super": posixpath.dirname(stem)}
@@ -140,7 +140,7 @@ def _rust_module(name: str, path: str, ends: Mapping[str, Sequence[str]]) -> str
 
 
 def by_folders(paths: Sequence[str], edges: Set[tuple[str, str]]) -> list[str]:
-    """The files of `paths`, which are sorted, folder by folder; `edges` lie between files of `paths`.
+    """The sorted `paths`, reordered folder by folder; `edges` lie between them.
 
     Folders are ordered by the number of edges between them, files inside a folder by their own.
     """

@@ -1,17 +1,17 @@
 """Debian's packages, downloaded and unpacked below a folder; nothing is installed.
 
 `apt-get` runs on lists of its own below FACTORY_CACHE, so it needs no rights, changes nothing on the machine
-and finds the same releases on any of them. It needs `apt-get` and `dpkg-deb`, and Debian's keys.
+and finds the same releases everywhere. It needs `apt-get`, `dpkg-deb` and Debian's keys.
 """
 
 from __future__ import annotations
 
-import subprocess
 import tarfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from bench.depsort.tools import run
 from factory.settings import settings
 
 _LISTS = """\
@@ -25,32 +25,32 @@ def unpack(packages: Sequence[str], folder: Path) -> Path:
     """Unpack binary packages, each `name` or `name=version`, below `folder`; raises CalledProcessError."""
     downloads = folder / "downloads"
     downloads.mkdir(parents=True, exist_ok=True)
-    _run(*_apt(), "download", *packages, folder=downloads)
+    run(*_apt(), "download", *packages, folder=downloads)
     for package in sorted(downloads.glob("*.deb")):
-        _run("dpkg-deb", "--extract", str(package), str(folder / "root"), folder=folder)
+        run("dpkg-deb", "--extract", str(package), str(folder / "root"), folder=folder)
     return folder / "root"
 
 
 def unpack_source(package: str, folder: Path) -> Path:
-    """Unpack what the authors of a source package released below `folder`; raises CalledProcessError."""
-    _run(*_apt(), "--download-only", "--tar-only", "source", package, folder=folder)
+    """Unpack the upstream release of a source package below `folder`; raises CalledProcessError."""
+    run(*_apt(), "--download-only", "--tar-only", "source", package, folder=folder)
     (archive,) = folder.glob("*.orig.tar.*")
     with tarfile.open(archive) as opened:
         opened.extractall(folder / "sources", filter="data")
     found = list((folder / "sources").iterdir())
-    return found[0] if len(found) == 1 else folder / "sources"  # some archives have no folder around all
+    return found[0] if len(found) == 1 else folder / "sources"  # some archives have no top folder
 
 
 @cache
 def _apt() -> tuple[str, ...]:
-    """apt-get with lists of its own, brought up to date once a process."""
+    """apt-get with lists of its own, updated once per process."""
     home = settings().cache.absolute() / "bench" / "apt"
     for folder in ("state/lists/partial", "cache/archives/partial"):
         (home / folder).mkdir(parents=True, exist_ok=True)
     (home / "sources.list").write_text(_LISTS)
     options = {
         "Dir::State": home / "state",
-        "Dir::State::status": "/dev/null",  # what is installed does not matter
+        "Dir::State::status": "/dev/null",  # installed packages do not matter
         "Dir::Cache": home / "cache",
         "Dir::Etc::SourceList": home / "sources.list",
         "Dir::Etc::SourceParts": "/dev/null",
@@ -61,9 +61,5 @@ def _apt() -> tuple[str, ...]:
         "-qq",
         *(part for name, value in options.items() for part in ("-o", f"{name}={value}")),
     )
-    _run(*command, "update", folder=home)
+    run(*command, "update", folder=home)
     return command
-
-
-def _run(*command: str, folder: Path) -> None:
-    subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder)

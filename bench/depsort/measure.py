@@ -28,24 +28,24 @@ from bench.depsort.order import read
 from bench.depsort.sources import SOURCES, Source, fetch
 from bench.depsort.tools import ToolMissing
 from bench.depsort.truth import truth
-from bench.harness import ROOT, Report, Row, at_least, table
+from bench.harness import Report, Row, at_least, cells, table
+from bench.peers import ROOT
 from spark_udfs.depsort.order import order_repository
 from spark_udfs.depsort.registry import language_of
 
 LEAST_SATISFIED = 0.92  # mean over repositories
-BELOW_BOUND = 0.03  # of a language's mean, and it is never below the order by regular expressions
+BELOW_BOUND = 0.03  # the most a language's mean may fall short of its bound
 LEAST_SPEED = 500  # files a CPU second, from text to order
 SEEDS = ("1", "2")
 CAVEATS = [
-    "True edges are those of javac, go/types, Clang, Roslyn, rustdoc, the TypeScript and the Kotlin "
-    "compiler, uses of members among them (in Rust of methods alone); for Python those of `ast` and the "
-    "rules of import, for PHP of its own parser, for Ruby of the loaded library; none of these three infers "
-    "the types of objects.",
-    "What a compiler cannot resolve without a build (missing headers, generated code) is in no truth.",
-    "Weights and rules were tuned on other repositories, but for what runs on these showed: a package that "
-    "its own tests require as `..`, names with an underscore behind an include, `declare module` in a "
-    "module and what it adds to interfaces, PHP's names of several parts, Ruby's constants by nesting, "
-    "and how much a heavy edge counts for in a cycle, the best of 14 formulas here.",
+    "True edges come from javac, go/types, Clang, Roslyn, rustdoc, the TypeScript and the Kotlin compiler, "
+    "with uses of members (in Rust only of methods); for Python from `ast` and the rules of import, for PHP "
+    "from its own parser, for Ruby from the loaded library. These three do not infer the types of objects.",
+    "No truth has edges that a compiler cannot resolve without a build (missing headers, generated code).",
+    "Weights and rules were tuned on other repositories, except for these lessons from the ones here: a "
+    "package that its own tests require as `..`, names with an underscore behind an include, `declare "
+    "module` in a module and its additions to interfaces, PHP's names of several parts, Ruby's constants by "
+    "nesting, and the weight of a heavy edge in a cycle, the best of 14 formulas here.",
     "Published sources lack most tests, which a repository has and which are easy to place.",
 ]
 
@@ -69,7 +69,7 @@ class Measured:
 
 
 def measure(progress: Console) -> Report:
-    """The report on every distribution. Raises SourceNotFetched where a registry has it not."""
+    """Order and judge every distribution. Raises SourceNotFetched if a registry lacks one."""
     judged: list[tuple[Source, Path, set[tuple[str, str]]]] = []
     missing: dict[Source, str] = {}
     for source in SOURCES:
@@ -90,7 +90,7 @@ def measure(progress: Console) -> Report:
     report.check("the order is the same under two values of PYTHONHASHSEED", orders[0] == orders[1])
     for (source, folder, _), order in zip(judged, orders[0], strict=True):
         documents = sorted(read(folder)["path"].to_pylist())
-        report.check(f"the order of {source.name} holds each of its files once", sorted(order) == documents)
+        report.check(f"the order of {source.name} holds each file once", sorted(order) == documents)
     found = [
         _measured(source, folder, edges, ours)
         for (source, folder, edges), ours in zip(judged, runs[0], strict=True)
@@ -160,25 +160,14 @@ def _best(paths: Sequence[str], edges: set[tuple[str, str]]) -> list[str]:
 def _show(report: Report, found: Sequence[Measured], missing: Sequence[Source]) -> None:
     made = table(
         "Share of true dependencies that stand before their dependents",
-        *(
-            "repository",
-            "language",
-            "files",
-            "true edges",
-            "found",
-            "path",
-            "regex",
-            "ours",
-            "bound",
-            "files/CPU s",
-        ),
+        "repository | language | files | true edges | found | path | regex | ours | bound | files/CPU s",
     )
     for it in found:
         made.add_row(
-            it.source.name, it.source.language, f"{it.n_files:,}", f"{it.n_edges:,}",
+            *cells(f"{it.source.name} | {it.source.language} | {it.n_files:,} | {it.n_edges:,}"),
             *(f"{share:.3f}" for share in (it.found, it.path, it.regex, it.ours, it.bound)),
             f"{it.n_files / it.cpu_s:,.0f}",
-        )  # fmt: skip
+        )
     for source in missing:
         made.add_row(source.name, source.language, "not measured")
     report.tables.append(made)

@@ -1,7 +1,7 @@
-"""`python -m bench.depsort.order FOLDER ...`: the dependency order of each folder and what it cost, as JSON.
+"""`python -m bench.depsort.order FOLDER ...`: the dependency order of each folder and its cost, as JSON.
 
-The whole of depsort without Spark: symbols of every file, their resolution, edges, places. One line of JSON:
-for every folder `order` (paths), `edges`, `n_files` that were parsed, and `cpu_s`, from text to order.
+The whole of depsort without Spark: symbols of every file, their resolution, edges, positions. Prints one line
+of JSON: per folder `order` (paths), `edges`, `n_files` that were parsed, and `cpu_s`, from text to order.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ROWS = 500  # a batch, as in Spark
 
 
 def read(folder: Path) -> pa.Table:
-    """DOCUMENTS of the files of a folder in a known language, and its manifests; a document is its path."""
+    """DOCUMENTS of a folder's files in known languages, and of its manifests; the doc_id is the path."""
     rows = []
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
@@ -39,7 +39,7 @@ def read(folder: Path) -> pa.Table:
 
 
 def order(documents: pa.Table) -> dict[str, Any]:
-    """The order of one repository's DOCUMENTS, its edges, and the CPU seconds it took."""
+    """The order of one repository's DOCUMENTS, its edges, and the CPU seconds."""
     started = _cpu_s()
     facts = pa.Table.from_batches(list(extract(iter(documents.to_batches(max_chunksize=_ROWS)))), FACTS)
     table = edges(documents.select(list(FILES)), _contributions(resolve(facts)))
@@ -55,13 +55,13 @@ def order(documents: pa.Table) -> dict[str, Any]:
 
 
 def _cpu_s() -> float:
-    """CPU seconds of this process and of the one that read files for it, which ends."""
+    """CPU seconds of this process and of the file reader's process, which is closed."""
     reader().close()
     return sum(os.times()[:4])
 
 
 def _contributions(symbols: pa.Table) -> pa.Table:
-    """CONTRIBUTIONS of SYMBOLS: what Spark does by exploding two columns, done by Arrow."""
+    """CONTRIBUTIONS of SYMBOLS: Spark explodes two columns for them, Arrow does it here."""
     chosen = symbols.filter(pc.is_valid(symbols["resolved_to"]))
     row = pc.list_parent_indices(chosen["resolved_to"])
     return pa.table(
@@ -74,6 +74,6 @@ def _contributions(symbols: pa.Table) -> pa.Table:
 
 
 if __name__ == "__main__":
-    for language in languages().values():  # grammars are loaded once a worker, not once a repository
+    for language in languages().values():  # a worker loads grammars once, not per repository
         language.extract(b"\n", f"x{language.suffixes[0]}")
     print(json.dumps([order(read(Path(folder))) for folder in sys.argv[1:]]))

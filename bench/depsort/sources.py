@@ -2,8 +2,8 @@
 
 `pip download`, `npm pack`, `go mod download`, Maven's `dependency:copy` and `cargo vendor` use whatever
 registry they are configured for. C and C++ come from packages that carry the sources of a library; C#, PHP
-and Ruby come from Debian. Every distribution is pinned, unpacked once below FACTORY_CACHE, and cut to the
-folder that holds its own sources, so that what a build made of them (`dist`, `lib`) is not ordered with them.
+and Ruby come from Debian. Every distribution is pinned, unpacked once below FACTORY_CACHE, and reduced to
+the folder of its own sources, which leaves out build outputs (`dist`, `lib`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rich.console import Console
 
 from bench.depsort import debian
 from bench.depsort.compilers.kotlin import COPY
-from bench.depsort.tools import require
+from bench.depsort.tools import require, run
 from factory.errors import CheckFailed
 from factory.settings import settings
 
@@ -33,7 +33,7 @@ class SourceNotFetched(CheckFailed):
 
 @dataclass(frozen=True)
 class Source:
-    """One distribution: `requirement` as its tool has it; `folders` of `root` are its own sources."""
+    """One distribution: `requirement` as its tool writes it; `folders` of `root` are its own sources."""
 
     language: str
     name: str
@@ -44,7 +44,7 @@ class Source:
 
 
 _GEMS = "usr/share/rubygems-integration/all/gems"
-SOURCES = (  # other repositories than those on which rules and weights were tuned
+SOURCES = (  # rules and weights were tuned on other repositories
     Source("python", "mkdocs", "pip", "mkdocs==1.6.1"),
     Source("python", "sqlglot", "pip", "sqlglot==26.0.0", ("sqlglot", "tests")),
     Source("python", "werkzeug", "pip", "werkzeug==3.1.3"),
@@ -101,8 +101,8 @@ def fetch(source: Source, console: Console) -> Path:
         except (OSError, subprocess.CalledProcessError) as error:
             said = getattr(error, "stderr", None) or str(error)
             raise SourceNotFetched(
-                f"{source.requirement} was not fetched by `{source.tool}`: {said.strip()[-300:]} "
-                "See that the tool is installed and its registry answers."
+                f"`{source.tool}` did not fetch {source.requirement}: {said.strip()[-300:]} "
+                "Check that the tool is installed and its registry answers."
             ) from error
         _own(root / source.root, source.folders, found)
         shutil.rmtree(whole)
@@ -111,7 +111,7 @@ def fetch(source: Source, console: Console) -> Path:
 
 
 def _own(root: Path, folders: tuple[str, ...], found: Path) -> None:
-    """Copy the chosen folders, and the manifests at the top, which say what names mean."""
+    """Copy the chosen folders, and the manifests at the top, which resolve names."""
     found.mkdir()
     for folder in folders:
         shutil.copytree(root / folder, found / folder, dirs_exist_ok=True, copy_function=shutil.copyfile)
@@ -124,7 +124,7 @@ def _own(root: Path, folders: tuple[str, ...], found: Path) -> None:
 
 
 def _pip(requirement: str, folder: Path) -> Path:
-    _run(
+    run(
         sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:",
         "--dest", str(folder), requirement,
     )  # fmt: skip
@@ -132,12 +132,12 @@ def _pip(requirement: str, folder: Path) -> Path:
 
 
 def _npm(requirement: str, folder: Path) -> Path:
-    _run("npm", "pack", "--silent", "--pack-destination", str(folder), requirement)
+    run("npm", "pack", "--silent", "--pack-destination", str(folder), requirement)
     return _unpacked(folder)
 
 
 def _maven(requirement: str, folder: Path) -> Path:
-    _run(
+    run(
         "mvn", "--quiet", "--batch-mode", COPY,
         f"-Dartifact={requirement}:jar:sources", f"-DoutputDirectory={folder}",
     )  # fmt: skip
@@ -148,7 +148,7 @@ def _maven(requirement: str, folder: Path) -> Path:
 
 
 def _go(requirement: str, _: Path) -> Path:
-    return Path(json.loads(_run("go", "mod", "download", "-json", requirement))["Dir"])
+    return Path(json.loads(run("go", "mod", "download", "-json", requirement))["Dir"])
 
 
 def _cargo(requirement: str, folder: Path) -> Path:
@@ -158,7 +158,7 @@ def _cargo(requirement: str, folder: Path) -> Path:
         '[package]\nname = "sources"\nversion = "0.0.0"\nedition = "2021"\n[lib]\npath = "lib.rs"\n'
         f'[dependencies]\n{name} = "={version}"\n[workspace]\n'
     )
-    _run("cargo", "vendor", "--quiet", "--manifest-path", str(folder / "Cargo.toml"), str(folder / "vendor"))
+    run("cargo", "vendor", "--quiet", "--manifest-path", str(folder / "Cargo.toml"), str(folder / "vendor"))
     return folder / "vendor" / name
 
 
@@ -179,10 +179,6 @@ def _unpacked(folder: Path) -> Path:
     return root
 
 
-def _run(*command: str) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
 _TOOLS: dict[str, Callable[[str, Path], Path]] = {
     "pip": _pip,
     "npm": _npm,
@@ -192,7 +188,7 @@ _TOOLS: dict[str, Callable[[str, Path], Path]] = {
     "apt": _apt,
     "apt-source": _apt_source,
 }
-_COMMANDS = {  # what a tool runs, with the Debian package that has it
+_COMMANDS = {  # the commands of a tool, with their Debian packages
     "pip": (),
     "npm": (("npm", "npm"),),
     "mvn": (("mvn", "maven"),),

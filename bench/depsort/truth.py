@@ -1,4 +1,4 @@
-"""The true dependencies of a repository, asked of its language's own compiler or parser once and kept."""
+"""The true dependencies of a repository, found once by its language's own compiler or parser and kept."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from bench.peers import CLANG
 from factory.errors import CheckFailed
 
 COMPILERS = Path(__file__).with_name("compilers")
-_SHARED = {"c": "c", "cpp": "c", "javascript": "typescript"}  # the others have a program of their own
-_COMMANDS = {  # what a program runs, with the Debian package that has it; the others ask by themselves
+_SHARED = {"c": "c", "cpp": "c", "javascript": "typescript"}  # the others have their own programs
+_COMMANDS = {  # the command of a program, with its Debian package; the others check by themselves
     "c": ("gcc", "gcc"),
     "go": ("go", "golang-go"),
     "java": ("java", "default-jdk"),
@@ -32,10 +32,9 @@ class TruthFailed(CheckFailed):
 
 
 def truth(source: Source, folder: Path, progress: Console) -> set[tuple[str, str]]:
-    """The true edges of a repository, kept beside it until the program that finds them changes.
+    """The true edges of a repository, kept next to it until the program that finds them changes.
 
-    Raises ToolMissing where the edges are not kept and the program needs what the machine lacks, TruthFailed
-    where it fails.
+    Raises ToolMissing if the machine lacks a tool that the program needs, TruthFailed if the program fails.
     """
     name = _SHARED.get(source.language, source.language)
     programs = sorted(COMPILERS.glob(f"{name}.*"))
@@ -48,19 +47,19 @@ def truth(source: Source, folder: Path, progress: Console) -> set[tuple[str, str
         try:
             edges = sorted(_edges(name, folder, progress))
         except subprocess.CalledProcessError as error:
-            last = (str(error.stderr or "").strip() or "it said nothing").splitlines()[-1]
+            last = (str(error.stderr or "").strip() or "it printed nothing").splitlines()[-1]
             raise TruthFailed(
-                f"The true dependencies of {source.name} were not found, `{error.cmd[0]}` ended with "
-                f"{error.returncode}: {last} See that its registry answers, or run the program by hand."
+                f"No true dependencies of {source.name}: `{error.cmd[0]}` ended with {error.returncode}: "
+                f"{last} Check that its registry answers, or run the program by hand."
             ) from error
         written = kept.with_suffix(f".{os.getpid()}")
         written.write_text(json.dumps(edges))
-        written.replace(kept)  # whole or not at all: several benches share the folder
+        written.replace(kept)  # atomic: several benches share the folder
     return {(dependent, dependency) for dependent, dependency in json.loads(kept.read_text())}
 
 
 def _edges(name: str, folder: Path, progress: Console) -> set[tuple[str, str]]:
-    if name == "c":  # it needs libclang, which the project's environment has not
+    if name == "c":  # it needs libclang, in an environment of its own
         pairs = CLANG.answer("bench.depsort.compilers.c", folder, console=progress)
         return {(one, other) for one, other in pairs}
     found: set[tuple[str, str]] = import_module(f"bench.depsort.compilers.{name}").edges(folder)

@@ -1,11 +1,11 @@
 """The four rule sets under our definitions, under datatrove's, and under any mixture of the two.
 
-A switch replaces one of our definitions (what a word is, a line, an end mark) by datatrove's. With no switch
-on a filter is ours, with all on it must be datatrove's; the smallest set of switches that turns our verdict
-on a document into datatrove's is the cause of the disagreement.
+A switch replaces one of our definitions (of a word, a line, an end mark) by datatrove's. A filter without
+switches is ours, with all switches it must be datatrove's. The cause of a disagreement is the smallest set of
+switches that turns our verdict on a document into datatrove's.
 
-Each filter is written out here once, over definitions that are looked up, so that nothing but the switched
-definition differs. It runs in datatrove's environment, on the texts that both judged.
+Each filter is written out here once, over definitions that it looks up, so that only the switched definition
+differs. It runs in datatrove's environment, on the texts that both judged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from factory.filters.rule import TextRule
 from factory.filters.text import Text, duplicates, has_letter, is_terminal, ratio
 
 Switches = frozenset[str]
-Values = list[tuple[str, float | None]]  # of the rules, in the order in which datatrove looks at them
+Values = list[tuple[str, float | None]]  # by rule, in the order in which datatrove checks them
 
 NONE: Switches = frozenset()
 WORDS = "words: spaCy's tokens instead of runs between spaces"
@@ -65,12 +65,12 @@ REASONS = {
     "char_dup_ratio": "fineweb_duplicate_chars",
     "list_ratio": "newline_to_word_ratio",
 }
-"""datatrove's reasons by the names of our rules."""
+"""datatrove's reasons -> names of our rules."""
 
 
 @dataclass(frozen=True)
 class Theirs:
-    """The definitions that datatrove takes from its libraries."""
+    """datatrove's definitions, from its libraries."""
 
     words: Callable[[str], list[str]]
     n_sentences: Callable[[str], int]
@@ -80,7 +80,7 @@ class Theirs:
 
 @dataclass(frozen=True)
 class Filter:
-    """One of datatrove's filters: its rules here, its switches, and its values under some of them."""
+    """One of datatrove's filters: our rules for it, its switches, and its values under any of them."""
 
     rules: tuple[TextRule, ...]
     switches: tuple[str, ...]
@@ -96,7 +96,7 @@ class Filter:
         ]
 
     def causes(self, text: str, kept: bool, theirs: Theirs) -> tuple[str, ...] | None:
-        """The fewest switches with which `text` is `kept` or not; None if there are none."""
+        """The fewest switches under which `text` is kept (or not, if not `kept`); None if there are none."""
         for n in range(len(self.switches) + 1):
             for on in combinations(self.switches, n):
                 if (not self.failing(text, frozenset(on), theirs)) == kept:

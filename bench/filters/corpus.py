@@ -1,10 +1,9 @@
 """1 GB of prose from the Python installation, the same on every machine with the same packages.
 
-A document is a long description, a text file (`.rst`, `.md`, `.txt`) or the docstrings of a module, one
-after the other. That makes some 45 MB. The rest are copies of all of it in which words are renamed: each copy
-maps the words of four small letters and more to others of their length, one to one, so that a copy has other
-words but its original's lines, lengths and repetitions. Filters look at one document at a time, so a copy
-costs what its original costs.
+A document is a long description, a text file (`.rst`, `.md`, `.txt`) or all docstrings of a module. Together
+they have some 45 MB. The rest are copies of all documents with renamed words: each copy maps the words of at
+least four small letters to others of their length, one to one, so that it keeps the lines, lengths and
+repetitions of its original. Filters look at one document at a time, so a copy costs as much as its original.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def corpus(console: Console) -> Path:
-    """The folder of Parquet files (doc_id, text), one a copy; made where it is not there yet."""
+    """The folder of Parquet files (doc_id, text), one per copy; made if missing."""
     installed = sorted(f"{it.name}=={it.version}" for it in distributions())
     key = blake2b(json.dumps([installed, LEAST_BYTES]).encode(), digest_size=6).hexdigest()
     folder = settings().cache / "bench" / f"prose-{key}"
@@ -52,13 +51,13 @@ def corpus(console: Console) -> Path:
 
 
 def originals(folder: Path) -> pa.Table:
-    """The documents that are no copies."""
+    """The original documents."""
     return pq.read_table(folder / ORIGINALS)
 
 
 def _make(folder: Path) -> None:
     texts = {blake2b(text.encode(), digest_size=16).hexdigest(): text for text in _texts()}
-    in_order = sorted(texts.items())  # by hash: long and short, prose and lists in one mixture
+    in_order = sorted(texts.items())  # by hash, which mixes long and short, prose and lists
     size = sum(len(text.encode()) for _, text in in_order)
     words = sorted({word for _, text in in_order for word in RENAMED.findall(text)} - UNTOUCHED)
     for copy in range(-(-LEAST_BYTES // size)):
@@ -93,7 +92,7 @@ def _texts() -> Iterator[str]:
         try:
             content = path.read_text(encoding="utf-8")
         except (UnicodeDecodeError, OSError):
-            continue  # what cannot be read is no prose to measure with
+            continue  # not prose
         if path.name == "METADATA":
             content = long_description(content)[0]
         elif path.suffix == ".py":

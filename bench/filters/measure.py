@@ -1,10 +1,9 @@
-"""What the heuristic filters cost beside datatrove's, and where and why their verdicts differ.
+"""The cost of the heuristic filters against datatrove's, and where and why their verdicts differ.
 
-All rules of Gopher (quality and repetition), C4 and FineWeb are measured through Spark on 1 GB of prose
-(`bench/filters/corpus.py`) and decided; datatrove runs its four filters on a sample, in an environment of its
-own: as shipped, where a document's first failing rule ends the matter, and each on every document. Verdicts
-are compared on the sample, and every disagreement is traced to the definitions that make it
-(`bench/filters/causes.py`), by computation.
+Spark measures and decides all rules of Gopher (quality and repetition), C4 and FineWeb on 1 GB of prose
+(`bench/filters/corpus.py`). datatrove runs its four filters on a sample: as shipped, where a document leaves
+at its first failing rule, and each on every document. Verdicts are compared on the sample, and every
+disagreement is traced by computation to the definitions that cause it (`bench/filters/causes.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from bench.filters.corpus import corpus, originals
-from bench.harness import Report, Row, at_least, at_most, table
+from bench.harness import Report, Row, at_least, at_most, cells, table
 from bench.lakes import own_lake
 from bench.peers import DATATROVE
 from bench.processes import Meter, Span
@@ -42,18 +41,17 @@ FIRST = "first pass"
 MB = 1e6
 PROGRAM = "bench.filters.peer"
 CAVEATS = [
-    "The prose is documentation; of 1 GB, 40 MB are as they were found, the rest has its words renamed.",
-    "Ours: the CPU of all processes (driver, JVM, workers), reading Parquet and writing signals and verdicts "
-    "included. All is done twice: during the first pass the JVM compiles what it runs, which is part of its "
-    "start, so the second pass is what is compared; the first has its row, too.",
-    "What is compared is measuring with deciding, as datatrove's time includes both; measuring alone stands "
-    "beside.",
-    "datatrove: one process, reading Parquet included, writing nothing; loading spaCy left out.",
+    "The prose is documentation: 40 MB as found, and renamed copies that make up 1 GB.",
+    "Ours: the CPU of driver, JVM and workers, including reading Parquet and writing signals and verdicts. "
+    "Everything runs twice: the JVM compiles during the first pass, so the second is compared.",
+    "The comparison counts measuring and deciding, as datatrove's time includes both; measuring alone has a "
+    "row, too.",
+    "datatrove: one process, including reading Parquet, writing nothing; loading spaCy is left out.",
 ]
 
 
 def measure(progress: Console) -> Report:
-    """The report. Raises WrongAnswer where a document is lost or a disagreement has no cause."""
+    """Measure ours and datatrove, compare verdicts. Raises WrongAnswer if a document is lost."""
     folder = corpus(progress)
     documents = originals(folder).slice(0, SAMPLE)
     n_bytes = _bytes(pq.read_table(folder, columns=["text"]))
@@ -77,7 +75,7 @@ def measure(progress: Console) -> Report:
 
 
 def failing_rules(documents: pa.Table) -> dict[str, dict[str, list[str]]]:
-    """The rules that each document fails, by document and set."""
+    """The failing rules by document and rule set."""
     texts = documents["text"].combine_chunks()
     found: dict[str, dict[str, list[str]]] = {doc_id: {} for doc_id in documents["doc_id"].to_pylist()}
     for name in SETS:
@@ -93,7 +91,7 @@ def _bytes(documents: pa.Table) -> int:
 
 
 def _ours(folder: Path, scratch: Path, report: Report) -> dict[str, Span]:
-    """The costs of starting, measuring and deciding, in a session of its own."""
+    """The costs of starting, measuring and deciding, in a fresh session."""
     own = own_lake(scratch)
     first, target = scratch / "first", scratch / "second"
     with Meter() as meter:
@@ -132,21 +130,22 @@ def add_costs(
     peers: Mapping[str, Mapping[str, Any]],
     sample_bytes: int,
 ) -> None:
-    """Add what both cost, and our speed against that of datatrove as shipped."""
-    costs = table("Costs", "", "MB", "wall s", "CPU s", "driver", "JVM", "workers", "MB/CPU s")
+    """Add the costs of both, and our speed over datatrove's."""
+    costs = table("Costs", " | MB | wall s | CPU s | driver | JVM | workers | MB/CPU s")
     both = Span("second pass")
     for name in ("measure", "decide"):
         both.add(spans[name])
     sizes = {"start": 0, FIRST: n_bytes, "measure": n_bytes, "decide": 0, both.name: n_bytes}
     for name, size in sizes.items():
         span = {**spans, both.name: both}[name]
-        cpu = span.cpu_s
-        cells = [f"{it:,.1f}" for it in (span.wall_s, cpu.total, cpu.driver, cpu.jvm, cpu.workers)]
-        speed = f"{size / MB / cpu.total:,.1f}" if size else ""
-        costs.add_row(span.name, f"{size / MB:,.0f}" if size else "", *cells, speed)
+        cpu_s = span.cpu_s.total
+        speed = f"{size / MB / cpu_s:,.1f}" if size else ""
+        costs.add_row(
+            span.name, f"{size / MB:,.0f}" if size else "", *(f"{it:,.1f}" for it in span.seconds), speed
+        )
         report.rows += [
             Row(f"filters.{span.name.replace(' ', '_')}.wall", round(span.wall_s, 2), "s"),
-            Row(f"filters.{span.name.replace(' ', '_')}.cpu", round(cpu.total, 2), "s"),
+            Row(f"filters.{span.name.replace(' ', '_')}.cpu", round(cpu_s, 2), "s"),
         ]
     speeds = {
         "": n_bytes / MB / spans["measure"].cpu_s.total,
@@ -159,16 +158,8 @@ def add_costs(
     for name, found in peers.items():
         seconds = float(found["cpu_s"])
         theirs = sample_bytes / MB / seconds
-        costs.add_row(
-            f"datatrove, {name}",
-            f"{sample_bytes / MB:,.0f}",
-            "",
-            f"{seconds:,.1f}",
-            "",
-            "",
-            "",
-            f"{theirs:.2f}",
-        )
+        line = f"datatrove, {name} | {sample_bytes / MB:,.0f} | | {seconds:,.1f} | | | | {theirs:.2f}"
+        costs.add_row(*cells(line))
         report.rows.append(Row(f"filters.datatrove.{name.replace(' ', '_')}", round(theirs, 4), "MB/CPU s"))
         for what, ours in speeds.items():
             times = f"filters.times_datatrove.{name.replace(' ', '_')}{what}"
@@ -181,10 +172,10 @@ def add_costs(
 
 
 def add_disagreements(report: Report, found: Mapping[str, Any]) -> None:
-    """Add the causes of all disagreements, and write each of them to a file."""
+    """Add the causes of all disagreements; write each disagreement to a file."""
     report.check(
         f"on {found['documents']:,} documents each filter written out for the comparison gives our failing "
-        "rules without a switch, and datatrove's first failing rule with all of them",
+        "rules without a switch, and datatrove's first failing rule with every switch",
         not found["wrong"],
     )
     disagreements: Sequence[Mapping[str, Any]] = found["disagreements"]
@@ -196,10 +187,10 @@ def add_disagreements(report: Report, found: Mapping[str, Any]) -> None:
         if it["cause"] is not None:
             who = "datatrove" if it["datatrove"] else "ours"
             counts[it["filter"], it["datatrove"] or it["ours"][0], who, *it["cause"]] += 1
-    made = table(f"Disagreements (each in {listed})", "filter", "rule", "rejected by", "documents", "cause")
+    made = table(f"Disagreements (each in {listed})", "filter | rule | rejected by | documents | cause")
     for (name, rule, who, *causes), number in sorted(counts.items()):
         made.add_row(name, rule, who, f"{number:,}", "; ".join(_short(cause) for cause in causes))
-    meanings = table("Causes", "cause", "datatrove's definition instead of ours")
+    meanings = table("Causes", "cause | datatrove's definition instead of ours")
     for cause in sorted({cause for _, _, _, *causes in counts for cause in causes}):
         meanings.add_row(_short(cause), cause.partition(": ")[2])
     report.tables += [made, meanings]

@@ -1,8 +1,8 @@
-"""What datatrove needs for its four heuristic filters, and why its verdicts differ; run in its environment.
+"""The cost of datatrove's four heuristic filters, and why its verdicts differ; run in its environment.
 
 Arguments: `shipped` or `apart`, and a Parquet file (doc_id, text). `shipped` runs the four as a pipeline,
-each on what the one before it left. `apart` runs each on every text as it came; a third argument, a JSON
-file, has our failing rules by document and filter, and the cause of each disagreement is found. Both print
+each on the documents that the one before kept. `apart` runs each on every text; a third argument, a JSON
+file, holds our failing rules by document and filter, and the cause of each disagreement is found. Both print
 one JSON line, with the CPU seconds after a first document, which loads spaCy.
 """
 
@@ -14,8 +14,6 @@ import time
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from datatrove.data import Document
 from datatrove.pipeline.filters import (
@@ -86,7 +84,7 @@ def _reason(answer: bool | tuple[bool, str]) -> str | None:
 def compared(
     texts: dict[str, str], verdicts: dict[str, dict[str, str | None]], ours: dict[str, dict[str, list[str]]]
 ) -> dict[str, object]:
-    """Every disagreement with its cause, and where a filter written out here is not the one it stands for."""
+    """Every disagreement with its cause, and every filter whose copy here gives another verdict."""
     theirs = Theirs(
         words=lru_cache(2)(split_into_words),  # several filters and switches ask for one text's words
         n_sentences=lru_cache(1 << 16)(lambda line: len(split_into_sentences(line))),

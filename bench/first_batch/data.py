@@ -1,4 +1,4 @@
-"""The tables that `bench first_batch` opens: a thousand million rows that take next to no room.
+"""The tables that `bench first_batch` opens: a billion rows that take almost no room.
 
     <rows>/parts/<n>.parquet              ordinals n * size .. (n + 1) * size - 1, of size = rows / 300
     <rows>/<sources>/<n>-<part>.parquet   links to them: the files of table `packed.s<n>`
@@ -6,8 +6,8 @@
     <rows>/<sources>/blend                its id
 
 A row is an ordinal, delta-encoded, and two bytes of tokens that stay the same for 4,096 rows, run-length
-encoded: all that an index is made of is there, footers, offset indexes, row groups and ordinals, and every
-row can be read. There are always 300 files, shared out evenly. Written once below FACTORY_CACHE.
+encoded. Everything that an index is made from is there (footers, offset indexes, row groups, ordinals), and
+every row can be read. There are always 300 files, spread evenly. Written once below FACTORY_CACHE.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from factory.settings import settings
 
 FILES = 300
 STEP_ROWS = 300
-SAME = 4096  # rows in a row with the same tokens, and rows of a page
+SAME = 4096  # consecutive rows with the same tokens, and rows of a page
 SCHEMA = pa.schema([("ordinal", pa.int64()), ("tokens", pa.binary())])
 _ROW_GROUP = 1 << 18
 
@@ -44,7 +44,7 @@ def written(rows: int, sources: int, progress: Console) -> Path:
 
 
 def write(home: Path, file_rows: int, sources: int, files: int = FILES) -> None:
-    """Write `files` files of `file_rows` rows, shared out to the tables of a lake, and a blend of these."""
+    """Write `files` files of `file_rows` rows, spread over the tables of a lake, and a blend of all."""
     (home / "lake").mkdir(parents=True, exist_ok=True)
     catalog = open_catalog(own_lake(home / "lake"))
     catalog.create_namespace_if_not_exists("packed")
@@ -69,7 +69,7 @@ def expected(ordinals: pa.Int64Array) -> list[bytes]:
 
 
 def _linked(home: Path, source: int, part: int, rows: int) -> Path:
-    """A file of a table, which shares its bytes with those of the other tables."""
+    """A file of a table: a link, so the tables share its bytes."""
     shared = home.parent / "parts" / f"{part}.parquet"
     if not shared.exists():
         shared.parent.mkdir(exist_ok=True)

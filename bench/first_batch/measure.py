@@ -1,6 +1,6 @@
-"""How long a blend takes from opening to its first rows, at the front or anywhere, and what indexes cost.
+"""The time from opening a blend to its first rows, at the front or anywhere, and the cost of indexes.
 
-Blends of 3, 30 and 300 tables and 1e6 to 1e9 rows are opened by processes of their own: with no page index on
+Blends of 3, 30 and 300 tables and 1e6 to 1e9 rows are opened in processes of their own: with no page index on
 disk, with one, and at steps far into the blend. Then an index of up to 1e8 pages is built, saved and opened.
 """
 
@@ -24,33 +24,31 @@ from factory.settings import settings
 ROWS = (10**6, 10**9)
 SOURCES = (3, 30, 300)
 FAR = (10**3, 10**6, 10**9)
-"""Steps at which a blend is taken up; its sources are oversampled, so it never ends."""
+"""Steps at which a blend is resumed; its sources are oversampled, so it never ends."""
 FILE_PAGES = 100_000
 LISTED = (10, 100, 1000)
-"""Times that a file of so many pages is listed: up to 1e8 pages."""
+"""How often a file of FILE_PAGES pages is listed: up to 1e8 pages."""
 RUNS = 3
 MOST_S, MOST_INDEX_S = 0.1, 10.0
 READER = "bench.first_batch.reader"
 CAVEATS = [
-    "Files are in the page cache, and so are the indexes; processes have imported what they need.",
-    f"Rows are two bytes of tokens in pages of {SAME:,} rows: data of this many rows that fits on a disk.",
+    "Files and indexes are in the page cache; processes have done their imports.",
+    f"Rows are two bytes of tokens in pages of {SAME:,} rows, so that 1e9 rows fit on a disk.",
     "The tables of one blend share the bytes of their files (links); each has paths and indexes of its own.",
     "The index of 1e8 pages lists one file of 100,000 pages a thousand times; each listing is scanned anew.",
-    "200e9 tokens in rows of 2,048 are 98e6 pages where each row has a page, as plain packing writes them.",
+    "200e9 tokens in plain rows of 2,048, one row per page, are 98e6 pages.",
 ]
 
 
 def measure(progress: Console) -> Report:
-    """Write the tables where they are not there yet, then open them."""
+    """Write missing tables, then open them."""
     report = Report(
         CAVEATS, f"{_power(ROWS[0])} to {_power(ROWS[-1])} rows; a step has {STEP_ROWS} rows of all sources"
     )
-    indexes = table(
-        "Indexes built anew", "rows", "sources", "pages", "wall s", "CPU s", "with ordinals s", "MB"
-    )
-    batches = table(
-        "From opening to a step's rows, s: median (best) of 3", "rows", "sources", "first", *map(_power, FAR)
-    )
+    columns = "rows | sources | pages | wall s | CPU s | with ordinals s | MB"
+    indexes = table("Indexes rebuilt", columns)
+    columns = " | ".join(["rows | sources | first", *map(_power, FAR)])
+    batches = table("From opening to a step's rows, s: median (best) of 3", columns)
     for rows in ROWS:
         for sources in SOURCES:
             home = written(rows, sources, progress)
@@ -76,13 +74,8 @@ def _add_index(
     report: Report, shown: Any, name: str, rows: int, sources: int, found: Mapping[str, Any]
 ) -> None:
     pages, n_bytes = int(found["pages"]), int(found["bytes"])
-    shown.add_row(
-        _power(rows),
-        f"{sources}",
-        f"{pages:,}",
-        *(f"{found[it]:.2f}" for it in ("s", "cpu_s", "checked_s")),
-        f"{n_bytes / 1e6:.2f}",
-    )
+    seconds = (f"{found[it]:.2f}" for it in ("s", "cpu_s", "checked_s"))
+    shown.add_row(_power(rows), f"{sources}", f"{pages:,}", *seconds, f"{n_bytes / 1e6:.2f}")
     report.rows += [
         at_most(f"{name}.wall", float(found["s"]), "s", MOST_INDEX_S),
         Row(f"{name}.cpu", float(found["cpu_s"]), "s"),
@@ -92,26 +85,20 @@ def _add_index(
 
 
 def _large(report: Report, progress: Console) -> Any:
-    """Indexes of more and more pages of one row."""
+    """Indexes of growing numbers of pages of one row."""
     home = settings().cache.resolve() / "bench" / "first_batch"
     path = uneven(home / f"uneven-{FILE_PAGES}.parquet", FILE_PAGES)
-    shown = table(
-        "Indexes of pages of one row", "pages", "CPU s to build", "wall s", "bytes a page", "first batch s"
-    )
+    columns = "pages | CPU s to build | wall s | bytes/page | first batch s"
+    shown = table("Indexes of pages of one row", columns)
     for times in LISTED:
         pages = times * FILE_PAGES
         progress.print(f"building an index of {pages:,} pages")
         found = answer("bench.pages.index", path, times, home / "index")
         (home / "index").unlink()
         right = bool(found["same"]) and found["pages"] == pages
-        report.check(f"an index of {pages:,} pages is opened as it was built", right)
-        shown.add_row(
-            _power(pages),
-            f"{found['build_cpu_s']:.2f}",
-            f"{found['build_s']:.2f}",
-            f"{found['bytes_a_page']:.2f}",
-            f"{found['first_batch_s']:.4f}",
-        )
+        report.check(f"an index of {pages:,} pages is read back as built", right)
+        costs = (f"{found[it]:.2f}" for it in ("build_cpu_s", "build_s", "bytes_a_page"))
+        shown.add_row(_power(pages), *costs, f"{found['first_batch_s']:.4f}")
         name, built = f"first_batch.index.{_power(pages)}", float(found["build_cpu_s"])
         report.rows += [
             at_most(f"{name}.build_cpu", built, "s", MOST_INDEX_S),
@@ -123,7 +110,7 @@ def _large(report: Report, progress: Console) -> Any:
 
 
 def uneven(path: Path, pages: int) -> Path:
-    """A file of so many pages of one row and of different lengths, written where it is not there."""
+    """A file of `pages` pages, one row of varying length each; written if missing."""
     if not path.exists():
         lengths = np.random.default_rng(5).integers(1, 9, pages)
         tokens = [bytes(length) for length in lengths.tolist()]

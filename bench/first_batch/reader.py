@@ -1,8 +1,8 @@
-"""A blend opened in a process of its own; run by `bench.first_batch.measure`.
+"""Open a blend in a process of its own.
 
-Arguments: the folder of a lake, `index` or a step. `index` builds all page indexes of its blend anew and
-prints seconds, CPU seconds, pages and bytes of the indexes that are read; a step prints the seconds from
-opening the lake to having that step's rows, and whether these are right.
+Arguments: the folder of a lake, `index` or a step. `index` rebuilds all page indexes of its blend and prints
+seconds, CPU seconds, pages and bytes of the indexes; a step prints the seconds from opening the lake to the
+step's rows, and whether the rows are right.
 """
 
 import json
@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-import sqlalchemy.dialects.sqlite  # noqa: F401 - else imported at the first query, which is timed
+import sqlalchemy.dialects.sqlite  # noqa: F401 - the first query, which is timed, imports it
 
 from bench.first_batch.data import expected
 from bench.lakes import own_lake

@@ -1,8 +1,7 @@
-"""Exact weights in vocabularies of 3 and 60 million tokens: errors of J_W beside float64, bytes and speed.
+"""Exact weights in vocabularies of 3 and 60 million tokens: errors of J_W against float64, bytes and speed.
 
-The tokens are random hashes whose frequencies fall like those of words. Pairs of bags are made to miss or to
-reach a similarity of .8 by one token, and are compared by the native code; the truth is the definition in
-numpy.
+The tokens are random hashes whose frequencies fall like those of words. Pairs of bags miss or reach a
+similarity of .8 by one token, and the native code compares them; the truth is the definition in numpy.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ class Pairs:
 
 
 def measure(progress: Console) -> Report:
-    """Build each table, and compare pairs around the threshold by it."""
+    """Build each table, and compare pairs around the threshold with it."""
     report = Report(
-        ["The machine's other work shows in the times; a table of the size of a cache is faster."],
+        ["The machine's other work shows in the times; a table that fits a cache is faster."],
         f"{PAIRS:,} pairs just below and {PAIRS:,} just above {THRESHOLD}; {N_DOCUMENTS:,} documents",
     )
-    shown = table("Tables", "tokens", "MB", "bytes a token", "s to build", "weighed, M tokens a CPU s")
+    shown = table("Tables", "tokens | MB | bytes/token | s to build | weighed, M tokens/CPU s")
     for name, size in VOCABULARIES.items():
         progress.print(f"{size:,} tokens")
         tokens, frequencies = vocabulary(size)
@@ -62,18 +61,16 @@ def measure(progress: Console) -> Report:
         report.rows += [
             at_most(f"idf.{name}.error", float(errors.max()), "of J_W", 1e-12),
             at_least(f"idf.{name}.recall", float(similar[reach].mean()), "share of similar pairs", 1),
-            at_least(
-                f"idf.{name}.precision", float(reach[similar].mean()), "share of those called similar", 1
-            ),
-            Row(f"idf.{name}.bytes", round(len(idf) / size, 2), "bytes a token"),
-            Row(f"idf.{name}.weighed", round(weighed / 1e6, 2), "million tokens a CPU s"),
+            at_least(f"idf.{name}.precision", float(reach[similar].mean()), "share of pairs found", 1),
+            Row(f"idf.{name}.bytes", round(len(idf) / size, 2), "bytes/token"),
+            Row(f"idf.{name}.weighed", round(weighed / 1e6, 2), "million tokens/CPU s"),
         ]
     report.tables.append(shown)
     return report
 
 
 def vocabulary(size: int) -> tuple[np.ndarray, np.ndarray]:
-    """(tokens, document frequencies) of tokens that are in two documents or more."""
+    """(tokens, document frequencies) of tokens that two or more documents hold."""
     generator = np.random.default_rng(size)
     tokens = generator.integers(0, 1 << 64, size, np.uint64)
     ranks = generator.permutation(size) + 1
@@ -100,14 +97,14 @@ def around(tokens: np.ndarray, frequencies: np.ndarray, n: int, seed: int = 6) -
 
 
 def packed_bag(tokens: np.ndarray, counts: np.ndarray) -> bytes:
-    """The bytes of a bag whose counts are below 256 (`native/src/dedup/packed_bag.rs`)."""
+    """Pack a bag whose counts are below 256 (`native/src/dedup/packed_bag.rs`)."""
     order = np.argsort(tokens)
     n = np.uint32(len(tokens)).tobytes()
     return n + tokens[order].astype("<u8").tobytes() + counts[order].astype(np.uint8).tobytes()
 
 
 def verified(pairs: Pairs, idf: pa.UInt8Array, threshold: float) -> dict[int, float]:
-    """The similarities of the pairs that reach `threshold`, by their number."""
+    """The similarities of the pairs that reach `threshold`, by pair number."""
     n = len(pairs.left)
     batch = pa.RecordBatch.from_pydict(
         {

@@ -1,4 +1,4 @@
-"""Graphs of numbered documents, the best number first: their components, stars, and the most that can stay.
+"""Graphs of numbered documents, best first: components, stars, and the largest independent set.
 
 A graph is a number of documents and its edges (left, right).
 """
@@ -26,9 +26,9 @@ def components(n: int, edges: Iterable[Edge]) -> list[list[int]]:
 
 
 def most(members: Sequence[int], edges: Iterable[Edge]) -> int:
-    """The size of a largest set of documents without an edge inside, exactly; for small components.
+    """The size of the largest independent set, exactly; for small components.
 
-    Branches on the document of the most neighbours; where all have two or fewer left, a path or a cycle.
+    Branches on the document with the most neighbours as long as every document has two or more.
     """
     place = {document: number for number, document in enumerate(members)}
     near = [0] * len(members)
@@ -45,7 +45,7 @@ def most(members: Sequence[int], edges: Iterable[Edge]) -> int:
                 _, document = max(degrees)
                 without = left & ~(1 << document)
                 return found + max(1 + best(without & ~near[document]), best(without))
-            found += 1  # a document of one neighbour or none is in some largest set
+            found += 1  # a document with at most one neighbour is in some largest set
             left &= ~(1 << document | near[document])
         return found
 
@@ -53,7 +53,7 @@ def most(members: Sequence[int], edges: Iterable[Edge]) -> int:
 
 
 def adjacency(edges: Iterable[Edge]) -> dict[int, set[int]]:
-    """The neighbours of every document that has one."""
+    """The neighbours of every document that has any."""
     neighbours: dict[int, set[int]] = defaultdict(set)
     for left, right in edges:
         neighbours[left].add(right)

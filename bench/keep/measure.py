@@ -1,7 +1,7 @@
-"""Who stays under each keep rule: documents kept, alike pairs kept, and documents lost without a kept like.
+"""Who stays under each keep rule: documents kept, similar pairs kept, removed documents without a kept match.
 
-Real files with copies made of them by rule: near copies, chains in which each is like the one before, and
-stars whose leaves resemble their centre alone. Alike means an exact J_W of .8 or more.
+The documents are real files and copies made by rule: near copies, chains in which each resembles the one
+before, and stars whose leaves resemble only their centre. Similar means an exact J_W of .8 or more.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from factory.dedup.config import MAX_DISTINCT, DedupConfig, Keep
 
 FILES = 1_600
 CONFIG = DedupConfig(kind="code", sweep=())
-OURS = "independent set, of alike pairs"
+OURS = "independent set, all similar pairs"
 FINE = Banding(4, 64)  # misses one pair in 10^14 at .8
-SMALL = 40  # documents of a component whose optimum is searched for
+SMALL = 40  # documents of the largest component whose optimum is searched
 WORD = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a rule keeps, judged by the exact similarities of all pairs."""
+    """The documents a rule keeps, judged by the exact similarities of all pairs."""
 
     rule: str
     kept: set[int]
     alike: int
-    """Pairs of kept documents that are alike."""
+    """Pairs of similar documents that are both kept."""
     unsupported: int
-    """Removed documents with no kept one like them."""
+    """Removed documents that resemble no kept one."""
     lost: int
-    """Groups of alike documents of which nothing is kept."""
+    """Groups of similar documents of which nothing is kept."""
 
 
 def measure(progress: Console) -> Report:
-    """Find all alike pairs, apply every rule, and judge each."""
+    """Find all similar pairs, apply every rule, and judge each."""
     texts, idf = documents()
     names = [f"{number:06}" for number in range(len(texts))]
     signatures = _native.sign_packed(
@@ -60,29 +60,30 @@ def measure(progress: Console) -> Report:
     hubs = dict.fromkeys(stars(_buckets(signatures, CONFIG.banding)), CONFIG.threshold)
     n = len(texts)
     rules: list[tuple[Keep, str, dict[Edge, float]]] = [
-        ("one_per_component", "of buckets", hubs),
-        ("one_per_component", "of alike pairs", fine),
-        ("cover", "of the buckets' stars", hubs),
-        ("cover", "of alike pairs", fine),
-        ("independent_set", "of alike pairs", fine),
-        ("independent_set", "of those banding finds", banded),
+        ("one_per_component", "stars of buckets", hubs),
+        ("one_per_component", "all similar pairs", fine),
+        ("cover", "stars of buckets", hubs),
+        ("cover", "all similar pairs", fine),
+        ("independent_set", "all similar pairs", fine),
+        ("independent_set", "pairs that banding finds", banded),
     ]
     found = [
-        judged(f"{keep.replace('_', ' ')}, {of}", decided(names, edges, keep), n, truth)
-        for keep, of, edges in rules
+        judged(f"{keep.replace('_', ' ')}, {kind}", decided(names, edges, keep), n, truth)
+        for keep, kind, edges in rules
     ]
     report = Report(
         caveats=[
             "The copies are made by rule, so shares of kept documents say nothing about a corpus; the other "
             "columns compare the rules.",
-            f"All pairs means those of a banding of {FINE.rows} x {FINE.bands}, compared exactly. "
-            f"A group decides on those that its banding of {CONFIG.banding.rows} x {CONFIG.banding.bands} "
-            "finds. Many copies are made to lie at the threshold, where a banding misses most.",
+            f"All pairs are those of a banding of {FINE.rows} x {FINE.bands}, compared exactly. A group "
+            f"decides on the pairs that its banding of {CONFIG.banding.rows} x {CONFIG.banding.bands} finds. "
+            "Many copies lie at the threshold by design, where a banding misses most.",
         ],
-        data=f"{n:,} documents, {len(truth):,} alike pairs in {len(_groups(n, truth)):,} groups",
+        data=f"{n:,} documents, {len(truth):,} similar pairs in {len(_groups(n, truth)):,} groups",
     )
     report.check(
-        f"ours decides on {len(banded):,} pairs, all of them alike", set(banded) <= truth and len(banded) > 0
+        f"ours decides on {len(banded):,} pairs, all of them similar",
+        set(banded) <= truth and len(banded) > 0,
     )
     report.tables.append(_table(found))
     best, small = _optimum(n, truth, next(it.kept for it in found if it.rule == OURS))
@@ -92,7 +93,7 @@ def measure(progress: Console) -> Report:
 
 
 def documents() -> tuple[pa.Array, pa.UInt8Array]:
-    """Real files and their copies, in an order of chance that is their priority; and the files' idf."""
+    """Real files and their copies in random order, which is their priority; and the files' idf."""
     bags = corpus()
     chosen = random.Random(4)
     texts: list[str] = []
@@ -112,7 +113,7 @@ def documents() -> tuple[pa.Array, pa.UInt8Array]:
 
 
 def changed(text: str, share: float, chosen: random.Random) -> str:
-    """`text` with a share of its names replaced by names of its own, the same name everywhere by the same."""
+    """`text` with a share of its names renamed, each name to one new name everywhere."""
     names = {
         name: f"{name}_{chosen.randrange(10**6)}"
         for name in sorted(set(WORD.findall(text)))
@@ -124,7 +125,7 @@ def changed(text: str, share: float, chosen: random.Random) -> str:
 def alike_pairs(
     names: list[str], texts: pa.Array, idf: pa.UInt8Array, signatures: pa.Array, banding: Banding
 ) -> dict[Edge, float]:
-    """Every pair that shares a bucket and is alike exactly, with its similarity."""
+    """Every pair that shares a bucket and is similar by exact comparison, with its similarity."""
     pairs = sorted(
         {
             (left, right)
@@ -153,7 +154,7 @@ def alike_pairs(
 
 
 def _buckets(signatures: pa.Array, banding: Banding) -> list[list[int]]:
-    """The documents of every bucket that has more than one."""
+    """The documents of every bucket with more than one."""
     found: dict[tuple[int, bytes], list[int]] = defaultdict(list)
     for document, signature in enumerate(signatures.to_pylist()):
         for band in range(banding.bands):
@@ -162,7 +163,7 @@ def _buckets(signatures: pa.Array, banding: Banding) -> list[list[int]]:
 
 
 def decided(names: list[str], edges: dict[Edge, float], keep: Keep) -> set[int]:
-    """What a keep rule of the dedup stage keeps of documents in their order."""
+    """The documents that a keep rule of the dedup stage keeps, given in order of priority."""
     nothing = [None] * len(names)
     batch = pa.RecordBatch.from_pydict(
         {
@@ -175,7 +176,7 @@ def decided(names: list[str], edges: dict[Edge, float], keep: Keep) -> set[int]:
 
 
 def judged(rule: str, kept: set[int], n: int, truth: set[Edge]) -> Outcome:
-    """The figures of a rule."""
+    """The figures of a rule that kept `kept` of n documents."""
     near = adjacency(truth)
     return Outcome(
         rule,
@@ -191,7 +192,7 @@ def _groups(n: int, edges: Iterable[Edge]) -> list[list[int]]:
 
 
 def _optimum(n: int, truth: set[Edge], kept: set[int]) -> tuple[Table, list[Row]]:
-    """Documents kept by ours and at most, in the groups of up to SMALL documents."""
+    """Documents kept by ours and at best, in the groups of up to SMALL documents."""
     small = [members for members in _groups(n, truth) if len(members) <= SMALL]
     group_of = {document: number for number, members in enumerate(small) for document in members}
     edges: list[list[Edge]] = [[] for _ in small]
@@ -200,16 +201,14 @@ def _optimum(n: int, truth: set[Edge], kept: set[int]) -> tuple[Table, list[Row]
             edges[group_of[edge[0]]].append(edge)
     at_best = sum(most(members, inside) for members, inside in zip(small, edges, strict=True))
     here = sum(len(kept & set(members)) for members in small)
-    made = table(
-        f"Groups of up to {SMALL} documents", "groups", "documents", "ours keeps", "at most", "share"
-    )
+    made = table(f"Groups of up to {SMALL} documents", "groups | documents | ours keeps | at best | share")
     documents = sum(map(len, small))
     made.add_row(f"{len(small):,}", f"{documents:,}", f"{here:,}", f"{at_best:,}", f"{here / at_best:.3f}")
-    return made, [Row("keep.optimum_share", here / at_best, "share of the most that can stay")]
+    return made, [Row("keep.optimum_share", here / at_best, "share of the largest independent set")]
 
 
 def _table(found: list[Outcome]) -> Table:
-    made = table("Rules", "rule", "kept", "similar pairs kept", "unsupported", "groups lost")
+    made = table("Rules", "rule | kept | similar pairs kept | unsupported | groups lost")
     for it in found:
         made.add_row(it.rule, f"{len(it.kept):,}", f"{it.alike:,}", f"{it.unsupported:,}", f"{it.lost:,}")
     return made
@@ -218,7 +217,7 @@ def _table(found: list[Outcome]) -> Table:
 def _rows(found: list[Outcome]) -> list[Row]:
     rows = []
     for it in found:
-        name = f"keep.{it.rule.replace(',', '').replace(chr(39), '').replace(' ', '_')}"
+        name = f"keep.{it.rule.replace(',', '').replace(' ', '_')}"
         rows.append(Row(f"{name}.kept", len(it.kept), "documents"))
         rows.append(Row(f"{name}.alike", it.alike, "pairs"))
         for what, value, unit in (("unsupported", it.unsupported, "documents"), ("lost", it.lost, "groups")):

@@ -1,7 +1,7 @@
 """Some 4,000 real files of this Python installation as texts and as bags of weighted tokens.
 
-Files are source code and documentation of 50 to 5,000 distinct tokens, each content once. Which of them are
-taken is decided by a hash of the content, so the same packages give the same files.
+Files are source code and documentation of 50 to 5,000 distinct tokens, each content once. A hash of the
+content chooses among them, so the same packages give the same files.
 """
 
 from __future__ import annotations
@@ -78,21 +78,21 @@ def _texts() -> list[str]:
             try:
                 text = content.decode()
             except UnicodeDecodeError:
-                continue  # what is no UTF-8 is no text for any of the tools
+                continue  # no tool takes anything but UTF-8
             found[blake2b(content, digest_size=16).digest()] = text
-    first = sorted(found)[: 4 * FILES]  # enough that FILES of them have the wanted number of tokens
+    first = sorted(found)[: 4 * FILES]  # enough for FILES of them to have the wanted number of tokens
     return [found[key] for key in first]
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Bags 2 i and 2 i + 1 are alike to a degree; tokens of a bag ascend."""
+    """Pair i is bags 2 i and 2 i + 1; tokens of a bag ascend."""
 
     tokens: np.ndarray
     weights: np.ndarray
     offsets: np.ndarray
     similarities: np.ndarray
-    """Exact J_W, one a pair."""
+    """Exact J_W, one per pair."""
     unweighted: np.ndarray
     """Exact Jaccard of the sets of tokens."""
 
@@ -101,7 +101,7 @@ class Pairs:
 
 
 def pairs(bags: Bags, seed: int) -> Pairs:
-    """Each file beside itself with a share of its tokens replaced by those of another.
+    """Pair each file with a copy that has a share of its tokens replaced by those of another file.
 
     Similarities spread from about .1 to .98: below, errors are mostly the chance agreement of 8-bit values.
     """

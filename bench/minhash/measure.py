@@ -1,7 +1,7 @@
-"""Signatures a CPU second, and their error, beside datasketch's weighted MinHash and rensa's without weights.
+"""Signatures a CPU second and their error: ours, datasketch's weighted MinHash, rensa's without weights.
 
-The same files, one core, one run: from counted tokens (bags with weights) and from raw text. Errors are those
-of pairs of bags against their exact weighted Jaccard J_W, in units of sqrt(J (1 - J) / values).
+All sign the same files on one core in one run: from counted tokens (bags with weights) and from raw text. The
+error of a pair of bags is against its exact weighted Jaccard J_W, in units of sqrt(J (1 - J) / values).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SCHEMES = {"lpmh": 28, "cell_oph": 60}  # times minhash_many's documents from co
 VALUES = (128, 256)
 TEXT_AIM = 7
 ERROR_AIM = 1.05
-PEER_SHARE = 4  # datasketch signs every fourth file by size: all of them would take it minutes
+PEER_SHARE = 4  # datasketch signs every fourth file by size: all files would take minutes
 PEER_PAIRS = 500
 REPETITIONS = 5
 MANY = "datasketch minhash_many"
@@ -36,7 +36,7 @@ MANY = "datasketch minhash_many"
 
 @dataclass(frozen=True)
 class Result:
-    """What one tool did at one number of values: documents a CPU second, errors; None if not measured."""
+    """One tool at one number of values: documents a CPU second, errors; None if not measured."""
 
     tool: str
     values: int
@@ -44,13 +44,13 @@ class Result:
     text: float | None
     bias: float | None
     error: float | None
-    """Root mean square of (estimate - J) / sqrt(J (1 - J) / values), J being what the tool estimates."""
+    """Root mean square of (estimate - J) / sqrt(J (1 - J) / values), where J is what the tool estimates."""
     weighted_error: float | None
     """Root mean square of estimate - J_W."""
 
 
 def measure(progress: Console) -> Report:
-    """Check our estimates, time both sides, and compare."""
+    """Check our estimates, time ours and the peers, and compare."""
     bags = corpus()
     alike = pairs(bags, seed=1)
     n_distinct = np.diff(bags.offsets)
@@ -58,11 +58,11 @@ def measure(progress: Console) -> Report:
         caveats=[
             "CPU seconds of one process each; ours is the best of several rounds, the peers' one round.",
             "`from text` counts words too: ours in native code, theirs in Python by `re`.",
-            "datasketch's parameters for every word are drawn before its time starts; so its pairs share a "
-            "seed and err together, where ours and rensa's have a seed each.",
-            f"datasketch signs every {PEER_SHARE}th file in order of size, so files as long as all of them, "
+            "datasketch draws its parameters for every word before its time starts, so its pairs share a "
+            "seed and err together; in ours and rensa's every pair has a seed.",
+            f"datasketch signs every {PEER_SHARE}th file in order of size, so of the same mean length, "
             f"and {PEER_PAIRS} of the pairs.",
-            "rensa estimates the Jaccard of sets: its error is against that, and J_W is another number.",
+            "rensa estimates the Jaccard of sets: its error is against that, not against J_W.",
         ],
         data=f"{len(bags):,} files of {LEAST_TOKENS} to {MOST_TOKENS:,} distinct tokens (mean "
         f"{n_distinct.mean():.0f}, median {np.median(n_distinct):.0f}), {_bytes(bags) / 1e6:.1f} MB",
@@ -97,7 +97,7 @@ def _of_texts(bags: Bags, scheme: str, values: int) -> None:
 
 
 def _best(work: Callable[[], Any]) -> float:
-    """CPU seconds of the fastest of some rounds."""
+    """CPU seconds of the fastest round."""
     seconds = []
     for _ in range(REPETITIONS):
         began = time.process_time()
@@ -107,7 +107,7 @@ def _best(work: Callable[[], Any]) -> float:
 
 
 def _estimate(alike: Pairs, number: int, scheme: str, values: int) -> float:
-    """The estimate of one pair, with a seed of its own."""
+    """The estimate of one pair; its number is the seed."""
     ends = alike.offsets[2 * number : 2 * number + 3]
     part = slice(ends[0], ends[2])
     signed = _native.sign_bags(
@@ -176,18 +176,8 @@ def _bytes(bags: Bags) -> int:
 
 
 def _table(results: list[Result]) -> Any:
-    made = table(
-        "Documents a CPU second",
-        "tool",
-        "values",
-        "from counts",
-        "times many",
-        "from text",
-        "times many",
-        "bias",
-        "error / theory",
-        "rms against J_W",
-    )
+    columns = "tool | values | from counts | times many | from text | times many | bias | error / theory"
+    made = table("Documents a CPU second", f"{columns} | rms against J_W")
     for it in results:
         many = _many(results, it.values)
         assert many.text is not None
@@ -227,7 +217,7 @@ def _rows(ours: list[Result], theirs: list[Result]) -> list[Row]:
             rows.append(
                 at_least(f"{name}.from_counts_ratio", it.counts / many.counts, "times", SCHEMES[it.tool])
             )
-        # Their counts are given to them, our words are counted: the harder of the two comparisons.
+        # minhash_many is given its counts, ours counts words: the harder of the two comparisons.
         rows.append(at_least(f"{name}.from_text_ratio", it.text / many.counts, "times", TEXT_AIM))
         rows.append(at_most(f"{name}.error_ratio", it.error, "of theory", ERROR_AIM))
     return rows

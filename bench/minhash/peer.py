@@ -1,9 +1,9 @@
-"""What datasketch and rensa need for the same files, and what they estimate; run in their environment.
+"""The CPU seconds and estimates of datasketch and rensa for the same files; run in their environment.
 
 Arguments: a folder with `texts.parquet` (text), `bags.npz` (dimensions, weights, offsets, dimension; share:
-the numbers of those that datasketch signs) and `pairs.npz` (dimensions, weights, offsets; bag 2 i beside
-2 i + 1), and the number of values. Prints one JSON line: by tool the documents and CPU seconds from counts
-and from text, and the estimate of every pair.
+the numbers of the bags that datasketch signs) and `pairs.npz` (dimensions, weights, offsets; pair i is bags
+2 i and 2 i + 1), and the number of values. Prints one JSON line: by tool the documents and CPU seconds from
+counts and from text, and the estimate of every pair.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rensa import RMinHash
 from scipy.sparse import csr_matrix
 
 WORD = re.compile(r"\w+")
-NONZEROS_AT_ONCE = 12_000_000  # times values: fewer copy its parameters more often, more leave the caches
+NONZEROS_AT_ONCE = 12_000_000  # times values: less copies its parameters more often, more leaves the caches
 DENSE = 24  # documents for `minhash`, which takes a tenth of a second each
 
 folder, values = Path(sys.argv[1]), int(sys.argv[2])
@@ -47,7 +47,7 @@ def matrix(dimensions: np.ndarray, weights: np.ndarray, offsets: np.ndarray) -> 
 
 
 def many(rows: csr_matrix) -> list[np.ndarray]:
-    """(values, 2) of each row, as many rows at once as memory allows."""
+    """(values, 2) of each row, signed in batches of NONZEROS_AT_ONCE."""
     found, start = [], 0
     while start < rows.shape[0]:
         limit = rows.indptr[start] + NONZEROS_AT_ONCE // values
@@ -58,7 +58,7 @@ def many(rows: csr_matrix) -> list[np.ndarray]:
 
 
 def from_texts() -> csr_matrix:
-    """The files as weighted rows, their words counted in Python as a user of datasketch counts them."""
+    """The files as weighted rows; Python counts their words, as a user of datasketch would."""
     dimensions, weights, offsets = [], [], [0]
     for text in (texts[number] for number in share):
         for word, count in Counter(WORD.findall(text)).items():
@@ -75,7 +75,7 @@ def agreement(signed: list[np.ndarray]) -> list[float]:
     return [float(it) for it in (found[::2] == found[1::2]).all(2).mean(1)]
 
 
-# A vocabulary is made once for a corpus, so it is not part of the time.
+# A vocabulary is made once per corpus, so the time leaves it out.
 in_texts: Counter[str] = Counter()
 for text in texts:
     in_texts.update(set(WORD.findall(text)))
@@ -101,7 +101,7 @@ sets = [
     [str(it) for it in pairs["dimensions"][start:end]] for start, end in itertools.pairwise(pairs["offsets"])
 ]
 estimates = []
-for number in range(0, len(sets), 2):  # a seed a pair, as ours
+for number in range(0, len(sets), 2):  # one seed per pair, as in ours
     left, right = (RMinHash.from_token_sets([it], values, number)[0] for it in sets[number : number + 2])
     estimates.append(left.jaccard(right))
 found["rensa, no weights"] = {

@@ -1,9 +1,9 @@
-"""What looking up a row of a mixture costs, and how far its counts stray, at 3 to 1,000 sources.
+"""The cost of looking up a row of a mixture, and how far its counts stray, at 3 to 1,000 sources.
 
 A lookup maps a row of the blend to its source and a row of that source. Ours (`blender.spec.mixture`)
 is timed for 1,024 rows at once, as a fetch asks, and for one row, with fixed weights and with shares that
-change linearly; a seek is one row anywhere up to step 1e12. Beside it Grain's rule alone, and `ds[k]` of its
-mixture of ranges. Then updates (`bench.mixture.updates`), which no peer has.
+change linearly; a seek is one row anywhere up to step 1e12. Grain's rule is timed alone, and as `ds[k]` of a
+mixture of ranges. Updates follow (`bench.mixture.updates`), which no peer has.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ ROWS_PER_STEP = 4096
 LAST_STEP = 10**12
 CHECKED_ROWS = 200_000  # against events taken one by one, and for the deviation
 PEER_ROWS = 2000
-AIMED = 300  # sources, at which ours is to be 50 times cheaper
+AIMED = 300  # sources, at which ours should be 50 times cheaper
 FASTER = 50
 MOST_SEEK_MS = 1.0
 CAVEATS = [
     "CPU time of the process, best (and median) of 3; Grain's in its own environment in the same run.",
-    "`ds[k]` also builds an element, of a range: the least any source costs.",
-    "Levanter is not run: its mixtures are asynchronous reads over JAX.",
+    "`ds[k]` also builds an element of a range, the cheapest source there is.",
+    "Levanter is left out: its mixtures are asynchronous reads over JAX.",
 ]
 
 
 @dataclass(frozen=True)
 class Timed:
-    """CPU microseconds a lookup."""
+    """CPU microseconds per lookup."""
 
     best: float
     median: float
@@ -50,7 +50,7 @@ class Timed:
 
 @dataclass(frozen=True)
 class Measured:
-    """One mixture."""
+    """The figures of one mixture."""
 
     batched: Timed
     single: Timed
@@ -70,31 +70,19 @@ def measure(progress: Console) -> Report:
         shares = PEER_ROWS * weights[n] / weights[n].sum()
         near = bool(np.abs(np.array(grain[n]["counts"]) - shares).max() < n + 1)
         report.check(f"Grain's counts at {n:,} sources are those of the same weights", near)
-    shown = table(
-        "CPU microseconds a lookup",
-        "sources",
-        "Grain rule",
-        "Grain ds\\[k]",
-        "fixed, 1,024",
-        "fixed, 1",
-        "linear, 1,024",
-        "linear, 1",
-    )
-    seeks = table("One row anywhere up to step 1e12", "sources", "fixed, ms", "linear, ms")
-    stray = table("Largest distance of a count from its share, rows", "sources", "fixed", "linear", "bound")
+    columns = "sources | Grain rule | Grain ds\\[k] | fixed, 1,024 | fixed, 1 | linear, 1,024 | linear, 1"
+    shown = table("CPU microseconds per lookup", columns)
+    seeks = table("One row anywhere up to step 1e12", "sources | fixed, ms | linear, ms")
+    stray = table("Largest distance of a count from its share, rows", "sources | fixed | linear | bound")
     for n in SOURCES:
         progress.print(f"looking up rows of {n:,} sources")
         fixed = _measured(report, f"fixed weights of {n:,} sources", _fixed(weights[n]), _share(weights[n]))
         shares = [shares_of(weights[n].tolist()), shares_of(weights[n][::-1].tolist())]
         linear = _measured(report, f"linear shares of {n:,} sources", _linear(shares), _integral(shares))
         rule, got = grain[n]["rule_us"], grain[n]["get_us"]
-        shown.add_row(
-            f"{n:,}",
-            f"{rule:.2f}",
-            f"{got:.2f}",
-            *(f"{it.best:.3f} ({it.median:.3f})" for it in (fixed.batched, fixed.single)),
-            *(f"{it.best:.3f} ({it.median:.3f})" for it in (linear.batched, linear.single)),
-        )
+        timed = (fixed.batched, fixed.single, linear.batched, linear.single)
+        ours = (f"{it.best:.3f} ({it.median:.3f})" for it in timed)
+        shown.add_row(f"{n:,}", f"{rule:.2f}", f"{got:.2f}", *ours)
         seeks.add_row(f"{n:,}", f"{fixed.seek_ms:.4f}", f"{linear.seek_ms:.4f}")
         most = 1 + weights[n].max() / weights[n].sum() * n / 2
         stray.add_row(f"{n:,}", f"{fixed.deviation:.3f}", f"{linear.deviation:.3f}", f"{most:.3f}")
@@ -121,7 +109,7 @@ def _rows(name: str, found: Measured, most: float, rule: float | None) -> list[R
 
 
 def _weights(n: int) -> npt.NDArray[np.int64]:
-    """Whole rows a step of n sources, none zero, that sum to ROWS_PER_STEP."""
+    """Rows per step of n sources, at least one each, that sum to ROWS_PER_STEP."""
     parts = 1 + np.arange(n) * 3 % 7
     weights = np.maximum(1, parts * ROWS_PER_STEP // parts.sum())
     weights[0] += ROWS_PER_STEP - weights.sum()
@@ -133,7 +121,7 @@ def _fixed(weights: npt.NDArray[np.int64]) -> Mixture:
 
 
 def _linear(shares: list[tuple[int, ...]]) -> Mixture:
-    """From the shares to those in reverse, over 1e12 steps and over the first few that are checked."""
+    """Shares that change into their reverse over the first, checked steps, and back until step 1e12."""
     knots = [(0, shares[0]), (CHECKED_ROWS // ROWS_PER_STEP, shares[1]), (LAST_STEP, shares[0])]
     return Mixture([scheduled("linear", ROWS_PER_STEP, knots)])
 
@@ -175,7 +163,7 @@ def _checked(
     index: npt.NDArray[np.int64],
     due: Callable[[int], list[Fraction]],
 ) -> float:
-    """The largest distance of a count from its share at 200 rows, once the lookups are known to be right."""
+    """Check the lookups; return the largest distance of a count from its share at 200 rows."""
     order = np.argsort(source, kind="stable")
     firsts = np.flatnonzero(np.diff(source[order], prepend=-1))
     within = np.arange(len(order)) - np.repeat(firsts, np.diff([*firsts, len(order)]))
@@ -183,10 +171,10 @@ def _checked(
     far = np.random.default_rng(3).integers(0, mixed.first_row(LAST_STEP), 100)
     found_source, found_index = mixed.place(far)
     back = [mixed.row_of(int(s), np.array([i]))[0] for s, i in zip(found_source, found_index, strict=True)]
-    report.check(f"{name}: a row up to step 1e12 is found again", back == far.tolist())
+    report.check(f"{name}: rows up to step 1e12 are found by looking up backwards", back == far.tolist())
     marks = np.linspace(1, len(source), 200).astype(np.int64)
     counts = [np.bincount(source[:mark], minlength=mixed.n_sources) for mark in marks]
-    report.check(f"{name}: counts are those of the rows", bool((mixed.counts(marks) == counts).all()))
+    report.check(f"{name}: counts agree with the rows", bool((mixed.counts(marks) == counts).all()))
     return max(
         float(abs(int(count) - exact))
         for mark, found in zip(marks.tolist(), counts, strict=True)

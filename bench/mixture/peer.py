@@ -1,7 +1,7 @@
-"""What Grain needs to look up rows of a mixture; run in an environment of its own.
+"""The cost of looking up rows of a Grain mixture; run in Grain's environment.
 
 Arguments: a JSON list of lists of proportions, and the number of rows. Prints one JSON line: for each list
-the CPU microseconds a lookup by its rule alone and by `ds[k]`, the best of 3, and the counts of the rows.
+the CPU microseconds per lookup by its rule alone and by `ds[k]`, the best of 3, and the counts of the rows.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 from grain import MapDataset
 from grain._src.python.dataset.transformations.mix import _dataset_and_key_of_next_element
 
-LENGTH = 1 << 40  # rows of every source: a range, which costs next to nothing to read
+LENGTH = 1 << 40  # rows of every source: a range, which costs almost nothing to read
 
 
 def cpu_us(look_up: Callable[[int], Any], rows: range) -> float:
-    """CPU microseconds a row, the best of 3."""
+    """CPU microseconds per row, the best of 3."""
     found = []
     for _ in range(3):
         began = time.process_time()
@@ -30,7 +30,7 @@ def cpu_us(look_up: Callable[[int], Any], rows: range) -> float:
 
 
 def measured(proportions: list[int], rows: range) -> dict[str, Any]:
-    """Of one mixture."""
+    """The figures of one mixture."""
     parents = [MapDataset.range(LENGTH) for _ in proportions]
     mixed = MapDataset.mix(parents, weights=proportions)
     shares = tuple(proportions)

@@ -1,8 +1,8 @@
-"""What ten thousand updates in a row of a blend cost, the last thousand beside the first.
+"""The cost of ten thousand consecutive updates of a blend: the last thousand against the first.
 
-A client asks a Blender over gRPC, both in this process, for an update of the update before, every STEPS
-steps with other weights, as mixing by loss does. The store is the lake's own: a config, its pins and a hold
-are written for each update, and a history block for every 128th. Then another Blender opens the last blend.
+A client and a Blender in this process talk gRPC. Each update changes the weights of the one before, STEPS
+steps later, as mixing by loss does. The lake's own store gets a config, its pins and a hold for each update,
+and a history block for every 128th. Then a fresh Blender opens the last blend.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from blender.serving.server import BlenderServer
 from blender.spec.mixture import Mixture
 
 UPDATES, TOLD, PART, STEPS = 10_000, 1_000, 100, 100
-"""Updates in all, at each end of them, that are timed together, and steps between two."""
+"""Updates in all, at each end, per timed part; and steps between two updates."""
 SOURCES, ROWS = 3, 4_096
 MOST_GROWTH = 1.5
 
 
 @dataclass(frozen=True)
 class Updating:
-    """What updates cost, in ms an update, part by part; and opening the last blend anew, in ms."""
+    """ms per update, part by part, and ms to open the last blend afresh."""
 
     wall_ms: list[float]
     cpu_ms: list[float]
@@ -39,10 +39,10 @@ class Updating:
 
 
 def measure(report: Report) -> None:
-    """Add the table and the rows of updates to a report."""
+    """Add the table and the rows of updates to the report."""
     with tempfile.TemporaryDirectory(prefix="bench-mixture-") as folder:
         found = updated(report, Path(folder), UPDATES, PART)
-    shown = table(f"{UPDATES:,} updates in a row, ms an update", "updates", "wall", "CPU", "CPU, best 100")
+    shown = table(f"{UPDATES:,} consecutive updates, ms each", "updates | wall | CPU | CPU, best 100")
     n, best = TOLD // PART, []
     for name, of in (("first", slice(None, n)), ("last", slice(-n, None))):
         wall, cpu = statistics.mean(found.wall_ms[of]), statistics.mean(found.cpu_ms[of])
@@ -62,7 +62,7 @@ def measure(report: Report) -> None:
 
 
 def updated(report: Report, home: Path, updates: int, part: int) -> Updating:
-    """Make the updates of a blend of a new lake, and see that the last one has all that was asked for."""
+    """Update a blend of a new lake; check that the last update holds every change."""
     write(home, ROWS, SOURCES, files=SOURCES)
     blends = open_blends(own_lake(home / "lake"))
     blend = (home / "blend").read_text()
@@ -85,10 +85,10 @@ def updated(report: Report, home: Path, updates: int, part: int) -> Updating:
 
 
 def check(report: Report, mixture: Mixture, updates: int) -> None:
-    """Whether the last blend has all that was asked for; raises WrongAnswer."""
+    """Check that the last blend holds every change. Raises WrongAnswer."""
     planned = [(number * STEPS, _weights(number)) for number in range(1, updates + 1)]
     kept = [(start, piece.weights) for start, piece in mixture.pieces(1)]
-    report.check(f"the last of {updates:,} updates holds what each of them asked for", kept == planned)
+    report.check(f"the last of {updates:,} updates holds every change", kept == planned)
     numbers = np.linspace(1, updates, 50).astype(np.int64).tolist()
     steps = [number * STEPS + STEPS // 2 for number in numbers]
     firsts = [mixture.first_row(it) for step in steps for it in (step, step + 1)]
@@ -100,5 +100,5 @@ def check(report: Report, mixture: Mixture, updates: int) -> None:
 
 
 def _weights(number: int) -> tuple[int, ...]:
-    """Rows a step from an update on; those of two updates in a row differ."""
+    """Rows per step from an update on; consecutive updates differ."""
     return tuple(1 + (number * (source + 1)) % 97 for source in range(SOURCES))

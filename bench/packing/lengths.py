@@ -1,8 +1,8 @@
-"""How few sequences a million lengths need, and how fast the kernel finds that, beside seqpacker.
+"""How few sequences a million lengths need, and how fast the kernel and seqpacker plan them.
 
-The lengths are lognormal, as documents' are (`Lengths`); those above the sequence length give full
-sequences and a remainder, and what is packed is the remainders. No plan needs fewer than the tokens
-divided by the sequence length: that bound is the measure.
+The lengths are lognormal, like those of documents; a length above the sequence length gives full sequences
+and a remainder, and the remainders are packed. The yardstick is a lower bound of every plan: the tokens
+divided by the sequence length.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ LEAST_AGAINST_PEER = 2.0  # lengths a CPU second
 RUNS = 3
 CAVEATS = [
     f"The lengths are lognormal({MEAN_LOG}, {SIGMA_LOG}), drawn with seed 0. CPU seconds are the least of "
-    f"{RUNS} runs here and of one run of each of seqpacker's strategies, of which the fastest counts.",
+    f"{RUNS} runs here and of one run of each of seqpacker's strategies; its fastest strategy counts.",
 ]
 
 
 @dataclass(frozen=True)
 class Packed:
-    """Sequences of one way to pack the remainders, and the CPU seconds of the call."""
+    """Sequences of one packing of the remainders, and the CPU seconds of the call."""
 
     n_sequences: int
     cpu_s: float
@@ -43,20 +43,13 @@ class Packed:
 
 def add_lengths(report: Report, console: Console) -> None:
     """Pack the lengths at every sequence length; raises WrongAnswer, PeerFailed."""
-    lengths = np.maximum(1, np.random.default_rng(0).lognormal(MEAN_LOG, SIGMA_LOG, N_LENGTHS)).astype(
-        np.int64
-    )
+    drawn = np.random.default_rng(0).lognormal(MEAN_LOG, SIGMA_LOG, N_LENGTHS)
+    lengths = np.maximum(1, drawn).astype(np.int64)
+    chunks = " | ".join(f"plans of {n:,}" for n in CHUNKS)
     shown = table(
         f"{N_LENGTHS:,} lengths: sequences above the bound, million lengths a CPU second",
-        "sequence length",
-        "bound",
-        "one plan",
-        *(f"plans of {n:,}" for n in CHUNKS),
-        "best-fit decreasing",
-        "seqpacker",
-        "M/s",
-        "best-fit M/s",
-        "seqpacker M/s",
+        f"sequence length | bound | one plan | {chunks} | best-fit decreasing | seqpacker"
+        " | M/s | best-fit M/s | seqpacker M/s",
     )
     for sequence_length in SEQUENCE_LENGTHS:
         console.print(f"packing {N_LENGTHS:,} lengths in sequences of {sequence_length:,}")
@@ -110,7 +103,7 @@ def _timed(rest: np.ndarray, sequence_length: int, kernel) -> tuple[np.ndarray, 
 
 
 def _in_chunks(rest: np.ndarray, sequence_length: int, documents: int) -> int:
-    """Sequences where every so many lengths are planned by themselves."""
+    """Sequences if every `documents` lengths are planned separately."""
     chunks = (rest[start : start + documents] for start in range(0, len(rest), documents))
     placed = (fewest_sequences(pa.array(chunk), sequence_length) for chunk in chunks)
     return sum(max((s for s in chunk.to_pylist() if s is not None), default=-1) + 1 for chunk in placed)

@@ -1,9 +1,9 @@
-"""How few sequences packing needs, how fast it is, and what it keeps together of a repository's order.
+"""How few sequences packing needs, how fast it is, and how much of a repository's order it keeps together.
 
-A million lengths are packed beside seqpacker (`bench.packing.lengths`), the repositories of a lake beside
-next-fit and best-fit (`bench.packing.repositories`). The packed tables, planned by chunk, are measured by
-`bench.packing.metrics`: their fill against the fewest sequences that any plan needs, and the dependencies
-that stand whole in the dependent's sequence, before it, against next-fit over the same documents.
+`bench.packing.lengths` packs a million lengths and compares seqpacker, `bench.packing.repositories` plans the
+repositories of a lake and compares next-fit and best-fit. `bench.packing.metrics` measures the packed tables,
+planned by chunk: their fill against the fewest sequences any plan needs, and the dependencies that stand
+whole in the dependent's sequence, before it, against next-fit over the same documents.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
-from bench.harness import Report, Row, at_least, at_most, table
+from bench.harness import Report, Row, at_least, at_most, cells, table
 from bench.packing.lengths import CAVEATS as LENGTH_CAVEATS
 from bench.packing.lengths import add_lengths
 from bench.packing.metrics import PackingMetrics
@@ -32,15 +32,17 @@ from factory.spark import build_session
 LEAST_FILL = 0.99  # of the best that any plan reaches
 MOST_SPLIT = 0.01  # of the documents that fit a sequence
 LEAST_VISIBLE = 0.95  # of the dependencies that next-fit shows
-CAVEATS = ["Next-fit leaves sequences unfilled to show dependencies: it is the measure, not a rival."]
+CAVEATS = ["Next-fit leaves sequences unfilled to show dependencies: it is the yardstick, not a rival."]
 
 
 def measure(progress: Console) -> Report:
-    """Lengths first, then the lake of FACTORY_HOME. Raises TableNotFound where nothing is packed there."""
+    """Measure lengths, then the lake of FACTORY_HOME. Raises TableNotFound if nothing is packed there."""
     lake = Lake(settings())
     datasets = packed_datasets(lake)
     if not datasets:
-        raise TableNotFound(f"The lake in {lake.settings.home} has nothing packed. Run the line: make demo.")
+        raise TableNotFound(
+            f"The lake in {lake.settings.home} has no packed table. Run the pipeline: make demo."
+        )
     report = Report([*LENGTH_CAVEATS, *CAVEATS], f"lengths drawn, and the lake in {lake.settings.home}")
     add_lengths(report, progress)
     for dataset in datasets:
@@ -53,7 +55,7 @@ def measure(progress: Console) -> Report:
 
 
 def packed_datasets(lake: Lake) -> list[str]:
-    """The datasets of which the lake has packed sequences."""
+    """The datasets with packed sequences in the lake."""
     return [
         it.name for it in lake.names() if it.namespace == "filtered" and lake.exists(names.packed(it.name))
     ]
@@ -91,32 +93,16 @@ def _metrics(spark: SparkSession, lake: Lake, dataset: str) -> PackingMetrics:
 
 
 def _show(report: Report, found: Mapping[str, PackingMetrics]) -> None:
-    made = table(
-        "Packed sequences",
-        "dataset",
-        "tokens a sequence",
-        "documents",
-        "sequences",
-        "fill",
-        "of the best",
-        "fitting split",
-        "edges",
-        "visible",
-        "next-fit",
-    )
+    columns = "dataset | tokens/sequence | documents | sequences | fill | of the best | fitting split"
+    made = table("Packed sequences", f"{columns} | edges | visible | next-fit")
     for dataset, it in found.items():
-        made.add_row(
-            dataset,
-            f"{it.sequence_length:,}",
-            f"{it.n_documents:,}",
-            f"{it.n_sequences:,}",
-            f"{it.fill:.2%}",
-            f"{it.fill_of_best:.2%}",
-            f"{it.n_fitting_split:,} of {it.n_fitting:,}",
-            f"{it.n_dependencies:,}",
-            f"{it.n_visible:,} ({it.visible_share:.1%})" if it.n_dependencies else "",
-            f"{it.n_visible_next_fit:,} ({it.visible_share_next_fit:.1%})" if it.n_dependencies else "",
-        )
+        line = f"{dataset} | {it.sequence_length:,} | {it.n_documents:,} | {it.n_sequences:,} | {it.fill:.2%}"
+        line += f" | {it.fill_of_best:.2%} | {it.n_fitting_split:,} of {it.n_fitting:,}"
+        line += f" | {it.n_dependencies:,}"
+        if it.n_dependencies:
+            line += f" | {it.n_visible:,} ({it.visible_share:.1%})"
+            line += f" | {it.n_visible_next_fit:,} ({it.visible_share_next_fit:.1%})"
+        made.add_row(*cells(line))
     report.tables.append(made)
 
 

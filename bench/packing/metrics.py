@@ -1,9 +1,9 @@
 """How good the packing of a dataset is: fill, documents split, dependencies visible.
 
-A dependency is visible where it stands whole in a sequence that holds its dependent, before it. Next-fit
-over the same documents (a new sequence when the next does not fit, and for every revision of a repository)
-is the measure for that, `ceil(tokens / sequence length)` the measure for the fill: no plan needs fewer
-sequences.
+A dependency is visible if it stands whole in a sequence that holds its dependent, before it. The yardstick
+for that is next-fit over the same documents: a new sequence when the next document does not fit, and for
+every revision of a repository. The yardstick for the fill is `ceil(tokens / sequence length)`: no plan needs
+fewer sequences.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from spark_udfs.packing.pack import next_fit_chunk
 
 @dataclass(frozen=True)
 class PackingMetrics:
-    """What a packed dataset amounts to; counts, and the shares that follow from them."""
+    """Counts of a packed dataset, and the shares that follow from them."""
 
     n_documents: int
     n_tokens: int
@@ -29,14 +29,14 @@ class PackingMetrics:
     n_fitting: int
     """Documents of at most `sequence_length` tokens."""
     n_fitting_split: int
-    """Those of them that lie in more than one piece."""
+    """Fitting documents that lie in more than one piece."""
     n_dependencies: int
     n_visible: int
     n_visible_next_fit: int
 
     @property
     def least_sequences(self) -> int:
-        """The sequences that no plan goes below."""
+        """The fewest sequences of any plan."""
         return -(-self.n_tokens // self.sequence_length)
 
     @property
@@ -46,29 +46,29 @@ class PackingMetrics:
 
     @property
     def fill_of_best(self) -> float:
-        """The fill as a share of the best that any plan reaches."""
+        """The fill as a share of the best fill of any plan."""
         return _share(self.least_sequences, self.n_sequences)
 
     @property
     def fitting_split_share(self) -> float:
-        """Share of the documents that fit a sequence and are split all the same."""
+        """Share of split documents among those that fit a sequence."""
         return _share(self.n_fitting_split, self.n_fitting, empty=0.0)
 
     @property
     def visible_share(self) -> float:
-        """Share of the dependencies that are visible."""
+        """Share of visible dependencies."""
         return _share(self.n_visible, self.n_dependencies)
 
     @property
     def visible_share_next_fit(self) -> float:
-        """The same share under next-fit."""
+        """Share of visible dependencies under next-fit."""
         return _share(self.n_visible_next_fit, self.n_dependencies)
 
 
 def measure(
     packed: DataFrame, tokenized: DataFrame, dependencies: DataFrame | None, sequence_length: int
 ) -> PackingMetrics:
-    """The metrics of `packed`, made of `tokenized`; three actions, none of which reads a token."""
+    """The metrics of `packed`, made from `tokenized`; three actions, none of which reads tokens."""
     pieces = packed.select("ordinal", F.posexplode("segments").alias("position", "segment")).select(
         F.col("ordinal").cast("string").alias("sequence"), "position", "segment.doc_id", "segment.length"
     )
@@ -99,7 +99,7 @@ def measure(
 
 
 def _visible(pieces: DataFrame, dependencies: DataFrame) -> tuple[int, int]:
-    """How many dependencies there are between documents of `pieces`, and how many are visible."""
+    """The dependencies between documents of `pieces`: how many, and how many visible."""
     dependents = pieces.select("doc_id", "sequence", "position")
     whole = pieces.groupBy(F.col("doc_id").alias("depends_on")).agg(
         F.count("*").alias("pieces"),

@@ -1,7 +1,7 @@
-"""What seqpacker needs for lengths read from a file; run in an environment of its own.
+"""seqpacker's sequences and CPU seconds for lengths in a file; run in its environment.
 
-Arguments: the file (numpy, int64, no zeros) and the sequence length. Prints one JSON line: for each of its
-strategies for whole documents the number of sequences and the CPU seconds.
+Arguments: the file (numpy, int64, no zeros) and the sequence length. Prints one JSON line: the number of
+sequences and the CPU seconds of each of its strategies for whole documents.
 """
 
 import json

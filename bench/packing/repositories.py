@@ -1,8 +1,8 @@
-"""What packing keeps of real repositories' order, at several sequence lengths, in one plan of a dataset.
+"""How much of real repositories' order packing keeps, at several sequence lengths, in one plan per dataset.
 
-Lengths, order and dependencies are those of the lake's tables. Three plans of the same documents: ours,
-next-fit in order (a new sequence where the next document does not fit, and for every repository), and
-best-fit decreasing over single documents. A dependency is visible where it stands whole in a sequence that
+Lengths, order and dependencies come from the lake's tables. The same documents get three plans: ours,
+next-fit in order (a new sequence when the next document does not fit, and for every repository), and
+best-fit decreasing over single documents. A dependency is visible if it stands whole in a sequence that
 holds its dependent, before it.
 """
 
@@ -38,7 +38,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Repositories:
-    """The documents of a dataset, by (repository, revision, place), and who depends on whom, by number."""
+    """The documents of a dataset, by (repository, revision, place), and their dependencies, by number."""
 
     documents: pa.Table
     lengths: np.ndarray
@@ -46,7 +46,7 @@ class Repositories:
     dependencies: np.ndarray
 
     def visible(self, plan: Plan, sequence_length: int) -> int:
-        """How many dependencies are visible in a plan."""
+        """The number of visible dependencies of a plan."""
         a, b = self.dependents, self.dependencies
         seen = (plan.sequence[a] == plan.sequence[b]) & (plan.position[b] < plan.position[a])
         whole = (self.lengths[b] <= sequence_length) & (self.lengths[b] > 0) & (self.lengths[a] > 0)
@@ -63,10 +63,7 @@ def add_repositories(report: Report, lake: Lake, dataset: str) -> None:
     n_edges = len(repositories.dependents)
     shown = table(
         f"{dataset}: {len(repositories.lengths):,} documents, {n_edges:,} dependencies; fill and visible",
-        "sequence length",
-        "ours",
-        "next-fit",
-        "best-fit decreasing",
+        "sequence length | ours | next-fit | best-fit decreasing",
     )
     for sequence_length in SEQUENCE_LENGTHS:
         plans = {
@@ -103,7 +100,7 @@ def read(lake: Lake, dataset: str) -> Repositories:
 
 
 def ours(repositories: Repositories, sequence_length: int) -> Plan:
-    """The plan of `packed`, were all of the dataset one chunk."""
+    """The plan of `packed` if the whole dataset were one chunk."""
     by_dependent: list[list[str]] = [[] for _ in repositories.lengths]
     doc_ids = repositories.documents["doc_id"].to_pylist()
     pairs = zip(repositories.dependents.tolist(), repositories.dependencies.tolist(), strict=True)
@@ -115,7 +112,7 @@ def ours(repositories: Repositories, sequence_length: int) -> Plan:
 
 
 def next_fit(repositories: Repositories, sequence_length: int) -> Plan:
-    """A new sequence where the next document does not fit, and for every repository."""
+    """A new sequence when the next document does not fit, and for every repository."""
     return _plan(repositories, next_fit_chunk(repositories.documents, sequence_length))
 
 
@@ -129,7 +126,7 @@ def best_fit(repositories: Repositories, sequence_length: int) -> Plan:
 
 
 def _plan(repositories: Repositories, pieces: pa.Table) -> Plan:
-    """Where the last piece of every document lies; a document without tokens lies nowhere."""
+    """The place of every document's last piece; -1 for a document without tokens."""
     document = pc.index_in(
         pieces["doc_id"].combine_chunks(), repositories.documents["doc_id"].combine_chunks()
     ).to_numpy()

@@ -1,6 +1,6 @@
 """The rows that `bench pages` reads: 1 GiB of packed tokens, in every reader's own files.
 
-Written once below FACTORY_CACHE. Tokens are drawn, so compressed files are larger than those of real text.
+Written once below FACTORY_CACHE. Tokens are random, so files compress worse than real text.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ SCHEMA = pa.schema([pa.field("tokens", pa.binary(), nullable=False)])
 
 
 def folder() -> Path:
-    """Where the files lie."""
+    """The folder of the files."""
     return settings().cache / "bench" / "pages" / f"{ROWS}x{LENGTH}"
 
 
 def written(progress: Console) -> Path:
-    """The folder with `rows.npy` and a Parquet file for each layout."""
+    """The folder with `rows.npy` and a Parquet file per layout; written if missing."""
     home = folder()
     if not (home / "done").exists():
         progress.print(f"writing 1 GiB of rows and {len(LAYOUTS)} Parquet files into {home}")
@@ -60,12 +60,10 @@ def write(home: Path, n_rows: int) -> None:
 
 
 def index_of(home: Path, layout: str, times: int = 1) -> Path:
-    """Where `save_index` keeps an index."""
-    return (
-        home / f"{layout}.x{times}.pages"
-    )  # as `pages_reader` names it, which a peer runs without this module
+    """The index that `save_index` saves."""
+    return home / f"{layout}.x{times}.pages"  # `reader` writes it out: a peer cannot import this module
 
 
 def save_index(home: Path, layout: str, times: int = 1) -> None:
-    """Keep the page index of a layout's file, listed so many times, for readers to map."""
+    """Save the page index of a layout's file, listed `times` times, for readers to map."""
     get_idx_matrix([home / f"{layout}.parquet"] * times, "tokens").save(index_of(home, layout, times))

@@ -1,7 +1,7 @@
-"""A page index over many files, built and opened in a process of its own; run by `bench.pages.measure`.
+"""Build, save and open a page index over many files in a process of its own.
 
-Arguments: a Parquet file, how often it is listed, where to save the index. Prints one JSON line: pages, CPU
-seconds and seconds to build, bytes a page, seconds from opening the saved index to a first batch of 8 rows.
+Arguments: a Parquet file, how often it is listed, the index to save. Prints one JSON line: pages, CPU seconds
+and seconds to build, bytes per page, seconds from opening the saved index to a first batch of 8 rows.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""What a random row of packed tokens costs, read page by page, beside other readers of the same rows.
+"""The cost of a random row of packed tokens, read page by page and by other readers.
 
-1 GiB of rows (131,072 of 2,048 tokens), 10,000 of them at random in batches of 1, 64 and 1,024, with the
-files in the page cache and out of it. Every run of a reader is a process of its own.
+Of 1 GiB of rows (131,072 of 2,048 tokens) 10,000 are read at random in batches of 1, 64 and 1,024, with the
+files in the page cache and out of it. Every run of a reader has a process of its own.
 """
 
 from __future__ import annotations
@@ -13,26 +13,25 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 
-from bench.harness import Report, Row, at_least, at_most, table
+from bench.harness import Report, Row, Runs, at_least, at_most, table
 from bench.pages.data import LAYOUTS, ROW_BYTES, save_index, written
 from bench.peers import GRAIN, HUGGING_FACE, LANCE, TORCH, answer
 
 CAVEATS = [
-    "Tokens are drawn at random, so zstd saves less here than on text, and takes longer.",
-    "Cold: files are dropped from the page cache before; what the disk itself or its host caches is not.",
-    "pyarrow reads a row group of 1,000 rows for each row and is given few.",
-    "Page indexes are built before, by another process, and mapped; what building one takes is not here.",
-    "litData and mosaicml's MDS have no call for many rows: they are asked row by row.",
+    "Tokens are random, so zstd saves less here than on text, and takes longer.",
+    "Cold: files are dropped from the page cache before; caches of the disk or its host stay.",
+    "pyarrow reads a row group of 1,000 rows for each row, so it reads few rows.",
+    "Another process builds the page indexes before; they are mapped, and building them is not counted.",
+    "litData and mosaicml's MDS have no call for many rows, so they read row by row.",
 ]
 READER = "bench.pages.reader"
-LISTED = 1_221  # times that the 8,192 uneven pages of `p16z` are listed: 10 million
+LISTED = 1_221  # how often the 8,192 uneven pages of `p16z` are listed: 10 million
 PEERS = {
     "hf": HUGGING_FACE,
     "lance": LANCE,
@@ -45,31 +44,16 @@ BATCHES = (1, 64, 1024)
 N, RUNS = 10_000, 3
 TENFOLD = 10
 SLOW = {("pyarrow", 1): 10, ("pyarrow", 64): 128, ("pyarrow", 1024): 1024}
-"""Rows read where 10,000 would take minutes."""
+"""Rows for readers that would take minutes for 10,000."""
 MOST_OF_MEMMAP, MOST_ANONYMOUS_MIB, LEAST_OF_DISK = 2.0, 60, 0.6
-DEPTH = 32  # reads the disk is given at a time
+DEPTH = 32  # concurrent reads of the disk
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A reader's runs with one size of batch."""
-
-    runs: tuple[Mapping[str, Any], ...]
-
-    def best(self, name: str) -> float:
-        """The least of a cost."""
-        return min(float(run[name]) for run in self.runs)
-
-    def median(self, name: str) -> float:
-        """The median."""
-        return statistics.median(float(run[name]) for run in self.runs)
-
-
-Cells = dict[tuple[str, int], Cell]
+Cells = dict[tuple[str, int], Runs]  # by reader and rows per batch
 
 
 def measure(progress: Console) -> Report:
-    """Write the files where they are not there yet, check the rows, then read them."""
+    """Write missing files, check the rows, then read them."""
     home = written(progress)
     for layout in LAYOUTS:
         save_index(home, layout)
@@ -117,7 +101,7 @@ def _cells(home: Path, readers: Sequence[str], state: str, progress: Console) ->
             disk = (before + _disk_rate(home / "rows.npy")) / 2 if beside else 0.0
             for batch, read in zip(BATCHES, reads, strict=True):
                 found.setdefault((reader, batch), []).append({**read, "disk_rate": disk})
-    return {key: Cell(tuple(runs)) for key, runs in found.items()}
+    return {key: Runs(tuple(runs)) for key, runs in found.items()}
 
 
 def _read(
@@ -137,13 +121,13 @@ def _read(
 
 
 def _disk_rate(path: Path, n: int = 16_000) -> float:
-    """Reads of 8 KiB a second, DEPTH at a time, past the page cache."""
+    """8 KiB reads a second past the page cache, DEPTH at a time."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECT)
     places = np.random.default_rng().integers(0, path.stat().st_size // ROW_BYTES, n) * ROW_BYTES
     parts = [places[number::DEPTH].tolist() for number in range(DEPTH)]
 
     def read(part: list[int]) -> None:
-        buffer = mmap.mmap(-1, ROW_BYTES)  # aligned, as O_DIRECT wants it
+        buffer = mmap.mmap(-1, ROW_BYTES)  # aligned, as O_DIRECT requires
         for place in part:
             os.preadv(descriptor, [buffer], place)
 
@@ -158,7 +142,7 @@ def _disk_rate(path: Path, n: int = 16_000) -> float:
 def _add_index(report: Report, home: Path) -> None:
     found = answer("bench.pages.index", home / "p16z.parquet", LISTED, home / "index")
     (home / "index").unlink()
-    report.check(f"an index of {found['pages']:,} pages is opened as it was built", bool(found["same"]))
+    report.check(f"an index of {found['pages']:,} pages is read back as built", bool(found["same"]))
     report.rows += [
         Row("pages.index.pages", int(found["pages"]), "pages"),
         Row("pages.index.build_cpu", float(found["build_cpu_s"]), "s"),
@@ -169,17 +153,16 @@ def _add_index(report: Report, home: Path) -> None:
 
 def _show(report: Report, title: str, cells: Cells, first: str) -> None:
     what = "CPU us/row" if first == "cpu_us" else "rows/s"
-    columns = [f"{what}, batch {batch}" for batch in BATCHES]
-    made = table(title, "reader", *columns, "CPU us, 64", "asked/used", "disk/used", "anonymous MiB")
+    columns = " | ".join(f"{what}, batch {batch}" for batch in BATCHES)
+    made = table(title, f"reader | {columns} | CPU us, 64 | asked/used | disk/used | anonymous MiB")
     for reader in dict.fromkeys(reader for reader, _ in cells):
-        of = {batch: cells[reader, batch] for batch in BATCHES}
+        at_64 = cells[reader, 64]
         made.add_row(
             reader,
-            *(f"{of[batch].median(first):,.1f}" for batch in BATCHES),
-            f"{of[64].median('cpu_us'):,.1f}",
-            f"{of[64].median('asked') / ROW_BYTES:,.2f}",
-            f"{of[64].median('disk') / ROW_BYTES:,.2f}",
-            f"{of[64].median('anonymous_mib'):,.0f}",
+            *(f"{cells[reader, batch].median(first):,.1f}" for batch in BATCHES),
+            f"{at_64.median('cpu_us'):,.1f}",
+            *(f"{at_64.median(read) / ROW_BYTES:,.2f}" for read in ("asked", "disk")),
+            f"{at_64.median('anonymous_mib'):,.0f}",
         )
     report.tables.append(made)
 

@@ -1,4 +1,4 @@
-"""Random rows by one reader in a process of its own; `bench.pages` runs it, for peers in their environment.
+"""Random rows by one reader in a process of its own, for peers in their environment.
 
 Arguments: reader, folder, readings (B rows per batch, N rows in all, as `B:N` with commas between), seed,
 `warm` or `cold`, times the data is repeated. Prints one JSON line, a list with one entry per reading: a hash

@@ -1,14 +1,14 @@
-"""What every stage of the line costs: CPU seconds by kind of process, MB a CPU second, peak memory.
+"""The cost of every stage of the pipeline: CPU seconds by kind of process, MB a CPU second, peak memory.
 
-Runs the real line (`jobs.definitions`) once on a fresh lake in a temporary folder, on the default share of
-the installation (FACTORY_INSTALLATION_SHARE scales it), and ends with the figures of its packed sequences.
+Runs the real pipeline (`jobs.definitions`) once on a fresh lake in a temporary folder, on the default share
+of the installation (FACTORY_INSTALLATION_SHARE scales it), and ends with the figures of its packed sequences.
 
-Assets run one after the other, so whatever the process tree does between the start of one asset and the
-start of the next is the first one's: reading, writing, checks, fingerprint, publishing, chart, Dagster's
-event log. What happens before the first asset (Dagster's run, the JVM) is a row of its own, `start`.
+Assets run one after the other, so all work of the process tree between the start of one asset and the start
+of the next belongs to the first: reading, writing, checks, fingerprint, publishing, chart, Dagster's event
+log. The time before the first asset (Dagster's run, the JVM) is a row of its own, `start`.
 
-The input of a stage is the text that enters it: the sum of `n_bytes`, bytes as they stood in the source,
-over the documents it is given, however often its assets read them. Ingest's also counts bad records.
+The input of a stage is the text that enters it: the sum of `n_bytes`, bytes in the source, over its
+documents, however often its assets read them. Ingest's includes rejected records.
 """
 
 from __future__ import annotations
@@ -40,12 +40,11 @@ from factory.spark import build_session
 
 START, TOTAL = "start", "total"
 MB = 1e6
-INPUT_COLUMNS = ("documents in", "MB in", "MB/CPU s")
-COST_COLUMNS = ("wall s", "CPU s", "driver", "JVM", "workers", "peak MB", "JVM MB", "workers MB")
+COST_COLUMNS = "wall s | CPU s | driver | JVM | workers | peak MB | JVM MB | workers MB"
 CAVEATS = [
     "One run on a cold JVM: its compiler and its garbage count, the first stages pay more of it.",
-    "The JVM keeps heap it once took, so a stage's peak holds what earlier stages left.",
-    "Wall seconds depend on what else the machine does; CPU seconds less so.",
+    "The JVM keeps the heap it once took, so a stage's peak includes what earlier stages left.",
+    "Wall seconds depend on the machine's other work; CPU seconds depend on it less.",
 ]
 
 
@@ -61,7 +60,7 @@ class Input:
 
 
 def measure(console: Console) -> Report:
-    """Run the line on a lake that is thrown away afterwards. Raises RunFailed, WrongAnswer."""
+    """Run the pipeline on a temporary lake. Raises RunFailed, WrongAnswer."""
     with tempfile.TemporaryDirectory(prefix="bench-pipeline-") as folder:
         try:
             return _measured(own_lake(Path(folder)), console)
@@ -72,11 +71,11 @@ def measure(console: Console) -> Report:
 
 
 def _measured(own: Settings, console: Console) -> Report:
-    from jobs.definitions import CORPUS  # read the settings as they are when a bench runs
+    from jobs.definitions import CORPUS  # after the bench has set its settings
 
     defined = definitions(CORPUS.assets, own)
     keys = sorted(defined.resolve_asset_graph().get_all_asset_keys())
-    console.print(f"the line on {own.installation_share:.0%} of this Python installation, in {own.home}")
+    console.print(f"the pipeline on {own.installation_share:.0%} of this Python installation, in {own.home}")
     meter = run(defined, own, keys, console)
     console.print("checking the tables, measuring the packed sequences")
     lake, datasets = Lake(own), datasets_of(keys)
@@ -96,7 +95,7 @@ def _measured(own: Settings, console: Console) -> Report:
 def run(
     defined: dg.Definitions, lake_settings: Settings, keys: Sequence[dg.AssetKey], console: Console
 ) -> Meter:
-    """Materialize `keys`; the meter has a span an asset, named after its table, after the span `start`."""
+    """Materialize `keys`; the meter has a span per asset, named after its table, after the span `start`."""
     with Meter() as meter:
 
         def listener(event: progress.Progress) -> None:
@@ -114,7 +113,7 @@ def datasets_of(keys: Iterable[dg.AssetKey]) -> list[str]:
 
 
 def by_stage(spans: Iterable[Span]) -> dict[str, Span]:
-    """The spans summed by the stage that writes their table, in the order of the line."""
+    """The spans summed by the stage that writes their table, in the order of the pipeline."""
     summed: dict[str, Span] = {}
     for span in spans:
         stage = START if span.name == START else TableName.parse(span.name).stage
@@ -124,7 +123,7 @@ def by_stage(spans: Iterable[Span]) -> dict[str, Span]:
 
 
 def inputs(lake: Lake, datasets: Iterable[str]) -> dict[str, Input]:
-    """What enters every stage, counted in the published tables."""
+    """The input of every stage, counted in the published tables."""
     given: dict[str, Input] = {}
 
     def add(stage: str, rows: pa.Table) -> None:
@@ -148,15 +147,17 @@ def inputs(lake: Lake, datasets: Iterable[str]) -> dict[str, Input]:
 
 
 def check(report: Report, lake: Lake, datasets: Iterable[str]) -> None:
-    """Check that no stage loses or invents a document. Raises WrongAnswer."""
+    """Check that no stage loses or adds a document. Raises WrongAnswer."""
     for dataset in datasets:
         raw, filtered = names.raw(dataset), names.filtered(dataset)
-        report.check(f"{filtered} has every document of {raw} once", _ids(lake, raw) == _ids(lake, filtered))
+        report.check(
+            f"{filtered} holds every document of {raw} once", _ids(lake, raw) == _ids(lake, filtered)
+        )
         left, tokenized = names.deduplicated(dataset), names.tokenized(dataset)
         if lake.exists(tokenized):
             content = lake.published(names.packed(dataset)).lineage.content
             report.check(
-                f"{tokenized} has every document of {left} once; packed content {content}",
+                f"{tokenized} holds every document of {left} once; packed content {content}",
                 _ids(lake, left) == _ids(lake, tokenized),
             )
 
@@ -166,19 +167,19 @@ def _ids(lake: Lake, name: TableName) -> list[str]:
 
 
 def add_costs(report: Report, spans: Sequence[Span], given: dict[str, Input]) -> None:
-    """Add the costs of every stage and asset, and of the whole line without its start."""
+    """Add the costs of every stage and asset, and of the whole pipeline without its start."""
     stages = by_stage(spans)
     total = Span(TOTAL)
     for stage, span in stages.items():
         if stage != START:
             total.add(span)
-    costs = table("Stages", "stage", *INPUT_COLUMNS, *COST_COLUMNS)
+    costs = table("Stages", f"stage | documents in | MB in | MB/CPU s | {COST_COLUMNS}")
     for stage, span in [*stages.items(), (TOTAL, total)]:
         entered = given.get(names.INGEST if stage == TOTAL else stage)
         costs.add_row(stage, *_input_cells(span, entered), *_cost_cells(span))
         report.rows += _rows(f"pipeline.{stage}", span, entered)
     report.tables.append(costs)
-    assets = table("Assets", "table", *COST_COLUMNS)
+    assets = table("Assets", f"table | {COST_COLUMNS}")
     for span in spans:
         if span.name != START:
             assets.add_row(span.name, *_cost_cells(span))
@@ -193,10 +194,9 @@ def _input_cells(span: Span, entered: Input | None) -> list[str]:
 
 
 def _cost_cells(span: Span) -> list[str]:
-    cpu, peak = span.cpu_s, span.peak
-    return [f"{it:,.1f}" for it in (span.wall_s, cpu.total, cpu.driver, cpu.jvm, cpu.workers)] + [
-        f"{it / MB:,.0f}" for it in (peak.total, peak.jvm, peak.workers)
-    ]
+    peak = span.peak
+    memory = (f"{it / MB:,.0f}" for it in (peak.total, peak.jvm, peak.workers))
+    return [*(f"{it:,.1f}" for it in span.seconds), *memory]
 
 
 def _rows(name: str, span: Span, entered: Input | None) -> list[Row]:
@@ -233,6 +233,6 @@ def _rounded(value: float) -> float:
 
 def _sampling(meter: Meter) -> str:
     return (
-        f"Memory is sampled every {SAMPLE_S} s; the {meter.own_cpu_s:.1f} CPU s that took are left out. "
+        f"Memory is sampled every {SAMPLE_S} s; the {meter.own_cpu_s:.1f} CPU s of sampling are left out. "
         "Pages that Python workers share are divided among them."
     )

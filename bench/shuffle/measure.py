@@ -1,6 +1,6 @@
 """How well orders mix: the variance of topic counts per batch, for every shuffle and window, and for peers.
 
-262,144 rows in 64 topics of consecutive rows. Orders are computed; no row of 8 KiB is read.
+262,144 rows form 64 topics of consecutive rows. Orders are computed; no row is read.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Ints = npt.NDArray[np.int64]
 
 CAVEATS = [
     "A topic is 4,096 consecutive rows; real rows have topics of many sizes.",
-    "Rows at hand: what must be in memory, or for mosaicml on the local disk, to go on in that order; "
-    "1 where every row is looked up by itself.",
+    "Rows at hand: rows that must be in memory, or for mosaicml on the local disk, to continue in that "
+    "order; 1 if every row is looked up by itself.",
     "Peers' shards have 8,192 rows, 64 MiB of rows of 8 KiB; their order is that of one process.",
 ]
 ROWS, SHARD = 1 << 18, 1 << 13
@@ -40,7 +40,7 @@ PEERS = {"torch": TORCH, "hugging_face": HUGGING_FACE, "grain": GRAIN}
 
 @dataclass(frozen=True)
 class Order:
-    """An order of all rows, and how many of them must be at hand to read on in it."""
+    """An order of all rows, and how many rows must be at hand to read on in it."""
 
     name: str
     rows_at_hand: int
@@ -48,11 +48,12 @@ class Order:
 
 
 def measure(progress: Console) -> Report:
-    """Compute every order, check that it has every row once, and score it."""
+    """Compute every order, check that it holds every row once, and score it."""
     report = Report(CAVEATS, f"{ROWS:,} rows in 64 topics; {', '.join(map(str, BATCHES))} rows a batch")
     ours, peers = [*_shuffles(), *_buffers()], _peers(progress)
-    report.check(f"all {len(ours)} orders of ours have every row once", all(map(_is_whole, ours)))
-    made = table("Shuffle score (1 is perfect)", "order", "rows at hand", *(f"batch {it}" for it in BATCHES))
+    report.check(f"all {len(ours)} orders of ours hold every row once", all(map(_is_whole, ours)))
+    columns = " | ".join(["order | rows at hand", *(f"batch {it}" for it in BATCHES)])
+    made = table("Shuffle score (1 is perfect)", columns)
     for order in [*ours, *peers]:
         scores = [epoch_score(_lookup(order.rows), len(order.rows), batch) for batch in BATCHES]
         whole = "" if _is_whole(order) else f" ({len(order.rows):,} of all rows)"

@@ -1,7 +1,7 @@
-"""The orders in which other readers give rows; run by `bench.shuffle.measure`, in their environment.
+"""The orders in which other tools give rows; run in their environment.
 
-Arguments: family of peers, folder, rows, rows a shard, seed. Saves each order as `<name>.npy` and prints one
-JSON line: by name, how many rows must be at hand.
+Arguments: family of peers, folder, rows, rows per shard, seed. Saves each order as `<name>.npy` and prints
+one JSON line: by name, how many rows must be at hand.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Found = dict[str, tuple[int, Ints]]
 
 BUFFERS = (1_000, 10_000)  # the first is Hugging Face's default
 BLOCKS = {"": 4_000_000, "_block_262144": 1 << 18, "_block_65536": 1 << 16}
-"""mosaicml's blocks: what it takes by default on one node, on 16 and more, and a smaller one."""
+"""mosaicml's blocks: its default on one node, on 16 and more nodes, and a smaller one."""
 
 
 def rows_of_open_shards(order: Ints, shard: int) -> int:
-    """Rows of the shards that are begun and not finished, where they are most."""
+    """The most rows at any moment in shards that are begun and not finished."""
     of = order // shard
     shards, first = np.unique(of, return_index=True)
     last = len(of) - 1 - np.unique(of[::-1], return_index=True)[1]
@@ -37,7 +37,7 @@ def rows_of_open_shards(order: Ints, shard: int) -> int:
 
 
 def mosaicml(rows: int, shard: int, seed: int) -> Found:
-    """Its algorithms, on one node."""
+    """mosaicml-streaming's algorithms, on one node."""
     from streaming.base.shuffle import get_shuffle
 
     sizes = np.full(rows // shard, shard)
@@ -50,7 +50,7 @@ def mosaicml(rows: int, shard: int, seed: int) -> Found:
 
 
 def numbers(rows: int, _: Any) -> Any:
-    """Every row, a tensor of its number twice."""
+    """Every row: a tensor that holds its number twice."""
     import torch
 
     for row in range(rows):
@@ -58,7 +58,7 @@ def numbers(rows: int, _: Any) -> Any:
 
 
 def litdata(folder: Path, rows: int, shard: int, seed: int) -> Found:
-    """A dataset of tokens, with its usual window of 256 rows in a chunk and with whole chunks."""
+    """litData, with its default window of 256 rows in a chunk and with whole chunks."""
     from litdata import StreamingDataset, TokensLoader, optimize
 
     loader = partial(TokensLoader, block_size=2)
@@ -75,12 +75,12 @@ def litdata(folder: Path, rows: int, shard: int, seed: int) -> Found:
 
 
 def torch_family(folder: Path, rows: int, shard: int, seed: int) -> Found:
-    """What shares the environment of torch."""
+    """The tools that share torch's environment."""
     return {**mosaicml(rows, shard, seed), **litdata(folder, rows, shard, seed)}
 
 
 def hugging_face(folder: Path, rows: int, shard: int, seed: int) -> Found:
-    """Streaming from one Parquet file, and from one a shard, whose order is shuffled as well."""
+    """Streaming from one Parquet file, and from one per shard, whose order is shuffled too."""
     import pyarrow as pa
     import pyarrow.parquet as pq
     from datasets import load_dataset
@@ -100,7 +100,7 @@ def hugging_face(folder: Path, rows: int, shard: int, seed: int) -> Found:
 
 
 def grain(_folder: Path, rows: int, _shard: int, seed: int) -> Found:
-    """Its shuffle of all rows."""
+    """Grain's shuffle of all rows."""
     from grain import MapDataset
 
     data = MapDataset.range(rows).seed(seed).shuffle()

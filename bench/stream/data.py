@@ -4,8 +4,8 @@
     lake/                                   packed.s<n>_<layout>: the same rows in Parquet
     blends.json                             the blend of each layout
 
-A row's first two tokens are its number in the source and the source, by which readers are checked. The others
-are drawn by Zipf's law, as words are. Written once below FACTORY_CACHE.
+A row's first two tokens are its number in the source and the source; they identify the rows that a reader
+gives. The other tokens follow Zipf's law, as words do. Written once below FACTORY_CACHE.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LAYOUTS: dict[str, dict[str, object]] = {
     "plain": {"data_page_size": 4 * LENGTH, "compression": "none"},
     "zstd": {"data_page_size": 8 * 4 * LENGTH, "compression": "zstd", "compression_level": 1},
 }
-"""A row of tokens a page and 8, as pyarrow cuts pages when they have reached a size; and the codec."""
+"""Pages of 1 and 8 rows (pyarrow ends a page once it has reached a size), and the codec."""
 SHUFFLES: dict[str, dict[str, Any]] = {
     "plain": {"shuffle": "row"},
     "zstd": {"shuffle": "page_window", "page_rows": 8, "window_pages": 1024},
@@ -43,12 +43,14 @@ _ROW_GROUP = 16_384
 
 
 def folder(rows: int) -> Path:
-    """Where the files of so many rows lie."""
-    return settings().cache.resolve() / "bench" / "stream" / f"{rows}x{LENGTH}"  # a table keeps the path
+    """The folder of the files of `rows` rows."""
+    return (
+        settings().cache.resolve() / "bench" / "stream" / f"{rows}x{LENGTH}"
+    )  # absolute, because a table keeps the path
 
 
 def written(rows: int, progress: Console) -> Path:
-    """The folder of `rows` rows in all, with arrays, tables and blends."""
+    """The folder of `rows` rows in all, with arrays, tables and blends; written if missing."""
     home = folder(rows)
     if not (home / "blends.json").exists():
         progress.print(f"writing {rows * LENGTH * 4 / 2**30:.2f} GiB of rows, twice in Parquet, into {home}")
@@ -82,7 +84,7 @@ def _draw(home: Path, source: int, n_rows: int) -> None:
 
 
 def _blend(home: Path, layout: str) -> str:
-    """Tables of a layout, and the blend of them; its id."""
+    """Write the tables of a layout; return the id of their blend."""
     lake = own_lake(home / "lake")
     for source in SOURCES:
         _table(lake, home, source, layout)

@@ -1,13 +1,13 @@
-"""One end of what `bench.stream.through_grpc` times, in a process of its own; prints JSON lines.
+"""One end of the connection that `bench.stream.through_grpc` times; prints JSON lines.
 
 Arguments: one of
-    serve                            send constant bytes for ever; prints its port
+    serve                            send constant bytes forever; prints its address
     constant ADDRESS N               read N messages of constant bytes
     blocks ADDRESS BLEND RANKS N     read N batches of rank 0 of RANKS through the client
     direct BLEND RANKS N             the same without a server, in the lake the settings name
 
-A reader prints one line once it is warm, waits for a line, reads what is counted, and prints what that cost
-and a hash of every hundredth batch, made when the clock has stopped.
+A reader prints one line once it is warm, waits for a line, reads the timed batches, and prints their cost and
+a hash of every hundredth batch, made after the clock has stopped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 import grpc
 import numpy as np
 
-MESSAGE_BYTES = 120 * 8_192  # what a block of rows of ours holds
+MESSAGE_BYTES = 120 * 8_192  # the size of a block of our rows
 METHOD = "/bench.Constant/Read"
 WARM, HASHED = 64, 100
 
@@ -33,7 +33,7 @@ def constant_server() -> None:
     message = np.random.default_rng(0).bytes(MESSAGE_BYTES)
 
     def read(request: bytes, _: grpc.ServicerContext) -> Iterator[bytes]:
-        return iter(lambda: message, request)  # for ever: no message is the request
+        return iter(lambda: message, request)  # forever: no message equals the request
 
     server = grpc.server(ThreadPoolExecutor(4), options=[("grpc.max_send_message_length", -1)])
     service, method = METHOD.strip("/").split("/")
@@ -48,7 +48,7 @@ def constant_server() -> None:
 
 
 def constant(address: str) -> Iterator[np.ndarray]:
-    """Messages as they come."""
+    """Messages of the constant server."""
     channel = grpc.insecure_channel(address, options=[("grpc.max_receive_message_length", -1)])
     for message in channel.unary_stream(METHOD, None, None)(b""):
         yield np.frombuffer(message, np.int32)
@@ -112,7 +112,7 @@ def main() -> None:
         return
     *arguments, n = rest
     print(json.dumps(timed(READERS[what](*arguments), int(n))), flush=True)
-    os._exit(0)  # streams that never end are left behind
+    os._exit(0)  # some streams never end
 
 
 if __name__ == "__main__":

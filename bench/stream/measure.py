@@ -1,11 +1,10 @@
-"""A shuffled 60/30/10 blend in batches of 8 x 2,048 tokens, in the trainer's process, beside other readers.
+"""A shuffled 60/30/10 blend in batches of 8 x 2,048 tokens, read in the trainer's process by us and others.
 
-1 GiB of rows; every reading is a process of its own, without workers.
+1 GiB of rows; every reading has a process of its own, without workers.
 """
 
 from __future__ import annotations
 
-import statistics
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bench.harness import Report, Row, at_most, table
+from bench.harness import Report, Row, Runs, at_most, table
 from bench.lakes import own_lake
 from bench.peers import GRAIN, HUGGING_FACE, TORCH, answer
 from bench.stream import through_grpc
@@ -25,9 +24,9 @@ from blender.costs.shuffle_score import shuffle_score
 
 CAVEATS = [
     "Files are read before each timed run. Tokens follow Zipf's law: zstd saves less than on text.",
-    "`plain` has a row a page, `zstd` 8 in windows of 1,024 pages; without segments, as peers have none.",
-    "CPU counts from the second batch on, so Hugging Face's buffers, filled before the first, are not in it.",
-    "Peers beside litData, Hugging Face's map-style datasets and numpy are timed on an eighth of the epoch.",
+    "`plain` has one row per page, `zstd` 8 in windows of 1,024 pages; no segments, because peers have none.",
+    "CPU counts from the second batch on; Hugging Face fills its buffers before the first.",
+    "mosaicml, Hugging Face streaming and Grain are timed on an eighth of the epoch.",
 ]
 ROWS, RUNS, RANKS = 131_072, 3, 10
 SCORED = 256  # consecutive rows of a source that are scored as a batch
@@ -59,7 +58,7 @@ Figures = Mapping[str, Any]
 
 
 def measure(progress: Console) -> Report:
-    """Write the rows where they are not there yet, read whole epochs and check them, then time parts."""
+    """Write missing rows, read whole epochs and check them, then time parts."""
     home = written(ROWS, progress)
     _write_peers(home, progress)
     names = ["memmap", *OURS, *(name for name in PEERS if name != "memmap")]
@@ -67,11 +66,11 @@ def measure(progress: Console) -> Report:
     epochs = {name: _said(progress, home, name, "epoch") for name in names}
     whole = {name: _is_whole(home, name) for name in names}
     for name in ("memmap", *OURS):
-        report.check(f"an epoch of {name} has every row of every source once", whole[name])
+        report.check(f"an epoch of {name} holds every row of every source once", whole[name])
     resumed = {name: _said(progress, home, name, "resume") for name in names}
-    runs = {name: [_timed(progress, home, name) for _ in range(RUNS)] for name in names}
+    runs = {name: Runs(tuple(_timed(progress, home, name) for _ in range(RUNS))) for name in names}
     for name in ("memmap", *OURS):
-        same = all(run["same"] for run in (resumed[name], *runs[name]))
+        same = all(run["same"] for run in (resumed[name], *runs[name].runs))
         report.check(f"{name} gives the same rows when read again, and from the middle on", same)
     scores = {name: _score(home, name) for name in names}
     report.tables += [_costs(runs), _gives(epochs, resumed, runs, whole, scores)]
@@ -106,7 +105,7 @@ def _timed(progress: Console, home: Path, name: str) -> Figures:
 
 
 def _read_once(files: list[Path]) -> None:
-    """Have the system put files into its page cache; some systems take out what lies there for a while."""
+    """Bring files into the page cache; some systems evict what has been there for a while."""
     part = bytearray(1 << 20)
     for path in files:
         with path.open("rb", buffering=0) as file:
@@ -115,7 +114,7 @@ def _read_once(files: list[Path]) -> None:
 
 
 def _is_whole(home: Path, name: str) -> bool:
-    """Whether an epoch had every row of every source once."""
+    """Whether the epoch held every row of every source once."""
     order = np.load(home / f"{name}.order.npy")
     wanted = [(row, source) for source in SOURCES for row in range(len(array(home, source)))]
     found = order[np.lexsort((order[:, 0], order[:, 1]))]
@@ -123,7 +122,7 @@ def _is_whole(home: Path, name: str) -> bool:
 
 
 def _score(home: Path, name: str) -> float:
-    """The shuffle score of each source's rows in the order they came, by rows."""
+    """The shuffle score of each source's rows in their order, averaged by rows."""
     order = np.load(home / f"{name}.order.npy")
     found, weights = [], []
     for source in SOURCES:
@@ -134,45 +133,31 @@ def _score(home: Path, name: str) -> float:
     return float(np.average(found, weights=weights))
 
 
-def _best(runs: list[Figures], name: str) -> float:
-    return min(float(run[name]) for run in runs)
-
-
-def _median(runs: list[Figures], name: str) -> float:
-    return statistics.median(float(run[name]) for run in runs)
-
-
-def _costs(runs: Mapping[str, list[Figures]]) -> Table:
-    made = table("Costs", "reader", "CPU s/GiB", "best", "rows/s", "batch p50 us", "p99 us", "anonymous MiB")
+def _costs(runs: Mapping[str, Runs]) -> Table:
+    made = table("Costs", "reader | CPU s/GiB | best | rows/s | batch p50 us | p99 us | anonymous MiB")
     for name, of in runs.items():
-        made.add_row(
-            name,
-            f"{_median(of, 'cpu_s_per_gib'):.2f}",
-            f"{_best(of, 'cpu_s_per_gib'):.2f}",
-            f"{_median(of, 'rows_per_s'):,.0f}",
-            f"{_median(of, 'p50_us'):,.0f}",
-            f"{_median(of, 'p99_us'):,.0f}",
-            f"{_median(of, 'anonymous_mib'):,.0f}",
-        )
+        median, best = of.median("cpu_s_per_gib"), of.best("cpu_s_per_gib")
+        rest = (f"{of.median(it):,.0f}" for it in ("rows_per_s", "p50_us", "p99_us", "anonymous_mib"))
+        made.add_row(name, f"{median:.2f}", f"{best:.2f}", *rest)
     return made
 
 
 def _gives(
     epochs: Mapping[str, Figures],
     resumed: Mapping[str, Figures],
-    runs: Mapping[str, list[Figures]],
+    runs: Mapping[str, Runs],
     whole: Mapping[str, bool],
     scores: Mapping[str, float],
 ) -> Table:
-    columns = ("score", "every row once", "import s", "first batch s", "resume s", "resumes exactly")
-    made = table("What it gives", "reader", *columns)
+    columns = "reader | score | every row once | import s | first batch s | resume s | resumes exactly"
+    made = table("Rows", columns)
     for name, of in runs.items():
         made.add_row(
             name,
             f"{scores[name]:.2f}",
             "yes" if whole[name] else f"no, {epochs[name]['rows']:,} rows",
-            f"{_median(of, 'import_s'):.2f}",
-            f"{_median(of, 'first_s'):.3f}",
+            f"{of.median('import_s'):.2f}",
+            f"{of.median('first_s'):.3f}",
             f"{resumed[name]['first_s']:.3f}",
             "yes" if resumed[name]["same"] else "no",
         )
@@ -183,17 +168,17 @@ def _add(
     report: Report,
     epochs: Mapping[str, Figures],
     resumed: Mapping[str, Figures],
-    runs: Mapping[str, list[Figures]],
+    runs: Mapping[str, Runs],
     scores: Mapping[str, float],
 ) -> None:
     for name, of in runs.items():
         report.rows += [
-            Row(f"stream.{name}.cpu", _median(of, "cpu_s_per_gib"), "CPU s/GiB"),
-            Row(f"stream.{name}.rate", _median(of, "rows_per_s"), "rows/s"),
-            Row(f"stream.{name}.latency_p50", _median(of, "p50_us"), "us"),
-            Row(f"stream.{name}.latency_p99", _median(of, "p99_us"), "us"),
-            Row(f"stream.{name}.anonymous", _median(of, "anonymous_mib"), "MiB"),
-            Row(f"stream.{name}.first", _median(of, "first_s"), "s"),
+            Row(f"stream.{name}.cpu", of.median("cpu_s_per_gib"), "CPU s/GiB"),
+            Row(f"stream.{name}.rate", of.median("rows_per_s"), "rows/s"),
+            Row(f"stream.{name}.latency_p50", of.median("p50_us"), "us"),
+            Row(f"stream.{name}.latency_p99", of.median("p99_us"), "us"),
+            Row(f"stream.{name}.anonymous", of.median("anonymous_mib"), "MiB"),
+            Row(f"stream.{name}.first", of.median("first_s"), "s"),
             Row(f"stream.{name}.resume", float(resumed[name]["first_s"]), "s"),
             Row(f"stream.{name}.read", int(epochs[name]["bytes_read"]), "bytes"),
         ]
@@ -202,12 +187,10 @@ def _add(
         report.rows.append(score(f"stream.{name}.score", scores[name], "chi2/df", MOST_SCORE))
 
     def ratio(ours: str, theirs: str, figure: str) -> float:
-        return _best(runs[ours], figure) / _best(runs[theirs], figure)
+        return runs[ours].best(figure) / runs[theirs].best(figure)
 
-    of_memmap, of_litdata = (
-        ratio("plain", "memmap", "cpu_s_per_gib"),
-        ratio("zstd", "litdata", "cpu_s_per_gib"),
-    )
+    of_memmap = ratio("plain", "memmap", "cpu_s_per_gib")
+    of_litdata = ratio("zstd", "litdata", "cpu_s_per_gib")
     report.rows += [
         at_most("stream.plain.cpu_of_memmap", of_memmap, "ratio", MOST_OF_MEMMAP),
         at_most("stream.zstd.cpu_of_litdata", of_litdata, "ratio", MOST_OF_LITDATA),
@@ -218,7 +201,7 @@ def _add(
 
 
 def _add_ranks(report: Report, progress: Console, home: Path) -> None:
-    """Bytes that ten ranks read: behind one cache, as a server has it, and each by itself."""
+    """Add the bytes that ten ranks read: behind one cache, as in a server, and each with its own."""
     for name in OURS:
         found = _said(progress, home, name, "ranks", str(RANKS))
         together, alone = (found[it] / found["one"] for it in ("together", "alone"))

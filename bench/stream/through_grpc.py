@@ -1,9 +1,8 @@
-"""What a blend costs through gRPC, server and client together, beside constant bytes on the same stack."""
+"""The cost of a blend through gRPC, server and client together, against constant bytes on the same stack."""
 
 from __future__ import annotations
 
 import json
-import statistics
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,13 +13,13 @@ from typing import Any
 import psutil
 from rich.console import Console
 
-from bench.harness import Report, Row, at_most, table
+from bench.harness import Report, Row, Runs, at_most, table
 from bench.peers import environment
 from blender import BlenderClient, Source
 from factory.settings import Settings
 
 PROGRAM = "bench.stream.grpc_reader"
-WEIGHTS = (72, 36, 12)  # 120 rows of 8 KiB: a step of 15 ranks is a block of somewhat less than 1 MiB
+WEIGHTS = (72, 36, 12)  # 120 rows of 8 KiB: a step of 15 ranks is a block of just under 1 MiB
 RANKS = 15
 GIB, READ_BYTES, RUNS = 2**30, 2**29, 3
 MESSAGE_BYTES = sum(WEIGHTS) * 8_192
@@ -33,22 +32,21 @@ def add(
     report: Report,
     lake: Settings,
     tables: Sequence[str],
-    sequence: Mapping[str, Any],
+    shuffle: Mapping[str, Any],
     name: str,
     progress: Console,
 ) -> None:
-    """Read a blend of `tables` of the lake both ways, and add what it costs to the report.
+    """Read a blend of `tables` of the lake directly and through gRPC; add the costs to the report.
 
-    `sequence` are the fields of every source's shuffle. Raises WrongAnswer where the rows through gRPC are
-    not those read directly.
+    `shuffle` holds the fields of every source's shuffle. Raises WrongAnswer if the rows through gRPC differ.
     """
     sources = [
-        Source(of, weight, oversample=True, **sequence) for of, weight in zip(tables, WEIGHTS, strict=True)
+        Source(of, weight, oversample=True, **shuffle) for of, weight in zip(tables, WEIGHTS, strict=True)
     ]
     variables = environment() | lake.environment()
     blender = [sys.executable, "-m", "blender.serving.serve", "--port", "0"]
     constant = [sys.executable, "-m", PROGRAM, "serve"]
-    runs: dict[str, list[Figures]] = {}
+    found: dict[str, list[Figures]] = {}
     with (
         serving(constant, variables) as (its_pid, its_address),
         serving(blender, variables) as (pid, address),
@@ -64,43 +62,37 @@ def add(
         for run in range(RUNS):
             progress.print(f"{name} through gRPC, run {run + 1} of {RUNS}")
             for way, (arguments, ranks, server) in ways.items():
-                runs.setdefault(way, []).append(_read(variables, arguments, ranks, server))
-    _show(report, name, runs)
+                found.setdefault(way, []).append(_read(variables, arguments, ranks, server))
+    _show(report, name, {way: Runs(tuple(runs)) for way, runs in found.items()})
 
 
-def _show(report: Report, name: str, runs: Mapping[str, Sequence[Figures]]) -> None:
+def _show(report: Report, name: str, runs: Mapping[str, Runs]) -> None:
     for ranks in (1, RANKS):
-        same = {run["hash"] for way in ("direct", "grpc") for run in runs[f"{way}_{ranks}"]}
-        report.check(f"{name}: rank 0 of {ranks} has the same rows through gRPC", len(same) == 1)
-    made = table(f"Through gRPC, {name}", "reader", "CPU s/GiB", "best", "of it server", "MiB/s")
+        same = {run["hash"] for way in ("direct", "grpc") for run in runs[f"{way}_{ranks}"].runs}
+        report.check(f"{name}: rank 0 of {ranks} reads the same rows through gRPC", len(same) == 1)
+    made = table(f"Through gRPC, {name}", "reader | CPU s/GiB | best | server's part | MiB/s")
     for way, of in runs.items():
-        server, rate = _median(of, "server_s"), _median(of, "mib_per_s")
-        made.add_row(way, f"{_median(of):.2f}", f"{_best(of):.2f}", f"{server:.2f}", f"{rate:,.0f}")
-        report.rows.append(Row(f"stream.{name}.{way}.cpu", _median(of), "CPU s/GiB"))
+        server, rate = of.median("server_s"), of.median("mib_per_s")
+        median, best = of.median("cpu_s_per_gib"), of.best("cpu_s_per_gib")
+        made.add_row(way, f"{median:.2f}", f"{best:.2f}", f"{server:.2f}", f"{rate:,.0f}")
+        report.rows.append(Row(f"stream.{name}.{way}.cpu", median, "CPU s/GiB"))
     report.tables.append(made)
-    for figure, which in (("best", _best), ("median", _median)):
-        constant = which(runs["constant"])
-        beyond = which(runs["grpc_1"]) - which(runs["direct_1"])
-        allowed = MOST_AT_1_MIB * constant + which(runs[f"direct_{RANKS}"])
-        at_64_kib = which(runs[f"grpc_{RANKS}"]) / allowed
+    for figure, of_runs in (("best", Runs.best), ("median", Runs.median)):
+        cost = {way: of_runs(of, "cpu_s_per_gib") for way, of in runs.items()}
+        constant = cost["constant"]
+        beyond = cost["grpc_1"] - cost["direct_1"]
+        allowed = MOST_AT_1_MIB * constant + cost[f"direct_{RANKS}"]
+        at_64_kib = cost[f"grpc_{RANKS}"] / allowed
         report.rows += [
             at_most(f"stream.{name}.grpc.1mib_{figure}", beyond / constant, "of constant", MOST_AT_1_MIB),
             at_most(f"stream.{name}.grpc.64kib_{figure}", at_64_kib, "of allowed", MOST_AT_64_KIB),
         ]
 
 
-def _best(runs: Sequence[Figures]) -> float:
-    return min(run["cpu_s_per_gib"] for run in runs)
-
-
-def _median(runs: Sequence[Figures], figure: str = "cpu_s_per_gib") -> float:
-    return statistics.median(run[figure] for run in runs)
-
-
 def _read(
     variables: Mapping[str, str], arguments: Sequence[str], ranks: int, server: int | None = None
 ) -> dict[str, Any]:
-    """What a reader's process and that of its server spend; the server's once the reader is warm."""
+    """The CPU of a warm reader's process and of its server."""
     n = READ_BYTES // (MESSAGE_BYTES // ranks)
     command = [sys.executable, "-m", PROGRAM, *arguments, str(n)]
     with subprocess.Popen(command, env=variables, stdin=PIPE, stdout=PIPE, text=True) as process:
@@ -130,7 +122,7 @@ def _cpu_s(pid: int | None) -> float:
 
 @contextmanager
 def serving(command: Sequence[str], variables: Mapping[str, str]) -> Iterator[tuple[int, str]]:
-    """Process and address of a server."""
+    """Start a server; yield its process id and address."""
     with subprocess.Popen(command, env=variables, stdin=PIPE, stdout=PIPE, text=True) as server:
         assert server.stdout is not None
         try:

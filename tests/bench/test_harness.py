@@ -69,7 +69,7 @@ def test_a_row_is_a_finite_number(value: float) -> None:
 
 def test_each_row_is_one_line_of_json_however_narrow_the_terminal() -> None:
     rows = [Row("a.name.of.some.length [with] :smile: markup", 1, "unit"), at_most("b", 2.5, "s", 2)]
-    costs = table("Costs", "stage", "s")
+    costs = table("Costs", "stage | s")
     costs.add_row("ingest", "1.0")
     lines = printed(Report(["noisy"], "none", tables=[costs], rows=rows), width=30)
     found = [line for line in lines if line.startswith("{")]
@@ -78,7 +78,7 @@ def test_each_row_is_one_line_of_json_however_narrow_the_terminal() -> None:
 
 
 def test_caveats_and_checks_stand_before_the_numbers() -> None:
-    costs = table("Costs", "stage", "s")
+    costs = table("Costs", "stage | s")
     costs.add_row("ingest", "12.5")
     report = Report(["one run only"], "two documents", tables=[costs], rows=[Row("ingest", 12.5, "s")])
     report.check("nothing was lost", True)

@@ -15,11 +15,11 @@ def test_updates_are_timed_part_by_part_and_checked(tmp_path: Path) -> None:
     report = Report([], "")
     found = updated(report, tmp_path, updates=20, part=5)
     assert len(found.wall_ms) == len(found.cpu_ms) == 4
-    assert report.answers[0] == "the last of 20 updates holds what each of them asked for"
+    assert report.answers[0] == "the last of 20 updates holds every change"
 
 
 def test_a_blend_that_lost_an_update_is_found_out() -> None:
     first, second, third = constant([100, 100, 100]), constant([2, 3, 4]), constant([3, 5, 7])
     check(Report([], ""), Mixture([first, second, third], [0, STEPS, 2 * STEPS]), 2)
-    with pytest.raises(WrongAnswer, match="holds what each of them asked for"):
+    with pytest.raises(WrongAnswer, match="holds every change"):
         check(Report([], ""), Mixture([first, third], [0, 2 * STEPS]), 2)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from bench.harness import Runs
 from bench.pages.data import LAYOUTS, ROW_BYTES, save_index, write
-from bench.pages.measure import READER, Cell
+from bench.pages.measure import READER
 from bench.peers import PeerFailed, answer
 
 N = 300
@@ -60,5 +61,5 @@ def test_a_reader_that_does_not_exist_is_an_error(home: Path) -> None:
 
 
 def test_best_and_median_are_of_all_runs() -> None:
-    cell = Cell(({"cpu_us": 3}, {"cpu_us": 1}, {"cpu_us": 7}))
-    assert (cell.best("cpu_us"), cell.median("cpu_us")) == (1, 3)
+    runs = Runs(({"cpu_us": 3}, {"cpu_us": 1}, {"cpu_us": 7}))
+    assert (runs.best("cpu_us"), runs.median("cpu_us")) == (1, 3)

@@ -13,9 +13,10 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from bench.harness import ROOT, Report, Row, WrongAnswer
+from bench.harness import Report, Row, WrongAnswer
 from bench.packing.measure import quality_rows
 from bench.packing.metrics import PackingMetrics
+from bench.peers import ROOT
 from bench.pipeline.measure import MB, Input, add_costs, by_stage, check, datasets_of, inputs, run
 from bench.processes import ByKind, Span
 from factory.lake import names

@@ -1,16 +1,16 @@
-"""The true dependencies among the C and C++ files of a repository, as Clang's front end sees them.
+"""The true dependency edges of a C or C++ repository, by Clang's front end.
 
-An edge (dependent, dependency) stands for an `#include` of a file of the repository, or for a use of a
-function, variable, type, member or macro that another file of it defines. A use of what a header declares
-and a `.c` file defines goes to the definition, found over all translation units by its unified symbol
-resolution name; what nobody defines goes to its declaration.
+An edge (dependent, dependency) is an `#include` of a file of the repository, or a use of a function,
+variable, type, member or macro that another file of it defines. A use of a name that a header declares and a
+`.c` file defines goes to the definition, found over all translation units by its unified symbol resolution
+name; a name without a definition goes to its declaration.
 
-No build is run. Include folders are those under which some `#include` of the repository finds a header of
-it, nearest to the including file first. Missing system headers, configuration headers and the code they
-switch off are lost, so the edges are true but not all of them.
+No build is run. The include folders are those under which an `#include` of the repository finds one of its
+headers, nearest to the including file first. Edges through missing system headers, configuration headers and
+the code they switch off are lost, so all edges are true but some are missing.
 
-Needs `libclang` (any 18), in an environment of its own: `python bench/depsort/compilers/c.py REPOSITORY`
-prints the edges as one JSON list. `edges(repository)` is the same in this process.
+Needs `libclang` (any 18), in an environment of its own. `python -m bench.depsort.compilers.c REPOSITORY`
+prints the edges as one JSON list.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ _LOCAL = frozenset(
 
 
 def edges(repository: Path) -> set[tuple[str, str]]:
-    """The pairs (dependent, dependency) of relative paths; a file is no dependency of itself."""
+    """(dependent, dependency) as relative paths; no file depends on itself."""
     return _Units(repository.resolve()).edges()
 
 
 class _Units:
-    """Every translation unit of a repository, parsed one after the other; each file is read once."""
+    """Every translation unit of a repository, parsed in turn; each file is read once."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -95,10 +95,10 @@ class _Units:
         return {(a, b) for a, b in found if a != b}
 
     def _include_folders(self) -> dict[str, str]:
-        """The folders under which some include of the repository finds one of its files, with the option.
+        """Include folder -> compiler option, for folders under which an include finds a repository's file.
 
-        What is only ever found in quotes is no place for `<...>`: a repository's own `assert.h` is not the
-        system's.
+        A folder that only quoted includes need is not searched for `<...>`: a repository's own `assert.h`
+        must not hide the system's.
         """
         by_name: dict[str, list[str]] = defaultdict(list)
         for file in self._files:
@@ -172,7 +172,7 @@ class _Units:
                         self._note(referenced, symbol, target)
 
     def _owner(self, cursor: cindex.Cursor, inside: str) -> None:
-        """A member defined outside its class uses the class."""
+        """Note that a member defined outside its class uses the class."""
         owner = cursor.semantic_parent
         if owner is not None and owner.kind in _CLASSES and owner != cursor.lexical_parent:
             target = self._relative(owner.location.file)
@@ -218,7 +218,7 @@ _OUT_OF_CLASS = frozenset(
 
 
 def _referenced(cursor: cindex.Cursor) -> Iterator[cindex.Cursor]:
-    """What a cursor names: a declaration, the template it was made from, or every overload it may mean."""
+    """The declaration that a cursor names, its template, or every overload it may mean."""
     if cursor.kind in _DECLARATIONS:
         return
     library = cindex.conf.lib
@@ -234,7 +234,7 @@ def _referenced(cursor: cindex.Cursor) -> Iterator[cindex.Cursor]:
 
 
 def _nearest(file: str, targets: Set[str]) -> list[str]:
-    """Of several files that define one name, each for a program of its own, those nearest to its user."""
+    """Of several files that define one name for several programs, the nearest to the user."""
     if len(targets) < 2:
         return list(targets)
     most = max(_shared(file, target) for target in targets)
@@ -242,7 +242,7 @@ def _nearest(file: str, targets: Set[str]) -> list[str]:
 
 
 def _shared(one: str, other: str) -> int:
-    """How many folders two paths share from the top."""
+    """The number of leading folders that two paths share."""
     left, right = one.split("/"), other.split("/")
     return next(
         (n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right))

