@@ -167,14 +167,14 @@ def test_a_lost_document_is_a_wrong_answer(lake: Lake) -> None:
     write(lake, names.deduplicated("web"), RAW, [{"doc_id": it} for it in ("b", "c")])
     write(lake, names.packed("web"), PACKED, [{"tokens": b"", "segments": []}])
     write(lake, names.tokenized("web"), TOKENIZED, [{"doc_id": "b", "tokens": b""}])
-    with pytest.raises(WrongAnswer, match=r"tokenized\.web has every document of deduplicated\.web"):
+    with pytest.raises(WrongAnswer, match=r"tokenized\.web holds every document of deduplicated\.web"):
         check(Report([], ""), lake, ["web"])
     write(lake, names.tokenized("web"), TOKENIZED, [{"doc_id": "c", "tokens": b""}])
     report = Report([], "")
     check(report, lake, ["web"])
     assert len(report.answers) == 2
     write(lake, names.filtered("web"), FILTERED, [{"doc_id": "a", "kept": True}])
-    with pytest.raises(WrongAnswer, match=r"filtered\.web has every document of raw\.web once"):
+    with pytest.raises(WrongAnswer, match=r"filtered\.web holds every document of raw\.web once"):
         check(Report([], ""), lake, ["web"])
 
 
@@ -189,6 +189,6 @@ def test_packing_needs_a_lake_with_something_packed(tmp_path: Path) -> None:
     )
     assert done.returncode == 5
     assert done.stderr.splitlines() == [
-        f"The lake in {tmp_path} has nothing packed. Run the pipeline: make demo."
+        f"The lake in {tmp_path} has no packed table. Run the pipeline: make demo."
     ]
     assert done.stdout == ""
