@@ -121,9 +121,7 @@ def test_every_file_and_line_of_the_corpus_is_accounted_for(lake: Lake, corpus: 
 
 
 @pytest.mark.parametrize("dataset", DATASETS)
-def test_no_two_kept_documents_are_similar_and_every_removed_one_has_a_kept_like(
-    lake: Lake, dataset: str
-) -> None:
+def test_no_kept_documents_are_similar_and_removed_ones_have_a_kept_like(lake: Lake, dataset: str) -> None:
     group = GROUP[dataset]
     decided = {row["doc_id"]: row for row in lake.read(names.dedup(group, "decisions")).to_pylist()}
     similar = {
@@ -306,7 +304,7 @@ def test_a_document_is_found_by_its_key_and_an_unknown_one_is_not(lake: Lake) ->
 
 @pytest.mark.process
 @pytest.mark.timeout(1_000)
-def test_two_lakes_of_one_corpus_are_equal_whatever_their_cores_and_partitions(
+def test_lakes_of_one_corpus_are_equal_whatever_cores_and_partitions(
     lake: Lake, blend: str, corpus: Path, tmp_path: Path
 ) -> None:
     settings = Settings(

@@ -38,7 +38,7 @@ PYTHON = {
 }
 
 
-def test_the_truth_of_python_follows_re_exports_to_the_file_that_defines_a_name(tmp_path: Path) -> None:
+def test_the_truth_of_python_follows_re_exports_to_the_definition(tmp_path: Path) -> None:
     assert edges(written(tmp_path, PYTHON)) == {
         ("app/__init__.py", "app/core.py"),
         ("app/__init__.py", "app/shapes.py"),
@@ -51,7 +51,7 @@ def test_the_truth_of_python_follows_re_exports_to_the_file_that_defines_a_name(
     }
 
 
-def test_the_order_by_folders_keeps_each_together_and_follows_the_edges_between_them() -> None:
+def test_folder_order_keeps_folders_together_and_follows_edges() -> None:
     paths = ["a/one.py", "a/two.py", "b/one.py", "b/two.py"]
     edges = {
         ("a/one.py", "a/two.py"),
@@ -164,9 +164,7 @@ def test_the_truth_of_ruby_means_what_the_classes_around_a_constant_hold(tmp_pat
     }
 
 
-def test_a_program_that_the_machine_lacks_is_named_with_the_package_that_has_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_program_is_named_with_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolMissing, match=r"`php` is missing on this machine.*`apt-get install php-cli`"):
         php.edges(tmp_path)

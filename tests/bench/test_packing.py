@@ -39,7 +39,7 @@ def test_runs_keep_dependencies_that_single_documents_lose(repositories: Reposit
     assert repositories.fill(plans["ours"], 10) == 29 / 30
 
 
-def test_a_dependency_that_fits_whole_is_visible_wherever_its_dependents_end_lies(
+def test_a_dependency_that_fits_is_visible_wherever_its_dependent_ends(
     repositories: Repositories,
 ) -> None:
     plan = ours(repositories, 20)

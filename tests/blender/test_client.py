@@ -172,7 +172,7 @@ def wide(blends: Blends) -> Blend:
     return blends.open(blends.create(sources, seed=7).id)
 
 
-def test_a_stream_that_breaks_inside_a_step_goes_on_without_losing_or_repeating_a_row(wide: Blend) -> None:
+def test_a_stream_broken_inside_a_step_loses_and_repeats_no_row(wide: Blend) -> None:
     assert len(list(wide.fetch(0, 1, block_bytes=400))) > 4
     for stride in (1, 3):
         breaking = Breaking(wide, [3, 0, 1, 9, 2])

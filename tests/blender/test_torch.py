@@ -168,7 +168,7 @@ def test_the_number_of_ranks_may_change_at_any_step(
 
 
 @pytest.mark.parametrize("name", ["local", "served"])
-def test_the_number_of_ranks_may_change_over_a_live_source_that_grows_meanwhile(
+def test_the_number_of_ranks_may_change_while_a_live_source_grows(
     lake: Settings, name: str, request: pytest.FixtureRequest
 ) -> None:
     live = f"packed.live_{name}"
@@ -189,7 +189,7 @@ def test_the_number_of_ranks_may_change_over_a_live_source_that_grows_meanwhile(
     assert sorted(row[3] for row in found if row[2] == 0) == list(range(12 * 24))
 
 
-def test_a_state_goes_on_in_an_update_made_at_its_step_or_later_and_nowhere_else(local: BlendHandle) -> None:
+def test_a_state_continues_only_in_updates_made_at_its_step_or_later(local: BlendHandle) -> None:
     blender = local.blender
     assert isinstance(blender, LocalBlender)
     child = blender.open(blender.update(local.id, 20, {CODE: 6}).id)

@@ -90,7 +90,7 @@ def plain(*arguments: str) -> dict[str, Any]:
     return found
 
 
-def test_a_variant_loses_documents_by_rule_and_wins_those_it_no_longer_rejects(lake: Lake) -> None:
+def test_a_variant_loses_documents_by_rule_and_wins_others_back(lake: Lake) -> None:
     verdicts(lake, "web", {"a": {"stop_words": 1.0}})
     verdicts(lake, STRICT, {"b": {"words": 2.0}, "c": {"words": 3.0, "lines": 4.0}})
     found = plain("filtered.web", "filtered.web__strict")
@@ -238,7 +238,7 @@ def test_a_document_without_tokens_is_told_as_such_and_not_as_absent(lake: Lake)
     ]
 
 
-def test_a_variants_documents_do_not_fall_to_the_rules_of_what_its_tokenizer_learned_from(lake: Lake) -> None:
+def test_a_variant_ignores_rules_of_its_tokenizers_documents(lake: Lake) -> None:
     verdicts(lake, "web", {"a": {"lines": 1.0}})
     deduplicated(lake, "web", {}, "bcdef")
     publish(lake, names.model("t"), TOKENIZER, [], names.deduplicated("web"))

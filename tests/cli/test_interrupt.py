@@ -148,7 +148,7 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.process
-def test_a_thread_that_fails_after_an_interrupt_says_nothing_where_a_bar_was_drawn_either() -> None:
+def test_a_thread_that_fails_after_an_interrupt_is_silent_below_a_bar() -> None:
     command = [sys.executable, "-c", ON_A_TERMINAL]
     run = subprocess.run(command, capture_output=True, text=True, timeout=WITHIN_S)
     assert (run.returncode, run.stderr) == (130, "")

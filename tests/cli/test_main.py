@@ -138,14 +138,14 @@ def test_trace_follows_a_rejected_document_to_its_reason(lake: Lake) -> None:
     assert plain["outcome"] == "filtered"
 
 
-def test_trace_shows_a_key_as_it_is_and_looks_past_a_table_that_was_never_published(lake: Lake) -> None:
+def test_trace_shows_the_literal_key_and_skips_unpublished_tables(lake: Lake) -> None:
     lake.create(raw("half"), RAW)
     result = factory("trace", "document", "page [id].tsx [/]")
     assert (result.exit_code, result.stderr) == (0, "")
     assert "book / page [id].tsx [/]" in result.stdout
 
 
-def test_a_sample_of_a_table_without_raw_documents_looks_past_what_was_never_published(lake: Lake) -> None:
+def test_a_sample_without_raw_documents_skips_unpublished_tables(lake: Lake) -> None:
     lake.create(raw("half"), RAW)
     verdict = {"doc_id": f"{1:032x}", "kept": True, "rejections": []}
     lake.create(filtered("other"), FILTERED)

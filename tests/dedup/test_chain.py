@@ -157,7 +157,7 @@ def test_components_are_those_of_the_edges(chain: Chain) -> None:
     assert {row["doc_id"]: row["component"] for row in chain["components"]} == expected
 
 
-def test_no_two_kept_documents_are_joined_and_a_removed_one_names_its_most_similar_kept(chain: Chain) -> None:
+def test_no_kept_documents_are_joined_and_removed_ones_name_the_nearest(chain: Chain) -> None:
     assert [row["doc_id"] for row in chain["decisions"]] == sorted(row["doc_id"] for row in ROWS)
     decided = {row["doc_id"]: row for row in chain["decisions"]}
     joined: dict[object, dict[object, float]] = {}
@@ -258,7 +258,7 @@ def test_the_kept_documents_are_the_decided_ones_unchanged(chain: Chain) -> None
     assert len(kept) < len(ROWS)
 
 
-def test_tables_do_not_depend_on_partitions_row_order_or_the_way_components_are_found(
+def test_tables_do_not_depend_on_partitions_order_or_component_algorithm(
     spark: SparkSession, chain: Chain
 ) -> None:
     turned = arrow(ROWS[::-1])

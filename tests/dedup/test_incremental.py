@@ -52,7 +52,7 @@ def group(spark: SparkSession) -> Group:
     return Group(spark)
 
 
-def test_a_grown_group_has_the_signatures_and_decisions_of_one_that_is_signed_whole(group: Group) -> None:
+def test_a_grown_group_equals_a_group_signed_whole(group: Group) -> None:
     grown, whole = group.signed(group.before), group.signed(None)
     assert rows(grown) == rows(whole)
     assert grown.count() > group.before.count()

@@ -109,7 +109,7 @@ def test_repositories_go_by_the_keep_rule(case: Case) -> None:
 
 
 @spark_test
-def test_a_removed_one_names_a_kept_one_and_no_kept_one_is_the_duplicate_of_a_better_one(case: Case) -> None:
+def test_removed_repositories_name_kept_ones_and_none_kept_is_a_duplicate(case: Case) -> None:
     corpus, chosen, topics, made = case
     oracle, kept = Oracle(corpus, chosen, topics), made.kept()
     for name, row in made.repositories.items():
@@ -125,7 +125,7 @@ def test_a_removed_one_names_a_kept_one_and_no_kept_one_is_the_duplicate_of_a_be
 
 
 @spark_test
-def test_components_are_those_of_repositories_that_share_a_component_of_documents(case: Case) -> None:
+def test_components_join_repositories_that_share_one_of_documents(case: Case) -> None:
     corpus, chosen, topics, made = case
     oracle = Oracle(corpus, chosen, topics)
     texts = nx.Graph(list(corpus.edges))

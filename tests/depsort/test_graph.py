@@ -41,7 +41,7 @@ def repositories(draw: st.DrawFn) -> dict[str, str]:
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(repositories(), st.randoms(use_true_random=False))
-def test_every_edge_points_backwards_or_is_listed_as_broken_whatever_the_order_of_rows(
+def test_every_edge_points_backwards_or_is_broken_in_any_row_order(
     files: dict[str, str], rng: random.Random
 ) -> None:
     sorted_ = Sorted(files)

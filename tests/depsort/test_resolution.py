@@ -57,7 +57,7 @@ def test_an_import_depends_on_what_it_names_and_a_little_on_what_it_passes(
         ("from ....beyond import x", {}),
     ],
 )
-def test_relative_imports_start_at_the_file_and_its_own_packages_weigh_little(
+def test_relative_imports_start_at_the_file_and_packages_weigh_little(
     statement: str, expected: dict[str, float]
 ) -> None:
     files = {
@@ -72,7 +72,7 @@ def test_relative_imports_start_at_the_file_and_its_own_packages_weigh_little(
     assert Sorted(files).weights_of("p/q/user.py") == expected
 
 
-def test_a_name_is_followed_through_re_exports_aliases_and_stars_to_its_definition() -> None:
+def test_a_name_is_followed_through_re_exports_aliases_and_stars() -> None:
     sorted_ = Sorted(
         {
             "lib/__init__.py": "from .api import *\nfrom .renamed import old as new\n",
@@ -195,7 +195,7 @@ def test_a_member_that_many_imported_files_define_resolves_to_none() -> None:
     assert five.uses_of("use.py") == {".unpack": [f"box{i}.py" for i in range(5)]}
 
 
-def test_a_re_export_is_what_the_module_binds_not_what_a_function_of_it_imports() -> None:
+def test_a_re_export_is_bound_by_the_module_not_by_its_functions() -> None:
     sorted_ = Sorted(
         {
             "facade.py": "from right import thing\ndef f():\n    from wrong import thing\n",
@@ -224,7 +224,7 @@ def test_every_symbol_has_a_resolution() -> None:
     }
 
 
-def test_the_weight_of_an_edge_is_its_heaviest_import_and_the_root_of_its_uses() -> None:
+def test_an_edge_weighs_its_heaviest_import_and_the_root_of_its_uses() -> None:
     sorted_ = Sorted(
         {
             "a.py": "x = y = z = 1\n",

@@ -91,9 +91,7 @@ except MachineError as error:
 """
 
 
-def test_a_cluster_without_room_for_an_executor_is_told_instead_of_waiting_for_ever(
-    cluster: SparkCluster, tmp_path: Path
-) -> None:
+def test_a_cluster_without_room_for_an_executor_is_an_error(cluster: SparkCluster, tmp_path: Path) -> None:
     settings = Settings(
         home=tmp_path, spark_master=cluster.url, spark_driver_host="127.0.0.1", spark_executor_memory="100g"
     )

@@ -33,7 +33,7 @@ ENDED = {DagsterRunStatus.SUCCESS, DagsterRunStatus.FAILURE, DagsterRunStatus.CA
 @pytest.mark.process
 @pytest.mark.timeout(1_200)
 @pytest.mark.filterwarnings("ignore:Using variable_values:DeprecationWarning")  # Dagster's own client does
-def test_the_services_come_up_in_order_and_a_run_goes_from_the_ui_to_the_tables(
+def test_services_start_in_order_and_a_run_reaches_the_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FACTORY_INSTALLATION_SHARE", "0.02")

@@ -85,7 +85,7 @@ def test_rows_are_written_audited_published_and_read_with_their_lineage(lake: La
     assert leftovers(lake, AUDIT) == {}
 
 
-def test_of_two_publishes_at_once_one_wins_and_the_other_names_both_snapshots(lake: Lake) -> None:
+def test_concurrent_publishes_one_wins_the_other_names_both_snapshots(lake: Lake) -> None:
     first, second = audited(lake, "one", "a"), audited(lake, "two", "b")
     won = publish(lake, first)
     with pytest.raises(PublishConflict, match=rf"from snapshot {second.began_at} to {won.snapshot_id}"):
@@ -145,7 +145,7 @@ def test_an_open_lake_survives_a_restart_of_postgres(lake: Lake, tmp_path: Path)
     ],
     ids=["password", "database", "user", "port", "host"],
 )
-def test_a_postgres_that_refuses_or_is_away_is_one_sentence_without_the_password(
+def test_an_absent_postgres_is_one_sentence_without_the_password(
     lake: Lake, postgres: Postgres, wrong: Callable[[Postgres], str], kind: type[FactoryError], words: str
 ) -> None:
     uri = wrong(postgres)
@@ -296,7 +296,7 @@ defs = dg.Definitions([letters], executor=dg.in_process_executor)
 
 @pytest.mark.long
 @pytest.mark.timeout(1_200)
-def test_a_backfill_goes_through_the_queue_to_success_with_all_records_in_postgres(
+def test_a_backfill_passes_the_queue_with_all_records_in_postgres(
     lake: Lake, postgres: Postgres, unique: str, tmp_path: Path
 ) -> None:
     (tmp_path / "letters.py").write_text(DEFINITIONS)

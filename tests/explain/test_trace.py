@@ -79,7 +79,7 @@ def raw(doc_id: str) -> dict[str, object]:
     }
 
 
-def test_a_document_is_traced_to_the_steps_of_a_blend_made_before_its_table_was_packed_again(
+def test_a_document_is_traced_to_steps_of_a_blend_older_than_its_table(
     tmp_path: Path,
 ) -> None:
     lake = Lake(Settings(home=tmp_path, cache=tmp_path / "cache"))
@@ -99,7 +99,7 @@ def test_a_document_is_traced_to_the_steps_of_a_blend_made_before_its_table_was_
     assert "serves it first at step 2" in served["c"].reason
 
 
-def test_a_step_is_traced_whatever_its_shuffle_its_columns_and_what_is_known_of_its_documents(
+def test_a_step_is_traced_whatever_its_shuffle_and_columns(
     tmp_path: Path,
 ) -> None:
     lake = Lake(Settings(home=tmp_path, cache=tmp_path / "cache"))

@@ -127,7 +127,7 @@ def test_the_native_pass_knows_exactly_the_rules() -> None:
     assert _native.text_signal_names() == NAMES
 
 
-def test_columns_come_in_the_order_asked_for_and_a_missing_text_has_no_values() -> None:
+def test_columns_keep_the_order_asked_for_and_missing_text_no_values() -> None:
     assert native(["a b", None, ""], ["code_chars", "word_count"]) == [
         {"code_chars": 3.0, "word_count": 2.0},
         {"code_chars": None, "word_count": None},

@@ -116,7 +116,7 @@ def test_a_further_rule_is_measured(spark: SparkSession, lake_settings: Settings
     assert Lake(lake_settings).published(names.signals(unique)).snapshot_id != measured
 
 
-def test_deciding_scans_the_columns_of_the_chosen_rules_and_of_no_other_table(
+def test_deciding_scans_only_the_columns_of_the_chosen_rules(
     spark: SparkSession, lake_settings: Settings, unique: str
 ) -> None:
     run(lake_settings, assets(unique, RULES))

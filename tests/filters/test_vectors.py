@@ -116,7 +116,7 @@ def test_good_code_fails_nothing() -> None:
 
 
 @pytest.mark.parametrize("text", ["", " \n\u3000\n", "\n" * 10])
-def test_a_text_without_words_is_rejected_by_its_word_count_and_divides_nothing(text: str) -> None:
+def test_a_text_without_words_is_rejected_and_divides_by_no_zero(text: str) -> None:
     everything = rules(list(RULE_SETS))
     seen = Text(text)
     assert "word_count" in failing(text, everything)

@@ -64,7 +64,7 @@ def test_any_text_is_answered(text: str) -> None:
     assert found is None or expression(found) == found
 
 
-def test_no_text_that_an_installed_package_ships_is_taken_for_one_it_does_not_declare() -> None:
+def test_no_installed_text_is_taken_for_a_licence_it_does_not_declare() -> None:
     right, wrong = 0, []
     for distribution in distributions():
         declared = distribution.metadata.get("License-Expression")

@@ -147,7 +147,7 @@ def test_json_lines_of_several_files_and_compressions(ingests: Ingests, tmp_path
     assert [row["language"] for row in rows(found.documents) if row["key"] == "a.jsonl:3"] == ["en"]
 
 
-def test_of_several_records_with_one_key_the_first_by_file_and_place_is_the_document(
+def test_the_first_record_of_a_key_by_file_and_place_is_the_document(
     ingests: Ingests, tmp_path: Path
 ) -> None:
     lines = {
@@ -305,7 +305,7 @@ def test_the_installation_at_a_small_share(ingests: Ingests) -> None:
     assert len(topics) > 50
 
 
-def test_a_folder_of_repositories_gives_each_its_name_and_what_lies_beside_them_none(
+def test_a_folder_names_its_repositories_and_files_beside_them_have_none(
     ingests: Ingests, tmp_path: Path
 ) -> None:
     for path in (

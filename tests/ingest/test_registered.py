@@ -225,7 +225,7 @@ def test_nobodys_files_are_deleted_whatever_happens_to_the_tables(
     assert {name.replace("#b", ""): of for name, of in state(hub).items()} == again
 
 
-def test_a_run_that_ends_before_its_raw_table_is_published_leaves_the_registered_one_too(
+def test_a_run_that_ends_before_it_publishes_leaves_registered_tables(
     spark: SparkSession, lake_settings: Settings, unique: str, hub: Path
 ) -> None:
     lake, read = Lake(lake_settings), lambda ingests: ingests.parquet(hub / "data", FIELDS)
@@ -247,7 +247,7 @@ def test_a_run_that_ends_before_its_raw_table_is_published_leaves_the_registered
     assert reached[0] == before[1]
 
 
-def test_a_partition_of_files_that_could_be_registered_is_rewritten_and_says_so(
+def test_a_partition_of_registrable_files_is_rewritten_and_says_so(
     lake_settings: Settings, unique: str, hub: Path
 ) -> None:
     parts = dg.StaticPartitionsDefinition(["test", "train"])
@@ -315,7 +315,7 @@ def test_a_registered_file_that_is_not_what_it_was_is_told_in_one_sentence(
     assert lake.read(deduplicated(unique), ["text"]).num_rows == 83  # it has texts of its own
 
 
-def test_files_that_cannot_be_registered_are_rewritten_and_the_reason_is_told(
+def test_unregistrable_files_are_rewritten_and_the_reason_is_given(
     spark: SparkSession, lake_settings: Settings, unique: str, tmp_path: Path
 ) -> None:
     good = pa.table({"text": ["one", "two"]})

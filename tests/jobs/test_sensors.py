@@ -118,7 +118,7 @@ def test_a_new_folder_is_a_new_partition_and_the_others_are_left_alone(
     assert instance.get_dynamic_partitions("folders") == ["de", "en", "fr"]
 
 
-def test_what_is_made_from_partitions_waits_for_their_runs_on_a_queue_of_many(
+def test_tables_of_all_partitions_wait_for_every_partitions_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DAGSTER_HOME", "")

@@ -327,9 +327,7 @@ def test_nullable_fields_may_be_added_at_any_depth(lake: Lake, table: TableName,
         lake.create(table, BASE)
 
 
-def test_a_property_is_set_where_a_table_lacks_it_and_left_where_somebody_set_another(
-    lake: Lake, table: TableName
-) -> None:
+def test_a_missing_property_is_set_and_an_existing_one_left(lake: Lake, table: TableName) -> None:
     lake.create(table, replace(BASE, properties={"write.parquet.page-row-limit": "8"}))
     both = {"write.parquet.page-row-limit": "1", "write.parquet.row-group-check-min-record-count": "1"}
     lake.create(table, replace(BASE, properties=both))

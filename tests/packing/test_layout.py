@@ -60,7 +60,7 @@ def test_every_column_has_pages_of_as_many_rows_as_the_table_says(
     assert said(spark, lake_settings, packed(unique), schema) == []
 
 
-def test_without_an_early_first_look_a_row_group_begins_with_a_page_of_a_hundred(
+def test_without_an_early_check_a_row_group_begins_with_100_rows(
     spark: SparkSession, lake_settings: Settings, unique: str
 ) -> None:
     schema = replace(PACKED, properties={PAGE_ROWS: PACKED.properties[PAGE_ROWS]})

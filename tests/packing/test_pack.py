@@ -276,7 +276,7 @@ def test_buckets_follow_from_the_documents_once(tables: Packed) -> None:
     assert resolve(tables.tokenized, CONFIG) is CONFIG
 
 
-def test_a_trained_tokenizer_is_a_row_that_does_not_depend_on_the_order_of_documents(
+def test_a_tokenizer_does_not_depend_on_the_order_of_documents(
     spark: SparkSession,
 ) -> None:
     documents = frame(spark, DOCUMENTS)

@@ -168,7 +168,7 @@ def test_every_token_is_in_one_place_and_no_sequence_is_too_long(case: tuple[pa.
 
 
 @given(chunks())
-def test_documents_that_fit_stay_whole_and_in_order_and_as_visible_as_with_next_fit(
+def test_documents_that_fit_stay_whole_in_order_and_visible(
     case: tuple[pa.Table, int],
 ) -> None:
     documents, sequence_length = case
@@ -296,7 +296,7 @@ def visit(module: str, imports: dict[str, list[str]], order: list[str], above: s
     order.append(module)
 
 
-def test_on_the_standard_library_sequences_are_full_and_more_is_visible_than_with_next_fit() -> None:
+def test_standard_library_sequences_are_fuller_than_with_next_fit() -> None:
     documents = standard_library()
     assert documents.num_rows > 300
     plan, plain = plan_chunk(documents, 8_192, 0.0025), next_fit_chunk(documents, 8_192)

@@ -76,7 +76,7 @@ def test_texts_are_encoded_alike_in_any_company() -> None:
     assert [t.tolist() for t in together] == [encode([x], TOKENIZER, None, END)[0].tolist() for x in texts]
 
 
-def test_a_null_text_has_no_tokens_and_an_empty_one_those_every_document_gets() -> None:
+def test_a_null_text_has_no_tokens_and_an_empty_one_the_special_ones() -> None:
     batch = pa.RecordBatch.from_pydict(
         {
             "doc_id": ["a", "b", "c"],

@@ -161,9 +161,7 @@ def test_a_blend_serves_its_snapshot_after_the_table_was_replaced(blends: Blends
     assert blends.create([source()]).id != stored.id
 
 
-def test_the_same_content_in_another_snapshot_is_found_where_the_pinned_one_is_gone(
-    blends: Blends, lake: Settings
-) -> None:
+def test_equal_content_is_found_where_the_pinned_snapshot_is_gone(blends: Blends, lake: Settings) -> None:
     stored = blends.create([source()])
     before = blends.open(stored.id).step(5)
     open_catalog(lake).drop_table(CODE)

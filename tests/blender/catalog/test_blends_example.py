@@ -30,7 +30,7 @@ def mix_by_loss() -> Callable[..., str]:
     return found
 
 
-def test_the_source_with_the_higher_loss_gets_more_rows_and_the_run_can_be_read_again(
+def test_a_source_with_higher_loss_gets_more_rows_and_runs_repeat(
     lake: Settings, mix_by_loss: Callable[..., str]
 ) -> None:
     trained: list[tuple[int, list[int], list[int]]] = []

@@ -94,7 +94,7 @@ def test_two_tokenizers_are_refused_wherever_a_blend_is_defined(
         assert "of tokenizer 111111111111 (models.t1)" in " ".join(planned.stderr.split())
 
 
-def test_what_counts_is_the_pinned_snapshot_and_not_what_the_table_holds_by_now(mixed: Settings) -> None:
+def test_the_pinned_snapshot_counts_not_the_current_one(mixed: Settings) -> None:
     blends = open_blends(mixed)
     old = current(mixed, PROSE)
     write(mixed, PROSE, 200, ONE)
@@ -228,7 +228,7 @@ def test_what_is_described_is_what_is_served(unlike: Settings) -> None:
         assert client.describe(stored.id) == described
 
 
-def test_shares_are_those_of_the_last_knot_and_unknown_where_a_table_says_nothing(unlike: Settings) -> None:
+def test_shares_are_those_of_the_last_knot_or_unknown(unlike: Settings) -> None:
     local = LocalBlender(unlike)
     asked = [Source(LONG, oversample=True), Source(CODE, oversample=True)]
     schedule = Schedule(4, ((0, {LONG: 1}), (10, {LONG: 1, CODE: 3})), "linear")

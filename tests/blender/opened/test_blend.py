@@ -233,7 +233,7 @@ def test_golden_steps_never_change(tmp_path: Path) -> None:
     assert {offset: digest(blend.step(offset).to_pylist()) for offset in GOLDEN} == GOLDEN
 
 
-def test_an_updated_blend_is_its_parent_before_the_offset_and_differs_from_there(blends: Blends) -> None:
+def test_an_updated_blend_equals_its_parent_before_the_offset_only(blends: Blends) -> None:
     parent = mixed(blends)
     stored = blends.update(parent.id, 20, {CODE: 2, PROSE: 4})
     child = blends.open(stored.id)

@@ -210,7 +210,7 @@ def test_readers_share_an_epoch(matrix: IndexMatrix) -> None:
     assert sorted(rows) == list(range(2 * ROWS))
 
 
-def test_a_reader_goes_on_from_a_state_reading_only_pages_that_still_have_rows(matrix: IndexMatrix) -> None:
+def test_a_resumed_reader_reads_only_pages_that_still_have_rows(matrix: IndexMatrix) -> None:
     pages = shuffle_index(matrix, seed=5, epoch=1)
     options = {"batch_rows": 7, "buffer_rows": 40, "seed": 5, "epoch": 1}
     first = BufferShuffle(pages, **options)

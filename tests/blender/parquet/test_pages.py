@@ -245,7 +245,7 @@ def test_a_flipped_bit_in_a_page_with_a_checksum_is_named(tmp_path: Path) -> Non
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("checksum", [True, False])
 @pytest.mark.parametrize("nullable", [True, False])
-def test_pages_of_one_row_are_read_whether_rows_are_as_long_as_those_before_or_not(
+def test_pages_of_one_row_are_read_whatever_the_length_of_rows(
     version: str, checksum: bool, nullable: bool, tmp_path: Path
 ) -> None:
     lengths = [900] * 5 + [901, 900, 900, 900, 3, 0, 0, 0, 0, 900, 900, 900] + [5_000] * 4

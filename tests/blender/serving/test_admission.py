@@ -183,7 +183,7 @@ def test_a_watch_that_takes_nothing_stops_no_health_check(blends: Blends) -> Non
             time.sleep(0.02)
 
 
-def test_a_watch_of_health_is_told_the_end_of_the_server_and_does_not_hold_it_up(blends: Blends) -> None:
+def test_a_health_watch_sees_the_server_end_and_does_not_delay_it(blends: Blends) -> None:
     server = BlenderServer(blends)
     server.start()
     with grpc.insecure_channel(server.address) as channel:

@@ -72,9 +72,7 @@ def test_a_token_that_nobody_asks_for_makes_no_client_another(blends: Blends) ->
 
 
 @pytest.mark.parametrize("steps, said", [(4, "4 steps were asked for"), (0, "All steps up to the end")])
-def test_a_fetch_of_more_steps_than_the_server_gives_is_told_how_many_it_gives(
-    blends: Blends, steps: int, said: str
-) -> None:
+def test_a_fetch_of_too_many_steps_names_the_limit(blends: Blends, steps: int, said: str) -> None:
     with (
         BlenderServer(blends, limits=Limits(steps=3)) as server,
         grpc.insecure_channel(server.address) as channel,
@@ -148,7 +146,7 @@ def test_a_call_that_waits_too_long_names_the_source(
         assert type(to_error(error, server.address)) is Stalled
 
 
-def test_a_wait_ends_before_the_client_s_deadline_so_that_it_is_told_the_source(
+def test_a_wait_ends_before_the_deadline_and_names_the_source(
     blends: Blends, stuck: tuple[str, list[CallContext]]
 ) -> None:
     with (

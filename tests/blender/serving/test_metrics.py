@@ -58,7 +58,7 @@ def test_a_scrape_says_what_was_answered_sent_and_read(blends: Blends) -> None:
         assert after[metric, ("packed.code",)] == COUNTS.sums()[name, "packed.code"] > 0
 
 
-def test_processes_that_ended_keep_what_they_counted_and_have_no_calls_under_way(tmp_path: Path) -> None:
+def test_ended_processes_keep_their_counts_and_have_no_open_calls(tmp_path: Path) -> None:
     COUNTS.add(PAGES, "packed.metrics", 3)
     for pid in (11, 12):
         Reporter(tmp_path / f"{pid}.numbers", CallLimiter(Limits(calls=4))).close()

@@ -77,7 +77,7 @@ def listeners(server: Server) -> list[psutil.Process]:
     return psutil.Process(server.process.pid).children()
 
 
-def test_processes_share_a_port_and_answer_alike_and_one_that_dies_comes_back(tmp_path: Path) -> None:
+def test_processes_share_a_port_and_a_dead_one_comes_back(tmp_path: Path) -> None:
     make_lake(tmp_path, code=40)
     (metrics,) = free_ports(1)
     with serving(tmp_path, "--processes", "2", "--metrics-port", str(metrics)) as server:
@@ -170,7 +170,7 @@ def test_signals_that_another_thread_receives_count(tmp_path: Path) -> None:
         stream.close()
 
 
-def test_many_readers_of_a_server_that_is_killed_again_and_again_get_every_row_once(tmp_path: Path) -> None:
+def test_many_readers_of_a_repeatedly_killed_server_get_each_row_once(tmp_path: Path) -> None:
     make_lake(tmp_path, code=40)
     steps, rows = 3000, 300
     program = (

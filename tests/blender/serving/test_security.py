@@ -72,9 +72,7 @@ def test_a_client_that_knows_the_authority_reads_over_tls(blends: Blends, papers
                 fetched(server.address, tls)
 
 
-def test_a_server_that_asks_for_certificates_serves_those_its_authority_signed(
-    blends: Blends, papers: Papers
-) -> None:
+def test_a_server_serves_clients_whose_certificates_it_trusts(blends: Blends, papers: Papers) -> None:
     asking = ServerSecurity(*papers.server, client_ca=papers.ca)
     with BlenderServer(blends, security=asking) as server:
         assert fetched(server.address, Tls(papers.ca, *papers.client)) == 2

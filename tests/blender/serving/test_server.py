@@ -84,7 +84,7 @@ def test_sigterm_finishes_the_stream_under_way_and_exits_0(tmp_path: Path) -> No
         assert server.process.stdout.read() == ""  # the address was its one line of output
 
 
-def test_a_server_that_answers_nothing_more_is_found_out_while_its_rows_are_waited_for(
+def test_a_silent_server_is_detected_while_a_client_waits_for_rows(
     tmp_path: Path,
 ) -> None:
     make_lake(tmp_path, live=8)

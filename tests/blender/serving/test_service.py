@@ -164,7 +164,7 @@ BLEND = "the blend"
         ("Describe", pb.DescribeRequest(blend="../x"), "NOT_FOUND", BlendNotFound, "no blend id"),
     ],
 )
-def test_a_malformed_request_has_its_status_and_sentence_and_the_server_lives_on(
+def test_a_malformed_request_gets_its_status_and_the_server_lives_on(
     client: BlenderClient,
     server: BlenderServer,
     method: str,
@@ -193,7 +193,7 @@ def test_a_malformed_request_has_its_status_and_sentence_and_the_server_lives_on
     assert len(next(client.fetch(blend.id, 0, steps=1))) == 8
 
 
-def test_bytes_that_are_no_request_are_refused_by_a_sentence_and_the_server_lives_on(
+def test_malformed_bytes_are_refused_and_the_server_lives_on(
     client: BlenderClient, server: BlenderServer
 ) -> None:
     blend = client.create(SOURCES)

@@ -192,7 +192,7 @@ def test_updates_of_a_schedule_keep_what_was_before_and_every_step_whole(
         assert (after.row_of(s, index[source == s]) == at[:-1][source == s]).all()
 
 
-def test_a_share_of_less_than_a_row_a_step_comes_though_the_shares_change_at_every_step() -> None:
+def test_a_share_below_a_row_a_step_arrives_though_shares_change() -> None:
     def piece(step: int) -> Piece:
         return scheduled("constant", 4, [(0, shares_of([30 + step % 2, 1, 1]))])
 

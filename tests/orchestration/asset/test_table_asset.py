@@ -127,7 +127,7 @@ def test_a_failing_check_leaves_main_untouched_and_downstream_alone(
 
 
 @pytest.mark.spark
-def test_an_alarm_warns_again_whenever_its_table_is_reused_and_the_table_is_published(
+def test_an_alarm_warns_again_whenever_its_table_is_reused(
     spark: SparkSession, lake_settings: Settings, unique: str
 ) -> None:
     few = alarm("few", "int(count(1) > 1)", "There is one row at most.", "doc_id")
@@ -258,7 +258,7 @@ def test_the_undecorated_function_stays_reachable(unique: str) -> None:
 
 
 @pytest.mark.spark
-def test_a_frozen_table_stands_until_what_it_is_made_of_has_grown_and_is_given_what_it_was(
+def test_a_frozen_table_stands_until_its_input_has_grown(
     spark: SparkSession, lake_settings: Settings, unique: str
 ) -> None:
     given: list[list[str] | None] = []

@@ -91,9 +91,7 @@ def lakeside(spark: SparkSession, lake_settings: Settings, unique: str) -> Lakes
     return Lakeside(lake_settings, unique)
 
 
-def test_a_dataset_that_joins_a_group_leaves_its_vocabulary_and_known_signatures_alone(
-    lakeside: Lakeside, unique: str
-) -> None:
+def test_a_joining_dataset_changes_no_vocabulary_and_no_signature(lakeside: Lakeside, unique: str) -> None:
     first = {f"{unique}_a": ROWS[QUARTER:]}
     lakeside.run(first)
     counted, before = lakeside.snapshot("vocabulary"), lakeside.rows("signatures")

@@ -164,7 +164,7 @@ def test_the_giant_component_is_told_before_and_after_topics(ran: Ran) -> None:
 
 
 @pytest.mark.spark
-def test_documents_of_removed_repositories_go_and_the_rest_is_decided_among_itself(ran: Ran) -> None:
+def test_removed_repositories_take_their_documents_and_decide_no_other(ran: Ran) -> None:
     found = ran.rows(CODE, "decisions", "doc_id")
     kept = {name for name, row in found.items() if row["kept"]}
     assert {row["duplicate_of"] for row in found.values()} - {None} <= kept
@@ -186,7 +186,7 @@ def test_documents_of_removed_repositories_go_and_the_rest_is_decided_among_itse
 
 
 @pytest.mark.spark
-def test_a_variant_at_another_threshold_compares_repositories_by_its_own_documents(ran: Ran) -> None:
+def test_a_variant_compares_repositories_by_its_own_documents(ran: Ran) -> None:
     strict = names.variant(CODE, "strict")
     found = ran.lake.read(names.dedup(strict, "repositories")).to_pylist()
     reasons = {row["repository_id"]: row["reason"] for row in found}
@@ -247,7 +247,7 @@ DECIDED = "kept boolean, reason string, duplicate_of string, similarity double, 
 
 
 @pytest.mark.spark
-def test_what_goes_by_itself_names_a_kept_one_whatever_goes_with_its_repository(spark: SparkSession) -> None:
+def test_a_duplicate_names_a_kept_document_in_a_removed_repository_too(spark: SparkSession) -> None:
     cases: list[tuple[tuple[object, ...], bool, bool]] = [  # row, right with repositories, right without
         ((True, "kept", None, None, "a"), True, True),
         ((False, "similar", "x", 0.9, "a"), True, True),

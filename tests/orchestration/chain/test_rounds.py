@@ -53,7 +53,7 @@ def test_one_round_has_the_plain_names() -> None:
     assert filters(chain(WORDS)) == {"signals.web": {"raw.web"}, "filtered.web": {"signals.web"}}
 
 
-def test_a_later_round_reads_the_documents_that_passed_and_the_last_has_the_plain_name() -> None:
+def test_a_later_round_reads_what_passed_and_the_last_is_plainly_named() -> None:
     assert filters(chain(WORDS, HASHES, STOPS)) == {
         "signals.web_r1": {"raw.web"},
         "filtered.web_r1": {"signals.web_r1"},
@@ -188,9 +188,7 @@ limits: st.SearchStrategy[Limit] = st.one_of(
 
 @given(limits, limits)
 @settings(deadline=None)
-def test_a_limit_is_implied_exactly_where_no_value_passes_one_and_fails_the_other(
-    strict: Limit, loose: Limit
-) -> None:
+def test_a_limit_is_implied_where_no_value_tells_two_apart(strict: Limit, loose: Limit) -> None:
     passes = [it / 2 for it in range(-2, 44) if strict.violated(it / 2) is None]
     inside = all(loose.violated(value) is None for value in [*passes, *_far(strict)])
     assert implies(RULE.with_limit(strict), RULE.with_limit(loose)) == inside
@@ -220,7 +218,7 @@ TEXTS = {
 
 
 @pytest.mark.spark
-def test_the_last_table_has_every_document_with_what_every_round_has_against_it(
+def test_the_last_table_has_every_document_with_all_rejections(
     spark: SparkSession, lake_settings: Settings, unique: str
 ) -> None:
     @table_asset(namespace="raw", name=unique, group_name="test", schema=RAW)

@@ -141,7 +141,7 @@ def test_what_is_wrong_with_partitions_is_told_with_file_line_and_field(
 
 
 @pytest.mark.spark
-def test_a_range_of_partitions_of_a_file_is_backfilled_and_a_missing_one_is_named(
+def test_a_range_of_partitions_is_backfilled_and_a_missing_one_named(
     lake_settings: Settings, unique: str, tmp_path: Path
 ) -> None:
     (tmp_path / "days").mkdir()

@@ -171,7 +171,7 @@ def test_a_partition_that_becomes_empty_loses_its_old_rows(line: Line) -> None:
 
 
 @pytest.mark.spark
-def test_a_range_is_one_publish_and_holds_what_its_partitions_hold_one_by_one(
+def test_a_range_is_one_publish_and_equals_its_partitions_one_by_one(
     spark: SparkSession, lake_settings: Settings, unique: str
 ) -> None:
     rows = {"2026-01-01": ["a"], "2026-01-02": ["b", "c"], "2026-01-03": ["d"]}

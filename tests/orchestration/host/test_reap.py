@@ -65,7 +65,7 @@ def ended_process() -> int:
     return process.pid
 
 
-def test_a_run_that_is_still_loading_or_has_left_the_lake_is_not_taken_for_killed(
+def test_a_run_that_is_loading_or_has_left_is_not_taken_for_killed(
     lake: Lake, instance: dg.DagsterInstance
 ) -> None:
     mine, living, gone = begun(instance), os.getpid(), ended_process()

@@ -85,7 +85,7 @@ def versions(home: Path) -> list[list[tuple[str]]]:
 
 @pytest.mark.process
 @pytest.mark.timeout(300)
-def test_processes_that_begin_a_lake_at_once_after_one_was_killed_find_it_whole(tmp_path: Path) -> None:
+def test_processes_that_start_after_a_killed_one_find_the_lake_whole(tmp_path: Path) -> None:
     command = [sys.executable, "-c", AT_ONCE, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr
@@ -120,7 +120,7 @@ def schema(home: Path) -> list[list[tuple[str]]]:
 
 
 @pytest.mark.parametrize("broken", [two_heads, no_version, half_a_schema])
-def test_a_lake_whose_databases_were_made_half_is_mended_and_keeps_its_history(
+def test_a_lake_with_half_made_databases_is_mended_with_its_history(
     tmp_path: Path, broken: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     settings = Settings(home=tmp_path)

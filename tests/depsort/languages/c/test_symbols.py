@@ -55,7 +55,7 @@ def test_an_extern_variable_is_a_declaration() -> None:
     assert (symbols.declarations, symbols.definitions) == ({"level": 1}, {})
 
 
-def test_static_functions_of_a_c_file_are_private_and_those_of_a_header_are_not() -> None:
+def test_static_functions_are_private_in_a_c_file_not_in_a_header() -> None:
     text = "static int one(void)\n{\n    return 1;\n}\nstatic int two;\n"
     assert extract(text, "a.c").private == ("one", "two")
     assert extract(text, "a.h").private == ()
@@ -91,7 +91,7 @@ def test_both_branches_of_a_conditional_count() -> None:
     assert symbols.definitions.keys() == {"f", "h"}
 
 
-def test_a_use_leads_to_the_header_that_announces_and_to_the_file_that_defines() -> None:
+def test_a_use_leads_to_the_header_and_to_the_defining_file() -> None:
     found = edges(
         {
             "src/use.c": '#include "lib.h"\nint main(void) { return run(); }\n',
@@ -114,7 +114,7 @@ def test_who_uses_a_macro_uses_what_it_stands_for_and_its_header_does_not() -> N
     assert found == {("use.c", "lib.h"), ("use.c", "lib.c")}
 
 
-def test_a_struct_that_a_header_only_names_leads_to_the_header_that_has_its_members() -> None:
+def test_a_struct_named_by_a_header_leads_to_the_header_with_its_members() -> None:
     found = edges(
         {
             "use.h": "struct box;\nint use(struct box *b, struct stat *s);\n",
@@ -125,7 +125,7 @@ def test_a_struct_that_a_header_only_names_leads_to_the_header_that_has_its_memb
     assert found == {("use.h", "box.h")}
 
 
-def test_of_several_that_make_a_name_the_nearest_to_its_announcement_is_meant() -> None:
+def test_the_definition_nearest_to_the_announcement_is_meant() -> None:
     found = edges(
         {
             "one/lib.h": "int run(void);\n",
@@ -177,7 +177,7 @@ def test_a_header_knows_what_its_includers_included() -> None:
     assert {to for of, to in edges(texts) if of in ("api.h", "needs.h")} == {"types.h"}
 
 
-def test_a_use_leads_a_little_to_the_header_that_announces_it_and_makes_no_cycle_for_it() -> None:
+def test_a_use_leads_weakly_to_its_header_and_makes_no_cycle() -> None:
     texts = {
         "z.h": "void zfree(void *p);\n",
         "z.c": '#include "z.h"\nvoid zfree(void *p) {}\n',

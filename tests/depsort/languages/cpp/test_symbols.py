@@ -70,7 +70,7 @@ def test_methods_functions_and_types_lead_to_their_header_and_their_source() -> 
     }
 
 
-def test_an_extern_prototype_behind_a_macro_without_a_semicolon_is_a_declaration() -> None:
+def test_an_extern_prototype_behind_a_bare_macro_is_a_declaration() -> None:
     text = "class A {\n ADD(x)\n ADD(y)\n int z;\n};\nextern bool run(const char *name, void (*f)());\n"
     assert "run" in extract(text).declarations
 

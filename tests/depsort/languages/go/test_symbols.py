@@ -81,7 +81,7 @@ def test_a_use_is_written_from_the_declared_type_on(body: str, uses: list[str]) 
     assert sorted(set(symbols.references) - {"Context"}) == uses
 
 
-def test_a_name_is_bound_from_the_end_of_its_declaration_and_in_its_block_alone() -> None:
+def test_a_name_is_bound_after_its_declaration_within_its_block() -> None:
     symbols = extract("func f() {\n{ box := box.Get(func() { box := 1; _ = box }) }\nbox.Put()\n}")
     assert symbols.references == {"box.Get": 1, "box.Put": 1}
 
@@ -101,17 +101,17 @@ MODULE = {
 }
 
 
-def test_a_call_on_a_value_leads_to_the_file_of_the_method_without_any_import() -> None:
+def test_a_call_on_a_value_leads_to_its_method_without_an_import() -> None:
     edges = depends({**MODULE, "use.go": "package m\nfunc use(e *Engine) { e.pool.get().Run() }\n"})
     assert {to for of, to in edges if of == "use.go"} == {"engine.go", "pool.go", "run.go"}
 
 
-def test_an_import_leads_to_the_file_that_defines_what_is_used_and_to_no_other_of_the_package() -> None:
+def test_an_import_leads_only_to_the_file_that_defines_what_is_used() -> None:
     texts = {**MODULE, "cmd/main.go": 'package main\nimport "example.com/m"\nvar e m.Engine\n'}
     assert {to for of, to in depends(texts) if of == "cmd/main.go"} == {"engine.go"}
 
 
-def test_the_path_of_a_module_is_inferred_from_imports_where_there_is_no_go_mod() -> None:
+def test_without_go_mod_the_path_is_inferred_from_imports() -> None:
     texts = {
         "go/x/a.go": "package x\nfunc A() {}\n",
         "go/y/b.go": 'package y\nimport "example.com/m/go/x"\nfunc B() { x.A() }\n',

@@ -101,7 +101,7 @@ def test_a_script_shares_its_names_and_declared_globals_are_shared_too() -> None
     assert {"Window", "flag"} <= set(module.definitions) - set(module.private)
 
 
-def test_the_functions_that_a_module_adds_to_types_of_another_are_seen_everywhere() -> None:
+def test_extension_functions_of_another_modules_types_are_seen() -> None:
     augmentation = "declare module './m' {\n  interface X { a(): void; b: { c: () => void; d: string } }\n}\n"
     assert extract(f"export {{}}\n{augmentation}").definitions == {"this.a": 1, "this.c": 1}
     assert not extract(augmentation).definitions  # no module: it declares ./m, which is not there

@@ -26,7 +26,7 @@ def depends(texts: dict[str, str]) -> set[tuple[str, str]]:
     return {(edge["doc_id"], edge["depends_on"]) for edge in Sorted(texts).edges}
 
 
-def test_classes_members_and_what_a_package_holds_are_definitions_with_their_types() -> None:
+def test_classes_members_and_package_functions_are_typed_definitions() -> None:
     symbols = extract(
         "package a.b\n\nopen class Box<T>(val lid: Lid, n: Int) : Base<T>(n), Open {\n"
         "  val items: List<Item> = make()\n"

@@ -20,7 +20,7 @@ def edges(texts: dict[str, str]) -> set[tuple[str, str]]:
     return {(row["doc_id"], row["depends_on"]) for row in rows}
 
 
-def test_a_file_says_its_namespace_and_defines_types_functions_constants_and_methods() -> None:
+def test_a_file_names_its_namespace_and_defines_what_it_declares() -> None:
     symbols = extract(
         "namespace A\\B;\nclass Box { const LIMIT = 1; function open() {} }\ninterface Shape {}\n"
         "trait Help {}\n"

@@ -19,7 +19,7 @@ def edges(texts: dict[str, str]) -> set[tuple[str, str]]:
     return {(row["doc_id"], row["depends_on"]) for row in Sorted(texts).edges}
 
 
-def test_classes_constants_and_methods_are_definitions_and_namespaces_are_not() -> None:
+def test_classes_constants_and_methods_are_definitions_not_namespaces() -> None:
     symbols = extract(
         "module Space\n  class Box < Base\n    LIMIT = 3\n    def open; end\n    def self.make; end\n"
         "  end\nend\n"
@@ -122,7 +122,7 @@ def test_a_constant_is_found_by_nesting_then_ancestors_then_at_the_top(text: str
     )
 
 
-def test_a_file_that_opens_a_class_stands_behind_the_one_that_is_named_after_it() -> None:
+def test_a_file_that_reopens_a_class_follows_the_file_named_after_it() -> None:
     order = Sorted(NESTED).order
     assert order.index("lib/a/b.rb") < min(order.index("lib/a/b/c.rb"), order.index("lib/core.rb"))
     assert order.index("lib/a/b.rb") < order.index("lib/a.rb")  # which requires it

@@ -22,7 +22,7 @@ def edges(texts: dict[str, str]) -> set[tuple[str, str]]:
     return {(row["doc_id"], row["depends_on"]) for row in Sorted(texts).edges}
 
 
-def test_items_and_methods_are_definitions_and_functions_in_functions_are_not() -> None:
+def test_items_and_methods_are_definitions_not_nested_functions() -> None:
     symbols = extract(
         "pub struct Box<T>(T);\nenum Colour { Red }\ntrait Draw { fn draw(&self); }\nconst LIMIT: u8 = 1;\n"
         "static NAME: &str = \"\";\ntype Pair = (u8, u8);\nmacro_rules! shout { () => {} }\n"
@@ -50,7 +50,7 @@ def test_uses_are_read_as_written(text: str, expected: set[tuple[str, str | None
     assert {(i.module, i.name, i.alias) for i in extract(text).imports} == expected
 
 
-def test_types_calls_macros_paths_and_methods_are_references_and_variables_are_not() -> None:
+def test_types_calls_macros_and_paths_are_references_not_variables() -> None:
     references = extract(
         "fn f<T: Bound>(a: &Kind, b: T) -> Out { let c = run(a); c.go(); m::new(b); "
         "say!(x, Deep::make(), c) }"
