@@ -1,7 +1,7 @@
-"""Integers between Arrow and numpy in place, without pandas.
+"""Views of integers between Arrow and numpy, without pandas.
 
-`Array.to_numpy` and `pa.array(ndarray)` import pandas on their first call wherever it is installed: 0.2 s
-of CPU, which the first batch of every trainer would wait for.
+`Array.to_numpy` and `pa.array(ndarray)` import pandas on their first call if it is installed: 0.2 s
+of CPU before the first batch of every trainer.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 
 def as_numpy(array: pa.Array) -> npt.NDArray[Any]:
-    """The values of an integer array without nulls, where they lie."""
+    """A view of an integer array without nulls."""
     assert array.null_count == 0, array.type
     width = array.type.bit_width // 8
     _, data = array.buffers()
@@ -24,6 +24,6 @@ def as_numpy(array: pa.Array) -> npt.NDArray[Any]:
 
 
 def as_arrow(values: npt.NDArray[Any]) -> pa.Array:
-    """An array over the memory of 32- or 64-bit signed integers."""
+    """An Arrow array over the memory of 32- or 64-bit signed integers."""
     kind = {4: pa.int32(), 8: pa.int64()}[values.dtype.itemsize]
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])

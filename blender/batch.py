@@ -1,14 +1,14 @@
-"""One step as a trainer takes it: padded tokens, and where its documents begin and end.
+"""One step for a trainer: padded tokens, and the borders of their documents.
 
     tokens [rows, L]   a b c d e 0 0 0 | f g h i j k l m    a short row is padded with zeros at its end
-    document_ids       0 0 0 1 1 2 2 2 | 0 0 0 0 0 0 1 1    stretches of a row: its documents, then padding
-    position_ids       0 1 2 0 1 0 1 2 | 0 1 2 3 4 5 0 1    restart with every stretch
-    cu_seqlens         0 3 5 8 14 16                        ends of the stretches in tokens.reshape(-1)
-    targets            b c - e - - - - | g h i j k - m -    the token that follows in its document; - is -100
+    document_ids       0 0 0 1 1 2 2 2 | 0 0 0 0 0 0 1 1    sections of a row: its documents, then padding
+    position_ids       0 1 2 0 1 0 1 2 | 0 1 2 3 4 5 0 1    restart with every section
+    cu_seqlens         0 3 5 8 14 16                        ends of the sections in tokens.reshape(-1)
+    targets            b c - e - - - - | g h i j k - m -    the next token of the document; - is -100
 
-So attention over `cu_seqlens`, or where `document_ids` are equal, never crosses from one document to another,
-and a loss that leaves `targets` of -100 out is the loss of every document by itself. Every array is computed
-when it is first asked for, for all steps of a block at once: a step takes its rows of it.
+Attention over `cu_seqlens`, or between equal `document_ids`, never crosses from one document to another. A
+loss that ignores targets of -100 equals the loss of every document on its own. Each array is computed on
+first use, for all steps of a block together.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Block:
 
     @cached_property
     def token_bytes(self) -> int:
-        """Bytes that a token takes in `arrow`."""
+        """Bytes per token in `arrow`."""
         return self._token_property(TOKEN_BYTES)
 
     @cached_property
@@ -74,7 +74,7 @@ class Block:
         values = np.frombuffer(data or b"", f"<i{self.token_bytes}", count=n, offset=int(offsets[0]))
         if self.token_bytes < 4:
             values = values.view(f"<u{self.token_bytes}")
-        if self._is_full:  # the usual case: in place, or widened in one go
+        if self._is_full:  # the usual case: a view, or one conversion
             return values.astype(np.int32, copy=False).reshape(shape)
         padded = np.zeros(shape, dtype=np.int32)
         padded[self._is_token] = values
@@ -99,14 +99,14 @@ class Block:
         tokens = self.tokens.reshape(-1)
         following = np.empty(len(tokens), dtype=np.int64)
         following[:-1] = tokens[1:]
-        following[self._borders[1:] - 1] = IGNORED  # the last token of each stretch
+        following[self._borders[1:] - 1] = IGNORED  # the last token of each section
         targets = following.reshape(-1, self.sequence_length)
         if not self._is_full:
             targets[~self._is_token] = IGNORED
         return targets
 
     def cu_seqlens(self, first: int, stop: int) -> npt.NDArray[np.int32]:
-        """See `Batch.cu_seqlens`, of the rows from `first` to `stop`."""
+        """`Batch.cu_seqlens` of the rows from `first` to `stop`."""
         starts = self._row_starts
         borders = self._borders[starts[first] : starts[stop] + 1]
         return (borders - borders[0]).astype(np.int32, copy=False)
@@ -118,12 +118,12 @@ class Block:
 
     @cached_property
     def _is_token(self) -> npt.NDArray[np.bool_]:
-        """Which places of the padded rows hold a token."""
+        """The positions of the padded rows that hold a token."""
         return np.arange(self.sequence_length) < self.n_tokens[:, None]
 
     @cached_property
     def _borders(self) -> npt.NDArray[np.integer]:
-        """0, and where each stretch ends in the padded rows laid end to end."""
+        """0 and the end of each section in the padded rows laid end to end."""
         n, length = self.arrow.num_rows, self.sequence_length
         starts = np.arange(n) * length
         found = [starts, starts + self.n_tokens, np.array([n * length])]
@@ -135,7 +135,7 @@ class Block:
             row = np.repeat(np.arange(n), np.diff(offsets))
             before = ends[offsets - offsets[0]][:-1]  # tokens of earlier rows
             found.append(ends[1:] + (starts - before)[row])
-        kind = np.int32 if n * length < 1 << 31 else np.int64  # half the work, in all but vast steps
+        kind = np.int32 if n * length < 1 << 31 else np.int64  # half the work, except in huge steps
         return np.unique(np.concatenate(found)).astype(kind)
 
     @cached_property
@@ -144,13 +144,13 @@ class Block:
 
     @cached_property
     def _row_starts(self) -> npt.NDArray[np.int64]:
-        """Which of `_borders` each row begins at, and the end."""
+        """The index in `_borders` of each row's begin, and the end."""
         rows = np.arange(self.arrow.num_rows + 1) * self.sequence_length
         return np.searchsorted(self._borders, rows)
 
     @cached_property
     def _token_offsets(self) -> npt.NDArray[np.int64]:
-        """Where each row begins in the bytes of all, and the end; an absent row has none."""
+        """The begin of each row in the bytes of all rows, and the end; a null row is empty."""
         self._token_property(TOKEN_BYTES)
         column = self.arrow.column("tokens")
         offsets = column.buffers()[1]
@@ -170,14 +170,14 @@ class Block:
 
 
 class Batch:
-    """The rows of one step, or of one rank's share of it."""
+    """The rows of one step, or one rank's slice of it."""
 
     __slots__ = ("_block", "_first", "_stop", "next_offset", "offset")
 
     offset: int
     """The step."""
     next_offset: int
-    """The step to ask for next: all the state a reader needs to go on."""
+    """The next step: all the state that a reader needs to continue."""
 
     def __init__(self, offset: int, next_offset: int, arrow: pa.RecordBatch) -> None:
         self.offset, self.next_offset = offset, next_offset
@@ -200,7 +200,7 @@ class Batch:
 
     @property
     def arrow(self) -> pa.RecordBatch:
-        """The rows as they came: provenance columns, then the columns asked for."""
+        """The rows as received: provenance columns, then the delivered columns."""
         return self._block.arrow.slice(self._first, len(self))
 
     @property
@@ -215,45 +215,45 @@ class Batch:
 
     @property
     def epoch(self) -> npt.NDArray[np.int64]:
-        """How often the row's source had been read through before; shape [rows]."""
+        """Each row's epoch: earlier full passes over its source; shape [rows]."""
         return self._block.epoch[self._first : self._stop]
 
     @property
     def sequence_length(self) -> int:
-        """Tokens a full row holds."""
+        """Tokens in a full row."""
         return self._block.sequence_length
 
     @property
     def n_tokens(self) -> npt.NDArray[np.int64]:
-        """Tokens in each row, without padding; shape [rows]."""
+        """Tokens in each row without padding; shape [rows]."""
         return self._block.n_tokens[self._first : self._stop]
 
     @property
     def tokens(self) -> npt.NDArray[np.int32]:
         """Token ids, padded with zeros; shape [rows, sequence_length].
 
-        Tokens of four bytes in full rows lie where they came; others are copied once.
+        Four-byte tokens in full rows are a view; others are copied once.
         """
         return self._block.tokens[self._first : self._stop]
 
     @property
     def document_ids(self) -> npt.NDArray[np.int32]:
-        """Which stretch of its row each token belongs to; shape [rows, sequence_length]."""
+        """The section of its row that each token belongs to; shape [rows, sequence_length]."""
         return self._block.document_ids[self._first : self._stop]
 
     @property
     def position_ids(self) -> npt.NDArray[np.int32]:
-        """Each token's place in its stretch; shape [rows, sequence_length]."""
+        """Each token's position in its section; shape [rows, sequence_length]."""
         return self._block.position_ids[self._first : self._stop]
 
     @property
     def cu_seqlens(self) -> npt.NDArray[np.int32]:
-        """Ends of all stretches in `tokens.reshape(-1)`, with a leading 0; shape [stretches + 1]."""
+        """Ends of all sections in `tokens.reshape(-1)`, with a leading 0; shape [sections + 1]."""
         return self._block.cu_seqlens(self._first, self._stop)
 
     @property
     def targets(self) -> npt.NDArray[np.int64]:
-        """The token that follows each one in its document, or -100; shape [rows, sequence_length]."""
+        """The next token of the document, or -100; shape [rows, sequence_length]."""
         return self._block.targets[self._first : self._stop]
 
 

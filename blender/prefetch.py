@@ -1,7 +1,7 @@
-"""Items of an iterator, made by a thread before they are asked for, under a budget.
+"""Items of an iterator, made ahead of their reader by a thread under a budget.
 
-The thread sleeps once what it has made and nobody has taken reaches the budget; one item is made ahead
-however large it is. An error of the iterator comes after the items before it.
+The thread sleeps while the finished items reach the budget; it always makes one item ahead, however large. An
+error of the iterator is raised after the items before it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _END_S = 5.0
 
 
 class Prefetcher(Generic[T]):
-    """An iterator over `items`; `close`, or the end of a `with`, ends its thread.
+    """An iterator over `items`; `close`, or the end of a `with`, stops its thread.
 
-    `size` says what an item takes of `budget`. `cancel` wakes the iterator where it waits for something,
-    from another thread; without it the thread ends with the item it is at.
+    `size` returns an item's part of `budget`. `cancel` interrupts a wait of the iterator from another thread;
+    without it the thread stops after its current item.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Prefetcher(Generic[T]):
     ) -> None:
         self._queue: _Queue[T] = _Queue(budget)
         self._cancel = cancel
-        # The thread knows the queue alone: an `Prefetcher` that nobody holds is collected while it runs.
+        # The thread holds only the queue, so that an unreferenced `Prefetcher` is collected while it runs.
         self._thread = threading.Thread(
             target=_fill, args=(self._queue, items, size), name="blender-prefetch", daemon=True
         )
@@ -55,7 +55,7 @@ class Prefetcher(Generic[T]):
         self.close()
 
     def close(self) -> None:
-        """Make no more; what was made is dropped."""
+        """Stop, and drop the finished items."""
         self._queue.close()
         self._cancel()
 
@@ -70,16 +70,16 @@ class Prefetcher(Generic[T]):
 
 @atexit.register
 def _end_all() -> None:
-    """End every thread while the interpreter is whole.
+    """Stop every thread before the interpreter shuts down.
 
-    A thread that is frozen where it stands, inside gRPC, holds locks that the rest of the shutdown waits for.
+    A thread frozen inside gRPC would hold locks that the rest of the shutdown waits for.
     """
-    for ahead in list(_OPEN):
-        ahead.end()
+    for prefetcher in list(_OPEN):
+        prefetcher.end()
 
 
 class _Queue(Generic[T]):
-    """What was made and not taken, oldest first, then the end or an error."""
+    """Finished items, oldest first, then the end or an error."""
 
     def __init__(self, budget: int) -> None:
         self._budget = budget
@@ -91,7 +91,7 @@ class _Queue(Generic[T]):
         self._error: BaseException | None = None
 
     def put(self, item: T, size: int) -> bool:
-        """Whether there is to be another, which is answered once there is room for it."""
+        """Add an item and wait for room for the next; False once the queue is closed."""
         with self._changed:
             self._made.append((item, size))
             self._held += size
@@ -101,13 +101,13 @@ class _Queue(Generic[T]):
             return not self._closed
 
     def end(self, error: BaseException | None) -> None:
-        """There is nothing more, or there was an error."""
+        """Mark the end of the items, or their error."""
         with self._changed:
             self._ended, self._error = True, error
             self._changed.notify_all()
 
     def take(self) -> T:
-        """The next; raises the error there was, and StopIteration from then on."""
+        """The next item; raises the error of the items once, then StopIteration."""
         with self._changed:
             while not self._made and not self._ended and not self._closed:
                 self._changed.wait()
@@ -120,10 +120,10 @@ class _Queue(Generic[T]):
             try:
                 raise error or StopIteration
             finally:
-                del error  # else it holds itself, by this frame of its traceback, and all it came through
+                del error  # the traceback would keep the error and its frames alive
 
     def close(self) -> None:
-        """Drop everything and let the thread end."""
+        """Drop everything and let the thread stop."""
         with self._changed:
             self._closed = True
             self._made.clear()
@@ -135,7 +135,7 @@ def _fill(queue: _Queue[T], items: Iterable[T], size: Callable[[T], int]) -> Non
         for item in items:
             if not queue.put(item, size(item)):
                 break
-    except BaseException as error:  # it belongs to whoever takes the items
+    except BaseException as error:  # raised where the items are taken
         queue.end(error)
     else:
         queue.end(None)

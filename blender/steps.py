@@ -1,7 +1,7 @@
-"""Blocks of rows cut into steps, one `Batch` each: the same for a server's blocks and for those read here.
+"""Blocks of rows, from a server or read here, cut into steps with one `Batch` each.
 
-block   3 3 3 4 4 4 5 5 5    several small steps: a batch is its rows of the block, nothing is copied
-blocks  7 7 7 7 | 7 7 7      one large step: its parts are joined when the last has come
+block   3 3 3 4 4 4 5 5 5    several small steps: a batch is a view of the block, without a copy
+blocks  7 7 7 7 | 7 7 7      one large step: its parts are joined after the last one
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from blender.errors import BlenderFailure
 
 
 class Rows(NamedTuple):
-    """Rows of consecutive steps; every step before `next_offset` is complete with them.
+    """Rows of consecutive steps, which complete every step before `next_offset`.
 
-    `begins` is False where they carry on the step that the rows before them ended in.
+    `begins` is False if they continue the last step of the previous rows.
     """
 
     next_offset: int
@@ -29,18 +29,18 @@ class Rows(NamedTuple):
 
 
 def batches(rows: Iterable[Rows], offset: int, stride: int = 1) -> Iterator[Batch]:
-    """The steps `offset`, `offset + stride` and so on; raises BlenderFailure where another one comes."""
+    """The steps `offset`, `offset + stride` and so on; raises BlenderFailure for any other step."""
     parts: list[pa.RecordBatch] = []
     for next_offset, batch, begins in rows:
         if begins:
-            parts.clear()  # of a step that was cut short and comes again
+            parts.clear()  # of an interrupted step, which is sent again
         steps = as_numpy(batch.column("offset"))
         starts = np.flatnonzero(steps[1:] != steps[:-1]) + 1
         block = Block(batch)
         for first, stop in zip([0, *starts.tolist()], [*starts.tolist(), len(steps)], strict=True):
             if steps[first] != offset:
                 raise BlenderFailure(
-                    f"Step {offset:,} was due and step {steps[first]:,} came. Use one version of Blender on "
+                    f"Expected step {offset:,}, got step {steps[first]:,}. Use one version of Blender on "
                     "both sides."
                 )
             if offset >= next_offset:

@@ -1,10 +1,10 @@
-"""The blends of a lake, without a port: make, change, look up, retire, open for reading.
+"""The blends of a lake, without a port: create, update, look up, retire, open for reading.
 
-Making a blend resolves each source's reference to a snapshot, reads its content fingerprint, opens it as a
-reader would (so what is wrong comes out now), tags the snapshots so that maintenance keeps them, and only
-then stores the blend. A step that fails, or whose caller has left or is out of time, leaves no tag; a killed
-process leaves tags at most, which making the blend again takes over. An update reads what its parent has
-open, under the same tags: it costs two small objects and no table.
+Creating a blend resolves each source's reference to a snapshot, reads its content fingerprint, opens it as a
+reader would (so that errors show now), tags the snapshots so that maintenance keeps them, and only then
+stores the blend. A failed, cancelled or late call leaves no tag. A killed process leaves at most tags, and
+creating the blend again adopts them. An update uses the open readers and the tags of its parent: it costs two
+small objects and no table.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyiceberg.table import Table
 
 from blender.call_context import CallContext, current_context, use_context, within_deadline
 from blender.catalog.cache import SharedCache
-from blender.catalog.pinning import Keeper, Pinned
+from blender.catalog.pinning import Pinned, SnapshotKeeper
 from blender.catalog.source_opener import CatalogView, Reader, SourceOpener
 from blender.catalog.store import BlendStore, Pins, open_store
 from blender.catalog.tags import tag_name
@@ -36,15 +36,15 @@ from factory.settings import Settings
 
 _LOG = logging.getLogger(__name__)
 
-DEFAULT_MEMORY_BYTES = 512 << 20  # of pages and blocks read ahead
+DEFAULT_MEMORY_BYTES = 512 << 20  # of pages in the cache
 
 _OPEN_BLENDS = 256
-_KNOWN_CONFIGS = 1 << 15  # a blend updated ten thousand times keeps its history at hand
+_KNOWN_CONFIGS = 1 << 15  # enough for the history of a blend with ten thousand updates
 
 
 @dataclass(frozen=True)
 class StoredBlend:
-    """A blend as it is on record."""
+    """A blend on record."""
 
     id: str
     config: BlendConfig
@@ -56,7 +56,7 @@ class Blends:
 
     def __init__(self, lake: Lake, store: BlendStore, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> None:
         self._store = store
-        self._keeper = Keeper(lake, store)
+        self._keeper = SnapshotKeeper(lake, store)
         self._opener = SourceOpener(lake, store, LakePages(lake.settings, memory_bytes))
         self._configs: SharedCache[BlendConfig] = SharedCache(_KNOWN_CONFIGS)
         self._blends: SharedCache[Blend] = SharedCache(_OPEN_BLENDS)
@@ -69,10 +69,10 @@ class Blends:
         *,
         pad: bool = False,
     ) -> StoredBlend:
-        """A blend of `sources`; the same content, weights or schedule, and seed again give the same id.
+        """Create a blend of `sources`; equal content, weights or schedule, and seed give an equal id.
 
-        With `pad` rows of unlike lengths may stand together. Raises InvalidBlend, ConfigurationError for a
-        malformed table name, and TableNotFound.
+        `pad` allows rows of different lengths. Raises InvalidBlend, ConfigurationError for a malformed table
+        name, and TableNotFound.
         """
         view = self._opener.view()
         pinned = [view.pin(wellformed(source)) for source in within_deadline(sources, "sources pinned")]
@@ -87,7 +87,7 @@ class Blends:
         *,
         pad: bool = False,
     ) -> Blend:
-        """The blend that `create` would make, open but not put on record; raises what it raises."""
+        """The blend that `create` would store, opened but not stored; raises the errors of `create`."""
         view = self._opener.view()
         pinned = [view.pin(wellformed(source)) for source in within_deadline(sources, "sources pinned")]
         config = blend_config([source for source, _ in pinned], seed, schedule, pad=pad)
@@ -105,9 +105,9 @@ class Blends:
         *,
         pad: bool = False,
     ) -> StoredBlend:
-        """The blend equal to `parent` before step `offset`, from there on with `weights` by source name.
+        """Create the blend equal to `parent` before step `offset`, with new `weights` from there on.
 
-        A `schedule` takes the place of all weights. Raises BlendNotFound, and what `create` raises.
+        A `schedule` replaces all weights. Raises BlendNotFound and the errors of `create`.
         """
         config, pins = self._store.get(parent)
         opened = self.open(parent)
@@ -116,7 +116,7 @@ class Blends:
         child = updated(config, offset, weights, [source for source, _ in added], schedule, pad=pad)
         known = len(opened.sources)
         readers = [source.kept for source in opened.sources]
-        if added:  # what its parent has was agreed upon when that was made, perhaps by other rules
+        if added:  # the parent's own sources agreed when it was created, perhaps under other rules
             readers += view.open(child.sources[known:], [pin for _, pin in added], _tags(child)[known:])
             require_agreement(child.sources, readers, pad=child.pad)
         blend = Blend(child, opened.order.mixture.extended([child.piece], [child.offset]), readers)
@@ -128,7 +128,7 @@ class Blends:
         return StoredBlend(blend, *self._store.get(blend))
 
     def list(self, with_retired: bool = False) -> list[StoredBlend]:
-        """Every blend, the oldest first; one that cannot be read is left out and told in the log."""
+        """Every blend, oldest first; an unreadable one is left out and logged."""
         stored = []
         for blend in self._store.ids():
             try:
@@ -143,18 +143,18 @@ class Blends:
     def retire(self, blend: str) -> StoredBlend:
         """Drop the tags that keep a blend's snapshots; raises BlendNotFound.
 
-        It is served as long as its snapshots live, and creating it again revives it.
+        A retired blend can be read until its snapshots expire, and creating it again revives it.
         """
         stored = self.get(blend)
         self._store.put_pins(blend, stored.pins.model_copy(update={"retired": True}))
         for tagger, numbers in _taggers(stored):
-            self._store.let_go(blend, tagger)
+            self._store.release(blend, tagger)
             if not self._keeper.is_needed(tagger):
                 of_tables: dict[str, list[str]] = {}
                 for number in numbers:
                     table = stored.config.sources[number].table
                     of_tables.setdefault(table, []).append(tag_name(tagger, number))
-                self._keeper.let_go(of_tables)
+                self._keeper.release(of_tables)
         return self.get(blend)
 
     def open(self, blend: str) -> Blend:
@@ -174,7 +174,7 @@ class Blends:
 
     def _keep(self, config: BlendConfig, snapshots: Sequence[int], view: CatalogView) -> StoredBlend:
         if any(source.live for source in config.sources) and self._store.has(config.id):
-            # An id must not serve other rows because it was made twice: it goes on where it began.
+            # Creating a live blend again must not change its rows: it keeps its first snapshots.
             pins = self._store.get(config.id)[1].snapshots
             followed = zip(config.sources, snapshots, pins, strict=True)
             snapshots = [old if source.live else new for source, new, old in followed]
@@ -189,27 +189,27 @@ class Blends:
             return self._put(opened, Pins(snapshots=_snapshots(opened), created_at=_now()))
 
     def _prepare(self, blend: Blend, first: int = 0) -> None:
-        """Read what readers of the sources from `first` on will need: what has no pages is told at once."""
+        """Index the sources from `first` on; files without readable pages fail here."""
         sources = blend.sources[first:]
         readers = {(source.reader.facts.key, source.config.columns): source for source in sources}
         for source in within_deadline(list(readers.values()), "sources prepared"):
             source.reader.prepare(source.config.columns)
 
     def _keep_facts(self, blend: Blend, tables: Mapping[str, Table], first: int = 0) -> None:
-        """Keep what the metadata of freshly tagged tables says, so that opening the blend loads none."""
+        """Cache the facts of freshly tagged tables, so that opening the blend loads no table."""
         kept = {
             (source.config.table, source.reader.snapshot_id, source.config.content): source
             for source in blend.sources[first:]
             if not source.config.live
         }
         for (table, snapshot, _), source in kept.items():
-            self._opener.keep(tables[table], source.config, snapshot, source.reader.facts)
+            self._opener.save_facts(tables[table], source.config, snapshot, source.reader.facts)
 
     def _keep_update(self, blend: Blend, parent: str, parent_pins: Pins) -> StoredBlend:
-        """Store an update under the tags of its parent: ten thousand of them tag as much as one.
+        """Store an update under the tags of its parent: ten thousand updates need no more tags than one.
 
-        Its hold is on record before the parent is looked at again, and a parent is retired before its tags
-        are asked for. So either the one sees the other's retirement or that sees the hold.
+        An update records its hold before it reads the parent again, and `retire` marks the parent before it
+        looks for holds. So either the update sees the retirement, or `retire` sees the hold.
         """
         known = len(parent_pins.snapshots)
         tagged_by = list(parent_pins.tagged_by or ((parent, 0),))
@@ -232,7 +232,7 @@ class Blends:
             stored = self._put(blend, pins)
         if not self._store.get(parent)[1].retired:
             return stored
-        # It is on record, so this is carried through whoever waits for it.
+        # The update is on record, so this must finish even if its caller has left.
         with use_context(CallContext()), self._keeper.keeping(blend.id, _pinned(blend)) as tables:
             self._keep_facts(blend, tables)
             for number, source in enumerate(blend.sources):
@@ -251,12 +251,12 @@ class Blends:
         return self._configs.get(blend, lambda: self._store.get(blend)[0])
 
     def history_block(self, blend: str) -> HistoryBlock | None:
-        """What a blend and its nearest ancestors plan, where that is on record."""
+        """The history block that ends with a blend, if there is one."""
         return self._store.history_block(blend)
 
 
 def open_blends(settings: Settings, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> Blends:
-    """The blends of the lake that `settings` names, reading under `memory_bytes` of pages."""
+    """The blends of the lake that `settings` names, with `memory_bytes` for cached pages."""
     return Blends(Lake(settings), open_store(settings), memory_bytes)
 
 
@@ -265,7 +265,7 @@ def _now() -> str:
 
 
 def _pinned(blend: Blend, first: int = 0) -> list[Pinned]:
-    """What the sources from `first` on are pinned to."""
+    """Number, table and snapshot of the sources from `first` on."""
     return [
         (number, source.config.table, _snapshot(source.kept))
         for number, source in enumerate(blend.sources[first:], first)
@@ -281,12 +281,12 @@ def _snapshot(reader: Reader) -> int:
 
 
 def _tags(config: BlendConfig) -> list[str]:
-    """What the sources of a blend that keeps its snapshots itself are known by."""
+    """The tags of a blend that tags its own snapshots, one per source."""
     return [tag_name(config.id, number) for number in range(len(config.sources))]
 
 
 def _taggers(stored: StoredBlend) -> Iterator[tuple[str, range]]:
-    """The blends whose tags keep the snapshots of a blend, and the numbers of the sources each keeps."""
+    """The blends whose tags keep a blend's snapshots, each with the numbers of those sources."""
     taggers = stored.pins.tagged_by or ((stored.id, 0),)
     ends = [first for _, first in taggers[1:]] + [len(stored.config.sources)]
     for (tagger, first), end in zip(taggers, ends, strict=True):

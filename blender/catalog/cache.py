@@ -1,4 +1,4 @@
-"""A cache under a budget in which many threads that want the same thing wait for one of them to make it."""
+"""A cache under a budget in which threads that want the same value share one attempt to make it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Value = TypeVar("Value")
 
 
 class SharedCache(Generic[Value]):
-    """Values by key, the least recently used dropped when their costs exceed `budget`.
+    """Values by key; the least recently used are dropped when their costs exceed `budget`.
 
-    A value dearer than the whole budget is handed out and not kept. A failure reaches everyone who
-    waited for that value and is not kept either, but for that of a maker whose caller left or ran out of
-    time: one who waited makes the value then. Values being made are not counted.
+    A value that costs more than the whole budget is returned and not kept. A failure reaches every waiting
+    thread and is not kept, with one exception: if the making call is cancelled or late, a waiting thread
+    makes the value instead. Values in the making do not count.
     """
 
     def __init__(self, budget: int, cost: Callable[[Value], int] = lambda _: 1) -> None:
@@ -30,7 +30,7 @@ class SharedCache(Generic[Value]):
         self._used = 0
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
-        """The value of `key`, made by `make` where it is not kept."""
+        """The value of `key`, made by `make` unless it is kept."""
         while True:
             with self._lock:
                 kept = self._values.get(key)
@@ -51,7 +51,7 @@ class SharedCache(Generic[Value]):
 
     @property
     def used(self) -> int:
-        """The cost of what is kept."""
+        """The cost of the kept values."""
         with self._lock:
             return self._used
 

@@ -1,9 +1,9 @@
-"""Snapshots that blends need are kept from expiring: by tags, made before a blend is on record.
+"""Tags that keep the snapshots of blends from expiring, added before a blend is stored.
 
-Whoever defines a blend may run out of time, or fail, between the first tag and the record. Its tags are then
-taken back, so that nothing is left behind. Others may define the same blend at that moment under the same
-tags. So a tag is taken back before it is asked whether the blend is on record, and tags are looked at again
-once it is: whichever comes second gives them back.
+A call that creates a blend may fail or run late between the first tag and the stored blend; its tags are then
+removed. Another call may create the same blend, under the same tags, at that moment. So the failed call
+removes its tags first and then looks for the blend, and a successful call stores the blend first and then
+looks for its tags: the second of the two restores them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Pinned = tuple[int, str, int]
 """A source's number in its blend, its table, and the snapshot it is pinned to."""
 
 
-class Keeper:
+class SnapshotKeeper:
     """The tags of the blends of one lake."""
 
     def __init__(self, lake: Lake, store: BlendStore) -> None:
@@ -32,9 +32,9 @@ class Keeper:
 
     @contextmanager
     def keeping(self, blend: str, pinned: Sequence[Pinned]) -> Iterator[dict[str, Table]]:
-        """Tag these snapshots, for a body that puts `blend` on record; gives the tables as they are then.
+        """Tag these snapshots for a body that stores `blend`; yields the tagged tables.
 
-        Where it ends otherwise, the tags that were added are gone.
+        If the body fails, the added tags are removed.
         """
         wanted = tags_of(blend, pinned)
         added: dict[str, tuple[str, ...]] = {}
@@ -45,43 +45,43 @@ class Keeper:
                 tables[name], added[name] = tagged.table, tagged.added
             yield tables
         except BaseException:
-            with use_context(CallContext()):  # whoever has left waits for nothing
-                self._take_back(blend, wanted, added)
+            with use_context(CallContext()):  # a cancelled call must not stop the removal
+                self._remove_added(blend, wanted, added)
             raise
-        self._look_again(wanted, tables)
+        self._restore(wanted, tables)
 
-    def let_go(self, tags: Mapping[str, Sequence[str]]) -> None:
-        """Take tags from their tables, by table; one that is gone needs none."""
+    def release(self, tags: Mapping[str, Sequence[str]]) -> None:
+        """Remove tags from their tables; a missing table needs nothing."""
         for name, of_table in tags.items():
             table = TableName.parse(name)
             if self._lake.exists(table):
                 untag(self._lake, table, of_table)
 
     def is_needed(self, tagger: str) -> bool:
-        """Whether a blend that is not retired reads under the tags of `tagger`."""
+        """Whether any blend under the tags of `tagger` is not retired."""
         return any(self._is_served(blend) for blend in [tagger, *self._store.holders(tagger)])
 
     def _is_served(self, blend: str) -> bool:
         try:
             return not self._store.get(blend)[1].retired
-        except BlendNotFound:  # never put on record, or about to be: then it looks at its parent again
+        except BlendNotFound:  # never stored, or about to be: then it reads its parent again
             return False
-        except BrokenBlend:  # perhaps it is mended
+        except BrokenBlend:  # perhaps somebody restores it
             return True
 
-    def _take_back(
+    def _remove_added(
         self, blend: str, wanted: Mapping[str, Mapping[str, int]], added: Mapping[str, Sequence[str]]
     ) -> None:
         if self._is_served(blend):
             return
-        self.let_go({name: tags for name, tags in added.items() if tags})
+        self.release({name: tags for name, tags in added.items() if tags})
         if self._is_served(blend):
             for name, tags in added.items():
                 if tags:
                     tag(self._lake, TableName.parse(name), wanted[name])
 
-    def _look_again(self, wanted: Mapping[str, Mapping[str, int]], tables: Mapping[str, Table]) -> None:
-        """Tag tables anew that were committed to since they were tagged: perhaps somebody took tags back."""
+    def _restore(self, wanted: Mapping[str, Mapping[str, int]], tables: Mapping[str, Table]) -> None:
+        """Tag tables again that were committed to since: a failed call may have removed the tags."""
         files = self._lake.metadata_files([TableName.parse(name) for name in tables])
         for name, table in tables.items():
             if files.get(TableName.parse(name)) != table.metadata_location:

@@ -1,8 +1,8 @@
-"""Readers of a blend's sources, from as few looks into the catalog as it takes.
+"""Readers of a blend's sources, with as few queries to the catalog as possible.
 
-Which snapshot a source was pinned to is on record with the blend. Whether its table still has it says the
-table's newest metadata file, and what was kept of that file the last time makes loading it unnecessary
-(`blender.rows.snapshot_facts`): opening three hundred sources that were opened before asks the catalog once.
+A blend records the snapshot of each source, and the table's newest metadata file says whether the table still
+has it. Cached facts of that file (`blender.rows.snapshot_facts`) replace loading the table: opening three
+hundred known sources takes one query.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from factory.lake.tables import Lake
 Reader = SnapshotReader | LiveReader
 
 _OPEN_TABLES = 1024
-_MANY = 16  # sources, of which copies of small files save time
+_MANY = 16  # sources from which on a bundle saves time
 
 
 class SourceOpener:
@@ -42,16 +42,16 @@ class SourceOpener:
         self._live_readers: SharedCache[LiveReader] = SharedCache(_OPEN_TABLES)
 
     def view(self) -> CatalogView:
-        """A look at the lake's tables as they are now."""
+        """The lake's tables as they are now."""
         return CatalogView(self, self._lake)
 
-    def keep(self, table: Table, source: Source, pinned: int, facts: SnapshotFacts) -> None:
-        """Keep what the metadata of `table` says of the snapshot to which a source is pinned."""
+    def save_facts(self, table: Table, source: Source, pinned: int, facts: SnapshotFacts) -> None:
+        """Cache the facts of the snapshot to which a source is pinned, from the metadata of `table`."""
         place = self._pages.indexes.facts(source.table, pinned, source.content)
         put_facts(place, facts, table.metadata_location)
 
-    def kept(self, metadata_file: str | None, source: Source, pinned: int) -> SnapshotFacts | None:
-        """What `keep` kept, if it was of this metadata file."""
+    def load_facts(self, metadata_file: str | None, source: Source, pinned: int) -> SnapshotFacts | None:
+        """The cached facts of a pinned snapshot, if they come from this metadata file."""
         if metadata_file is None:
             return None
         indexes = self._pages.indexes
@@ -63,16 +63,16 @@ class SourceOpener:
         return found
 
     def load_bundle(self, sources: Sequence[Source], snapshots: Sequence[int]) -> None:
-        """Have at hand what opening many sources reads, so far as `save_bundle` kept it."""
+        """Load the bundle of the index files of many sources, if `save_bundle` saved one."""
         if len(sources) >= _MANY:
             self._pages.indexes.load_bundle(*_opened(sources, snapshots))
 
     def bundle_missed(self, n_sources: int) -> bool:
-        """Whether opening so many sources read what `load_bundle` had not brought."""
-        return n_sources >= _MANY and self._pages.indexes.lacked
+        """Whether the bundle was incomplete for a blend of this size."""
+        return n_sources >= _MANY and self._pages.indexes.bundle_missed
 
     def save_bundle(self, sources: Sequence[OpenedSource], snapshots: Sequence[int]) -> None:
-        """Keep for `load_bundle` what opening these sources reads, in one file."""
+        """Save the index files that opening these sources reads as one bundle."""
         if len(sources) < _MANY:
             return
         indexes, paths = self._pages.indexes, []
@@ -85,20 +85,20 @@ class SourceOpener:
         )
 
     def reader(self, facts: SnapshotFacts, view: CatalogView) -> SnapshotReader:
-        """The rows of a snapshot, opened at most once."""
+        """The shared reader of a snapshot."""
         return self._readers.get(
             facts.key, lambda: SnapshotReader(facts, self._pages, lambda: view.table(facts.table))
         )
 
     def follow(self, source: Source, snapshot: int, tag: str) -> LiveReader:
-        """The reader of a live source that is followed from the snapshot that `tag` keeps."""
+        """The shared reader of a live source, from the snapshot under `tag` on."""
 
         def load() -> Table:
             table = self._lake.table(TableName.parse(source.table))
             if live_content(table) != source.content:
                 raise SourceGone(
-                    f"Live source `{source.name}`: table {source.table} was dropped and made anew. "
-                    "Make another blend of what is there."
+                    f"Live source `{source.name}`: table {source.table} was dropped and created again. "
+                    "Make another blend of the new table."
                 )
             return table
 
@@ -115,7 +115,7 @@ class SourceOpener:
 
 
 class CatalogView:
-    """The tables of a lake while one blend is made or opened: each is loaded once at most."""
+    """The tables of a lake while one blend is created or opened: each is loaded at most once."""
 
     def __init__(self, opener: SourceOpener, lake: Lake) -> None:
         self._opener, self._lake = opener, lake
@@ -130,7 +130,7 @@ class CatalogView:
         return self._tables[name]
 
     def pin(self, source: Source) -> tuple[Source, int]:
-        """The source by its content, and the snapshot it refers to; raises InvalidBlend and TableNotFound."""
+        """The source with its content, and its snapshot; raises InvalidBlend and TableNotFound."""
         table = self.table(source.table)
         asked = (source.table, source.snapshot, source.branch, source.tag)
         if asked not in self._resolved:
@@ -145,7 +145,7 @@ class CatalogView:
         if source.content and source.content != content and source.live:
             raise InvalidBlend(
                 f"Live table {source.table} is {content}, not {source.content}. Leave `content` out, or name "
-                "the table that is."
+                "the right table."
             )
         if source.content and source.content != content:
             raise InvalidBlend(
@@ -156,7 +156,7 @@ class CatalogView:
         return pinned, snapshot.snapshot_id
 
     def open(self, sources: Sequence[Source], snapshots: Sequence[int], tags: Sequence[str]) -> list[Reader]:
-        """Readers of sources that are pinned to snapshots, which `tags` keep; raises SourceGone."""
+        """Readers of sources at their pinned snapshots, which `tags` keep; raises SourceGone."""
         fixed = {source.table for source in sources if not source.live} - self._tables.keys()
         files = self._lake.metadata_files([TableName.parse(table) for table in fixed])
         asked = list(zip(sources, snapshots, tags, strict=True))
@@ -176,12 +176,12 @@ class CatalogView:
         return self._facts[asked]
 
     def _found_facts(self, source: Source, snapshot: int, metadata_file: str | None) -> SnapshotFacts:
-        kept = self._opener.kept(metadata_file, source, snapshot)
+        kept = self._opener.load_facts(metadata_file, source, snapshot)
         if kept is not None:
             return kept
         table = self.table(source.table)
         facts = facts_of(table, _found(table, source, snapshot))
-        self._opener.keep(table, source, snapshot, facts)
+        self._opener.save_facts(table, source, snapshot, facts)
         return facts
 
 
@@ -204,12 +204,12 @@ def _opened(sources: Sequence[Source], snapshots: Sequence[int]) -> list[str]:
 
 
 def live_content(table: Table) -> str:
-    """What stands for the content of a table that grows."""
+    """The content of a live table: its UUID in place of a fingerprint."""
     return f"live-{table.metadata.table_uuid}"
 
 
 def _found(table: Table, source: Source, snapshot: int) -> int:
-    """The pinned snapshot, or another of the same content where that one is gone."""
+    """The pinned snapshot, or if it is gone another one with the same content."""
     pinned = table.snapshot_by_id(snapshot)
     if pinned is not None and content_of(pinned) == source.content:
         return snapshot

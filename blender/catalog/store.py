@@ -1,12 +1,12 @@
-"""Where blends are kept: beside the tables, in the warehouse, with no database.
+"""The stored blends of a lake: objects beside the tables in the warehouse, without a database.
 
-    <warehouse>/blends/<id>.json        the canonical config, put once and never replaced
-    <warehouse>/blends/<id>.pins.json   snapshot ids, time of creation, retired or not; replaced at will
-    <warehouse>/blends/<id>.history.json     of some updates: what their ancestors planned
-    <warehouse>/blends/<id>.held/<id>.held   of blends that read snapshots under another's tags
-    <warehouse>/blends/<tag>.progress/<rows>.<sequence>.<snapshot>.progress     how far a live source was read
+    <warehouse>/blends/<id>.json               the canonical config, written once and never replaced
+    <warehouse>/blends/<id>.pins.json          snapshot ids, time of creation, retired or not; replaceable
+    <warehouse>/blends/<id>.history.json       for some updates, the plans of their ancestors
+    <warehouse>/blends/<id>.held/<id>.held     the blends that use another blend's tags
+    <warehouse>/blends/<tag>.progress/<rows>.<sequence>.<snapshot>.progress    progress of a live source
 
-The first is what the id is a hash of. The second says where that content is found in this lake.
+The id is a hash of the config. The pins say which snapshots of this lake hold that content.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PROGRESS = ".progress"
 
 
 class Pins(BaseModel):
-    """Where the content of a blend lies in this lake; `snapshots` in the order of its sources."""
+    """The snapshots of this lake with a blend's content, in the order of its sources."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -49,9 +49,9 @@ class Pins(BaseModel):
     """UTC, ISO 8601."""
     retired: bool = False
     depth: int = 0
-    """Updates between the blend and the one it began as."""
+    """The number of ancestors."""
     tagged_by: tuple[tuple[str, int], ...] = ()
-    """Whose tags keep the snapshots: (blend, first source) of each range of sources; empty means its own."""
+    """The blends whose tags keep the snapshots: (blend, first source) per range; empty for its own tags."""
 
 
 class BlendStore:
@@ -61,7 +61,7 @@ class BlendStore:
         self._store = store
 
     def put(self, config: BlendConfig, pins: Pins) -> str:
-        """Store a blend under its id; one that exists stays as it is and gets the new pins."""
+        """Store a blend under its id; an existing config stays, its pins are replaced."""
         blend = config.id
         self.put_pins(blend, pins)
         with contextlib.suppress(AlreadyExistsError):  # the id is a hash of these bytes: they are there
@@ -73,7 +73,7 @@ class BlendStore:
         obstore.put(self._store, _pins(blend), with_checksum(pins.model_dump_json().encode()))
 
     def put_history_block(self, blend: str, block: HistoryBlock) -> None:
-        """Store what a blend and its nearest ancestors plan."""
+        """Store the history block that ends with a blend."""
         content = block.model_dump_json(exclude_defaults=True).encode()
         obstore.put(self._store, _history(blend), with_checksum(content))
 
@@ -89,16 +89,16 @@ class BlendStore:
             return None
 
     def hold(self, blend: str, tags_of: str) -> None:
-        """Put on record that `blend` reads snapshots under the tags of another."""
+        """Record that `blend` uses the tags of another blend."""
         obstore.put(self._store, _held(tags_of, blend), b"")
 
-    def let_go(self, blend: str, tags_of: str) -> None:
-        """Take `hold` back."""
+    def release(self, blend: str, tags_of: str) -> None:
+        """Undo `hold`."""
         with contextlib.suppress(FileNotFoundError):
             obstore.delete(self._store, _held(tags_of, blend))
 
     def holders(self, tags_of: str) -> list[str]:
-        """The other blends that read snapshots under the tags of one."""
+        """The other blends that use the tags of one."""
         listed = obstore.list(self._store, prefix=f"{_FOLDER}/{tags_of}{_HELD}")
         return [Path(entry["path"]).name.removesuffix(_HELD) for chunk in listed for entry in chunk]
 
@@ -141,15 +141,13 @@ class BlendStore:
         """A blend by id; raises BlendNotFound and BrokenBlend."""
         if not _is_id(blend):
             raise BlendNotFound(
-                f"`{blend}` is no blend id. An id is 32 hexadecimal digits; `factory blends` lists them."
+                f"Malformed blend id `{blend}`. An id has 32 hexadecimal digits; `factory blends` lists them."
             )
         try:
             config = obstore.get(self._store, _config(blend)).bytes().to_bytes()
             pins = obstore.get(self._store, _pins(blend)).bytes().to_bytes()
         except FileNotFoundError as error:
-            raise BlendNotFound(
-                f"There is no blend {blend} in this lake. List the blends, or create it."
-            ) from error
+            raise BlendNotFound(f"This lake has no blend {blend}. List the blends, or create it.") from error
         with _parsing(blend, _config(blend)):
             if id_of(config) != blend:
                 raise ValueError("its content has another id")
@@ -181,7 +179,7 @@ def _pins(blend: str) -> str:
 
 @contextlib.contextmanager
 def _parsing(blend: str, path: str) -> Iterator[None]:
-    """Turn what parsing a file of a blend raises into BrokenBlend; InvalidBlend of another format stays."""
+    """Translate parse errors of a blend's file into BrokenBlend; InvalidBlend for its format stays."""
     try:
         yield
     except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
@@ -200,7 +198,7 @@ def _held(tags_of: str, blend: str) -> str:
 
 
 def _named(path: str) -> LiveProgress:
-    """What a record's name says; the first ones had no sequence in it, and no files."""
+    """Progress by the name of its record; early records had no sequence number and no files."""
     rows, *between, snapshot = Path(path).name.removesuffix(_PROGRESS).split(".")
     return LiveProgress(int(rows), int(between[0]) if between else 0, int(snapshot))
 

@@ -1,7 +1,7 @@
-"""Tags of a blend on its snapshots, by which maintenance keeps them: `blend_<id>_<number of a source>`.
+"""Tags that keep a blend's snapshots from maintenance: `blend_<id>_<number of a source>`.
 
-A table has one tag of a blend for each of its snapshots that the blend reads, whatever the number of sources
-that read it; the tag has the number of the first. All tags of a table come and go in one commit.
+A table has one tag per snapshot that the blend reads, numbered after the first source that reads it. All tags
+of a table change in one commit.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from blender.errors import SourceGone
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 
-_ATTEMPTS = 20  # other commits to a table under way make one fail; each attempt reads it anew
+_ATTEMPTS = 20  # a concurrent commit to the table fails ours; each attempt reads the table anew
 
 
 @dataclass(frozen=True)
 class Tagged:
-    """A table that has its tags, and those of them that it did not have before."""
+    """A tagged table, and the tags that it did not have before."""
 
     table: Table
     added: tuple[str, ...] = ()
 
 
 def tag_name(blend: str, source: int) -> str:
-    """The tag whose first source has this number."""
+    """The tag of a snapshot whose first source has this number."""
     return f"blend_{blend}_{source}"
 
 
 def tags_of(blend: str, pinned: Iterable[tuple[int, str, int]]) -> dict[str, dict[str, int]]:
-    """The tags of (number of a source, table, snapshot), ascending: the snapshot of each, by table."""
+    """The snapshot of each tag, by table, from (number of a source, table, snapshot) in ascending order."""
     found: dict[str, dict[int, str]] = {}
     for number, table, snapshot in pinned:
         found.setdefault(table, {}).setdefault(snapshot, tag_name(blend, number))
@@ -48,9 +48,9 @@ def tags_of(blend: str, pinned: Iterable[tuple[int, str, int]]) -> dict[str, dic
 
 
 def tag(lake: Lake, name: TableName, snapshots: Mapping[str, int]) -> Tagged:
-    """Give a table all these tags in one commit, and none where it has them.
+    """Tag a table in one commit, or in none if it has all tags.
 
-    Raises SourceGone where a snapshot has expired meanwhile.
+    Raises SourceGone if a snapshot has expired meanwhile.
     """
     for attempt in range(_ATTEMPTS):
         table = lake.table(name)
@@ -76,7 +76,7 @@ def tag(lake: Lake, name: TableName, snapshots: Mapping[str, int]) -> Tagged:
 
 
 def untag(lake: Lake, name: TableName, tags: Collection[str]) -> None:
-    """Take these tags from a table."""
+    """Remove these tags from a table."""
     for attempt in range(_ATTEMPTS):
         table = lake.table(name)
         refs = table.refs()
@@ -97,7 +97,7 @@ def _tagging(tag: str, snapshot: int) -> TableUpdate:
 
 
 def _commit(lake: Lake, table: Table, updates: list[TableUpdate]) -> None:
-    """Commit `updates` at once; PyIceberg's own builder copies all metadata for each of them."""
+    """Commit all `updates` together; PyIceberg's own builder copies the metadata for each of them."""
     same = AssertTableUUID(uuid=table.metadata.table_uuid)
     made = lake.catalog.commit_table(table, (same,), tuple(updates))
     table.metadata, table.metadata_location = made.metadata, made.metadata_location

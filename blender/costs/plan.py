@@ -1,10 +1,10 @@
-"""What each shuffle of a source costs and gives: its score, what a step reads, and the memory it wants.
+"""The costs of each shuffle of a source: its score, the pages and bytes per step, and the memory of a window.
 
-Nothing here is a formula alone: the score is counted on the order that would be served (`shuffle_score`), and
-pages are those of the table's files that the rows of whole windows, or of single steps, lie in. A reader that
-keeps its window reads a page once for the window; without one (`row`) it reads a page for every row. Ranks
-that read by themselves each keep a window, and a page whose rows go to several ranks is read by each of them;
-behind one server it is read once.
+Everything is counted, not estimated: the score on the order that would be served (`shuffle_score`), and the
+pages in the table's files that hold the rows of whole windows or of single steps. A reader that keeps its
+window reads each page once per window; without a window (`row`) it reads a page for every row. Ranks that
+read on their own each keep a window and each read the pages they share. Behind one server a shared page is
+read once.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ from blender.spec.shuffle import Shuffle, permutation
 
 Ints = npt.NDArray[np.int64]
 
-WINDOWS = (64, 256, 1024, 4096)  # pages, as far as a source has more
-LONG = 64  # steps that are also scored as one batch: neighbouring steps of one window are alike
-_WINDOWS_LOOKED_AT = 4
-_MAX_ROWS = 1 << 17  # whose pages are looked up for a choice, but for one window at least
+WINDOWS = (64, 256, 1024, 4096)  # pages; larger than the source are left out
+LONG = 64  # steps also scored as one batch: neighbouring steps of one window have similar rows
+_MEASURED_WINDOWS = 4
+_MAX_ROWS = 1 << 17  # whose pages are looked up for one shuffle, unless a single window has more
 
 
 class Pages(Protocol):
-    """Where the rows of a column lie in a table's files."""
+    """The pages of a column in a table's files."""
 
     def of(self, ordinals: Ints) -> Ints:
-        """The number of the page that holds each row; -1 where none does."""
+        """The number of the page that holds each row; -1 if none does."""
 
     def n_bytes(self, numbers: Ints) -> Ints:
-        """The bytes of each page as it lies in its file."""
+        """The stored bytes of each page."""
 
 
 @dataclass(frozen=True)
 class SourceFacts:
-    """What of a source decides what its shuffles cost."""
+    """The facts of a source that decide the costs of its shuffles."""
 
     name: str
     n_rows: int
     row_bytes: float
-    """Of a row as it is delivered."""
+    """Bytes of a delivered row."""
     page_rows: int
-    """Rows of a usual page of the widest column."""
+    """Median rows per page of the widest column."""
     rank_of_row: Ints
-    """Of each of the source's rows in a step: the rank that it goes to."""
+    """The rank of each of the source's rows in a step."""
     columns: Sequence[Pages]
-    """Of each column that is read."""
+    """The pages of each column."""
 
     @property
     def rows_per_step(self) -> int:
@@ -62,37 +62,37 @@ class SourceFacts:
 
 @dataclass(frozen=True)
 class ShuffleCost:
-    """A shuffle of a source: what it gives and what it costs."""
+    """The score and the costs of one shuffle of a source."""
 
     source: str
     rows_per_step: int
-    """Of the source."""
+    """Rows of the source in a step."""
     shuffle: str
     page_rows: int
     window_pages: int
     chosen: bool
-    """Whether the blend has this shuffle."""
+    """Whether the blend uses this shuffle."""
     window_rows: int
-    """Rows that are permuted together."""
+    """Rows permuted together."""
     score: float
-    """Of the source's rows in a step."""
+    """The score of the source's rows in one step."""
     long_score: float
-    """Of those in LONG steps."""
+    """The score of its rows in LONG steps."""
     pages_per_step: float
-    """Pages that one reader reads for a step, on average, all columns together."""
+    """Mean pages per step of one reader, over all columns."""
     bytes_per_step: float
-    """Their bytes as they lie in the files."""
+    """The stored bytes of those pages."""
     bytes_of_ranks: float
-    """What all ranks read for a step when each reads by itself."""
+    """Stored bytes per step of all ranks together if each reads on its own."""
     window_bytes: float
-    """Memory for the rows of a window as they are delivered; 0 where none is kept."""
+    """Memory for the delivered rows of a window; 0 without a window."""
     first_pages: int
-    """Pages that the first step reads."""
+    """Pages of the first step."""
     first_bytes: int
 
 
 def candidates(facts: SourceFacts, configured: Shuffle) -> list[Shuffle]:
-    """The shuffles to compare: every kind, with several windows, and the one that is configured."""
+    """The shuffles to compare: every kind, several window sizes, and the configured one."""
     page_rows = configured.page_rows or facts.page_rows
     n_pages = -(-facts.n_rows // page_rows)
     found = [Shuffle(), Shuffle("page", page_rows)]
@@ -105,7 +105,7 @@ def candidates(facts: SourceFacts, configured: Shuffle) -> list[Shuffle]:
 
 
 def shuffle_cost(facts: SourceFacts, shuffle: Shuffle, seed: int, configured: Shuffle) -> ShuffleCost:
-    """What `shuffle` gives and costs, on the first windows of its first epoch."""
+    """The score and the costs of `shuffle`, measured on the first windows of its first epoch."""
     order = permutation(shuffle, facts.n_rows, seed=seed, epoch=0, source=facts.name)
     width = facts.rows_per_step
     ordinals, readings, ranks = _read_together(facts, shuffle, order)
@@ -143,18 +143,18 @@ def _window_rows(shuffle: Shuffle, n_rows: int) -> int:
 
 
 def _read_together(facts: SourceFacts, shuffle: Shuffle, order: Permutation) -> tuple[Ints, Ints, Ints]:
-    """Rows from the front of an epoch: their ordinals, which of them are read together, and their ranks.
+    """Rows from the front of an epoch: their ordinals, the reading each belongs to, and their ranks.
 
-    A page is read once for the rows that are read together: those of a window, or of a step.
+    One reading is a window or a step, and reads each of its pages once.
     """
     width, window_rows = facts.rows_per_step, _window_rows(shuffle, facts.n_rows)
     wanted = LONG * max(width, facts.page_rows)
     if shuffle.kind in ("page", "page_window"):
-        wanted = max(window_rows, min(_MAX_ROWS, max(wanted, _WINDOWS_LOOKED_AT * window_rows)))
+        wanted = max(window_rows, min(_MAX_ROWS, max(wanted, _MEASURED_WINDOWS * window_rows)))
     positions = np.arange(min(facts.n_rows, wanted))
     if isinstance(order, PageOrder | WindowOrder):
         readings = order.turn(positions)
-        if len(positions) < facts.n_rows and readings[-1]:  # the last one is cut
+        if len(positions) < facts.n_rows and readings[-1]:  # the last window is incomplete
             positions = positions[readings < readings[-1]]
             readings = readings[: len(positions)]
     else:
@@ -163,7 +163,7 @@ def _read_together(facts: SourceFacts, shuffle: Shuffle, order: Permutation) -> 
 
 
 def _read(facts: SourceFacts, pages: Sequence[Ints], readings: Ints) -> tuple[int, int]:
-    """Pages and bytes of all columns, where each reading takes the pages of its rows once."""
+    """Pages and bytes over all columns; each reading reads a page once."""
     n_pages = n_bytes = 0
     for column, of_rows in zip(facts.columns, pages, strict=True):
         distinct = np.unique(np.stack([readings, of_rows])[:, of_rows >= 0], axis=1)[1]

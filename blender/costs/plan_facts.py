@@ -1,5 +1,4 @@
-"""What `blender.costs.plan` asks of a blend: of each source its rows, their ranks, and the pages they lie
-in."""
+"""The facts about a blend that `blender.costs.plan` needs: rows, ranks and pages of each source."""
 
 from __future__ import annotations
 
@@ -15,11 +14,11 @@ from blender.spec.source import shuffle_of
 
 Ints = npt.NDArray[np.int64]
 
-_SAMPLED = 32  # rows that are read, and pages that are looked at, to learn their usual size
+_SAMPLED = 32  # rows and pages sampled for their usual size
 
 
 class LeafPages:
-    """The pages of a leaf of a table, numbered over all its indexes."""
+    """The pages of one leaf of a table, numbered over all its indexes."""
 
     def __init__(self, reader: SnapshotReader, leaf: str) -> None:
         self._reader = reader
@@ -30,7 +29,7 @@ class LeafPages:
         self._first = np.cumsum([0, *(index.n_pages for index in self._indexes)])
 
     def of(self, ordinals: Ints) -> Ints:
-        """The number of the page that holds each row; -1 where the row's file lacks the leaf."""
+        """The number of the page that holds each row; -1 if the row's file lacks the leaf."""
         distinct, which = np.unique(ordinals, return_inverse=True)
         found = np.full(len(distinct), -1, dtype=np.int64)
         first = {id(index): begin for index, begin in zip(self._indexes, self._first.tolist(), strict=False)}
@@ -40,7 +39,7 @@ class LeafPages:
         return found[which]
 
     def n_bytes(self, numbers: Ints) -> Ints:
-        """The bytes of each page as it lies in its file."""
+        """The stored bytes of each page."""
         of = np.searchsorted(self._first, numbers, side="right") - 1
         sizes = []
         for number, index in zip(numbers.tolist(), of.tolist(), strict=True):
@@ -52,16 +51,16 @@ class LeafPages:
         return np.array(sizes, dtype=np.int64)
 
     def usual_rows(self) -> int:
-        """Rows of a usual page, of the first ones."""
+        """Median rows of the first pages."""
         index = self._indexes[0]
         return int(np.median([index.page(number)[4] for number in range(min(_SAMPLED, index.n_pages))]))
 
 
 def plan(blend: Blend, offset: int = 0, ranks: int = 1) -> list[ShuffleCost]:
-    """Every shuffle of every source with rows in step `offset`, as `ranks` ranks would read it.
+    """The costs of every shuffle of every source with rows in step `offset`, read by `ranks` ranks.
 
-    Raises InvalidRequest for ranks that do not divide the step, EndOfData for a step beyond the last, and
-    what reading pages raises.
+    Raises InvalidRequest if `ranks` does not divide the step, EndOfData beyond the last step, and the errors
+    of reading pages.
     """
     blend.step(offset, RankSlice(0, ranks))  # serving the step raises whatever is wrong with the request
     origins = blend.order.origins(blend.order.row_numbers(offset))

@@ -1,10 +1,10 @@
-"""How well an order mixes: the variance of topic counts per batch, over that of a perfect shuffle.
+"""How well an order mixes: the variance of topic counts per batch, relative to a perfect shuffle.
 
-A topic is a run of consecutive ordinals, as a source's rows lie (by date, repository, crawl). Of a topic that
-holds the share p of n rows, a perfect shuffle puts B p rows into a batch of B on average, with a variance of
-B p (1 - p) (n - B) / (n - 1). The score is the sum of the squared deviations over the sum of these
-variances, which is chi2/df: 1 is perfect, B is a batch out of a single topic, below 1 is a batch that is
-stratified. It is measured on the order itself, and right within some sqrt(2 / (batches x topics)).
+A topic is a run of consecutive ordinals, since sources are sorted by date, repository or crawl. A perfect
+shuffle puts B p rows of a topic with the share p of n rows into a batch of B rows on average, with a variance
+of B p (1 - p) (n - B) / (n - 1). The score is the sum of the squared deviations over the sum of these
+variances, chi2/df: 1 is perfect, B means batches of a single topic, and below 1 batches are stratified. It is
+measured on the order itself, with an error of about sqrt(2 / (batches x topics)).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 
 TOPICS = 64
-_MAX_BATCHES = 256  # at 64 topics the score is then right within 1.1 %
+_MAX_BATCHES = 256  # an error of 1.1 % at 64 topics
 _MAX_ROWS = 1 << 20  # looked up for a score
 _FEWEST_BATCHES = 16
 
@@ -38,9 +38,9 @@ def shuffle_score(ordinals: Ints, n_rows: int, topics: int = TOPICS) -> float:
 
 
 def epoch_score(order: Callable[[Ints], Ints], n_rows: int, batch_rows: int) -> float:
-    """The score of the batches of an epoch: of all, or of up to 256 spread evenly over it.
+    """The score of the batches of an epoch: all of them, or up to 256 spread evenly.
 
-    `order` gives the ordinal read at each position. A batch of all rows scores 1: it holds every topic whole.
+    `order` returns the ordinal at each position. A batch of all rows scores 1.
     """
     batch_rows = min(batch_rows, n_rows)
     wanted = max(_FEWEST_BATCHES, min(_MAX_BATCHES, _MAX_ROWS // batch_rows))

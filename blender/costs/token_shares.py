@@ -1,8 +1,7 @@
-"""What weights mean in tokens: each source's share of them, and how much of its rows is padding.
+"""Weights in tokens: each source's share of a blend's tokens, and the share of padding in its rows.
 
-A weight is rows, and rows hold as many tokens as their documents gave them. A packed table's snapshot says
-how many tokens its rows hold together, so the mean of a row costs nothing to know; rows are padded to the
-longest sequence of the blend.
+A weight counts rows, and rows differ in tokens. A packed table's snapshot records the tokens of all its rows,
+so the mean per row needs no read. Rows are padded to the longest sequence of the blend.
 """
 
 from __future__ import annotations
@@ -16,28 +15,28 @@ from blender.opened.blend import Blend
 from blender.rows.sources import TOKENS
 from blender.spec.mixture import MAX_OFFSET
 
-_STEPS = 64  # a share below a row a step comes only now and then
+_STEPS = 64  # averaged over: a share below one row per step shows only now and then
 
 
 @dataclass(frozen=True)
 class TokenShare:
-    """A source's part in a blend's tokens; what depends on what nobody said is None."""
+    """A source's part in a blend's tokens; None where its snapshot does not say."""
 
     source: str
     rows_per_step: float
-    """Rows of the source in a step, on average."""
+    """Mean rows of the source in a step."""
     sequence_length: int | None
-    """Tokens that a full row holds."""
+    """Tokens in a full row."""
     tokens_per_row: float | None
-    """Tokens that a row holds, on average."""
+    """Mean tokens in a row."""
     token_share: float | None
-    """The source's tokens among those of all sources."""
+    """The source's share of the tokens of all sources."""
     padding: float | None
-    """Share of its rows that is padding, once they are as long as the longest of the blend."""
+    """Share of padding in its rows, once padded to the longest of the blend."""
 
 
 def token_shares(blend: Blend, offset: int | None = None) -> list[TokenShare]:
-    """The sources of a blend that deliver tokens, from step `offset` on; as it ends without one."""
+    """The sources of a blend that deliver tokens, from step `offset` on; without one, by the last piece."""
     first = MAX_OFFSET - _STEPS if offset is None else min(offset, MAX_OFFSET - _STEPS)
     last = min(first + _STEPS, blend.order.mixture.piece_end(first))
     before, after = blend.order.mixture.counts(

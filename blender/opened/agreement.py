@@ -1,10 +1,9 @@
-"""What the sources of a blend must have in common: their tokenizer, and the length of their rows.
+"""Checks that all sources of a blend have one tokenizer and one length of rows.
 
-A token is a number, and of another tokenizer the same number is another token; rows of unlike lengths are
-padded to the longest, and a weight, which is rows, means other numbers of tokens. Both are asked of the
-snapshots that the sources are pinned to, whatever their tables hold by now, and of sources that deliver
-`tokens` alone. Where nobody said what made a source's tokens, it is taken for another tokenizer's unless
-nobody said it of any source.
+The same number is another token under another tokenizer. Rows of different lengths are padded to the longest,
+so that equal weights mean different numbers of tokens. The checks read the pinned snapshots, not the current
+tables, and only sources that deliver `tokens`. A source with an unknown tokenizer agrees only with other such
+sources.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from blender.rows.live import LiveReader
 from blender.rows.snapshot_facts import SnapshotFacts
 from blender.rows.sources import TOKENS, SnapshotReader
 
-_SHOWN = 12  # digits of a tokenizer's identity
+_SHOWN = 12  # digits of a tokenizer's identity in messages
 
 Packed = tuple[Source, SnapshotFacts]
 
@@ -25,7 +24,7 @@ Packed = tuple[Source, SnapshotFacts]
 def require_agreement(
     sources: Sequence[Source], readers: Sequence[SnapshotReader | LiveReader], *, pad: bool
 ) -> None:
-    """Raise InvalidBlend for tokens of two tokenizers, and for rows of two lengths without `pad`."""
+    """Raise InvalidBlend for two tokenizers, and for two lengths of rows without `pad`."""
     packed = [
         (source, (reader.now if isinstance(reader, LiveReader) else reader).facts)
         for source, reader in zip(sources, readers, strict=True)
@@ -40,7 +39,7 @@ def require_agreement(
 
 
 def shown(tokenizer: str, table: str | None) -> str:
-    """A tokenizer as people tell it from others."""
+    """A tokenizer as messages show it."""
     return f"{tokenizer[:_SHOWN]} ({table})" if table else tokenizer[:_SHOWN]
 
 

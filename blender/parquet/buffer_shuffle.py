@@ -6,21 +6,20 @@
         state = batches.state()                                     # where to go on from here
 
 After "Youmu: efficient columnar data pipeline for LLM training" (Zhong et al., 2025). A buffer takes the next
-page as soon as there is room for all its rows, and is then shuffled whole; batches are popped from its front.
-Every page is read once, every row comes once, and no more than `buffer_rows` rows are held, but for a page
-that does not fit when too few rows are left for a batch.
+page as soon as it has room for all its rows, and then shuffles all of its rows; batches are popped from its
+front. Every page is read once and every row comes once. The buffer holds at most `buffer_rows` rows, unless a
+page does not fit while too few rows are left for a batch.
 
     buffer of 6          page of 3 came: shuffle        pop 2         room for 3: page, shuffle ...
     . . . . . .          c a b . . .   (a b c)          b . . .       e b f d . .
 
-Shuffling anew makes every earlier shuffle moot, so the order is drawn once for each batch that pages came
-before, by a permutation keyed with (seed, epoch, number of the arrival); only the places popped are computed.
-As printed, Algorithm 2 pops its first batches before any shuffle; here they are shuffled, as the paper's text
-says and its listing does.
+A new shuffle undoes all earlier ones, so one permutation per arrival of pages is enough, keyed by (seed,
+epoch, number of the arrival), and only the popped positions are computed. As printed, Algorithm 2 pops its
+first batches before any shuffle; here they are shuffled, as in the paper's text and code listing.
 
-What this order cannot do, and `blender.spec.shuffle` can: it has no closed form. Which row comes k-th is
-known only by going through all arrivals before it, so there is no fetch by offset and no inverse; and a
-state, which the paper does not speak of, holds for the same pages and the same number of readers alone.
+Unlike `blender.spec.shuffle`, this order has no closed form. The k-th row depends on all earlier arrivals, so
+there is no fetch by offset and no inverse. A state, which the paper does not mention, is valid only for the
+same pages and the same number of readers.
 """
 
 from __future__ import annotations
@@ -43,20 +42,20 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class BufferState:
-    """Where an epoch stands: plain numbers, as many as the buffer holds rows, and three more."""
+    """The state of an epoch: three numbers and the rows in the buffer."""
 
     pages: int = 0
     """Pages taken so far."""
     arrivals: int = 0
-    """Batches before which pages came."""
+    """Arrivals of pages so far."""
     popped: int = 0
     """Rows popped since the last arrival."""
     rows: tuple[int, ...] = ()
-    """Numbers of the rows that lay in the buffer at the last arrival, popped ones included."""
+    """Row numbers in the buffer at the last arrival, popped ones included."""
 
 
 class BufferOrder:
-    """The order alone, without reading: an iterator over (pages taken, row numbers of the batch)."""
+    """The order without the reads: an iterator over (pages taken, row numbers of the batch)."""
 
     def __init__(
         self,
@@ -68,10 +67,10 @@ class BufferOrder:
         epoch: int = 0,
         state: BufferState | None = None,
     ) -> None:
-        """`pages` are the row numbers of each page, in the order in which pages are read.
+        """`pages` has the row numbers of each page, in the order of reading.
 
-        Raises InvalidRequest for a batch of no rows, for one that is more than the buffer, and for a state
-        that has taken more pages than there are.
+        Raises InvalidRequest for an empty batch, a batch larger than the buffer, and a state with more pages
+        than `pages`.
         """
         if not 0 < batch_rows <= buffer_rows:
             raise InvalidRequest(
@@ -102,16 +101,16 @@ class BufferOrder:
         return taken, self._rows[self._places(popped, end)]
 
     def state(self) -> BufferState:
-        """Where to go on: given to a new order of the same pages, it continues after the last batch."""
+        """The state from which a new order of the same pages continues after the last batch."""
         return replace(self._state, rows=tuple(self._rows.tolist()))
 
     def waiting(self) -> Ints:
-        """The rows that lie in the buffer now, in the order in which they were taken."""
+        """The rows now in the buffer, in the order of arrival."""
         gone = self._places(0, self._state.popped)
         return np.delete(self._rows, gone)
 
     def _refill(self) -> range:
-        """Take pages while their rows have room; the numbers of those taken."""
+        """Take pages while the buffer has room for their rows; return their numbers."""
         first = end = self._state.pages
         held = len(self._rows) - self._state.popped
         arrived = []
@@ -127,14 +126,14 @@ class BufferOrder:
         return range(first, end)
 
     def _places(self, begin: int, end: int) -> Ints:
-        """Where in the buffer the rows lie that are popped as number `begin` to `end` since the arrival."""
+        """The buffer positions of the rows popped as number `begin` to `end` since the arrival."""
         level = f"buffer {self._state.arrivals}"
         key = derive_key(seed=self._seed, epoch=self._epoch, level=level, source="")
         return keyed(len(self._rows), key).forward(np.arange(begin, end))
 
 
 class BufferShuffle:
-    """An iterator over the rows of an epoch: arrays of `batch_rows` rows, the last perhaps shorter."""
+    """An iterator over the rows of an epoch: arrays of `batch_rows` rows; the last may be shorter."""
 
     def __init__(
         self,
@@ -171,7 +170,7 @@ class BufferShuffle:
         return pa.array([self._held.pop(row) for row in rows.tolist()], type=self._pages.matrix.type)
 
     def state(self) -> BufferState:
-        """Where to go on after the last batch; the shuffle's arguments are not part of it."""
+        """The state after the last batch, without the shuffle's arguments."""
         return self._order.state()
 
     def _read(self, numbers: Ints) -> None:
@@ -182,7 +181,7 @@ class BufferShuffle:
 
 
 class _Rows(Sequence[range]):
-    """The row numbers of each page of a list, looked up as they are asked for."""
+    """The row numbers of each page of a list, computed on access."""
 
     def __init__(self, pages: PageList) -> None:
         self._pages = pages

@@ -5,17 +5,17 @@
         tokens = read_page(page)                        # pyarrow.Array: the rows of that page, read alone
     matrix.read_rows([17, 3, 3])                        # pyarrow.Array: rows, numbered over all files
 
-After "Youmu: efficient columnar data pipeline for LLM training" (Zhong et al., 2025). Files stay as they
-are: of any writer, with or without an offset index (then page headers are read once), in any encoding,
-uncompressed or in snappy, gzip, brotli, zstd or LZ4. Checksums of pages are verified where a writer put
-them. A column is named by its path in Parquet, `tokens` or `segments.list.element.length`, or by its top-
-level name where only one leaf lies below it. A nested column gives whole rows, such as lists; without an
-offset index its pages must be of version 2, or one a row group, because others do not say how many rows
-they hold. Encrypted files, LZO and columns of another type from file to file are refused by name.
+After "Youmu: efficient columnar data pipeline for LLM training" (Zhong et al., 2025). Files of any writer are
+read unchanged, with an offset index or without (then all page headers are read once), in any encoding,
+uncompressed or in snappy, gzip, brotli, zstd or LZ4. Page checksums are verified if the writer stored them. A
+column is named by its path in Parquet, `tokens` or `segments.list.element.length`, or by its top-level name
+if it has one leaf. A nested column gives whole rows, such as lists; without an offset index its pages must be of
+version 2, or one per row group, because other pages do not store their number of rows. Encrypted files, LZO
+and columns whose type differs between files are refused by name.
 
-A matrix takes 0 to 8 bytes a page, nothing where a row group's pages are of equal size and rows. Saved
-(`IndexMatrix.save`) it is mapped into memory when opened (`open_idx_matrix`), whatever its size. Its files
-must not change: one of another length is refused, and so are pages that are not what their header says.
+A matrix takes 0 to 8 bytes per page, and none for a row group whose pages have equal sizes and rows. A saved
+matrix (`IndexMatrix.save`) of any size is mapped into memory when opened (`open_idx_matrix`). Its files must
+not change: a file of another length is refused, and so is a page that contradicts its header.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from blender.parquet.page_ranges import StoreRanges
 from blender.spec.permutation import Identity, Permutation, keyed
 from blender.spec.shuffle import derive_key
 from factory import _native
+from factory.atomic_file import write_atomically
 from factory.errors import ConfigurationError
 from factory.lake.files.damage import planning
 from factory.lake.files.page_scan import scan_file
@@ -47,30 +48,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Page:
-    """One page of a matrix: `read_page` takes it."""
+    """One page of a matrix, for `read_page`."""
 
     matrix: IndexMatrix
     number: int
-    """Over all files."""
+    """Numbered over all files."""
 
     @property
     def index(self) -> tuple[int, int, int]:
-        """File, row group and page, each numbered in what holds it."""
+        """File, row group in the file, page in the row group."""
         return self.matrix.native.page(self.number)[:3]
 
     @property
     def first_row(self) -> int:
-        """Its first row, over all files."""
+        """Its first row, numbered over all files."""
         return self.matrix.native.page(self.number)[3]
 
     @property
     def n_rows(self) -> int:
-        """How many rows it holds."""
+        """The number of its rows."""
         return self.matrix.native.page(self.number)[4]
 
 
 class PageList(Sequence[Page]):
-    """Pages of a matrix in an order that is computed as it is read; slices of it are orders too."""
+    """Pages of a matrix in an order that is computed on access; slices are orders too."""
 
     def __init__(self, matrix: IndexMatrix, order: Permutation, places: range) -> None:
         self.matrix = matrix
@@ -95,10 +96,9 @@ class PageList(Sequence[Page]):
 
 
 class IndexMatrix(Sequence[Page]):
-    """Where every page of a column lies, over all files: Youmu's global page index.
+    """The global page index of Youmu: the location of every page of a column over all files.
 
-    A sequence of pages; safe for many threads, and pickled by its content, or by its path where it was opened
-    from one.
+    A sequence of pages; safe for many threads. It pickles its content, or its path if it was opened from one.
     """
 
     def __init__(self, content: pa.Array, ranges: StoreRanges | None = None, path: str | None = None) -> None:
@@ -115,7 +115,7 @@ class IndexMatrix(Sequence[Page]):
 
     @property
     def column(self) -> str:
-        """The column as it was asked for."""
+        """The column's name as given."""
         return self.native.column
 
     @property
@@ -130,7 +130,7 @@ class IndexMatrix(Sequence[Page]):
 
     @property
     def paths(self) -> list[str]:
-        """The files, in the order in which their rows are numbered."""
+        """The files, in the order of their rows."""
         return [self.native.path(number) for number in range(self.native.n_files)]
 
     def __len__(self) -> int:
@@ -144,14 +144,14 @@ class IndexMatrix(Sequence[Page]):
         return PageList(self, Identity(), range(len(self)))[place]
 
     def page_of_row(self, row: int) -> Page:
-        """The page that holds a row; raises InvalidRequest beyond the last one."""
+        """The page that holds a row; raises InvalidRequest beyond the last row."""
         with _sentences():
             return Page(self, self.native.page_of_row(row))
 
     def read_pages(self, numbers: Sequence[int] | np.ndarray) -> list[pa.Array]:
-        """The rows of each page, in the order asked for.
+        """The rows of each page, in the order given.
 
-        Raises CorruptPage, SourceGone where a file cannot be read, InvalidRequest for no such page.
+        Raises CorruptPage, SourceGone for an unreadable file, InvalidRequest for a missing page.
         """
         wanted = np.ascontiguousarray(numbers, dtype=np.int64)
         with _sentences():
@@ -160,7 +160,7 @@ class IndexMatrix(Sequence[Page]):
             return self._fetched(self._ranges, wanted)
 
     def read_rows(self, rows: Sequence[int] | np.ndarray) -> pa.Array:
-        """An array of `rows` in the order asked for; one may be asked for twice. Raises as `read_pages`."""
+        """The values of `rows` in the order given, with repeats; raises the errors of `read_pages`."""
         wanted = np.ascontiguousarray(rows, dtype=np.int64)
         with _sentences():
             if self._ranges is None:
@@ -175,15 +175,11 @@ class IndexMatrix(Sequence[Page]):
             return pa.concat_arrays(arrays).take(pa.array(wanted - first[which] + starts[which]))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the matrix to a file, for `open_idx_matrix`; what is there is replaced at once."""
-        target = Path(path)
-        beside = target.with_name(f"{target.name}.{os.getpid()}")
-        with beside.open("wb") as file:
-            file.write(memoryview(self._content.buffers()[1])[: len(self._content)])
-        beside.replace(target)
+        """Write the matrix to a file for `open_idx_matrix`, replacing an existing file at once."""
+        write_atomically(Path(path), memoryview(self._content.buffers()[1])[: len(self._content)])
 
     def _fetched(self, ranges: StoreRanges, numbers: np.ndarray) -> list[pa.Array]:
-        """Pages of a store: all ranges of a file in one call, dictionaries with them."""
+        """Pages of files in a store, by one call per file for pages and dictionaries."""
         wanted = [int(number) for number in numbers]
         places = [self.native.byte_ranges(number) for number in wanted]
         files: dict[int, list[int]] = {}
@@ -218,7 +214,7 @@ def get_idx_matrix(
 
 
 def open_idx_matrix(path: str | os.PathLike[str], ranges: StoreRanges | None = None) -> IndexMatrix:
-    """A saved matrix, mapped into memory. Raises SourceGone for no such file, CorruptPage for others."""
+    """A saved matrix, mapped into memory; raises SourceGone for a missing file and CorruptPage."""
     with _sentences():
         content = pa.memory_map(os.fspath(path)).read_buffer()
         array = pa.Array.from_buffers(pa.uint8(), content.size, [None, content])
@@ -226,21 +222,21 @@ def open_idx_matrix(path: str | os.PathLike[str], ranges: StoreRanges | None = N
 
 
 def read_page(page: Page) -> pa.Array:
-    """The rows of a page. Raises CorruptPage, or SourceGone where its file cannot be read."""
+    """The rows of a page. Raises CorruptPage, and SourceGone for an unreadable file."""
     return page.matrix.read_pages([page.number])[0]
 
 
 def shuffle_index(matrix: IndexMatrix, *, seed: int = 0, epoch: int = 0) -> PageList:
-    """All pages in the order of one epoch. Equal arguments give an equal order, other epochs another one."""
+    """All pages in the order of one epoch; equal arguments give an equal order."""
     key = derive_key(seed=seed, epoch=epoch, level="page", source=matrix.column)
     order = keyed(len(matrix), key) if len(matrix) > 1 else Identity()
     return PageList(matrix, order, range(len(matrix)))
 
 
 def data_files(table: Table, snapshot_id: int) -> list[str]:
-    """The data files of an Iceberg snapshot as the table names them, in order of their paths.
+    """The data files of an Iceberg snapshot by the names in the table, sorted.
 
-    Raises InvalidBlend where rows are deleted in them: pages know nothing of deletes.
+    Raises InvalidBlend for a snapshot with deletes, which page reads would ignore.
     """
     with planning(table, table.snapshot_by_id(snapshot_id)):
         deletes = table.inspect.delete_files(snapshot_id=snapshot_id)
@@ -249,14 +245,14 @@ def data_files(table: Table, snapshot_id: int) -> list[str]:
         kind = "equality" if content == 2 else "position"
         raise InvalidBlend(
             f"Table {'.'.join(table.name())} has {kind} deletes at snapshot {snapshot_id} ({path}), which "
-            "pages do not know. Rewrite its data files first."
+            "page reads ignore. Rewrite its data files first."
         )
     return sorted(task.file.file_path for task in tasks)
 
 
 @contextlib.contextmanager
 def _sentences() -> Iterator[None]:
-    """Turn what the native reader and stores raise into the errors of this package."""
+    """Translate errors of the native reader and of stores into those of this package."""
     try:
         yield
     except KeyError as error:

@@ -1,4 +1,4 @@
-"""JSON that carries a checksum of itself, as its last field or element."""
+"""JSON with a checksum of itself as its last field or element."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ _FIELD, _ELEMENT = b',"sum":"', b',"sum '
 
 
 def with_checksum(content: bytes) -> bytes:
-    """An object or a list of JSON with the checksum of its bytes at its end."""
+    """A JSON object or list with the checksum of its bytes appended."""
     end = content[-1:]
     mark = _FIELD if end == b"}" else _ELEMENT
     return content[:-1] + mark + _sum(content) + b'"' + end
 
 
 def verified_content(content: bytes, *, optional: bool = False) -> bytes:
-    """What `with_checksum` was given; raises ValueError where it is not as it was.
+    """The JSON without its checksum; raises ValueError if the two disagree.
 
-    An `optional` checksum may be missing, as in what was written before there was one.
+    An `optional` checksum may be missing: files written before checksums existed have none.
     """
     mark = _FIELD if content[-1:] == b"}" else _ELEMENT
     body, found, said = content.rpartition(mark)
@@ -27,7 +27,7 @@ def verified_content(content: bytes, *, optional: bool = False) -> bytes:
         raise ValueError("it has no checksum")
     original = body + content[-1:]
     if said[:-2] != _sum(original):
-        raise ValueError("its checksum is of other bytes")
+        raise ValueError("its checksum does not match")
     return original
 
 

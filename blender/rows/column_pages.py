@@ -1,7 +1,7 @@
-"""The pages of one column over all data files of a snapshot, rows numbered over the files in their order.
+"""The pages of one column over all data files of a snapshot, with rows numbered over the files in order.
 
-Files whose column has one type make one index, and nearly every snapshot is of such files alone. Files that
-lack the column have no part in any, and their rows are null.
+Files whose column has the same type share an index, and nearly every snapshot has one type only. Rows of a
+file without the column are in no index and are null.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _THREADS = 16  # files of a store scanned at a time
 
 @dataclass(frozen=True)
 class Group:
-    """Files whose column is of one type."""
+    """Files whose column has the same type."""
 
     index: _native.PageIndex
     files: Ints
@@ -43,7 +43,7 @@ class ColumnPages:
     """The pages of a column of a snapshot."""
 
     def __init__(self, groups: Sequence[Group], n_rows: Sequence[int]) -> None:
-        """`n_rows` are those of every file of the snapshot."""
+        """`n_rows` has the rows of every file of the snapshot."""
         self.groups = tuple(groups)
         self._whole = len(groups) == 1 and len(groups[0].files) == len(n_rows)
         if self._whole:
@@ -57,7 +57,7 @@ class ColumnPages:
             self._shift[group.files] = np.cumsum(rows) - rows - self._start[group.files]
 
     def parts(self, rows: Ints, positions: Ints) -> list[tuple[_native.PageIndex, Ints, Ints]]:
-        """Of each index its rows among `rows`, and their positions; nothing of rows that are null."""
+        """For each index, its rows among `rows` and their positions; null rows are left out."""
         if self._whole:
             return [(self.groups[0].index, rows, positions)]
         file = np.searchsorted(self._start, rows, side="right") - 1
@@ -70,10 +70,7 @@ class ColumnPages:
 
 
 def column_pages(pages: LakePages, snapshot: str, files: Sequence[TableFile], column: str) -> ColumnPages:
-    """The pages of `column`, from disk where they are kept, else from the files' footers.
-
-    Raises what `pages.reading` turns into the errors of this package.
-    """
+    """The pages of `column`, from the page index or else from the files' footers; run it inside `reading`."""
     fetch = pages.files.fetch_for(file.path for file in files)
     whole = pages.indexes.open_index(pages.indexes.column_of_snapshot(snapshot, column, "pages"), fetch)
     if whole is not None:
@@ -86,11 +83,11 @@ def column_pages(pages: LakePages, snapshot: str, files: Sequence[TableFile], co
 
 
 def scans(pages: LakePages, files: Sequence[TableFile], column: str) -> list[_native.PageScan | None]:
-    """An ended scan of each file; None of one that lacks the column."""
+    """A finished scan of each file; None for a file without the column."""
     local = [local_path(file.path) for file in files]
     paths = [path for path in local if path is not None]
     for path in paths:
-        if Path(path).exists():  # one that is gone is told by its scan
+        if Path(path).exists():  # the scan reports a missing file
             require_sound(path)
     try:
         of_local = iter(_native.scan_pages(paths, column))
@@ -109,7 +106,7 @@ def _made(
 ) -> list[Group]:
     try:
         groups = _joined(_of_files(pages, files, column))
-    except ValueError:  # an entry of a file's index, which is looked at when indexes are joined
+    except ValueError:  # a damaged entry of a file's index: joining reads all entries
         _discard_of_files(pages, files, column)
         groups = _joined(_of_files(pages, files, column))
     made = []
@@ -139,7 +136,7 @@ def _kept(pages: LakePages, snapshot: str, column: str, fetch: Fetch | None) -> 
 
 
 def _of_files(pages: LakePages, files: Sequence[TableFile], column: str) -> list[pa.UInt8Array | None]:
-    """The content of every file's index, scanned where it is not kept; None of a file without the column."""
+    """The content of every file's index, scanned if not stored; None for a file without the column."""
     places = [pages.indexes.of_file(file, column) for file in files]
     indexes = pages.indexes
     found = [indexes.get_index(it) if indexes.open_index(it) is not None else None for it in places]
@@ -154,7 +151,7 @@ def _of_files(pages: LakePages, files: Sequence[TableFile], column: str) -> list
 def discard_damaged(
     pages: LakePages, snapshot: str, files: Sequence[TableFile], column: str, kept: ColumnPages
 ) -> bool:
-    """Drop from disk what of the indexes of an open column is damaged; whether anything was."""
+    """Drop the damaged indexes of an open column from disk; whether there were any."""
     if all(is_whole(group.index) for group in kept.groups):
         return False
     for end in ("pages", *(f"{number}.pages" for number in range(len(kept.groups)))):
@@ -172,7 +169,7 @@ def _discard_of_files(pages: LakePages, files: Sequence[TableFile], column: str)
 
 
 def _joined(contents: Sequence[pa.UInt8Array | None]) -> list[tuple[list[int], pa.UInt8Array]]:
-    """Of each type the files whose column has it, and one index of them."""
+    """For each type, the files whose column has it and their joined index."""
     groups: dict[str, tuple[list[int], list[pa.UInt8Array]]] = {}
     for number, content in enumerate(contents):
         if content is not None:
@@ -199,7 +196,6 @@ def _scan_or_none(pages: LakePages, file: TableFile, column: str) -> _native.Pag
         top = column.split(".")[0]
         if top in pages.files.names(file.path):
             raise UnsupportedPageLayout(
-                f"{error.args[0]} Iceberg's own writers name what lies below `{top}` otherwise. "
-                "Write the file anew."
+                f"{error.args[0]} Iceberg's own writers use other names below `{top}`. Write the file anew."
             ) from error
         return None

@@ -1,7 +1,7 @@
-"""What this process has read for blends since it began: numbers that only grow, by table.
+"""Counters of this process's reads for blends, by table.
 
-Reading code adds to `COUNTS` with one short lock; a server shows the numbers to Prometheus
-(`blender.serving.metrics`), and whoever reads without a server can look at them in its own process.
+Reading code adds to `COUNTS` under one short lock. A server exports the counters to Prometheus
+(`blender.serving.metrics`); a trainer without a server can look at them in its own process.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PAGES = "pages"
 BYTES = "bytes"
 """Bytes read from data files."""
 WAIT_S = "wait_s"
-"""Seconds in which a fetch waited for rows of the table."""
+"""Seconds that fetches waited for rows of the table."""
 
 
 class Counts:
@@ -26,7 +26,7 @@ class Counts:
         self._sums: dict[tuple[str, str], float] = {}
 
     def add(self, name: str, table: str, value: float = 1.0) -> None:
-        """Add `value`, which is not negative, to the sum `name` of `table`."""
+        """Add a non-negative `value` to the sum `name` of `table`."""
         with self._lock:
             self._sums[name, table] = self._sums.get((name, table), 0.0) + value
 

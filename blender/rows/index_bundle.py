@@ -1,13 +1,13 @@
-"""What opening a blend of many sources reads, in one file beside the page indexes.
+"""One file with copies of all small index files that opening a blend of many sources reads.
 
     checksum   of all that follows
-    head       how long the list is
+    head       length of the list
     list       JSON: name and bytes of each file
-    contents   one after another, aligned to 64 bytes as indexes want it
+    contents   one after another, aligned to 64 bytes as indexes require
 
-A source is opened from four small files (`index_files`): of three hundred sources to open so many takes as
-long as all that is done with them. They never change but for ordinals that were checked meanwhile, so copies
-are as good, and what is not here, or no longer, is read where it lies.
+A source is opened from four small files (`index_files`), and opening the files of three hundred sources takes
+as long as everything else. These files never change, except that ordinals get checked, so copies are as good.
+A file without a copy is read from its own place.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SUM, _HEAD, _ALIGNED = 32, 8, 64
 
 
 def pack_bundle(files: Mapping[str, bytes]) -> bytes:
-    """Files by name as the content of one."""
+    """The content of a bundle of files by name."""
     listed = json.dumps([[name, len(content)] for name, content in files.items()]).encode()
     parts = [len(listed).to_bytes(_HEAD, "little"), listed]
     end = _SUM + _HEAD + len(listed)
@@ -32,7 +32,7 @@ def pack_bundle(files: Mapping[str, bytes]) -> bytes:
 
 
 def unpack_bundle(content: bytes) -> dict[str, memoryview]:
-    """The files that `pack_bundle` was given, where they lie; none of what is not whole."""
+    """The files of a bundle, as views of `content`; no files if the bundle is damaged."""
     whole = memoryview(content)
     if (
         len(content) < _SUM + _HEAD

@@ -1,18 +1,17 @@
-"""Page indexes on disk: of each data file and column, and of each snapshot and column all files joined.
+"""Page indexes on disk: one per data file and column, and one per snapshot and column over all its files.
 
     <folder>/files/<id of path, length and column>.pages          a file's pages of one column
-    <folder>/files/<id of path and length>.ordinals.npy           which ordinals its rows have
-    <folder>/snapshots/<id of table, snapshot and content>.facts  what its metadata said at last
-    <folder>/snapshots/<table>-<snapshot>.<id of column>.pages    all its files' pages of one column
-    <folder>/snapshots/<table>-<snapshot>.<id of column>.json     where types differ: which files go together
-    <folder>/snapshots/<table>-<snapshot>.<id of column>.0.pages  the index of those
-    <folder>/blends/<id of sources and snapshots>.opening         copies of what opening reads
+    <folder>/files/<id of path and length>.ordinals.npy           the ordinals of its rows
+    <folder>/snapshots/<id of table, snapshot and content>.facts  facts from its table's metadata
+    <folder>/snapshots/<table>-<snapshot>.<id of column>.pages    the pages of one column over all its files
+    <folder>/snapshots/<table>-<snapshot>.<id of column>.json     groups of files, where types differ
+    <folder>/snapshots/<table>-<snapshot>.<id of column>.0.pages  the index of the first group
+    <folder>/blends/<id of sources and snapshots>.bundle          copies of what opening a blend reads
 
-Data files and snapshots never change, so nothing here but facts is ever out of date, and those name the
-metadata file that said them. All of it can be made again:
-the folder is a cache and may be deleted at any time. A file appears in it whole or not at all, however many
-processes write it at once. One that was damaged is found out by its checksums, whenever it is looked at, and
-made again; the log names it.
+The folder is a cache and may be deleted at any time. Data files and snapshots never change, so only facts can
+be out of date, and they name the metadata file that they come from. A file appears whole or not at all, even
+with several writers. Checksums reveal a damaged file on every read; the log names it, and Blender makes it
+again.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ import hashlib
 import json
 import logging
 import os
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -34,9 +32,10 @@ from blender.rows.checksummed_json import verified_content, with_checksum
 from blender.rows.index_bundle import pack_bundle, unpack_bundle
 from blender.rows.snapshot_files import TableFile
 from factory import _native
+from factory.atomic_file import write_atomically
 from factory.lake.files.page_scan import Fetch
 
-_SMALL = 1 << 16  # bytes that are read in less time than it takes to map them
+_SMALL = 1 << 16  # bytes; a smaller file is faster to read than to map
 _LOG = logging.getLogger(__name__)
 
 
@@ -44,65 +43,65 @@ class IndexFiles:
     """A folder of indexes; safe for many threads and processes."""
 
     def __init__(self, folder: Path) -> None:
-        # Strings: of hundreds of sources to make each path an object takes a tenth of opening them.
+        # Strings: Path objects would take a tenth of the time to open hundreds of sources.
         self._files, self._snapshots, self._blends = (
             os.fspath(folder / name) for name in ("files", "snapshots", "blends")
         )
         self._copies: dict[str, memoryview] = {}
-        self._brought = ""  # the file with the copies
-        self.lacked = False
-        """Whether something was read that was not among the copies."""
+        self._bundle = ""  # the path of the loaded bundle
+        self.bundle_missed = False
+        """Whether a file was read that the bundle lacks."""
 
     def of_file(self, file: TableFile, column: str) -> str:
-        """Where the pages of a file's column are kept."""
+        """Path of the pages of a file's column."""
         return f"{self._files}/{_id(file.path, str(file.n_bytes), column)}.pages"
 
     def ordinals_of_file(self, file: TableFile) -> str:
-        """Where the runs of a file's ordinals are kept."""
+        """Path of the runs of a file's ordinals."""
         return f"{self._files}/{_id(file.path, str(file.n_bytes))}.ordinals.npy"
 
     def of_snapshot(self, snapshot: str, what: str) -> str:
-        """Where something of a snapshot is kept."""
+        """Path of a file about a snapshot."""
         return f"{self._snapshots}/{snapshot}.{what}"
 
     def facts(self, table: str, snapshot: int, content: str) -> str:
-        """Where it is kept what a table's metadata says of a snapshot, or of one of the same content."""
+        """Path of the cached facts of a snapshot, or of another one with the same content."""
         return f"{self._snapshots}/{_id(table, str(snapshot), content)}.facts"
 
     def column_of_snapshot(self, snapshot: str, column: str, end: str) -> str:
-        """Where something of a snapshot's column is kept."""
+        """Path of a file about a snapshot's column."""
         return self.of_snapshot(snapshot, f"{_id(column)}.{end}")
 
     def load_bundle(self, *opened: str) -> None:
-        """Have copies at hand of what opening something reads, until the next call."""
-        self._brought = self._copies_of(opened)
-        kept = _read(self._brought)
-        self._copies, self.lacked = unpack_bundle(kept or b""), False
+        """Load the bundle that was saved for `opened`; it serves reads until the next call."""
+        self._bundle = self._bundle_path(opened)
+        kept = _read(self._bundle)
+        self._copies, self.bundle_missed = unpack_bundle(kept or b""), False
 
     def save_bundle(self, paths: Sequence[str], *opened: str) -> None:
-        """Keep copies of the small ones among these files for `load_bundle`, once all are there."""
+        """Save copies of the small ones among these files for `load_bundle`, once all of them exist."""
         if all(map(os.path.exists, paths)):
             found = {_name(path): _read(path) for path in paths}
             small = {name: content for name, content in found.items() if content and len(content) <= _SMALL}
-            keep(self._copies_of(opened), pack_bundle(small))
+            write_cache(self._bundle_path(opened), pack_bundle(small))
 
-    def _copies_of(self, opened: Sequence[str]) -> str:
-        return f"{self._blends}/{_id(*opened)}.opening"
+    def _bundle_path(self, opened: Sequence[str]) -> str:
+        return f"{self._blends}/{_id(*opened)}.bundle"
 
     def forget(self, path: str) -> None:
-        """Have no copy of a file at hand: it has changed."""
+        """Drop the copy of a file that has changed."""
         self._copies.pop(_name(path), None)
 
     def get(self, path: str) -> bytes | memoryview | None:
-        """What was put; None where nothing was."""
+        """The content of a file; None if there is none."""
         copy = self._copies.get(_name(path))
         if copy is not None:
             return copy
-        self.lacked = True
+        self.bundle_missed = True
         return _read(path)
 
     def get_numbers(self, path: str) -> npt.NDArray[np.int64] | None:
-        """A table of numbers as it was put; None where there is none, or no whole one."""
+        """A stored table of numbers; None if missing or damaged."""
         kept = self.get(path)
         found = numbers_of(kept)
         if kept is not None and found is None:
@@ -110,7 +109,7 @@ class IndexFiles:
         return found
 
     def get_record(self, path: str) -> Any:
-        """What `put_record` put; None where there is none, or no whole one."""
+        """A stored JSON record; None if missing or damaged."""
         kept = self.get(path)
         if kept is None:
             return None
@@ -121,15 +120,15 @@ class IndexFiles:
             return None
 
     def discard(self, path: str) -> None:
-        """Drop a file that is damaged, and the copies of files among which it may be; the log tells of it."""
+        """Log and drop a damaged file, and the bundle that may hold a copy of it."""
         self._copies = {}
-        for damaged in (path, self._brought):
+        for damaged in (path, self._bundle):
             if damaged and Path(damaged).exists():
                 _LOG.warning("Page index %s is damaged. It is made again from the data files.", damaged)
                 Path(damaged).unlink(missing_ok=True)
 
     def get_index(self, path: str) -> pa.UInt8Array | None:
-        """What an index that was put is made from, mapped unless small; None where there is none."""
+        """The content of a stored index, mapped unless small; None if there is none."""
         copy = self._copies.get(_name(path))
         if copy is not None:
             content = pa.py_buffer(copy)
@@ -143,7 +142,7 @@ class IndexFiles:
         return pa.Array.from_buffers(pa.uint8(), content.size, [None, content])
 
     def open_index(self, path: str, fetch: Fetch | None = None) -> _native.PageIndex | None:
-        """An index that was put, mapped into memory; None where there is none, or no whole one."""
+        """A stored index, mapped into memory; None if missing or damaged."""
         content = self.get_index(path)
         try:
             return None if content is None else _native.PageIndex(content, fetch)
@@ -154,58 +153,52 @@ class IndexFiles:
             return None
 
 
-def put(path: str, content: bytes | memoryview) -> None:
-    """Make a file appear at once, whole; what is there is replaced."""
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    beside = target.with_name(f".{target.name}.{os.getpid()}.{uuid.uuid4().hex}")
+def write_cache(path: str, content: bytes) -> None:
+    """Write a file that only saves time: if its folder cannot be written, log that instead of failing."""
     try:
-        beside.write_bytes(content)
-        beside.replace(target)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-def keep(path: str, content: bytes) -> None:
-    """As `put`, of what only saves time: the log tells of a folder that cannot be written."""
-    try:
-        put(path, content)
+        _write(path, content)
     except OSError as error:
-        _LOG.warning("Blender found out %s and cannot keep it (%s). Make its folder writable.", path, error)
+        _LOG.warning("Blender cannot cache %s (%s). Make its folder writable.", path, error)
 
 
 def put_index(path: str, content: pa.UInt8Array) -> None:
-    """Keep what a `PageIndex` is made from."""
-    put(path, memoryview(content.buffers()[1])[: len(content)])
+    """Store the content of a `PageIndex`."""
+    _write(path, memoryview(content.buffers()[1])[: len(content)])
 
 
 def put_record(path: str, content: Any) -> None:
-    """Keep a list of JSON, with the sum that `get_record` holds it against."""
-    put(path, with_checksum(json.dumps(content).encode()))
+    """Store JSON with its checksum, for `get_record`."""
+    _write(path, with_checksum(json.dumps(content).encode()))
 
 
 def put_numbers(path: str, numbers: npt.NDArray[np.int64]) -> None:
-    """Keep a table of numbers behind the sum that `numbers_of` holds it against."""
+    """Store a table of numbers behind its checksum, for `numbers_of`."""
     content = np.ascontiguousarray(numbers, dtype="<i8").tobytes()
     head = np.array(numbers.shape, dtype="<i8").tobytes()
-    keep(path, hashlib.blake2b(head + content, digest_size=32).digest() + head + content)
+    write_cache(path, hashlib.blake2b(head + content, digest_size=32).digest() + head + content)
 
 
 def numbers_of(kept: bytes | memoryview | None) -> npt.NDArray[np.int64] | None:
-    """The table of numbers that `put_numbers` put; None where there is none, or no whole one."""
+    """The table of numbers in a stored file; None if missing or damaged."""
     if kept is None or len(kept) < 48 or hashlib.blake2b(kept[32:], digest_size=32).digest() != kept[:32]:
         return None
     return np.frombuffer(kept, dtype="<i8", offset=48).reshape(np.frombuffer(kept[32:48], dtype="<i8"))
 
 
 def is_whole(index: _native.PageIndex) -> bool:
-    """Whether every entry of an index is as it was put: an open one looks at those it is asked for."""
+    """Whether every entry of an index is undamaged; an open index checks only the entries it reads."""
     try:
         for number in range(index.n_pages):
             index.page(number)
     except ValueError:
         return False
     return True
+
+
+def _write(path: str, content: bytes | memoryview) -> None:
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(target, content)
 
 
 def _name(path: str) -> str:

@@ -1,7 +1,7 @@
-"""Bytes of a lake's data files, wherever they lie: which are local, and ranges of those in a store.
+"""Bytes of a lake's data files, local or in a store.
 
-A local file is read by the native reader itself. Of a store's files ranges are asked for through
-`StoreRanges`, with the credentials of the lake's settings, files of one call at the same time.
+The native reader reads local files itself. Ranges of a store's files come through `StoreRanges`, with the
+credentials of the lake's settings; the files of one call are read concurrently.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from factory.lake.store import bucket_store
 from factory.settings import Settings
 
 _LOCAL = ("/", "file:")
-_THREADS = 16  # files asked for at a time; obstore asks for the ranges of each together
+_THREADS = 16  # files read at a time; obstore requests the ranges of each together
 
 
 class LakeFiles:
@@ -36,14 +36,13 @@ class LakeFiles:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="lake-files")
 
     def fetch_for(self, paths: Iterable[str]) -> Fetch | None:
-        """What reads ranges of these files; None where all are local, which the native reader does itself."""
+        """The function that reads ranges of these files; None if all are local."""
         return None if all(path.startswith(_LOCAL) for path in paths) else self.fetch
 
     def fetch(self, asked: Sequence[tuple[str, Sequence[Range]]]) -> list[list[bytes]]:
-        """What ranges of files hold, by file.
+        """The bytes of ranges of files, by file.
 
-        Raises what obstore and the system raise, and Stalled for a file that does not come while whoever
-        waits for it has time.
+        Raises the errors of obstore and the system, and Stalled for a file that misses the call's deadline.
         """
         began, call = time.monotonic(), current_context()
         reads = [self._threads.submit(self.read, *one) for one in asked]
@@ -53,13 +52,13 @@ class LakeFiles:
             more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
             return (
                 f"File {paths[0]}{more} did not come from its store in {time.monotonic() - began:.1f} s. "
-                "Look at the store, or ask again with a longer deadline."
+                "Check the store, or ask again with a longer deadline."
             )
 
         return [call.result(read, late) for read in reads]
 
     def read(self, path: str, ranges: Sequence[Range]) -> list[bytes]:
-        """What ranges of one file hold."""
+        """The bytes of ranges of one file."""
         local = local_path(path)
         if local is not None:
             with Path(local).open("rb") as file:
@@ -79,7 +78,7 @@ class LakeFiles:
 
 
 def local_path(path: str) -> str | None:
-    """The path of a file as the operating system names it; None for a file in a store."""
+    """The operating system's path of a file; None for a file in a store."""
     if path.startswith("/"):
         return path
     address = urlparse(path)

@@ -1,8 +1,8 @@
-"""What all readers of a lake's tables share: indexes on disk, files, and the memory for pages.
+"""The state that all readers of a lake's tables share: page indexes, files, and the cache of pages.
 
     FACTORY_HOME/page-index/    indexes (`index_files`), a cache that may be deleted at any time
 
-`reading` is the one place where what can go wrong with data below a blend gets its name.
+`reading` alone turns errors of the data below a blend into those of `blender.errors`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _REWRITE = "Spark's `rewrite_data_files` with `rewrite-all` writes a table anew,
 
 
 class LakePages:
-    """The pages of the tables of one lake, kept under `memory_bytes`; safe for many threads."""
+    """Page indexes, files and at most `memory_bytes` of cached pages of one lake; safe for many threads."""
 
     def __init__(self, settings: Settings, memory_bytes: int) -> None:
         self.indexes = IndexFiles(settings.files.page_index)

@@ -1,12 +1,11 @@
-"""Columns and the leaves that Parquet keeps of them: taken apart by type, and put together again.
+"""Columns split into the leaves that Parquet stores, and assembled from them again.
 
     segments: list<struct<doc_id, doc_offset, length>>
-        segments.list.element.doc_id          each leaf is read for itself, as the column with this leaf alone
+        segments.list.element.doc_id          each leaf is read alone, as the column with just this leaf
         segments.list.element.doc_offset
         segments.list.element.length
 
-Names below a column are those that Iceberg's writers give. Maps are refused: Arrow has no column for one leaf
-of a map.
+Names below a column follow Iceberg's writers. Maps are refused: Arrow has no type for one leaf of a map.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def leaves(name: str, kind: pa.DataType) -> list[str]:
 
 
 def joined(kind: pa.DataType, parts: Sequence[pa.Array]) -> pa.Array:
-    """The column whose leaves, each with what lies above it, are `parts`."""
+    """The column assembled from its leaves; each of `parts` carries the lists and structs above its leaf."""
     if pa.types.is_list(kind):
         first = parts[0]
         values = joined(kind.value_type, [_values(part) for part in parts])

@@ -1,13 +1,13 @@
-"""Rows of a table that grows: what is there is read, what is not is waited for, what was read never changes.
+"""Rows of a table that grows. Readers wait for rows that are missing, and rows once read never change.
 
-Appends carry on a live table's ordinals. A reader follows its newest snapshot, and before it goes from one
-to the next it makes sure that every ordinal there was is still the same row: each snapshot in between was
-an append or a compaction (Iceberg's `append` and `replace`), or, where those in between have expired, every
-file of the old one is a file of the new one. Anything else is an error: an overwrite, a rollback, a history
-that is gone, an append that does not say it has tokens of the same tokenizer. How far the rows were read is
-on record beside the blend, so that a Blender that was away knows where to look on from.
+Appends continue a live table's ordinals. A reader follows the newest snapshot. Before it moves from one to
+the next it checks that every existing ordinal is still the same row: each snapshot in between was an append
+or a compaction (Iceberg's `append` and `replace`) or, if those have expired, every file of the old snapshot
+is a file of the new one. Anything else is an error: an overwrite, a rollback, a lost history, an append that
+does not declare tokens of the same tokenizer. The progress is recorded beside the blend, so that a Blender
+that was stopped knows where to continue.
 
-Under the shuffle `window` only windows that are complete are rows, for the order of one is known then alone.
+Under the shuffle `window` only complete windows count as rows, because an incomplete one has no order yet.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from blender.rows.sources import SnapshotReader
 from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES, TOKENIZER_ID
 from factory.lake.tables import said_of
 
-POLL_S = 0.5  # between two looks at a table for rows that are waited for
-_LOOK_S = 30.0  # between two looks for its own sake: a history that expires unseen cannot be followed
+POLL_S = 0.5  # between two looks at a table while a reader waits for its rows
+_LOOK_S = 30.0  # between two other looks: a reader cannot follow a history that expires between them
 _ADDED = "added-records"
 _KEEPS_ROWS = (Operation.APPEND, Operation.REPLACE)
 
 
 class ProgressRecord(Protocol):
-    """How far a live source was read, by anyone; on record beside the blend."""
+    """The progress of a live source, by any Blender, recorded beside the blend."""
 
     def last(self) -> LiveProgress | None:
-        """The newest snapshot of which rows were read."""
+        """The newest snapshot whose rows were read."""
 
     def record(self, progress: LiveProgress) -> None:
-        """Put on record what was there at a snapshot, before any row of it is read."""
+        """Record a snapshot before any of its rows is read."""
 
 
 class LiveReader:
     """Follows a table by its snapshots; safe for many threads.
 
-    `load` gives the table as it is now, `open_at` its rows at a snapshot, `pinned` is the snapshot from which
-    on the table is followed. Raises SourceGone where rows that were there may have changed.
+    `load` returns the current table, `open_at` its rows at a snapshot, and `pinned` is the first snapshot to
+    follow. Raises SourceGone if existing rows may have changed.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class LiveReader:
         *,
         tokens: bool = True,
     ) -> None:
-        """With `tokens` what is appended must have the tokenizer of what was there."""
+        """With `tokens`, appends must have the tokenizer of the existing rows."""
         self.pinned = pinned
         self._name, self._window_rows = name, max(1, window_rows)
         self._load, self._open_at, self._record = load, open_at, record
@@ -78,21 +78,21 @@ class LiveReader:
 
     @property
     def now(self) -> SnapshotReader:
-        """The rows at the newest snapshot that was looked at; only those below `n_rows` are of the source."""
+        """The rows at the newest known snapshot; the source has only those below `n_rows`."""
         return self._now
 
     @property
     def n_rows(self) -> int:
-        """Rows that can be read: those of complete windows."""
+        """Rows of complete windows."""
         return self._now.n_rows // self._window_rows * self._window_rows
 
     def compacted(self) -> SnapshotReader:
-        """The rows as they lie now, for a reader that found the files of an older snapshot removed."""
+        """The newest rows, for a reader that found the files of an older snapshot removed."""
         self.look()
         return self._now
 
     def wait(self, rows: int, call: CallContext) -> None:
-        """Until `rows` rows can be read; raises Stalled where the caller's time ends before."""
+        """Wait until `rows` rows can be read; raises Stalled at the call's deadline."""
         if time.monotonic() - self._looked_at > _LOOK_S:
             self.look()
         while self.n_rows < rows:
@@ -101,11 +101,11 @@ class LiveReader:
                 call.wait(POLL_S, lambda: self._stalled(rows))
 
     def look(self) -> None:
-        """Take in what was appended; raises SourceGone for any other change."""
+        """Take in appended rows; raises SourceGone for any other change."""
         since = time.monotonic()
         with self._looking:
             if self._looked_at >= since:
-                return  # somebody else looked while this thread waited
+                return  # another thread looked while this one waited
             table = self._load()
             snapshot = table.current_snapshot()
             if snapshot is None or snapshot.snapshot_id != self._now.snapshot_id:
@@ -146,13 +146,13 @@ class LiveReader:
                 self._check_tokens(table, one)
             parent = one.parent_snapshot_id
             before = None if parent is None else table.snapshot_by_id(parent)
-            if before is None:  # the first of all, or one whose parent has expired: engines mark both alike
+            if before is None:  # the first snapshot, or an expired parent: engines mark both alike
                 return self._check_files(table, snapshot, since)
             one = before
         return None
 
     def _check_tokens(self, table: Table, one: Snapshot) -> None:
-        """Raise SourceGone where an append has tokens that are not those of the snapshot the blend is of."""
+        """Raise SourceGone for an append whose tokenizer is not that of the pinned snapshot."""
         pinned, summary = table.snapshot_by_id(self.pinned), one.summary
         if pinned is None or summary is None or not int(summary.additional_properties.get(_ADDED, "0")):
             return

@@ -1,7 +1,7 @@
-"""How far a live source was read, as it is kept beside the blend: a snapshot, and the files it had.
+"""How far a live source was read: a snapshot and its files, recorded beside the blend.
 
-Of a file 16 bytes are kept, a hash of its path, for a path is never given to another file: a record of ten
-thousand files takes 160 KB. By them the rows that were read are known again where their snapshot has expired.
+The record keeps a 16-byte hash of each file's path, since no two files ever share a path: ten thousand files
+take 160 KB. These hashes identify the files already read after their snapshot has expired.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ _HASH_BYTES = 16
 
 @dataclass(frozen=True, order=True)
 class LiveProgress:
-    """Rows that were there at a snapshot; the greater of two was seen later, by whomever.
+    """The rows and files of a snapshot. The greater of two records is the later one.
 
-    `files` are hashes of paths, None where none were kept.
+    `files` are hashes of paths; None in a record without files.
     """
 
     rows: int
     sequence: int
-    """Of the snapshot, whose id says nothing of its time: a compaction leaves the rows and comes later."""
+    """The snapshot's sequence number: ids are in no order, and a compaction keeps the number of rows."""
     snapshot: int
     files: frozenset[bytes] | None = field(default=None, compare=False)
 
     def content(self) -> bytes:
-        """The files, as they are kept."""
+        """The stored form of the files."""
         return b"".join(sorted(self.files or ()))
 
 
 def hashes(paths: Iterable[str]) -> frozenset[bytes]:
-    """Of the paths of files."""
+    """Hashes of file paths."""
     return frozenset(hashlib.blake2b(path.encode(), digest_size=_HASH_BYTES).digest() for path in paths)
 
 
 def from_content(content: bytes) -> frozenset[bytes] | None:
-    """The inverse of `LiveProgress.content`; None where it has no file, or no whole ones."""
+    """The inverse of `LiveProgress.content`; None if it has no files or an incomplete hash."""
     if not content or len(content) % _HASH_BYTES:
         return None
     return frozenset(content[at : at + _HASH_BYTES] for at in range(0, len(content), _HASH_BYTES))

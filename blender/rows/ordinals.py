@@ -1,12 +1,12 @@
-"""Which row of a snapshot has an ordinal, whatever the order in which files were written and cut.
+"""The row of each ordinal in a snapshot, whatever the order of its files.
 
-    run       ordinals first .. first + n - 1 are the rows from `row` on, in their order
-    checked   whether that was read in the column itself; else it is what a row group's statistics suggest
+    run       ordinals first .. first + n - 1 are the rows from `row` on, in order
+    checked   whether the column itself was read; otherwise the run is what a row group's statistics suggest
 
-A row group whose least and greatest ordinal lie as far apart as it has rows is taken for a run, which is how
-packing writes it. A compaction or another engine may have put the rows of such a row group in another order,
-so a run that is not checked is held against the column: the rows asked for at first, and the run as a whole
-before long. What turns out to be no run is replaced by those it consists of.
+Packing writes row groups whose least and greatest ordinal lie as far apart as the group has rows, so such a
+group is taken for a run. A compaction or another engine may have reordered its rows. An unchecked run is
+therefore compared with the column: at first the requested rows only, and soon the whole run. A run that
+proves false is split into the runs it contains.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from blender.errors import InvalidBlend, SourceGone
 
 Ints = npt.NDArray[np.int64]
 
-_READ_WHOLE = 1024  # rows of a run that is read as a whole at once
-_LOOKS = 32  # at single rows of a longer run, before it is read as a whole
+_READ_WHOLE = 1024  # longest run that is checked whole at the first look
+_LOOKS = 32  # checks of single rows of a longer run before the whole run is read
 
 
 class _Runs(NamedTuple):
@@ -35,7 +35,7 @@ class _Runs(NamedTuple):
 
     @property
     def table(self) -> Ints:
-        """As `Ordinals` takes them."""
+        """The form that `Ordinals` takes."""
         return np.stack([self.first, self.length, self.row, self.checked.astype(np.int64)], axis=1)
 
 
@@ -50,12 +50,12 @@ class Ordinals:
         table: str,
         keep: Callable[[Ints], None],
     ) -> None:
-        """`runs` [n, 4]: first ordinal, rows, row, 1 if checked; `read` gives the ordinals of rows.
+        """`runs` [n, 4]: first ordinal, rows, row, 1 if checked; `read` returns the ordinals of rows.
 
-        `read_runs` gives those of whole runs, by their first rows and lengths, for a fraction of the CPU.
-        `keep` takes the runs whenever twice as many are checked as when it last did, and when all are: files
-        never change, so nobody needs to check them again. Raises InvalidBlend where the ordinals are not
-        0 .. n-1, each once.
+        `read_runs` returns the ordinals of whole runs, by their first rows and lengths, for a fraction of the
+        CPU. `keep` stores the runs each time the number of checked ones doubles, and when all are checked:
+        files never change, so nobody checks them again. Raises InvalidBlend unless the ordinals are 0 .. n-1,
+        each once.
         """
         self._keep = keep
         self._table = table
@@ -63,7 +63,7 @@ class Ordinals:
         self._read_runs = read_runs
         self._lock = threading.Lock()
         self._looks: Counter[int] = Counter()
-        if len(runs) == 1 and runs[0, 0] == 0:  # as most tables of a blend of hundreds have it
+        if len(runs) == 1 and runs[0, 0] == 0:  # like most tables of a blend of hundreds
             self.n_rows = int(runs[0, 1])
         else:
             runs = runs[np.argsort(runs[:, 0], kind="stable")]
@@ -80,7 +80,7 @@ class Ordinals:
             self._replace(runs, numbers.tolist(), self._mended(runs, numbers.tolist()))
 
     def rows(self, ordinals: Ints) -> Ints:
-        """The row of each ordinal below `n_rows`; raises SourceGone where one turns out to be there twice."""
+        """The row of each ordinal below `n_rows`; raises SourceGone for a repeated ordinal."""
         while True:
             runs = self._runs
             run = np.searchsorted(runs.first, ordinals, side="right") - 1
@@ -89,7 +89,7 @@ class Ordinals:
                 return rows
 
     def _hold(self, runs: _Runs, run: Ints, ordinals: Ints, rows: Ints) -> bool:
-        """Whether the rows have these ordinals; where not, the runs are mended."""
+        """Whether the rows have these ordinals; false runs are split."""
         doubtful = np.flatnonzero(~runs.checked[run])
         if not len(doubtful):
             return True
@@ -112,7 +112,7 @@ class Ordinals:
         return all(len(one) == 1 for one in mended)
 
     def _mended(self, runs: _Runs, numbers: Sequence[int]) -> list[Ints]:
-        """Of each of these runs those it consists of, as the ordinals of its rows say."""
+        """The true runs inside each of these runs, by the ordinals in the column."""
         if not numbers:
             return []
         chosen = np.array(numbers)
@@ -135,7 +135,7 @@ class Ordinals:
     def _replace(self, seen: _Runs, numbers: Sequence[int], mended: Sequence[Ints]) -> None:
         with self._lock:
             if self._runs is not seen:
-                return  # mended meanwhile; what is still doubtful will be looked at again
+                return  # another thread split runs meanwhile; `rows` looks again
             if all(len(one) == 1 for one in mended):
                 seen.checked[list(numbers)] = True
                 self._changed()
@@ -156,7 +156,7 @@ class Ordinals:
 
 
 def _whole(runs: Ints, table: str) -> int:
-    """How many ordinals ascending runs have; raises InvalidBlend where they are not 0 .. n-1, each once."""
+    """The number of ordinals in ascending runs; raises InvalidBlend unless they are 0 .. n-1, each once."""
     ends = np.concatenate([[0], np.cumsum(runs[:, 1])])
     wrong = np.flatnonzero(runs[:, 0] != ends[:-1])
     if len(wrong):
@@ -170,7 +170,7 @@ def _whole(runs: Ints, table: str) -> int:
 
 
 def runs_of(ordinals: Ints, row: int) -> Ints:
-    """The checked runs of rows from `row` on that have these ordinals, in the order of the rows; [n, 4]."""
+    """Checked runs of the rows from `row` on with these ordinals, in the order of the rows; shape [n, 4]."""
     starts = np.flatnonzero(np.diff(ordinals, prepend=ordinals[:1] - 2) != 1)
     lengths = np.diff(starts, append=len(ordinals))
     return np.stack([ordinals[starts], lengths, row + starts, np.ones_like(starts)], axis=1)

@@ -1,9 +1,9 @@
-"""What a table's metadata says of one of its snapshots: all that reading its rows takes from a catalog.
+"""The facts of a snapshot that reading its rows takes from a catalog, cached beside the page indexes.
 
-Loading a table from a catalog costs milliseconds, and a blend may have hundreds. A metadata file never
-changes, though, and every commit to a table writes another. So what the last one said of a snapshot is kept
-beside the page indexes, with the name of the file, and a table is loaded again only once it was committed to.
-The catalog is asked for the files of all tables of a blend at once (`Lake.metadata_files`).
+Loading a table from a catalog costs milliseconds, and a blend may have hundreds of tables. A metadata file
+never changes, and every commit to a table writes a new one. So the cache names the metadata file that its
+facts come from, and a table is loaded again only after a commit. One query returns the metadata files of all
+tables of a blend (`Lake.metadata_files`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
-from blender.rows.index_files import keep
+from blender.rows.index_files import write_cache
 from blender.rows.snapshot_files import snapshot_of
 from factory.lake.schemas import N_TOKENS, SEQUENCE_LENGTH, TOKEN_BYTES, TOKENIZER_ID
 from factory.lake.tables import said_of
@@ -35,47 +35,47 @@ _TEXT = (
     "tokenizer_table",
     "n_tokens",
 )
-_FORMAT = "2"  # of what `put_facts` keeps; the first knew no tokenizer
+_FORMAT = "2"  # of the file; format 1 had no tokenizer
 _SUM = 32  # bytes of the checksum in front
 
 
 @dataclass(frozen=True)
 class SnapshotFacts:
-    """A snapshot of a table as its metadata describes it."""
+    """A snapshot as its table's metadata describes it."""
 
     table: str
     """Namespace and name."""
     uuid: str
-    """The table's: one that is dropped and made anew has another."""
+    """The table's UUID; a table that is dropped and created again has another one."""
     snapshot_id: int
     content: str
-    """Fingerprint of its rows; empty where it was published by nobody we know."""
+    """Fingerprint of its rows; empty for a snapshot that the factory did not publish."""
     token_bytes: str | None
     sequence_length: str | None
     tokenizer: str | None
-    """Identity of the tokenizer that made the tokens of all rows; None where nobody said."""
+    """Identity of the tokenizer of all rows; None if the snapshot does not say."""
     tokenizer_table: str | None
-    """The table that held it, for people."""
+    """The table of that tokenizer, for messages."""
     n_tokens: int | None
     """Tokens in all rows."""
     schema: pa.Schema
 
     @property
     def key(self) -> str:
-        """A name no other snapshot of any table has."""
+        """A name that no other snapshot of any table has."""
         return f"{self.uuid}-{self.snapshot_id}"
 
 
 def content_of(snapshot: Snapshot) -> str:
-    """The fingerprint of a snapshot's rows; empty where it has none."""
+    """The fingerprint of a snapshot's rows; empty if it has none."""
     return str(snapshot.summary.additional_properties.get(_CONTENT, "")) if snapshot.summary else ""
 
 
 def facts_of(table: Table, snapshot_id: int) -> SnapshotFacts:
-    """What the metadata of `table` says of a snapshot; raises SourceGone where it has expired."""
+    """The facts of a snapshot from the metadata of `table`; raises SourceGone if it has expired."""
     snapshot = snapshot_of(table, snapshot_id)
     schema = table.schema() if snapshot.schema_id is None else table.schemas()[snapshot.schema_id]
-    # The table's own properties are those of its newest rows, perhaps of another tokenizer.
+    # The table's own properties describe its newest rows, perhaps of another tokenizer.
     said = said_of(table, snapshot)
     n_tokens = said.get(N_TOKENS)
     return SnapshotFacts(
@@ -98,16 +98,16 @@ def _tokenizer_table(said: Mapping[str, str]) -> str | None:
 
 
 def put_facts(path: str, facts: SnapshotFacts, metadata_file: str) -> None:
-    """Keep what a metadata file says, behind the sum that `read_facts` holds it against."""
+    """Store the facts from a metadata file behind their checksum."""
     said = {name: getattr(facts, name) for name in _TEXT}
     named = {name: str(it) for name, it in said.items() if it is not None}
     named |= {"metadata_file": metadata_file, "format": _FORMAT}
     content = facts.schema.with_metadata(named).serialize().to_pybytes()
-    keep(path, hashlib.blake2b(content, digest_size=_SUM).digest() + content)
+    write_cache(path, hashlib.blake2b(content, digest_size=_SUM).digest() + content)
 
 
 def read_facts(kept: bytes | memoryview | None, metadata_file: str) -> SnapshotFacts | None:
-    """Facts as they were put; None where there are no whole ones, or those of another metadata file."""
+    """Stored facts; None if missing, damaged, or from another metadata file."""
     if kept is None or hashlib.blake2b(kept[_SUM:], digest_size=_SUM).digest() != kept[:_SUM]:
         return None
     schema = pa.ipc.read_schema(pa.py_buffer(kept[_SUM:]))

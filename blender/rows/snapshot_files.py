@@ -1,7 +1,6 @@
-"""The data files of a snapshot, from its manifests: nothing is read of the files themselves.
+"""The data files of a snapshot, from its manifests alone.
 
-Rows of a file that is deleted in part would come back to life under a reader that knows nothing of deletes,
-so a snapshot with delete files is refused, whatever their kind.
+A reader that ignores deletes would serve deleted rows, so a snapshot with delete files is refused.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class TableFile:
 
 
 def snapshot_of(table: Table, snapshot_id: int) -> Snapshot:
-    """A snapshot by id; raises SourceGone where it has expired."""
+    """A snapshot by id; raises SourceGone if it has expired."""
     snapshot = table.snapshot_by_id(snapshot_id)
     if snapshot is None:
         name = ".".join(table.name())
@@ -37,10 +36,10 @@ def snapshot_of(table: Table, snapshot_id: int) -> Snapshot:
 
 
 def snapshot_files(table: Table, snapshot_id: int) -> list[TableFile]:
-    """The data files with rows, in no order that means anything.
+    """The data files that have rows, in no particular order.
 
-    Raises SourceGone for a snapshot that has expired, InvalidBlend for delete files and for files that are no
-    Parquet, and DamagedFile for a manifest that is not as it was written.
+    Raises SourceGone for an expired snapshot, InvalidBlend for delete files and other formats than Parquet,
+    and DamagedFile for a damaged manifest.
     """
     name, found, snapshot = ".".join(table.name()), [], snapshot_of(table, snapshot_id)
     with planning(table, snapshot):

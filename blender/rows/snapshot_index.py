@@ -1,8 +1,8 @@
-"""Files and ordinals of a snapshot, in the order of the ordinals, from disk where they are kept there.
+"""Files and ordinals of a snapshot, in the order of the ordinals, from the page index or the table.
 
-Of a new snapshot the manifests are read and, of each file that is not known, the footer: statistics say which
-ordinals a row group has, and where these are no run the column itself does. A snapshot that shares files with
-one that was opened before, as one after an append does, reads the footers of its new files only.
+A new snapshot costs its manifests and the footer of each unknown file: statistics say which ordinals a row
+group has, and the column says so where they are no run. After an append only the footers of the new files
+are read.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ ORDINAL = "ordinal"
 def snapshot_index(
     pages: LakePages, facts: SnapshotFacts, load: Callable[[], Table]
 ) -> tuple[list[TableFile], Ints]:
-    """The files, and the runs of `blender.rows.ordinals` over all of them; raises what `reading` names.
+    """The files and their runs (`blender.rows.ordinals`); run it inside `reading`.
 
-    `load` gives the table, and is called only where nothing is kept.
+    `load` returns the table, and is called only for a snapshot that has no index yet.
     """
     record = pages.indexes.of_snapshot(facts.key, "files.json")
     kept, runs = _files(pages.indexes.get_record(record)), pages.indexes.get_numbers(_numbers(pages, facts))
@@ -53,12 +53,12 @@ def snapshot_index(
 
 
 def kept_files(pages: LakePages, facts: SnapshotFacts) -> list[str]:
-    """What `snapshot_index` reads of a snapshot that is known."""
+    """The index files that `snapshot_index` reads for a known snapshot."""
     return [pages.indexes.of_snapshot(facts.key, "files.json"), _numbers(pages, facts)]
 
 
 def put_runs(pages: LakePages, facts: SnapshotFacts, runs: Ints) -> None:
-    """Keep the runs of a snapshot, in place of those it had."""
+    """Store the runs of a snapshot in place of its previous ones."""
     put_numbers(_numbers(pages, facts), runs)
 
 

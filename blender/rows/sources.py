@@ -1,13 +1,13 @@
 """Rows of a table at a snapshot, read by ordinal, page by page.
 
-A table's rows carry ordinals 0 .. n-1, and everything above this file speaks of ordinals alone. A table that
-was compacted or written by another engine gives the same rows.
+A table's rows carry ordinals 0 .. n-1, and all modules above this one use ordinals only. A table has the same
+rows after a compaction and from any engine.
 
     ordinal -> row of the snapshot, rows numbered over its files     (snapshot_index, ordinals)
     row     -> page of each column, by the indexes on disk           (column_pages)
     pages   -> rows of the result, all sources of a batch at once    (`gather`, native)
 
-Of a snapshot that was opened before nothing is read but the indexes' own files, mapped into memory.
+Opening a known snapshot reads only the files of its page index, mapped into memory.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ _BYTES = (pa.binary(), pa.string())
 class SnapshotReader:
     """One snapshot of one table, open for reading by ordinal; safe for many threads.
 
-    Raises InvalidBlend for a table that cannot be read by ordinal, SourceGone for data that is not there, and
-    what `blender.rows.lake_pages.reading` names.
+    Raises InvalidBlend for a table without ordinals, SourceGone for missing data, and the errors of
+    `blender.rows.lake_pages.reading`.
     """
 
     def __init__(self, facts: SnapshotFacts, pages: LakePages, load: Callable[[], Table]) -> None:
-        """`load` gives the table, and is called only where the snapshot has no index on disk."""
+        """`load` returns the table, and is called only for a snapshot without an index on disk."""
         self.facts = facts
         self.table, self.snapshot_id = facts.table, facts.snapshot_id
         self.pages = pages
@@ -82,7 +82,7 @@ class SnapshotReader:
 
     @classmethod
     def at(cls, table: Table, snapshot_id: int, pages: LakePages) -> SnapshotReader:
-        """The rows of a table that is loaded, at a snapshot."""
+        """The rows of a loaded table at a snapshot."""
         return cls(facts_of(table, snapshot_id), pages, lambda: table)
 
     @property
@@ -91,13 +91,13 @@ class SnapshotReader:
         return [file.path for file in self._files]
 
     def kept_files(self, columns: Sequence[str]) -> list[str]:
-        """The files of the page index that opening the snapshot and reading `columns` read."""
+        """The files of the page index that opening the snapshot for `columns` reads."""
         indexes, key = self.pages.indexes, self.facts.key
         leaves = [indexes.column_of_snapshot(key, leaf, "pages") for leaf in self.leaves(columns)]
         return [*kept_files(self.pages, self.facts), *leaves]
 
     def fields(self, columns: Sequence[str]) -> list[pa.Field]:
-        """The fields delivered for `columns`; raises InvalidBlend for one the table lacks."""
+        """The fields delivered for `columns`; raises InvalidBlend for a missing column."""
         fields = []
         for column in columns:
             if column not in self.schema.names:
@@ -111,8 +111,7 @@ class SnapshotReader:
     def prepare(self, columns: Sequence[str]) -> None:
         """Put the indexes of `columns` on disk, and check the ordinals of a small table.
 
-        A blend of many sources is of small ones, and to check a row in each is what its first batch would
-        wait for.
+        A blend of many sources has small ones, and its first batch would wait for a check in each of them.
         """
         for leaf in self.leaves(columns):
             self.column(leaf)
@@ -120,21 +119,21 @@ class SnapshotReader:
             self._ordinals.check()
 
     def leaves(self, columns: Sequence[str]) -> list[str]:
-        """The leaves that are read for `columns`, each by its path in Parquet."""
+        """The leaves of `columns` by their paths in Parquet."""
         return [leaf for field in self.fields(columns) for leaf in _leaves(field)]
 
     def read(self, ordinals: Ints, columns: tuple[str, ...]) -> pa.RecordBatch:
-        """The rows of `ordinals`, each below `n_rows`, in the order asked for, with the fields of `columns`.
+        """The rows of `ordinals` in the order given, with the fields of `columns`.
 
-        An ordinal may be asked for more than once.
+        Ordinals are below `n_rows` and may repeat.
         """
         fields = self.fields(columns)
-        asked = RowRequest(self, ordinals, np.arange(len(ordinals)), columns)
-        arrays = gather([asked], len(ordinals), fields)
+        request = RowRequest(self, ordinals, np.arange(len(ordinals)), columns)
+        arrays = gather([request], len(ordinals), fields)
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
     def rows(self, ordinals: Ints) -> Ints:
-        """Of each ordinal its row, counted over `paths`."""
+        """The row of each ordinal, counted over `paths`."""
         return self._ordinals.rows(ordinals)
 
     def column(self, leaf: str) -> ColumnPages:
@@ -150,7 +149,7 @@ class SnapshotReader:
         return found
 
     def mend(self, leaf: str) -> bool:
-        """Drop the index of a leaf where it is damaged, so that it is made again; whether it was."""
+        """Drop a damaged index of a leaf, so that it is made again; whether it was damaged."""
         kept = self._columns.get(leaf)
         if kept is None or not discard_damaged(self.pages, self.facts.key, self._files, leaf, kept):
             return False
@@ -160,7 +159,7 @@ class SnapshotReader:
         return True
 
     def count(self, waited_s: float) -> None:
-        """Add what was read since the last call, and a wait for it, to the counts of this process."""
+        """Add the reads since the last call, and the wait for them, to the counters of this process."""
         COUNTS.add(WAIT_S, self.table, waited_s)
         with self._lock:
             so_far = [group.index.read_so_far for one in self._columns.values() for group in one.groups]
@@ -212,13 +211,13 @@ class RowRequest:
     """Whether other rows of the same pages will be requested soon: their pages stay in the cache."""
 
 
-def gather(asked: Sequence[RowRequest], n: int, fields: Sequence[pa.Field]) -> list[pa.Array]:
-    """The columns of a batch of `n` rows, each page read once; null where a source does not list the column.
+def gather(requests: Sequence[RowRequest], n: int, fields: Sequence[pa.Field]) -> list[pa.Array]:
+    """The columns of a batch of `n` rows, each page read once; null in rows of sources without the column.
 
-    All sources are of one lake.
+    All sources belong to one lake.
     """
-    pages, began = asked[0].reader.pages, time.perf_counter()
-    located = [(one, one.reader.rows(one.ordinals)) for one in asked]
+    pages, began = requests[0].reader.pages, time.perf_counter()
+    located = [(one, one.reader.rows(one.ordinals)) for one in requests]
     arrays = []
     for field in fields:
         name = TOKENS if field.name == SEGMENT_LENGTHS else field.name
@@ -230,7 +229,7 @@ def gather(asked: Sequence[RowRequest], n: int, fields: Sequence[pa.Field]) -> l
         parts = [_leaf(leaf, field, having, n, pages) for leaf in _leaves(field)]
         arrays.append(_lengths(parts[0]) if field.name == SEGMENT_LENGTHS else joined(field.type, parts))
     waited = time.perf_counter() - began
-    for one in asked:
+    for one in requests:
         one.reader.count(waited * len(one.ordinals) / max(1, n))
     return arrays
 
@@ -238,13 +237,13 @@ def gather(asked: Sequence[RowRequest], n: int, fields: Sequence[pa.Field]) -> l
 def _leaf(
     leaf: str, field: pa.Field, having: Sequence[tuple[RowRequest, Ints]], n: int, pages: LakePages
 ) -> pa.Array:
-    """One leaf of a column for all sources; files that keep it in several types are read for each."""
+    """One leaf of a column for all sources; each type of it is read on its own."""
     readers = [one.reader for one, _ in having]
     return mending(readers, leaf, lambda: _read_leaf(leaf, field, having, n, pages))
 
 
 def mending(readers: Sequence[SnapshotReader], leaf: str, read: Callable[[], Read]) -> Read:
-    """What `read` gives, once more where it failed for a damaged page index, which is then made again."""
+    """The result of `read`, which is retried after a damaged page index is made again."""
     try:
         return read()
     except CorruptPage:
@@ -277,7 +276,7 @@ def _of_several(
     n: int,
     pages: LakePages,
 ) -> pa.Array:
-    """One array of what is kept in several types, or in none."""
+    """One array from leaves of several types, or of none."""
     found, places = [pa.nulls(1, field.type)], np.zeros(n, dtype=np.int64)
     rows = 1
     for parts in by_kind:
@@ -297,7 +296,7 @@ def _leaves(field: pa.Field) -> list[str]:
 
 
 def _lengths(segments: pa.Array) -> pa.Array:
-    if segments.type == pa.list_(pa.int32()):  # no source has any
+    if segments.type == pa.list_(pa.int32()):  # no source has segments
         return segments
     lengths = pc.struct_field(segments.values, 0).cast(pa.int32())
     mask = segments.is_null() if segments.null_count else None
@@ -305,7 +304,7 @@ def _lengths(segments: pa.Array) -> pa.Array:
 
 
 def _delivered(field: pa.Field) -> pa.Field:
-    """The field as it is delivered: one type for each column, whatever an engine chose."""
+    """The field as delivered: one type per column, whichever variant an engine wrote."""
     return pa.field(field.name, _plain(field.type))
 
 

@@ -189,8 +189,8 @@ def test_a_stream_broken_inside_a_step_loses_and_repeats_no_row(wide: Blend) -> 
     "harm, sentence",
     [
         (lambda blocks: blocks[:-1], r"ended a fetch before step 4 without a reason\. Check"),
-        (lambda blocks: [one for one in blocks if one.offset != 3], "Step 3 was due and step 4 came"),
-        (lambda blocks: [*blocks[:-1], blocks[0]], "Step 4 was due and step 2 came"),
+        (lambda blocks: [one for one in blocks if one.offset != 3], "Expected step 3, got step 4"),
+        (lambda blocks: [*blocks[:-1], blocks[0]], "Expected step 4, got step 2"),
     ],
 )
 def test_a_server_that_loses_or_repeats_rows_is_found_out(

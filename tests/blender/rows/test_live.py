@@ -215,7 +215,7 @@ def make_anew(lake: Settings) -> None:
         (delete, rf"its table went through `(delete|overwrite)` at snapshot \d+, so its rows {GONE}"),
         (append_twice, "ordinal 5 is there twice"),
         (roll_back, f"has other files than at snapshot .* {GONE}"),
-        (make_anew, r"table packed\.live was dropped and made anew"),
+        (make_anew, r"table packed\.live was dropped and created again"),
     ],
 )
 def test_other_rows_under_an_ordinal_are_never_served(
