@@ -7,11 +7,11 @@
 
 After "Youmu: efficient columnar data pipeline for LLM training" (Zhong et al., 2025). Files of any writer are
 read unchanged, with an offset index or without (then all page headers are read once), in any encoding,
-uncompressed or in snappy, gzip, brotli, zstd or LZ4. Page checksums are verified if the writer stored them. A
-column is named by its path in Parquet, `tokens` or `segments.list.element.length`, or by its top-level name
-if it has one leaf. A nested column gives whole rows, such as lists; without an offset index its pages must be of
-version 2, or one per row group, because other pages do not store their number of rows. Encrypted files, LZO
-and columns whose type differs between files are refused by name.
+uncompressed or in snappy, gzip, brotli, zstd or LZ4. Page checksums are verified if the writer stored them.
+A column is named by its path in Parquet, `tokens` or `segments.list.element.length`, or by its top-level
+name if it has one leaf. A nested column gives whole rows, such as lists; without an offset index its pages
+must be of version 2, or one per row group, because other pages do not store their number of rows. Encrypted
+files, LZO and columns whose type differs between files are refused by name.
 
 A matrix takes 0 to 8 bytes per page, and none for a row group whose pages have equal sizes and rows. A saved
 matrix (`IndexMatrix.save`) of any size is mapped into memory when opened (`open_idx_matrix`). Its files must
