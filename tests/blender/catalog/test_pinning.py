@@ -11,7 +11,7 @@ import pytest
 
 from blender.call_context import CallContext, use_context
 from blender.catalog.blends import Blends, open_blends
-from blender.catalog.pinning import Keeper
+from blender.catalog.pinning import SnapshotKeeper
 from blender.catalog.store import open_store
 from blender.catalog.tags import tag_name
 from blender.client import BlenderClient
@@ -93,7 +93,7 @@ def test_what_one_takes_back_is_left_to_another_who_makes_the_same_blend(
     """The first tags and fails; the second found its tags and puts the blend on record, before or after."""
     wanted = blends.considered(sources(CODE))
     pinned = [(0, CODE, wanted.sources[0].reader.snapshot_id)]
-    keeper = Keeper(Lake(lake), open_store(lake))
+    keeper = SnapshotKeeper(Lake(lake), open_store(lake))
 
     def fail_after(meanwhile: Callable[[], object]) -> None:
         with keeper.keeping(wanted.id, pinned):
@@ -125,7 +125,7 @@ def test_a_snapshot_that_expires_before_it_is_tagged_is_told(blends: Blends, lak
     old = open_catalog(lake).load_table(CODE).current_snapshot().snapshot_id
     write_table(lake, CODE, packed_rows("code", 44))
     open_catalog(lake).load_table(CODE).maintenance.expire_snapshots().by_id(old).commit()
-    keeper = Keeper(Lake(lake), open_store(lake))
+    keeper = SnapshotKeeper(Lake(lake), open_store(lake))
     pinned = [(0, PROSE, _current(lake, PROSE)), (1, CODE, old)]
     expected = pytest.raises(SourceGone, match=f"Snapshot {old} of table {CODE} expired before")
     with expected, keeper.keeping("0" * 32, pinned):
