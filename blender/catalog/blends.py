@@ -115,7 +115,7 @@ class Blends:
         added = [view.pin(wellformed(source)) for source in within_deadline(add, "sources pinned")]
         child = updated(config, offset, weights, [source for source, _ in added], schedule, pad=pad)
         known = len(opened.sources)
-        readers = [source.kept for source in opened.sources]
+        readers = [source.source_reader for source in opened.sources]
         if added:  # the parent's own sources agreed when it was created, perhaps under other rules
             readers += view.open(child.sources[known:], [pin for _, pin in added], _tags(child)[known:])
             require_agreement(child.sources, readers, pad=child.pad)
@@ -236,8 +236,8 @@ class Blends:
         with use_context(CallContext()), self._keeper.keeping(blend.id, _pinned(blend)) as tables:
             self._keep_facts(blend, tables)
             for number, source in enumerate(blend.sources):
-                if isinstance(source.kept, LiveReader):
-                    self._store.record_progress(tag_name(blend.id, number), source.kept.progress)
+                if isinstance(source.source_reader, LiveReader):
+                    self._store.record_progress(tag_name(blend.id, number), source.source_reader.progress)
             return self._put(blend, pins.model_copy(update={"tagged_by": ()}))
 
     def _put(self, blend: Blend, pins: Pins) -> StoredBlend:
@@ -267,13 +267,13 @@ def _now() -> str:
 def _pinned(blend: Blend, first: int = 0) -> list[Pinned]:
     """Number, table and snapshot of the sources from `first` on."""
     return [
-        (number, source.config.table, _snapshot(source.kept))
+        (number, source.config.table, _snapshot(source.source_reader))
         for number, source in enumerate(blend.sources[first:], first)
     ]
 
 
 def _snapshots(blend: Blend) -> tuple[int, ...]:
-    return tuple(_snapshot(source.kept) for source in blend.sources)
+    return tuple(_snapshot(source.source_reader) for source in blend.sources)
 
 
 def _snapshot(reader: Reader) -> int:

@@ -1,7 +1,9 @@
 """An open blend: the rows of any step, without a port and without state.
 
-step, rank slice -> source, epoch, ordinal of every row    (`blender.spec.order`)
-ordinal          -> row of the table                       (`blender.rows.sources`)
+    step, rank slice -> source, epoch, ordinal of every row    `blender.spec.order`
+    ordinal          -> row of the table                       `blender.rows.sources`
+
+A live source may lack rows of a step; a read then waits for them.
 """
 
 from __future__ import annotations
@@ -29,16 +31,15 @@ from blender.spec.source import PROVENANCE
 
 Ints = npt.NDArray[np.int64]
 
-BLOCK_BYTES = 1 << 20  # where Python gRPC is fastest; smaller messages cost more CPU a byte
-_PROBE_ROWS = 16  # read ahead of a fetch to learn how many rows make a block
+BLOCK_BYTES = 1 << 20  # fastest with Python gRPC; smaller messages cost more CPU per byte
+_PROBE_ROWS = 16  # read before a fetch to learn the bytes of a row
 
 
 @dataclass(frozen=True)
 class Block:
     """Rows of several small steps, of one step, or of a part of a large one.
 
-    Once the block is taken, every step before `next_offset` is complete: a reader that stops here goes on
-    from there.
+    The block completes every step before `next_offset`: a reader that stops here continues from there.
     """
 
     offset: int
@@ -52,7 +53,7 @@ class Blend:
     def __init__(
         self, config: BlendConfig, mixture: Mixture, readers: Sequence[SnapshotReader | LiveReader]
     ) -> None:
-        """`mixture` is that of all ancestors and of `config` itself; `readers` follow its sources."""
+        """`mixture` covers all ancestors and `config`; `readers` are in the order of its sources."""
         self.id = config.id
         self.config = config
         self.sources = tuple(
@@ -67,9 +68,9 @@ class Blend:
                     "Give it weight 0 or another snapshot."
                 )
         self._live = [
-            (number, source.kept)
+            (number, source.source_reader)
             for number, source in enumerate(self.sources)
-            if isinstance(source.kept, LiveReader)
+            if isinstance(source.source_reader, LiveReader)
         ]
         self.schema = batch_schema(config.sources, [source.reader for source in self.sources])
 
@@ -109,7 +110,7 @@ class Blend:
         return self.gather(self.order.row_numbers(offset, part))
 
     def gather(self, rows: Ints) -> pa.RecordBatch:
-        """Rows of the blend by their number from its front, in the order asked for."""
+        """Rows of the blend by their number from its front, in the order given."""
         origins = self.order.origins(rows)
         requests = [
             RowRequest(

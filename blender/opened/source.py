@@ -19,17 +19,17 @@ class OpenedSource:
     """A source of a blend with its reader; `blender.spec.order` says which of its rows are read when."""
 
     config: Source
-    kept: SnapshotReader | LiveReader = field(compare=False)
+    source_reader: SnapshotReader | LiveReader = field(compare=False)
 
     @property
     def reader(self) -> SnapshotReader:
         """The rows of the pinned snapshot; of a live source, those of the newest snapshot looked at."""
-        return self.kept.now if isinstance(self.kept, LiveReader) else self.kept
+        return self.source_reader.now if isinstance(self.source_reader, LiveReader) else self.source_reader
 
     @property
     def n_rows(self) -> int:
         """Rows that can be read now."""
-        return self.kept.n_rows
+        return self.source_reader.n_rows
 
     @property
     def reuses_pages(self) -> bool:

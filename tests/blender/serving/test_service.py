@@ -109,7 +109,7 @@ BLEND = "the blend"
     "method, request_, code, kind, sentence",
     [
         ("Get", pb.GetRequest(id=UNKNOWN), "NOT_FOUND", BlendNotFound, "no blend 0000"),
-        ("Retire", pb.RetireRequest(), "NOT_FOUND", BlendNotFound, "no blend id"),
+        ("Retire", pb.RetireRequest(), "NOT_FOUND", BlendNotFound, "Malformed blend id"),
         ("Create", pb.CreateRequest(), "INVALID_ARGUMENT", InvalidBlend, "sum to 0 rows"),
         (
             "Create",
@@ -161,7 +161,7 @@ BLEND = "the blend"
         ("Fetch", pb.FetchRequest(blend=BLEND, ranks=3), "INVALID_ARGUMENT", InvalidRequest, "3 ranks"),
         ("Fetch", pb.FetchRequest(blend=BLEND, offset=150, steps=1), "OUT_OF_RANGE", EndOfData, "150 steps"),
         ("Explain", pb.ExplainRequest(blend=BLEND, offset=150), "OUT_OF_RANGE", EndOfData, "150 steps"),
-        ("Describe", pb.DescribeRequest(blend="../x"), "NOT_FOUND", BlendNotFound, "no blend id"),
+        ("Describe", pb.DescribeRequest(blend="../x"), "NOT_FOUND", BlendNotFound, "Malformed blend id"),
     ],
 )
 def test_a_malformed_request_gets_its_status_and_the_server_lives_on(
