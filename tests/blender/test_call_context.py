@@ -36,7 +36,7 @@ def test_a_wait_beyond_the_time_says_what_was_waited_for(wait: str) -> None:
 
 
 @pytest.mark.parametrize("wait", ["wait", "result"])
-def test_one_who_leaves_ends_every_wait_at_once_with_the_first_reason(wait: str) -> None:
+def test_cancelling_ends_every_wait_with_the_first_reason(wait: str) -> None:
     call = CallContext()
     threading.Timer(0.05, call.cancel, [CallCancelled("gone")]).start()
     began = time.monotonic()
@@ -49,7 +49,7 @@ def test_one_who_leaves_ends_every_wait_at_once_with_the_first_reason(wait: str)
             later()
 
 
-def test_the_result_of_another_thread_arrives_and_so_does_its_error() -> None:
+def test_results_and_errors_of_another_thread_arrive() -> None:
     call, good, bad = CallContext(timeout_s=60), Future[int](), Future[int]()
     threading.Timer(0.05, good.set_result, [7]).start()
     assert call.result(good, waited_for) == 7
@@ -58,7 +58,7 @@ def test_the_result_of_another_thread_arrives_and_so_does_its_error() -> None:
         call.result(bad, waited_for)
 
 
-def test_a_fetch_ends_where_its_caller_left_and_counts_what_it_waited_for(blends: Blends) -> None:
+def test_a_cancelled_fetch_ends_and_counts_its_wait(blends: Blends) -> None:
     source = Source(table="packed.code", weight=2000, oversample=True)
     call = CallContext()
     blend = blends.open(blends.create([source]).id)

@@ -72,7 +72,7 @@ def test_an_error_comes_after_the_items_before_it_and_once() -> None:
     assert list(ahead) == []
 
 
-def test_its_thread_ends_when_it_is_closed_and_when_nobody_holds_it() -> None:
+def test_its_thread_ends_when_closed_or_unreferenced() -> None:
     def running() -> set[threading.Thread]:
         return {thread for thread in threading.enumerate() if thread.name == "blender-prefetch"}
 

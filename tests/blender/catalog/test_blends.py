@@ -30,7 +30,7 @@ def tags(lake: Settings, table: str = CODE) -> dict[str, int]:
     return {name: ref.snapshot_id for name, ref in refs.items() if name != "main"}
 
 
-def test_the_same_definition_is_the_same_blend_also_in_another_lake(blends: Blends, tmp_path: Path) -> None:
+def test_equal_definitions_are_one_blend_in_any_lake(blends: Blends, tmp_path: Path) -> None:
     first = blends.create([source(), source(PROSE, 2)], seed=1)
     assert blends.create([source(), source(PROSE, 2)], seed=1).id == first.id
     elsewhere = open_blends(make_lake(tmp_path / "elsewhere", prose=300, code=40))
@@ -40,9 +40,7 @@ def test_the_same_definition_is_the_same_blend_also_in_another_lake(blends: Blen
     assert len(blends.list()) == 1
 
 
-def test_a_blend_lies_beside_the_tables_and_its_file_is_never_replaced(
-    blends: Blends, lake: Settings
-) -> None:
+def test_the_file_of_a_blend_is_never_replaced(blends: Blends, lake: Settings) -> None:
     stored = blends.create([source()])
     path = lake.files.warehouse / "blends" / f"{stored.id}.json"
     before = path.stat()

@@ -48,7 +48,7 @@ class Cancelled(CallContext):
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_a_caller_that_leaves_at_any_moment_leaves_nothing_behind(
+def test_a_call_cancelled_at_any_moment_leaves_nothing_behind(
     blends: Blends, lake: Settings, late: bool
 ) -> None:
     stopped, expected = 0, Stalled if late else CallCancelled
@@ -87,9 +87,7 @@ def test_retiring_passes_over_an_update_that_never_came_to_be(blends: Blends, la
     assert tags(lake, CODE) == []
 
 
-def test_what_one_takes_back_is_left_to_another_who_makes_the_same_blend(
-    blends: Blends, lake: Settings
-) -> None:
+def test_a_failed_call_leaves_the_tags_of_an_equal_blend(blends: Blends, lake: Settings) -> None:
     """The first tags and fails; the second found its tags and puts the blend on record, before or after."""
     wanted = blends.considered(sources(CODE))
     pinned = [(0, CODE, wanted.sources[0].reader.snapshot_id)]
@@ -112,7 +110,7 @@ def test_what_one_takes_back_is_left_to_another_who_makes_the_same_blend(
     assert tags(lake, CODE) == [tag_name(wanted.id, 0)]
 
 
-def test_tags_of_every_source_go_with_a_blend_that_was_made_with_them(blends: Blends, lake: Settings) -> None:
+def test_retiring_a_blend_drops_the_tags_of_all_sources(blends: Blends, lake: Settings) -> None:
     made = blends.create([*sources(CODE), Source(table=CODE, name="again", weight=1)])
     table = open_catalog(lake).load_table(CODE)
     table.manage_snapshots().create_tag(made.pins.snapshots[1], tag_name(made.id, 1)).commit()

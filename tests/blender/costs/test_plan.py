@@ -67,7 +67,7 @@ def test_a_full_shuffle_reads_a_page_for_every_row_and_keeps_none() -> None:
     assert found.score == pytest.approx(1, abs=0.06)
 
 
-def test_rows_in_their_own_order_read_each_page_once_and_mix_nothing() -> None:
+def test_the_order_none_reads_each_page_once_and_mixes_nothing() -> None:
     found = shuffle_cost(facts(64_000, 10, [0, 0, 1, 1]), Shuffle(), 0, Shuffle())
     assert found.pages_per_step == pytest.approx(0.4)
     assert found.bytes_of_ranks == pytest.approx(2 * found.bytes_per_step, rel=0.01)
@@ -105,7 +105,7 @@ def test_a_wider_window_scores_better_and_wants_more_memory() -> None:
     assert found[2].score < 1.4 < 4 < found[0].score
 
 
-def test_every_kind_is_compared_and_the_configured_one_stands_among_its_like() -> None:
+def test_every_kind_is_compared_with_the_configured_one() -> None:
     source = facts(20_000, 16, [0])
     kinds = [(it.kind, it.page_rows, it.window_pages) for it in candidates(source, Shuffle("row"))]
     assert kinds == [

@@ -39,7 +39,7 @@ def test_a_batch_that_has_every_topic_equally_often_scores_none() -> None:
 
 @settings(deadline=None)
 @given(st.integers(0, 1000), st.integers(2, 30), st.integers(1, 40))
-def test_it_is_the_chi_square_statistic_over_its_degrees_of_freedom(
+def test_the_score_is_chi_square_over_its_degrees_of_freedom(
     seed: int, batches: int, batch_rows: int
 ) -> None:
     n_rows = 200 * 8
@@ -50,7 +50,7 @@ def test_it_is_the_chi_square_statistic_over_its_degrees_of_freedom(
 
 
 @pytest.mark.parametrize("window_pages", [16, 64, 256])
-def test_windows_score_one_more_for_every_batch_that_fits_their_pages(window_pages: int) -> None:
+def test_the_score_of_windows_grows_with_batches_per_page(window_pages: int) -> None:
     """Two rows of a batch lie in one page with the chance of 1 in `window_pages`."""
     found = scored(Shuffle("page_window", 100, window_pages), 100, n=640_000)
     assert found == pytest.approx(1 + 99 / window_pages, rel=0.1)

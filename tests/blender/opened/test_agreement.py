@@ -106,7 +106,7 @@ def test_the_pinned_snapshot_counts_not_the_current_one(mixed: Settings) -> None
     assert open_blends(mixed).create([source(CODE), source(PROSE)])
 
 
-def test_no_blend_made_while_tables_are_published_has_two_tokenizers(lake: Settings) -> None:
+def test_publishing_meanwhile_mixes_no_tokenizers(lake: Settings) -> None:
     """Tables are published one after the other, so for a moment they are of two tokenizers."""
     write(lake, CODE, 40, ONE)
     write(lake, PROSE, 60, ONE)
@@ -140,7 +140,7 @@ def test_no_blend_made_while_tables_are_published_has_two_tokenizers(lake: Setti
 
 
 @pytest.mark.parametrize("first", [CODE, PROSE])
-def test_a_tokenizer_nobody_named_stands_beside_none_that_somebody_did(lake: Settings, first: str) -> None:
+def test_an_unknown_tokenizer_blends_only_with_its_like(lake: Settings, first: str) -> None:
     write(lake, CODE, 40, None)
     write(lake, PROSE, 300, None)
     blends = open_blends(lake)
@@ -151,7 +151,7 @@ def test_a_tokenizer_nobody_named_stands_beside_none_that_somebody_did(lake: Set
         blends.create([source(first), source(second)])
 
 
-def test_columns_other_than_tokens_are_of_no_tokenizer_and_of_no_length(mixed: Settings) -> None:
+def test_other_columns_have_no_tokenizer_and_no_length(mixed: Settings) -> None:
     blends = open_blends(mixed)
     write(mixed, LONG, 30, ONE, length=16)
     documents = [source(table, columns=("segments",)) for table in (CODE, PROSE, LONG)]

@@ -66,7 +66,7 @@ def test_the_tokens_are_those_of_the_ordinal(blends: Blends) -> None:
         assert row["segment_lengths"] == [one["length"] for one in written["segments"]]
 
 
-def test_an_oversampled_source_is_read_once_an_epoch_in_a_new_order(blends: Blends) -> None:
+def test_every_epoch_reads_an_oversampled_source_in_a_new_order(blends: Blends) -> None:
     blend = mixed(blends)
     rows = [row for row in rows_of(blend, 0, 20) if row["source"] == 0]  # 120 rows: three epochs of 40
     epochs = [[row["ordinal"] for row in rows if row["epoch"] == epoch] for epoch in range(3)]
@@ -97,7 +97,7 @@ def test_the_size_of_blocks_changes_no_row_and_no_resumption(blends: Blends, blo
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4, 8])
-def test_the_shares_of_all_ranks_make_the_step(blends: Blends, ranks: int) -> None:
+def test_the_slices_of_all_ranks_make_the_step(blends: Blends, ranks: int) -> None:
     blend = mixed(blends)
     for offset in (0, 13):
         shares = [blend.step(offset, RankSlice(rank, ranks)) for rank in range(ranks)]
@@ -106,7 +106,7 @@ def test_the_shares_of_all_ranks_make_the_step(blends: Blends, ranks: int) -> No
     assert sorted(map(repr, itertools.chain(*fetched))) == sorted(map(repr, rows_of(blend, 0, 5)))
 
 
-def test_readers_that_take_every_nth_step_have_all_steps_between_them(blends: Blends) -> None:
+def test_strides_of_several_readers_cover_all_steps(blends: Blends) -> None:
     parent = mixed(blends)
     blend = blends.open(blends.update(parent.id, 31, {CODE: 2}).id)
     rows = rows_of(blend, 5, 100)

@@ -106,7 +106,7 @@ def test_every_encoding_is_read(encoding: str, version: str, nulls: bool, tmp_pa
         assert_reads(path, column)
 
 
-def test_a_dictionary_column_and_one_that_gave_its_dictionary_up_are_read(tmp_path: Path) -> None:
+def test_columns_with_whole_and_partial_dictionaries_are_read(tmp_path: Path) -> None:
     words = [f"a word {it % 7}" for it in range(3000)] + [f"another word {it}" for it in range(3000)]
     path = tmp_path / "file.parquet"
     pq.write_table(pa.table({"word": words}), path, dictionary_pagesize_limit=2000, data_page_size=500)
@@ -317,7 +317,7 @@ def test_what_cannot_be_asked_is_refused_by_name(tmp_path: Path) -> None:
         get_idx_matrix([tmp_path / "missing.parquet"], "string")
 
 
-def test_a_saved_matrix_is_opened_as_it_was_and_a_damaged_one_refused(tmp_path: Path) -> None:
+def test_a_saved_matrix_opens_unchanged_or_not_at_all(tmp_path: Path) -> None:
     path = write(tmp_path / "file.parquet", every_type(N))
     matrix = get_idx_matrix([path], "string")
     saved = tmp_path / "matrix"
@@ -347,7 +347,7 @@ def test_a_saved_matrix_is_opened_as_it_was_and_a_damaged_one_refused(tmp_path: 
         open_idx_matrix(tmp_path / "missing")
 
 
-def test_a_shuffled_order_has_every_page_once_and_its_slices_divide_it(tmp_path: Path) -> None:
+def test_slices_of_a_shuffled_order_partition_the_pages(tmp_path: Path) -> None:
     path = write(tmp_path / "file.parquet", every_type(N))
     matrix = get_idx_matrix([path], "string")
     order = shuffle_index(matrix, seed=3)

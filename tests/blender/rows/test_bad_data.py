@@ -81,7 +81,7 @@ def test_a_damaged_index_is_made_again_wherever_it_is_damaged(
             path.write_bytes(whole)
 
 
-def test_a_snapshot_that_was_opened_before_needs_its_footers_no_more(lake: Settings) -> None:
+def test_a_known_snapshot_needs_no_footers(lake: Settings) -> None:
     before = opened(lake).read(np.arange(40), ("tokens",))
     file = data_file(lake)
     content = bytearray(file.read_bytes())
@@ -142,7 +142,7 @@ def test_a_table_dropped_or_made_anew_under_a_blend_is_told(lake: Settings, blen
         open_blends(lake).open(blend)
 
 
-def test_one_broken_blend_is_left_out_of_the_list_and_named_when_asked_for(
+def test_a_broken_blend_is_left_out_of_the_list(
     lake: Settings, blends: Blends, caplog: pytest.LogCaptureFixture
 ) -> None:
     kept = blends.create([Source(table="packed.code", weight=2)]).id
@@ -160,9 +160,7 @@ def test_one_broken_blend_is_left_out_of_the_list_and_named_when_asked_for(
             afresh.get(broken)
 
 
-def test_pins_with_another_byte_are_named_and_those_without_a_sum_are_read(
-    lake: Settings, blends: Blends
-) -> None:
+def test_damaged_pins_are_named_and_unsummed_ones_read(lake: Settings, blends: Blends) -> None:
     blend = blends.create([Source(table="packed.code", weight=2)])
     (pins,) = lake.home.rglob(f"{blend.id}.pins.json")
     whole = pins.read_bytes()
@@ -213,9 +211,7 @@ def test_a_table_with_equality_deletes_is_refused_by_name(lake: Settings, blends
     assert blends.list() == []
 
 
-def test_a_column_of_maps_is_refused_by_name_before_a_blend_is_on_record(
-    lake: Settings, blends: Blends
-) -> None:
+def test_a_column_of_maps_is_refused_by_name(lake: Settings, blends: Blends) -> None:
     rows = packed_rows("code", 4)
     maps = pa.array([[("a", 1)]] * 4, type=pa.map_(pa.string(), pa.int64()))
     write_table(lake, "packed.maps", rows.append_column("facts", maps))
@@ -228,9 +224,7 @@ def test_a_column_of_maps_is_refused_by_name_before_a_blend_is_on_record(
     assert blends.list() == []
 
 
-def test_a_table_of_pyiceberg_with_long_segments_is_refused_with_the_way_out(
-    lake: Settings, blends: Blends
-) -> None:
+def test_long_segments_from_pyiceberg_are_refused_with_a_remedy(lake: Settings, blends: Blends) -> None:
     small = {"write.parquet.page-size-bytes": "200", "write.parquet.page-row-limit": "8"}
     write_table(lake, "packed.pages", packed_rows("code", 100), row_group=100, properties=small)
     with pytest.raises(

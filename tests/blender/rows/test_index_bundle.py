@@ -9,7 +9,7 @@ from blender.rows.index_bundle import pack_bundle, unpack_bundle
 FILES = {"a.facts": b"some", "b.pages": bytes(range(200)), "empty": b"", "ä.ordinals": b"x" * 64}
 
 
-def test_files_come_back_as_they_were_and_lie_where_an_index_can_be_read() -> None:
+def test_files_come_back_unchanged_and_aligned() -> None:
     content = pack_bundle(FILES)
     found = unpack_bundle(content)
     assert {name: bytes(it) for name, it in found.items()} == FILES

@@ -19,7 +19,7 @@ from blender.rows.lake_files import LakeFiles
 from factory.settings import Settings
 
 
-def test_a_file_that_a_store_never_sends_is_named_when_the_time_is_over(tmp_path: Path) -> None:
+def test_a_file_that_never_comes_is_named_at_the_deadline(tmp_path: Path) -> None:
     (tmp_path / "here").write_bytes(b"0123456789")
     with socket.socket() as silent:  # a store that takes connections and says nothing
         silent.bind(("127.0.0.1", 0))

@@ -102,7 +102,7 @@ def test_a_fetch_waits_until_rows_are_appended(growing: Settings) -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_windows_are_shuffled_and_become_rows_when_they_are_complete(growing: Settings, seed: int) -> None:
+def test_only_complete_windows_are_rows(growing: Settings, seed: int) -> None:
     windows = live(shuffle="window", window_rows=6)
     blend = opened(open_blends(growing), windows, seed=seed)
     with pytest.raises(Stalled, match="has 6 rows in complete windows of 6 at snapshot"):
@@ -118,7 +118,7 @@ def test_windows_are_shuffled_and_become_rows_when_they_are_complete(growing: Se
     assert later != ordinals(opened(open_blends(growing), windows, seed=seed + 10), 6)
 
 
-def test_a_live_source_is_mixed_with_a_frozen_one_and_follows_a_schedule(growing: Settings) -> None:
+def test_a_live_source_mixes_with_a_fixed_one(growing: Settings) -> None:
     blends = open_blends(growing)
     schedule = Schedule(8, ((0, {CODE: 1}), (4, {LIVE: 1})))
     sources = [Source(table=CODE, oversample=True), live(0)]
@@ -172,7 +172,7 @@ def test_the_id_of_a_live_source_is_its_tables_and_not_its_rows(growing: Setting
         blends.create([live(content="live-x")])
 
 
-def test_an_update_goes_on_with_the_live_source_where_its_parent_is(growing: Settings) -> None:
+def test_an_update_continues_its_parent_s_live_source(growing: Settings) -> None:
     blends = open_blends(growing)
     parent = blends.create([live()])
     child = blends.update(parent.id, 2, {LIVE: 1})
@@ -251,7 +251,7 @@ def expire(lake: Settings, *, keep_last: int) -> None:
     table.maintenance.expire_snapshots().by_ids(ids).commit()
 
 
-def test_appends_whose_snapshots_have_expired_are_known_by_their_files(growing: Settings) -> None:
+def test_expired_appends_are_known_by_their_files(growing: Settings) -> None:
     blends = open_blends(growing)
     stored = blends.create([live()])
     blend = blends.open(stored.id)
@@ -284,14 +284,14 @@ def read_beyond_the_tag(growing: Settings) -> str:
     return stored.id
 
 
-def test_rows_seen_at_a_snapshot_that_has_expired_are_known_by_their_files(growing: Settings) -> None:
+def test_rows_of_an_expired_snapshot_are_known_by_their_files(growing: Settings) -> None:
     blend = read_beyond_the_tag(growing)
     append(growing, 30, 40)
     expire(growing, keep_last=1)
     assert ordinals(open_blends(growing).open(blend), 10) == list(range(40))
 
 
-def test_files_written_anew_by_a_snapshot_that_has_expired_are_refused(growing: Settings) -> None:
+def test_files_rewritten_by_an_expired_snapshot_are_refused(growing: Settings) -> None:
     blend = read_beyond_the_tag(growing)
     open_catalog(growing).load_table(LIVE).overwrite(packed_rows("live", 30))
     append(growing, 30, 40)
@@ -316,7 +316,7 @@ def test_rows_seen_by_a_blender_that_kept_no_files_are_not_guessed(growing: Sett
         open_blends(growing).open(blend)
 
 
-def test_of_two_that_saw_the_same_rows_the_later_snapshot_is_believed(growing: Settings) -> None:
+def test_of_equal_rows_the_later_snapshot_wins(growing: Settings) -> None:
     store = open_store(growing)
     before, after = LiveProgress(10, 1, 900, hashes(["a", "b"])), LiveProgress(10, 2, 7, hashes(["c"]))
     for order in ([before, after], [after, before]):

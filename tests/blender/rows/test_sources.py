@@ -102,7 +102,7 @@ def test_ordinals_with_a_gap_or_a_copy_are_refused(
         reader(tmp_path, rows)
 
 
-def test_a_copy_that_statistics_do_not_show_is_refused_when_it_is_read(tmp_path: Path) -> None:
+def test_a_repeated_ordinal_is_refused_when_it_is_read(tmp_path: Path) -> None:
     one = reader(tmp_path, packed_rows("code", 4).take([0, 0, 2]))
     with pytest.raises(SourceGone, match="holds an ordinal twice"):
         read(one, [0])

@@ -171,7 +171,7 @@ def test_weights_and_a_schedule_together_are_refused() -> None:
         updated(blend_config([source(name="a")]), 5, {"a": 1}, schedule=schedule)
 
 
-def test_an_update_starts_a_schedule_at_its_offset_and_ends_it_again() -> None:
+def test_an_update_starts_and_ends_a_schedule() -> None:
     parent = blend_config([source(name="a"), source(name="b")])
     schedule = Schedule(8, ((100, {"a": 1}), (200, {"b": 1, "c": 1})))
     child = updated(parent, 100, {}, [source(name="c", weight=0)], schedule)

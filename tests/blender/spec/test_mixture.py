@@ -193,7 +193,7 @@ def test_a_mixture_goes_on_from_another_and_leaves_it_as_it_was() -> None:
     assert first.first_row(100) == 300
 
 
-def test_a_mixture_cannot_go_on_with_fewer_sources_or_before_its_front() -> None:
+def test_a_mixture_is_not_extended_by_fewer_sources() -> None:
     with pytest.raises(ValueError, match="Keep a source that ends, with weight 0"):
         mixture((1, [2, 1])).extended([constant([1])], [4])
     with pytest.raises(ValueError, match="Step -1 is out of range"):

@@ -172,9 +172,7 @@ def test_steps_within_a_number_of_rows_is_the_last_that_fits(schedule: tuple, av
 
 @settings(deadline=None)
 @given(schedules, st.data())
-def test_updates_of_a_schedule_keep_what_was_before_and_every_step_whole(
-    schedule: tuple, data: st.DataObject
-) -> None:
+def test_updates_of_a_schedule_keep_the_past_and_whole_steps(schedule: tuple, data: st.DataObject) -> None:
     before = mixture(schedule)
     step = data.draw(st.integers(1, 20))
     n = before.n_sources

@@ -31,7 +31,7 @@ def turning(blends: Blends, schedule: Schedule = TURN, **code: object) -> Blend:
     return blends.open(stored.id)
 
 
-def test_every_step_has_the_rows_of_the_schedule_and_follows_its_shares(blends: Blends) -> None:
+def test_every_step_follows_the_shares_of_its_schedule(blends: Blends) -> None:
     blend = turning(blends, oversample=True)
     assert blend.steps == 42  # 300 rows of prose: 120 in the first 20 steps, then 8 in each
     seen = Counter()
@@ -77,7 +77,7 @@ def test_a_row_of_a_scheduled_source_is_located_where_it_is_served(blends: Blend
             assert (offset, place, row["epoch"]) in [(it.offset, it.row, it.epoch) for it in found]
 
 
-def test_a_source_that_a_schedule_never_reads_may_be_empty_and_ends_nothing(blends: Blends) -> None:
+def test_a_source_without_shares_may_be_empty(blends: Blends) -> None:
     blend = turning(blends, Schedule(4, ((0, {PROSE: 1}),), "constant"))
     assert blend.steps == 75
     assert blend.order.ends[0] is None
@@ -96,7 +96,7 @@ def test_an_update_by_a_schedule_is_the_parent_before_it(blends: Blends, lake: S
         assert (first, later) == ({0: 6, 1: 2}, {0: 2, 1: 6})
 
 
-def test_a_schedule_goes_over_the_wire_and_comes_back_as_the_same_blend(lake: Settings) -> None:
+def test_a_schedule_over_the_wire_makes_the_same_blend(lake: Settings) -> None:
     with serving(lake.home) as server, BlenderClient(server.address) as blender:
         sources = [Source(CODE, oversample=True), Source(PROSE)]
         stored = blender.create(sources, seed=7, schedule=TURN)

@@ -76,7 +76,7 @@ def test_pages_are_read_whole_and_their_rows_in_order(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", [20, 21, 22, 300, 2003])
-def test_the_rows_of_a_window_are_those_of_its_pages_in_another_order(n: int) -> None:
+def test_a_window_permutes_the_rows_of_its_pages(n: int) -> None:
     in_pages, in_windows = (order(n, shuffle) for shuffle in (PAGE, WINDOW))
     sizes = [len([*rows]) for _, rows in groupby(item // 7 for item in in_pages)]
     first = 0
