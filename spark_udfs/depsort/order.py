@@ -58,12 +58,12 @@ def gather(order: Sequence[int], dependencies: Edges, paths: Sequence[str]) -> l
             dependents[w].append(v)
     folder = [path.rpartition("/")[0] for path in paths]
     waiting = [len(targets) for targets in satisfied]
-    place = [-1] * len(order)
+    position = [-1] * len(order)
     ready: list[tuple[int, int]] = []  # (minus the position of the last dependency, file)
     ready_in: dict[str, list[tuple[int, int]]] = {name: [] for name in folder}
 
     def unlock(v: int) -> None:
-        entry = (-max((place[w] for w in satisfied[v]), default=-1), v)
+        entry = (-max((position[w] for w in satisfied[v]), default=-1), v)
         heapq.heappush(ready, entry)
         heapq.heappush(ready_in[folder[v]], entry)
 
@@ -74,9 +74,9 @@ def gather(order: Sequence[int], dependencies: Edges, paths: Sequence[str]) -> l
     while len(gathered) < len(order):
         here = ready_in[folder[gathered[-1]]] if gathered else ready
         _, v = heapq.heappop(here or ready)
-        if place[v] >= 0:
+        if position[v] >= 0:
             continue
-        place[v] = len(gathered)
+        position[v] = len(gathered)
         gathered.append(v)
         for w in dependents[v]:
             waiting[w] -= 1
@@ -155,8 +155,8 @@ def break_cycles(component: Sequence[int], dependencies: Edges) -> list[int]:
 
 def _broken(order: Sequence[int], out: Edges) -> float:
     """The weight that points forwards in an order, rounded to nine digits."""
-    place = {v: p for p, v in enumerate(order)}
-    weights = (w for v, targets in enumerate(out) for t, w in targets.items() if place[t] > place[v])
+    position = {v: p for p, v in enumerate(order)}
+    weights = (w for v, targets in enumerate(out) for t, w in targets.items() if position[t] > position[v])
     return round(math.fsum(weights), 9)
 
 
@@ -202,37 +202,37 @@ def _eades_lin_smyth(out: Edges, into: Edges) -> list[int]:
 
 def _sift(order: list[int], out: Edges, into: Edges) -> None:
     """Move each vertex to the position where least weight points forwards, until a round moves nothing."""
-    place = [0] * len(order)
+    position = [0] * len(order)
     for p, v in enumerate(order):
-        place[v] = p
+        position[v] = p
     for _ in range(SIFTING_ROUNDS):
         moved = False
         for v in range(len(order)):
-            target = _best_place(v, place, out[v], into[v])
+            target = _cheapest_position(v, position, out[v], into[v])
             if target is None:
                 continue
-            source = place[v]
+            source = position[v]
             order.insert(target, order.pop(source))
             for p in range(min(source, target), max(source, target) + 1):
-                place[order[p]] = p
+                position[order[p]] = p
             moved = True
         if not moved:
             return
 
 
-def _best_place(
-    v: int, place: Sequence[int], out: Mapping[int, float], into: Mapping[int, float]
+def _cheapest_position(
+    v: int, position: Sequence[int], out: Mapping[int, float], into: Mapping[int, float]
 ) -> int | None:
     """The cheapest position of `v` while the others stay; None where its own is as cheap as any.
 
     The cost changes where `v` passes a neighbour and is constant between neighbours. A vertex that moves up
     lands right before the last neighbour it passes, one that moves down right behind it.
     """
-    here = place[v]
+    here = position[v]
     passing = {w: -weight for w, weight in into.items()}
     for w, weight in out.items():
         passing[w] = passing.get(w, 0.0) + weight
-    steps = sorted((place[w], weight) for w, weight in passing.items())
+    steps = sorted((position[w], weight) for w, weight in passing.items())
     best, target = 0.0, None
     cost = 0.0
     for p, weight in reversed([step for step in steps if step[0] < here]):

@@ -1,4 +1,4 @@
-"""The collector of cycles rests while a block runs, and is afterwards as it was."""
+"""The cycle collector pauses while a block runs and is restored afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call in a child process may cost, and that its death is the death of that call alone."""
+"""The bounds of a call in a child process, whose death costs that call alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dependencies that were missed once, each in a repository small enough to read."""
+"""Dependencies that were once missed, each in a repository small enough to read."""
 
 from __future__ import annotations
 

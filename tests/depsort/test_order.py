@@ -1,4 +1,4 @@
-"""The order of a graph: against networkx where there are no cycles, against brute force where there are."""
+"""The order of a graph: against networkx without cycles, against brute force with them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_without_cycles_every_edge_points_backwards(graph: Graph) -> None:
 
 
 @given(graphs())
-def test_components_are_those_of_networkx_and_only_edges_inside_one_break(graph: Graph) -> None:
+def test_components_are_those_of_networkx_and_only_their_edges_break(graph: Graph) -> None:
     components = list(nx.strongly_connected_components(oracle(graph)))
     assert sorted(map(sorted, components)) == sorted(strongly_connected(graph))
     order = order_repository(paths(len(graph)), graph)
@@ -112,7 +112,7 @@ def test_sifting_mends_what_peeling_leaves() -> None:
         assert broken_weight(order, graph) <= best + 0.01 * total
 
 
-def test_peeling_alone_finds_an_order_hidden_under_some_edges_against_it() -> None:
+def test_peeling_alone_finds_an_order_under_a_few_contrary_edges() -> None:
     n, rng = 2 * SIFTED_BELOW, random.Random(5)
     hidden = rng.sample(range(n), n)
     graph: Graph = [{} for _ in range(n)]

@@ -1,4 +1,4 @@
-"""Names that macros paste: which uses make which, and how many are tried."""
+"""Names that macros paste: which calls make which, and the bound on their number."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spark_udfs.depsort.pasted_names import with_pasted_names
 MACROS = FileSymbols(expansions={"TEST": ("run_#0", "plain"), "PAIR": ("#0_#1",)})
 
 
-def test_a_use_with_a_body_defines_and_any_other_announces_and_uses() -> None:
+def test_a_call_with_a_body_defines_and_any_other_declares_and_uses() -> None:
     file = FileSymbols(calls={"TEST": ("a{", "b", ""), "PAIR": ("a,b", "a"), "OTHER": ("a",)})
     _, found = with_pasted_names([MACROS, file])
     assert found.definitions == {"run_a": 1}

@@ -1,4 +1,4 @@
-"""Names that several files define, of which only some can be meant."""
+"""Names with several definers, some of them impossible: other systems, builds and test fixtures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def edges(texts: dict[str, str]) -> set[tuple[str, str]]:
     return {(row["doc_id"], row["depends_on"]) for row in Sorted(texts).edges}
 
 
-def test_files_of_go_that_no_build_has_together_do_not_see_each_other() -> None:
+def test_go_files_that_are_never_built_together_see_nothing() -> None:
     texts = {
         "go.mod": "module m\n",
         "p/open_linux.go": "package p\nfunc open() int { return help() }\nfunc help() int { return 1 }\n",

@@ -11,7 +11,7 @@ NESTED = st.recursive(st.just([]), lambda inner: st.lists(inner, max_size=3), ma
 
 @given(NESTED)
 @settings(deadline=None)
-def test_the_ranges_around_a_byte_are_those_that_hold_it_from_the_innermost(nested: list[object]) -> None:
+def test_the_ranges_around_a_byte_come_innermost_first(nested: list[object]) -> None:
     source = repr(nested).encode()
     found = LISTS.captures(source)
     assert found is not None

@@ -1,4 +1,4 @@
-"""A language is one folder and one line: nothing else in the workers knows any."""
+"""A language is one folder and one line; other workers know none."""
 
 from __future__ import annotations
 

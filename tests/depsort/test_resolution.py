@@ -151,7 +151,7 @@ def test_modules_are_found_wherever_their_root_lies(
     assert Sorted(files).weights_of(user) == expected
 
 
-def test_a_use_without_an_import_is_an_edge_and_the_nearer_weighs_more() -> None:
+def test_a_use_without_an_import_weighs_more_when_nearer() -> None:
     sorted_ = Sorted(
         {
             "d/near.py": "def shared(): pass\n",
@@ -248,7 +248,7 @@ def defining_file(value: object) -> str | None:
     return None if module is None or not module.__file__ else module.__file__.split("/site-packages/")[-1]
 
 
-def test_names_of_a_real_package_resolve_to_the_files_the_interpreter_names() -> None:
+def test_names_of_a_real_package_resolve_as_the_interpreter_says() -> None:
     files = installed("networkx")
     names = {
         name: file

@@ -1,4 +1,4 @@
-"""Depsort through Spark: tables of the declared schemas, the same whatever the partitions."""
+"""Depsort through Spark: tables with the declared schemas, the same for any partitioning."""
 
 from __future__ import annotations
 

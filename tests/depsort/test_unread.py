@@ -1,4 +1,4 @@
-"""Files that give no symbols: they keep their place, say why, and cost no other file its own."""
+"""Files without symbols are ordered, give a reason, and cost no other file its symbols."""
 
 from __future__ import annotations
 

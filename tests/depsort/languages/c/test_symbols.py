@@ -1,4 +1,4 @@
-"""What is read off one C file, and which files of a repository its names lead to."""
+"""Symbols of one C file, and the files of a repository that its names lead to."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def edges(texts: dict[str, str]) -> set[tuple[str, str]]:
     return {(row["doc_id"], row["depends_on"]) for row in Sorted(texts).edges}
 
 
-def test_functions_types_variables_enumerators_and_macros_are_definitions() -> None:
+def test_functions_types_variables_and_macros_are_definitions() -> None:
     symbols = extract(
         "#define LIMIT 3\nint count = 1;\nstruct point { int x; };\nenum colour { RED, BLUE = 2 };\n"
         "typedef struct { int y; } pair;\ntypedef int (*callback)(int);\n"
@@ -103,7 +103,7 @@ def test_a_use_leads_to_the_header_and_to_the_defining_file() -> None:
     assert found == {("src/use.c", "src/lib.h"), ("src/use.c", "src/lib.c"), ("src/lib.c", "src/lib.h")}
 
 
-def test_who_uses_a_macro_uses_what_it_stands_for_and_its_header_does_not() -> None:
+def test_the_user_of_a_macro_uses_its_body_and_the_header_does_not() -> None:
     found = edges(
         {
             "use.c": '#include "lib.h"\nint main(void) { return OUTER(1); }\n',

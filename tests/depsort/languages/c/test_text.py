@@ -1,4 +1,4 @@
-"""The scans of C text against the regular expressions that say what they find."""
+"""The scans of C text against the regular expressions that specify them."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_words_are_counted_by_what_stands_before_them(text: bytes) -> None:
 
 @settings(deadline=None)
 @given(texts)
-def test_a_bound_name_stands_between_a_type_and_the_end_of_its_declaration(text: bytes) -> None:
+def test_a_bound_name_lies_between_type_and_end_of_its_declaration(text: bytes) -> None:
     expected = {name: None for of, name in BOUND.findall(text) if of not in STATEMENTS}
     assert _native.c_declared_names(text) == list(expected)
 

@@ -1,4 +1,4 @@
-"""What is read off one C++ file, and which files of a repository its names lead to."""
+"""Symbols of one C++ file, and the files of a repository that its names lead to."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_name_behind_colons_may_be_a_member_or_stand_in_a_namespace() -> None:
     }
 
 
-def test_methods_functions_and_types_lead_to_their_header_and_their_source() -> None:
+def test_methods_functions_and_types_lead_to_header_and_source() -> None:
     found = edges(
         {
             "include/lib/box.h": "namespace n {\nclass Box {\n public:\n  void open();\n};\nint run();\n}\n",

@@ -1,4 +1,4 @@
-"""Which Go files are never in one build."""
+"""Go files that are never built together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read off one Go file, and which files of a module its names lead to."""
+"""Symbols of one Go file, and the files of a module that its names lead to."""
 
 from __future__ import annotations
 

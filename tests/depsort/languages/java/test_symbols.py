@@ -1,4 +1,4 @@
-"""What is read off one Java file, and which files of a repository its names lead to."""
+"""Symbols of one Java file, and the files of a repository that its names lead to."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_use_is_written_from_the_declared_type_on(code: str, expected: list[st
     assert uses(code) == expected
 
 
-def test_a_name_that_may_be_inherited_says_in_which_class_it_is_written() -> None:
+def test_a_name_that_may_be_inherited_names_its_class() -> None:
     symbols = extract("class A extends B { int own; void f() { own = helper(); this.up(); super.down(); } }")
     assert set(symbols.references) == {"B", "A.own", "A/helper", "A.up", "A.down"}
 

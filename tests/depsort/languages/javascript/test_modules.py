@@ -139,7 +139,7 @@ def test_manifests_that_are_broken_or_go_in_circles_do_no_harm() -> None:
     assert Sorted(files).weights_of("b/use.ts") == {"b/m.ts": 1.0}
 
 
-def test_a_name_is_followed_through_barrels_aliases_defaults_and_commonjs() -> None:
+def test_a_name_is_followed_through_barrels_aliases_and_defaults() -> None:
     files = {
         "impl.ts": "export function work() {}\nexport default class Box { open() {} }\n",
         "barrel.ts": "export * from './impl'\nexport {default as Crate} from './impl'\n"
@@ -170,6 +170,6 @@ def test_scripts_see_each_others_names_and_no_modules() -> None:
     assert uses(files, "use.ts") == {"flag": ["types.d.ts"]}
 
 
-def test_declarations_beside_a_file_of_javascript_are_a_small_dependency() -> None:
+def test_a_declaration_file_beside_a_script_is_a_small_dependency() -> None:
     files = {"m.js": TARGET, "m.d.ts": "", "use.js": "import './m.js'\n"}
     assert Sorted(files).weights_of("use.js") == {"m.js": 1.0, "m.d.ts": WEAK}

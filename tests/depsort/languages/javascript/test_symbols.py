@@ -1,4 +1,4 @@
-"""What is read off one JavaScript or TypeScript file; and the bounds on hostile files."""
+"""Symbols of one JavaScript or TypeScript file, and bounds on hostile files."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_imports_are_read_in_every_way_they_are_written(
     assert imported(text) == expected
 
 
-def test_a_module_defines_what_it_exports_and_keeps_the_rest_to_itself() -> None:
+def test_a_module_defines_its_exports_and_keeps_the_rest_private() -> None:
     symbols = extract(
         "export const a = 1, {b, c: [d]} = x\nexport function f() { const inner = 1 }\n"
         "export class K { open() {} constructor() {} }\nexport interface I { call(): void }\n"

@@ -1,4 +1,4 @@
-"""What is read off one Kotlin file, and which files of a repository its names lead to."""
+"""Symbols of one Kotlin file, and the files of a repository that its names lead to."""
 
 from __future__ import annotations
 

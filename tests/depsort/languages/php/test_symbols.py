@@ -1,4 +1,4 @@
-"""What is read off one PHP file, and which files of a repository its names lead to."""
+"""Symbols of one PHP file, and the files of a repository that its names lead to."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_uses_whole_names_and_includes_are_imports(
     assert {(i.module, i.name, i.alias) for i in extract(text).imports} == expected
 
 
-def test_names_of_types_and_functions_are_references_and_variables_are_not() -> None:
+def test_types_and_functions_are_references_variables_are_not() -> None:
     references = extract(
         "class A extends B implements C { use D; function f(E $x): F { new G(); H::i(); "
         "run($x->go()); "

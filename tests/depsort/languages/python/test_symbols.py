@@ -1,4 +1,4 @@
-"""What is read off one Python file: definitions, imports, uses; and the bounds on hostile files."""
+"""Symbols of one Python file: definitions, imports, uses; and bounds on hostile files."""
 
 from __future__ import annotations
 

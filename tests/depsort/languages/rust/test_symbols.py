@@ -1,4 +1,4 @@
-"""What is read off one Rust file, and which files of a workspace its names lead to."""
+"""Symbols of one Rust file, and the files of a workspace that its names lead to."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_a_dependency_may_have_another_name_and_a_library_another_path() -> None
     }
 
 
-def test_a_crate_has_the_name_that_stands_behind_lists_in_its_manifest() -> None:
+def test_a_crate_is_named_after_lists_in_its_manifest() -> None:
     texts = {
         "core/Cargo.toml": '[package]\nauthors = ["a", "b"]\nname = "shapes"\n[[bin]]\nname = "other"\n',
         "core/src/lib.rs": "pub fn area() {}\n",
