@@ -1,10 +1,10 @@
 """The files of each repository in dependency order: symbols, the edges they make, and a place for each file.
 
-Every revision of a repository is sorted by itself: the same paths stand in each.
+Every revision of a repository is sorted by itself, because revisions share their paths.
 
-`symbols` extracts where the documents lie and groups only the small facts by repository; `dependencies`
-and `in_order` group ids, paths and weights. So text is read once for symbols and once to be written in
-order, and never crosses into Python grouped. A document without a repository is alone: place 0, no edges.
+`symbols` extracts facts where the documents lie and groups only these small rows by repository;
+`dependencies` and `in_order` group ids, paths and weights. Text is read twice, for symbols and to be written
+in order, and never crosses into Python grouped. A document without a repository is alone: place 0, no edges.
 
 Invariant: `dependencies` and `in_order` compute the same order from the same weights
 (`spark_udfs.depsort.graph`), so an edge is `satisfied` exactly if `place` says so.
@@ -39,9 +39,9 @@ def symbols(documents: DataFrame) -> DataFrame:
 
 
 def dependencies(documents: DataFrame, symbols: DataFrame) -> DataFrame:
-    """Which document depends on which, how much, and whether the order satisfies it: DEPENDENCIES.
+    """Every dependency between two documents, its weight, and whether the order satisfies it: DEPENDENCIES.
 
-    `symbols` is what `symbols(documents)` gave.
+    `symbols` is the result of `symbols(documents)`.
     """
     contributions = (
         symbols.where(F.col("resolved_to").isNotNull())
@@ -65,7 +65,7 @@ def dependencies(documents: DataFrame, symbols: DataFrame) -> DataFrame:
 def in_order(documents: DataFrame, dependencies: DataFrame) -> DataFrame:
     """The documents with their place in their revision of a repository, dependencies first: SORTED.
 
-    `dependencies` is what `dependencies(documents, symbols)` gave.
+    `dependencies` is the result of `dependencies(documents, symbols)`.
     """
     places = (
         _files(documents)
@@ -84,7 +84,7 @@ def in_order(documents: DataFrame, dependencies: DataFrame) -> DataFrame:
 
 
 def _files(documents: DataFrame) -> DataFrame:
-    """What an order looks at of the documents that share a repository."""
+    """The columns that an order reads, of the documents that belong to a repository."""
     return documents.where(F.col("repository").isNotNull()).select(
         *REPOSITORY, "doc_id", _path().alias("path"), "partition"
     )

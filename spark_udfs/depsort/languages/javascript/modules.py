@@ -16,7 +16,6 @@ importer, `a/b` the nearest folder `a` around it that contains `b`, and `@scope/
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from typing import Any
 
 from spark_udfs.depsort.fixtures import fixture_of
 from spark_udfs.depsort.languages.data import read_names
+from spark_udfs.depsort.languages.javascript.manifests import MAX_DEPTH, read_manifest, targets_of
 from spark_udfs.depsort.model import FileSymbols, Modules
 
 MODULE, GLOBAL = (
@@ -43,10 +43,6 @@ _BUILT = re.compile(
     r"^(?:\./)?(?:dist|build|out|lib|es|esm|cjs|types|umd|dist-[^/]*)(?:/(?:cjs|esm?|types|src|umd))?/"
 )
 _CONFIGS = ("tsconfig.json", "jsconfig.json", "tsconfig.base.json")
-# An unclosed string or comment extends to the end; retrying at every quote inside would take square time.
-_COMMENT = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z))|//[^\n]*|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?', re.DOTALL)
-_LAST_COMMA = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z))|,(?=\s*[}\]])', re.DOTALL)
-_MAX_EXTENDS = 8
 _NODE_MODULES = read_names(__package__, "node_modules.txt")
 
 
@@ -85,7 +81,7 @@ class JavaScriptModules(Modules):
         self._peers = frozenset(
             i for i, file in enumerate(files) if file.package != MODULE and not self._in_fixture[i]
         )
-        self._manifests = {path: _read(text) for path, text in sorted(manifests.items())}
+        self._manifests = {path: read_manifest(text) for path, text in sorted(manifests.items())}
         self._packages: dict[str, str] = {}  # name -> folder
         for path, manifest in self._manifests.items():
             if posixpath.basename(path) == "package.json" and isinstance(name := manifest.get("name"), str):
@@ -161,7 +157,7 @@ class JavaScriptModules(Modules):
         for around in _upwards(folder):
             manifest = self._manifests.get(_join(around, "package.json"))
             if manifest is not None:
-                for target in _matches(manifest.get("imports"), name):
+                for target in targets_of(manifest.get("imports"), name):
                     yield from self._source(around, target)
                 return
 
@@ -169,7 +165,7 @@ class JavaScriptModules(Modules):
         """`name` by `paths` and `baseUrl` of the nearest configuration that has them."""
         for around in _upwards(folder):
             config = self._config(around)
-            for target in _matches(config.paths, name):
+            for target in targets_of(config.paths, name):
                 yield from self._at(_join(config.folder, target))
             if config.base is not None:
                 yield from self._at(_join(config.base, name))
@@ -184,7 +180,7 @@ class JavaScriptModules(Modules):
 
     def _extended(self, path: str, depth: int) -> _Config:
         manifest = self._manifests.get(path)
-        if manifest is None or depth > _MAX_EXTENDS:
+        if manifest is None or depth > MAX_DEPTH:
             return _Config()
         folder = posixpath.dirname(path)
         above = manifest.get("extends")
@@ -220,7 +216,7 @@ class JavaScriptModules(Modules):
         if not rest:
             yield from self._entry(folder, manifest)
             return
-        for target in _matches(manifest.get("exports"), f"./{rest}"):
+        for target in targets_of(manifest.get("exports"), f"./{rest}"):
             yield from self._source(folder, target)
         for around in ("", "src", "lib"):
             yield from self._at(_join(_join(folder, around), rest))
@@ -231,7 +227,7 @@ class JavaScriptModules(Modules):
         targets = [manifest.get(key) for key in ("source", "types", "typings", "module", "main", "browser")]
         if isinstance(exports, dict) and not any(key.startswith(".") for key in exports):
             exports = {".": exports}
-        targets += [*_matches(exports, ".")] if isinstance(exports, dict) else [exports]
+        targets += [*targets_of(exports, ".")] if isinstance(exports, dict) else [exports]
         for target in targets:
             if isinstance(target, str):
                 yield from self._source(folder, target)
@@ -276,41 +272,6 @@ class JavaScriptModules(Modules):
             for around in _upwards(folder):
                 for below in ("", "src"):
                     yield from self._at(_join(_join(around, below), name))
-
-
-def _read(text: str) -> dict[str, Any]:
-    """A JSON object; like TypeScript, accepts comments and trailing commas. Empty for any other text."""
-    plain = _LAST_COMMA.sub(lambda m: m[1] or "", _COMMENT.sub(lambda m: m[1] or "", text.lstrip("\ufeff")))
-    try:
-        found = json.loads(plain)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _matches(patterns: object, name: str) -> Iterator[str]:
-    """The targets of `name` in a map whose keys may have one `*`; longest match first."""
-    if not isinstance(patterns, dict):
-        return
-    found = []
-    for pattern, target in patterns.items():
-        start, star, end = pattern.partition("*")
-        if name == pattern:
-            found.append((-len(name) - 1, pattern, target, ""))
-        elif star and name.startswith(start) and name.endswith(end) and len(name) >= len(start) + len(end):
-            found.append((-len(start), pattern, target, name[len(start) : len(name) - len(end)]))
-    for _, _, target, middle in sorted(found, key=lambda it: it[:2]):
-        for text in _targets(target, 0):
-            yield text.replace("*", middle)
-
-
-def _targets(target: object, depth: int) -> Iterator[str]:
-    """Every string in a target, which may be a list or a map by condition."""
-    if isinstance(target, str):
-        yield target
-    elif isinstance(target, (list, dict)) and depth < _MAX_EXTENDS:
-        for part in target.values() if isinstance(target, dict) else target:
-            yield from _targets(part, depth + 1)
 
 
 def _upwards(folder: str) -> Iterator[str]:
