@@ -1,4 +1,4 @@
-"""The symbols of a source file, where modules lie in a repository, and the interface of a language.
+"""The symbols of a source file, the modules of a repository, and the interface of a language.
 
 A language has two methods (`Language`): `extract` reads one file by itself, `modules` locates module names
 among the files of one repository. `spark_udfs.depsort.registry` lists the languages; everything that

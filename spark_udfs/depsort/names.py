@@ -237,7 +237,7 @@ class NameResolver:
         return same_fixture and not self.modules.never_built_together(index, file)
 
     def nearest(self, index: int, files: Sequence[int]) -> Sequence[int]:
-        """Of the definers of a name without an import, those that share most folders with `index`."""
+        """The definers of a name without an import that share most folders with `index`."""
         found = [f for f in files if self.within_reach(index, f)]
         if len(found) < 2:
             return found

@@ -1,4 +1,4 @@
-"""What a use or an import adds to the weight of an edge between two files.
+"""Weights that imports and uses add to the edge between two files.
 
 An import weighs 1 on the file it names, spread over the files of a package; DEFERRED where it runs late,
 inside a function or for type checkers only; WEAK on files it only passes on the way. The packages around the

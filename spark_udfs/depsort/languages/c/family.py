@@ -1,7 +1,7 @@
-"""What C and C++ share: included files, and a file's words as its references.
+"""The common part of C and C++: included files, and a file's words as its references.
 
-Every word of a text refers to something, except keywords and names that the file only binds as parameters,
-members and variables of functions.
+Every word of a text is a reference, except keywords and names that the file only binds as parameters,
+members or local variables.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class CFamily(Language):
     def modules(
         self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
     ) -> Modules:
-        """Where included files lie among the files `paths`."""
+        """The included files of one repository."""
         return CModules(paths)
 
 

@@ -33,7 +33,7 @@ MODULE, GLOBAL = (
 )  # a file's `package`: a module, which shares no names, or one that adds global names
 
 _SUFFIXES = (
-    *(".ts", ".tsx", ".mts", ".cts", ".d.ts", ".d.mts", ".d.cts"),  # types before what they describe
+    *(".ts", ".tsx", ".mts", ".cts", ".d.ts", ".d.mts", ".d.cts"),  # types before their implementation
     *(".js", ".jsx", ".mjs", ".cjs", ".es6"),
 )
 _WRITTEN_IN = {".js": ".ts .tsx .d.ts .jsx", ".jsx": ".tsx", ".mjs": ".mts .d.mts", ".cjs": ".cts .d.cts"}

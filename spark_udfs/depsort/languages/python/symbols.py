@@ -31,7 +31,7 @@ _STRING = re.compile(r"""^[rRuU]?(['"])(\w+)\1$""")
 
 
 class Python(TreeSitterLanguage):
-    """Python 2 and 3, as far as one grammar reads both."""
+    """Python 3, and the part of Python 2 that its grammar reads."""
 
     name = family = "python"
     suffixes = (".py", ".pyi", ".pyw")
