@@ -283,15 +283,15 @@ def test_proportions_that_make_no_step_are_refused(parts: list[float], sentence:
 @pytest.mark.parametrize(
     "kind, rows, knots, sentence",
     [
-        ("sine", 4, [(0, (WHOLE,))], "no schedule `sine`"),
+        ("sine", 4, [(0, (WHOLE,))], "Unknown schedule `sine`"),
         ("linear", 0, [(0, (WHOLE,))], "0 rows a step"),
         ("linear", 4, [], "has 0 knots"),
-        ("linear", 4, [(0, (WHOLE, 0)), (0, (0, WHOLE))], "ascending order"),
-        ("linear", 4, [(-1, (WHOLE, 0))], "ascending order"),
-        ("linear", 4, [(MAX_OFFSET + 1, (WHOLE, 0))], "ascending order"),
+        ("linear", 4, [(0, (WHOLE, 0)), (0, (0, WHOLE))], "do not ascend from 0"),
+        ("linear", 4, [(-1, (WHOLE, 0))], "do not ascend from 0"),
+        ("linear", 4, [(MAX_OFFSET + 1, (WHOLE, 0))], "do not ascend from 0"),
         ("linear", 4, [(0, (WHOLE + 1, -1))], "negative or above"),
         ("linear", 4, [(0, (WHOLE - 1,))], "do not sum"),
-        ("cosine", 4, [(i, (WHOLE, *[0] * 999)) for i in range(100)], "Give fewer knots"),
+        ("cosine", 4, [(i, (WHOLE, *[0] * 999)) for i in range(100)], "Use fewer knots"),
     ],
 )
 def test_a_wrong_schedule_is_refused_with_a_sentence(
