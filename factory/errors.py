@@ -1,13 +1,13 @@
-"""The typed errors of the platform: one class for each thing a caller does differently.
+"""The typed errors of the platform: one class for each reaction of a caller.
 
-A message is one sentence of fact with names and numbers, then one of remedy. Inside the platform
-these are raised and caught by class; at the edges they become a gRPC status (`blender.protocol.status`) or an
-exit code without a stack trace (`factory.cli`).
+A message is one sentence of fact with names and numbers, then one of remedy. The platform catches errors by
+class; at its edges they become a gRPC status (`blender.protocol.status`) or an exit code without a stack
+trace (`factory.cli`).
 """
 
 
 class FactoryError(Exception):
-    """Base of every error the platform raises on purpose."""
+    """Base of every error that the platform raises on purpose."""
 
     exit_code = 1
 
@@ -43,7 +43,7 @@ class PublishConflict(FactoryError):
 
 
 class CheckFailed(FactoryError):
-    """A check failed on an audit branch; main is as it was."""
+    """A check failed on an audit branch; main is unchanged."""
 
     exit_code = 7
 
@@ -55,17 +55,17 @@ class NotFound(FactoryError):
 
 
 class SourceChanged(FactoryError):
-    """A registered file, whose rows a table reads where they lie, changed or vanished since; it is named."""
+    """A registered file changed or vanished since its registration; the message names it."""
 
     exit_code = 10
 
 
 class DamagedFile(FactoryError):
-    """A file of the lake is not as it was written, or is gone; the message names the file and its table."""
+    """A file of the lake is damaged or missing; the message names the file and its table."""
 
     exit_code = 11
 
 
 def first_line(error: BaseException | None) -> str:
-    """What an error says first, to stand in a sentence; the name of its class where it says nothing."""
+    """Return the first line of an error for use in a sentence, or the name of its class."""
     return (str(error or "").strip().splitlines() or [type(error).__name__])[0].rstrip(".:")

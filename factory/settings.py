@@ -1,8 +1,7 @@
 """The one typed settings object, read from the environment (prefix `FACTORY_`).
 
-The embedded default needs no setting at all: a SQLite catalog, a warehouse folder and Spark in the
-process, everything written below `FACTORY_HOME`. Naming another catalog, warehouse or Spark master
-here is all it takes to run on servers.
+The embedded default needs no setting: a SQLite catalog, a warehouse folder and Spark in the process,
+everything below `FACTORY_HOME`. Another catalog, warehouse or Spark master is all it takes to run on servers.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ from factory.home import HomeFiles
 PREFIX = "FACTORY_"
 CATALOG_NAME = "lake"  # the same in Spark and PyIceberg: it is part of the SQL catalog's primary key
 
-_JVM_SIZE = re.compile(r"([1-9]\d*)([kmgt])", re.IGNORECASE)  # the JVM knows no `gb`
+_JVM_SIZE = re.compile(r"([1-9]\d*)([kmgt])", re.IGNORECASE)  # the JVM does not accept `gb`
 _UNQUOTED = re.compile(r"[/?#@\[\]\s]|%(?![0-9a-fA-F]{2})")
-_NEAR = 0.85  # of 1: one or two letters of a long name
+_NEAR = 0.85  # similarity of names: one or two letters of a long name
 
 
 class Settings(BaseSettings):
-    """Where the lake lies and which engines work on it."""
+    """The location of the lake and the engines that work on it."""
 
-    # What a setting was is left out of errors, and of the repr where it may hold a password.
+    # Errors never quote values, and the repr hides those that may hold a password.
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
         env_ignore_empty=True,
@@ -79,19 +78,19 @@ class Settings(BaseSettings):
     @classmethod
     def _a_size(cls, size: str) -> str:
         if not _JVM_SIZE.fullmatch(size):
-            raise ValueError(f"`{size}` is no size of memory; write a number with k, m, g or t, such as 4g")
+            raise ValueError(f"`{size}` is not a memory size; write a number with k, m, g or t, such as 4g")
         return size.lower()
 
     @field_validator("catalog_uri", "dagster_uri")
     @classmethod
     def _one_scheme(cls, uri: str | None) -> str | None:
-        """SQLAlchemy 2 no longer knows the short name that libpq and many services hand out."""
+        """SQLAlchemy 2 rejects the scheme `postgres://`, which libpq and many services use."""
         return re.sub(r"^postgres://", "postgresql://", uri) if uri else uri
 
     @field_validator("catalog_uri", "dagster_uri")
     @classmethod
     def _a_quoted_password(cls, uri: str | None) -> str | None:
-        """Postgres cuts another one where it should not, and shows the pieces in its errors."""
+        """Postgres splits an unquoted password in the wrong place and shows the pieces in its errors."""
         if uri and _UNQUOTED.search(uri.partition("://")[2].rpartition("@")[0]):
             raise ValueError(
                 "the user or password before its last @ holds one of / ? # @ [ ] %; "
@@ -138,20 +137,20 @@ class Settings(BaseSettings):
         return self.warehouse_uri.startswith("s3://")
 
     def environment(self) -> dict[str, str]:
-        """The environment variables under which another process has these settings."""
+        """Return the environment variables that give another process these settings."""
         given = self.model_dump(mode="json", exclude_none=True)
         return {variable(field): str(value) for field, value in given.items()}
 
 
 @lru_cache(maxsize=1)
 def settings() -> Settings:
-    """The settings of this process, read once from its environment.
+    """Return the settings of this process, read once from its environment.
 
-    Raises ConfigurationError for a wrong value, and for a variable whose name is nearly that of a setting.
+    Raises ConfigurationError for a wrong value, and for a variable whose name resembles a setting.
     """
     for name, meant in unknown_variables():
         if meant:
-            raise ConfigurationError(f"{name} is no setting. Did you mean {meant}? Rename it or unset it.")
+            raise ConfigurationError(f"Unknown setting {name}. Did you mean {meant}? Rename it or unset it.")
     try:
         return Settings()
     except ValidationError as error:
@@ -159,29 +158,29 @@ def settings() -> Settings:
 
 
 def refusal(error: ValidationError) -> ConfigurationError:
-    """What is wrong with settings, without their values."""
+    """Return an error that names the wrong settings without their values."""
     first = error.errors()[0]
     said = first["msg"].removeprefix("Value error, ")
-    if not first["loc"]:  # settings that do not go together; the sentence names them
+    if not first["loc"]:  # settings that exclude each other; the sentence names them
         return ConfigurationError(f"{said}.")
     name = variable("_".join(str(part) for part in first["loc"]))
     return ConfigurationError(f"Setting {name} is wrong: {said}. Correct it or unset it.")
 
 
 def variable(field: str) -> str:
-    """The environment variable of a field of `Settings`."""
+    """Return the environment variable of a field of `Settings`."""
     return PREFIX + field.upper()
 
 
 def size_bytes(size: str) -> int:
-    """The bytes of a size of memory as the JVM writes it."""
+    """Convert a memory size in the JVM's notation to bytes."""
     found = _JVM_SIZE.fullmatch(size)
     assert found is not None, size
     return int(found[1]) << 10 * ("kmgt".index(found[2].lower()) + 1)
 
 
 def unknown_variables() -> list[tuple[str, str | None]]:
-    """The variables of this process that begin like settings and are none, each with the nearest setting."""
+    """Return the variables with our prefix that are not settings, each with the nearest setting."""
     known = [variable(field) for field in Settings.model_fields]
     names = sorted(name for name in os.environ if name.upper().startswith(PREFIX))
     return [

@@ -1,4 +1,4 @@
-"""The one place that builds a SparkSession, and fetches the jars it runs with."""
+"""Build the SparkSession of a lake and fetch its jars."""
 
 from __future__ import annotations
 
@@ -35,18 +35,16 @@ _COMPILE_LATER = (
     "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=20000 "
     "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
 )
-_COLLECT = (
-    "-XX:+UseParallelGC"  # nobody waits for a pause, and G1 takes a fifth more of a small job's CPU time
-)
+_COLLECT = "-XX:+UseParallelGC"  # pauses do not matter here, and G1 costs a small job a fifth more CPU time
 _UNWEIGHED = str(
     2**31 - 1
-)  # bytes of a batch to Python: below this Spark weighs it at every row, half its cost
-_CODEGEN_CACHED = 2000  # generated classes kept, of which a group of tables has hundreds; the default is 100
+)  # bytes of a batch to Python; below 2 GiB Spark estimates its size at every row, half its cost
+_CODEGEN_CACHED = 2000  # cached generated classes; a dedup group needs hundreds, the default is 100
 
 _ROWS_PER_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _MASTER = re.compile(r"spark://(.+)")
 _CONNECT_S = 5
-_EXECUTOR_WAIT_S = 180  # a cluster that starts machines for us needs minutes
+_EXECUTOR_WAIT_S = 180  # a cluster that starts machines on demand needs minutes
 
 _LOG4J = """rootLogger.level = error
 rootLogger.appenderRef.console.ref = console
@@ -61,7 +59,7 @@ logger.gateway.level = error
 
 
 def spark_conf(settings: Settings) -> dict[str, str]:
-    """The Spark configuration for `settings`, but for what is set once Spark runs."""
+    """Return the Spark configuration for `settings`, without the part that is set after Spark has started."""
     scratch, own = settings.files.spark, own_scratch(settings)
     return {
         "spark.master": settings.spark_master,
@@ -96,13 +94,13 @@ def spark_conf(settings: Settings) -> dict[str, str]:
 
 
 def build_session(settings: Settings) -> SparkSession:
-    """Start Spark on the lake of `settings`, or give the session this process already has.
+    """Start Spark on the lake of `settings`, or return the existing session of this process.
 
-    Raises MachineError when no JVM is found, or no master or executor of a cluster.
+    Raises MachineError if no JVM is found, or no master or executor of a cluster.
     """
     require_java()
     require_master(settings)
-    # The workers' Python is `python3` by default, which without activation is the system's own.
+    # Workers run `python3` by default: the system's, unless the environment is activated.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     open_catalog(settings)
@@ -122,19 +120,19 @@ def build_session(settings: Settings) -> SparkSession:
 
 @contextlib.contextmanager
 def batches_of(session: SparkSession, rows: int) -> Iterator[None]:
-    """Send `rows` a batch to Python in the jobs that run inside."""
+    """Send batches of `rows` rows to Python in jobs within the context."""
     before = session.conf.get(_ROWS_PER_BATCH)
     session.conf.set(_ROWS_PER_BATCH, str(rows))
     try:
         yield
     finally:
-        # A JVM that died has no configuration any more, and saying so must not hide why it failed.
+        # A dead JVM has no configuration, and its error must not hide the first one.
         with contextlib.suppress(Py4JError, ConnectionError):
             session.conf.set(_ROWS_PER_BATCH, before)
 
 
 def kill_jvm() -> None:
-    """Kill the JVM of this process, where it has one; when this returns, nothing writes any more."""
+    """Kill the JVM of this process, if any; when this returns, nothing writes any more."""
     process = getattr(SparkContext._gateway, "proc", None)
     if process is not None:
         process.kill()
@@ -142,7 +140,7 @@ def kill_jvm() -> None:
 
 
 def jvm_died(within_s: float = 0) -> bool:
-    """Whether this process had a JVM that is gone, or that goes `within_s`."""
+    """Whether the JVM of this process is gone, or ends `within_s`."""
     process = getattr(SparkContext._gateway, "proc", None)
     if process is None:
         return False
@@ -156,7 +154,7 @@ def _local(settings: Settings) -> bool:
 
 
 def _addresses(settings: Settings) -> dict[str, str]:
-    """Where the driver listens: on this machine alone where its executors are threads of it."""
+    """Return the driver's bind address: loopback if the executors are its threads."""
     if _local(settings):
         return {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     if settings.spark_driver_host:
@@ -165,7 +163,7 @@ def _addresses(settings: Settings) -> dict[str, str]:
 
 
 def require_master(settings: Settings) -> None:
-    """Raise MachineError unless a standalone master answers; Spark itself tries for a minute and more."""
+    """Raise MachineError unless a standalone master answers; Spark itself retries for over a minute."""
     found = _MASTER.fullmatch(settings.spark_master)
     if found is None:
         return
@@ -187,7 +185,7 @@ def require_master(settings: Settings) -> None:
 
 
 def _await_executor(session: SparkSession, settings: Settings) -> None:
-    """Return once the cluster has given an executor; without one, the first query would wait for ever."""
+    """Wait for the cluster's first executor; without one, the first query would wait forever."""
     status = session.sparkContext._jsc.sc().statusTracker()
     deadline = time.monotonic() + _EXECUTOR_WAIT_S
     while len(status.getExecutorInfos()) < 2:  # the driver is one of them
@@ -203,7 +201,7 @@ def _await_executor(session: SparkSession, settings: Settings) -> None:
 
 @contextlib.contextmanager
 def _started(log: Path) -> Iterator[None]:
-    """Start Spark inside, its words kept in `log`; raises MachineError where it does not start."""
+    """Redirect the output of a starting Spark to `log`; raise MachineError if it does not start."""
     try:
         with _stderr_to(log):
             yield
@@ -216,7 +214,7 @@ def _started(log: Path) -> Iterator[None]:
 
 
 def innermost_cause(trace: str) -> str:
-    """The innermost cause in a Java trace, else its last line."""
+    """Return the innermost cause in a Java stack trace, else its last line."""
     lines = trace.strip().splitlines() or [""]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     exceptions = [line.strip() for line in lines if line.startswith((": ", "java.", "org."))]
@@ -224,7 +222,7 @@ def innermost_cause(trace: str) -> str:
 
 
 def require_java() -> None:
-    """Raise MachineError unless a JVM is at hand."""
+    """Raise MachineError unless a JVM is installed."""
     home = os.environ.get("JAVA_HOME")
     if not shutil.which("java") and not (home and (Path(home) / "bin" / "java").exists()):
         raise MachineError(
@@ -235,7 +233,7 @@ def require_java() -> None:
 
 @contextlib.contextmanager
 def _stderr_to(log: Path) -> Iterator[None]:
-    """Let the processes started inside write their stderr to `log`: the JVM greets with warnings."""
+    """Redirect the stderr of processes started within the context to `log`: the JVM prints warnings."""
     sys.stderr.flush()
     terminal = os.dup(2)
     with log.open("ab") as file:
@@ -266,9 +264,9 @@ def _log_configuration(scratch: Path) -> Path:
 
 
 def fetch_jars(settings: Settings, wanted: Sequence[str]) -> None:
-    """Let Spark fetch the jars that the cache lacks, by starting once without a lake; each whole or not.
+    """Fetch missing jars into the cache, by starting Spark once without a lake; each is whole or absent.
 
-    Raises MachineError where they cannot be fetched.
+    Raises MachineError if they cannot be fetched.
     """
     if not missing_jars(settings, wanted):
         return
@@ -291,7 +289,7 @@ def fetch_jars(settings: Settings, wanted: Sequence[str]) -> None:
 
 
 def _require_jars(settings: Settings) -> None:
-    """Fetch the jars of a lake that are missing, in another process: a JVM keeps what it started with."""
+    """Fetch the missing jars of a lake in another process, because a JVM keeps its initial class path."""
     if missing_jars(settings, coordinates(settings)):
         command = [sys.executable, "-m", "factory.spark"]
         environment = os.environ | settings.environment()

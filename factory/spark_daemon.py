@@ -1,9 +1,8 @@
-"""The process that Spark forks its Python workers from, with what they all need loaded already.
+"""The daemon from which Spark forks its Python workers, with common modules preloaded.
 
-It is `pyspark.daemon` (`spark.python.daemon.module`), rid of what that does again for every task of some
-hundredths of a second: reading the directories of `pyspark.zip` and of Spark's own jar, because modules may
-have been added to them, and collecting garbage among all objects of all modules. Packages that lie in the
-environment need no archive, and objects that were there before the fork are nobody's garbage.
+It is `pyspark.daemon` (`spark.python.daemon.module`) without two costs per task: rescanning the directories
+of `pyspark.zip` and Spark's jar for new modules, and garbage collection over all objects of all modules.
+Packages of the environment need no archive, and objects from before the fork are never garbage.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ import gc
 import importlib.util
 import sys
 
-_ARCHIVES = (".zip", ".jar")  # Spark's own jar, too, is on the path
+_ARCHIVES = (".zip", ".jar")  # Spark's own jar is on the path, too
 
 
 def leave_archives() -> None:
-    """Take archives off the path of modules, unless PySpark itself is found nowhere else."""
+    """Remove archives from the module path, unless PySpark is found nowhere else."""
     whole = list(sys.path)
     sys.path[:] = [place for place in whole if not place.endswith(_ARCHIVES)]
     if importlib.util.find_spec("pyspark") is None:

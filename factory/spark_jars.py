@@ -1,4 +1,4 @@
-"""Which Spark, Scala and Iceberg run: the jars of a lake, and where they lie once they are fetched."""
+"""The jars of a lake: pinned versions of Spark, Scala and Iceberg, and their place in the cache."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALL_JARS = [*EMBEDDED_JARS, POSTGRES_DRIVER, ICEBERG_AWS]
 
 
 def coordinates(settings: Settings) -> list[str]:
-    """The Maven coordinates of the jars this lake needs."""
+    """Return the Maven coordinates of the lake's jars."""
     jars = [ICEBERG_RUNTIME]
     if settings.catalog == "sqlite":
         jars.append(SQLITE_DRIVER)
@@ -35,10 +35,10 @@ def coordinates(settings: Settings) -> list[str]:
 
 
 def jar_file(settings: Settings, coordinate: str) -> Path:
-    """Where a fetched jar lies."""
+    """Return the path of a fetched jar."""
     return settings.cache / "ivy" / "jars" / "{}_{}-{}.jar".format(*coordinate.split(":"))
 
 
 def missing_jars(settings: Settings, wanted: Sequence[str]) -> list[str]:
-    """The jars of `wanted` that the cache lacks."""
+    """Return the `wanted` jars that the cache lacks."""
     return [name for name in wanted if not jar_file(settings, name).exists()]

@@ -1,9 +1,9 @@
-"""Spark's scratch: a folder for each process that runs Spark, dropped when the process is gone.
+"""Spark's scratch: one folder per process that runs Spark, dropped when the process is gone.
 
     FACTORY_HOME/spark/<host>-<pid>-<seconds>/   shuffle files, broadcast blocks, the JVM's temporary files
 
-A killed process drops nothing, and its JVM outlives it by a second or two. So a folder is left alone as long
-as the process lives that made it, or one that was started with it as Spark's `spark.local.dir`.
+A killed process drops nothing, and its JVM outlives it by a second or two. So a folder stays while its
+process lives, or any process started with the folder as `spark.local.dir`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from factory.settings import Settings
 log = logging.getLogger(__name__)
 
 LOCAL_DIR = "spark.local.dir"
-_OF_ONE_FOLDER_FOR_ALL = ("spark-*", "blockmgr-*", "artifacts*")  # what Spark makes in its `spark.local.dir`
+_OF_ONE_FOLDER_FOR_ALL = ("spark-*", "blockmgr-*", "artifacts*")  # created by Spark in `spark.local.dir`
 
 
 @cache
 def own_scratch(settings: Settings) -> Path:
-    """Make this process's folder of scratch in the lake, and give it; raises MachineError where it cannot."""
+    """Create and return this process's scratch folder; raise MachineError if that fails."""
     folder = settings.files.spark / f"{socket.gethostname()}-{os.getpid()}-{int(time.time())}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def own_scratch(settings: Settings) -> Path:
 
 
 def drop_dead_scratch(settings: Settings) -> list[Path]:
-    """Drop the scratch of processes of this machine that are gone, and give its folders."""
+    """Drop the scratch of this machine's dead processes; return the folders."""
     shared = settings.files.spark
     with making(shared):  # on servers several runs begin at once
         orphans = [folder for folder in shared.iterdir() if _maker_is_gone(folder)]
@@ -56,7 +56,7 @@ def drop_dead_scratch(settings: Settings) -> list[Path]:
 
 
 def _dropped(folder: Path) -> bool:
-    """Drop a folder; False, and a line in the log, where that fails: scratch that stays hinders no run."""
+    """Drop a folder; return False and log if that fails, because leftover scratch hinders no run."""
     try:
         shutil.rmtree(folder)
     except OSError as error:
@@ -66,7 +66,7 @@ def _dropped(folder: Path) -> bool:
 
 
 def _maker_is_gone(folder: Path) -> bool:
-    """Whether a process of this machine made `folder` and is gone; another of its number began later."""
+    """Whether the process of this machine that made `folder` is gone; its pid may have been reused."""
     found = re.fullmatch(rf"{re.escape(socket.gethostname())}-(\d+)-(\d+)", folder.name)
     if found is None:
         return False
@@ -77,7 +77,7 @@ def _maker_is_gone(folder: Path) -> bool:
 
 
 def _used() -> Iterator[Path]:
-    """The scratch of every JVM of this machine: it is on its command line."""
+    """Return the scratch folders of this machine's JVMs, from their command lines."""
     for process in psutil.process_iter(["cmdline"]):
         for argument in process.info["cmdline"] or ():
             name, _, folder = argument.partition("=")

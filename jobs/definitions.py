@@ -1,4 +1,4 @@
-"""What Dagster loads: every asset of the corpus, the job of the whole pipeline, a schedule and a sensor."""
+"""Dagster's entry point: the assets of the corpus, the job `pipeline`, a schedule and a sensor."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ CORPUS = corpus(settings())
 
 WATCHED = [Watched(dataset, paths, CORPUS.partitions.get(dataset)) for dataset, paths in CORPUS.paths.items()]
 
-# A job has partitions of one definition at most, so those are left to backfills and the command line.
+# A job has one partitions definition at most, so partitioned assets are left to backfills and the CLI.
 pipeline = dg.define_asset_job(
     "pipeline",
     selection=dg.AssetSelection.assets(*(it for it in CORPUS.assets if it.partitions_def is None)),
-    description="The whole pipeline, source to sequence, but for tables with partitions.",
+    description="The whole pipeline, from source to sequence, except partitioned tables.",
 )
 
 defs = definitions(

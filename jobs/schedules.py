@@ -1,4 +1,4 @@
-"""The schedule `nightly`: what has changed is made again, in as few runs as its partitions allow."""
+"""The schedule `nightly`: update everything that has changed, in as few runs as partitions allow."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from factory.orchestration.host.partitions import batches
 from factory.orchestration.host.resources import REUSE_TAG
 from jobs.sensors import Watched, notice
 
-ASSET_JOB = "__ASSET_JOB"  # Dagster's own job of all assets, the one whose runs may have any partitions
+ASSET_JOB = "__ASSET_JOB"  # Dagster's implicit job of all assets; only its runs may have any partitions
 
 
 def nightly(
     assets: Sequence[dg.AssetsDefinition], watched: Sequence[Watched] = (), cron: str = "0 3 * * *"
 ) -> dg.ScheduleDefinition:
-    """A schedule that reads every source again and makes what follows from a change.
+    """Return a schedule that reads every source again and updates the tables affected by a change.
 
-    Tables whose code, configuration and upstream content are unchanged stay as they are; partitions by folder
-    are those whose folders are there. It is off until somebody starts it.
+    Tables whose code, configuration and upstream content are unchanged stay; partitions by folder follow the
+    folders on disk. The schedule is off until somebody starts it.
     """
 
     @dg.schedule(name="nightly", cron_schedule=cron, job_name=ASSET_JOB)
     def schedule(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
-        """Make again what has changed."""
+        """Update everything that has changed."""
         notice(watched, context.instance)
         keys = [
             key
@@ -40,7 +40,7 @@ def nightly(
             yield dg.RunRequest(
                 run_key=f"{context.scheduled_execution_time:%Y-%m-%dT%H:%M}/{number}",
                 asset_selection=list(batch.keys),
-                # What comes later reads what comes first, so it waits in the queue until that has ended.
+                # Later runs read the tables of earlier ones, so they wait in the queue.
                 tags={
                     **batch.tags,
                     REUSE_TAG: "true",

@@ -1,7 +1,7 @@
-"""The sensor `new_input`: it looks at the files datasets are read from and asks for runs where they changed.
+"""The sensor `new_input`: it watches the files of datasets and requests runs when they change.
 
-The state of an input is a hash of the names, sizes and times of its files. A state asks for a run once it
-has been seen twice, so that a file that is still being written is waited for, and it asks only once.
+The state of an input is a hash of the names, sizes and times of its files. A new state requests one run once
+it has been seen at two ticks, so that files still being written are waited for.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from factory.orchestration.host.resources import REUSE_TAG
 
 @dataclass(frozen=True)
 class Watched:
-    """A dataset and the files and folders its raw table is read from.
+    """A dataset and the files and folders of its raw table.
 
-    Paths have `{partition}` where the key of a partition stands. With dynamic `partitions` each folder
-    directly below the paths is one, which comes into being when the sensor first sees it.
+    `{partition}` in a path stands for the key of a partition. With dynamic `partitions`, each folder directly
+    below the paths is a partition, created when the sensor first sees it.
     """
 
     dataset: str
@@ -36,7 +36,7 @@ class Watched:
     partitions: dg.PartitionsDefinition[str] | None = None
 
     def inputs(self) -> dict[str, list[Path]]:
-        """What is watched as one: all paths, under the name "", or those of each partition, by key."""
+        """Return the watched inputs: all paths under the name "", or the paths of each partition."""
         if self.partitions is None:
             return {"": list(self.paths)}
         found = {
@@ -48,14 +48,14 @@ class Watched:
 
 @dataclass(frozen=True)
 class Seen:
-    """What is remembered of an input: its state at the last tick, the state asked for, and how often."""
+    """The memory of an input: state at the last tick, last requested state, number of requests."""
 
     state: str = ""
     asked: str = ""
     times: int = 0
 
     def now(self, state: str) -> Seen:
-        """After a tick that finds `state`: it is asked for when it is new and has stood for a tick."""
+        """Return the memory after a tick with `state`, and whether to request a run: new and seen twice."""
         if state == self.state and state != self.asked:
             return Seen(state, state, self.times + 1)
         return Seen(state, self.asked, self.times)
@@ -64,9 +64,9 @@ class Seen:
 def new_input(
     assets: Sequence[dg.AssetsDefinition], watched: Sequence[Watched], *, every_s: int = 60
 ) -> dg.SensorDefinition:
-    """A sensor that looks every `every_s` seconds and asks for what follows from a change of watched files.
+    """Return a sensor that checks every `every_s` seconds and requests runs for changed files.
 
-    It is off until somebody starts it.
+    The sensor is off until somebody starts it.
     """
 
     @dg.sensor(name="new_input", asset_selection=dg.AssetSelection.all(), minimum_interval_seconds=every_s)
@@ -85,7 +85,7 @@ def new_input(
             requests += _requests(assets, of, asked)
             if isinstance(of.partitions, dg.DynamicPartitionsDefinition) and asked:
                 added.append(of.partitions.build_add_request(sorted(asked)))
-            # A folder that is gone is remembered: its rows stay, and it may come back.
+            # A missing folder is remembered: its rows stay, and it may come back.
             cursor[of.dataset] = {name: astuple(it) for name, it in (before | after).items()}
         return dg.SensorResult(
             run_requests=requests, dynamic_partitions_requests=added, cursor=json.dumps(cursor)
@@ -95,10 +95,10 @@ def new_input(
 
 
 def notice(watched: Iterable[Watched], instance: dg.DagsterInstance) -> list[str]:
-    """Let the partitions by folder be those whose folders are there; gives those that are not any more.
+    """Sync folder partitions with disk; return the removed keys.
 
-    The rows of a partition that goes stay. Without this a folder that is gone, or was named by mistake, would
-    end every run of all partitions. Where a path itself is missing, as of a disk not mounted, none goes.
+    The rows of a removed partition stay. Without the sync, a removed or misnamed folder would fail every run
+    of all partitions. If a path itself is missing, such as an unmounted disk, no key is removed.
     """
     there: dict[str, set[str]] = {}
     unsure: set[str] = set()
@@ -117,7 +117,7 @@ def notice(watched: Iterable[Watched], instance: dg.DagsterInstance) -> list[str
 
 
 def state(paths: Iterable[Path]) -> str:
-    """A hash of the names, sizes and times of all files at and below `paths`; links are not followed."""
+    """Hash the names, sizes and times of all files at and below `paths`; links are not followed."""
     digest = hashlib.blake2b(digest_size=8)
     for name, size, changed_ns in sorted(line for path in paths for line in _files(os.fsencode(path))):
         digest.update(b"%s\0%d\0%d\0" % (name, size, changed_ns))
@@ -128,7 +128,7 @@ def _files(path: bytes) -> Iterator[tuple[bytes, int, int]]:
     try:
         found = os.lstat(path)
         below = [entry.path for entry in os.scandir(path)] if stat.S_ISDIR(found.st_mode) else []
-    except OSError:  # gone between listing and looking, or closed to us: the run will say so
+    except OSError:  # vanished since the listing, or not readable: the run will report it
         yield path, -1, 0
         return
     if not stat.S_ISDIR(found.st_mode):
@@ -140,9 +140,9 @@ def _files(path: bytes) -> Iterator[tuple[bytes, int, int]]:
 def _requests(
     assets: Sequence[dg.AssetsDefinition], of: Watched, asked: Mapping[str, Seen]
 ) -> Iterator[dg.RunRequest]:
-    """A run for each partition that changed, then one of all that is made from them.
+    """Yield a run for each changed partition, then one run of everything downstream.
 
-    They are made in turn: partitions are of one table, and what follows reads all of them.
+    The runs go one at a time: downstream tables read all partitions.
     """
     if not asked:
         return
@@ -168,7 +168,7 @@ def _requests(
 
 
 def downstream(assets: Sequence[dg.AssetsDefinition], source: dg.AssetKey) -> set[dg.AssetKey]:
-    """The tables written with `source` and all that are made from them."""
+    """Return the tables written with `source` and everything downstream."""
     found = next(set(asset.keys) for asset in assets if source in asset.keys)
     while True:
         more = {

@@ -22,7 +22,7 @@ def _read_anew() -> Iterator[None]:
 def test_a_misspelt_variable_is_told_with_the_one_it_is_near(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FACTORY_SPARK_MASTR", "spark://h:7077")
     with pytest.raises(
-        ConfigurationError, match=r"FACTORY_SPARK_MASTR is no setting.*FACTORY_SPARK_MASTER\?"
+        ConfigurationError, match=r"Unknown setting FACTORY_SPARK_MASTR.*FACTORY_SPARK_MASTER\?"
     ):
         settings()
 

@@ -1,4 +1,4 @@
-"""A blend as a person writes it down, in YAML or JSON: sources with weights or a schedule, and a seed.
+"""Blend files, in YAML or JSON: sources with weights or a schedule, and a seed.
 
     seed: 7
     sources:
@@ -11,8 +11,8 @@
         - {offset: 0, proportions: {packed.web: 9, packed.code: 1}}
         - {offset: 20000, proportions: {packed.web: 6, packed.code: 4}}
 
-With `pad: true` sources whose rows hold unlike numbers of tokens may stand together. The fields are those of
-`blender.records.Source` and of `blender.records.Schedule`.
+`pad: true` allows sources with different row lengths. The fields are those of `blender.records.Source` and
+`blender.records.Schedule`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Written(BaseModel):
 
 
 class WrittenKnot(_Written):
-    """The proportions at a step, of any sum; a source that is not named has none."""
+    """The proportions at a step, with any sum; a missing source has proportion zero."""
 
     offset: int
     proportions: dict[str, float]
@@ -47,7 +47,7 @@ class WrittenSchedule(_Written):
 
 
 class WrittenBlend(_Written):
-    """What a blend is made of; what it lacks to be one is told where it is made."""
+    """The fields of a blend file; `BlendConfig` validates them as a whole."""
 
     sources: tuple[WellformedSource, ...] = Field(min_length=1)
     seed: int = 0
@@ -56,12 +56,12 @@ class WrittenBlend(_Written):
 
     @classmethod
     def read(cls, path: Path) -> WrittenBlend:
-        """The blend of a file; raises ConfigurationError with a line for each field that is wrong."""
+        """Read a blend file; raise ConfigurationError with a line for each wrong field."""
         return LocatedYaml.read(path).build(cls)
 
     @property
     def planned(self) -> Schedule | None:
-        """The schedule as a blend is made with it."""
+        """Return the schedule as a record."""
         if self.schedule is None:
             return None
         knots = tuple((knot.offset, knot.proportions) for knot in self.schedule.knots)

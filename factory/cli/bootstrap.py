@@ -1,7 +1,7 @@
-"""Make ready what the engines of the settings need before the first run; doing it again changes nothing.
+"""`factory bootstrap`: prepare the engines of the settings before the first run. It is idempotent.
 
-A bucket where the warehouse is one and it is missing, the catalog's tables, Dagster's folder and tables,
-those of an older Dagster brought up to date.
+It creates the warehouse's bucket, the catalog's tables and Dagster's folder and tables where they are
+missing, and migrates the tables of an older Dagster.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from factory.settings import Settings
 
 
 def bootstrap(settings: Settings, console: Console) -> None:
-    """Make the engines ready and say what each is; raises where one does not serve."""
+    """Prepare the engines and print a line on each; raise if one does not serve."""
     if settings.on_s3:
         made = "made" if create_bucket(settings) else "there"
         console.print(

@@ -1,6 +1,6 @@
-"""The checks of a run that only warn: which did, with their figures, for a person at a terminal.
+"""The warnings of a run's checks, with their figures, for the terminal.
 
-A check that blocks is in the sentence of the asset it failed.
+A blocking check is part of the message of the asset that it failed.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from factory.orchestration.asset.checks import said
 
 @dataclass(frozen=True)
 class CheckWarning:
-    """A check that found more than it should in a table that was published all the same."""
+    """A check that exceeded its limit in a table that was published regardless."""
 
     table: str
     check: str
     figures: dict[str, float]
     description: str
-    found: str  # sentences on single files, a line each
+    found: str  # sentences of a file check, one per line
 
     def __str__(self) -> str:
         lines = [f"{self.table}: {self.check} ({said(self.figures)}). {self.description}"]
@@ -31,7 +31,7 @@ class CheckWarning:
 
 
 def warnings_of(evaluations: Iterable[dg.AssetCheckEvaluation]) -> list[CheckWarning]:
-    """The warnings among what was evaluated; of a check that was asked twice what it said last."""
+    """Return the warnings among the evaluations; the last evaluation of a check counts."""
     last = {(of.asset_key, of.check_name): of for of in evaluations}
     return [
         CheckWarning(
@@ -51,6 +51,6 @@ def warnings_of(evaluations: Iterable[dg.AssetCheckEvaluation]) -> list[CheckWar
 
 
 def show_warnings(warnings: Sequence[CheckWarning], console: Console) -> None:
-    """Print each warning in a paragraph of its own; a narrow terminal cuts none."""
+    """Print each warning as a paragraph, unabridged in narrow terminals."""
     for warning in warnings:
         console.print(f"[yellow]warning[/]  {escape(str(warning))}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Drop what failed and dead runs left: audit branches, failed branches, Spark's scratch."""
+"""`factory clean`: drop the leftovers of failed and dead runs: branches and Spark's scratch."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from factory.spark_scratch import drop_dead_scratch
 
 
 def clean(settings: Settings) -> dict[str, list[str]]:
-    """Drop leftovers and give the dropped branches by table; raises LakeLocked while a run writes.
+    """Drop leftovers and return the dropped branches by table; raise LakeLocked while a run writes.
 
-    Damaged tables are left as they are, which `Lake.readable` tells.
+    Damaged tables stay as they are; `Lake.readable` reports them.
     """
     lake = Lake(settings)
     with writing(settings, "factory clean"):

@@ -1,4 +1,4 @@
-"""`factory demo`: the pipeline on the corpus, a blend of it served, two documents followed."""
+"""`factory demo`: run the pipeline on the corpus, serve a blend of it, trace two documents."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CHECKED_OFFSETS = 5  # steps fetched again, and again from a restarted server
 
 @dataclass(frozen=True)
 class Fetched:
-    """What was fetched of the blend and what fetching it again gave."""
+    """The steps fetched from the blend, and the result of fetching some of them again."""
 
     blend: str
     steps: int
@@ -53,15 +53,14 @@ class Fetched:
 
 
 def run(settings: Settings, steps: int, console: Console) -> None:
-    """Materialize, serve, fetch, check, trace, and print what happened.
+    """Materialize, serve, fetch, check, trace, and print the figures.
 
-    Writes the same figures to FACTORY_HOME/summary.json. Raises RunFailed when an asset or check fails and
-    BlenderFailure when a step fetched again is not the same. Raises ConfigurationError
-    for weights that no blend takes.
+    Writes the figures to FACTORY_HOME/summary.json, too. Raises RunFailed if an asset or check fails,
+    BlenderFailure if a step fetched again differs, ConfigurationError for weights that no blend accepts.
     """
     from jobs.definitions import CORPUS, WATCHED, defs
 
-    if (total := sum(CORPUS.weights.values())) > MAX_ROWS_PER_STEP:  # told now, not when the pipeline has run
+    if (total := sum(CORPUS.weights.values())) > MAX_ROWS_PER_STEP:  # before the pipeline runs
         raise ConfigurationError(
             f"The weights of the blend sum to {total:,} rows a step. Use at most {MAX_ROWS_PER_STEP:,}."
         )
@@ -77,12 +76,12 @@ def run(settings: Settings, steps: int, console: Console) -> None:
     path = settings.files.summary
     path.write_text(json.dumps(_plain(summary, fetched, report, followed, seconds), indent=2, default=str))
     if report.warnings:
-        console.print(f"\n{report.closing()}")  # they were printed long ago
+        console.print(f"\n{report.closing()}")  # again at the end: they have scrolled away
     console.print(f"\n{seconds:.0f} s in all. The same figures as JSON: {path}")
 
 
 def digest(batch: Batch) -> str:
-    """A hash of every value of a batch, its tokens byte by byte."""
+    """Return a hash of every value of a batch, including the bytes of its tokens."""
     state = hashlib.blake2b(digest_size=16)
     for column in batch.arrow.columns:
         state.update(repr(column.to_pylist()).encode())
@@ -90,7 +89,7 @@ def digest(batch: Batch) -> str:
 
 
 def _weights(lake: Lake, corpus: Corpus, console: Console) -> dict[str, int]:
-    """The weights of the datasets that have a sequence; raises NotFound where none has."""
+    """Return the weights of the datasets with a sequence; raise NotFound if none has one."""
     found = {of: weight for of, weight in corpus.weights.items() if lake.published(names.packed(of)).rows}
     for empty in [of for of in corpus.weights if of not in found]:
         console.print(f"No document of {empty} is left to pack, so the blend goes without it.")
@@ -153,7 +152,7 @@ def _digests(blender: BlenderClient, blend: str, offsets: list[int]) -> dict[int
 def _two_documents(
     settings: Settings, lake: Lake, datasets: Sequence[str], blend: str
 ) -> dict[str, DocumentTrace]:
-    """A document that a step serves and, where a rule rejected any, one that a rule rejected."""
+    """Return a served document and, if a rule rejected any, a rejected one."""
 
     def rejected_by_a_rule(dataset: str) -> list[str]:
         ids: list[str] = lake.read(names.filtered(dataset), ["doc_id"], "kept = false")["doc_id"].to_pylist()
@@ -161,7 +160,7 @@ def _two_documents(
 
     opened = open_blends(settings).open(blend)
     served = next(segment.doc_id for row in opened.explain(0) for segment in row.segments)
-    # The last dataset first: of the installation's, prose is the shorter read.
+    # The last dataset first: in the demo's corpus that is prose, whose documents are shorter.
     plain = [it for it in reversed(datasets) if it == names.base(it)]
     rejected = next(filter(None, map(rejected_by_a_rule, plain)), [])
     traces = trace_documents(lake, [served, *rejected[:1]], [BlendServings(opened)])

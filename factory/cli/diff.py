@@ -13,7 +13,7 @@ from factory.explain.diff import Diff, Example, Moved
 
 
 def show(found: Diff, console: Console, *, as_json: bool) -> None:
-    """Print both states and their documents, then what leaves and what enters by cause."""
+    """Print both states, then the documents that leave and enter, by cause."""
     if as_json:
         console.print_json(json.dumps(asdict(found)))
         return
@@ -44,7 +44,7 @@ def _table(moved: Moved) -> Table:
 
 
 def _said(example: Example) -> str:
-    """A document by its key, with the value and limit or the document that decided."""
+    """Format a document: its key, and the value and limit or the kept document that decided."""
     name = f"{example.source} / {example.key}" if example.key else example.doc_id
     told = [example.repository] if example.repository else []
     if example.duplicate_of and example.value is None:

@@ -1,4 +1,4 @@
-"""What the machine has and lacks, each lack with how to get it."""
+"""`factory doctor`: check the machine and the servers; name a remedy for everything that is missing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GIB = 1 << 30
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at: what was found, and the remedy where it is not enough."""
+    """The result of one check, with a remedy if it failed."""
 
     name: str
     found: str
@@ -39,12 +39,12 @@ class Finding:
 
     @property
     def good(self) -> bool:
-        """Whether nothing needs to be done."""
+        """Whether the check passed."""
         return not self.remedy
 
 
 def examine(settings: Settings) -> list[Finding]:
-    """Look at everything the pipeline needs, and at each server that the settings name."""
+    """Check everything that the pipeline needs, and each server of the settings."""
     looks: list[Callable[[Settings], Finding]] = [
         _python,
         _java,
@@ -63,7 +63,7 @@ def examine(settings: Settings) -> list[Finding]:
 
 
 def report(settings: Settings, console: Console) -> None:
-    """Print the findings; raises MachineError when something is missing."""
+    """Print the findings; raise MachineError if something is missing."""
     findings = examine(settings)
     table = Table("", "what", "found", "how to mend it", box=None)
     for finding in findings:
@@ -126,7 +126,7 @@ def _names(_settings: Settings) -> Finding:
 
 def _driver_memory(settings: Settings) -> Finding:
     heap, total = size_bytes(settings.spark_driver_memory), psutil.virtual_memory().total
-    # Where executors are threads of the driver, their Python workers need as much again beside it.
+    # If executors are threads of the driver, their Python workers need the same memory again.
     share = 2 if settings.spark_master.startswith("local") else 1
     remedy = (
         f"Set FACTORY_SPARK_DRIVER_MEMORY to at most {total // share // GIB}g."
@@ -166,7 +166,7 @@ def _jars(settings: Settings) -> Finding:
 
 
 def _servers(settings: Settings) -> Iterator[Callable[[Settings], Finding]]:
-    """A look at each server the settings name."""
+    """Yield a check of each server of the settings."""
     if settings.catalog == "postgres":
         uri = str(settings.catalog_uri)
         yield _asked("Iceberg catalog", lambda _: probe_postgres(uri, CATALOG_URI))
@@ -183,7 +183,7 @@ def _servers(settings: Settings) -> Iterator[Callable[[Settings], Finding]]:
 
 
 def _asked(name: str, probe: Callable[[Settings], str]) -> Callable[[Settings], Finding]:
-    """A look that gives what `probe` found, or the two sentences of its error."""
+    """Return a check that reports the result of `probe`, or the two sentences of its error."""
 
     def look(settings: Settings) -> Finding:
         try:

@@ -1,4 +1,4 @@
-"""Where errors become a sentence and an exit code; no stack trace reaches a person."""
+"""The boundary at which errors become a sentence and an exit code, without a stack trace."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from factory.settings import refusal
 
 errors = Console(stderr=True, soft_wrap=True, highlight=False)
 
-INTERRUPTED = 130  # what a shell gives for an interrupted command
+INTERRUPTED = 130  # the shell's exit code for SIGINT
 
-_DISK_FULL = ("No space left on device", "disk is full")  # the system's words, and SQLite's
+_DISK_FULL = ("No space left on device", "disk is full")  # messages of the operating system and of SQLite
 
 
 def translate(error: BaseException) -> FactoryError | None:
-    """The error as one of ours where its cause is the machine or a setting, else None."""
+    """Return a FactoryError for an error caused by the machine or a setting, else None."""
     if any(words in str(error) for words in _DISK_FULL) or getattr(error, "errno", None) == errno.ENOSPC:
         return MachineError(
             "The disk is full. Free room below FACTORY_HOME (factory clean drops what failed runs left), "
@@ -61,18 +61,18 @@ def sentences() -> Iterator[None]:
 
 
 def raise_together(damaged: Sequence[DamagedFile]) -> None:
-    """Raise what was found beside an answer, a sentence a table; nothing where nothing was found."""
+    """Raise one error with a sentence for each damaged table; do nothing without any."""
     if damaged:
         raise DamagedFile("\n".join(map(str, damaged)))
 
 
 def run(app: Callable[[], None]) -> None:
-    """Run the command line; an error nobody foresaw is told with its trace kept in a file."""
+    """Run the command line; keep the stack trace of an unexpected error in a file."""
     try:
         app()
     except SystemExit as ended:
         if ended.code == INTERRUPTED:
-            # The thread of the run is still there, and closing the interpreter would wait for what it holds.
+            # The run's thread is still alive, and a regular exit would wait for it.
             sys.stdout.flush()
             os._exit(INTERRUPTED)
         raise

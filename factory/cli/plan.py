@@ -1,4 +1,4 @@
-"""What `factory blender plan` prints: every shuffle of each source of a blend, its score and its cost."""
+"""`factory blender plan`: the score and cost of every shuffle for each source of a blend."""
 
 from __future__ import annotations
 
@@ -49,11 +49,10 @@ def considered(
 def plan_of(
     settings: Settings, blend: str | None, written: WrittenBlend | None, offset: int, ranks: int
 ) -> tuple[list[ShuffleCost], list[TokenShare]]:
-    """The plan of a blend on record, or of one that would be made, and its sources' shares of tokens.
+    """Return the plan of a stored or a proposed blend, and its sources' shares of tokens.
 
-    Nothing is put on record.
-
-    Raises ConfigurationError unless one of both is given, and what opening and planning a blend raise.
+    Nothing is stored. Raises ConfigurationError unless exactly one of the two is given, and the errors of
+    opening and planning a blend.
     """
     if (blend is None) == (written is None):
         raise ConfigurationError(
@@ -70,7 +69,7 @@ def plan_of(
 def show_plan(
     found: Sequence[ShuffleCost], shares: Sequence[TokenShare], ranks: int, console: Console, *, as_json: bool
 ) -> None:
-    """Print what the sources' weights are in tokens and a table for each source, or all of it as JSON."""
+    """Print the sources' shares of tokens and a table per source, or everything as JSON."""
     if as_json:
         of_tokens = {one.source: asdict(one) for one in shares}
         console.print_json(json.dumps([of_tokens.get(it.source, {}) | asdict(it) for it in found]))
@@ -128,7 +127,7 @@ def _table(source: str, found: Sequence[ShuffleCost]) -> Table:
         "alone",
     )
     for column in columns:
-        table.add_column(column, justify="right")  # long names wrap where a terminal is narrow
+        table.add_column(column, justify="right")  # long names wrap in narrow terminals
     for it in found:
         sizes = "/".join(str(size) for size in (it.page_rows, it.window_pages) if size)
         table.add_row(

@@ -1,9 +1,9 @@
-"""Run assets through Dagster in this process, with progress for a person.
+"""Run assets through Dagster in this process, with progress bars.
 
-A run has a thread of its own, because Dagster and pyspark both take over the main thread's interrupts:
-pyspark's handler calls the JVM in the middle of another call, and nobody can say what follows. The main
-thread waits, and ends an interrupted run as a kill would: the JVM first, so that nothing more is written.
-What is half done is on audit branches, which the next run drops.
+A run has its own thread, because Dagster and pyspark both install interrupt handlers in the main thread, and
+pyspark's calls the JVM in the middle of another call. The main thread waits, and ends an interrupted run as a
+kill would: the JVM first, so that nothing more is written. Half-written rows are on audit branches, which the
+next run drops.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ from factory.spark import kill_jvm
 from factory.suggestions import suggestion
 from jobs.sensors import Watched, notice
 
-_OURS = ("factory.errors.", "blender.errors.")  # how the message of a serialized error begins
-_LOOK_EVERY_S = 0.2  # an interrupt that comes just before a wait begins, or to another thread, ends no wait
-_ENDS = ("published", "reused", "failed")  # phases after which nothing more comes of an asset
+_OURS = ("factory.errors.", "blender.errors.")  # prefixes of serialized error messages
+_LOOK_EVERY_S = 0.2  # an interrupt just before a wait, or in another thread, does not end the wait
+_ENDS = ("published", "reused", "failed")  # the final phases of an asset
 
 
 class RunFailed(FactoryError):
@@ -59,18 +59,18 @@ class RunFailed(FactoryError):
 
 @dataclass
 class RunReport:
-    """What the runs of a selection did: seconds, rows and rejected records by asset, and what was reused."""
+    """The results of a selection's runs: seconds, rows and rejected records by asset, and reused assets."""
 
     run_ids: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
-    rejected: dict[str, int] = field(default_factory=dict)  # of sources that rejected any
+    rejected: dict[str, int] = field(default_factory=dict)  # by source, if any
     reused: list[str] = field(default_factory=list)
     warnings: list[CheckWarning] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
 
     def closing(self) -> str:
-        """The last line of a run that succeeded."""
+        """Return the closing line of a successful run."""
         made, kept, warned = len(self.rows) - len(self.reused), len(self.reused), len(self.warnings)
         return f"{made} tables made, {kept} kept as they were, {warned} warning{'s' if warned != 1 else ''}."
 
@@ -79,9 +79,9 @@ warnings.filterwarnings("ignore", category=dg.BetaWarning)  # Dagster warns of i
 
 
 def select(definitions: dg.Definitions, selection: str) -> list[dg.AssetKey]:
-    """The assets a selection in Dagster's syntax names, with those written beside them.
+    """Return the assets of a selection in Dagster's syntax, including their side tables.
 
-    Raises ConfigurationError when it names none.
+    Raises ConfigurationError for an empty selection.
     """
     graph = definitions.resolve_asset_graph()
     try:
@@ -100,7 +100,7 @@ def select(definitions: dg.Definitions, selection: str) -> list[dg.AssetKey]:
 
 
 def _of_several(selection: str) -> str:
-    """What `selection` means, in the syntax that takes several assets; an example where that is not clear."""
+    """Suggest the selection in Dagster's syntax for several assets, or an example."""
 
     def written(found: re.Match[str]) -> str:
         before, key, after = found.groups()
@@ -127,15 +127,14 @@ def execute(
     span: Span | None = None,
     watched: Sequence[Watched] = (),
 ) -> RunReport:
-    """Materialize `keys`; with `reuse`, tables whose code and upstream content are unchanged stay.
+    """Materialize `keys`; with `reuse`, keep tables whose code, configuration and upstream are unchanged.
 
-    Of partitioned tables the partitions of `span` are made, or all, with those whose folders have appeared
-    below what is `watched`. Checks that only warn are printed with their figures. Raises RunFailed naming
-    every asset that failed, LakeLocked when another run writes the lake, ConfigurationError for a partition
-    that is none.
+    Partitioned tables get the partitions of `span`, or all, including new folders below `watched` paths.
+    Warnings of checks are printed with their figures. Raises RunFailed naming every failed asset, LakeLocked
+    if another run writes the lake, ConfigurationError for an unknown partition.
     """
     with writing(settings, "a run that is just starting"):
-        pass  # say who holds the lake before anything starts; the run itself takes the lock
+        pass  # report the lock's holder before anything starts; the run takes the lock itself
     instance = open_instance(settings)
     for gone in notice(watched, instance):
         console.print(f"{gone} has no folder any more. What was made of it stays.", markup=False)
@@ -167,7 +166,7 @@ def execute(
                 break
     show_warnings(report.warnings, console)
     if failed is not None:
-        require_jvm()  # whatever the assets said that found it dead
+        require_jvm()  # whatever error the assets raised about it
         skipped = _steps(definitions, keys) - len(report.rows) - len(report.failed)
         behind = f"\n{skipped} assets behind what failed were not run." if skipped > 0 else ""
         raise RunFailed(_failures(failed) + behind)
@@ -175,7 +174,7 @@ def execute(
 
 
 def _interruptible(work: Callable[[], RunOutcome], bar: Progress) -> RunOutcome:
-    """What `work` gives, done in a thread while `bar` is drawn; an interrupt kills the JVM and ends both."""
+    """Run `work` in a thread while `bar` is drawn; an interrupt kills the JVM and ends both."""
     given: list[RunOutcome] = []
     raised: list[BaseException] = []
 
@@ -192,12 +191,12 @@ def _interruptible(work: Callable[[], RunOutcome], bar: Progress) -> RunOutcome:
         while thread.is_alive():
             thread.join(_LOOK_EVERY_S)
     except KeyboardInterrupt:
-        # While a step runs, Dagster has its output in a file, and a process that copies it from there: what
-        # is said now, at the end of this one, would be lost with it.
+        # While a step runs, Dagster redirects output to a file that another process copies to the terminal:
+        # output written now, at the end of this process, would be lost.
         for number, original in said_to.items():
             os.dup2(original, number)
-        # Threads find their JVM dead, and say so with traces: py4j's in its log, those of pyspark's server of
-        # accumulators on the stream itself. On a terminal that is the bar's, which puts the old one back.
+        # Threads that find the JVM dead print stack traces: py4j to its log, pyspark's accumulator server to
+        # stderr. On a terminal the progress bar owns stderr and restores the old one.
         bar.live.stop()
         logging.disable()
         sys.stderr = OfThisThread(sys.stderr)
@@ -218,7 +217,7 @@ def _steps(definitions: dg.Definitions, keys: Sequence[dg.AssetKey]) -> int:
 
 @contextmanager
 def _drawn(console: Console, total: int, report: RunReport) -> Iterator[Progress]:
-    """Draw progress: a bar on a terminal, a line an asset elsewhere."""
+    """Draw progress: a bar on a terminal, one line per asset elsewhere."""
     bar = Progress(
         SpinnerColumn(),
         TextColumn("{task.description}", justify="left"),
@@ -233,7 +232,7 @@ def _drawn(console: Console, total: int, report: RunReport) -> Iterator[Progress
 
     def listener(event: progress.Progress) -> None:
         if event.phase == "started":
-            if event.asset in report.failed:  # Dagster tries again what may have failed by accident
+            if event.asset in report.failed:  # Dagster retries transient failures
                 report.failed.remove(event.asset)
                 bar.advance(task, -1)
                 bar.print(f"[yellow]again[/]   {event.asset}")
@@ -265,7 +264,7 @@ def _drawn(console: Console, total: int, report: RunReport) -> Iterator[Progress
 
 
 def _failures(result: RunOutcome) -> str:
-    """What failed, an asset a line; what the whole run lacked where no asset failed."""
+    """Return the failures, one asset per line, or the failure of the run if no asset failed."""
     steps, others = [], []
     for event in result.events:
         if event.is_step_failure:
@@ -281,7 +280,7 @@ def _failures(result: RunOutcome) -> str:
 
 
 def _first_cause(error: SerializableErrorInfo | None) -> str:
-    """The sentence of the first error of ours among the causes, else the message of the innermost."""
+    """Return the sentence of the first FactoryError among the causes, else the innermost message."""
     if error is None:
         return "no reason was recorded"
     while not error.message.startswith(_OURS) and error.cause is not None:
@@ -291,6 +290,6 @@ def _first_cause(error: SerializableErrorInfo | None) -> str:
 
 
 def _silence_logs() -> None:
-    """Dagster, PyIceberg and py4j log what the progress already shows or the event log keeps."""
+    """Silence Dagster, PyIceberg and py4j, whose logs repeat the progress bar and the event log."""
     for name in ("dagster", "pyiceberg", "py4j", "alembic"):
         logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -1,4 +1,4 @@
-"""Whose words reach a terminal: threads that find their JVM dead say so with traces, and are not heard."""
+"""Keep the stack traces of other threads off the terminal once the JVM is dead."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any, TextIO
 
 from factory.spark import jvm_died
 
-_DYING_S = 0.1  # between the end of a JVM's connections and its own
+_DYING_S = 0.1  # from the end of a JVM's connections to the end of its process
 
 
 class OfThisThread:
-    """A stream that takes what the thread that made it writes, and drops what others do while `deaf`."""
+    """A stream that passes its creator thread's writes, and drops other threads' writes while `deaf`."""
 
     def __init__(self, stream: TextIO, deaf: Callable[[], bool] = lambda: True) -> None:
         self._stream, self._deaf, self._writer = stream, deaf, threading.get_ident()
 
     def write(self, text: str) -> int:
-        """Write `text`, or nothing; the length of `text`."""
+        """Write or drop `text`; return its length."""
         if threading.get_ident() != self._writer and self._deaf():
             return len(text)
         return self._stream.write(text)
@@ -31,7 +31,7 @@ class OfThisThread:
 
 @contextmanager
 def no_traces_of_a_dead_jvm() -> Iterator[None]:
-    """Drop what other threads write to stderr once the JVM is dead, for good: they find out one by one."""
+    """Drop other threads' writes to stderr once the JVM is dead, for good: they notice one by one."""
     before = sys.stderr
     sys.stderr = OfThisThread(before, lambda: jvm_died(within_s=_DYING_S))
     try:

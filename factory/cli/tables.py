@@ -21,7 +21,7 @@ _LONGEST = 1_200  # characters of a text shown in a sample
 
 
 def show_tables(lake: Lake, console: Console, *, as_json: bool) -> None:
-    """Print every published table: rows, size, when, content; then raise DamagedFile for those that are."""
+    """Print every published table: rows, size, time, content; then raise DamagedFile for damaged ones."""
     found, damaged = published_tables(lake)
     if as_json:
         console.print_json(json.dumps([as_plain(published) for published in found]))
@@ -39,7 +39,7 @@ def show_tables(lake: Lake, console: Console, *, as_json: bool) -> None:
     table.add_column("stage", no_wrap=True)
     for column in ("rows", "MB", "published"):
         table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("content", overflow="crop")  # the only one to shrink; whole in the JSON
+    table.add_column("content", overflow="crop")  # the only column that shrinks; JSON has all of it
     for it in found:
         when = time.strftime("%m-%d %H:%M", time.localtime(it.timestamp_ms / 1000))
         megabytes = f"{it.size_bytes / 1e6:,.1f}"
@@ -49,7 +49,7 @@ def show_tables(lake: Lake, console: Console, *, as_json: bool) -> None:
 
 
 def show_sample(rows: list[dict[str, Any]], table: TableName, console: Console) -> None:
-    """Print rows one below the other, texts last."""
+    """Print one panel per row, with the text last."""
     for row in rows:
         facts = Text()
         for name, value in row.items():

@@ -21,7 +21,7 @@ _SHOWN = 8  # steps and pieces listed before "and N more"
 def show_documents(
     traces: list[DocumentTrace], lost: Sequence[str], console: Console, *, as_json: bool
 ) -> None:
-    """Print each document's way, and the sentences on blends that were left out to stderr."""
+    """Print each trace, and the sentences on blends that could not be opened to stderr."""
     for sentence in lost:
         sys.stderr.write(f"{sentence}\n")
     if as_json:
@@ -32,7 +32,7 @@ def show_documents(
 
 
 def as_plain(trace: DocumentTrace) -> dict[str, Any]:
-    """A trace as plain values, for JSON; snapshot ids are text, because many a reader rounds them."""
+    """Return a trace as plain values for JSON; snapshot ids are text, because many readers round them."""
     return {
         **asdict(trace),
         "tables": {table: str(at) for table, at in trace.tables.items()},
@@ -63,7 +63,7 @@ def show_step(step: StepTrace, console: Console, *, as_json: bool) -> None:
 
 
 def document_tree(trace: DocumentTrace) -> Tree:
-    """A document's way, from its source to what became of it."""
+    """Return the trace of a document as a tree, from its source to its outcome."""
     tree = Tree(f"[bold]{escape(trace.source)} / {escape(trace.key)}[/]  ({trace.doc_id})")
     about = {
         name: value for name, value in trace.about.items() if name not in ("location", "reason", "detail")
@@ -76,7 +76,7 @@ def document_tree(trace: DocumentTrace) -> Tree:
 
 
 def _add_way(tree: Tree, trace: DocumentTrace, shown: Collection[str]) -> None:
-    """The tables of a way that are to be shown, and how it ended."""
+    """Add the tables in `shown` and the outcome to the tree."""
     for table, snapshot in trace.tables.items():
         if table in shown:
             tree.add(f"{table} [dim]at snapshot {snapshot}[/]{_at(trace, table)}")

@@ -18,17 +18,17 @@ from factory.settings import Settings
 def open_ui(settings: Settings, port: int) -> None:
     """Replace this process by Dagster's webserver and daemon on the lake."""
     require_free_port(port)
-    corpus(settings)  # what is wrong with a file of datasets is told here, not by a web page
+    corpus(settings)  # report a wrong datasets file here rather than in the web page
     prepare_home(settings)
     os.environ |= settings.environment()
     os.execv(sys.executable, ui_command(settings, port))
 
 
 def ui_command(settings: Settings, port: int, module: str = "jobs.definitions") -> list[str]:
-    """What starts Dagster's webserver and the daemon of its backfills, schedules, sensors and queue.
+    """Return the command for Dagster's webserver and its daemon (backfills, schedules, sensors, queue).
 
-    A file says what is loaded, because no option gives the code location the name under which runs of the
-    command line are recorded.
+    The code location is loaded from a workspace file, because no option sets the name under which the command
+    line records its runs.
     """
     workspace = settings.files.dagster_workspace
     location = {"python_module": {"module_name": module, "location_name": CODE_LOCATION}}

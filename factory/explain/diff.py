@@ -13,9 +13,9 @@ from factory.lake.tables import Lake
 
 @dataclass(frozen=True)
 class Example:
-    """A document with what a cause has against it: value and limit of a rule, or a kept document like it.
+    """A document with the reason of a cause: value and limit of a rule, or the similar kept document.
 
-    `repository` is a sentence on the repository that it went with.
+    `repository` is a sentence on the removal of its whole repository.
     """
 
     doc_id: str
@@ -30,7 +30,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Cause:
-    """A rule or reason: the documents that move by it, `alone` those that move by nothing else."""
+    """A rule or reason: `documents` that move by it, `alone` those that move by no other cause."""
 
     cause: str
     documents: int
@@ -42,7 +42,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Moved:
-    """The documents that only one of the tables has; `share` is of that table's."""
+    """The documents that only one of the tables has; `share` is relative to that table."""
 
     documents: int
     share: float
@@ -55,7 +55,7 @@ class State:
     """A table at a snapshot."""
 
     table: str
-    snapshot: str  # a number, as text: many a reader of JSON rounds those above 2^53
+    snapshot: str  # text, because many JSON readers round numbers above 2^53
     documents: int
 
 
@@ -71,10 +71,10 @@ class Diff:
 
 
 def diff(lake: Lake, left: str, right: str | None, n: int) -> Diff:
-    """The difference of two tables, with `n` examples of each cause.
+    """Compare two tables, with `n` examples of each cause.
 
-    Without `right`, the state that `left` names, or what was published before, is compared with the table as
-    it is. A document leaves for what the second table has against it, and enters for what the first had.
+    Without `right`, compare the state that `left` names, or else the previous one, with the table as it is. A
+    document leaves for a reason of the second table, and enters for a reason of the first.
     Raises what `TableVersion` raises.
     """
     table, at, _ = left.partition("@")

@@ -1,9 +1,8 @@
-"""A table at a snapshot, as `factory diff` compares it: its documents, and why others are not among them.
+"""A table at a snapshot, as `factory diff` compares it: its documents, and the reasons for missing ones.
 
-A table's documents are its ids; of a table of verdicts, those that are kept. Why a document is missing is
-read from what the table was made of, at the snapshots its lineage names: the rules the document fails, the
-copy that was kept instead of it, the repository that it went with, that it has no tokens to pack, or that it
-was never there.
+The documents of a table are its ids, or the kept ids of a table of verdicts. The reason for a missing
+document comes from the upstream tables at the snapshots of the lineage: failed rules, the kept duplicate, the
+removed repository, a document without tokens, or a document that was never there.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from factory.lake.names import TableName
 from factory.lake.repository import WITH_ITS_REPOSITORY, repository_id, why_removed
 from factory.lake.tables import Lake
 
-BEFORE = "before"  # `filtered.web@before` is what was published before the newest
-NO_TOKENS = "no_tokens"  # the cause where a document has none, so no packed sequence names it
-ABSENT = "absent"  # the cause where nothing that the table was made of holds the document
+BEFORE = "before"  # `filtered.web@before` is the state published before the newest
+NO_TOKENS = "no_tokens"  # the cause for a document without tokens, which no packed sequence contains
+ABSENT = "absent"  # the cause for a document that no upstream table contains
 
 CAUSES = pa.schema(
     [
@@ -41,7 +40,7 @@ ABOUT = pa.schema(
 
 @dataclass(frozen=True)
 class TableVersion:
-    """A table at a snapshot, and the snapshots of all that it was made of."""
+    """A table at a snapshot, with the snapshots of all its upstream tables."""
 
     lake: Lake
     table: TableName
@@ -50,10 +49,10 @@ class TableVersion:
 
     @classmethod
     def of(cls, lake: Lake, text: str) -> TableVersion:
-        """The version that `text` names: `namespace.name`, perhaps with `@before` or `@<snapshot>` behind.
+        """Parse `namespace.name`, optionally followed by `@before` or `@<snapshot>`.
 
-        Raises ConfigurationError for another text, TableNotFound for a table or snapshot that is not there,
-        NotFound where nothing was published before.
+        Raises ConfigurationError for other texts, TableNotFound for a missing table or snapshot, NotFound if
+        nothing was published before.
         """
         name, at, version = text.partition("@")
         table = TableName.parse(name)
@@ -70,7 +69,7 @@ class TableVersion:
         return cls(lake, table, snapshot_id, dict(_made_of(lake, table, snapshot_id)))
 
     def documents(self) -> pa.Array:
-        """The ids of its documents, sorted, each once. Raises ConfigurationError where it has none."""
+        """Return the sorted ids of its documents; raise ConfigurationError for a table without documents."""
         columns = self.lake.table(self.table).schema().column_names
         if "segments" in columns:
             segments = self._read(self.table, ["segments"])["segments"].combine_chunks()
@@ -87,7 +86,7 @@ class TableVersion:
         return ids.take(pc.sort_indices(ids))
 
     def causes(self, ids: pa.Array) -> pa.Table:
-        """Why each of `ids` is not among its documents: one row of `CAUSES` or more for each."""
+        """Return why each of `ids` is missing: one or more rows of `CAUSES` each."""
         found = [self._rejections(table, ids) for table in self._sources("filtered")]
         found += [self._duplicates(table, ids) for table in self._sources("dedup", "_decisions")]
         found += [self._empty(table, ids) for table in self._sources("tokenized") if table != self.table]
@@ -96,7 +95,7 @@ class TableVersion:
         return pa.concat_tables([known, _causes(doc_id=rest, cause=pa.array([ABSENT] * len(rest)))])
 
     def about(self, ids: pa.Array) -> pa.Table:
-        """Source, key and size of those of `ids` that its raw tables hold: rows of `ABOUT`."""
+        """Return source, key and size of the `ids` in its raw tables: rows of `ABOUT`."""
         rows = [self._read(table, ABOUT.names).select(ABOUT.names).cast(ABOUT) for table in self._raw()]
         found = pa.concat_tables([ABOUT.empty_table(), *rows])
         return found.filter(pc.is_in(found["doc_id"], ids))
@@ -105,7 +104,7 @@ class TableVersion:
         return [it for it in self._sources("raw") if not it.name.endswith("_rejected")]
 
     def _sources(self, namespace: str, ending: str = "") -> list[TableName]:
-        """The tables of a namespace that it was made of, or it itself; of rounds only the last."""
+        """Return the table itself and its upstream tables in a namespace, without earlier rounds."""
         found = sorted(it for it in {self.table, *self.made_of} if it.namespace == namespace)
         return [
             it
@@ -144,7 +143,7 @@ class TableVersion:
         )
 
     def _repositories(self, table: TableName, rows: pa.Table) -> pa.Array:
-        """For each of `rows` that went with its repository, a sentence on that; else null."""
+        """Return a sentence for each of `rows` that was removed with its repository, else null."""
         went = rows.filter(pc.is_in(rows["reason"], pa.array(WITH_ITS_REPOSITORY)))
         if not len(went):
             return pa.nulls(len(rows), pa.string())
@@ -169,15 +168,16 @@ class TableVersion:
 
 
 def _causes(**columns: pa.Array) -> pa.Table:
-    """Rows of `CAUSES`; a column that is not given is null."""
+    """Return rows of `CAUSES`; missing columns are null."""
     n = len(columns["doc_id"])
     return pa.table({it.name: columns.get(it.name, pa.nulls(n, it.type)) for it in CAUSES}, schema=CAUSES)
 
 
 def _made_of(lake: Lake, table: TableName, snapshot_id: int) -> Iterator[tuple[TableName, int]]:
-    """Every table upstream of a snapshot with the snapshot that was read; what expired ends its branch.
+    """Yield every upstream table of a snapshot with the snapshot that was read.
 
-    So does a model: the documents it learned from, a variant's siblings among them, are not the table's.
+    The walk ends at expired snapshots and at models: their training documents, which include those of a
+    variant's siblings, are not documents of the table.
     """
     waiting, seen = [(table, snapshot_id)], {table}
     while waiting:
@@ -199,7 +199,7 @@ def _is_there(lake: Lake, table: TableName, snapshot_id: int) -> bool:
 
 
 def _before(lake: Lake, table: TableName, snapshot_id: int) -> int:
-    """The snapshot that was published before `snapshot_id`."""
+    """Return the snapshot published before `snapshot_id`."""
     of = lake.table(table)
     parent = of.snapshot_by_id(snapshot_id).parent_snapshot_id
     while parent is not None and (snapshot := of.snapshot_by_id(parent)) is not None:

@@ -13,18 +13,18 @@ from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.tables import Lake, Published, as_published
 
-_DOCUMENT_COLUMNS = ("source", "key", "path", "text")  # joined in from raw where the sampled table lacks them
+_DOCUMENT_COLUMNS = ("source", "key", "path", "text")  # joined from raw if the sampled table lacks them
 
 
 def published_tables(lake: Lake) -> tuple[list[Published], list[DamagedFile]]:
-    """Every published table in the order of the pipeline, and an error for each that is damaged."""
+    """Return every published table in pipeline order, and an error for each damaged one."""
     tables, damaged = lake.readable()
     heads = ((name, table, table.current_snapshot()) for name, table in tables.items())
     return [as_published(name, table, head) for name, table, head in heads if head is not None], damaged
 
 
 def as_plain(published: Published) -> dict[str, Any]:
-    """A published table as plain values, for JSON; ids are text: many a reader rounds numbers above 2^53."""
+    """Return a published table as plain values for JSON; ids are text, because many readers round them."""
     return {
         "table": str(published.table),
         "stage": published.table.stage,
@@ -42,10 +42,10 @@ def as_plain(published: Published) -> dict[str, Any]:
 def sample(
     lake: Lake, table: TableName, n: int, seed: int, rejected_by: str | None = None
 ) -> list[dict[str, Any]]:
-    """`n` rows of a table chosen by a hash of their id and `seed`, with key and text of their documents.
+    """Return `n` rows of a table, chosen by a hash of their id and `seed`, with key and text of the document.
 
-    Raises NotFound when `rejected_by` names a rule that rejected nothing, ConfigurationError when the
-    table records no rejections.
+    Raises NotFound if `rejected_by` names a rule that rejected nothing, ConfigurationError if the table
+    records no rejections.
     """
     published = lake.published(table)
     schema = lake.table(table).schema()
@@ -84,7 +84,7 @@ def _rejected_by(rows: pa.Table, rule: str, table: TableName) -> pa.Table:
 
 
 def _about(lake: Lake, table: TableName, ids: list[str], columns: list[str]) -> dict[str, dict[str, Any]]:
-    """What `table` does not say of its documents, by id, from whichever raw tables hold them."""
+    """Return further columns of the documents `ids`, by id, from the raw tables that hold them."""
     own = names.raw(table.name)
     every = [it for it in lake.names() if it.namespace == "raw" and not it.name.endswith("_rejected")]
     found: dict[str, dict[str, Any]] = {}

@@ -1,7 +1,7 @@
-"""Follow documents from their source to the steps that serve them, or to what removed them.
+"""Trace documents from their source to the steps that serve them, or to the reason for their removal.
 
-Everything is read from the published tables and from blends: there is no second record of what happened.
-Many documents are followed at once, since a table is scanned once for all of them.
+The published tables and the blends are the only record. Documents are traced together, because each table is
+scanned once for all of them.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class Serving:
 
 @dataclass
 class DocumentTrace:
-    """The way of one document through the pipeline, as far as it went.
+    """The way of one document through the pipeline.
 
-    `tables` are the tables that hold it, with their snapshots, in the order of the pipeline. `reason` is one
-    sentence on how it ended; outcome `repository` is that all of its repository was removed. `variants` has
-    its way through each variant of its dataset, by name.
+    `tables` are the tables that hold it, with their snapshots, in pipeline order. `reason` is one sentence on
+    its outcome; the outcome `repository` means that its whole repository was removed. `variants` are its
+    traces through the variants of its dataset, by name.
     """
 
     doc_id: str
@@ -72,7 +72,7 @@ class DocumentTrace:
     variants: dict[str, DocumentTrace] = field(default_factory=dict)
 
     def in_variant(self, name: str) -> DocumentTrace:
-        """A trace that begins as this one did, in `variants`."""
+        """Start a trace with the same origin in `variants`."""
         self.variants[name] = DocumentTrace(
             self.doc_id, name, self.source, self.key, self.about, tables=dict(self.tables)
         )
@@ -80,7 +80,7 @@ class DocumentTrace:
 
 
 class Servings(Protocol):
-    """A blend, as far as tracing asks: where it serves an ordinal of a table."""
+    """The part of a blend that tracing needs: the steps that serve an ordinal of a table."""
 
     @property
     def blend_id(self) -> str:
@@ -88,18 +88,18 @@ class Servings(Protocol):
         ...
 
     def snapshots(self) -> Mapping[str, int]:
-        """The snapshot it reads of each table, `namespace.name`, of its sources."""
+        """Return the snapshot of each source table, by `namespace.name`."""
         ...
 
     def serves(self, table: str, ordinals: Sequence[int], first: int) -> Iterable[tuple[int, int, int]]:
-        """(ordinal, offset, epoch) of the `first` steps that serve each ordinal."""
+        """Yield (ordinal, offset, epoch) of the `first` steps that serve each ordinal."""
         ...
 
 
 def trace_documents(
     lake: Lake, ids: Sequence[str], blends: Sequence[Servings] = (), first: int = 3
 ) -> list[DocumentTrace]:
-    """The trace of each id, in the order given; `first` is how many steps of each blend to name.
+    """Trace each id, in the given order; `first` is the number of steps to name per blend.
 
     Raises NotFound for an id that no raw table holds.
     """
@@ -116,7 +116,7 @@ def trace_documents(
 def trace_known(
     lake: Lake, ids: Sequence[str], blends: Sequence[Servings] = (), first: int = 3
 ) -> dict[str, DocumentTrace]:
-    """The traces of those ids that a raw table holds; the others are left out."""
+    """Trace the ids that a raw table holds; omit the others."""
     tables = set(lake.names())
     traces: dict[str, DocumentTrace] = {}
     damaged: list[DamagedFile] = []
@@ -124,7 +124,7 @@ def trace_known(
         if table.namespace == "raw":
             try:
                 traces |= _read_raw(lake, table, ids)
-            except DamagedFile as error:  # another one may hold the document
+            except DamagedFile as error:  # another table may hold the document
                 damaged.append(error)
     if damaged and any(of not in traces for of in ids):
         raise damaged[0]
@@ -146,9 +146,9 @@ def trace_known(
 
 
 def find_ids(lake: Lake, text: str, limit: int = 20) -> list[str]:
-    """The doc_ids that `text` names: a doc_id itself, or the documents whose key is `text`.
+    """Return the doc_ids that `text` names: a doc_id, or documents with the key `text`.
 
-    Raises NotFound, and DamagedFile where no document has that name and a raw table cannot be read.
+    Raises NotFound, or DamagedFile if nothing was found and a raw table cannot be read.
     """
     found: list[str] = []
     damaged: list[DamagedFile] = []
@@ -246,7 +246,7 @@ def _follow_dedup(lake: Lake, tables: set[TableName], dataset: str, members: lis
 
 
 def _duplicate(row: Mapping[str, Any]) -> str:
-    """Why a document was removed by itself."""
+    """Return why a single document was removed."""
     partner, similarity = row["duplicate_of"], row["similarity"]
     if similarity is None:
         return f"removed for {partner}, which is kept: joined to it through others, like none that is kept"
@@ -255,7 +255,7 @@ def _duplicate(row: Mapping[str, Any]) -> str:
 
 
 def _like(row: Mapping[str, Any]) -> str:
-    """What of a document that went with its repository is kept elsewhere."""
+    """Return which kept document resembles a document that was removed with its repository."""
     if row["duplicate_of"] is None:
         return "no kept document is like it"
     return f"{row['duplicate_of']}, which is kept, is like it (similarity {row['similarity']:.4f})"
@@ -313,9 +313,9 @@ def _follow_blend(
 
 
 def _ordinals(lake: Lake, dataset: str, snapshot: int, members: list[DocumentTrace]) -> dict[str, list[int]]:
-    """The ordinals of each document in the packed table as it was at `snapshot`.
+    """Return the ordinals of each document in the packed table at `snapshot`.
 
-    Placements are published with the packed rows, by one run, so its id finds those of an older snapshot.
+    One run publishes packed rows and placements, so the run's id finds the placements of an older snapshot.
     """
     packed, placed = names.packed(dataset), names.placements(dataset)
     pinned = lake.published_at(packed, snapshot).lineage
