@@ -1,4 +1,4 @@
-"""Packed rows of int32 tokens in the file formats of several tools, and what a process used to read them.
+"""Packed rows of int32 tokens in the file formats of several tools, and the memory and reads of a process.
 
 The programs that read and write rows run in the tools' own environments, so a library is imported only
 where it is used.

@@ -5,7 +5,7 @@ dependency counts once, however often it is used. Each language's own compiler o
 (`bench/depsort/compilers`), never depsort. The bench compares our order with the order by path, an order by
 the imports that regular expressions find, and the bound: our ordering of the true dependencies, of which
 cycles must break some. `folders` orders our dependencies folder by folder, and `beside` is the share of files
-that follow one of their own folder: what an order that mixes folders gains, and what it costs.
+that follow one of their own folder: the gain and the price of an order that mixes folders.
 """
 
 from __future__ import annotations

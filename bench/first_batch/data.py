@@ -73,9 +73,9 @@ def _linked(home: Path, source: int, part: int, rows: int) -> Path:
     shared = home.parent / "parts" / f"{part}.parquet"
     if not shared.exists():
         shared.parent.mkdir(exist_ok=True)
-        beside = shared.with_suffix(".part")
-        _write_part(beside, part * rows, rows)
-        beside.rename(shared)
+        unfinished = shared.with_suffix(".part")
+        _write_part(unfinished, part * rows, rows)
+        unfinished.rename(shared)
     path = home / f"{source}-{part}.parquet"
     if not path.exists():
         os.link(shared, path)

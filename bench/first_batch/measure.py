@@ -35,7 +35,7 @@ CAVEATS = [
     "Files and indexes are in the page cache; processes have done their imports.",
     f"Rows are two bytes of tokens in pages of {SAME:,} rows, so that 1e9 rows fit on a disk.",
     "The tables of one blend share the bytes of their files (links); each has paths and indexes of its own.",
-    "The index of 1e8 pages lists one file of 100,000 pages a thousand times; each listing is scanned anew.",
+    "The index of 1e8 pages lists one file of 100,000 pages a thousand times; each listing is scanned again.",
     "200e9 tokens in plain rows of 2,048, one row per page, are 98e6 pages.",
 ]
 

@@ -69,7 +69,7 @@ def measure(progress: Console) -> Report:
     for n in SOURCES:
         shares = PEER_ROWS * weights[n] / weights[n].sum()
         near = bool(np.abs(np.array(grain[n]["counts"]) - shares).max() < n + 1)
-        report.check(f"Grain's counts at {n:,} sources are those of the same weights", near)
+        report.check(f"Grain's counts at {n:,} sources follow the same weights", near)
     columns = "sources | Grain rule | Grain ds\\[k] | fixed, 1,024 | fixed, 1 | linear, 1,024 | linear, 1"
     shown = table("CPU microseconds per lookup", columns)
     seeks = table("One row anywhere up to step 1e12", "sources | fixed, ms | linear, ms")

@@ -76,9 +76,9 @@ def updated(report: Report, home: Path, updates: int, part: int) -> Updating:
                 blend = client.update(blend, number * STEPS, weights).id
             wall_ms.append((time.perf_counter() - wall) / part * 1e3)
             cpu_ms.append((time.process_time() - cpu) / part * 1e3)
-    anew = open_blends(own_lake(home / "lake"))
+    fresh = open_blends(own_lake(home / "lake"))
     began = time.perf_counter()
-    mixture = anew.open(blend).order.mixture
+    mixture = fresh.open(blend).order.mixture
     open_ms = (time.perf_counter() - began) * 1e3
     check(report, mixture, updates)
     return Updating(wall_ms, cpu_ms, open_ms)

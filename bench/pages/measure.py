@@ -95,10 +95,10 @@ def _cells(home: Path, readers: Sequence[str], state: str, progress: Console) ->
     for run in range(RUNS):
         for reader in readers:
             progress.print(f"{state}, run {run + 1} of {RUNS}: {reader}")
-            beside = (state, reader) == ("cold", "p1")
-            before = _disk_rate(home / "rows.npy") if beside else 0.0
+            timed_disk = (state, reader) == ("cold", "p1")
+            before = _disk_rate(home / "rows.npy") if timed_disk else 0.0
             reads = _read(home, reader, BATCHES, 10 + run, state, progress)
-            disk = (before + _disk_rate(home / "rows.npy")) / 2 if beside else 0.0
+            disk = (before + _disk_rate(home / "rows.npy")) / 2 if timed_disk else 0.0
             for batch, read in zip(BATCHES, reads, strict=True):
                 found.setdefault((reader, batch), []).append({**read, "disk_rate": disk})
     return {key: Runs(tuple(runs)) for key, runs in found.items()}

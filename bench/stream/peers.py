@@ -126,4 +126,4 @@ WRITERS: dict[str, tuple[Callable[[Path, Path], None], str]] = {
     "hf_map": (formats.write_arrow, "arrow/{}.arrow"),
     "grain": (formats.write_array_record, "array_record/{}.array_record"),
 }
-"""What writes each source's rows, and where."""
+"""Writer of a source's rows, and its target."""

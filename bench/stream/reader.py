@@ -2,7 +2,7 @@
 
 Arguments: reader, folder, and one of
     epoch           read all; keep order and half-way state in the folder
-    part N          read N batches, counting what they cost
+    part N          read N batches, counting their cost
     resume          resume from the half-way state for some batches
     ranks R         count the bytes that R ranks read (ours alone)
     write           write the peer's files

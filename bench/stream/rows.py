@@ -1,4 +1,4 @@
-"""What the readers of `bench stream` share: the shape of the rows, and what a reader is."""
+"""The shape of the rows of `bench stream`, and the interface of its readers."""
 
 from __future__ import annotations
 

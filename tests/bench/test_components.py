@@ -1,4 +1,4 @@
-"""The bench of components: its graph, and scipy's labels beside networkx."""
+"""The bench of components: its graph, and scipy's labels against networkx."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bench of deduplication: its exact pairs beside brute force, its verdicts on graphs that can be seen."""
+"""The bench of deduplication: its exact pairs against brute force, its verdicts on small graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What bench depsort measures with: the truth of Python, the orders beside ours, the order it times."""
+"""The yardsticks of bench depsort: true dependencies, the orders compared with ours, the timed order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bench of first batches: its tables give the rows it expects, and its indexes are of what it says."""
+"""The bench of first batches: its tables give the expected rows, and its indexes hold every page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_every_step_has_the_rows_that_were_written(home: Path) -> None:
         assert found["rows"] == STEP_ROWS
 
 
-def test_the_index_is_built_anew_and_has_every_page(home: Path) -> None:
+def test_the_index_is_rebuilt_and_has_every_page(home: Path) -> None:
     assert batch(home, 0)["right"]
     found = index(home)
     paths = list(home.glob("*.parquet"))

@@ -1,4 +1,4 @@
-"""What is measured of the keep rules, beside brute force on small graphs."""
+"""The figures of the keep rules against brute force on small graphs."""
 
 from __future__ import annotations
 

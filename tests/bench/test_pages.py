@@ -1,4 +1,4 @@
-"""The bench of pages: its readers give the same rows, and its figures are of what they say."""
+"""The bench of pages: its readers give the same rows and the right figures."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def test_the_peak_belongs_to_the_span_that_held_the_memory() -> None:
     assert after <= holding - 95 * megabyte
 
 
-def test_a_child_the_jvm_is_just_spawning_is_not_counted_beside_it(tmp_path: Path) -> None:
+def test_a_child_that_the_jvm_is_spawning_is_not_counted(tmp_path: Path) -> None:
     """It has been forked and is not yet another program: its memory is the JVM's."""
     code = """
 import os

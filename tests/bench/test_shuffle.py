@@ -1,4 +1,4 @@
-"""The bench of shuffles: rows at hand are those of shards that are begun and not finished."""
+"""The bench of shuffles: rows at hand count the shards that are begun and not finished."""
 
 from __future__ import annotations
 
