@@ -274,7 +274,7 @@ class BagMaker:
 
     def __init__(self, kind: str, max_distinct: int, max_text_bytes: int) -> None: ...
     def make(self, texts: pa.StringArray | pa.LargeStringArray) -> pa.RecordBatch:
-        """Return (n_tokens int64, bag binary, spellings binary) of each text; null counts as empty.
+        """Return (n_tokens int64, bag binary, token_texts binary) of each text; null counts as empty.
 
         A packed bag has 4 bytes and 9 more per token. Tokens above `max_text_bytes` bytes are not spelled.
         """
@@ -285,9 +285,9 @@ class TokenCounter:
     def __init__(self) -> None: ...
     def __len__(self) -> int: ...
     def add(self, batch: pa.RecordBatch) -> None:
-        """Count the rows (bag, spellings, copies), each bag `copies` times.
+        """Count the rows (bag, token_texts, copies), each bag `copies` times.
 
-        Raises ValueError for bags or spellings that `BagMaker` did not make.
+        Raises ValueError for bags or token_texts that `BagMaker` did not make.
         """
 
     def drain(self) -> pa.RecordBatch:
@@ -378,9 +378,9 @@ class BucketPairs:
         """Take a whole part, the rows (part, records)."""
 
     def drain(self) -> pa.RecordBatch:
-        """Remove all rows (part, records, crowded) and return them by part.
+        """Remove all rows (part, records, large) and return them by part.
 
-        A pair is two records of `PairEnds`; a `crowded` record is a (bucket, document) of a large bucket.
+        A pair is two records of `PairEnds`; a `large` record is a (bucket, document) of a large bucket.
         """
 
     def __len__(self) -> int: ...
@@ -432,8 +432,8 @@ class PairCells:
 
     def __len__(self) -> int: ...
 
-class CrowdEdges:
-    """The edges of crowds: members come best first, each compared with leaders and a few followers.
+class LargeBucketEdges:
+    """The edges of large buckets: members come best first, each compared with leaders and a few followers.
 
     A member without a similar leader becomes a leader; each (least estimate, threshold) of `limits` has its
     own leaders. `neighbours` is the number of followers kept per leader.
@@ -445,7 +445,7 @@ class CrowdEdges:
     def add(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return (left, right, estimate, similarity) of the edges of the next members, left < right.
 
-        `batch` has (cell int64, doc_id string, signature binary, bag binary); each cell is a crowd.
+        `batch` has (cell int64, doc_id string, signature binary, bag binary); each cell is a bucket.
         """
 
 def sampled_pairs(
@@ -456,10 +456,10 @@ def sampled_pairs(
     band_bits: int,
     bands: int,
 ) -> pa.RecordBatch:
-    """Return (sampled, other, estimate, met) of the documents of `batch` with a similar one in `sample`.
+    """Return (sampled, other, estimate, shares_bucket) of the documents of `batch` like one of `sample`.
 
-    Both have (doc_id string, signature binary). `met` says whether the two agree in all of the `band_bits`
-    bits of some of the `bands` bands. Of two sampled documents, `other` is the one with the greater id.
+    Both have (doc_id string, signature binary). `shares_bucket` says whether the two agree in all of the
+    `band_bits` bits of some of the `bands` bands. Of two sampled documents, `other` is the one with the greater id.
     Raises ValueError for signatures of several lengths.
     """
 

@@ -184,17 +184,17 @@ def test_decoding_gives_back_every_document(lake: Lake, dataset: str) -> None:
 def test_every_dependency_points_backwards_or_is_listed_as_broken(lake: Lake) -> None:
     place = {
         row["doc_id"]: row
-        for row in lake.read(names.sorted_table(CODE), ["doc_id", "repository", "place"]).to_pylist()
+        for row in lake.read(names.sorted_table(CODE), ["doc_id", "repository", "position"]).to_pylist()
     }
     edges = lake.read(names.depsort(CODE, "dependencies")).to_pylist()
     assert edges
     for edge in edges:
         dependent, dependency = place[edge["doc_id"]], place[edge["depends_on"]]
         assert dependent["repository"] == dependency["repository"]
-        assert edge["satisfied"] == (dependency["place"] < dependent["place"])
+        assert edge["satisfied"] == (dependency["position"] < dependent["position"])
     by_repository = defaultdict(list)
     for row in place.values():
-        by_repository[row["repository"]].append(row["place"])
+        by_repository[row["repository"]].append(row["position"])
     assert all(sorted(places) == list(range(len(places))) for places in by_repository.values())
 
 

@@ -47,7 +47,7 @@ def order(documents: pa.Table) -> dict[str, Any]:
     cpu_s = _cpu_s() - started
     ends = zip(table["doc_id"].to_pylist(), table["depends_on"].to_pylist(), strict=True)
     return {
-        "order": placed.sort_by("place")["doc_id"].to_pylist(),
+        "order": placed.sort_by("position")["doc_id"].to_pylist(),
         "edges": sorted(ends),
         "n_files": sum(language != MANIFEST for language in facts["language"].to_pylist()),
         "cpu_s": cpu_s,

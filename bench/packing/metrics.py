@@ -132,7 +132,7 @@ def _next_fit(tokenized: DataFrame, sequence_length: int) -> DataFrame:
             ["sequence", "position", "doc_id", "length"]
         )
 
-    documents = tokenized.select("doc_id", *REPOSITORY, "place", "n_tokens")
+    documents = tokenized.select("doc_id", *REPOSITORY, "position", "n_tokens")
     return documents.groupBy(*REPOSITORY).applyInArrow(
         plan, "sequence string, position long, doc_id string, length long"
     )

@@ -38,7 +38,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Repositories:
-    """The documents of a dataset, by (repository, revision, place), and their dependencies, by number."""
+    """The documents of a dataset, by (repository, revision, position), and their dependencies, by number."""
 
     documents: pa.Table
     lengths: np.ndarray
@@ -88,8 +88,8 @@ def add_repositories(report: Report, lake: Lake, dataset: str) -> None:
 
 def read(lake: Lake, dataset: str) -> Repositories:
     """The documents of `dataset` and their dependencies, both of the lake's current tables."""
-    columns = ["doc_id", *REPOSITORY, "place", "n_tokens"]
-    in_order = [(name, "ascending") for name in (*REPOSITORY, "place", "doc_id")]
+    columns = ["doc_id", *REPOSITORY, "position", "n_tokens"]
+    in_order = [(name, "ascending") for name in (*REPOSITORY, "position", "doc_id")]
     documents = lake.read(names.tokenized(dataset), columns).sort_by(in_order)
     edges = lake.read(names.depsort(dataset, "dependencies"), ["doc_id", "depends_on"])
     doc_ids = documents["doc_id"].combine_chunks()
@@ -117,7 +117,7 @@ def next_fit(repositories: Repositories, sequence_length: int) -> Plan:
 
 
 def best_fit(repositories: Repositories, sequence_length: int) -> Plan:
-    """Best-fit decreasing over single documents, in a sequence in order of (repository, revision, place)."""
+    """Best-fit decreasing over single documents, a sequence in order of (repository, revision, position)."""
     lengths = repositories.lengths
     full = np.where(lengths > sequence_length, lengths // sequence_length, 0)
     placed = best_fit_decreasing(pa.array(lengths - full * sequence_length), sequence_length)

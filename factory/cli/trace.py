@@ -91,7 +91,7 @@ def _at(trace: DocumentTrace, table: str) -> str:
     if namespace == "dedup" and trace.component is not None:
         return ": " + ("removed" if trace.outcome in ("duplicate", "repository") else "kept")
     if namespace == "sorted":
-        return f": place {trace.place} of its repository"
+        return f": position {trace.position} of its repository"
     if namespace == "packed":
         pieces = [f"sequence {o:,} (tokens {at:,} to {at + n:,})" for o, at, n in trace.placements[:_SHOWN]]
         steps = [f"step {it.offset:,} (epoch {it.epoch})" for it in trace.servings[:_SHOWN]]

@@ -16,10 +16,10 @@ from factory.dedup.config import MAX_DISTINCT, DedupConfig
 from factory.lake_spark.documents import map_texts
 from spark_udfs.dedup import bags as udf
 
-LARGE = ("bag", "spellings")
+LARGE = ("bag", "token_texts")
 """The columns that the JVM need not see: they are read where they lie."""
 
-_MADE = "content_hash string, copies long, n_tokens long, bag binary, spellings binary"
+_MADE = "content_hash string, copies long, n_tokens long, bag binary, token_texts binary"
 
 
 def bags(documents: DataFrame, config: DedupConfig, before: DataFrame | None = None) -> DataFrame:

@@ -35,7 +35,7 @@ class DedupConfig(BaseModel):
     )
     sweep: tuple[Similarity, ...] = Field(
         default=(0.85, 0.9, 0.95),
-        max_length=32,  # a crowd has leaders for each
+        max_length=32,  # a large bucket has leaders for each
         description="other thresholds whose outcome is told and can be taken; below `threshold` they cost",
     )
     scheme: Literal["lpmh", "cell_oph"] = Field(

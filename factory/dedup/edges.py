@@ -5,15 +5,15 @@
    pairs that lie far below the threshold; what is left is compared exactly. A cell is named after the least
    neighbour of a pair's ends, so a document of a clique or a star comes once instead of once a pair; a hub's
    pairs are spread over several cells.
-2. Larger buckets are crowds, and no clique of them is ever built: members come by priority and are compared
-   exactly with the leaders of their kind (`native/src/dedup/crowd.rs`). The keep rule finds the same kept
-   documents on these few edges as on all pairs of the crowd. Buckets with common members are one crowd, so
-   that a member comes once for it, not once a band.
+2. Of a larger bucket no clique is ever built: its members come by priority and are compared exactly with the
+   leaders of their kind (`native/src/dedup/large_buckets.rs`). The keep rule finds the same kept documents on
+   these few edges as on all pairs of the bucket. Large buckets with common members are joined, so that a
+   member comes once, not once a band.
 
 Every edge carries the exact similarity, and it reaches the lowest threshold of the group's sweep; `similar`
-gives those of a higher one, and crowds have leaders for each, so no threshold is compared again. The keep
-rule looks at edges alone, so it never removes a document for an estimate; a pair that banding misses has no
-edge.
+gives those of a higher one. Large buckets have leaders for each threshold, so no threshold is compared again.
+The keep rule looks at edges alone, so it never removes a document for an estimate; a pair that banding misses
+has no edge.
 
 Until it is compared, a document is known by a hash of its id, a fourth of the bytes. Should two have one
 hash, one of them has fewer edges than it might.
@@ -59,12 +59,12 @@ def edges(
     weights = share(documents.sparkSession, idf)
     met = _met(buckets, config).localCheckpoint()
     signed = signed_bags(signatures, bags)
-    ends = met.where("NOT crowded").drop("crowded")
+    ends = met.where("NOT large").drop("large")
     found = verified(ends, signed, config.thresholds[0], config, weights)
-    crowds = met.where("crowded").drop("crowded")
-    if not crowds.isEmpty():
-        members = crowds.mapInArrow(of_buckets.members, "bucket long, document long")
-        found = found.union(_crowded(members, signed, documents, config, weights)).distinct()
+    large = met.where("large").drop("large")
+    if not large.isEmpty():
+        members = large.mapInArrow(of_buckets.members, "bucket long, document long")
+        found = found.union(_large_bucket_edges(members, signed, documents, config, weights)).distinct()
     return found.withColumn("partition", F.lit(None).cast("string"))
 
 
@@ -114,7 +114,7 @@ def verified(
 
 
 def _met(buckets: DataFrame, config: DedupConfig) -> DataFrame:
-    """(part, records, crowded): the ends of the pairs of small buckets, and the members of crowds, packed.
+    """(part, records, large): the ends of the pairs of small buckets, and the members of large ones, packed.
 
     Buckets of the same members are one, named by a hash of them: near copies share most of their bands, and
     would meet once a band. Should two sets have one hash, they are one bucket.
@@ -122,14 +122,14 @@ def _met(buckets: DataFrame, config: DedupConfig) -> DataFrame:
     members = buckets.select(document_key(), "buckets").mapInArrow(of_buckets.parted, _PARTS)
     shared = _by_part(members).mapInArrow(of_buckets.shared, _PARTS)
     meet = partial(of_buckets.met, pair_bucket=config.pair_bucket)
-    return _by_part(shared).mapInArrow(meet, f"{_PARTS}, crowded boolean")
+    return _by_part(shared).mapInArrow(meet, f"{_PARTS}, large boolean")
 
 
 def _by_part(rows: DataFrame) -> DataFrame:
     return rows.repartition("part").sortWithinPartitions("part")
 
 
-def _crowded(
+def _large_bucket_edges(
     members: DataFrame, signed: DataFrame, documents: DataFrame, config: DedupConfig, idf: SharedTable
 ) -> DataFrame:
     """The edges inside large buckets, whose `members` are (bucket, document)."""
@@ -138,7 +138,7 @@ def _crowded(
     cells = members.join(least, "document").select(F.min("least").over(in_bucket).alias("cell"), "document")
     ranked = documents.select("doc_id", rank(documents, config).alias("rank"))
     compare = partial(
-        udf.crowd_edges,
+        udf.large_bucket_edges,
         idf=idf,
         value_bits=config.value_bits,
         limits=[(config.least_estimate(threshold), threshold) for threshold in config.thresholds],

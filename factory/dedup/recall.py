@@ -26,8 +26,8 @@ def recall(signatures: DataFrame, bags: DataFrame, vocabulary: DataFrame, config
     """One row for each step of similarity from .5 up in which sampled pairs lie: RECALL.
 
     `bags` are located. Runs jobs when called: the sample is collected, and the pairs are computed once.
-    A sampled document is compared exactly with `_PARTNERS` others at most, chosen by a hash, so that a crowd
-    does not outweigh all.
+    A sampled document is compared exactly with `_PARTNERS` others at most, chosen by a hash, so that a
+    text of many variants does not outweigh all.
     """
     signed = signatures.where("signature IS NOT NULL").select("doc_id", "signature")
     sample = signed.orderBy(F.xxhash64("doc_id"), "doc_id").limit(config.recall_sample).toArrow()
@@ -42,34 +42,34 @@ def recall(signatures: DataFrame, bags: DataFrame, vocabulary: DataFrame, config
     )
     by_hash = Window.partitionBy("sampled").orderBy(F.xxhash64("other"), "other")
     pairs = (
-        signed.mapInArrow(look, "sampled string, other string, estimate double, met boolean")
+        signed.mapInArrow(look, "sampled string, other string, estimate double, shares_bucket boolean")
         .withColumn("number", F.row_number().over(by_hash))
         .where(F.col("number") <= _PARTNERS)
         .select(
             F.least("sampled", "other").alias("left"),
             F.greatest("sampled", "other").alias("right"),
             "estimate",
-            "met",
+            "shares_bucket",
         )
         .localCheckpoint()
     )
     idf = share(signatures.sparkSession, idf_table(vocabulary))
     candidates = pairs.select(document_key("left"), document_key("right").alias("other"))
     exact = verified(ends_of(candidates), signed_bags(signatures, bags), LEAST_SIMILARITY, config, idf)
-    found = exact.join(pairs.select("left", "right", "met"), ["left", "right"])
+    found = exact.join(pairs.select("left", "right", "shares_bucket"), ["left", "right"])
     step = F.least(F.floor(F.col("similarity") * _STEPS), F.lit(_STEPS - 1)) / _STEPS
     return (
         found.groupBy(step.alias("similarity"))
         .agg(
             F.count("*").alias("pairs"),
-            F.count_if("met").alias("met"),
+            F.count_if("shares_bucket").alias("pairs_found"),
             F.avg(_promised(F.col("similarity"), config)).cast("double").alias("predicted"),
         )
         .select(
             "similarity",
             "pairs",
-            "met",
-            (F.col("met") / F.col("pairs")).alias("recall"),
+            "pairs_found",
+            (F.col("pairs_found") / F.col("pairs")).alias("recall"),
             "predicted",
             F.lit(None).cast("string").alias("partition"),
         )

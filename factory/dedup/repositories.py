@@ -131,7 +131,7 @@ def _component(
 ) -> DataFrame:
     """(repository_id, component) of those that hold texts of a component together with another."""  # 1
     in_components = (
-        held.join(components.select(F.col("doc_id").alias("text"), "component"), "text")
+        held.join(components.select(F.col("doc_id").alias("text_id"), "component"), "text_id")
         .join(found.select("repository_id", *within), "repository_id")
         .select("repository_id", "component", *within)
         .distinct()
@@ -151,7 +151,7 @@ def _shared(held: DataFrame, edges: DataFrame, config: DedupConfig, chosen: Repo
     common = F.when(F.col("holders") > chosen.pair_repositories, F.col("documents"))
     reached = reach(held, similar(edges, config.threshold).select("left", "right"))
     return (
-        held.join(reached, "text")
+        held.join(reached, "text_id")
         .groupBy("repository_id")
         .agg(
             F.sum("documents").alias("shared"),

@@ -46,7 +46,7 @@ def decisions_without(
     ).localCheckpoint()
     stay = ranked(left, config).join(decided.where("kept").select("doc_id"), "doc_id")
     kept = first.join(stay.withColumnRenamed("doc_id", "first"), "first").select(
-        F.col("doc_id").alias("text"), F.col("first").alias("kept_document"), "rank"
+        F.col("doc_id").alias("text_id"), F.col("first").alias("kept_document"), "rank"
     )
     went = told.where("gone IS NOT NULL").select("doc_id", "dataset", "content_hash", "gone", "partition")
     return decided.unionByName(
@@ -83,16 +83,16 @@ def _of_removed(
 ) -> DataFrame:
     """What is said of the documents of removed repositories; `kept` are the kept texts."""
     texts = signatures.select(
-        "content_hash", F.col("doc_id").alias("text"), F.col("signature").isNotNull().alias("comparable")
+        "content_hash", F.col("doc_id").alias("text_id"), F.col("signature").isNotNull().alias("comparable")
     )
     pairs = similar(edges, config.threshold)
     either = pairs.select("left", "right", "similarity").union(pairs.select("right", "left", "similarity"))
-    selves = kept.select("text", F.col("text").alias("other"), F.lit(1.0).alias("similarity"))
+    selves = kept.select("text_id", F.col("text_id").alias("other"), F.lit(1.0).alias("similarity"))
     alike = (
-        either.toDF("text", "other", "similarity")
+        either.toDF("text_id", "other", "similarity")
         .union(selves)
-        .join(kept.withColumnRenamed("text", "other"), "other")
-        .groupBy("text")
+        .join(kept.withColumnRenamed("text_id", "other"), "other")
+        .groupBy("text_id")
         .agg(
             F.min_by(
                 F.struct("kept_document", "similarity"), F.struct(-F.col("similarity"), F.col("rank"))
@@ -101,8 +101,8 @@ def _of_removed(
     )
     return (
         removed.join(texts, "content_hash", "left")
-        .join(components.select(F.col("doc_id").alias("text"), "component"), "text", "left")
-        .join(alike, "text", "left")
+        .join(components.select(F.col("doc_id").alias("text_id"), "component"), "text_id", "left")
+        .join(alike, "text_id", "left")
         .select(
             "doc_id",
             "dataset",

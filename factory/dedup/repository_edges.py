@@ -46,10 +46,10 @@ def repository_edges(
     pairs = similar(edges, config.threshold).select("left", "right")
     around = _around(held, pairs)
     reached = reach(held, pairs).localCheckpoint()
-    rare = reached.where(F.col("holders") <= chosen.pair_repositories).select("text")
-    common = reached.where(F.col("holders") > chosen.pair_repositories).select("text").localCheckpoint()
+    rare = reached.where(F.col("holders") <= chosen.pair_repositories).select("text_id")
+    common = reached.where(F.col("holders") > chosen.pair_repositories).select("text_id").localCheckpoint()
     met = _counted_at_once(held, rare, around)
-    of_common = held.join(common, "text").localCheckpoint()
+    of_common = held.join(common, "text_id").localCheckpoint()
     if not of_common.isEmpty():
         best = _best_holders(held.join(repositories.select("repository_id", "rank"), "repository_id"), chosen)
         met = met.union(_met_by_the_best(of_common, common, around, best, chosen))
@@ -60,38 +60,38 @@ def repository_edges(
 
 
 def reach(held: DataFrame, pairs: DataFrame) -> DataFrame:
-    """(text, holders, first, last) of the texts that two repositories or more hold, or hold one like.
+    """(text_id, holders, first, last) of the texts that two repositories or more hold, or hold one like.
 
     `holders` counts a repository once for each text of it that is alike; `first` and `last` are the least and
     the greatest repository among them.
     """
-    of_text = held.groupBy("text").agg(
+    of_text = held.groupBy("text_id").agg(
         F.count("*").alias("holders"),
         F.min("repository_id").alias("first"),
         F.max("repository_id").alias("last"),
     )
     return (
         _around(held, pairs)
-        .join(of_text.withColumnRenamed("text", "other"), "other")
-        .groupBy("text")
+        .join(of_text.withColumnRenamed("text_id", "other"), "other")
+        .groupBy("text_id")
         .agg(F.sum("holders").alias("holders"), F.min("first").alias("first"), F.max("last").alias("last"))
         .where("first != last")
     )
 
 
 def _around(held: DataFrame, pairs: DataFrame) -> DataFrame:
-    """(text, other): the texts like a text, itself among them."""
-    selves = held.select("text", F.col("text").alias("other")).distinct()
+    """(text_id, other): the texts like a text, itself among them."""
+    selves = held.select("text_id", F.col("text_id").alias("other")).distinct()
     return selves.union(pairs.select("left", "right")).union(pairs.select("right", "left"))
 
 
 def _counted_at_once(held: DataFrame, rare: DataFrame, around: DataFrame) -> DataFrame:
     """(of, within, documents, bytes): what a repository shares with another of texts that few hold."""  # 1
-    within = held.select(F.col("text").alias("other"), F.col("repository_id").alias("within"))
-    reached = rare.join(around, "text").join(within, "other").select("text", "within").distinct()
+    within = held.select(F.col("text_id").alias("other"), F.col("repository_id").alias("within"))
+    reached = rare.join(around, "text_id").join(within, "other").select("text_id", "within").distinct()
     return (
         held.withColumnRenamed("repository_id", "of")
-        .join(reached, "text")
+        .join(reached, "text_id")
         .where("of != within")
         .groupBy("of", "within")
         .agg(F.sum("documents").alias("documents"), F.sum("bytes").alias("bytes"))
@@ -100,11 +100,11 @@ def _counted_at_once(held: DataFrame, rare: DataFrame, around: DataFrame) -> Dat
 
 def _best_holders(ranked: DataFrame, chosen: RepositoryConfig) -> DataFrame:
     """(other, within, rank): the best holders of each text."""
-    place = F.row_number().over(Window.partitionBy("text").orderBy("rank"))
+    position = F.row_number().over(Window.partitionBy("text_id").orderBy("rank"))
     return (
-        ranked.withColumn("place", place)
-        .where(F.col("place") <= chosen.best)
-        .select(F.col("text").alias("other"), F.col("repository_id").alias("within"), "rank")
+        ranked.withColumn("position", position)
+        .where(F.col("position") <= chosen.best)
+        .select(F.col("text_id").alias("other"), F.col("repository_id").alias("within"), "rank")
     )
 
 
@@ -112,12 +112,14 @@ def _met_by_the_best(
     of_common: DataFrame, common: DataFrame, around: DataFrame, best: DataFrame, chosen: RepositoryConfig
 ) -> DataFrame:
     """(of, within, documents, bytes) with nothing counted: holders of a common text and its best."""  # 2
-    reached = common.join(around, "text").join(best, "other").select("text", "within", "rank").distinct()
-    place = F.row_number().over(Window.partitionBy("text").orderBy("rank"))
+    reached = (
+        common.join(around, "text_id").join(best, "other").select("text_id", "within", "rank").distinct()
+    )
+    position = F.row_number().over(Window.partitionBy("text_id").orderBy("rank"))
     nothing = F.lit(0).cast("long")
     return (
-        of_common.select("text", F.col("repository_id").alias("of"))
-        .join(reached.withColumn("place", place).where(F.col("place") <= chosen.best), "text")
+        of_common.select("text_id", F.col("repository_id").alias("of"))
+        .join(reached.withColumn("position", position).where(F.col("position") <= chosen.best), "text_id")
         .where("of != within")
         .select("of", "within", nothing.alias("documents"), nothing.alias("bytes"))
         .distinct()
@@ -173,20 +175,20 @@ def _with_common(possible: DataFrame, held: DataFrame, of_common: DataFrame, pai
         possible.select("right", "left")
     )
     mine = of_common.withColumnRenamed("repository_id", "of")
-    theirs = held.select(F.col("repository_id").alias("within"), F.col("text").alias("other"))
+    theirs = held.select(F.col("repository_id").alias("within"), F.col("text_id").alias("other"))
     outwards = _outwards(pairs).localCheckpoint()
-    selves = of_common.select("text", F.col("text").alias("other")).distinct()
+    selves = of_common.select("text_id", F.col("text_id").alias("other")).distinct()
     from_mine = (
         asked.join(mine, "of")
-        .join(outwards.union(selves), "text")
+        .join(outwards.union(selves), "text_id")
         .join(theirs, ["within", "other"], "left_semi")
     )
     from_theirs = (
         asked.join(theirs, "within")
-        .join(outwards.select(F.col("text").alias("other"), F.col("other").alias("text")), "other")
-        .join(mine, ["of", "text"])
+        .join(outwards.select(F.col("text_id").alias("other"), F.col("other").alias("text_id")), "other")
+        .join(mine, ["of", "text_id"])
     )
-    columns = ("of", "within", "text", "documents", "bytes")
+    columns = ("of", "within", "text_id", "documents", "bytes")
     shared = _in_pairs(from_mine.select(*columns).union(from_theirs.select(*columns)).distinct())
     counts = [f"{side}_{name}" for side in _SIDES for name in ("documents", "bytes")]
     more = shared.select("left", "right", *(F.col(name).alias(f"more_{name}") for name in counts))
@@ -196,14 +198,14 @@ def _with_common(possible: DataFrame, held: DataFrame, of_common: DataFrame, pai
 
 
 def _outwards(pairs: DataFrame) -> DataFrame:
-    """(text, other): each edge once, from its end of fewer edges."""
-    degrees = pairs.select(F.explode(F.array("left", "right")).alias("text")).groupBy("text").count()
+    """(text_id, other): each edge once, from its end of fewer edges."""
+    degrees = pairs.select(F.explode(F.array("left", "right")).alias("text_id")).groupBy("text_id").count()
     for side in _SIDES:
-        of_side = degrees.select(F.col("text").alias(side), F.col("count").alias(f"{side}_degree"))
+        of_side = degrees.select(F.col("text_id").alias(side), F.col("count").alias(f"{side}_degree"))
         pairs = pairs.join(of_side, side)
     fewer = F.col("left_degree") <= F.col("right_degree")
     return pairs.select(
-        F.when(fewer, F.col("left")).otherwise(F.col("right")).alias("text"),
+        F.when(fewer, F.col("left")).otherwise(F.col("right")).alias("text_id"),
         F.when(fewer, F.col("right")).otherwise(F.col("left")).alias("other"),
     )
 

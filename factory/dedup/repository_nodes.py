@@ -24,18 +24,18 @@ def repository_id() -> Column:
 
 
 def texts_held(documents: DataFrame, signatures: DataFrame) -> DataFrame:
-    """(repository_id, text, documents, bytes): the texts with tokens of each repository, each once.
+    """(repository_id, text_id, documents, bytes): the texts with tokens of each repository, each once.
 
     A text is named by its row of `signatures`; `documents` of the repository have it, `bytes` in all.
     """
     comparable = signatures.where("signature IS NOT NULL").select(
-        "content_hash", F.col("doc_id").alias("text")
+        "content_hash", F.col("doc_id").alias("text_id")
     )
     return (
         documents.select(repository_id().alias("repository_id"), "content_hash", "n_bytes")
         .where("repository_id IS NOT NULL")
         .join(comparable, "content_hash")
-        .groupBy("repository_id", "text")
+        .groupBy("repository_id", "text_id")
         .agg(F.count("*").alias("documents"), F.sum("n_bytes").alias("bytes"))
     )
 

@@ -1,13 +1,14 @@
-"""The files of each repository in dependency order: symbols, the edges they make, and a place for each file.
+"""Files of each repository in dependency order: symbols, the edges they make, and a position for each file.
 
 Every revision of a repository is sorted by itself, because revisions share their paths.
 
 `symbols` extracts facts where the documents lie and groups only these small rows by repository;
 `dependencies` and `in_order` group ids, paths and weights. Text is read twice, for symbols and to be written
-in order, and never crosses into Python grouped. A document without a repository is alone: place 0, no edges.
+in order, and never crosses into Python grouped. A document without a repository is alone, at position 0 and
+without edges.
 
 Invariant: `dependencies` and `in_order` compute the same order from the same weights
-(`spark_udfs.depsort.graph`), so an edge is `satisfied` exactly if `place` says so.
+(`spark_udfs.depsort.graph`), so an edge is `satisfied` exactly if `position` says so.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def dependencies(documents: DataFrame, symbols: DataFrame) -> DataFrame:
 
 
 def in_order(documents: DataFrame, dependencies: DataFrame) -> DataFrame:
-    """The documents with their place in their revision of a repository, dependencies first: SORTED.
+    """The documents with their position in their revision of a repository, dependencies first: SORTED.
 
     `dependencies` is the result of `dependencies(documents, symbols)`.
     """
@@ -73,7 +74,7 @@ def in_order(documents: DataFrame, dependencies: DataFrame) -> DataFrame:
         .cogroup(dependencies.select(*graph.WEIGHTED).groupBy(*REPOSITORY))
         .applyInArrow(graph.places, from_arrow_schema(graph.PLACES))
     )
-    alone = {"place": 0, "cycle": 0, "cycle_size": 1}
+    alone = {"position": 0, "cycle": 0, "cycle_size": 1}
     found = documents.join(places, "doc_id", "left")
     return found.select(
         *(

@@ -66,7 +66,7 @@ class DocumentTrace:
     duplicate_of: str | None = None
     similarity: float | None = None
     component: str | None = None
-    place: int | None = None
+    position: int | None = None
     placements: list[tuple[int, int, int]] = field(default_factory=list)  # (ordinal, doc_offset, length)
     servings: list[Serving] = field(default_factory=list)
     variants: dict[str, DocumentTrace] = field(default_factory=dict)
@@ -267,8 +267,8 @@ def _follow_packing(lake: Lake, tables: set[TableName], dataset: str, members: l
     by_id = {trace.doc_id: trace for trace in members}
     ordered, placed = names.sorted_table(dataset), names.placements(dataset)
     if ordered in tables:
-        for row in _rows(lake, ordered, ("doc_id", "place"), list(by_id)):
-            by_id[row["doc_id"]].place = row["place"]
+        for row in _rows(lake, ordered, ("doc_id", "position"), list(by_id)):
+            by_id[row["doc_id"]].position = row["position"]
             _note(lake, ordered, [by_id[row["doc_id"]]])
     if placed in tables:
         for row in _rows(lake, placed, ("doc_id", "ordinal", "doc_offset", "length"), list(by_id)):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 # Columns that say where something is kept, not what it is: a row, or the text of a token of several bags.
-UNFINGERPRINTED = frozenset({"partition", "spellings"})
+UNFINGERPRINTED = frozenset({"partition", "token_texts"})
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ BAGS = TableSchema(
         _required("copies", pa.int64()),  # documents that share the text
         _required("n_tokens", pa.int64()),
         _required("bag", pa.binary()),  # distinct tokens and their counts (`native/src/dedup/packed_bag.rs`)
-        _required("spellings", pa.binary()),  # the text of tokens that no bag made before has
+        _required("token_texts", pa.binary()),  # the text of tokens that no bag made before has
     ),
     key=("content_hash",),
     properties={
@@ -212,7 +212,7 @@ BUCKETS = TableSchema(
     key=("doc_id",),
 )
 
-CROWDS = TableSchema(
+LARGEST_BUCKETS = TableSchema(
     columns(
         _required("doc_id", pa.string()),  # the best document of the bucket
         _required("dataset", pa.string()),
@@ -268,7 +268,7 @@ RECALL = TableSchema(
     columns(
         _required("similarity", pa.float64()),  # where the step begins
         _required("pairs", pa.int64()),  # sampled pairs whose exact similarity lies in it
-        _required("met", pa.int64()),  # those that share a bucket
+        _required("pairs_found", pa.int64()),  # of them, those that share a bucket
         _required("recall", pa.float64()),
         _required("predicted", pa.float64()),  # by the banding's curve, over the same pairs
     ),
@@ -352,7 +352,7 @@ DEPENDENCIES = TableSchema(
 SORTED = TableSchema(
     columns(
         *_DOCUMENT,
-        _required("place", pa.int64()),  # 0 .. n-1 within the revision of the repository
+        _required("position", pa.int64()),  # 0 .. n-1 within the revision of the repository
         _required(
             "cycle", pa.int64()
         ),  # number of the strongly connected component, in order of the repository
@@ -374,7 +374,7 @@ TOKENIZED = TableSchema(
     columns(
         _required("doc_id", pa.string()),
         _required("repository", pa.string()),  # the doc_id where a document has none
-        _required("place", pa.int64()),
+        _required("position", pa.int64()),
         _required("tokens", pa.binary()),  # little-endian; width in the table property `factory.token-bytes`
         _required("n_tokens", pa.int64()),
         pa.field("revision", pa.string()),

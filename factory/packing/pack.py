@@ -1,6 +1,6 @@
 """Training sequences, `packed.<dataset>`, and where each piece of a document lies in them.
 
-Revisions of repositories hash to buckets; a bucket, in order of (repository, revision, place), is cut in
+Revisions of repositories hash to buckets; a bucket, in order of (repository, revision, position), is cut in
 chunks; every chunk is planned where it is, from lengths and dependencies alone (`native/src/packing/runs.rs`
 has the plan). A sequence's number, its ordinal, follows from (append, bucket, chunk, place in the plan),
 never from files or partitions. Tokens travel once, from where they were read to their sequence; text never
@@ -106,9 +106,9 @@ def placements(packed: DataFrame) -> DataFrame:
 def _in_chunks(tokenized: DataFrame, config: PackConfig) -> DataFrame:
     """The documents with bucket and chunk; the chunks of a bucket differ by one document at most."""
     bucket = Window.partitionBy("bucket")
-    row = F.row_number().over(bucket.orderBy(*REPOSITORY, "place", "doc_id")) - 1
+    row = F.row_number().over(bucket.orderBy(*REPOSITORY, "position", "doc_id")) - 1
     return (
-        tokenized.select("doc_id", *REPOSITORY, "place", "n_tokens")
+        tokenized.select("doc_id", *REPOSITORY, "position", "n_tokens")
         .withColumn("bucket", F.pmod(F.xxhash64(*REPOSITORY), F.lit(config.buckets)))
         .withColumn("row", row.cast("long"))
         .withColumn("rows", F.count("*").over(bucket))

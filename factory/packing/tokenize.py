@@ -37,7 +37,7 @@ class TokenizeConfig(BaseModel):
 def tokenize(documents: DataFrame, tokenizer: str, config: TokenizeConfig | None = None) -> DataFrame:
     """The rows of `TOKENIZED` for documents of (doc_id, text) and a `tokenizer.json`.
 
-    Documents with a `place` keep it, their repository and its revision; all others, and those of no
+    Documents with a `position` keep it, their repository and its revision; all others, and those of no
     repository, are repositories of their own. Raises ConfigurationError where the tokenizer lacks a token
     of `config`.
     """
@@ -50,12 +50,12 @@ def tokenize(documents: DataFrame, tokenizer: str, config: TokenizeConfig | None
 
 
 def _placed(documents: DataFrame) -> DataFrame:
-    ordered = {*REPOSITORY, "place"} <= set(documents.columns)
+    ordered = {*REPOSITORY, "position"} <= set(documents.columns)
     partitioned = "partition" in documents.columns
     return documents.select(
         "doc_id",
         (F.coalesce("repository", "doc_id") if ordered else F.col("doc_id")).alias("repository"),
-        (F.col("place") if ordered else F.lit(0)).cast("long").alias("place"),
+        (F.col("position") if ordered else F.lit(0)).cast("long").alias("position"),
         (F.col("revision") if ordered else F.lit(None)).cast("string").alias("revision"),
         "text",
         (F.col("partition") if partitioned else F.lit(None)).cast("string").alias("partition"),

@@ -17,14 +17,14 @@ _FREQUENCIES_AT_ONCE = 1 << 20  # 16 MiB
 def make_bags(
     batches: Iterable[pa.RecordBatch], kind: str, max_distinct: int, text_bytes: int
 ) -> Iterator[pa.RecordBatch]:
-    """Columns but `text`, then (n_tokens, bag, spellings) of the text (`native/src/dedup/packed_bag.rs`)."""
+    """Every column but `text`, then its (n_tokens, bag, token_texts) (`native/src/dedup/packed_bag.rs`)."""
     maker = _native.BagMaker(kind, max_distinct, text_bytes)
     for batch in batches:
         yield beside(batch.drop_columns("text"), maker.make(batch.column("text")))
 
 
 def count_tokens(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """(part, counts) of the rows (copies, bag, spellings); `copies` is how many documents have the bag.
+    """(part, counts) of the rows (copies, bag, token_texts); `copies` is how many documents have the bag.
 
     A part holds tokens that begin with the same bits, and comes again with every `_TOKENS_HELD` tokens;
     `merge_counts` reads its counts. A row a token would take Spark longer than counting takes.

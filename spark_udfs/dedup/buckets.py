@@ -40,10 +40,10 @@ def shared(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def met(batches: Iterable[pa.RecordBatch], pair_bucket: int) -> Iterator[pa.RecordBatch]:
-    """(part, records, crowded) of the rows of `shared`, sorted by part.
+    """(part, records, large) of the rows of `shared`, sorted by part.
 
     Of a bucket of up to `pair_bucket` members come the ends of all pairs (`spark_udfs.dedup.pair_cells`); of
-    a larger one its members, in rows that are `crowded`. A pair may come again with every `_HELD` pairs.
+    a larger one its members, in rows that are `large`. A pair may come again with every `_HELD` pairs.
     """
     pairs = _native.BucketPairs(pair_bucket)
     for part in whole_parts(batches):

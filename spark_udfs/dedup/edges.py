@@ -34,7 +34,7 @@ def verified_pairs(
         yield alike.verify(bags(cells.take(alike.rows)), idf.value, threshold)
 
 
-def crowd_edges(
+def large_bucket_edges(
     batches: Iterable[pa.RecordBatch],
     bags: ReadColumn,
     idf: Shared[pa.UInt8Array],
@@ -42,13 +42,13 @@ def crowd_edges(
     limits: list[tuple[float, float]],
     neighbours: int,
 ) -> Iterator[pa.RecordBatch]:
-    """(left, right, estimate, similarity) of crowds, with leaders for each (least estimate, threshold).
+    """(left, right, estimate, similarity) of large buckets, led at each (least estimate, threshold).
 
     Rows are (cell, doc_id, signature), sorted by cell and there by priority, best first; `bags` reads theirs.
     """
-    crowds = _native.CrowdEdges(idf.value, value_bits, limits, neighbours)
+    buckets = _native.LargeBucketEdges(idf.value, value_bits, limits, neighbours)
     for members in pieces(batches, _ROWS_PER_PIECE):
-        yield crowds.add(members.append_column("bag", bags(members)))
+        yield buckets.add(members.append_column("bag", bags(members)))
 
 
 def sampled_pairs(
@@ -59,7 +59,7 @@ def sampled_pairs(
     band_bits: int,
     bands: int,
 ) -> Iterator[pa.RecordBatch]:
-    """(sampled, other, estimate, met) of the rows (doc_id, signature) that look like one of `sample`."""
+    """(sampled, other, estimate, shares_bucket) of the rows (doc_id, signature) like one of `sample`."""
     for batch in batches:
         for sampled in sample:
             yield _native.sampled_pairs(batch, sampled, least_estimate, value_bits, band_bits, bands)

@@ -32,7 +32,7 @@ WEIGHTED = (*REPOSITORY, *_EDGE)
 PLACES = pa.schema(
     [
         pa.field("doc_id", pa.string(), nullable=False),
-        pa.field("place", pa.int64(), nullable=False),
+        pa.field("position", pa.int64(), nullable=False),
         pa.field("cycle", pa.int64(), nullable=False),
         pa.field("cycle_size", pa.int64(), nullable=False),
     ]
@@ -62,7 +62,7 @@ def _edges(files: pa.Table, contributions: pa.Table) -> pa.Table:
     weights = _without_faint_cycles(weights)
     documents, order = _ordered(files, ((*key, weight) for key, weight in weights.items()))
     number = {document["doc_id"]: index for index, document in enumerate(documents)}
-    place = {file: place for place, file in enumerate(order.files)}
+    position = {file: position for position, file in enumerate(order.files)}
     rows = [
         {
             **{name: documents[number[source]][name] for name in REPOSITORY},
@@ -72,7 +72,7 @@ def _edges(files: pa.Table, contributions: pa.Table) -> pa.Table:
             "kind": "+".join(
                 kind for kind, of in (("import", imports), ("symbol", references)) if (source, target) in of
             ),
-            "satisfied": place[number[target]] < place[number[source]],
+            "satisfied": position[number[target]] < position[number[source]],
             "in_cycle": order.cycle[number[source]] == order.cycle[number[target]],
             "partition": documents[number[source]]["partition"],
         }
@@ -91,11 +91,11 @@ def places(files: pa.Table, weighted: pa.Table) -> pa.Table:
     rows = [
         {
             "doc_id": documents[file]["doc_id"],
-            "place": place,
+            "position": position,
             "cycle": order.cycle[file],
             "cycle_size": order.cycle_size[file],
         }
-        for place, file in enumerate(order.files)
+        for position, file in enumerate(order.files)
     ]
     return pa.Table.from_pylist(rows, schema=PLACES)
 

@@ -18,13 +18,13 @@ from factory._native import plan_next_fit, plan_sequences
 from factory.lake.schemas import PACKED, REPOSITORY
 
 _SEGMENTS = PACKED.columns.field("segments").type
-_IN_ORDER = [(name, "ascending") for name in (*REPOSITORY, "place", "doc_id")]
+_IN_ORDER = [(name, "ascending") for name in (*REPOSITORY, "position", "doc_id")]
 
 
 def plan_chunk(documents: pa.Table, sequence_length: int, slack: float) -> pa.Table:
     """The plan of one chunk: (sequence, position, doc_id, doc_offset, length), by sequence and position.
 
-    `documents` are (doc_id, repository, revision, place, n_tokens, depends_on list<string>) in any order;
+    `documents` are (doc_id, repository, revision, position, n_tokens, depends_on list<string>) in any order;
     what depends on a document outside of the chunk cannot see it. Sequences stand in the order of a hash of
     what they begin with: best-fit decreasing makes them from long pieces to short ones, and a reader in
     order should see a mixture.

@@ -71,7 +71,7 @@ def decode(tokens: bytes, tokenizer: str, begin: int | None, end: int | None) ->
 def tokenize_batches(
     batches: Iterator[pa.RecordBatch], tokenizer: str, begin: int | None, end: int | None
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of `TOKENIZED` for rows of (doc_id, repository, revision, place, text, partition).
+    """Rows of `TOKENIZED` for rows of (doc_id, repository, revision, position, text, partition).
 
     A document whose text is null has no tokens at all, one whose text is empty has those that every
     document gets.
@@ -88,7 +88,7 @@ def tokenize_batches(
             [
                 batch.column("doc_id"),
                 batch.column("repository"),
-                batch.column("place"),
+                batch.column("position"),
                 _binary(rows, counts * kind.itemsize),
                 pa.array(counts),
                 batch.column("revision"),

@@ -17,7 +17,7 @@ def repositories() -> Repositories:
             "doc_id": ["a0", "a1", "a2", "b0", "b1"],
             "repository": ["a", "a", "a", "b", "b"],
             "revision": pa.nulls(5, pa.string()),
-            "place": [0, 1, 2, 0, 1],
+            "position": [0, 1, 2, 0, 1],
             "n_tokens": [3, 3, 4, 13, 6],
         }
     )

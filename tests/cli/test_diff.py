@@ -223,7 +223,12 @@ def test_a_document_without_tokens_is_told_as_such_and_not_as_absent(lake: Lake)
     verdicts(lake, "web", {})
     deduplicated(lake, "web", {}, "abcdef")
     tokens = [
-        {**dict.fromkeys(("doc_id", "repository"), it), "place": 0, "tokens": b"", "n_tokens": int(it != "a")}
+        {
+            **dict.fromkeys(("doc_id", "repository"), it),
+            "position": 0,
+            "tokens": b"",
+            "n_tokens": int(it != "a"),
+        }
         for it in "abcde"  # of f nothing is known
     ]
     publish(lake, names.tokenized("web"), TOKENIZED, tokens, names.deduplicated("web"))
@@ -246,7 +251,7 @@ def test_a_variant_ignores_rules_of_its_tokenizers_documents(lake: Lake) -> None
         verdicts(lake, STRICT, failing)
         deduplicated(lake, STRICT, {}, "".join(it for it in "abcdef" if it not in failing))
         tokens = [
-            {**dict.fromkeys(("doc_id", "repository"), it), "place": 0, "tokens": b"", "n_tokens": 0}
+            {**dict.fromkeys(("doc_id", "repository"), it), "position": 0, "tokens": b"", "n_tokens": 0}
             for it in "abcdef"
             if it not in failing
         ]

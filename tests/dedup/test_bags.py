@@ -28,7 +28,7 @@ def documents(spark: SparkSession) -> DataFrame:
 
 
 def by_hash(frame: DataFrame) -> dict[str, dict[str, object]]:
-    rows = frame.drop("spellings").toArrow().to_pylist()
+    rows = frame.drop("token_texts").toArrow().to_pylist()
     assert len({row["content_hash"] for row in rows}) == len(rows)
     return {row["content_hash"]: row for row in rows}
 

@@ -1,4 +1,4 @@
-"""Candidates, exact similarities and crowds, without Spark."""
+"""Candidates, exact similarities and large buckets, without Spark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from factory import _native
 from factory.dedup.config import DedupConfig
 from spark_udfs.column_fetch import ReadColumn
-from spark_udfs.dedup.edges import crowd_edges, verified_pairs
+from spark_udfs.dedup.edges import large_bucket_edges, verified_pairs
 from tests.dedup.bagged import idf_table, packed, sign
 
 CONFIG = DedupConfig(kind="code")
@@ -23,7 +23,7 @@ LIMITS = [(CONFIG.least_estimate(CONFIG.threshold), CONFIG.threshold)]
 WORDS = [f"word{number}" for number in range(4000)]
 
 
-def crowd(n: int, families: int, seed: int) -> pa.RecordBatch:
+def bucket(n: int, families: int, seed: int) -> pa.RecordBatch:
     """`n` texts of one bucket, in families that differ from a first text in up to 18 % of words."""
     chosen = random.Random(seed)
     firsts = [chosen.sample(WORDS, 200) for _ in range(families)]
@@ -92,9 +92,9 @@ def all_edges(members: pa.RecordBatch) -> list[dict[str, object]]:
 def few_edges(
     members: pa.RecordBatch, cut: int = 100, limits: list[tuple[float, float]] = LIMITS
 ) -> list[dict[str, object]]:
-    """The edges of the crowd, its members coming `cut` at a time."""
+    """The edges of a large bucket, its members coming `cut` at a time."""
     batches = [members.drop_columns("bag").slice(at, cut) for at in range(0, members.num_rows, cut)]
-    found = crowd_edges(
+    found = large_bucket_edges(
         batches,
         bags=bags_of(members),
         value_bits=CONFIG.value_bits,
@@ -120,8 +120,8 @@ def kept(members: pa.RecordBatch, edges: list[dict[str, object]]) -> list[object
 
 
 @pytest.mark.parametrize("families", [1, 4])
-def test_a_crowd_keeps_what_all_its_pairs_would_keep(families: int) -> None:
-    members = crowd(400, families, seed=families)
+def test_a_large_bucket_keeps_what_all_its_pairs_would_keep(families: int) -> None:
+    members = bucket(400, families, seed=families)
     few, every = few_edges(members), all_edges(members)
     assert all(edge in every for edge in few)
     assert len(few) < len(every) / 2
@@ -129,8 +129,8 @@ def test_a_crowd_keeps_what_all_its_pairs_would_keep(families: int) -> None:
     assert families <= len(kept(members, few)) < 400
 
 
-def test_a_crowd_has_leaders_for_every_threshold() -> None:
-    members = crowd(400, 3, seed=9)
+def test_a_large_bucket_has_leaders_for_every_threshold() -> None:
+    members = bucket(400, 3, seed=9)
     thresholds = [0.8, 0.88, 0.95]
     limits = [(CONFIG.least_estimate(threshold), threshold) for threshold in thresholds]
     few, lowest, every = few_edges(members, limits=limits), few_edges(members), all_edges(members)
@@ -148,8 +148,8 @@ def test_a_crowd_has_leaders_for_every_threshold() -> None:
     assert not all(kept_of_lowest)  # the leaders of the lowest threshold do not serve for a higher one
 
 
-def test_the_edges_of_a_crowd_do_not_depend_on_batches_and_end_with_it() -> None:
-    members = crowd(60, 1, seed=3)
+def test_the_edges_of_a_large_bucket_do_not_depend_on_batches_and_end_with_it() -> None:
+    members = bucket(60, 1, seed=3)
     assert few_edges(members, cut=7) == few_edges(members, cut=60)
     apart = members.set_column(0, "cell", pa.array(np.arange(60)))
     assert few_edges(apart) == []

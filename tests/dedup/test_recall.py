@@ -45,19 +45,19 @@ def test_a_sample_of_everything_has_every_pair_and_which_share_a_bucket(
         ]
         return bool(cut[0] & cut[1])
 
-    pairs, met, promised = Counter[float](), Counter[float](), Counter[float]()
+    pairs, found, promised = Counter[float](), Counter[float](), Counter[float]()
     for pair, similarity in similarities(ROWS).items():
         if similarity >= 0.5 and set(pair) <= of.keys():
             step = min(math.floor(similarity * 20), 19) / 20
             pairs[step] += 1
-            met[step] += share_a_bucket(pair)
+            found[step] += share_a_bucket(pair)
             promised[step] += candidate_probability(similarity, EVERYTHING.banding)
     told = {row.similarity: row for row in recall(*signed, EVERYTHING).collect()}
     assert sum(pairs.values()) > 100
     assert {step: row.pairs for step, row in told.items()} == pairs
     for step, row in told.items():
-        assert row.met == met[step]
-        assert row.recall == pytest.approx(met[step] / pairs[step])
+        assert row.pairs_found == found[step]
+        assert row.recall == pytest.approx(found[step] / pairs[step])
         assert row.predicted == pytest.approx(promised[step] / pairs[step])
 
 

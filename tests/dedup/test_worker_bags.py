@@ -96,13 +96,13 @@ def test_counts_do_not_depend_on_how_texts_come_in_batches(documents: list[list[
 
 def test_bags_stand_beside_the_other_columns_of_their_texts() -> None:
     [made] = make_bags([texts(TEXTS, copies=3)], "code", max_distinct=100, text_bytes=64)
-    assert made.schema.names == ["copies", "n_tokens", "bag", "spellings"]
+    assert made.schema.names == ["copies", "n_tokens", "bag", "token_texts"]
     assert made["n_tokens"].to_pylist() == [6, 3, 0, 0, 3]
     distinct = [len(it) // 9 for it in made["bag"].to_pylist()]  # and four bytes for their number
     assert distinct == [5, 2, 0, 0, 2]
 
 
-@pytest.mark.parametrize("column", ["bag", "spellings"])
+@pytest.mark.parametrize("column", ["bag", "token_texts"])
 def test_what_is_no_bag_is_not_counted(column: str) -> None:
     [made] = make_bags([texts(["a b"])], "code", max_distinct=100, text_bytes=64)
     cut = pa.array([made[column][0].as_py()[:-1]])

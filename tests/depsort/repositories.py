@@ -47,7 +47,7 @@ class Sorted:
     @property
     def order(self) -> list[str]:
         """The paths in dependency order."""
-        return [row["doc_id"] for row in sorted(self.places, key=lambda row: row["place"])]
+        return [row["doc_id"] for row in sorted(self.places, key=lambda row: row["position"])]
 
     def weights_of(self, path: str) -> dict[str, float]:
         """What the file `path` depends on, with the weight of its imports alone."""

@@ -46,7 +46,7 @@ def test_every_edge_points_backwards_or_is_broken_in_any_row_order(
 ) -> None:
     sorted_ = Sorted(files)
     assert sorted(sorted_.order) == sorted(files)
-    place = {row["doc_id"]: row["place"] for row in sorted_.places}
+    place = {row["doc_id"]: row["position"] for row in sorted_.places}
     cycle = {row["doc_id"]: row["cycle"] for row in sorted_.places}
     for edge in sorted_.edges:
         assert edge["doc_id"] != edge["depends_on"]

@@ -85,7 +85,7 @@ def test_the_tables_have_the_declared_columns(line: Line) -> None:
 def test_every_document_gets_one_place_within_its_repository(line: Line) -> None:
     places: dict[str | None, list[int]] = {}
     for row in line.sorted.to_pylist():
-        places.setdefault(row["repository"], []).append(row["place"])
+        places.setdefault(row["repository"], []).append(row["position"])
     assert {repository: sorted(p) for repository, p in places.items()} == {
         "app": [0, 1, 2, 3, 4],
         "ring": [0, 1, 2],
@@ -94,13 +94,13 @@ def test_every_document_gets_one_place_within_its_repository(line: Line) -> None
 
 
 def test_files_stand_after_what_they_depend_on(line: Line) -> None:
-    ordered = sorted(line.sorted.to_pylist(), key=lambda row: row["place"])
+    ordered = sorted(line.sorted.to_pylist(), key=lambda row: row["position"])
     app = [row["path"] for row in ordered if row["repository"] == "app"]
     assert app == ["README.md", "app/util.py", "app/core.py", "app/__init__.py", "main.py"]
 
 
 def test_an_edge_is_satisfied_exactly_if_the_places_say_so(line: Line) -> None:
-    place = {row["doc_id"]: row["place"] for row in line.sorted.to_pylist()}
+    place = {row["doc_id"]: row["position"] for row in line.sorted.to_pylist()}
     edges = line.edges.to_pylist()
     assert {edge["satisfied"] for edge in edges} == {True, False}
     for edge in edges:
@@ -124,7 +124,7 @@ def test_revisions_of_a_repository_are_sorted_each_by_itself(spark: SparkSession
     edges = {(row["revision"], row["doc_id"], row["depends_on"]) for row in both.edges.to_pylist()}
     assert edges == {("1", "twice@1:a.py", "twice@1:b.py"), ("2", "twice@2:b.py", "twice@2:a.py")}
     assert set(both.edges["satisfied"].to_pylist()) == {True}
-    places = {row["doc_id"]: row["place"] for row in both.sorted.to_pylist()}
+    places = {row["doc_id"]: row["position"] for row in both.sorted.to_pylist()}
     assert places == {"twice@1:b.py": 0, "twice@1:a.py": 1, "twice@2:a.py": 0, "twice@2:b.py": 1}
 
 

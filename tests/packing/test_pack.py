@@ -38,19 +38,19 @@ def corpus() -> list[Document]:
             "doc_id": f"{chance.getrandbits(64):016x}",
             "repository": f"repository{r // 2}",
             "revision": "ab"[r % 2],
-            "place": place,
+            "position": position,
             "text": " ".join(chance.choices(words, k=chance.randint(1, 30))),
             "partition": None,
         }
         for r in range(8)
-        for place in range(chance.randint(1, 14))
+        for position in range(chance.randint(1, 14))
     ]
     return documents + [
         {
             "doc_id": f"odd{i}",
             "repository": None,
             "revision": None,
-            "place": 0,
+            "position": 0,
             "text": text,
             "partition": None,
         }
@@ -65,14 +65,14 @@ DEPENDENCIES = [
     for dependency in DOCUMENTS
     if dependency["repository"] == dependent["repository"] is not None
     and dependency["revision"] == dependent["revision"]
-    and int(dependent["place"]) - int(dependency["place"]) in (1, 3)  # type: ignore[call-overload]
+    and int(dependent["position"]) - int(dependency["position"]) in (1, 3)  # type: ignore[call-overload]
 ]
 DOCUMENT_COLUMNS = pa.schema(
     [
         ("doc_id", pa.string()),
         ("repository", pa.string()),
         ("revision", pa.string()),
-        ("place", pa.int64()),
+        ("position", pa.int64()),
         ("text", pa.string()),
         ("partition", pa.string()),
     ]
@@ -138,8 +138,8 @@ def test_a_document_without_a_repository_is_its_own(tables: Packed) -> None:
 
 
 def test_without_places_every_document_stands_alone(spark: SparkSession) -> None:
-    rows = tokenize(frame(spark, DOCUMENTS[:3]).drop("place"), TOKENIZER_JSON).select(
-        "doc_id", "repository", "place"
+    rows = tokenize(frame(spark, DOCUMENTS[:3]).drop("position"), TOKENIZER_JSON).select(
+        "doc_id", "repository", "position"
     )
     assert {tuple(row) for row in rows.collect()} == {(d["doc_id"], d["doc_id"], 0) for d in DOCUMENTS[:3]}
 
@@ -180,13 +180,13 @@ def chunk_rows(tables: Packed, bucket: int, chunk: int) -> pa.Table:
     }
     depends_on = {d: [b for a, b in DEPENDENCIES if a == d] for d in held}
     rows = [
-        {name: row[name] for name in ("doc_id", "repository", "revision", "place", "n_tokens")}
+        {name: row[name] for name in ("doc_id", "repository", "revision", "position", "n_tokens")}
         | {"depends_on": depends_on[row["doc_id"]]}
         for row in tables.tokens
         if row["doc_id"] in held
     ]
     kinds = [pa.string(), pa.string(), pa.string(), pa.int64(), pa.int64(), pa.list_(pa.string())]
-    names = ["doc_id", "repository", "revision", "place", "n_tokens", "depends_on"]
+    names = ["doc_id", "repository", "revision", "position", "n_tokens", "depends_on"]
     return pa.Table.from_pylist(rows, schema=pa.schema(list(zip(names, kinds, strict=True))))
 
 
@@ -252,7 +252,7 @@ def test_the_metrics_are_what_the_rows_say(tables: Packed) -> None:
     assert (metrics.n_fitting, metrics.n_fitting_split) == (sum(n <= 64 for n in lengths), 0)
     assert metrics.n_dependencies == len(DEPENDENCIES)
     assert metrics.n_visible == visible([row["segments"] for row in tables.sequences])
-    names = ("doc_id", "repository", "revision", "place", "n_tokens")
+    names = ("doc_id", "repository", "revision", "position", "n_tokens")
     columns = pa.Table.from_pylist([{name: row[name] for name in names} for row in tables.tokens])
     next_fit: dict[int, list[dict]] = defaultdict(list)
     for piece in next_fit_chunk(columns, 64).to_pylist():

@@ -26,7 +26,7 @@ def sequences_of(lengths: list[int], sequence_length: int) -> list[int | None]:
 
 
 def chunk_of(documents: list[tuple[str, str, int, int, list[str]]]) -> pa.Table:
-    names = ("doc_id", "repository", "place", "n_tokens", "depends_on")
+    names = ("doc_id", "repository", "position", "n_tokens", "depends_on")
     kinds = (pa.string(), pa.string(), pa.int64(), pa.int64(), pa.list_(pa.string()))
     columns = list(zip(*documents, strict=True)) if documents else [()] * 5
     chunk = pa.table({n: pa.array(c, k) for n, c, k in zip(names, columns, kinds, strict=True)})
@@ -173,7 +173,7 @@ def test_documents_that_fit_stay_whole_in_order_and_visible(
 ) -> None:
     documents, sequence_length = case
     plan = plan_chunk(documents, sequence_length, 0.01)
-    place = {d["doc_id"]: (d["repository"], d["place"]) for d in documents.to_pylist()}
+    place = {d["doc_id"]: (d["repository"], d["position"]) for d in documents.to_pylist()}
     for pieces in contents(plan):
         assert [place[doc_id] for doc_id, _, _ in pieces] == sorted(place[doc_id] for doc_id, _, _ in pieces)
     in_pieces = [doc_id for pieces in contents(plan) for doc_id, _, _ in pieces]

@@ -82,7 +82,7 @@ def test_a_null_text_has_no_tokens_and_an_empty_one_the_special_ones() -> None:
             "doc_id": ["a", "b", "c"],
             "repository": ["r", "r", "r"],
             "revision": pa.array(["1", "1", None], pa.string()),
-            "place": [0, 1, 2],
+            "position": [0, 1, 2],
             "text": pa.array([None, "", "cat"], pa.string()),
             "partition": pa.array([None, None, "p"], pa.string()),
         }

@@ -142,7 +142,7 @@ def bucket_sizes(rows: Rows) -> str:
     return chart(rows)
 
 
-def crowds(rows: Rows) -> str:
+def largest_buckets(rows: Rows) -> str:
     """The largest buckets, by the beginning of their best document."""
     table = _table(rows, ["members", "doc_id", "dataset", "text"])
     found = table.sort_by([("members", "descending"), ("doc_id", "ascending")]).to_pylist()
@@ -299,7 +299,7 @@ _BY_COLUMNS: tuple[tuple[tuple[str, ...], Chart], ...] = (
     (("kept", "duplicate_of"), decided),
     (("reason",), counts("reason", "documents by reason")),
     (("component",), sizes("component", "components by size")),
-    (("members", "bands"), crowds),
+    (("members", "bands"), largest_buckets),
     (("buckets",), bucket_sizes),
     (("document_frequency",), powers_of_two("document_frequency", "tokens by document frequency")),
     (("signature",), powers_of_two("n_distinct", "documents by distinct tokens")),

@@ -1,7 +1,7 @@
 """A dedup group: datasets whose documents are compared with each other, and the assets that do it.
 
     bags -> vocabulary -> signatures -> buckets -> edges -> components -> decisions
-                                     -> recall  -> crowds  -> sweep
+                                     -> recall  -> largest_buckets
 
 With `repositories`, whole repositories are compared first, and documents are decided among what they leave:
 
@@ -27,9 +27,9 @@ from factory.dedup.bags import LARGE, bags
 from factory.dedup.buckets import buckets
 from factory.dedup.components import components
 from factory.dedup.config import DedupConfig, Keep
-from factory.dedup.crowds import crowds
 from factory.dedup.decisions import decisions
 from factory.dedup.edges import edges
+from factory.dedup.largest_buckets import largest_buckets
 from factory.dedup.recall import recall
 from factory.dedup.repository_config import RepositoryConfig
 from factory.dedup.repository_decisions import decisions_without
@@ -125,10 +125,10 @@ def dedup_group(
         """The bucket of every signature in every band."""
         return buckets(signatures, chosen)
 
-    @declare("crowds", schemas.CROWDS, "buckets", text=text)
-    def group_crowds(buckets: DataFrame, **upstream: DataFrame) -> DataFrame:
+    @declare("largest_buckets", schemas.LARGEST_BUCKETS, "buckets", text=text)
+    def group_largest_buckets(buckets: DataFrame, **upstream: DataFrame) -> DataFrame:
         """The largest buckets, with the beginning of their best document."""
-        return crowds(text.documents(upstream), buckets, chosen)
+        return largest_buckets(text.documents(upstream), buckets, chosen)
 
     @declare(
         "edges",
@@ -178,7 +178,7 @@ def dedup_group(
         return sweep(text.documents(upstream), signatures, edges, chosen)
 
     compared = (group_bags, group_vocabulary, group_signatures, group_buckets, group_edges)
-    told = (group_recall, group_crowds, group_sweep)
+    told = (group_recall, group_largest_buckets, group_sweep)
     decided = _decisions(name, name, group_name or name, chosen, text, repositories)
     assets = [*compared, *told, *decided]
     if repositories is not None and repositories.topics:
@@ -193,8 +193,8 @@ def at_threshold(
 
     What is left out is as `group` has it. The variant shares all that was read, signed and compared;
     repositories are compared again, by the documents that are alike at its threshold. Raises
-    ConfigurationError for a threshold that is not in the sweep, because crowds of alike documents have
-    leaders for those thresholds alone.
+    ConfigurationError for a threshold that is not in the sweep, because large buckets have leaders for
+    those thresholds alone.
     """
     threshold = group.config.threshold if threshold is None else threshold
     if threshold not in group.config.thresholds:

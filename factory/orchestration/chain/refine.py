@@ -44,15 +44,15 @@ from factory.packing.tokenizer_file import tokenizer_of_file
 
 Assets = list[dg.AssetsDefinition]
 
-A_PLACE_EACH = aggregate(
-    "a_place_each",
+UNIQUE_POSITIONS = aggregate(
+    "unique_positions",
     # A document without a repository is alone, and `count(DISTINCT ...)` passes over nulls.
-    "count(1) - count(DISTINCT coalesce(repository, doc_id), coalesce(revision, ''), place)",
-    "No two documents of a revision of a repository share a place.",
+    "count(1) - count(DISTINCT coalesce(repository, doc_id), coalesce(revision, ''), position)",
+    "No two documents of a revision of a repository share a position.",
     "repository",
     "revision",
     "doc_id",
-    "place",
+    "position",
 )
 
 __all__ = [
@@ -237,10 +237,10 @@ def _depsort(dataset: str, group_name: str) -> Assets:
         group_name=group_name,
         schema=schemas.SORTED,
         upstream={"documents": documents_of, "dependencies": names.depsort(dataset, "dependencies")},
-        checks=[A_PLACE_EACH],
+        checks=[UNIQUE_POSITIONS],
     )
     def in_dependency_order(documents: DataFrame, dependencies: DataFrame) -> DataFrame:
-        """The documents with their place in their repository, dependencies first."""
+        """The documents with their position in their repository, dependencies first."""
         return in_order(documents, dependencies)
 
     return [file_symbols, file_dependencies, in_dependency_order]

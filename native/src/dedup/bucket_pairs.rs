@@ -2,7 +2,7 @@
 //!
 //!     BucketParts   (document, its buckets)           -> (part, records): the members of buckets
 //!                   members of a part                 -> (part, records): members of shared buckets, renamed
-//!     BucketPairs   renamed members of a part         -> (part, records, crowded): the ends of the pairs of
+//!     BucketPairs   renamed members of a part         -> (part, records, large): the ends of the pairs of
 //!                                                        small buckets, and the members of large ones
 //!
 //! A member is a bucket and a document; all members of a bucket are in one part (`packed_parts.rs`). A shared
@@ -101,7 +101,7 @@ struct BucketPairs {
     pairs: Vec<[i64; 2]>,
     /// The number of pairs when repetitions were last dropped.
     distinct: usize,
-    crowded: Vec<Member>,
+    large: Vec<Member>,
 }
 
 impl BucketPairs {
@@ -110,7 +110,7 @@ impl BucketPairs {
         members.dedup();
         for bucket in members.chunk_by(|one, next| one[0] == next[0]) {
             if bucket.len() > self.pair_bucket {
-                self.crowded.extend_from_slice(bucket);
+                self.large.extend_from_slice(bucket);
                 continue;
             }
             for (place, one) in bucket.iter().enumerate() {
@@ -137,7 +137,7 @@ impl BucketPairs {
             ends.push([one, other]);
             ends.push([other, one]);
         }
-        for member in std::mem::take(&mut self.crowded) {
+        for member in std::mem::take(&mut self.large) {
             members.push(member);
         }
         self.distinct = 0;
@@ -146,14 +146,14 @@ impl BucketPairs {
             .collect();
         let numbers = parts.iter().map(|(_, part)| part.0);
         let packed = parts.iter().map(|(_, part)| &part.1);
-        let crowded: Vec<bool> = parts.iter().map(|part| part.0).collect();
+        let large: Vec<bool> = parts.iter().map(|part| part.0).collect();
         RecordBatch::try_from_iter([
             (
                 "part",
                 Arc::new(Int32Array::from_iter_values(numbers)) as ArrayRef,
             ),
             ("records", Arc::new(BinaryArray::from_iter_values(packed))),
-            ("crowded", Arc::new(BooleanArray::from(crowded))),
+            ("large", Arc::new(BooleanArray::from(large))),
         ])
         .map_err(|error| error.to_string())
     }
@@ -182,12 +182,12 @@ impl BucketPairs {
             pair_bucket,
             pairs: Vec::new(),
             distinct: 0,
-            crowded: Vec::new(),
+            large: Vec::new(),
         }
     }
 
     fn __len__(&self) -> usize {
-        self.pairs.len() + self.crowded.len()
+        self.pairs.len() + self.large.len()
     }
 
     fn add(&mut self, py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<()> {
@@ -223,16 +223,16 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_comes_once_and_a_large_bucket_stays_a_crowd() {
+    fn a_pair_comes_once_and_a_large_bucket_is_no_pairs() {
         let mut pairs = BucketPairs::new(2);
         pairs.push(vec![[7, 2], [7, 1], [7, 2]]);
         pairs.push(vec![[8, 1], [8, 2]]);
         pairs.push(vec![[9, 1], [9, 2], [9, 3]]);
-        assert_eq!((pairs.pairs.len(), pairs.crowded.len()), (2, 3));
+        assert_eq!((pairs.pairs.len(), pairs.large.len()), (2, 3));
         let rows = pairs.rows().unwrap();
         assert_eq!((rows.num_rows(), pairs.__len__()), (2, 0));
-        let crowded = column(&rows, "crowded").unwrap().as_boolean();
-        assert_eq!((crowded.value(0), crowded.value(1)), (false, true));
+        let large = column(&rows, "large").unwrap().as_boolean();
+        assert_eq!((large.value(0), large.value(1)), (false, true));
         assert_eq!(records::<2>(&rows.slice(0, 1)).unwrap(), [[1, 2], [2, 1]]);
         assert_eq!(records::<2>(&rows.slice(1, 1)).unwrap(), [[9, 1], [9, 2], [9, 3]]);
     }

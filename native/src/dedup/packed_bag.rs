@@ -6,7 +6,7 @@
 //! n (4 bytes) | token 0 .. n-1 (8 each) | count 0 .. n-1 (1 each, 0 above 255) | counts above 255 (4 each)
 //! ```
 //!
-//! A bag has hashes, but people read words. Beside its bags a batch has the spellings of tokens that `BagMaker` has
+//! A bag has hashes, but people read words. Beside its bags a batch has the texts of tokens that `BagMaker` has
 //! not spelled before:
 //!
 //! ```text
@@ -89,7 +89,7 @@ struct BagMaker {
 
 #[pymethods]
 impl BagMaker {
-    /// Bags have at most `max_distinct` tokens, spellings at most `max_text_bytes` bytes.
+    /// Bags have at most `max_distinct` tokens, token texts at most `max_text_bytes` bytes.
     #[new]
     fn new(kind: &str, max_distinct: usize, max_text_bytes: usize) -> PyResult<Self> {
         Ok(Self {
@@ -100,7 +100,7 @@ impl BagMaker {
         })
     }
 
-    /// (n_tokens, bag, spellings) of each text; a null text counts as an empty one.
+    /// (n_tokens, bag, token_texts) of each text; a null text counts as an empty one.
     #[pyo3(name = "make")]
     fn make_py(
         &mut self,
@@ -118,7 +118,7 @@ impl BagMaker {
     fn make(&mut self, texts: &ArrayRef) -> Result<RecordBatch, String> {
         let texts = Strings::new(texts, "texts")?;
         let mut n_tokens = Int64Builder::with_capacity(texts.len());
-        let (mut bags, mut spellings) = (BinaryBuilder::new(), BinaryBuilder::new());
+        let (mut bags, mut token_texts) = (BinaryBuilder::new(), BinaryBuilder::new());
         let (mut packed, mut spelled) = (Vec::new(), Vec::new());
         for row in 0..texts.len() {
             packed.clear();
@@ -127,17 +127,17 @@ impl BagMaker {
             bag.pack(&mut packed);
             n_tokens.append_value(bag.n_tokens as i64);
             bags.append_value(&packed);
-            spellings.append_value(&spelled);
+            token_texts.append_value(&spelled);
         }
         RecordBatch::try_from_iter_with_nullable([
             ("n_tokens", Arc::new(n_tokens.finish()) as ArrayRef, false),
             ("bag", Arc::new(bags.finish()) as ArrayRef, false),
-            ("spellings", Arc::new(spellings.finish()) as ArrayRef, false),
+            ("token_texts", Arc::new(token_texts.finish()) as ArrayRef, false),
         ])
         .map_err(|error| error.to_string())
     }
 
-    /// The bag of a text; appends the spellings of its tokens.
+    /// The bag of a text; appends the texts of its tokens.
     fn bag(&mut self, text: &str, spelled: &mut Vec<u8>) -> Bag {
         let mut pending = PendingTokens::default();
         let bag = Bag::of_text(text, self.lexer, self.max_distinct, |token, words| {
@@ -151,7 +151,7 @@ impl BagMaker {
         bag
     }
 
-    /// Appends the spellings of tokens whose slot holds another token.
+    /// Appends the texts of tokens whose slot holds another token.
     fn spell(&mut self, pending: &PendingTokens<'_>, spelled: &mut Vec<u8>) {
         for (token, words) in pending.iter() {
             let slot = &mut self.spelled[token as usize % SLOTS];
@@ -197,9 +197,9 @@ impl<'a> PendingTokens<'a> {
     }
 }
 
-/// The tokens of `spellings` and their texts.
-pub fn spelled(spellings: &[u8]) -> impl Iterator<Item = Result<(u64, &str), String>> {
-    let mut rest = spellings;
+/// The tokens of `token_texts` and their texts.
+pub fn spelled(token_texts: &[u8]) -> impl Iterator<Item = Result<(u64, &str), String>> {
+    let mut rest = token_texts;
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
@@ -208,15 +208,15 @@ pub fn spelled(spellings: &[u8]) -> impl Iterator<Item = Result<(u64, &str), Str
         rest = found.map_or(&[], |(_, _, after)| after);
         Some(found.map(|(token, text, _)| (token, text)).ok_or_else(|| {
             format!(
-                "Invalid spellings of {} bytes. Make them with `BagMaker`.",
-                spellings.len()
+                "Invalid token texts of {} bytes. Make them with `BagMaker`.",
+                token_texts.len()
             )
         }))
     })
 }
 
-fn first_spelled(spellings: &[u8]) -> Option<(u64, &str, &[u8])> {
-    let (token, rest) = spellings.split_first_chunk()?;
+fn first_spelled(token_texts: &[u8]) -> Option<(u64, &str, &[u8])> {
+    let (token, rest) = token_texts.split_first_chunk()?;
     let (bytes, rest) = rest.split_first_chunk()?;
     let (text, rest) = rest.split_at_checked(u32::from_le_bytes(*bytes) as usize)?;
     Some((u64::from_le_bytes(*token), std::str::from_utf8(text).ok()?, rest))
@@ -236,7 +236,7 @@ mod tests {
         BagMaker::new(kind, usize::MAX, max_text_bytes).unwrap()
     }
 
-    fn spellings(maker: &mut BagMaker, text: &str) -> Vec<(u64, String)> {
+    fn token_texts(maker: &mut BagMaker, text: &str) -> Vec<(u64, String)> {
         let mut packed = Vec::new();
         maker.bag(text, &mut packed);
         let mut found: Vec<_> = spelled(&packed)
@@ -251,15 +251,15 @@ mod tests {
         let mut maker = maker("prose", 3);
         let expected = |text: &str| (xxh3_64(text.as_bytes()), text.to_owned());
         assert_eq!(
-            spellings(&mut maker, "one One two three"),
+            token_texts(&mut maker, "one One two three"),
             [expected("one"), expected("two")]
         );
-        assert_eq!(spellings(&mut maker, "two six"), [expected("six")]);
+        assert_eq!(token_texts(&mut maker, "two six"), [expected("six")]);
     }
 
     #[test]
     fn a_shingle_is_spelled_by_its_words() {
-        let texts: Vec<_> = spellings(&mut maker("prose-2grams", 7), "One (two) three")
+        let texts: Vec<_> = token_texts(&mut maker("prose-2grams", 7), "One (two) three")
             .into_iter()
             .map(|it| it.1)
             .collect();
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn a_vast_text_is_spelled_too() {
         let text = "word ".repeat(300_000);
-        assert_eq!(spellings(&mut maker("code", 9), &text).len(), 1);
+        assert_eq!(token_texts(&mut maker("code", 9), &text).len(), 1);
     }
 
     #[test]

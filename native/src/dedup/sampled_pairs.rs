@@ -46,7 +46,7 @@ fn equal_bits(signature: &[u8], other: &[u8], start: usize, end: usize) -> bool 
     })
 }
 
-/// (sampled, other, estimate, met) of the rows (doc_id, signature) of `batch` that are similar to one of `sample`.
+/// (sampled, other, estimate, shares_bucket) of the rows (doc_id, signature) of `batch` that are similar to one of `sample`.
 ///
 /// Of two sampled documents, `other` is the one with the greater id.
 fn pairs(
@@ -72,7 +72,7 @@ fn pairs(
     let values = bytes * 8 / layout.value_bits;
     let min_matches = matches_for(min_estimate, values, layout.value_bits);
     let (mut left, mut right) = (StringBuilder::new(), StringBuilder::new());
-    let (mut estimates, mut met) = (Float64Builder::new(), BooleanBuilder::new());
+    let (mut estimates, mut shares_bucket) = (Float64Builder::new(), BooleanBuilder::new());
     for row in 0..names.len() {
         let name = names.required(row, "doc_id")?;
         let signature = of_length(bytes, signatures.get(row))?;
@@ -86,7 +86,7 @@ fn pairs(
                 left.append_value(other);
                 right.append_value(name);
                 estimates.append_value(estimate(agreeing, values, layout.value_bits));
-                met.append_value(share_a_band(signature, of_other, layout));
+                shares_bucket.append_value(share_a_band(signature, of_other, layout));
             }
         }
     }
@@ -94,7 +94,11 @@ fn pairs(
         ("sampled", Arc::new(left.finish()) as ArrayRef, false),
         ("other", Arc::new(right.finish()) as ArrayRef, false),
         ("estimate", Arc::new(estimates.finish()) as ArrayRef, false),
-        ("met", Arc::new(met.finish()) as ArrayRef, false),
+        (
+            "shares_bucket",
+            Arc::new(shares_bucket.finish()) as ArrayRef,
+            false,
+        ),
     ])
     .map_err(|error| error.to_string())
 }

@@ -188,8 +188,8 @@ impl Counter {
         self.parts.iter().map(|part| part.usages.len()).sum()
     }
 
-    /// Counts a text that `copies` documents have, and keeps the spellings of its tokens.
-    pub fn add(&mut self, bag: &Bag, spellings: &[u8], copies: u64) -> Result<(), String> {
+    /// Counts a text that `copies` documents have, and keeps the texts of its tokens.
+    pub fn add(&mut self, bag: &Bag, token_texts: &[u8], copies: u64) -> Result<(), String> {
         for (&token, &count) in bag.tokens.iter().zip(&bag.counts) {
             let part = self.part(token);
             part.waiting.push((token, copies, copies * u64::from(count)));
@@ -197,7 +197,7 @@ impl Counter {
                 part.count();
             }
         }
-        for spelling in spelled(spellings) {
+        for spelling in spelled(token_texts) {
             let (token, text) = spelling?;
             self.part(token).usages.entry(token).or_default().text = Some(text.into());
         }
@@ -236,7 +236,7 @@ impl TokenCounter {
         self.0.len()
     }
 
-    /// Counts the rows (bag, spellings, copies).
+    /// Counts the rows (bag, token_texts, copies).
     #[pyo3(name = "add")]
     fn add_py(&mut self, py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<()> {
         py.detach(|| self.add(&batch.0)).map_err(PyValueError::new_err)
@@ -262,12 +262,12 @@ impl TokenCounter {
 impl TokenCounter {
     fn add(&mut self, batch: &RecordBatch) -> Result<(), String> {
         let bags = Binaries::new(column(batch, "bag")?, "bag")?;
-        let spellings = Binaries::new(column(batch, "spellings")?, "spellings")?;
+        let token_texts = Binaries::new(column(batch, "token_texts")?, "token_texts")?;
         let copies = int64_column(batch, "copies")?;
         for (row, &copies) in copies.values().iter().enumerate() {
             let bag = Bag::unpacked(bags.get(row).unwrap_or_default())?;
-            let spellings = spellings.get(row).unwrap_or_default();
-            self.0.add(&bag, spellings, copies.cast_unsigned())?;
+            let token_texts = token_texts.get(row).unwrap_or_default();
+            self.0.add(&bag, token_texts, copies.cast_unsigned())?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::exact_fit::fewest_sequences;
 use super::pieces::{full_chunks, remainder};
 
-/// Documents in order of (repository, place), and the dependencies between them.
+/// Documents in order of (repository, position), and the dependencies between them.
 #[derive(Debug)]
 pub struct Chunk {
     pub capacity: u32,

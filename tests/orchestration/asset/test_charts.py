@@ -121,14 +121,18 @@ def test_the_largest_buckets_are_shown_by_how_they_begin(
         ("a", "web", 7, 1, "# $x\t=\n" + "y" * 90, None),
         ("b", "web", 9, 2, "\u6771 \x00 caf\u00e9", None),
     ]
-    charts.crowds(of(spark.createDataFrame(rows, from_arrow_schema(schemas.CROWDS.columns))))
+    charts.largest_buckets(
+        of(spark.createDataFrame(rows, from_arrow_schema(schemas.LARGEST_BUCKETS.columns)))
+    )
     assert list(shown.items()) == [("web: ? ? caf\u00e9", 9), ("web: # \\$x = " + "y" * 33, 7)]
 
 
 @pytest.mark.spark
 def test_a_label_that_looks_like_a_formula_is_drawn(spark: SparkSession, of: Of) -> None:
     rows = [("a", "web", 7, 1, "a $\\frac{ b_ $ c \u6771", None)]
-    drawn = charts.crowds(of(spark.createDataFrame(rows, from_arrow_schema(schemas.CROWDS.columns))))
+    drawn = charts.largest_buckets(
+        of(spark.createDataFrame(rows, from_arrow_schema(schemas.LARGEST_BUCKETS.columns)))
+    )
     assert drawn.startswith("![distinct texts")
 
 

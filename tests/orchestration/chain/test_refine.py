@@ -11,7 +11,7 @@ from factory.lake.names import TableName
 from factory.lake.schemas import TOKENIZER_ID
 from factory.lake.tables import Published
 from factory.orchestration.asset.checks import violations
-from factory.orchestration.chain.refine import A_PLACE_EACH, require_tokens_of
+from factory.orchestration.chain.refine import UNIQUE_POSITIONS, require_tokens_of
 
 
 @pytest.mark.spark
@@ -21,14 +21,14 @@ from factory.orchestration.chain.refine import A_PLACE_EACH, require_tokens_of
         ([("a", "r", "1", 0), ("b", "r", "1", 1), ("c", "r", "2", 0), ("d", "s", None, 0)], 0),
         ([("a", "r", "1", 0), ("b", "r", "1", 0)], 1),
         ([("a", "r", None, 0), ("b", "r", None, 0)], 1),
-        ([("a", None, "1", 0), ("b", None, "1", 0)], 0),  # each is alone, at its own place 0
+        ([("a", None, "1", 0), ("b", None, "1", 0)], 0),  # each is alone, at position 0
     ],
 )
-def test_documents_of_a_repository_have_a_place_each(
+def test_documents_of_a_repository_have_unique_positions(
     spark: SparkSession, rows: list[tuple[str, str | None, str | None, int]], expected: int
 ) -> None:
-    frame = spark.createDataFrame(rows, "doc_id string, repository string, revision string, place long")
-    assert violations(frame, [A_PLACE_EACH]) == {"a_place_each": expected}
+    frame = spark.createDataFrame(rows, "doc_id string, repository string, revision string, position long")
+    assert violations(frame, [UNIQUE_POSITIONS]) == {"unique_positions": expected}
 
 
 @pytest.mark.parametrize(

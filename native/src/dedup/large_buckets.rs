@@ -1,16 +1,16 @@
-//! The edges of a crowd: many documents that share buckets, compared without comparing all pairs.
+//! The edges inside large buckets, whose members are compared without comparing all pairs.
 //!
 //! Members come in order of priority, best first. A member without a similar earlier leader becomes a leader; any
 //! other follows the first similar leader, and gets an edge to every similar leader and to the similar ones among
-//! that leader's first few followers. So a crowd of m members and l leaders takes m * l comparisons of signatures
-//! and O(m) edges, where a clique would take m^2 / 2 of both. All decisive comparisons are exact, so the leaders
-//! are the independent set that the keep rule finds in the crowd, and every other member has an edge to each
-//! similar earlier leader. Followers matter where a document outside the crowd removes a leader: the first ones
-//! then replace it. Each threshold of a sweep has its own leaders, because the leaders of a lower threshold omit
-//! pairs on which a higher one depends.
+//! that leader's first few followers. So m members and l leaders take m * l comparisons of signatures and O(m)
+//! edges, where a clique would take m^2 / 2 of both. All decisive comparisons are exact, so the leaders are the
+//! independent set that the keep rule finds among the members, and every other member has an edge to each similar
+//! earlier leader. Followers matter where a document outside the bucket removes a leader: the first ones then
+//! replace it. Each threshold of a sweep has its own leaders, because the leaders of a lower threshold omit pairs
+//! on which a higher one depends.
 //!
-//! A crowd holds its leaders and their first followers in memory. `MAX_LEADERS` bounds both: beyond it, members
-//! without a similar leader are not compared with each other.
+//! Leaders and their first followers are held in memory. `MAX_LEADERS` bounds both: beyond it, members without a
+//! similar leader are not compared with each other.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -64,11 +64,11 @@ pub struct Limits {
 
 /// The leaders so far, each with its first followers.
 #[derive(Default)]
-pub struct Crowd {
+pub struct Leaders {
     leaders: Vec<(Arc<Member>, Vec<Arc<Member>>)>,
 }
 
-impl Crowd {
+impl Leaders {
     /// Adds the next best member; calls `emit(other, matches, similarity)` for each of its edges.
     pub fn add(&mut self, member: Arc<Member>, limits: Limits, mut emit: impl FnMut(&Member, usize, f64)) {
         let mut first = None;
@@ -96,20 +96,20 @@ impl Crowd {
     }
 }
 
-/// `CrowdEdges` of the Python module.
+/// `LargeBucketEdges` of the Python module.
 #[pyclass]
-struct CrowdEdges {
+struct LargeBucketEdges {
     idf: UInt8Array,
     value_bits: usize,
-    /// (least estimate, threshold) of each of `crowds`.
+    /// (least estimate, threshold) of each of `by_threshold`.
     limits: Vec<(f64, f64)>,
     neighbours: usize,
     cell: Option<i64>,
     /// The leaders of the current cell at each threshold.
-    crowds: Vec<Crowd>,
+    by_threshold: Vec<Leaders>,
 }
 
-impl CrowdEdges {
+impl LargeBucketEdges {
     fn edges(&mut self, batch: &RecordBatch) -> Result<RecordBatch, String> {
         let cells = int64_column(batch, "cell")?.values();
         let names = string_column(batch, "doc_id")?;
@@ -120,7 +120,7 @@ impl CrowdEdges {
         let (mut estimates, mut similarities) = (Float64Builder::new(), Float64Builder::new());
         for (row, &cell) in cells.iter().enumerate() {
             if self.cell.replace(cell) != Some(cell) {
-                self.crowds = self.limits.iter().map(|_| Crowd::default()).collect();
+                self.by_threshold = self.limits.iter().map(|_| Leaders::default()).collect();
             }
             let bag = Bag::unpacked(packed.get(row).unwrap_or_default())?;
             let mut member = Member {
@@ -134,14 +134,14 @@ impl CrowdEdges {
             let (member, value_bits) = (Arc::new(member), self.value_bits);
             let values = member.signature.len() * 8 / value_bits;
             let mut found = BTreeMap::new();
-            for (crowd, &(min_estimate, threshold)) in self.crowds.iter_mut().zip(&self.limits) {
+            for (leaders, &(min_estimate, threshold)) in self.by_threshold.iter_mut().zip(&self.limits) {
                 let limits = Limits {
                     value_bits,
                     min_matches: matches_for(min_estimate, values, value_bits),
                     threshold,
                     neighbours: self.neighbours,
                 };
-                crowd.add(Arc::clone(&member), limits, |other, agreeing, similarity| {
+                leaders.add(Arc::clone(&member), limits, |other, agreeing, similarity| {
                     found.insert(other.name.clone(), (agreeing, similarity));
                 });
             }
@@ -163,7 +163,7 @@ impl CrowdEdges {
 }
 
 #[pymethods]
-impl CrowdEdges {
+impl LargeBucketEdges {
     #[new]
     fn new(
         idf: PyArrowType<ArrayData>,
@@ -179,7 +179,7 @@ impl CrowdEdges {
             limits,
             neighbours,
             cell: None,
-            crowds: Vec::new(),
+            by_threshold: Vec::new(),
         })
     }
 
@@ -191,7 +191,7 @@ impl CrowdEdges {
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<CrowdEdges>()
+    module.add_class::<LargeBucketEdges>()
 }
 
 #[cfg(test)]
@@ -238,10 +238,10 @@ mod tests {
         }
     }
 
-    fn crowd_edges(members: &[Member], limits: Limits) -> Vec<Edge> {
-        let (mut crowd, mut edges) = (Crowd::default(), Vec::new());
+    fn edges_by_leaders(members: &[Member], limits: Limits) -> Vec<Edge> {
+        let (mut leaders, mut edges) = (Leaders::default(), Vec::new());
         for (number, member) in members.iter().enumerate() {
-            crowd.add(Arc::new(member.clone()), limits, |other, _, similarity| {
+            leaders.add(Arc::new(member.clone()), limits, |other, _, similarity| {
                 edges.push(edge(other.name.parse().unwrap(), number, similarity));
             });
         }
@@ -262,8 +262,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_crowd_keeps_what_all_its_pairs_would_keep(members in members()) {
-            let few = crowd_edges(&members, LIMITS);
+        fn a_large_bucket_keeps_what_all_its_pairs_would_keep(members in members()) {
+            let few = edges_by_leaders(&members, LIMITS);
             let all = all_edges(&members);
             for found in &few {
                 prop_assert!(all.iter().any(|e| (e.left, e.right) == (found.left, found.right)));
@@ -284,7 +284,7 @@ mod tests {
             weights: vec![1.0; 21],
         };
         let members: Vec<Member> = (0..2000).map(copy).collect();
-        let edges = crowd_edges(&members, LIMITS);
+        let edges = edges_by_leaders(&members, LIMITS);
         assert!(edges.len() <= 4 * 2000);
         let kept = decisions(Keep::IndependentSet, 2000, &edges)
             .iter()
@@ -304,7 +304,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            crowd_edges(
+            edges_by_leaders(
                 &members,
                 Limits {
                     min_matches: 4,
@@ -316,7 +316,7 @@ mod tests {
         );
         members[1].signature = vec![0, 0, 0, 0, 1, 1, 1, 1];
         assert_eq!(
-            crowd_edges(
+            edges_by_leaders(
                 &members,
                 Limits {
                     min_matches: 4,

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from factory.dedup.config import DedupConfig
-from factory.dedup.crowds import SHOWN, crowds
+from factory.dedup.largest_buckets import SHOWN, largest_buckets
 from factory.lake import schemas
 from factory.lake_spark.audit import spark_schema
 from tests.dedup.corpus import arrow, document
@@ -21,7 +21,7 @@ CONFIG = DedupConfig(kind="code")
 def told(
     spark: SparkSession, rows: list[dict[str, object]], members: dict[tuple[int, int], str]
 ) -> DataFrame:
-    """The crowds of documents in buckets (band, bucket), named by the keys of their members."""
+    """The largest buckets of documents in buckets (band, bucket), named by the keys of their members."""
     ids = {str(row["key"]): row["doc_id"] for row in rows}
     alone = itertools.count(1 << 40)
     bands = range(1 + max(band for band, _ in members))
@@ -29,9 +29,9 @@ def told(
         (name, [_of(members, key, band, next(alone)) for band in bands], None) for key, name in ids.items()
     ]
     buckets = spark.createDataFrame(placed, spark_schema(schemas.BUCKETS))
-    found = crowds(spark.createDataFrame(arrow(rows)), buckets, CONFIG)
-    assert found.columns == schemas.CROWDS.names
-    declared = {field.name: field.dataType for field in spark_schema(schemas.CROWDS).fields}
+    found = largest_buckets(spark.createDataFrame(arrow(rows)), buckets, CONFIG)
+    assert found.columns == schemas.LARGEST_BUCKETS.names
+    declared = {field.name: field.dataType for field in spark_schema(schemas.LARGEST_BUCKETS).fields}
     assert {field.name: field.dataType for field in found.schema.fields} == declared
     return found
 
@@ -62,5 +62,5 @@ def test_only_the_largest_are_told_however_many_there_are(spark: SparkSession) -
     assert found == [(number + 1, f"text {names[number]}") for number in range(2 * SHOWN, 3 * SHOWN)]
 
 
-def test_buckets_of_one_are_no_crowd(spark: SparkSession) -> None:
+def test_a_bucket_of_one_is_not_shown(spark: SparkSession) -> None:
     assert told(spark, [document("a", "text")], {(0, 1): "a", (1, 2): "a"}).collect() == []

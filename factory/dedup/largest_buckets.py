@@ -16,8 +16,8 @@ SHOWN = 20  # rows
 _CHARACTERS = 200
 
 
-def crowds(documents: DataFrame, buckets: DataFrame, config: DedupConfig) -> DataFrame:
-    """The best documents of the largest buckets, SHOWN at most: CROWDS.
+def largest_buckets(documents: DataFrame, buckets: DataFrame, config: DedupConfig) -> DataFrame:
+    """The best documents of the largest buckets, SHOWN at most: LARGEST_BUCKETS.
 
     A bucket has two distinct texts or more. As many buckets as SHOWN times the bands are looked into, the
     largest ones, of equally large ones those of the first bands.
