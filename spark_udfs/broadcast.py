@@ -1,4 +1,4 @@
-"""A value that Spark brings to every machine, as the functions of the workers see it."""
+"""A value that Spark copies to every machine, as worker functions see it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Shared(Protocol[T_co]):
-    """Something with a `value`: a `SharedTable` of `factory.dedup.idf`, or in a test any such object."""
+    """An object with a `value`: a `SharedTable` of `factory.dedup.idf`, or any such object in a test."""
 
     @property
     def value(self) -> T_co:
-        """The value, fetched once a worker."""
+        """The value, fetched once per worker."""

@@ -1,7 +1,7 @@
-"""Values read from the files in which they lie, in Spark's Python workers.
+"""Large values read straight from their files, in Spark's Python workers.
 
-A text that Spark reads itself is copied from column to row to Arrow to a socket before a worker has it. A
-worker that is told the file and the row of it reads the column alone, ten times as cheaply.
+A text that Spark reads is copied from column to row to Arrow to a socket before a worker has it. A worker
+that gets the file and row instead reads the column alone, at a tenth of the cost.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from factory.lake.files.fetch import LocatedRows, LocatedTexts
 from factory.lake.files.random_access import ScatteredRows
-from spark_udfs.hstack import beside
+from spark_udfs.hstack import hstack
 
 Batches = Iterable[pa.RecordBatch]
 Function = Callable[[Batches], Iterator[pa.RecordBatch]]
@@ -23,7 +23,7 @@ Read = Callable[[str, Sequence[int]], Iterable[pa.RecordBatch]]
 
 
 def over_texts(batches: Batches, storage: Mapping[str, str], function: Function) -> Iterator[pa.RecordBatch]:
-    """What `function` makes of the rows (file, row, ...) with `text` in place of these two, last.
+    """`function` over the rows (file, row, ...), with a last column `text` in place of these two.
 
     `storage` opens files that are not local (`factory.lake.files.fetch`).
     """
@@ -33,25 +33,25 @@ def over_texts(batches: Batches, storage: Mapping[str, str], function: Function)
 def over_columns(
     batches: Batches, storage: Mapping[str, str], columns: Sequence[str], function: Function
 ) -> Iterator[pa.RecordBatch]:
-    """What `function` makes of the rows (file, row, ...) with `columns` in place of these two, last."""
+    """`function` over the rows (file, row, ...), with `columns` last in place of these two."""
     return function(with_values(batches, LocatedRows(storage, columns).read))
 
 
 def over_scattered(
     batches: Batches, storage: Mapping[str, str], column: str, kind: pa.DataType, function: Scattered
 ) -> Iterator[pa.RecordBatch]:
-    """What `function` makes of the batches, given what reads `column`, of type `kind`, for some rows of one.
+    """`function` over the batches and a reader of `column`, of type `kind`, for any rows of a batch.
 
-    The rows are (file, row, ...) in any order; the value is null where `file` is.
+    The rows are (file, row, ...) in any order; the value is null where `file` is null.
     """
     scattered = ScatteredRows(storage, column, kind)
     return function(batches, lambda rows: scattered.read(rows["file"], rows["row"]))
 
 
 def with_values(batches: Batches, read: Read) -> Iterator[pa.RecordBatch]:
-    """The rows (file, row, ...) with what `read` gives in place of these two, in batches of bounded size.
+    """The rows (file, row, ...) with the values that `read` returns in place of these two.
 
-    Rows in the order of file and row cost one pass over the columns of each file.
+    Batches have a bounded size. Rows sorted by file and row cost one pass over the columns of each file.
     """
     for batch in batches:
         others = batch.drop_columns(["file", "row"])
@@ -59,5 +59,5 @@ def with_values(batches: Batches, read: Read) -> Iterator[pa.RecordBatch]:
         for begin, end in zip([0, *ends], ends, strict=False):
             at = begin
             for values in read(batch["file"][begin].as_py(), batch["row"][begin:end].to_pylist()):
-                yield beside(others.slice(at, values.num_rows), values)
+                yield hstack(others.slice(at, values.num_rows), values)
                 at += values.num_rows

@@ -1,12 +1,12 @@
-"""Columns side by side."""
+"""Record batches joined column by column."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
 
-def beside(rows: pa.RecordBatch, values: pa.RecordBatch) -> pa.RecordBatch:
-    """The columns of both, which have equally many rows."""
+def hstack(rows: pa.RecordBatch, values: pa.RecordBatch) -> pa.RecordBatch:
+    """The columns of `rows`, then those of `values`; both have the same number of rows."""
     return pa.RecordBatch.from_arrays(
         [*rows.columns, *values.columns], schema=pa.schema([*rows.schema, *values.schema])
     )

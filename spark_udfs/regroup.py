@@ -1,7 +1,7 @@
-"""A stream of batches sorted by a column, cut again so that no group is split between two batches.
+"""A stream of sorted batches, regrouped so that no group is split between two batches.
 
-`applyInArrow` calls Python once a group, which costs a millisecond; with thousands of small groups it is
-far cheaper to hand a kernel many whole groups at once.
+`applyInArrow` calls Python once per group, which costs a millisecond; with thousands of small groups it is
+far cheaper to give a kernel many whole groups at once.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_PACKED_ROWS = 64  # of some hundred records each, which can become many more
+_PACKED_ROWS = 64  # rows of packed records, of which each has hundreds
 
 
 def whole_groups(batches: Iterable[pa.RecordBatch], by: str, rows: int) -> Iterator[pa.RecordBatch]:
-    """The rows of `batches`, in order, in batches of about `rows` or more rows that hold whole groups.
+    """The rows of `batches`, in order, in batches of whole groups of `rows` rows or a little more.
 
-    Rows of equal `by` must follow one another and `by` has no nulls. A group larger than `rows` comes in
-    one batch, so memory is for `rows` or the largest group. Strings become `large_string`, which a group
-    of more than 2 GiB needs.
+    Rows with equal `by` must be adjacent, and `by` has no nulls. A group larger than `rows` comes in one
+    batch, so memory holds `rows` rows or the largest group. Strings become `large_string`, which a group of
+    more than 2 GiB needs.
     """
     held: list[pa.RecordBatch] = []
     n_held, enough = 0, rows
@@ -37,18 +37,18 @@ def whole_groups(batches: Iterable[pa.RecordBatch], by: str, rows: int) -> Itera
             yield merged.slice(0, begin_of_last)
         held = [merged.slice(begin_of_last)]
         n_held = merged.num_rows - begin_of_last
-        enough = max(rows, 2 * n_held)  # a giant group is not merged again for every batch
+        enough = max(rows, 2 * n_held)  # merges a giant group only when it has doubled
     if held:
         yield _merge(held)
 
 
 def whole_parts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of packed records, sorted by `part`, in batches of whole parts, as few as there can be in one."""
+    """Rows of packed records, sorted by `part`, in batches of as few whole parts as possible."""
     return whole_groups(pieces(batches, _PACKED_ROWS), "part", rows=1)
 
 
 def pieces(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
-    """The batches, cut where they have more than `rows` rows."""
+    """The batches, cut into pieces of at most `rows` rows."""
     for batch in batches:
         for begin in range(0, batch.num_rows, rows):
             yield batch.slice(begin, rows)

@@ -13,7 +13,7 @@ GROUP = "code"
 
 @table_asset(
     namespace="raw",
-    group_name=GROUP,
+    asset_group=GROUP,
     schema=RAW,
     beside={"rejected": REJECTED},
     config={"share": settings().installation_share},
@@ -30,9 +30,9 @@ ASSETS = [
     *DUPLICATES.assets,
     *refine(
         "python_code",
-        group=DUPLICATES,
+        dedup_group=DUPLICATES,
         rounds=[Round(rules=["code"])],
-        group_name=GROUP,
+        asset_group=GROUP,
         tokenizer="tokenizer",
     ),
 ]

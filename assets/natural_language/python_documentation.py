@@ -13,7 +13,7 @@ GROUP = "natural_language"
 
 @table_asset(
     namespace="raw",
-    group_name=GROUP,
+    asset_group=GROUP,
     schema=RAW,
     beside={"rejected": REJECTED},
     config={"share": settings().installation_share},
@@ -23,16 +23,16 @@ def python_prose(context, ingests) -> Ingested:  # type: ignore[no-untyped-def]
     return ingests.installation_prose(settings().installation_share)
 
 
-DUPLICATES = dedup_group("prose", ["python_prose"], kind="prose", group_name=GROUP)
+DUPLICATES = dedup_group("prose", ["python_prose"], kind="prose", asset_group=GROUP)
 
 ASSETS = [
     python_prose,
     *DUPLICATES.assets,
     *refine(
         "python_prose",
-        group=DUPLICATES,
+        dedup_group=DUPLICATES,
         rounds=[Round(rules=["gopher_quality", "gopher_repetition"])],
-        group_name=GROUP,
+        asset_group=GROUP,
         tokenizer="tokenizer",
     ),
 ]

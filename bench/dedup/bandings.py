@@ -8,6 +8,7 @@ from bench.dedup.exact import Alike
 from bench.harness import Report, Row, at_least, cells, table
 from factory.dedup.banding import Banding, best_bands, candidate_probability
 from factory.dedup.config import DedupConfig
+from factory.dedup.edges import PAIR_BUCKET
 
 MISS_COSTS = (0.5, 0.9, 0.98, 0.995)
 
@@ -21,7 +22,7 @@ def add_bandings(report: Report, signatures: np.ndarray, exact: Alike, config: D
         banding = best_bands(config.threshold, config.values, miss_cost, config.value_bits)
         found = float(met(signatures, truth, banding).mean())
         promised = np.mean([candidate_probability(it, banding) for it in truth.similarity.tolist()])
-        tried = candidates(signatures, banding, config.pair_bucket)
+        tried = candidates(signatures, banding, PAIR_BUCKET)
         line = f"{miss_cost:g} | {banding.rows} | {banding.bands} | {len(truth):,} | {found:.4f}"
         made.add_row(*cells(f"{line} | {promised:.4f} | {tried:,}"))
         name = f"dedup.banding.{banding.rows}x{banding.bands}"

@@ -72,7 +72,7 @@ class Chain:
 def _given(part: Part) -> tuple[dg.AssetsDefinition, dg.AssetsDefinition]:
     """The raw table of a part, and verdicts that keep everything."""
 
-    @table_asset(namespace="raw", name=part.name, group_name="given", schema=RAW)
+    @table_asset(namespace="raw", name=part.name, asset_group="given", schema=RAW)
     def documents(pyspark: Any) -> DataFrame:
         """The documents of the corpus."""
         read: DataFrame = pyspark.spark_session.read.parquet(*part.files)
@@ -81,7 +81,7 @@ def _given(part: Part) -> tuple[dg.AssetsDefinition, dg.AssetsDefinition]:
     @table_asset(
         namespace="filtered",
         name=part.name,
-        group_name="given",
+        asset_group="given",
         schema=FILTERED,
         upstream={"documents": names.raw(part.name)},
     )

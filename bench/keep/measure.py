@@ -21,8 +21,10 @@ from bench.harness import Report, Row, at_most, table
 from bench.keep.graphs import Edge, adjacency, components, most, stars
 from bench.minhash.corpus import corpus
 from factory import _native
+from factory.dedup.bags import MAX_DISTINCT, TEXT_BYTES
 from factory.dedup.banding import Banding
-from factory.dedup.config import MAX_DISTINCT, DedupConfig, Keep
+from factory.dedup.config import DedupConfig
+from factory.dedup.decisions import Keep
 
 FILES = 1_600
 CONFIG = DedupConfig(kind="code", sweep=())
@@ -146,7 +148,7 @@ def alike_pairs(
             "signature": signatures,
         }
     )
-    alike = _native.CandidatePairs(batch, CONFIG.value_bits, CONFIG.least_estimate(CONFIG.threshold))
+    alike = _native.CandidatePairs(batch, CONFIG.value_bits, CONFIG.size.least_estimate(CONFIG.threshold))
     verified = alike.verify(_bags(texts).take(alike.rows), idf, CONFIG.threshold)
     ends = zip(verified["left"].to_pylist(), verified["right"].to_pylist(), strict=True)
     edges = [(int(one), int(other)) for one, other in ends]
@@ -229,4 +231,4 @@ def _rows(found: list[Outcome]) -> list[Row]:
 
 
 def _bags(texts: pa.Array) -> pa.Array:
-    return _native.BagMaker(CONFIG.lexer, MAX_DISTINCT, CONFIG.text_bytes).make(texts)["bag"]
+    return _native.BagMaker(CONFIG.lexer, MAX_DISTINCT, TEXT_BYTES).make(texts)["bag"]

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from factory import _native
-from factory.dedup.config import MAX_DISTINCT
+from factory.dedup.bags import MAX_DISTINCT
 
 FILES = 4_096
 LEAST_TOKENS, MOST_TOKENS = 50, 5_000  # distinct ones

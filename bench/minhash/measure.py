@@ -22,7 +22,7 @@ from bench.harness import Report, Row, at_least, at_most, table
 from bench.minhash.corpus import LEAST_TOKENS, MOST_TOKENS, Bags, Pairs, corpus, pairs
 from bench.peers import MINHASH
 from factory import _native
-from factory.dedup.config import MAX_DISTINCT
+from factory.dedup.bags import MAX_DISTINCT
 
 SCHEMES = {"lpmh": 28, "cell_oph": 60}  # times minhash_many's documents from counts, at 128 values
 VALUES = (128, 256)

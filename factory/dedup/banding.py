@@ -1,8 +1,8 @@
-"""How a signature is cut in bands: the rows and bands of least cost for a target similarity.
+"""How to cut a signature into bands: the rows and bands of least cost for a target similarity.
 
-Two documents of similarity s agree in a value of c bits with the probability p = s + (1 - s) / 2^c, and
-share a bucket with 1 - (1 - p^rows)^bands. What lies under this curve below the threshold are needless
-candidates, what lies above it beyond the threshold are missed pairs.
+Two documents of similarity s agree in a value of c bits with probability p = s + (1 - s) / 2^c, and share a
+bucket with probability 1 - (1 - p^rows)^bands. The area under this curve below the threshold is needless
+candidates; the area above the curve beyond the threshold is missed pairs.
 """
 
 from __future__ import annotations
@@ -13,12 +13,33 @@ from typing import NamedTuple
 
 import numpy as np
 
+ESTIMATE_SIGMAS = 4
+"""Standard errors below the threshold at which an estimate rules a pair out: that loses one in 30,000."""
+
 
 class Banding(NamedTuple):
-    """A signature cut in `bands` bands of `rows` values."""
+    """A signature cut into `bands` bands of `rows` values."""
 
     rows: int
     bands: int
+
+
+class SignatureSize(NamedTuple):
+    """A signature of `values` values of `value_bits` bits."""
+
+    values: int
+    value_bits: int
+
+    @property
+    def bits(self) -> int:
+        """Bits of a signature, B in the literature."""
+        return self.values * self.value_bits
+
+    def least_estimate(self, threshold: float) -> float:
+        """The estimate below which a candidate is not compared exactly."""
+        agree = agreement(threshold, self.value_bits)
+        error = math.sqrt(agree * (1 - agree) / self.values) / (1 - 2.0**-self.value_bits)
+        return max(0.0, threshold - ESTIMATE_SIGMAS * error)
 
 
 def candidate_probability(similarity: float, banding: Banding, value_bits: int = 8) -> float:
@@ -28,10 +49,10 @@ def candidate_probability(similarity: float, banding: Banding, value_bits: int =
 
 @lru_cache
 def best_bands(threshold: float, values: int, miss_cost: float = 0.995, value_bits: int = 8) -> Banding:
-    """The banding of least cost: the curve's area below the threshold, and what it lacks above.
+    """The banding of least cost: the curve's area below the threshold, plus what it lacks above.
 
     Candidates are verified, so a miss costs more than a needless candidate; with equal costs the curve
-    would find only every other pair at the threshold. Ties take the fewest values.
+    would find only every other pair at the threshold. Among equal costs the banding of fewest values wins.
     """
     similarity = (np.arange(1000) + 0.5) / 1000
     above = similarity >= threshold
@@ -47,7 +68,7 @@ def best_bands(threshold: float, values: int, miss_cost: float = 0.995, value_bi
 
 
 def agreement(similarity: np.ndarray | float, value_bits: int) -> np.ndarray | float:
-    """The share of values in which documents of this similarity agree, by chance too."""
+    """The share of values in which documents of this similarity agree, chance included."""
     return similarity + (1 - similarity) / 2**value_bits
 
 

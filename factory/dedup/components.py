@@ -1,9 +1,10 @@
 """Connected components of the similarity graph, in Spark.
 
-Up to `one_task_edges` edges one task finds them by union-find. Above, the alternating algorithm of Kiveris
-et al. (2014): every document points to the least neighbour it knows, and the two stars are drawn in turn
-until nothing moves, in O(log^2 n) rounds; edges never grow in number. Every partition first contracts its
-own edges to a forest. A component is named by its least document id; a document without an edge is one.
+One task finds the components of up to `ONE_TASK_EDGES` edges by union-find. Larger graphs take the
+alternating algorithm of Kiveris et al. (2014): every document points to its least known neighbour, and large
+stars and small stars alternate until nothing moves, in O(log^2 n) rounds; the number of edges never grows.
+Every partition first contracts its own edges to a forest. A component is named by its least document id; a
+document without an edge is a component of its own.
 """
 
 from __future__ import annotations
@@ -13,31 +14,33 @@ import logging
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from factory.dedup.config import DedupConfig
 from factory.dedup.edges import similar
 from spark_udfs.dedup import components as udf
 
 log = logging.getLogger(__name__)
 
+ONE_TASK_EDGES = 5_000_000
+"""Edges that one task joins in about 1 GB of memory; both ways give the same components."""
+
 _LABELS = "doc_id string, component string"
 
 
-def components(edges: DataFrame, signatures: DataFrame, config: DedupConfig) -> DataFrame:
-    """The component of every row of `signatures`: COMPONENTS.
+def components(edges: DataFrame, signatures: DataFrame, threshold: float) -> DataFrame:
+    """The component of every row of `signatures`, by the edges that reach `threshold`: COMPONENTS.
 
-    Runs a job when called, to count the edges, and above `config.one_task_edges` two a round.
+    Runs a job when called, to count the edges, and above `ONE_TASK_EDGES` two per round.
     """
     return (
         signatures.select("doc_id", "partition")
-        .join(joined(similar(edges, config.threshold), config), "doc_id", "left")
+        .join(joined(similar(edges, threshold)), "doc_id", "left")
         .select("doc_id", F.coalesce("component", "doc_id").alias("component"), "partition")
     )
 
 
-def joined(edges: DataFrame, config: DedupConfig) -> DataFrame:
-    """(doc_id, component) of every document in an edge (left, right), the way their number calls for."""
+def joined(edges: DataFrame) -> DataFrame:
+    """(doc_id, component) of every document in an edge (left, right). Runs a job, to count the edges."""
     ends = edges.select("left", "right")
-    return one_task(ends) if edges.count() <= config.one_task_edges else alternating(ends)
+    return one_task(ends) if edges.count() <= ONE_TASK_EDGES else alternating(ends)
 
 
 def one_task(edges: DataFrame) -> DataFrame:
@@ -51,20 +54,20 @@ def alternating(edges: DataFrame) -> DataFrame:
     1. Contract the edges of each partition to stars around its least ids.
     2. Large-star: every document hands its greater neighbours to its least one.
     3. Small-star: every document hands its lesser neighbours, and itself, to the least of them.
-    4. Repeat 2 and 3 until the edges stay what they were: stars around the least id of each component.
+    4. Repeat 2 and 3 until the edges no longer change: stars around the least id of each component.
     """
     contracted = edges.mapInArrow(udf.components, _LABELS)  # 1
     stars = contracted.where("doc_id != component").toDF("node", "least").distinct().localCheckpoint()
     now = _state(stars)
     for number in range(1, 1000):
-        before = now
+        previous = now
         stars = _small_star(_large_star(stars)).localCheckpoint()  # 2, 3; cuts the lineage
         now = _state(stars)
         log.info("components: round %d leaves %d edges", number, now.n_edges)
-        if now == before:  # 4
+        if now == previous:  # 4
             roots = stars.select(F.col("least").alias("node"), "least")
             return stars.union(roots).distinct().toDF("doc_id", "component")
-    raise AssertionError("alternating stars did not come to rest")
+    raise AssertionError("alternating stars did not converge")
 
 
 def _large_star(stars: DataFrame) -> DataFrame:
@@ -89,7 +92,7 @@ def _small_star(stars: DataFrame) -> DataFrame:
 
 
 def _state(stars: DataFrame) -> Row:
-    """What tells two sets of edges apart."""
+    """A count and a checksum that differ when the edges do."""
     return stars.agg(
         F.count("*").alias("n_edges"), F.bit_xor(F.xxhash64("node", "least")).alias("check")
     ).collect()[0]

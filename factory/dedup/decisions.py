@@ -1,41 +1,59 @@
-"""Which documents stay, and for each that does not, the kept one it resembles.
+"""Which documents stay, and for each removed document the kept one it resembles.
 
-By the default rule what is removed is a minimal vertex cover of the similarity graph, so what stays is a
-maximal independent set: no edge joins two kept documents, and every removed one has a kept neighbour, named
-with their exact similarity. The set is greedy by priority: the best document of a component stays.
-`native/src/dedup/keep_rule.rs` has all rules. Components are decided side by side: edges, texts and the
-copies of these meet in one shuffle by component, where a join for each question took a dozen Spark stages.
+By the default rule the kept documents are a maximal independent set of the similarity graph, and the removed
+ones a minimal vertex cover: no edge joins two kept documents, and every removed document has a kept
+neighbour, named with their exact similarity. The set is greedy by priority: the best document of a component
+stays. `native/src/dedup/keep_rule.rs` has all rules. One shuffle by component brings edges, texts and their
+copies together; a join per question took a dozen Spark stages.
 
-By `one_per_component` a document can go that resembles no kept one: its reason is `connected`, it names the
-best of its component, and has no similarity.
+The rule `one_per_component` can remove a document that resembles no kept one: its reason is `connected`, it
+names the best of its component, and its similarity is null.
 
-An exact copy of a kept document names it, at similarity 1; an exact copy of a removed one names the kept
-partner of that one. A text without tokens is like no other text: the best of its copies is kept.
+An exact copy of a kept document names that document, at similarity 1; an exact copy of a removed document
+names that document's kept partner. A text without tokens resembles no other text: its best copy is kept.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from typing import Literal
 
+from pydantic import BaseModel, ConfigDict
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from factory.dedup.config import DedupConfig
 from factory.dedup.edges import similar
-from factory.dedup.priority import rank
+from factory.dedup.priority import Priority, ranked
 from factory.lake.schemas import DEDUPLICATED
 from spark_udfs.dedup import decisions as udf
 
-_DECIDED = (
+Keep = Literal["independent_set", "one_per_component", "cover"]
+
+_DECISIONS = (
     "doc_id string, dataset string, kept boolean, reason string, duplicate_of string, similarity double, "
     "component string, partition string"
 )
 
 
+class DecisionConfig(BaseModel):
+    """What decides the rows of DECISIONS besides documents and edges."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    threshold: float
+    keep: Keep
+    priority: tuple[Priority, ...]
+
+
 def decisions(
-    documents: DataFrame, signatures: DataFrame, edges: DataFrame, components: DataFrame, config: DedupConfig
+    documents: DataFrame,
+    signatures: DataFrame,
+    edges: DataFrame,
+    components: DataFrame,
+    config: DecisionConfig,
 ) -> DataFrame:
-    """One row for every document, kept or not, with its evidence: DECISIONS.
+    """One row per document, kept or not, with its evidence: DECISIONS.
 
     A document whose text has no signature row gets null decisions, which the table refuses.
     """
@@ -43,34 +61,29 @@ def decisions(
         {"group": F.col("component"), "copy": F.lit(False)}
     )
     return (
-        _with_texts(documents, signatures, components, config)
+        _with_texts(documents, signatures, components, config.priority)
         .unionByName(joined, allowMissingColumns=True)
         .repartition("group")
         .sortWithinPartitions("group", "copy", "rank")
         .drop("group", "rank")
-        .mapInArrow(partial(udf.decide_documents, keep=config.keep), _DECIDED)
+        .mapInArrow(partial(udf.decide_documents, keep=config.keep), _DECISIONS)
     )
 
 
 def deduplicated(documents: DataFrame, decisions: DataFrame) -> DataFrame:
-    """The rows of `documents` that were kept: DEDUPLICATED, which is RAW.
+    """The kept rows of `documents`: DEDUPLICATED, which is RAW.
 
-    `documents` may be one dataset of the group or all of them; decisions of others are passed over.
+    `documents` may be one dataset of the group or all; decisions on other documents are ignored.
     """
     kept = decisions.where("kept").select("doc_id")
     return documents.join(kept, "doc_id", "left_semi").select(DEDUPLICATED.names)
 
 
-def ranked(documents: DataFrame, config: DedupConfig, *carried: str) -> DataFrame:
-    """(doc_id, rank) of documents by priority, and the columns `carried`."""
-    return documents.select("doc_id", rank(documents, config).alias("rank"), *carried)
-
-
 def in_components(ranks: DataFrame, edges: DataFrame, components: DataFrame) -> DataFrame:
-    """(component, doc_id, rank, other, similarity): documents that have an edge, the best first, and edges.
+    """(component, doc_id, rank, other, similarity): documents with an edge, the best first, and edges.
 
-    A component is whole in its partition. A document's row has no `other`, and whatever columns `ranks` has
-    besides; an edge's has no `rank` and none of those.
+    A component is whole in its partition. The row of a document has no `other`, and all further columns of
+    `ranks`; the row of an edge has no `rank` and none of the further columns.
     """
     return (
         _members(ranks, edges, components)
@@ -81,7 +94,7 @@ def in_components(ranks: DataFrame, edges: DataFrame, components: DataFrame) -> 
 
 
 def _members(ranks: DataFrame, edges: DataFrame, components: DataFrame) -> DataFrame:
-    """The rows of `ranks` that have an edge, with their component."""
+    """The rows of `ranks` with an edge, and their component."""
     ends = edges.select(F.explode(F.array("left", "right")).alias("doc_id")).distinct()
     return (
         ends.join(components.select("doc_id", "component"), "doc_id")
@@ -103,11 +116,11 @@ def _edges(edges: DataFrame, components: DataFrame) -> DataFrame:
 
 
 def _with_texts(
-    documents: DataFrame, signatures: DataFrame, components: DataFrame, config: DedupConfig
+    documents: DataFrame, signatures: DataFrame, components: DataFrame, priority: Sequence[Priority]
 ) -> DataFrame:
-    """Each document with the representative of its text and the component of that.
+    """Each document with the representative of its text and the representative's component.
 
-    `group` brings these together: the component, or the document where it has none.
+    Rows of one component share a `group`; a document without a component is a group of its own.
     """
     labels = components.select(F.col("doc_id").alias("representative"), "component")
     texts = signatures.select(
@@ -116,7 +129,7 @@ def _with_texts(
         F.col("signature").isNotNull().alias("comparable"),
     ).join(labels, "representative", "left")
     return (
-        ranked(documents, config, "dataset", "content_hash", "partition")
+        ranked(documents, priority, "dataset", "content_hash", "partition")
         .join(texts, "content_hash", "left")
         .drop("content_hash")
         .withColumns(

@@ -1,8 +1,8 @@
 """The idf table of a group: built on the driver, and mapped by all workers of a machine from one file.
 
 The table (`native/src/dedup/idf.rs`) holds the document frequency of each token of two documents or more.
-The driver takes some 50 bytes a token of the table while it builds it; a machine has eleven on disk, and its
-workers share the pages of the file that they read.
+While it builds the table the driver needs some 50 bytes per token; on disk a token takes eleven bytes, and
+the workers of a machine share the pages of the file.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from spark_udfs.dedup import bags as udf
 def idf_table(vocabulary: DataFrame) -> pa.UInt8Array:
     """The frozen idf of every token, for the kernels.
 
-    Runs a job for each partition, because every task that weighs tokens needs the whole table. Tokens of one
-    document, most of them, are not looked at: they weigh what a token weighs that was never seen.
+    Runs a job per partition, because every task that weighs tokens needs the whole table. Tokens of a single
+    document, which are most, are skipped: they weigh as much as unknown tokens.
     """
     builder, n_documents = _native.IdfBuilder(), 0
     rows = vocabulary.where("document_frequency > 1").select("token", "document_frequency", "n_documents")
@@ -42,31 +42,31 @@ def idf_table(vocabulary: DataFrame) -> pa.UInt8Array:
 
 
 def digest(idf: pa.UInt8Array) -> str:
-    """What names an idf table in the version of a signature."""
+    """The hash of an idf table, part of a signature's version."""
     return hashlib.blake2b(memoryview(idf.buffers()[1]), digest_size=8).hexdigest()
 
 
 def name_of(idf: pa.UInt8Array) -> str:
-    """The name of the file of a table, which follows from its content."""
+    """The file name of a table, which follows from its content."""
     return f"idf-{digest(idf)}"
 
 
 @dataclass(frozen=True)
 class SharedTable:
-    """A table in a file that Spark brings to every machine, whose workers share its pages."""
+    """An idf table in a file that Spark copies to every machine, where all workers map it."""
 
     name: str
 
     @property
     def value(self) -> pa.UInt8Array:
-        """The bytes of the table, mapped once a process."""
+        """The bytes of the table, mapped once per process."""
         return mapped(SparkFiles.get(self.name))
 
 
 def share(spark: SparkSession, idf: pa.UInt8Array) -> SharedTable:
     """`idf` for the tasks of this session. The file goes with the session."""
     shared = SharedTable(name_of(idf))
-    # It is written where Spark would copy it on this machine: a file that is there already is not copied.
+    # Written to where Spark would copy it on this machine: Spark does not copy a file that exists.
     file = Path(SparkFiles.get(shared.name))
     if not file.exists():
         with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as part:
@@ -78,14 +78,14 @@ def share(spark: SparkSession, idf: pa.UInt8Array) -> SharedTable:
 
 @lru_cache(maxsize=1)
 def mapped(path: str) -> pa.UInt8Array:
-    """The table in the file at `path`. Raises MachineError where its bytes are not those of its name."""
+    """The table in the file at `path`. Raises MachineError if its bytes do not match its name."""
     with pa.memory_map(path) as file:
         content = file.read_buffer()
     table = pa.UInt8Array.from_buffers(pa.uint8(), content.size, [None, content])
     if name_of(table) != Path(path).name:
         raise MachineError(
-            f"The idf table {path} is not what the driver wrote. "
-            "See to the disk and the memory of this machine, then run again."
+            f"The idf table {path} differs from what the driver wrote. "
+            "Check the disk and the memory of this machine, then run again."
         )
     return table
 

@@ -1,33 +1,43 @@
-"""The largest buckets of a group, each with the text of its best document: what many have in common.
+"""The largest buckets of a group, each with the text of its best document: what many documents share.
 
 A license, a generated file, an empty template: what fills a bucket is seldom worth its comparisons, and a
-person sees at a glance what it is. Buckets of several bands that have the same best document are one row.
+person recognizes it at a glance. Buckets of several bands with the same best document are one row.
 """
 
 from __future__ import annotations
 
+from pydantic import BaseModel, ConfigDict
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from factory.dedup.config import DedupConfig
-from factory.dedup.priority import rank
+from factory.dedup.banding import Banding
+from factory.dedup.priority import Priority, rank
 
 SHOWN = 20  # rows
 _CHARACTERS = 200
 
 
-def largest_buckets(documents: DataFrame, buckets: DataFrame, config: DedupConfig) -> DataFrame:
-    """The best documents of the largest buckets, SHOWN at most: LARGEST_BUCKETS.
+class LargestBucketsConfig(BaseModel):
+    """What decides the rows of LARGEST_BUCKETS besides documents and buckets."""
 
-    A bucket has two distinct texts or more. As many buckets as SHOWN times the bands are looked into, the
-    largest ones, of equally large ones those of the first bands.
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    banding: Banding
+    priority: tuple[Priority, ...]
+
+
+def largest_buckets(documents: DataFrame, buckets: DataFrame, config: LargestBucketsConfig) -> DataFrame:
+    """The best documents of the largest buckets, at most SHOWN: LARGEST_BUCKETS.
+
+    A bucket has at least two distinct texts. The SHOWN * bands largest buckets are examined; among equally
+    large ones, those of the first bands.
     """
-    placed = buckets.select("doc_id", F.posexplode("buckets").alias("band", "bucket"))
-    sizes = placed.groupBy("band", "bucket").agg(F.count("*").alias("members")).where("members > 1")
+    members = buckets.select("doc_id", F.posexplode("buckets").alias("band", "bucket"))
+    sizes = members.groupBy("band", "bucket").agg(F.count("*").alias("members")).where("members > 1")
     largest = sizes.orderBy(F.desc("members"), "band", "bucket").limit(SHOWN * config.banding.bands)
-    ranks = documents.select("doc_id", "dataset", rank(documents, config).alias("rank"))
+    ranks = documents.select("doc_id", "dataset", rank(documents, config.priority).alias("rank"))
     best = (
-        placed.join(F.broadcast(largest), ["band", "bucket"])
+        members.join(F.broadcast(largest), ["band", "bucket"])
         .join(ranks, "doc_id")
         .groupBy("band", "bucket", "members")
         .agg(F.min_by(F.struct("doc_id", "dataset"), "rank").alias("best"))

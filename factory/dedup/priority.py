@@ -1,29 +1,35 @@
-"""Who stays among alike documents: one sortable column, the best document first.
+"""Which of several similar documents stays: one sortable column, the best document first.
 
-The order is total and the same everywhere: a null ranks last in its column, and after the listed columns
-come a hash of the id, so that no source is favoured by its name, and the id.
+The order is total and the same everywhere: a null ranks last in its column. After the listed criteria come a
+hash of the id, so that no source is favoured by its name, and the id.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from factory.dedup.config import DedupConfig, Priority
+Priority = Literal["quality", "not_fork", "stars", "recency", "length"]
 
 _LAST = (1 << 63) - 1
 
 
-def rank(documents: DataFrame, config: DedupConfig) -> Column:
-    """The place of a document in the order of `config.priority`: a struct, smaller is better."""
-    return F.struct(*orders(documents, config).values(), F.xxhash64("doc_id"), F.col("doc_id"))
+def rank(documents: DataFrame, priority: Sequence[Priority]) -> Column:
+    """A document's rank by `priority`: a struct, smaller is better."""
+    return F.struct(*orders(documents, priority).values(), F.xxhash64("doc_id"), F.col("doc_id"))
 
 
-def orders(documents: DataFrame, config: DedupConfig) -> dict[Priority, Column]:
-    """The columns of `config.priority` that `documents` has, by name, each smaller where a row is better."""
-    return {name: _ORDERS[name]() for name in config.priority if _COLUMNS[name] in documents.columns}
+def ranked(documents: DataFrame, priority: Sequence[Priority], *carried: str) -> DataFrame:
+    """(doc_id, rank) of documents by priority, and the columns `carried`."""
+    return documents.select("doc_id", rank(documents, priority).alias("rank"), *carried)
+
+
+def orders(documents: DataFrame, priority: Sequence[Priority]) -> dict[Priority, Column]:
+    """A column per criterion of `priority` that `documents` has, smaller for better rows."""
+    return {name: _ORDERS[name]() for name in priority if _COLUMNS[name] in documents.columns}
 
 
 def _quality() -> Column:

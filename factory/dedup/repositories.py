@@ -1,36 +1,41 @@
-"""Which repositories stay: for each that goes, the better one that holds nearly all of it, or its topic.
+"""Which repositories stay, and for each removed one the better one that holds nearly all of it, or its topic.
 
-1. Repositories that hold texts of one component of documents are joined, which makes a giant component:
-   a license, a vendored file or a template is enough. Topics split it: what joins repositories of two topics
-   is left out, repositories without a topic being one of their own.
-2. Repositories of a dropped topic go as a whole.
-3. Of the rest a repository is the duplicate of a better one of its topic that has `share` of its documents
-   and of its bytes alike. Better is what the priority says (`factory.dedup.repository_nodes`), so a fork goes
-   for its original and not the reverse, whichever holds more. The keep rule is that of documents: a kept
-   repository is no duplicate of a better kept one, and every removed one names a kept one that it shares
-   enough with.
-4. What is pinned stays, whatever its topic and whatever it resembles.
+1. Repositories that hold texts of one component of documents are joined. A license, a vendored file or a
+   template suffices, so they make a giant component. Topics split it: joins across two topics do not count,
+   and repositories without a topic share a topic of their own.
+2. All repositories of a dropped topic go.
+3. A remaining repository is the duplicate of a better one of its topic that holds, alike, `share` of its
+   documents and of its bytes. Better is what the priority says (`factory.dedup.repository_nodes`), so a fork
+   gives way to its original and never the reverse, whichever holds more. Documents and repositories follow
+   the same keep rule: no kept repository is a duplicate of a better kept one, and every removed one names a
+   kept one that shares enough with it.
+4. A pinned repository stays, whatever its topic and whatever it resembles.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from factory.dedup.components import joined
-from factory.dedup.config import DedupConfig
 from factory.dedup.decisions import in_components
 from factory.dedup.edges import similar
-from factory.dedup.repository_config import RepositoryConfig
-from factory.dedup.repository_edges import reach
+from factory.dedup.repository_edges import RepositoryEdgeConfig, reach
 from factory.dedup.repository_nodes import least_share, repositories_of, texts_held
 from factory.errors import ConfigurationError
 from factory.lake.schemas import REPOSITORIES, TOPICS
 from spark_udfs.dedup import decisions as udf
 
 _DECIDED = "repository_id string, stays boolean, of string, similarity double"
+
+
+class RepositoryDecisionConfig(RepositoryEdgeConfig):
+    """What decides the rows of REPOSITORIES besides documents, edges and topics."""
+
+    dropped_topics: tuple[str, ...]
 
 
 def repositories(
@@ -40,30 +45,32 @@ def repositories(
     components: DataFrame,
     repository_edges: DataFrame,
     topics: DataFrame | None,
-    config: DedupConfig,
-    chosen: RepositoryConfig,
+    config: RepositoryDecisionConfig,
 ) -> DataFrame:
-    """One row for each repository, kept or not, with its evidence: REPOSITORIES.
+    """One row per repository, kept or not, with its evidence: REPOSITORIES.
 
     `topics` are rows (repository, topic): TOPICS. Runs jobs when called. Raises ConfigurationError for topics
     without these columns.
     """
     held = texts_held(documents, signatures).localCheckpoint()
-    found = _with_topics(repositories_of(documents, held, config, chosen), topics).localCheckpoint()
-    labels = _component(held, found, components, config)
-    in_topic = labels if topics is None else _component(held, found, components, config, "topic")
-    left = found.where(~F.coalesce(_dropped(chosen), F.lit(False)))
-    decided = _decided(left, _duplicates(left, repository_edges, chosen).localCheckpoint(), config)
+    found = _with_topics(
+        repositories_of(documents, held, config.priority, config.pinned), topics
+    ).localCheckpoint()
+    labels = _component(held, found, components)
+    in_topic = labels if topics is None else _component(held, found, components, "topic")
+    dropped = F.col("topic").isin(*config.dropped_topics) & ~F.col("pinned")
+    left = found.where(~F.coalesce(dropped, F.lit(False)))
+    decided = _decided(left, _duplicates(left, repository_edges, config.share).localCheckpoint())
     reason = (
         F.when(F.col("pinned"), "pinned")
-        .when(_dropped(chosen), "topic")
+        .when(dropped, "topic")
         .when(F.coalesce("stays", F.lit(True)), "kept")
         .otherwise("duplicate")
     )
     return (
         found.join(labels, "repository_id", "left")
         .join(in_topic.withColumnRenamed("component", "component_in_topic"), "repository_id", "left")
-        .join(_shared(held, edges, config, chosen), "repository_id", "left")
+        .join(_shared(held, similar(edges, config.threshold)), "repository_id", "left")
         .join(decided, "repository_id", "left")
         .withColumns(
             {
@@ -80,8 +87,10 @@ def repositories(
     )
 
 
-def facts(repositories: DataFrame, chosen: RepositoryConfig) -> dict[str, str | int]:
-    """What the table shows, in a few numbers and sentences; runs jobs."""
+def facts(
+    repositories: DataFrame, pinned: Sequence[str], dropped_topics: Sequence[str]
+) -> dict[str, str | int]:
+    """The table in a few numbers and sentences, with pins and topics that match no repository; runs jobs."""
     of_reason = {row.reason: row["count"] for row in repositories.groupBy("reason").count().collect()}
     n = sum(of_reason.values())
     found: dict[str, str | int] = {"repositories": n}
@@ -89,16 +98,16 @@ def facts(repositories: DataFrame, chosen: RepositoryConfig) -> dict[str, str | 
     found["largest component"] = _largest(repositories, "component", n)
     found["largest component within a topic"] = _largest(repositories, "component_in_topic", n)
     revision = F.concat("repository", F.lit("@"), "revision")
-    for said, names, columns in (
-        ("pinned and not there", chosen.pinned, [F.col("repository"), revision]),
-        ("dropped topics of no repository", chosen.dropped_topics, [F.col("topic")]),
+    for fact, names, columns in (
+        ("pinned but missing", pinned, [F.col("repository"), revision]),
+        ("dropped topics without a repository", dropped_topics, [F.col("topic")]),
     ):
-        asked = repositories.select(F.explode(F.array(*columns)).alias("name")).where(
+        matching = repositories.select(F.explode(F.array(*columns)).alias("name")).where(
             F.col("name").isin(list(names))
         )
-        missing = set(names) - ({row.name for row in asked.distinct().collect()} if names else set())
+        missing = set(names) - ({row.name for row in matching.distinct().collect()} if names else set())
         if missing:
-            found[said] = ", ".join(sorted(missing))
+            found[fact] = ", ".join(sorted(missing))
     return found
 
 
@@ -116,20 +125,14 @@ def _with_topics(found: DataFrame, topics: DataFrame | None) -> DataFrame:
     for column in (*TOPICS.key, "topic"):
         if column not in topics.columns:
             raise ConfigurationError(
-                f"The table of topics has no column `{column}`, its columns are {', '.join(topics.columns)}. "
-                "Write one row a repository, with its name and topic."
+                f"The table of topics lacks column `{column}`. Columns: {', '.join(topics.columns)}. "
+                "Write one row per repository, with its name and topic."
             )
     return found.join(topics.groupBy("repository").agg(F.min("topic").alias("topic")), "repository", "left")
 
 
-def _dropped(chosen: RepositoryConfig) -> Column:
-    return F.col("topic").isin(list(chosen.dropped_topics)) & ~F.col("pinned")
-
-
-def _component(
-    held: DataFrame, found: DataFrame, components: DataFrame, config: DedupConfig, *within: str
-) -> DataFrame:
-    """(repository_id, component) of those that hold texts of a component together with another."""  # 1
+def _component(held: DataFrame, found: DataFrame, components: DataFrame, *within: str) -> DataFrame:
+    """(repository_id, component) of repositories that hold texts of one component of documents."""  # 1
     in_components = (
         held.join(components.select(F.col("doc_id").alias("text_id"), "component"), "text_id")
         .join(found.select("repository_id", *within), "repository_id")
@@ -143,15 +146,17 @@ def _component(
         .distinct()
         .localCheckpoint()
     )
-    return joined(stars, config).toDF("repository_id", "component")
+    return joined(stars).toDF("repository_id", "component")
 
 
-def _shared(held: DataFrame, edges: DataFrame, config: DedupConfig, chosen: RepositoryConfig) -> DataFrame:
-    """(repository_id, shared, shared_bytes, common): of what others hold alike; of that, too common."""
-    common = F.when(F.col("holders") > chosen.pair_repositories, F.col("documents"))
-    reached = reach(held, similar(edges, config.threshold).select("left", "right"))
+def _shared(held: DataFrame, edges: DataFrame) -> DataFrame:
+    """(repository_id, shared, shared_bytes, common): documents and bytes that others hold alike.
+
+    `common` counts the shared documents whose text is too common for all its holders to be paired.
+    """
+    common = F.when(F.col("common"), F.col("documents"))
     return (
-        held.join(reached, "text_id")
+        held.join(reach(held, edges.select("left", "right")), "text_id")
         .groupBy("repository_id")
         .agg(
             F.sum("documents").alias("shared"),
@@ -161,8 +166,8 @@ def _shared(held: DataFrame, edges: DataFrame, config: DedupConfig, chosen: Repo
     )
 
 
-def _duplicates(found: DataFrame, repository_edges: DataFrame, chosen: RepositoryConfig) -> DataFrame:
-    """(worse, better, share, rank): who is whose duplicate, and the rank of the latter."""  # 3, 4
+def _duplicates(found: DataFrame, repository_edges: DataFrame, share: float) -> DataFrame:
+    """(worse, better, share, rank): a duplicate, its better repository and the latter's rank."""  # 3, 4
     pairs = repository_edges
     for side in ("left", "right"):
         of_side = [F.col(name).alias(f"{side}_{name}") for name in ("topic", "rank", "pinned")]
@@ -181,24 +186,24 @@ def _duplicates(found: DataFrame, repository_edges: DataFrame, chosen: Repositor
             whichever("left_share", "right_share").alias("share"),
             F.least("left_rank", "right_rank").alias("rank"),
         )
-        .where(F.col("share") >= chosen.share)
+        .where(F.col("share") >= share)
     )
 
 
-def _decided(found: DataFrame, duplicates: DataFrame, config: DedupConfig) -> DataFrame:
-    """(repository_id, stays, duplicate_of, share) of those that are or have a duplicate."""
+def _decided(found: DataFrame, duplicates: DataFrame) -> DataFrame:
+    """(repository_id, stays, duplicate_of, share) of repositories that are or have a duplicate."""
     edges = duplicates.select(
         F.col("worse").alias("left"), F.col("better").alias("right"), F.col("share").alias("similarity")
     )
     ranks = found.select(F.col("repository_id").alias("doc_id"), "rank")
     stays = (
-        in_components(ranks, edges, joined(edges, config))
+        in_components(ranks, edges, joined(edges))
         .select("component", "doc_id", "other", "similarity")
         .mapInArrow(partial(udf.decide, keep="independent_set"), _DECIDED)
         .select("repository_id", "stays")
         .localCheckpoint()
     )
-    # A worse repository that stays may share more with one that goes, and is no evidence for its removal.
+    # A removed repository may share more with a worse one that stays, which is no evidence against it.
     kept = stays.where("stays").select(F.col("repository_id").alias("better"))
     first = F.struct(-F.col("share"), F.col("rank"))
     named = duplicates.join(kept, "better").groupBy(F.col("worse").alias("repository_id"))

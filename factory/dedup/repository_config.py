@@ -1,4 +1,4 @@
-"""The settings of repository-level deduplication: when a repository is another's duplicate, and who stays."""
+"""The settings of repository-level deduplication: when a repository is a duplicate, and which always stay."""
 
 from __future__ import annotations
 
@@ -22,24 +22,18 @@ class RepositoryConfig(BaseModel):
         default=0.8,
         gt=0,
         le=1,
-        description="share of a repository's documents, and of its bytes, that another holds alike, from "
-        "which it is that one's duplicate",
+        description="share of a repository's documents, and of its bytes, that makes it the duplicate of a "
+        "better one that holds them alike",
     )
     topics: dict[Word, Word] = Field(default={}, description="topic by repository, given by hand")
     topics_table: str | None = Field(
-        default=None, description="table that has them instead, with columns `repository` and `topic`"
+        default=None, description="table of topics instead, with columns `repository` and `topic`"
     )
     dropped_topics: tuple[Word, ...] = Field(
         default=(), description="topics whose repositories are removed as a whole"
     )
     pinned: tuple[Word, ...] = Field(
         default=(), description="repositories that always stay: `name`, or `name@revision` for one revision"
-    )
-    pair_repositories: int = Field(
-        default=64, ge=2, description="repositories up to which all pairs of those that hold a text meet"
-    )
-    best: int = Field(
-        default=16, ge=1, description="best holders of a more common text, which its other holders meet"
     )
 
     @field_validator("topics_table")
@@ -62,7 +56,7 @@ class RepositoryConfig(BaseModel):
         if missing and not self.topics_table:
             raise PydanticCustomError(
                 "topic_of_none",
-                "`{topic}` is the topic of no repository in `topics`. Correct it, or say whose topic it is.",
+                "No repository in `topics` has the topic `{topic}`. Correct it, or give it to one.",
                 {"field": "dropped_topics", "topic": missing[0]},
             )
         return self

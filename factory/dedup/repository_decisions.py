@@ -1,20 +1,21 @@
-"""Which documents stay once whole repositories are gone: those left are decided among each other.
+"""Which documents stay once whole repositories are removed: the others are decided by themselves.
 
-A text whose best copy went with its repository is stood for by the best copy that is left, so the removal of
-a repository never takes with it what another, kept one holds. A document of a removed repository goes,
-whatever it resembles, for the reason `repository` (a duplicate) or `topic`. It names the kept document that
-it resembles most, with their exact similarity, if there is one; if not, the row of its repository is all the
-evidence.
+If the best copy of a text was in a removed repository, the best remaining copy represents the text, so a
+removed repository never removes documents outside it. Every document of a removed repository goes, for the
+reason `repository` (a duplicate) or `topic`. It names the kept document that resembles it most, with their
+exact similarity, if there is one; otherwise the row of its repository is the only evidence.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from factory.dedup.config import DedupConfig
-from factory.dedup.decisions import decisions, ranked
+from factory.dedup.decisions import DecisionConfig, decisions
 from factory.dedup.edges import similar
+from factory.dedup.priority import Priority, ranked
 from factory.dedup.repository_nodes import repository_id
 from factory.lake.schemas import DECISIONS
 
@@ -25,18 +26,18 @@ def decisions_without(
     edges: DataFrame,
     components: DataFrame,
     repositories: DataFrame,
-    config: DedupConfig,
+    config: DecisionConfig,
 ) -> DataFrame:
-    """One row for every document: DECISIONS, where those of removed `repositories` do not stay.
+    """One row per document: DECISIONS, where no document of a removed repository stays.
 
-    Runs jobs when called: what is decided on the documents left, and their texts, are used several times.
+    Runs jobs when called: the remaining documents' decisions and texts are read several times.
     """
     removed = repositories.where("NOT kept").select(
         "repository_id", F.when(F.col("reason") == "topic", "topic").otherwise("repository").alias("gone")
     )
-    told = documents.withColumn("repository_id", repository_id()).join(removed, "repository_id", "left")
-    left = told.where("gone IS NULL").drop("repository_id", "gone")
-    first = _first_copies(left, signatures, config).localCheckpoint()
+    marked = documents.withColumn("repository_id", repository_id()).join(removed, "repository_id", "left")
+    left = marked.where("gone IS NULL").drop("repository_id", "gone")
+    first = _first_copies(left, signatures, config.priority).localCheckpoint()
     decided = decisions(
         left,
         signatures.join(first, "doc_id").drop("doc_id").withColumnRenamed("first", "doc_id"),
@@ -44,20 +45,20 @@ def decisions_without(
         components.join(first, "doc_id").drop("doc_id").withColumnRenamed("first", "doc_id"),
         config,
     ).localCheckpoint()
-    stay = ranked(left, config).join(decided.where("kept").select("doc_id"), "doc_id")
+    stay = ranked(left, config.priority).join(decided.where("kept").select("doc_id"), "doc_id")
     kept = first.join(stay.withColumnRenamed("doc_id", "first"), "first").select(
         F.col("doc_id").alias("text_id"), F.col("first").alias("kept_document"), "rank"
     )
-    went = told.where("gone IS NOT NULL").select("doc_id", "dataset", "content_hash", "gone", "partition")
+    went = marked.where("gone IS NOT NULL").select("doc_id", "dataset", "content_hash", "gone", "partition")
     return decided.unionByName(
-        _of_removed(went, signatures, edges, components, kept.localCheckpoint(), config)
+        _of_removed(went, signatures, edges, components, kept.localCheckpoint(), config.threshold)
     )
 
 
-def _first_copies(left: DataFrame, signatures: DataFrame, config: DedupConfig) -> DataFrame:
-    """(doc_id, first): the best document that is left of each text, by the text's row of `signatures`."""
+def _first_copies(left: DataFrame, signatures: DataFrame, priority: Sequence[Priority]) -> DataFrame:
+    """(doc_id, first): the best remaining copy of each text, by the `doc_id` of the text in `signatures`."""
     best = (
-        ranked(left, config, "content_hash")
+        ranked(left, priority, "content_hash")
         .groupBy("content_hash")
         .agg(F.min_by("doc_id", "rank").alias("first"))
     )
@@ -65,7 +66,7 @@ def _first_copies(left: DataFrame, signatures: DataFrame, config: DedupConfig) -
 
 
 def _renamed(edges: DataFrame, first: DataFrame) -> DataFrame:
-    """The edges between texts that are left, by their first copies."""
+    """The edges between remaining texts, with the ids of their first copies."""
     for side in ("left", "right"):
         edges = edges.join(first.toDF(side, f"first_{side}"), side)
     return edges.select(
@@ -79,13 +80,13 @@ def _of_removed(
     edges: DataFrame,
     components: DataFrame,
     kept: DataFrame,
-    config: DedupConfig,
+    threshold: float,
 ) -> DataFrame:
-    """What is said of the documents of removed repositories; `kept` are the kept texts."""
+    """DECISIONS on the documents of removed repositories; `kept` are the kept texts."""
     texts = signatures.select(
         "content_hash", F.col("doc_id").alias("text_id"), F.col("signature").isNotNull().alias("comparable")
     )
-    pairs = similar(edges, config.threshold)
+    pairs = similar(edges, threshold)
     either = pairs.select("left", "right", "similarity").union(pairs.select("right", "left", "similarity"))
     selves = kept.select("text_id", F.col("text_id").alias("other"), F.lit(1.0).alias("similarity"))
     alike = (

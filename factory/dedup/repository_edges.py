@@ -1,69 +1,83 @@
-"""Pairs of repositories one of which holds nearly all of the other, with what each shares, exactly counted.
+"""Pairs of repositories one of which holds nearly all of the other, with exact counts of what each shares.
 
-A document is shared with a repository that holds its text, or one that a verified edge joins to it. Counting
-every two repositories that share anything would make a clique of each license, so a pair is first met, and
-then counted only if it can matter:
+A document is shared with a repository that holds its text, or a text that a verified edge joins to it.
+Counting every two repositories that share anything would make a clique of each license, so candidate pairs
+come first, and only pairs that can matter are counted:
 
-1. Texts are told apart by how many repositories hold something like them. Where these are up to
-   `pair_repositories` all pairs meet, and what they share is counted at once.
-2. A more common text makes no clique: each of its m holders meets the `best` ones by priority, m * best
-   pairs. Who stays is decided in that order, so of a thousand forks each meets those that could stay for it.
-3. A pair is dropped unless one side can reach `share`, were every common text of its own shared.
-4. For the pairs that are left, common texts are counted exactly: each edge is looked up from its end of fewer
+1. A text is rare if up to `PAIR_REPOSITORIES` repositories hold it or a similar one. All pairs of these
+   repositories are candidates, and the rare texts they share are counted at once.
+2. A more common text makes no clique: each of its m holders is paired with the `BEST_HOLDERS` best by
+   priority. Who stays is decided in that order, so each of a thousand forks is paired with the repositories
+   that could stay in its place.
+3. A pair is dropped unless one side could reach `share` if all of its common texts were shared.
+4. For the remaining pairs common texts are counted exactly: each edge is looked up from its end of fewer
    edges, so that a text with a hundred thousand variants costs no more than another.
 
-So shares are exact, and common texts alone make no pair that cannot be one of duplicates. What this can miss
-is a duplicate whose shared texts are all common and whose source is among the best holders of none of them:
-`dedup.<group>_repositories` says of each repository how many such documents it has.
+So shares are exact, and common texts alone add no pair that cannot be a pair of duplicates. A duplicate is
+missed if all its shared texts are common and its source is among the best holders of none of them:
+`dedup.<group>_repositories` counts such documents for each repository.
 """
 
 from __future__ import annotations
 
+from pydantic import BaseModel, ConfigDict
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from factory.dedup.config import DedupConfig
 from factory.dedup.edges import similar
-from factory.dedup.repository_config import RepositoryConfig
+from factory.dedup.priority import Priority
 from factory.dedup.repository_nodes import least_share, repositories_of, texts_held
+
+PAIR_REPOSITORIES = 64
+"""Repositories up to which all pairs of the holders of a text are candidates: 2,016 pairs."""
+
+BEST_HOLDERS = 16
+"""Best holders of a more common text, with which all its other holders are paired."""
 
 _SIDES = ("left", "right")
 
 
-def repository_edges(
-    documents: DataFrame,
-    signatures: DataFrame,
-    edges: DataFrame,
-    config: DedupConfig,
-    chosen: RepositoryConfig,
-) -> DataFrame:
-    """Every pair of which one shares `chosen.share` of itself or more, left id below right: REPOSITORY_EDGES.
+class RepositoryEdgeConfig(BaseModel):
+    """What decides the rows of REPOSITORY_EDGES besides documents and edges."""
 
-    Runs jobs when called: what is read several times is computed once, and common texts are counted.
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    threshold: float
+    priority: tuple[Priority, ...]
+    share: float
+    pinned: tuple[str, ...]
+
+
+def repository_edges(
+    documents: DataFrame, signatures: DataFrame, edges: DataFrame, config: RepositoryEdgeConfig
+) -> DataFrame:
+    """Every pair of which one side shares at least `config.share`, left id below right: REPOSITORY_EDGES.
+
+    Runs jobs when called, to compute once what is read several times and to count common texts.
     """
     held = texts_held(documents, signatures).localCheckpoint()
-    repositories = repositories_of(documents, held, config, chosen).localCheckpoint()
+    repositories = repositories_of(documents, held, config.priority, config.pinned).localCheckpoint()
     pairs = similar(edges, config.threshold).select("left", "right")
     around = _around(held, pairs)
     reached = reach(held, pairs).localCheckpoint()
-    rare = reached.where(F.col("holders") <= chosen.pair_repositories).select("text_id")
-    common = reached.where(F.col("holders") > chosen.pair_repositories).select("text_id").localCheckpoint()
-    met = _counted_at_once(held, rare, around)
+    rare = reached.where("NOT common").select("text_id")
+    common = reached.where("common").select("text_id").localCheckpoint()
+    counted = _rare_texts(held, rare, around)
     of_common = held.join(common, "text_id").localCheckpoint()
     if not of_common.isEmpty():
-        best = _best_holders(held.join(repositories.select("repository_id", "rank"), "repository_id"), chosen)
-        met = met.union(_met_by_the_best(of_common, common, around, best, chosen))
-    possible = _possible(_in_pairs(met), repositories, of_common, chosen).localCheckpoint()
+        best = _best_holders(held.join(repositories.select("repository_id", "rank"), "repository_id"))
+        counted = counted.union(_pairs_with_the_best(of_common, common, around, best))
+    possible = _possible(_by_pair(counted), repositories, of_common, config.share).localCheckpoint()
     if not of_common.isEmpty():
         possible = _with_common(possible, held, of_common, pairs)
-    return _shares(possible).where(F.greatest("left_share", "right_share") >= chosen.share)
+    return _shares(possible).where(F.greatest("left_share", "right_share") >= config.share)
 
 
 def reach(held: DataFrame, pairs: DataFrame) -> DataFrame:
-    """(text_id, holders, first, last) of the texts that two repositories or more hold, or hold one like.
+    """(text_id, common) of the texts that two repositories or more hold, or hold a similar text of.
 
-    `holders` counts a repository once for each text of it that is alike; `first` and `last` are the least and
-    the greatest repository among them.
+    A text is common if it and its similar texts have more than `PAIR_REPOSITORIES` holders; a repository
+    counts once for each of these texts.
     """
     of_text = held.groupBy("text_id").agg(
         F.count("*").alias("holders"),
@@ -76,17 +90,18 @@ def reach(held: DataFrame, pairs: DataFrame) -> DataFrame:
         .groupBy("text_id")
         .agg(F.sum("holders").alias("holders"), F.min("first").alias("first"), F.max("last").alias("last"))
         .where("first != last")
+        .select("text_id", (F.col("holders") > PAIR_REPOSITORIES).alias("common"))
     )
 
 
 def _around(held: DataFrame, pairs: DataFrame) -> DataFrame:
-    """(text_id, other): the texts like a text, itself among them."""
+    """(text_id, other): each text with itself and its similar texts."""
     selves = held.select("text_id", F.col("text_id").alias("other")).distinct()
     return selves.union(pairs.select("left", "right")).union(pairs.select("right", "left"))
 
 
-def _counted_at_once(held: DataFrame, rare: DataFrame, around: DataFrame) -> DataFrame:
-    """(of, within, documents, bytes): what a repository shares with another of texts that few hold."""  # 1
+def _rare_texts(held: DataFrame, rare: DataFrame, around: DataFrame) -> DataFrame:
+    """(of, within, documents, bytes): the rare texts that a repository shares with another."""  # 1
     within = held.select(F.col("text_id").alias("other"), F.col("repository_id").alias("within"))
     reached = rare.join(around, "text_id").join(within, "other").select("text_id", "within").distinct()
     return (
@@ -98,36 +113,36 @@ def _counted_at_once(held: DataFrame, rare: DataFrame, around: DataFrame) -> Dat
     )
 
 
-def _best_holders(ranked: DataFrame, chosen: RepositoryConfig) -> DataFrame:
+def _best_holders(ranked: DataFrame) -> DataFrame:
     """(other, within, rank): the best holders of each text."""
     position = F.row_number().over(Window.partitionBy("text_id").orderBy("rank"))
     return (
         ranked.withColumn("position", position)
-        .where(F.col("position") <= chosen.best)
+        .where(F.col("position") <= BEST_HOLDERS)
         .select(F.col("text_id").alias("other"), F.col("repository_id").alias("within"), "rank")
     )
 
 
-def _met_by_the_best(
-    of_common: DataFrame, common: DataFrame, around: DataFrame, best: DataFrame, chosen: RepositoryConfig
+def _pairs_with_the_best(
+    of_common: DataFrame, common: DataFrame, around: DataFrame, best: DataFrame
 ) -> DataFrame:
-    """(of, within, documents, bytes) with nothing counted: holders of a common text and its best."""  # 2
+    """(of, within, documents, bytes): holders of a common text with its best holders, not counted."""  # 2
     reached = (
         common.join(around, "text_id").join(best, "other").select("text_id", "within", "rank").distinct()
     )
     position = F.row_number().over(Window.partitionBy("text_id").orderBy("rank"))
-    nothing = F.lit(0).cast("long")
+    zero = F.lit(0).cast("long")
     return (
         of_common.select("text_id", F.col("repository_id").alias("of"))
-        .join(reached.withColumn("position", position).where(F.col("position") <= chosen.best), "text_id")
+        .join(reached.withColumn("position", position).where(F.col("position") <= BEST_HOLDERS), "text_id")
         .where("of != within")
-        .select("of", "within", nothing.alias("documents"), nothing.alias("bytes"))
+        .select("of", "within", zero.alias("documents"), zero.alias("bytes"))
         .distinct()
     )
 
 
-def _in_pairs(met: DataFrame) -> DataFrame:
-    """What is counted of either side, a row a pair."""
+def _by_pair(counted: DataFrame) -> DataFrame:
+    """The counts of both sides in one row per pair."""
 
     def of_side(name: str, is_left: Column) -> list[Column]:
         return [
@@ -138,15 +153,13 @@ def _in_pairs(met: DataFrame) -> DataFrame:
         ]
 
     is_left = F.col("of") < F.col("within")
-    return met.groupBy(F.least("of", "within").alias("left"), F.greatest("of", "within").alias("right")).agg(
-        *of_side("documents", is_left), *of_side("bytes", is_left)
-    )
+    return counted.groupBy(
+        F.least("of", "within").alias("left"), F.greatest("of", "within").alias("right")
+    ).agg(*of_side("documents", is_left), *of_side("bytes", is_left))
 
 
-def _possible(
-    pairs: DataFrame, repositories: DataFrame, of_common: DataFrame, chosen: RepositoryConfig
-) -> DataFrame:
-    """The pairs that can reach the share, with what each side has in all."""  # 3
+def _possible(pairs: DataFrame, repositories: DataFrame, of_common: DataFrame, share: float) -> DataFrame:
+    """The pairs that can reach the share, with the totals of each side."""  # 3
     common = of_common.groupBy("repository_id").agg(
         F.sum("documents").alias("common"), F.sum("bytes").alias("common_bytes")
     )
@@ -166,11 +179,11 @@ def _possible(
         )
         for side in _SIDES
     ]
-    return pairs.where(F.greatest(*most) >= chosen.share)
+    return pairs.where(F.greatest(*most) >= share)
 
 
 def _with_common(possible: DataFrame, held: DataFrame, of_common: DataFrame, pairs: DataFrame) -> DataFrame:
-    """`possible` with common texts counted too."""  # 4
+    """`possible` with the common texts added to its counts."""  # 4
     asked = possible.select(F.col("left").alias("of"), F.col("right").alias("within")).union(
         possible.select("right", "left")
     )
@@ -189,7 +202,7 @@ def _with_common(possible: DataFrame, held: DataFrame, of_common: DataFrame, pai
         .join(mine, ["of", "text_id"])
     )
     columns = ("of", "within", "text_id", "documents", "bytes")
-    shared = _in_pairs(from_mine.select(*columns).union(from_theirs.select(*columns)).distinct())
+    shared = _by_pair(from_mine.select(*columns).union(from_theirs.select(*columns)).distinct())
     counts = [f"{side}_{name}" for side in _SIDES for name in ("documents", "bytes")]
     more = shared.select("left", "right", *(F.col(name).alias(f"more_{name}") for name in counts))
     return possible.join(more, ["left", "right"], "left").withColumns(

@@ -1,46 +1,65 @@
-"""One signature for each distinct text of a group: weighted MinHash of its bag of words.
+"""One signature per distinct text of a group: weighted MinHash of its bag of words.
 
-The best of exact copies by priority represents the text. A text that was signed before with the same
-vocabulary and settings is not signed again.
+The best copy of a text by priority represents it. A text that was signed before with the same vocabulary and
+settings is not signed again.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Literal
 
+from pydantic import BaseModel, ConfigDict
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, LongType, StructType
 
-from factory.dedup.config import DedupConfig
 from factory.dedup.idf import SharedTable, digest, idf_table, share
-from factory.dedup.priority import rank
+from factory.dedup.priority import Priority, rank
 from factory.errors import ConfigurationError
 from factory.lake_spark.documents import map_columns
 from spark_udfs.dedup import signatures as udf
+
+Scheme = Literal["lpmh", "cell_oph"]
+
+
+class SignatureConfig(BaseModel):
+    """What decides the rows of SIGNATURES besides the texts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    lexer: str
+    scheme: Scheme
+    values: int
+    value_bits: int
+    seed: int
+    priority: tuple[Priority, ...]
+
+    def version(self, vocabulary: str = "") -> str:
+        """What comparable signatures share; `vocabulary` is the digest of the idf table."""
+        return f"{self.scheme}-{self.values}x{self.value_bits}-seed{self.seed}-{self.lexer}-{vocabulary}"
 
 
 def signatures(
     documents: DataFrame,
     bags: DataFrame,
     vocabulary: DataFrame,
-    config: DedupConfig,
-    before: DataFrame | None = None,
+    config: SignatureConfig,
+    previous: DataFrame | None = None,
 ) -> DataFrame:
-    """The representative of each distinct text, its signature and how many copies it has: SIGNATURES.
+    """The representative of each distinct text, its signature and its number of copies: SIGNATURES.
 
-    `bags` are those of `documents`, located. `before` are signatures from which those of the same version are
-    taken over, by content hash. Runs jobs when called: the idf table is built. A text without tokens has
-    no signature.
+    `bags` are the located bags of `documents`. Signatures of the same version and content hash are taken from
+    `previous`. Runs jobs when called, to build the idf table. A text without tokens has no signature.
     """
     idf = idf_table(vocabulary)
-    version = config.signature_version(digest(idf))
+    version = config.version(digest(idf))
     shared = share(documents.sparkSession, idf)
     texts = _texts(documents, bags, config)
-    if before is None:
+    if previous is None:
         signed = _signed(texts, shared, config)
     else:
-        known = before.where(F.col("version") == version).select("content_hash", "signature", "n_distinct")
+        known = previous.where(F.col("version") == version).select("content_hash", "signature", "n_distinct")
         fresh = _signed(texts.join(known, "content_hash", "left_anti").select(texts.columns), shared, config)
         signed = fresh.union(texts.join(known, "content_hash").select(fresh.columns))
     return signed.select(
@@ -56,20 +75,22 @@ def signatures(
     )
 
 
-def _texts(documents: DataFrame, bags: DataFrame, config: DedupConfig) -> DataFrame:
-    """One row for each content hash: its best document, how many have it, and where its bag lies."""
-    best = F.min_by(F.struct("doc_id", "dataset", "partition"), rank(documents, config)).alias("best")
-    placed = bags.select("content_hash", "copies", "n_tokens", "file", "row")
+def _texts(documents: DataFrame, bags: DataFrame, config: SignatureConfig) -> DataFrame:
+    """One row per content hash: its best document, its number of copies, and the location of its bag."""
+    best = F.min_by(F.struct("doc_id", "dataset", "partition"), rank(documents, config.priority)).alias(
+        "best"
+    )
+    located = bags.select("content_hash", "copies", "n_tokens", "file", "row")
     return (
         documents.groupBy("content_hash")
         .agg(best)
         .select("content_hash", "best.*")
-        .join(placed, "content_hash")
+        .join(located, "content_hash")
     )
 
 
-def _signed(texts: DataFrame, idf: SharedTable, config: DedupConfig) -> DataFrame:
-    """The columns of `texts` but for where their bags lie, with (signature, n_distinct)."""
+def _signed(texts: DataFrame, idf: SharedTable, config: SignatureConfig) -> DataFrame:
+    """The columns of `texts` with (signature, n_distinct) in place of the location of the bag."""
     sign = partial(
         udf.sign,
         idf=idf,
@@ -82,25 +103,24 @@ def _signed(texts: DataFrame, idf: SharedTable, config: DedupConfig) -> DataFram
     return map_columns(texts, ["bag"], sign, schema.add("n_distinct", LongType()))
 
 
-def check_versions(signatures: DataFrame, config: DedupConfig, vocabulary: str = "") -> None:
-    """Refuse signatures that cannot be compared with each other, or that other settings have made.
+def check_versions(signatures: DataFrame, version: str) -> None:
+    """Refuse signatures that cannot be compared with each other, or that other settings made.
 
-    With the digest of a vocabulary, also those of another one. Runs a job. Raises ConfigurationError, which
-    names the versions.
+    Every signature must have the same version, and it must begin with `version`. Runs a job. Raises
+    ConfigurationError with the versions it found.
     """
-    wanted = config.signature_version(vocabulary)
-    if vocabulary and signatures.where(F.col("version") != wanted).isEmpty():
-        return  # told by the dictionaries of the files, in half the time of an aggregate
+    if signatures.where(F.col("version") != version).isEmpty():
+        return  # the dictionaries of the files say so, in half the time of an aggregate
     found = signatures.groupBy("version").agg(F.count("*").alias("texts")).orderBy("version").collect()
     if len(found) > 1:
         versions = ", ".join(f"`{row.version}` ({row.texts:,} texts)" for row in found)
         raise ConfigurationError(
             f"Signatures of {len(found)} versions meet in one group: {versions}. "
-            "Only those of one version can be compared: sign the whole group again."
+            "Signatures compare within one version only: sign the whole group again."
         )
     for row in found:
-        if not row.version.startswith(wanted):
+        if not row.version.startswith(version):
             raise ConfigurationError(
-                f"The signatures of the group are `{row.version}`, its settings and its vocabulary ask for "
-                f"`{wanted}`. Sign the group again, or set it back."
+                f"The signatures of the group are `{row.version}`, but its settings and vocabulary ask for "
+                f"`{version}`. Sign the group again, or restore the settings."
             )

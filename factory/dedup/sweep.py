@@ -1,34 +1,45 @@
 """What each threshold would keep, from the edges of the lowest one: nothing is signed or compared again.
 
-The edges of a higher threshold are a subset of those there are, so its components lie inside the lowest
-one's: these are decided once a threshold, side by side, and what happens to each is added up.
+The edges of a higher threshold are a subset of the edges of the lowest, so its components lie inside the
+lowest threshold's components. Workers decide each component once per threshold and add up the outcomes.
 """
 
 from __future__ import annotations
 
 from functools import partial
 
+from pydantic import BaseModel, ConfigDict
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from factory.dedup.components import joined
-from factory.dedup.config import DedupConfig
-from factory.dedup.decisions import in_components, ranked
+from factory.dedup.decisions import Keep, in_components
+from factory.dedup.priority import Priority, ranked
 from spark_udfs.dedup import decisions as udf
 
 _OUTCOME = "threshold double, similar_pairs long, removed long, removed_bytes long, largest_component long"
 
 
-def sweep(documents: DataFrame, signatures: DataFrame, edges: DataFrame, config: DedupConfig) -> DataFrame:
-    """One row for each of `config.thresholds`: SWEEP.
+class SweepConfig(BaseModel):
+    """What decides the rows of SWEEP besides documents and edges."""
 
-    Exact copies are documents too, removed at every threshold. Reads `doc_id`, `n_bytes` and the columns of
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    thresholds: tuple[float, ...]
+    keep: Keep
+    priority: tuple[Priority, ...]
+
+
+def sweep(documents: DataFrame, signatures: DataFrame, edges: DataFrame, config: SweepConfig) -> DataFrame:
+    """One row per threshold: SWEEP.
+
+    Exact copies count as documents, removed at every threshold. Reads `doc_id`, `n_bytes` and the columns of
     the priority. Runs a job when called, to count the edges.
     """
     signed = signatures.select("doc_id", "copies", F.col("signature").isNotNull().alias("comparable"))
     texts = documents.join(signed, "doc_id")
-    told = (
-        in_components(ranked(texts, config, "copies", "n_bytes"), edges, joined(edges, config))
+    outcomes = (
+        in_components(ranked(texts, config.priority, "copies", "n_bytes"), edges, joined(edges))
         .select("component", "doc_id", "other", "similarity", "copies", "n_bytes")
         .mapInArrow(partial(udf.sweep, keep=config.keep, thresholds=config.thresholds), _OUTCOME)
         .groupBy("threshold")
@@ -40,30 +51,29 @@ def sweep(documents: DataFrame, signatures: DataFrame, edges: DataFrame, config:
         )
     )
     copies = F.col("copies") - 1
-    of_all = texts.agg(
+    totals = texts.agg(
         F.sum("copies").alias("documents"),
         F.sum(copies).alias("copies"),
         F.sum(copies * F.col("n_bytes")).alias("copies_bytes"),
         F.max(F.when(F.col("comparable"), F.col("copies"))).alias("most_copies"),
     )
     thresholds = F.explode(F.array(*map(F.lit, config.thresholds))).alias("threshold")
-    removed = _or_none("copies") + _or_none("similar")
+    removed = _or_zero("copies") + _or_zero("similar")
     return (
-        of_all.select("*", thresholds)
-        .join(told, "threshold", "left")
+        totals.select("*", thresholds)
+        .join(outcomes, "threshold", "left")
         .select(
             "threshold",
-            _or_none("documents").alias("documents"),
-            (_or_none("documents") - removed).alias("kept"),
+            _or_zero("documents").alias("documents"),
+            (_or_zero("documents") - removed).alias("kept"),
             removed.alias("removed"),
-            (_or_none("copies_bytes") + _or_none("similar_bytes")).alias("removed_bytes"),
-            _or_none("pairs").alias("similar_pairs"),
-            F.greatest(_or_none("most_copies"), _or_none("largest")).alias("largest_component"),
+            (_or_zero("copies_bytes") + _or_zero("similar_bytes")).alias("removed_bytes"),
+            _or_zero("pairs").alias("similar_pairs"),
+            F.greatest(_or_zero("most_copies"), _or_zero("largest")).alias("largest_component"),
             F.lit(None).cast("string").alias("partition"),
         )
     )
 
 
-def _or_none(count: str) -> Column:
-    """A count, zero where nothing was counted."""
+def _or_zero(count: str) -> Column:
     return F.coalesce(count, F.lit(0).cast("long"))

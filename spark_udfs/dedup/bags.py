@@ -1,4 +1,4 @@
-"""Bags of texts, and the counts of their tokens, in Spark's Python workers."""
+"""Bags of texts and counts of their tokens, in Spark's Python workers."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from factory import _native
-from spark_udfs.hstack import beside
+from spark_udfs.hstack import hstack
 from spark_udfs.regroup import whole_groups
 
-_TOKENS_HELD = 1 << 20  # tokens counted in a worker before they are passed on: about 100 MB
+_TOKENS_HELD = 1 << 20  # tokens a worker counts before it passes them on: about 100 MB
 _FREQUENCIES_AT_ONCE = 1 << 20  # 16 MiB
 
 
 def make_bags(
-    batches: Iterable[pa.RecordBatch], kind: str, max_distinct: int, text_bytes: int
+    batches: Iterable[pa.RecordBatch], lexer: str, max_distinct: int, text_bytes: int
 ) -> Iterator[pa.RecordBatch]:
     """Every column but `text`, then its (n_tokens, bag, token_texts) (`native/src/dedup/packed_bag.rs`)."""
-    maker = _native.BagMaker(kind, max_distinct, text_bytes)
+    maker = _native.BagMaker(lexer, max_distinct, text_bytes)
     for batch in batches:
-        yield beside(batch.drop_columns("text"), maker.make(batch.column("text")))
+        yield hstack(batch.drop_columns("text"), maker.make(batch.column("text")))
 
 
 def count_tokens(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """(part, counts) of the rows (copies, bag, token_texts); `copies` is how many documents have the bag.
+    """(part, counts) of the rows (copies, bag, token_texts); `copies` counts the documents with the bag.
 
-    A part holds tokens that begin with the same bits, and comes again with every `_TOKENS_HELD` tokens;
-    `merge_counts` reads its counts. A row a token would take Spark longer than counting takes.
+    A part holds tokens that begin with the same bits, and repeats after every `_TOKENS_HELD` tokens;
+    `merge_counts` reads its counts. Spark would spend longer on a row per token than counting takes.
     """
     counter = _native.TokenCounter()
     for batch in batches:
@@ -40,14 +40,14 @@ def count_tokens(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def merge_counts(batches: Iterable[pa.RecordBatch], text_documents: int) -> Iterator[pa.RecordBatch]:
     """(token, document_frequency, term_frequency, text) of every token of (part, counts), sorted by part.
 
-    The text is that of tokens in `text_documents` documents or more.
+    Tokens in fewer than `text_documents` documents have no text.
     """
     for parts in whole_groups(batches, "part", rows=1):
         yield _native.merge_counts(parts, text_documents)
 
 
 def pack_frequencies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """(tokens, document_frequencies, n_documents) of many rows (token, document_frequency, n_documents) each.
+    """(tokens, document_frequencies, n_documents): each row packs many (token, document_frequency).
 
     Tokens and frequencies are the bytes of int64 arrays.
     """
@@ -62,7 +62,7 @@ def pack_frequencies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBat
 
 
 def _chunks(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
-    """The batches in tables of at least `rows` rows, the last one smaller."""
+    """The batches in tables of at least `rows` rows; the last table may be smaller."""
     held: list[pa.RecordBatch] = []
     n_held = 0
     for batch in batches:

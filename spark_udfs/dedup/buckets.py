@@ -1,7 +1,7 @@
-"""Documents that share buckets, found in Spark's Python workers (`native/src/dedup/bucket_pairs.rs`).
+"""Collisions in buckets with several members, in Spark's Python workers (`native/src/dedup/bucket_pairs.rs`).
 
-A row a member of a bucket would be dozens a document, each of which Spark would sort for a window and hash
-once more to find it distinct. What is shuffled is rows of many members instead, in parts by bucket.
+A row per member of a bucket would be dozens per document, each of which Spark would sort for a window and
+hash again to find distinct ones. Spark shuffles rows of many members instead, in parts by bucket.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import pyarrow as pa
 from factory import _native
 from spark_udfs.regroup import whole_parts
 
-_HELD = 1 << 20  # members, or pairs, held at once: 16 bytes each, and a pair is handed on as two ends
+_HELD = 1 << 20  # members or pairs held at once: 16 bytes each; a pair is passed on as two ends
 
 
 def parted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """(part, records) of the rows (document, buckets), each of them a member of each of its buckets."""
+    """(part, records) of the rows (document, buckets): each document as a member of each of its buckets."""
     parts = _native.BucketParts()
     for batch in batches:
         parts.add_documents(batch)
@@ -27,9 +27,9 @@ def parted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def shared(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """(part, records) of the buckets that have several members, each named by a hash of them.
+    """(part, records) of the buckets with several members, from the rows of `parted`, sorted by part.
 
-    Rows are those of `parted`, sorted by part. Buckets of the same members get one name.
+    A bucket is named by a hash of its members, so buckets with the same members get one name.
     """
     parts = _native.BucketParts()
     for part in whole_parts(batches):
@@ -39,11 +39,11 @@ def shared(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield parts.drain()
 
 
-def met(batches: Iterable[pa.RecordBatch], pair_bucket: int) -> Iterator[pa.RecordBatch]:
+def collisions(batches: Iterable[pa.RecordBatch], pair_bucket: int) -> Iterator[pa.RecordBatch]:
     """(part, records, large) of the rows of `shared`, sorted by part.
 
-    Of a bucket of up to `pair_bucket` members come the ends of all pairs (`spark_udfs.dedup.pair_cells`); of
-    a larger one its members, in rows that are `large`. A pair may come again with every `_HELD` pairs.
+    A bucket of up to `pair_bucket` members gives the ends of all its pairs (`spark_udfs.dedup.pair_cells`), a
+    larger one its members, in rows marked `large`. A pair may repeat after every `_HELD` pairs.
     """
     pairs = _native.BucketPairs(pair_bucket)
     for part in whole_parts(batches):

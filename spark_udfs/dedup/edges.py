@@ -25,9 +25,9 @@ def verified_pairs(
 ) -> Iterator[pa.RecordBatch]:
     """(left, right, estimate, similarity) of the pairs that reach `threshold`, exactly, each once.
 
-    Rows are (cell, document, others, doc_id, signature), sorted by cell: its documents, each with those it is
-    to be compared with. A pair whose signatures do not reach `least_estimate` is not compared, and `bags` are
-    read for the documents of the others.
+    Rows are (cell, document, others, doc_id, signature), sorted by cell: each document of the cell with the
+    others to compare it with. A pair whose estimate is below `least_estimate` is not compared; `bags` are
+    read for the documents of the remaining pairs.
     """
     for cells in whole_groups(pieces(batches, _ROWS_PER_PIECE), "cell", _ROWS_AT_ONCE):
         alike = _native.CandidatePairs(cells, value_bits, least_estimate)
@@ -44,7 +44,7 @@ def large_bucket_edges(
 ) -> Iterator[pa.RecordBatch]:
     """(left, right, estimate, similarity) of large buckets, led at each (least estimate, threshold).
 
-    Rows are (cell, doc_id, signature), sorted by cell and there by priority, best first; `bags` reads theirs.
+    Rows are (cell, doc_id, signature), sorted by cell and within a cell by priority, best first.
     """
     buckets = _native.LargeBucketEdges(idf.value, value_bits, limits, neighbours)
     for members in pieces(batches, _ROWS_PER_PIECE):

@@ -1,6 +1,6 @@
 """Where pairs of documents are compared, in Spark's Python workers (`native/src/dedup/pair_cells.rs`).
 
-Joins of the pairs with what is known of their ends would name cells too, with a row for each pair and end.
+Spark joins of the pairs with their ends would name cells too, with a row per pair and end.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ class _Holder(Protocol):
 
 
 def ends(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """(part, records) of the pairs (document, other): each end of each."""
+    """(part, records) of the pairs (document, other): both ends of each pair."""
     return _drained(_native.PairEnds(), batches)
 
 
 def neighbours(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """(part, records) of the rows of `ends`, sorted by part: each document told of its neighbours' own."""
+    """(part, records) from `ends` sorted by part: what each document announces to its neighbours."""
     return _drained(_native.Neighbours(), whole_parts(batches))
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from factory import _native
 from spark_udfs.broadcast import Shared
-from spark_udfs.hstack import beside
+from spark_udfs.hstack import hstack
 
 
 def sign(
@@ -22,4 +22,4 @@ def sign(
     """Every column but `bag`, then (signature, n_distinct) of the bag."""
     for batch in batches:
         signed = _native.sign_packed(batch.column("bag"), idf.value, scheme, values, value_bits, seed)
-        yield beside(batch.drop_columns("bag"), signed)
+        yield hstack(batch.drop_columns("bag"), signed)

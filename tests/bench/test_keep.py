@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bench.keep.graphs import Edge, components, most, stars
 from bench.keep.measure import changed, decided, judged
-from factory.dedup.config import Keep
+from factory.dedup.decisions import Keep
 
 N = 8
 pairs = st.sets(st.sampled_from(list(combinations(range(N), 2))))

@@ -40,7 +40,7 @@ def test_checks_that_warn_are_printed_with_their_figures_and_counted(
 
     def run(*more: object) -> tuple[RunReport | RunFailed, list[str]]:
         @table_asset(
-            namespace="dedup", name=unique, group_name="test", schema=COMPONENTS, checks=[*CHECKS, *more]
+            namespace="dedup", name=unique, asset_group="test", schema=COMPONENTS, checks=[*CHECKS, *more]
         )
         def made(context, pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
             return pyspark.spark_session.createDataFrame([("abc", "1"), ("abcd", "1")], COLUMNS)
@@ -98,7 +98,7 @@ def test_a_killed_python_worker_is_said_as_one_and_its_asset_is_tried_again(
 ) -> None:
     monkeypatch.setenv("DAGSTER_HOME", "")
 
-    @table_asset(namespace="dedup", name=unique, group_name="test", schema=COMPONENTS)
+    @table_asset(namespace="dedup", name=unique, asset_group="test", schema=COMPONENTS)
     def made(context, pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
         rows = pyspark.spark_session.createDataFrame([("abc", "1")], COLUMNS).coalesce(1)
         return rows.mapInArrow(killed_once(tmp_path, times), COLUMNS)

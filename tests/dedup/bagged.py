@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from factory import _native
-from factory.dedup.bags import LARGE, bags
-from factory.dedup.config import MAX_DISTINCT, DedupConfig
+from factory.dedup.bags import LARGE, MAX_DISTINCT, bags
 
 _FILES = tempfile.TemporaryDirectory(prefix="dedup-bags-")
 
@@ -44,9 +43,9 @@ def sign(
     return _native.sign_packed(packed(texts, kind), idf, scheme, values, value_bits, seed)
 
 
-def located_bags(documents: DataFrame, config: DedupConfig) -> DataFrame:
+def located_bags(documents: DataFrame, lexer: str = "code") -> DataFrame:
     """The bags of `documents`, located in a new file, which lives as long as this process."""
-    made = bags(documents, config).toArrow()
+    made = bags(documents, lexer).toArrow()
     with tempfile.NamedTemporaryFile(suffix=".parquet", dir=_FILES.name, delete=False) as file:
         pq.write_table(made, file, row_group_size=50)
     places = made.drop_columns(list(LARGE)).append_column("file", pa.array([f"file:{file.name}"] * len(made)))

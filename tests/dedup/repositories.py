@@ -82,7 +82,7 @@ class Corpus:
             pa.Table.from_pylist(signed, schema=SIGNATURES.columns), spark_schema(SIGNATURES)
         )
         edges = spark.createDataFrame(pa.Table.from_pylist(joined, schema=EDGES.columns), spark_schema(EDGES))
-        return documents, signatures, edges, components(edges, signatures, config)
+        return documents, signatures, edges, components(edges, signatures, config.threshold)
 
 
 def random_corpus(seed: int, n: int = 24) -> Corpus:
@@ -125,9 +125,9 @@ class Oracle:
     """The same by sets: who holds what, what is shared, and who goes, one repository after the other."""
 
     def __init__(
-        self, corpus: Corpus, chosen: RepositoryConfig, topics: dict[str, str] | None = None
+        self, corpus: Corpus, chosen: RepositoryConfig, topics: dict[str, str] | None, limits: tuple[int, int]
     ) -> None:
-        self.chosen = chosen
+        self.chosen, (self.most, self.best) = chosen, limits
         self.documents: dict[str, list[dict[str, object]]] = defaultdict(list)
         for row in corpus.documents:
             name = repository_id("code", row["repository"], row.get("revision"))  # type: ignore[arg-type]
@@ -188,8 +188,8 @@ class Oracle:
     def _meet(self, text: str) -> list[Pair]:
         holders = [it for other in self.around(text) for it in self.holders(other)]
         reached = sorted(set(holders), key=self.order.index)
-        if len(holders) > self.chosen.pair_repositories:
-            reached = reached[: self.chosen.best]
+        if len(holders) > self.most:
+            reached = reached[: self.best]
         return [(of, within) for of in self.holders(text) for within in reached if of != within]
 
     def common(self, name: str) -> list[dict[str, object]]:
@@ -198,8 +198,7 @@ class Oracle:
         def holders(text: str) -> int:
             return sum(len(self.holders(it)) for it in self.around(text))
 
-        most = self.chosen.pair_repositories
-        return [it for it in self.compared(name) if holders(str(it["content_hash"])) > most]
+        return [it for it in self.compared(name) if holders(str(it["content_hash"])) > self.most]
 
     def decided(
         self, pairs: dict[Pair, tuple[object, ...]]

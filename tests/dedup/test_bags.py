@@ -7,15 +7,14 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from factory.dedup import vocabulary as vocabulary_module
 from factory.dedup.bags import LARGE, bags
-from factory.dedup.config import DedupConfig
 from factory.dedup.vocabulary import vocabulary
 from factory.lake import schemas
 from factory.lake_spark.audit import spark_schema
 from tests.dedup.bagged import located_bags, packed
 from tests.dedup.corpus import arrow, corpus, document
 
-CONFIG = DedupConfig(kind="code", text_documents=2)
 ROWS = corpus(20, seed=7)
 FIRST = ROWS[: len(ROWS) // 2]
 
@@ -34,7 +33,7 @@ def by_hash(frame: DataFrame) -> dict[str, dict[str, object]]:
 
 
 def test_each_distinct_text_has_one_bag(documents: DataFrame) -> None:
-    made = bags(documents, CONFIG)
+    made = bags(documents, "code")
     assert made.columns == schemas.BAGS.names
     declared = {field.name: field.dataType for field in spark_schema(schemas.BAGS).fields}
     assert {field.name: field.dataType for field in made.schema.fields} == declared
@@ -50,15 +49,16 @@ def test_each_distinct_text_has_one_bag(documents: DataFrame) -> None:
 
 
 def test_bags_do_not_depend_on_partitions(documents: DataFrame) -> None:
-    assert by_hash(bags(documents.repartition(7, "key"), CONFIG)) == by_hash(bags(documents, CONFIG))
+    assert by_hash(bags(documents.repartition(7, "key"), "code")) == by_hash(bags(documents, "code"))
 
 
 def test_known_texts_are_not_read_again(spark: SparkSession, documents: DataFrame) -> None:
-    before = bags(spark.createDataFrame(arrow(FIRST)), CONFIG).withColumn("n_tokens", F.lit(-1).cast("long"))
+    previous = bags(spark.createDataFrame(arrow(FIRST)), "code")
+    previous = previous.withColumn("n_tokens", F.lit(-1).cast("long"))
     known = {row["content_hash"] for row in FIRST}
-    grown = by_hash(bags(documents, CONFIG, before))
+    grown = by_hash(bags(documents, "code", previous))
     assert {name for name, row in grown.items() if row["n_tokens"] == -1} == known
-    whole = by_hash(bags(documents, CONFIG))
+    whole = by_hash(bags(documents, "code"))
     assert {name: row["bag"] for name, row in grown.items()} == {n: row["bag"] for n, row in whole.items()}
     assert {name: row["copies"] for name, row in grown.items()} == {
         n: row["copies"] for n, row in whole.items()
@@ -66,27 +66,30 @@ def test_known_texts_are_not_read_again(spark: SparkSession, documents: DataFram
 
 
 def test_bags_of_texts_that_have_left_are_left_out(spark: SparkSession, documents: DataFrame) -> None:
-    left = bags(spark.createDataFrame(arrow(FIRST)), CONFIG, bags(documents, CONFIG))
+    left = bags(spark.createDataFrame(arrow(FIRST)), "code", bags(documents, "code"))
     assert by_hash(left).keys() == {row["content_hash"] for row in FIRST}
 
 
-def test_a_frequent_token_keeps_its_text_when_the_bag_that_spelled_it_goes(spark: SparkSession) -> None:
+def test_a_frequent_token_keeps_its_text_when_the_bag_that_spelled_it_goes(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vocabulary_module, "TEXT_DOCUMENTS", 2)
     texts = ["alpha", "alpha beta", "alpha beta gamma", "beta gamma"]
     documents = spark.createDataFrame(arrow([document(name, name) for name in texts]))
-    whole = located_bags(documents, CONFIG)
-    before = vocabulary(whole, CONFIG).localCheckpoint()
-    assert spelled(before) == {"alpha": 3, "beta": 3, "gamma": 2}
+    whole = located_bags(documents)
+    previous = vocabulary(whole).localCheckpoint()
+    assert spelled(previous) == {"alpha": 3, "beta": 3, "gamma": 2}
     for text in texts:
         content = document(text, text)["content_hash"]
         kept = made_before(documents, str(content))
-        counts = {word: sum(word in it.split() for it in texts if it != text) for word in spelled(before)}
-        frequent = {word: n for word, n in counts.items() if n >= CONFIG.text_documents}
-        assert spelled(vocabulary(kept, CONFIG, before)) == frequent
+        counts = {word: sum(word in it.split() for it in texts if it != text) for word in spelled(previous)}
+        frequent = {word: n for word, n in counts.items() if n >= 2}
+        assert spelled(vocabulary(kept, previous)) == frequent
 
 
 def made_before(documents: DataFrame, without: str) -> DataFrame:
     """Located bags, those made with all documents, but for one."""
-    return located_bags(documents, CONFIG).where(F.col("content_hash") != without)
+    return located_bags(documents).where(F.col("content_hash") != without)
 
 
 def spelled(counted: DataFrame) -> dict[str, int]:

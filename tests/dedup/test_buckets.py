@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
-from factory.dedup.buckets import buckets
+from factory.dedup.buckets import BucketConfig, buckets
 from factory.dedup.config import DedupConfig
+from factory.dedup.signatures import SignatureConfig
 from factory.errors import ConfigurationError
 from factory.lake.schemas import SIGNATURES
 from factory.lake_spark.audit import spark_schema
@@ -17,6 +18,7 @@ from factory.lake_spark.audit import spark_schema
 pytestmark = pytest.mark.spark
 
 CODE = DedupConfig(kind="code", values=16)
+SIGNED = CODE.part(SignatureConfig)
 
 
 def signed(signatures: list[bytes], versions: list[str]) -> list[tuple[object, ...]]:
@@ -35,17 +37,20 @@ def test_documents_share_a_bucket_where_all_bits_of_a_band_are_the_same(
     config = DedupConfig(kind="code", values=32, value_bits=value_bits, band_bits=band_bits)
     generator = np.random.default_rng(band_bits)
     bits = generator.random((60, 1)) < 0.5
-    bits = (bits ^ (generator.random((60, config.signature_bits)) < 0.02)).astype(np.uint8)
+    bits = (bits ^ (generator.random((60, config.size.bits)) < 0.02)).astype(np.uint8)
     frame = spark.createDataFrame(
-        signed([row.tobytes() for row in np.packbits(bits, axis=1)], [config.signature_version("x")] * 60),
+        signed(
+            [row.tobytes() for row in np.packbits(bits, axis=1)],
+            [config.part(SignatureConfig).version("x")] * 60,
+        ),
         spark_schema(SIGNATURES),
     )
     found: dict[tuple[int, int], set[str]] = defaultdict(set)
-    for row in buckets(frame, config).collect():
+    for row in buckets(frame, config.part(BucketConfig), config.part(SignatureConfig).version()).collect():
         for band, bucket in enumerate(row.buckets):
             found[band, bucket].add(row.doc_id)
     expected: dict[tuple[int, bytes], set[str]] = defaultdict(set)
-    for band in range(config.signature_bits // band_bits):
+    for band in range(config.size.bits // band_bits):
         for number, row in enumerate(bits):
             expected[band, row[band * band_bits : (band + 1) * band_bits].tobytes()].add(f"{number:03}")
     groups = sorted((band, sorted(names)) for (band, _), names in expected.items())
@@ -54,10 +59,10 @@ def test_documents_share_a_bucket_where_all_bits_of_a_band_are_the_same(
 
 
 def test_signatures_of_two_versions_are_refused_by_name(spark: SparkSession) -> None:
-    versions = [CODE.signature_version("old"), CODE.signature_version("new"), CODE.signature_version("old")]
+    versions = [SIGNED.version("old"), SIGNED.version("new"), SIGNED.version("old")]
     frame = spark.createDataFrame(signed([bytes(16)] * 3, versions), spark_schema(SIGNATURES))
     with pytest.raises(ConfigurationError, match=r"`lpmh-16x8.*new` \(1 texts\), .*old` \(2 texts\)"):
-        buckets(frame, CODE)
+        buckets(frame, CODE.part(BucketConfig), SIGNED.version())
 
 
 @pytest.mark.parametrize("other", [{"scheme": "cell_oph"}, {"value_bits": 16}, {"seed": 4}])
@@ -65,8 +70,6 @@ def test_signatures_of_other_settings_are_refused_by_name(
     spark: SparkSession, other: dict[str, object]
 ) -> None:
     config = DedupConfig.model_validate(CODE.model_dump() | other)
-    frame = spark.createDataFrame(
-        signed([bytes(16)], [CODE.signature_version("x")]), spark_schema(SIGNATURES)
-    )
-    with pytest.raises(ConfigurationError, match=f"ask for `{config.signature_version('')}"):
-        buckets(frame, config)
+    frame = spark.createDataFrame(signed([bytes(16)], [SIGNED.version("x")]), spark_schema(SIGNATURES))
+    with pytest.raises(ConfigurationError, match=f"ask for `{config.part(SignatureConfig).version()}"):
+        buckets(frame, config.part(BucketConfig), config.part(SignatureConfig).version())

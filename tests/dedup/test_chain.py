@@ -9,13 +9,15 @@ import networkx as nx
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from factory.dedup import components as components_module
+from factory.dedup import edges as edges_module
 from factory.dedup.banding import candidate_probability
-from factory.dedup.buckets import buckets
+from factory.dedup.buckets import BucketConfig, buckets
 from factory.dedup.components import components
-from factory.dedup.config import DedupConfig, Keep
-from factory.dedup.decisions import decisions, deduplicated
-from factory.dedup.edges import edges
-from factory.dedup.signatures import signatures
+from factory.dedup.config import DedupConfig
+from factory.dedup.decisions import DecisionConfig, Keep, decisions, deduplicated
+from factory.dedup.edges import EdgeConfig, edges
+from factory.dedup.signatures import SignatureConfig, signatures
 from factory.dedup.vocabulary import vocabulary
 from factory.lake import schemas
 from factory.lake_spark.audit import spark_schema
@@ -51,16 +53,24 @@ class Chain:
 
 def run(documents: DataFrame, config: DedupConfig) -> Chain:
     """All tables, each computed once, as separate assets would."""
-    bags = located_bags(documents, config)
-    made = {"vocabulary": vocabulary(bags, config).localCheckpoint()}
-    made["signatures"] = signatures(documents, bags, made["vocabulary"], config).localCheckpoint()
-    made["buckets"] = buckets(made["signatures"], config).localCheckpoint()
-    made["edges"] = edges(
-        made["buckets"], made["signatures"], bags, documents, made["vocabulary"], config
+    bags, signing = located_bags(documents, config.lexer), config.part(SignatureConfig)
+    made = {"vocabulary": vocabulary(bags).localCheckpoint()}
+    made["signatures"] = signatures(documents, bags, made["vocabulary"], signing).localCheckpoint()
+    made["buckets"] = buckets(
+        made["signatures"], config.part(BucketConfig), signing.version()
     ).localCheckpoint()
-    made["components"] = components(made["edges"], made["signatures"], config).localCheckpoint()
+    made["edges"] = edges(
+        made["buckets"],
+        made["signatures"],
+        bags,
+        documents,
+        made["vocabulary"],
+        config.part(EdgeConfig),
+        signing.version(),
+    ).localCheckpoint()
+    made["components"] = components(made["edges"], made["signatures"], config.threshold).localCheckpoint()
     made["decisions"] = decisions(
-        documents, made["signatures"], made["edges"], made["components"], config
+        documents, made["signatures"], made["edges"], made["components"], config.part(DecisionConfig)
     ).localCheckpoint()
     for name, schema in TABLES.items():
         assert made[name].columns == schema.names
@@ -200,7 +210,9 @@ def test_the_other_rules_keep_what_they_say_and_name_a_kept_document(
         spark.createDataFrame(chain[name], spark_schema(TABLES[name]))
         for name in ("signatures", "edges", "components")
     ]
-    rows_of = decisions(spark.createDataFrame(arrow(ROWS)), *given, CONFIG.changed(keep=keep))
+    rows_of = decisions(
+        spark.createDataFrame(arrow(ROWS)), *given, CONFIG.changed(keep=keep).part(DecisionConfig)
+    )
     decided = {row["doc_id"]: row for row in rows(rows_of, "doc_id")}
     first = {row["doc_id"] for row in chain["signatures"] if row["signature"]}
     graph = nx.Graph()
@@ -259,17 +271,15 @@ def test_the_kept_documents_are_the_decided_ones_unchanged(chain: Chain) -> None
 
 
 def test_tables_do_not_depend_on_partitions_order_or_component_algorithm(
-    spark: SparkSession, chain: Chain
+    spark: SparkSession, chain: Chain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(components_module, "ONE_TASK_EDGES", 0)
     turned = arrow(ROWS[::-1])
     shuffled = "spark.sql.shuffle.partitions"
     before = spark.conf.get(shuffled)
     spark.conf.set(shuffled, "7")
     try:
-        again = run(
-            spark.createDataFrame(turned).repartition(5, "key"),
-            CONFIG.model_copy(update={"one_task_edges": 0}),
-        )
+        again = run(spark.createDataFrame(turned).repartition(5, "key"), CONFIG)
     finally:
         spark.conf.set(shuffled, before)
     for name in TABLES:
@@ -277,22 +287,27 @@ def test_tables_do_not_depend_on_partitions_order_or_component_algorithm(
     assert again.kept == chain.kept
 
 
-def test_large_buckets_keep_what_all_their_pairs_would_keep(spark: SparkSession, chain: Chain) -> None:
+def test_large_buckets_keep_what_all_their_pairs_would_keep(
+    spark: SparkSession, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(edges_module, "PAIR_BUCKET", 2)
     documents = spark.createDataFrame(arrow(ROWS))
     given = [
         spark.createDataFrame(chain[name], spark_schema(TABLES[name]))
         for name in ("buckets", "signatures", "vocabulary", "components")
     ]
-    crowded = CONFIG.model_copy(update={"pair_bucket": 2})
-    bags = located_bags(documents, crowded)
-    few = edges(given[0], given[1], bags, documents, given[2], crowded).localCheckpoint()
+    bags, version = located_bags(documents), CONFIG.part(SignatureConfig).version()
+    few = edges(
+        given[0], given[1], bags, documents, given[2], CONFIG.part(EdgeConfig), version
+    ).localCheckpoint()
     found = {(row.left, row.right): (row.estimate, row.similarity) for row in few.collect()}
     all_edges = {(row["left"], row["right"]): (row["estimate"], row["similarity"]) for row in chain["edges"]}
     assert len(found) == few.count()
     assert len(found.keys() - all_edges.keys()) == 0
     assert all(all_edges[pair] == values for pair, values in found.items())
     assert len(found) > 40
-    decided = decisions(documents, given[1], few, given[3], crowded).where("kept").select("doc_id").collect()
+    rule = CONFIG.part(DecisionConfig)
+    decided = decisions(documents, given[1], few, given[3], rule).where("kept").select("doc_id").collect()
     assert {row.doc_id for row in decided} == {row["doc_id"] for row in chain["decisions"] if row["kept"]}
 
 

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from factory.dedup.banding import Banding, best_bands, candidate_probability
 from factory.dedup.config import DedupConfig
+from factory.dedup.signatures import SignatureConfig
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,7 @@ def test_the_curve_is_the_rate_of_a_simulation() -> None:
 
 def test_bands_of_a_given_number_of_bits_are_as_many_as_fit() -> None:
     config = DedupConfig(kind="code", values=1024, value_bits=1, band_bits=37)
-    assert config.signature_bits == 1024
+    assert config.size.bits == 1024
     assert config.banding == (37, 27)
     assert DedupConfig(kind="code").banding == (8, 30)
     assert DedupConfig(kind="code", band_bits=88).banding == (11, 23)
@@ -64,8 +65,8 @@ def test_a_dearer_miss_finds_more_pairs_at_the_threshold() -> None:
 
 
 def test_estimates_are_thrown_away_four_errors_below_the_threshold() -> None:
-    assert DedupConfig(kind="code").least_estimate(0.8) == pytest.approx(0.7, abs=0.001)
-    assert DedupConfig(kind="code", values=16).least_estimate(0.05) == 0
+    assert DedupConfig(kind="code").size.least_estimate(0.8) == pytest.approx(0.7, abs=0.001)
+    assert DedupConfig(kind="code", values=16).size.least_estimate(0.05) == 0
 
 
 def test_edges_are_made_for_the_lowest_threshold_of_the_sweep() -> None:
@@ -75,7 +76,7 @@ def test_edges_are_made_for_the_lowest_threshold_of_the_sweep() -> None:
 
 
 def test_bits_are_values_times_value_bits() -> None:
-    assert DedupConfig(kind="prose", values=128).signature_bits == 1024
+    assert DedupConfig(kind="prose", values=128).size.bits == 1024
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ def test_a_band_holds_whole_values_and_no_more_than_a_signature(band_bits: int) 
 
 def test_signatures_of_other_settings_have_another_version() -> None:
     versions = {
-        DedupConfig(**settings).signature_version(digest)
+        DedupConfig(**settings).part(SignatureConfig).version(digest)
         for settings in (
             {"kind": "code"},
             {"kind": "prose"},

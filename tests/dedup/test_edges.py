@@ -12,6 +12,7 @@ import pytest
 
 from factory import _native
 from factory.dedup.config import DedupConfig
+from factory.dedup.edges import NEIGHBOURS
 from spark_udfs.column_fetch import ReadColumn
 from spark_udfs.dedup.edges import large_bucket_edges, verified_pairs
 from tests.dedup.bagged import idf_table, packed, sign
@@ -19,7 +20,7 @@ from tests.dedup.bagged import idf_table, packed, sign
 CONFIG = DedupConfig(kind="code")
 IDF = idf_table({}, 11)  # all tokens weigh the same
 SHARED = SimpleNamespace(value=IDF)
-LIMITS = [(CONFIG.least_estimate(CONFIG.threshold), CONFIG.threshold)]
+LIMITS = [(CONFIG.size.least_estimate(CONFIG.threshold), CONFIG.threshold)]
 WORDS = [f"word{number}" for number in range(4000)]
 
 
@@ -99,7 +100,7 @@ def few_edges(
         bags=bags_of(members),
         value_bits=CONFIG.value_bits,
         limits=limits,
-        neighbours=CONFIG.neighbours,
+        neighbours=NEIGHBOURS,
         idf=SHARED,
     )
     return pa.Table.from_batches(found).to_pylist()
@@ -132,7 +133,7 @@ def test_a_large_bucket_keeps_what_all_its_pairs_would_keep(families: int) -> No
 def test_a_large_bucket_has_leaders_for_every_threshold() -> None:
     members = bucket(400, 3, seed=9)
     thresholds = [0.8, 0.88, 0.95]
-    limits = [(CONFIG.least_estimate(threshold), threshold) for threshold in thresholds]
+    limits = [(CONFIG.size.least_estimate(threshold), threshold) for threshold in thresholds]
     few, lowest, every = few_edges(members, limits=limits), few_edges(members), all_edges(members)
     assert len({(edge["left"], edge["right"]) for edge in few}) == len(few) < len(every)
     assert all(edge in every for edge in few)

@@ -87,5 +87,5 @@ def test_a_file_with_a_flipped_bit_is_not_mapped(tmp_path: Path) -> None:
     flipped = bytearray(file.read_bytes())
     flipped[100] ^= 4
     file.write_bytes(flipped)
-    with pytest.raises(MachineError, match=f"{file} is not what the driver wrote"):
+    with pytest.raises(MachineError, match=f"{file} differs from what the driver wrote"):
         idf_module.mapped(str(file))

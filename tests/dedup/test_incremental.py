@@ -6,18 +6,19 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from factory.dedup.buckets import buckets
+from factory.dedup.buckets import BucketConfig, buckets
 from factory.dedup.components import components
 from factory.dedup.config import DedupConfig
-from factory.dedup.decisions import decisions
-from factory.dedup.edges import edges
-from factory.dedup.signatures import signatures
+from factory.dedup.decisions import DecisionConfig, decisions
+from factory.dedup.edges import EdgeConfig, edges
+from factory.dedup.signatures import SignatureConfig, signatures
 from factory.dedup.vocabulary import vocabulary
 from factory.errors import ConfigurationError
 from tests.dedup.bagged import located_bags
 from tests.dedup.corpus import arrow, corpus
 
 CONFIG = DedupConfig(kind="code")
+SIGNED = CONFIG.part(SignatureConfig)
 ROWS = corpus(24, seed=4)
 FIRST = [row for number, row in enumerate(ROWS) if number % 3]  # the others hold copies of them and new texts
 
@@ -29,18 +30,20 @@ class Group:
 
     def __init__(self, spark: SparkSession) -> None:
         self.first, self.all = (spark.createDataFrame(arrow(rows)).cache() for rows in (FIRST, ROWS))
-        self.first_bags, self.all_bags = (located_bags(it, CONFIG) for it in (self.first, self.all))
-        self.vocabulary = vocabulary(self.first_bags, CONFIG).localCheckpoint()
-        self.before = signatures(self.first, self.first_bags, self.vocabulary, CONFIG).localCheckpoint()
+        self.first_bags, self.all_bags = (located_bags(it) for it in (self.first, self.all))
+        self.vocabulary = vocabulary(self.first_bags).localCheckpoint()
+        self.before = signatures(self.first, self.first_bags, self.vocabulary, SIGNED).localCheckpoint()
 
     def signed(self, before: DataFrame | None) -> DataFrame:
-        return signatures(self.all, self.all_bags, self.vocabulary, CONFIG, before).localCheckpoint()
+        return signatures(self.all, self.all_bags, self.vocabulary, SIGNED, before).localCheckpoint()
 
     def decided(self, signed: DataFrame) -> list[dict[str, object]]:
-        found = buckets(signed, CONFIG)
-        joined = edges(found, signed, self.all_bags, self.all, self.vocabulary, CONFIG).localCheckpoint()
-        labelled = components(joined, signed, CONFIG)
-        return rows(decisions(self.all, signed, joined, labelled, CONFIG))
+        found = buckets(signed, CONFIG.part(BucketConfig), SIGNED.version())
+        joined = edges(
+            found, signed, self.all_bags, self.all, self.vocabulary, CONFIG.part(EdgeConfig), SIGNED.version()
+        ).localCheckpoint()
+        labelled = components(joined, signed, CONFIG.threshold)
+        return rows(decisions(self.all, signed, joined, labelled, CONFIG.part(DecisionConfig)))
 
 
 def rows(frame: DataFrame) -> list[dict[str, object]]:
@@ -71,7 +74,7 @@ def test_known_texts_are_not_signed_again(group: Group) -> None:
 
 def test_documents_that_have_left_leave_no_signature(group: Group) -> None:
     everything = group.signed(None)
-    left = signatures(group.first, group.first_bags, group.vocabulary, CONFIG, everything)
+    left = signatures(group.first, group.first_bags, group.vocabulary, SIGNED, everything)
     assert rows(left) == rows(group.before)
 
 
@@ -80,9 +83,9 @@ def test_texts_of_partitions_are_found_wherever_they_lie(group: Group) -> None:
         "partition", F.when(F.col("doc_id") < "5", "early").when(F.col("doc_id") < "a", "late")
     )
     late = parted.where("partition = 'late'")
-    known = signatures(late, located_bags(late, CONFIG), group.vocabulary, CONFIG).localCheckpoint()
-    grown = signatures(parted, group.all_bags, group.vocabulary, CONFIG, known)
-    assert rows(grown) == rows(signatures(parted, group.all_bags, group.vocabulary, CONFIG))
+    known = signatures(late, located_bags(late), group.vocabulary, SIGNED).localCheckpoint()
+    grown = signatures(parted, group.all_bags, group.vocabulary, SIGNED, known)
+    assert rows(grown) == rows(signatures(parted, group.all_bags, group.vocabulary, SIGNED))
 
 
 def test_signatures_of_another_version_are_made_again(group: Group) -> None:
@@ -93,7 +96,15 @@ def test_signatures_of_another_version_are_made_again(group: Group) -> None:
 
 
 def test_signatures_are_not_compared_by_another_vocabulary(group: Group) -> None:
-    counted_anew = vocabulary(group.all_bags, CONFIG)
-    found = buckets(group.before, CONFIG)
+    counted_anew = vocabulary(group.all_bags)
+    found = buckets(group.before, CONFIG.part(BucketConfig), SIGNED.version())
     with pytest.raises(ConfigurationError, match="its settings and its vocabulary ask for `lpmh-256x8-"):
-        edges(found, group.before, group.first_bags, group.first, counted_anew, CONFIG)
+        edges(
+            found,
+            group.before,
+            group.first_bags,
+            group.first,
+            counted_anew,
+            CONFIG.part(EdgeConfig),
+            SIGNED.version(),
+        )

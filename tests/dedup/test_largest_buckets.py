@@ -8,14 +8,14 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from factory.dedup.config import DedupConfig
-from factory.dedup.largest_buckets import SHOWN, largest_buckets
+from factory.dedup.largest_buckets import SHOWN, LargestBucketsConfig, largest_buckets
 from factory.lake import schemas
 from factory.lake_spark.audit import spark_schema
 from tests.dedup.corpus import arrow, document
 
 pytestmark = pytest.mark.spark
 
-CONFIG = DedupConfig(kind="code")
+CONFIG = DedupConfig(kind="code").part(LargestBucketsConfig)
 
 
 def told(

@@ -31,7 +31,7 @@ BEST_FIRST = [
 
 def order(spark: SparkSession, rows: list[tuple[object, ...]], **settings: object) -> list[str]:
     documents = spark.createDataFrame(rows, SCHEMA)
-    ranked = documents.orderBy(rank(documents, DedupConfig(kind="code", **settings)))
+    ranked = documents.orderBy(rank(documents, DedupConfig(kind="code", **settings).priority))
     return [row.doc_id for row in ranked.select("doc_id").collect()]
 
 

@@ -8,10 +8,11 @@ from collections import Counter
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from factory.dedup import recall as recall_module
 from factory.dedup.banding import candidate_probability
 from factory.dedup.config import DedupConfig
-from factory.dedup.recall import recall
-from factory.dedup.signatures import signatures
+from factory.dedup.recall import RecallConfig, recall
+from factory.dedup.signatures import SignatureConfig, signatures
 from factory.dedup.vocabulary import vocabulary
 from factory.lake import schemas
 from factory.lake_spark.audit import spark_schema
@@ -21,22 +22,24 @@ from tests.dedup.corpus import arrow, corpus, document, similarities
 pytestmark = pytest.mark.spark
 
 ROWS = corpus(40, seed=6)
-EVERYTHING = DedupConfig(kind="code", recall_sample=1000)
+CONFIG = DedupConfig(kind="code")
+SAMPLED = CONFIG.part(RecallConfig)
 
 
 @pytest.fixture(scope="module")
 def signed(spark: SparkSession) -> tuple[DataFrame, DataFrame, DataFrame]:
     documents = spark.createDataFrame(arrow(ROWS)).localCheckpoint()
-    bags = located_bags(documents, EVERYTHING)
-    counted = vocabulary(bags, EVERYTHING).localCheckpoint()
-    return signatures(documents, bags, counted, EVERYTHING).localCheckpoint(), bags, counted
+    bags = located_bags(documents)
+    counted = vocabulary(bags).localCheckpoint()
+    return signatures(documents, bags, counted, CONFIG.part(SignatureConfig)).localCheckpoint(), bags, counted
 
 
 def test_a_sample_of_everything_has_every_pair_and_which_share_a_bucket(
-    signed: tuple[DataFrame, DataFrame, DataFrame],
+    signed: tuple[DataFrame, DataFrame, DataFrame], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(recall_module, "SAMPLED_DOCUMENTS", 1000)
     of = {row.doc_id: row.signature for row in signed[0].collect() if row.signature}
-    rows, bands = EVERYTHING.banding
+    rows, bands = CONFIG.banding
 
     def share_a_bucket(pair: tuple[str, str]) -> bool:
         cut = [
@@ -51,8 +54,8 @@ def test_a_sample_of_everything_has_every_pair_and_which_share_a_bucket(
             step = min(math.floor(similarity * 20), 19) / 20
             pairs[step] += 1
             found[step] += share_a_bucket(pair)
-            promised[step] += candidate_probability(similarity, EVERYTHING.banding)
-    told = {row.similarity: row for row in recall(*signed, EVERYTHING).collect()}
+            promised[step] += candidate_probability(similarity, CONFIG.banding)
+    told = {row.similarity: row for row in recall(*signed, SAMPLED).collect()}
     assert sum(pairs.values()) > 100
     assert {step: row.pairs for step, row in told.items()} == pairs
     for step, row in told.items():
@@ -62,12 +65,12 @@ def test_a_sample_of_everything_has_every_pair_and_which_share_a_bucket(
 
 
 def test_a_sample_is_the_same_for_every_order_and_partitioning(
-    signed: tuple[DataFrame, DataFrame, DataFrame],
+    signed: tuple[DataFrame, DataFrame, DataFrame], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(recall_module, "SAMPLED_DOCUMENTS", 20)
     of, bags, counted = signed
-    few = EVERYTHING.model_copy(update={"recall_sample": 20})
-    told = recall(of, bags, counted, few)
-    again = recall(of.orderBy(of.doc_id.desc()).repartition(3), bags.repartition(5), counted, few)
+    told = recall(of, bags, counted, SAMPLED)
+    again = recall(of.orderBy(of.doc_id.desc()).repartition(3), bags.repartition(5), counted, SAMPLED)
     assert told.columns == schemas.RECALL.names
     assert sorted(told.collect()) == sorted(again.collect())
     assert 0 < sum(row.pairs for row in told.collect()) < 200
@@ -75,9 +78,9 @@ def test_a_sample_is_the_same_for_every_order_and_partitioning(
 
 def test_documents_without_tokens_have_no_pairs(spark: SparkSession) -> None:
     documents = spark.createDataFrame(arrow([document("a", ""), document("b", "()")]))
-    bags = located_bags(documents, EVERYTHING)
-    counted = vocabulary(bags, EVERYTHING)
-    signed = signatures(documents, bags, counted, EVERYTHING)
-    assert recall(signed, bags, counted, EVERYTHING).count() == 0
+    bags = located_bags(documents)
+    counted = vocabulary(bags)
+    signed = signatures(documents, bags, counted, CONFIG.part(SignatureConfig))
+    assert recall(signed, bags, counted, SAMPLED).count() == 0
     nothing = spark.createDataFrame([], spark_schema(schemas.SIGNATURES))
-    assert recall(nothing, bags, counted, EVERYTHING).count() == 0
+    assert recall(nothing, bags, counted, SAMPLED).count() == 0

@@ -10,11 +10,12 @@ import pytest
 from pydantic import ValidationError
 from pyspark.sql import SparkSession
 
-from factory.dedup.decisions import decisions
-from factory.dedup.repositories import facts, repositories
+from factory.dedup import repository_edges as repository_edges_module
+from factory.dedup.decisions import DecisionConfig, decisions
+from factory.dedup.repositories import RepositoryDecisionConfig, facts, repositories
 from factory.dedup.repository_config import RepositoryConfig
 from factory.dedup.repository_decisions import decisions_without
-from factory.dedup.repository_edges import repository_edges
+from factory.dedup.repository_edges import BEST_HOLDERS, PAIR_REPOSITORIES, repository_edges
 from factory.dedup.repository_nodes import repositories_of, repository_id, texts_held
 from factory.errors import ConfigurationError
 from factory.lake import repository as named
@@ -26,6 +27,19 @@ Rows = dict[str, dict[str, Any]]
 spark_test = pytest.mark.spark
 
 
+DECISIONS_CONFIG = CONFIG.part(DecisionConfig)
+
+
+def deciding(chosen: RepositoryConfig) -> RepositoryDecisionConfig:
+    return RepositoryDecisionConfig(
+        threshold=CONFIG.threshold,
+        priority=CONFIG.priority,
+        share=chosen.share,
+        pinned=chosen.pinned,
+        dropped_topics=chosen.dropped_topics,
+    )
+
+
 class Made:
     """What the stage makes of a corpus."""
 
@@ -35,22 +49,28 @@ class Made:
         corpus: Corpus,
         chosen: RepositoryConfig,
         topics: dict[str, str] | None = None,
+        limits: tuple[int, int] = (PAIR_REPOSITORIES, BEST_HOLDERS),
     ) -> None:
+        self.limits = limits
         documents, signatures, edges, components = corpus.frames(spark)
         labels = spark.createDataFrame(sorted((topics or {}).items()), "repository string, topic string")
-        pairs = repository_edges(documents, signatures, edges, CONFIG, chosen).localCheckpoint()
-        assert pairs.columns == REPOSITORY_EDGES.names
-        decided = repositories(
-            documents, signatures, edges, components, pairs, labels if topics else None, CONFIG, chosen
-        ).localCheckpoint()
+        config = deciding(chosen)
+        with pytest.MonkeyPatch.context() as patch:
+            for name, limit in zip(("PAIR_REPOSITORIES", "BEST_HOLDERS"), limits, strict=True):
+                patch.setattr(repository_edges_module, name, limit)
+            pairs = repository_edges(documents, signatures, edges, config).localCheckpoint()
+            assert pairs.columns == REPOSITORY_EDGES.names
+            decided = repositories(
+                documents, signatures, edges, components, pairs, labels if topics else None, config
+            ).localCheckpoint()
         assert decided.columns == REPOSITORIES.names
         self.pairs: dict[Pair, tuple[object, ...]] = {
             (row.left, row.right): tuple(row)[2:-1] for row in pairs.collect()
         }
         assert len(self.pairs) == pairs.count()
         self.repositories: Rows = {row.repository_id: row.asDict() for row in decided.collect()}
-        self.facts = facts(decided, chosen)
-        found = decisions_without(documents, signatures, edges, components, decided, CONFIG)
+        self.facts = facts(decided, chosen.pinned, chosen.dropped_topics)
+        found = decisions_without(documents, signatures, edges, components, decided, DECISIONS_CONFIG)
         assert found.columns == DECISIONS.names
         self.decisions = [row.asDict() for row in found.collect()]
 
@@ -64,14 +84,13 @@ def fields(rows: Rows, *columns: str) -> dict[str, tuple[Any, ...]]:
 
 TOPICS = {f"r{number}": ("web", "games", "tools")[number % 3] for number in range(10)}
 CASES = [
-    (0, RepositoryConfig(), None),
-    (1, RepositoryConfig(share=0.5, pair_repositories=3, best=2, pinned=("r1", "r2@1.9")), None),
+    (0, RepositoryConfig(), None, (PAIR_REPOSITORIES, BEST_HOLDERS)),
+    (1, RepositoryConfig(share=0.5, pinned=("r1", "r2@1.9")), None, (3, 2)),
     (
         2,
-        RepositoryConfig(
-            share=0.6, pair_repositories=2, best=1, topics=TOPICS, dropped_topics=("games",), pinned=("r4",)
-        ),
+        RepositoryConfig(share=0.6, topics=TOPICS, dropped_topics=("games",), pinned=("r4",)),
         TOPICS,
+        (2, 1),
     ),
 ]
 
@@ -80,9 +99,9 @@ CASES = [
 def case(
     spark: SparkSession, request: pytest.FixtureRequest
 ) -> tuple[Corpus, RepositoryConfig, dict[str, str] | None, Made]:
-    seed, chosen, topics = CASES[request.param]
+    seed, chosen, topics, limits = CASES[request.param]
     corpus = random_corpus(seed)
-    return corpus, chosen, topics, Made(spark, corpus, chosen, topics)
+    return corpus, chosen, topics, Made(spark, corpus, chosen, topics, limits)
 
 
 Case = tuple[Corpus, RepositoryConfig, dict[str, str] | None, Made]
@@ -91,7 +110,7 @@ Case = tuple[Corpus, RepositoryConfig, dict[str, str] | None, Made]
 @spark_test
 def test_pairs_are_those_that_sets_find_with_exact_counts(case: Case) -> None:
     corpus, chosen, topics, made = case
-    expected = Oracle(corpus, chosen, topics).pairs()
+    expected = Oracle(corpus, chosen, topics, made.limits).pairs()
     assert made.pairs == expected
     assert len(expected) > 3
 
@@ -99,7 +118,7 @@ def test_pairs_are_those_that_sets_find_with_exact_counts(case: Case) -> None:
 @spark_test
 def test_repositories_go_by_the_keep_rule(case: Case) -> None:
     corpus, chosen, topics, made = case
-    expected = Oracle(corpus, chosen, topics).decided(made.pairs)
+    expected = Oracle(corpus, chosen, topics, made.limits).decided(made.pairs)
     assert fields(made.repositories, "reason", "duplicate_of", "share") == expected
     reasons = Counter(reason for reason, _, _ in expected.values())
     assert reasons["duplicate"] > 1
@@ -111,7 +130,7 @@ def test_repositories_go_by_the_keep_rule(case: Case) -> None:
 @spark_test
 def test_removed_repositories_name_kept_ones_and_none_kept_is_a_duplicate(case: Case) -> None:
     corpus, chosen, topics, made = case
-    oracle, kept = Oracle(corpus, chosen, topics), made.kept()
+    oracle, kept = Oracle(corpus, chosen, topics, made.limits), made.kept()
     for name, row in made.repositories.items():
         if row["reason"] == "duplicate":
             assert row["duplicate_of"] in kept
@@ -127,7 +146,7 @@ def test_removed_repositories_name_kept_ones_and_none_kept_is_a_duplicate(case: 
 @spark_test
 def test_components_join_repositories_that_share_one_of_documents(case: Case) -> None:
     corpus, chosen, topics, made = case
-    oracle = Oracle(corpus, chosen, topics)
+    oracle = Oracle(corpus, chosen, topics, made.limits)
     texts = nx.Graph(list(corpus.edges))
     texts.add_nodes_from(it["content_hash"] for it in corpus.documents)
     component = {text: number for number, of in enumerate(nx.connected_components(texts)) for text in of}
@@ -154,7 +173,7 @@ def test_components_join_repositories_that_share_one_of_documents(case: Case) ->
 @spark_test
 def test_a_repository_tells_what_is_elsewhere_and_what_is_common(case: Case) -> None:
     corpus, chosen, topics, made = case
-    oracle = Oracle(corpus, chosen, topics)
+    oracle = Oracle(corpus, chosen, topics, made.limits)
     for name, row in made.repositories.items():
         others = [it for it in oracle.documents if it != name]
         assert row["share_elsewhere"] == oracle.shared(name, others)[2]
@@ -222,7 +241,7 @@ def test_tables_do_not_depend_on_partitions_or_the_order_of_rows(spark: SparkSes
     before = spark.conf.get(shuffled)
     spark.conf.set(shuffled, "7")
     try:
-        again = Made(spark, turned, chosen, topics)
+        again = Made(spark, turned, chosen, topics, made.limits)
     finally:
         spark.conf.set(shuffled, before)
     assert again.pairs == made.pairs
@@ -241,8 +260,8 @@ def test_where_every_repository_stays_documents_are_decided_as_without(spark: Sp
     documents, signatures, edges, components = made.frames(spark)
     none = spark.createDataFrame([], "repository_id string, kept boolean, reason string")
     given = documents, signatures, edges, components
-    kept_all = decisions_without(*given, none, CONFIG).collect()
-    assert sorted(kept_all) == sorted(decisions(*given, CONFIG).collect())
+    kept_all = decisions_without(*given, none, DECISIONS_CONFIG).collect()
+    assert sorted(kept_all) == sorted(decisions(*given, DECISIONS_CONFIG).collect())
 
 
 @spark_test
@@ -253,9 +272,9 @@ def test_forks_of_one_original_make_no_clique_and_all_go(spark: SparkSession) ->
     made.add("original", "license", "setup", "main")
     for number in range(n):
         made.add(f"other{number}", "license", *(f"{number}_{i}" for i in range(3)))
-    chosen = RepositoryConfig(pair_repositories=20, best=4)
-    found = Made(spark, made, chosen)
-    assert len(found.pairs) <= 2 * n * chosen.best < n * n / 2
+    best = 4
+    found = Made(spark, made, RepositoryConfig(), limits=(20, best))
+    assert len(found.pairs) <= 2 * n * best < n * n / 2
     reasons = Counter(row["reason"] for row in found.repositories.values())
     assert reasons == {"duplicate": n, "kept": n + 1}
     assert {row["duplicate_of"] for row in found.repositories.values()} == {None, "code/original"}
@@ -310,7 +329,7 @@ def test_revisions_without_dates_stay_by_number(spark: SparkSession) -> None:
         made.add("undated", "text", revision=revision, created_at=None)
     documents, signatures, *_ = made.frames(spark)
     held = texts_held(documents, signatures)
-    ranked = repositories_of(documents, held, CONFIG, RepositoryConfig()).orderBy("rank").collect()
+    ranked = repositories_of(documents, held, CONFIG.priority, ()).orderBy("rank").collect()
     assert [row.revision for row in ranked] == ["1.10.post1", "1.10", "1.10rc2", "1.9", "0.99"]
 
 
@@ -349,9 +368,9 @@ def test_what_is_pinned_or_dropped_and_not_there_is_told(spark: SparkSession) ->
     chosen = RepositoryConfig(
         topics={"a": "web", "b": "games"}, dropped_topics=("games",), pinned=("a", "a@1", "a@2", "c")
     )
-    told = facts(found, chosen)
-    assert told["pinned and not there"] == "a@2, c"
-    assert told["dropped topics of no repository"] == "games"
+    told = facts(found, chosen.pinned, chosen.dropped_topics)
+    assert told["pinned but missing"] == "a@2, c"
+    assert told["dropped topics without a repository"] == "games"
     assert (told["repositories"], told["repositories, pinned"]) == (1, 1)
 
 
@@ -362,8 +381,8 @@ def test_a_table_of_topics_without_its_columns_is_refused_by_name(spark: SparkSe
     documents, signatures, edges, components = made.frames(spark)
     none = spark.createDataFrame([], "left string, right string")
     wrong = spark.createDataFrame([("a", "x")], "repository string, label string")
-    with pytest.raises(ConfigurationError, match="no column `topic`, its columns are repository, label"):
-        repositories(documents, signatures, edges, components, none, wrong, CONFIG, RepositoryConfig())
+    with pytest.raises(ConfigurationError, match="lacks column `topic`. Columns: repository, label"):
+        repositories(documents, signatures, edges, components, none, wrong, deciding(RepositoryConfig()))
 
 
 @pytest.mark.parametrize(
@@ -374,8 +393,11 @@ def test_a_table_of_topics_without_its_columns_is_refused_by_name(spark: SparkSe
         ({"topics": {"a": ""}}, "topics"),
         ({"topics_table": "topics"}, "`topics` is no table"),
         ({"topics_table": "clusters.web", "topics": {"a": "b"}}, "in table `clusters.web`. Leave one out"),
-        ({"topics": {"a": "web"}, "dropped_topics": ["wbe"]}, "`wbe` is the topic of no repository"),
-        ({"dropped_topics": ["web"]}, "`web` is the topic of no repository"),
+        (
+            {"topics": {"a": "web"}, "dropped_topics": ["wbe"]},
+            "No repository in `topics` has the topic `wbe`",
+        ),
+        ({"dropped_topics": ["web"]}, "No repository in `topics` has the topic `web`"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(wrong: dict[str, Any], said: str) -> None:

@@ -8,13 +8,13 @@ import networkx as nx
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from factory.dedup.buckets import buckets
+from factory.dedup.buckets import BucketConfig, buckets
 from factory.dedup.components import components
-from factory.dedup.config import DedupConfig, Keep
-from factory.dedup.decisions import decisions
-from factory.dedup.edges import edges, similar
-from factory.dedup.signatures import signatures
-from factory.dedup.sweep import sweep
+from factory.dedup.config import DedupConfig
+from factory.dedup.decisions import DecisionConfig, Keep, decisions
+from factory.dedup.edges import EdgeConfig, edges, similar
+from factory.dedup.signatures import SignatureConfig, signatures
+from factory.dedup.sweep import SweepConfig, sweep
 from factory.dedup.vocabulary import vocabulary
 from factory.lake import schemas
 from factory.lake_spark.audit import spark_schema
@@ -24,16 +24,25 @@ from tests.dedup.corpus import arrow, corpus, document
 pytestmark = pytest.mark.spark
 
 CONFIG = DedupConfig(kind="code", threshold=0.8, sweep=(0.7, 0.9))
+SIGNED = CONFIG.part(SignatureConfig)
 
 
 @pytest.fixture(scope="module")
 def compared(spark: SparkSession) -> tuple[DataFrame, DataFrame, DataFrame]:
     """Documents, their signatures and the edges from the lowest threshold on."""
     documents = spark.createDataFrame(arrow(corpus(40, seed=5))).localCheckpoint()
-    bags = located_bags(documents, CONFIG)
-    counted = vocabulary(bags, CONFIG).localCheckpoint()
-    signed = signatures(documents, bags, counted, CONFIG).localCheckpoint()
-    found = edges(buckets(signed, CONFIG), signed, bags, documents, counted, CONFIG).localCheckpoint()
+    bags = located_bags(documents)
+    counted = vocabulary(bags).localCheckpoint()
+    signed = signatures(documents, bags, counted, SIGNED).localCheckpoint()
+    found = edges(
+        buckets(signed, CONFIG.part(BucketConfig), SIGNED.version()),
+        signed,
+        bags,
+        documents,
+        counted,
+        CONFIG.part(EdgeConfig),
+        SIGNED.version(),
+    ).localCheckpoint()
     return documents, signed, found
 
 
@@ -42,15 +51,16 @@ def test_a_sweep_tells_what_decisions_at_each_threshold_do(
     compared: tuple[DataFrame, DataFrame, DataFrame], keep: Keep
 ) -> None:
     documents, signed, found = compared
-    told = sweep(documents, signed, found, CONFIG.changed(keep=keep))
+    told = sweep(documents, signed, found, CONFIG.changed(keep=keep).part(SweepConfig))
     assert told.columns == schemas.SWEEP.names
     outcomes = {row.threshold: row for row in told.collect()}
     assert sorted(outcomes) == [0.7, 0.8, 0.9]
     n_bytes = {row.doc_id: row.n_bytes for row in documents.collect()}
     copies = {row.doc_id: row.copies for row in signed.where("signature IS NOT NULL").collect()}
     for threshold, outcome in outcomes.items():
-        config = CONFIG.changed(threshold=threshold, keep=keep)
-        decided = decisions(documents, signed, found, components(found, signed, config), config).collect()
+        config = CONFIG.changed(threshold=threshold, keep=keep).part(DecisionConfig)
+        labels = components(found, signed, threshold)
+        decided = decisions(documents, signed, found, labels, config).collect()
         removed = [row.doc_id for row in decided if not row.kept]
         assert (outcome.documents, outcome.kept) == (len(n_bytes), len(n_bytes) - len(removed))
         assert (outcome.removed, outcome.removed_bytes) == (len(removed), sum(map(n_bytes.get, removed)))
@@ -72,10 +82,10 @@ def test_documents_without_tokens_or_edges_are_counted(spark: SparkSession) -> N
         *(document(f"{n}", "()") for n in range(3)),
     ]
     documents = spark.createDataFrame(arrow(given))
-    bags = located_bags(documents, CONFIG)
-    signed = signatures(documents, bags, vocabulary(bags, CONFIG), CONFIG).localCheckpoint()
+    bags = located_bags(documents)
+    signed = signatures(documents, bags, vocabulary(bags), SIGNED).localCheckpoint()
     none = spark.createDataFrame([], spark_schema(schemas.EDGES))
-    for row in sweep(documents, signed, none, CONFIG).collect():
+    for row in sweep(documents, signed, none, CONFIG.part(SweepConfig)).collect():
         assert (row.documents, row.kept, row.removed, row.removed_bytes) == (5, 2, 3, 14)
         assert (row.similar_pairs, row.largest_component) == (0, 2)
 
@@ -84,5 +94,5 @@ def test_nothing_is_swept_as_nothing(spark: SparkSession) -> None:
     documents = spark.createDataFrame(arrow([]))
     signed = spark.createDataFrame([], spark_schema(schemas.SIGNATURES))
     none = spark.createDataFrame([], spark_schema(schemas.EDGES))
-    rows = sweep(documents, signed, none, CONFIG).collect()
+    rows = sweep(documents, signed, none, CONFIG.part(SweepConfig)).collect()
     assert [(row.documents, row.kept, row.largest_component) for row in rows] == [(0, 0, 0)] * 3

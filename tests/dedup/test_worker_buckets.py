@@ -36,8 +36,8 @@ def _found(tasks: list[Documents], pair_bucket: int) -> list[tuple[int | None, i
     ]
     parted = _sorted_by_part(udf.parted([batch]) for batch in batches)
     shared = _sorted_by_part([udf.shared(parted)])
-    met = pa.Table.from_batches(udf.met(shared, pair_bucket))
-    of_pairs, of_large = (met.filter(pc.equal(met["large"], it)).to_batches() for it in (False, True))
+    found = pa.Table.from_batches(udf.collisions(shared, pair_bucket))
+    of_pairs, of_large = (found.filter(pc.equal(found["large"], it)).to_batches() for it in (False, True))
     ends = [tuple(row.values()) for batch in udf.members(of_pairs) for row in batch.to_pylist()]
     assert sorted(ends) == sorted((other, one) for one, other in ends)
     pairs = [(None, one, other) for one, other in ends if one < other]

@@ -36,7 +36,7 @@ RULES = Round(
 def assets(dataset: str, chosen: Round) -> list[dg.AssetsDefinition]:
     """A source and the two tables of the filters, as `refine` declares them."""
 
-    @table_asset(namespace="raw", name=dataset, group_name="test", schema=schemas.RAW)
+    @table_asset(namespace="raw", name=dataset, asset_group="test", schema=schemas.RAW)
     def raw(context, pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
         rows = [
             dict.fromkeys(schemas.RAW.names)
@@ -51,7 +51,7 @@ def assets(dataset: str, chosen: Round) -> list[dg.AssetsDefinition]:
     @table_asset(
         namespace="signals",
         name=dataset,
-        group_name="test",
+        asset_group="test",
         schema=signals_schema(built),
         upstream={"documents": names.raw(dataset)},
     )
@@ -61,7 +61,7 @@ def assets(dataset: str, chosen: Round) -> list[dg.AssetsDefinition]:
     @table_asset(
         namespace="filtered",
         name=dataset,
-        group_name="test",
+        asset_group="test",
         schema=schemas.FILTERED,
         upstream={"signals": names.signals(dataset)},
         config={"rules": [repr(rule) for rule in built]},

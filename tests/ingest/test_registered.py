@@ -75,7 +75,7 @@ def hub(tmp_path: Path) -> Path:
 
 
 def dataset(name: str, read: Callable[[Any], Ingested | Tables]) -> dg.AssetsDefinition:
-    @table_asset(namespace="raw", name=name, group_name="test", schema=RAW, beside={"rejected": REJECTED})
+    @table_asset(namespace="raw", name=name, asset_group="test", schema=RAW, beside={"rejected": REJECTED})
     def documents(context, ingests) -> Ingested:  # type: ignore[no-untyped-def]
         return read(ingests)  # type: ignore[return-value]
 
@@ -255,7 +255,7 @@ def test_a_partition_of_registrable_files_is_rewritten_and_says_so(
     @table_asset(
         namespace="raw",
         name=unique,
-        group_name="test",
+        asset_group="test",
         schema=RAW,
         beside={"rejected": REJECTED},
         partitions_def=parts,
@@ -299,7 +299,7 @@ def test_a_registered_file_that_is_not_what_it_was_is_told_in_one_sentence(
     @table_asset(
         namespace="deduplicated",
         name=unique,
-        group_name="test",
+        asset_group="test",
         schema=DEDUPLICATED,
         upstream={"documents": raw(unique)},
     )

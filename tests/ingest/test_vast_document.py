@@ -9,7 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from factory import _native
-from factory.dedup.config import MAX_DISTINCT, DedupConfig
+from factory.dedup.bags import MAX_DISTINCT, TEXT_BYTES
+from factory.dedup.config import DedupConfig
 from spark_udfs.dedup.bags import count_tokens, make_bags, merge_counts
 from spark_udfs.depsort.extract import extract
 from spark_udfs.depsort.model import MAX_SOURCE_BYTES, FileSymbols
@@ -31,7 +32,7 @@ def test_a_document_of_a_million_different_tokens_goes_through_every_stage(tmp_p
     measured = _native.text_signals(texts.column("text"), ["code_lines", "word_count"])
     assert [measured.column(name)[0].as_py() for name in ("code_lines", "word_count")] == [N // 2, N]
 
-    [bags] = make_bags([texts], "code", MAX_DISTINCT, 64)
+    [bags] = make_bags([texts], "code", MAX_DISTINCT, TEXT_BYTES)
     assert bags["n_tokens"].to_pylist() == [N]
     parts = pa.Table.from_batches(count_tokens([bags])).sort_by("part")
     counted = pa.Table.from_batches(merge_counts(parts.to_batches(), 1))

@@ -26,7 +26,7 @@ def table(
     @table_asset(
         namespace=of.namespace,
         name=of.name,
-        group_name="test",
+        asset_group="test",
         schema=COMPONENTS,
         beside=dict.fromkeys(beside, COMPONENTS),
         upstream={it.replace(".", "_"): TableName.parse(it) for it in upstream},

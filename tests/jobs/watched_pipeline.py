@@ -25,7 +25,7 @@ FOLDERS = dg.DynamicPartitionsDefinition(name="folders")
 
 @table_asset(
     namespace="raw",
-    group_name="test",
+    asset_group="test",
     schema=RAW,
     beside={"rejected": REJECTED},
     partitions_def=FOLDERS,
@@ -38,7 +38,7 @@ def letters(context, ingests, partition: str) -> Tables:  # type: ignore[no-unty
     return Tables(found.documents, {"rejected": found.rejected}, release=found.release)
 
 
-@table_asset(namespace="dedup", group_name="test", schema=COMPONENTS)
+@table_asset(namespace="dedup", asset_group="test", schema=COMPONENTS)
 def sizes(raw_letters: DataFrame) -> DataFrame:
     """Of each document its number of bytes."""
     return raw_letters.selectExpr("doc_id", "string(n_bytes) component")

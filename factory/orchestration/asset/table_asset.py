@@ -1,10 +1,10 @@
 """`@table_asset`: a function that returns a DataFrame, declared as a table of the lake.
 
-    @table_asset(namespace="filtered", group_name="natural_language", schema=FILTERED)
+    @table_asset(namespace="filtered", asset_group="natural_language", schema=FILTERED)
     def web(context, signals_web: DataFrame) -> DataFrame:
         return decide(signals_web, RULES)
 
-    @table_asset(namespace="raw", group_name="code", schema=RAW, beside={"rejected": REJECTED})
+    @table_asset(namespace="raw", asset_group="code", schema=RAW, beside={"rejected": REJECTED})
     def sources(context, ingests) -> Ingested:
         return ingests.files("checkouts", include="**/*.py")
 
@@ -57,7 +57,7 @@ def table_asset(
     *,
     namespace: str,
     schema: TableSchema,
-    group_name: str,
+    asset_group: str,
     name: str | None = None,
     beside: Mapping[str, TableSchema] | None = None,
     upstream: Mapping[str, TableName] | None = None,
@@ -113,7 +113,7 @@ def table_asset(
         asset = _multi_asset(
             function,
             declaration,
-            group_name=group_name,
+            asset_group=asset_group,
             description=description or inspect.getdoc(function),
             owners=owners,
             tags={"stage": table.stage, **(tags or {})},
@@ -138,7 +138,7 @@ def _multi_asset(
     function: Callable[..., Made],
     declaration: Declaration,
     *,
-    group_name: str,
+    asset_group: str,
     description: str | None,
     owners: Sequence[str],
     tags: Mapping[str, str],
@@ -189,7 +189,7 @@ def _multi_asset(
         dg.AssetSpec(
             key=dg.AssetKey(output.table.identifier),
             deps=[dg.AssetKey(table.identifier) for table in declaration.upstream.values()],
-            group_name=group_name,
+            group_name=asset_group,
             description=description
             if output.table == declaration.table
             else f"Written with {declaration.table}.",

@@ -1,40 +1,41 @@
-"""A dedup group: datasets whose documents are compared with each other, and the assets that do it.
+"""A dedup group: datasets whose documents are compared with each other, and the assets that compare them.
 
     bags -> vocabulary -> signatures -> buckets -> edges -> components -> decisions
                                      -> recall  -> largest_buckets
+                                                   edges -> sweep
 
-With `repositories`, whole repositories are compared first, and documents are decided among what they leave:
+With `repositories`, whole repositories are compared first, and the documents that remain are decided after:
 
     edges -> repository_edges -> repositories -> decisions
 
-Each asset body is one call of the stage `factory.dedup`. A group compares its documents once: what it
-decides at another threshold of its sweep, or by another keep rule, is `at_threshold`, which has components
-and decisions of its own. A run that keeps what is unchanged keeps the vocabulary while the group grows, so
-known texts keep their signatures.
+Each asset body is one call of the stage `factory.dedup`, with the part of the settings that its table depends
+on. A group compares its documents once: `dedup_variant` decides at another threshold of the sweep, or by
+another keep rule, with components and decisions of its own. A run that keeps unchanged tables keeps the
+vocabulary while the group grows, so known texts keep their signatures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import dagster as dg
 from pyspark.sql import DataFrame
 
 from factory.dedup.bags import LARGE, bags
-from factory.dedup.buckets import buckets
+from factory.dedup.buckets import BucketConfig, buckets
 from factory.dedup.components import components
-from factory.dedup.config import DedupConfig, Keep
-from factory.dedup.decisions import decisions
-from factory.dedup.edges import edges
-from factory.dedup.largest_buckets import largest_buckets
-from factory.dedup.recall import recall
+from factory.dedup.config import DedupConfig
+from factory.dedup.decisions import DecisionConfig, Keep, decisions
+from factory.dedup.edges import EdgeConfig, edges
+from factory.dedup.largest_buckets import LargestBucketsConfig, largest_buckets
+from factory.dedup.recall import RecallConfig, recall
 from factory.dedup.repository_config import RepositoryConfig
 from factory.dedup.repository_decisions import decisions_without
-from factory.dedup.signatures import signatures
-from factory.dedup.sweep import sweep
+from factory.dedup.signatures import SignatureConfig, signatures
+from factory.dedup.sweep import SweepConfig, sweep
 from factory.dedup.vocabulary import vocabulary
 from factory.errors import ConfigurationError
 from factory.lake import names, schemas
@@ -51,23 +52,20 @@ from factory.orchestration.chain.dedup_repositories import (
 from factory.spark import NARROW_ROWS_PER_ARROW_BATCH, ROWS_PER_ARROW_BATCH
 
 Kind = Literal["prose", "code"]
-
-# What the tables of every text depend on, so that no other setting makes them again.
-OF_BAGS = frozenset({"kind", "tokens", "shingle", "text_bytes"})
-OF_VOCABULARY = OF_BAGS | {"text_documents"}
-OF_SIGNATURES = frozenset({"kind", "tokens", "shingle", "scheme", "values", "value_bits", "seed", "priority"})
+_COMPARED = ("bags", "vocabulary", "signatures", "buckets", "edges")
+"""Parts that a variant shares with its group."""
 
 
 @dataclass(frozen=True)
 class DedupGroup:
-    """Datasets that are deduplicated together, and the assets that do it."""
+    """Datasets that are deduplicated together, and the assets that deduplicate them."""
 
     name: str
     kind: Kind
     datasets: tuple[str, ...]
     config: DedupConfig
     assets: tuple[dg.AssetsDefinition, ...]
-    group_name: str
+    asset_group: str
     repositories: RepositoryConfig | None = None
 
 
@@ -76,16 +74,16 @@ def dedup_group(
     datasets: Sequence[str],
     *,
     kind: Kind,
-    group_name: str | None = None,
+    asset_group: str | None = None,
     config: DedupConfig | None = None,
     repositories: RepositoryConfig | None = None,
 ) -> DedupGroup:
     """Declare that `datasets` are deduplicated together, once; `refine` refers to the group.
 
-    The assets stand in the asset group `group_name`, that of the group's own name unless given. With
-    `repositories`, those that another one holds go as a whole, before documents are decided. Raises
-    ConfigurationError for no datasets, one that is named twice, and two variants of one, whose documents
-    would be copies of each other; and for repositories of prose.
+    Dagster shows the assets in `asset_group`, by default named like the group. With `repositories`, duplicate
+    repositories go as a whole before documents are decided. Raises ConfigurationError for no datasets, for a
+    dataset named twice, for two variants of one dataset, whose documents would be copies of each other, and
+    for repositories of prose.
     """
     _require_apart(name, datasets)
     if repositories is not None and kind != "code":
@@ -93,42 +91,49 @@ def dedup_group(
             f"Dedup group `{name}` is {kind}, which has no repositories. Leave `repositories` out."
         )
     chosen = config or DedupConfig(kind=kind)
-    text = _Texts(datasets)
-    declare = partial(_declare, name, name, group_name or name, chosen)
+    asset_group = asset_group or name
+    texts = _Texts(datasets)
+    declare = partial(_declare, name, name, asset_group)
+    signing = chosen.part(SignatureConfig)
+    bucketing = chosen.part(BucketConfig)
+    comparing = chosen.part(EdgeConfig)
+    largest = chosen.part(LargestBucketsConfig)
+    sampling = chosen.part(RecallConfig)
+    sweeping = chosen.part(SweepConfig)
 
-    @declare("bags", schemas.BAGS, text=text, settings=OF_BAGS)
+    @declare("bags", schemas.BAGS, texts=texts, config={"lexer": chosen.lexer})
     def group_bags(before: DataFrame | None, **upstream: DataFrame) -> DataFrame:
         """The bag of words of every distinct text."""
-        return bags(text.located(upstream), chosen, before)
+        return bags(texts.located(upstream), chosen.lexer, before)
 
     @declare(
         "vocabulary",
         schemas.VOCABULARY,
         "bags",
-        settings=OF_VOCABULARY,
+        config={"lexer": chosen.lexer},  # the table stands while its bags change a little
         growth=chosen.recount_growth,
         rows_per_batch=ROWS_PER_ARROW_BATCH,  # a part of the counts has 100 KB
     )
     def group_vocabulary(before: DataFrame | None, bags: DataFrame) -> DataFrame:
         """Every token with its term and document frequency."""
-        return vocabulary(located(bags, *LARGE), chosen, before)
+        return vocabulary(located(bags, *LARGE), before)
 
-    @declare("signatures", schemas.SIGNATURES, "bags", "vocabulary", text=text, settings=OF_SIGNATURES)
+    @declare("signatures", schemas.SIGNATURES, "bags", "vocabulary", texts=texts, config=signing)
     def group_signatures(
         before: DataFrame | None, bags: DataFrame, vocabulary: DataFrame, **upstream: DataFrame
     ) -> DataFrame:
         """The weighted MinHash signature of every distinct text."""
-        return signatures(text.documents(upstream), located(bags, *LARGE), vocabulary, chosen, before)
+        return signatures(texts.documents(upstream), located(bags, *LARGE), vocabulary, signing, before)
 
-    @declare("buckets", schemas.BUCKETS, "signatures")
+    @declare("buckets", schemas.BUCKETS, "signatures", config=bucketing)
     def group_buckets(signatures: DataFrame) -> DataFrame:
         """The bucket of every signature in every band."""
-        return buckets(signatures, chosen)
+        return buckets(signatures, bucketing, signing.version())
 
-    @declare("largest_buckets", schemas.LARGEST_BUCKETS, "buckets", text=text)
+    @declare("largest_buckets", schemas.LARGEST_BUCKETS, "buckets", texts=texts, config=largest)
     def group_largest_buckets(buckets: DataFrame, **upstream: DataFrame) -> DataFrame:
         """The largest buckets, with the beginning of their best document."""
-        return largest_buckets(text.documents(upstream), buckets, chosen)
+        return largest_buckets(texts.documents(upstream), buckets, largest)
 
     @declare(
         "edges",
@@ -137,7 +142,8 @@ def dedup_group(
         "signatures",
         "bags",
         "vocabulary",
-        text=text,
+        texts=texts,
+        config=comparing,
         checks=[holds("every_edge_is_similar", f"similarity >= {chosen.thresholds[0]}", "similarity")],
     )
     def group_edges(
@@ -148,8 +154,8 @@ def dedup_group(
         **upstream: DataFrame,
     ) -> DataFrame:
         """The pairs of documents whose exact similarity reaches the lowest threshold."""
-        documents = text.documents(upstream)
-        return edges(buckets, signatures, located(bags, *LARGE), documents, vocabulary, chosen)
+        documents, bags = texts.documents(upstream), located(bags, *LARGE)
+        return edges(buckets, signatures, bags, documents, vocabulary, comparing, signing.version())
 
     @declare(
         "recall",
@@ -157,11 +163,12 @@ def dedup_group(
         "signatures",
         "bags",
         "vocabulary",
+        config=sampling,
         checks=[
             alarm(
                 "buckets_find_what_they_promise",
                 "count_if(pairs >= 100 AND recall < predicted - 0.1)",
-                "Of 100 sampled pairs or more, no tenth is missing that the banding promises.",
+                "Of 100 sampled pairs or more, at most a tenth is missing that the banding promises.",
                 "pairs",
                 "recall",
                 "predicted",
@@ -169,32 +176,32 @@ def dedup_group(
         ],
     )
     def group_recall(signatures: DataFrame, bags: DataFrame, vocabulary: DataFrame) -> DataFrame:
-        """Which share of similar pairs shares a bucket, measured on a sample."""
-        return recall(signatures, located(bags, *LARGE), vocabulary, chosen)
+        """The share of similar pairs that share a bucket, measured on a sample."""
+        return recall(signatures, located(bags, *LARGE), vocabulary, sampling)
 
-    @declare("sweep", schemas.SWEEP, "signatures", "edges", text=text)
+    @declare("sweep", schemas.SWEEP, "signatures", "edges", texts=texts, config=sweeping)
     def group_sweep(signatures: DataFrame, edges: DataFrame, **upstream: DataFrame) -> DataFrame:
         """What each threshold of the sweep keeps."""
-        return sweep(text.documents(upstream), signatures, edges, chosen)
+        return sweep(texts.documents(upstream), signatures, edges, sweeping)
 
     compared = (group_bags, group_vocabulary, group_signatures, group_buckets, group_edges)
-    told = (group_recall, group_largest_buckets, group_sweep)
-    decided = _decisions(name, name, group_name or name, chosen, text, repositories)
-    assets = [*compared, *told, *decided]
+    reports = (group_recall, group_largest_buckets, group_sweep)
+    decided = _decisions(name, name, asset_group, chosen, texts, repositories)
+    assets = [*compared, *reports, *decided]
     if repositories is not None and repositories.topics:
-        assets.append(topics_by_hand(name, group_name or name, repositories))
-    return DedupGroup(name, kind, tuple(datasets), chosen, tuple(assets), group_name or name, repositories)
+        assets.append(topics_by_hand(name, asset_group, repositories.topics))
+    return DedupGroup(name, kind, tuple(datasets), chosen, tuple(assets), asset_group, repositories)
 
 
-def at_threshold(
+def dedup_variant(
     group: DedupGroup, name: str, threshold: float | None = None, keep: Keep | None = None
 ) -> DedupGroup:
     """Variant `name` of every dataset of `group`, decided at another threshold or by another keep rule.
 
-    What is left out is as `group` has it. The variant shares all that was read, signed and compared;
-    repositories are compared again, by the documents that are alike at its threshold. Raises
-    ConfigurationError for a threshold that is not in the sweep, because large buckets have leaders for
-    those thresholds alone.
+    `threshold` and `keep` default to the group's. The variant shares the group's bags, signatures and edges;
+    repositories are compared again, by the documents that are similar at its threshold. Raises
+    ConfigurationError for a threshold that is not in the sweep, because large buckets have leaders for the
+    thresholds of the sweep alone.
     """
     threshold = group.config.threshold if threshold is None else threshold
     if threshold not in group.config.thresholds:
@@ -206,14 +213,14 @@ def at_threshold(
     others = tuple(it for it in group.config.thresholds if it != threshold)
     config = group.config.changed(threshold=threshold, sweep=others, keep=keep or group.config.keep)
     own = names.variant(group.name, name)
-    text = _Texts(group.datasets, lambda dataset: names.variant(dataset, name))
-    assets = _decisions(own, group.name, group.group_name, config, text, group.repositories)
+    texts = _Texts(group.datasets, lambda dataset: names.variant(dataset, name))
+    assets = _decisions(own, group.name, group.asset_group, config, texts, group.repositories)
     datasets = tuple(names.variant(dataset, name) for dataset in group.datasets)
-    return DedupGroup(own, group.kind, datasets, config, assets, group.group_name, group.repositories)
+    return DedupGroup(own, group.kind, datasets, config, assets, group.asset_group, group.repositories)
 
 
 class _Texts:
-    """The filtered documents of datasets as arguments of an asset; `name` says what each is called there."""
+    """The filtered documents of datasets, as arguments of an asset, each dataset renamed by `name`."""
 
     def __init__(self, datasets: Sequence[str], name: Callable[[str], str] = str) -> None:
         self.tables = {f"raw_{dataset}": names.raw(dataset) for dataset in datasets} | {
@@ -230,7 +237,7 @@ class _Texts:
         )
 
     def located(self, upstream: Mapping[str, DataFrame]) -> DataFrame:
-        """The documents with the places of their texts in place of these."""
+        """The documents with the locations of their texts in place of the texts."""
         return of_datasets(
             {
                 name: self._kept(dataset, located(upstream[f"raw_{dataset}"], "text"), upstream)
@@ -243,53 +250,48 @@ class _Texts:
 
 
 def _declare(  # type: ignore[no-untyped-def]
-    of: str,
+    group: str,
     compared: str,
-    group_name: str,
-    config: DedupConfig,
+    asset_group: str,
     part: str,
     schema: schemas.TableSchema,
     *parts: str,
-    text: _Texts | None = None,
-    settings: Set[str] = frozenset(DedupConfig.model_fields),
+    texts: _Texts | None = None,
     tables: Mapping[str, names.TableName] | None = None,
-    besides: Mapping[str, Any] | None = None,
     **options,
 ):
-    """The decorator of `dedup.<of>_<part>`, which reads other parts, of `compared` those up to the edges.
+    """The decorator of `dedup.<group>_<part>`, which reads `parts`, of `compared` up to the edges.
 
-    It also reads the documents of `text`, and `tables` by argument. Its rows follow from `settings` of
-    `config`, and from `besides`.
+    The function also gets the documents of `texts`, and `tables` by argument.
     """
-    shared = ("bags", "vocabulary", "signatures", "buckets", "edges")
-    upstream = {it: names.dedup(compared if it in shared else of, it) for it in parts}
+    upstream = {it: names.dedup(compared if it in _COMPARED else group, it) for it in parts}
     return table_asset(
         namespace="dedup",
-        name=f"{of}_{part}",
-        group_name=group_name,
+        name=f"{group}_{part}",
+        asset_group=asset_group,
         schema=schema,
-        upstream=upstream | (text.tables if text else {}) | dict(tables or {}),
-        config=config.model_dump(mode="json", include=set(settings)) | dict(besides or {}),
-        # Texts and bags are read where they lie.
+        upstream=upstream | (texts.tables if texts else {}) | dict(tables or {}),
+        # Texts and bags bypass these batches.
         **{"rows_per_batch": NARROW_ROWS_PER_ARROW_BATCH, **options},
     )
 
 
 def _decisions(
-    of: str,
+    group: str,
     compared: str,
-    group_name: str,
+    asset_group: str,
     config: DedupConfig,
-    text: _Texts,
-    chosen: RepositoryConfig | None,
+    texts: _Texts,
+    repositories: RepositoryConfig | None,
 ) -> tuple[dg.AssetsDefinition, ...]:
     """The assets that decide at the threshold of `config`."""
-    declare = partial(_declare, of, compared, group_name, config)
+    declare = partial(_declare, group, compared, asset_group)
+    deciding = config.part(DecisionConfig)
 
-    @declare("components", schemas.COMPONENTS, "edges", "signatures")
+    @declare("components", schemas.COMPONENTS, "edges", "signatures", config={"threshold": config.threshold})
     def group_components(edges: DataFrame, signatures: DataFrame) -> DataFrame:
         """The connected component of every document."""
-        return components(edges, signatures, config)
+        return components(edges, signatures, config.threshold)
 
     @declare(
         "decisions",
@@ -297,28 +299,31 @@ def _decisions(
         "signatures",
         "edges",
         "components",
-        *(["repositories"] if chosen else []),
-        text=text,
+        *(["repositories"] if repositories else []),
+        texts=texts,
+        config=deciding,
         checks=[
-            names_a_kept_one(chosen),
-            removed_for_its_like(config, chosen),
-            loses_no_family(chosen),
-            *(_loses_little(dataset, config.removed_alarm) for dataset in text.names),
+            names_a_kept_one(repositories),
+            removed_for_its_like(deciding, repositories),
+            loses_no_family(repositories),
+            *(_loses_little(dataset, config.removed_alarm) for dataset in texts.names),
         ],
     )
     def group_decisions(
         signatures: DataFrame, edges: DataFrame, components: DataFrame, **upstream: DataFrame
     ) -> DataFrame:
         """Which documents stay and which kept one each removed document resembles."""
-        documents = text.documents(upstream)
-        if chosen is None:
-            return decisions(documents, signatures, edges, components, config)
-        return decisions_without(documents, signatures, edges, components, upstream["repositories"], config)
+        documents = texts.documents(upstream)
+        if repositories is None:
+            return decisions(documents, signatures, edges, components, deciding)
+        removed = upstream["repositories"]
+        return decisions_without(documents, signatures, edges, components, removed, deciding)
 
-    if chosen is None:
+    if repositories is None:
         return group_components, group_decisions
-    on_texts = partial(declare, text=text)
-    of_repositories = repository_assets(on_texts, text.documents, compared, config, chosen)
+    of_repositories = repository_assets(
+        partial(declare, texts=texts), texts.documents, compared, config, repositories
+    )
     return group_components, *of_repositories, group_decisions
 
 
@@ -327,7 +332,7 @@ def _loses_little(dataset: str, share: float) -> Check:
     return alarm(
         f"{dataset}_loses_little",
         f"coalesce({removed}, 0)",
-        f"Of {dataset} at most {share:.0%} of the documents are removed.",
+        f"At most {share:.0%} of the documents of {dataset} are removed.",
         "dataset",
         "kept",
         limit=share,
@@ -336,7 +341,7 @@ def _loses_little(dataset: str, share: float) -> Check:
 
 def _require_apart(name: str, datasets: Sequence[str]) -> None:
     if not datasets:
-        raise ConfigurationError(f"Dedup group `{name}` holds no dataset. Name at least one.")
+        raise ConfigurationError(f"Dedup group `{name}` has no datasets. Name at least one.")
     holder: dict[str, str] = {}
     for dataset in map(names.dataset, datasets):
         other = holder.setdefault(names.base(dataset), dataset)

@@ -1,17 +1,17 @@
-"""The assets of a dedup group that compare and decide whole repositories, and the checks they call for."""
+"""The assets of a dedup group that compare and decide whole repositories, and the checks they need."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import dagster as dg
 from pyspark.sql import DataFrame
 
 from factory.dedup.config import DedupConfig
-from factory.dedup.repositories import facts, repositories
+from factory.dedup.decisions import DecisionConfig
+from factory.dedup.repositories import RepositoryDecisionConfig, facts, repositories
 from factory.dedup.repository_config import RepositoryConfig
-from factory.dedup.repository_edges import repository_edges
+from factory.dedup.repository_edges import RepositoryEdgeConfig, repository_edges
 from factory.lake import names, schemas
 from factory.lake.repository import WITH_ITS_REPOSITORY
 from factory.orchestration.asset.checks import Check, aggregate, holds
@@ -29,25 +29,20 @@ def repository_assets(
     config: DedupConfig,
     chosen: RepositoryConfig,
 ) -> tuple[dg.AssetsDefinition, ...]:
-    """`repository_edges` and `repositories` of a group, or of a variant of `group`, whose topics it takes.
+    """`repository_edges` and `repositories` of `group`, or of a variant of it, with the topics of `group`.
 
-    `declare` declares a part of the group that reads other parts and its documents, which `documents` takes
-    from the arguments.
+    `declare` declares a part that reads other parts and the documents, which `documents` takes from the
+    arguments.
     """
-
-    def besides(*but: str) -> dict[str, Any]:
-        return {"repositories": chosen.model_dump(mode="json", exclude=set(but))}
-
-    @declare(
-        "repository_edges",
-        schemas.REPOSITORY_EDGES,
-        "signatures",
-        "edges",
-        besides=besides("topics", "topics_table", "dropped_topics"),
+    comparing = RepositoryEdgeConfig(
+        threshold=config.threshold, priority=config.priority, share=chosen.share, pinned=chosen.pinned
     )
+    deciding = RepositoryDecisionConfig(**comparing.model_dump(), dropped_topics=chosen.dropped_topics)
+
+    @declare("repository_edges", schemas.REPOSITORY_EDGES, "signatures", "edges", config=comparing)
     def group_repository_edges(signatures: DataFrame, edges: DataFrame, **upstream: DataFrame) -> DataFrame:
         """The pairs of repositories one of which holds nearly all of the other."""
-        return repository_edges(documents(upstream), signatures, edges, config, chosen)
+        return repository_edges(documents(upstream), signatures, edges, comparing)
 
     @declare(
         "repositories",
@@ -70,7 +65,7 @@ def repository_assets(
                 "share",
             )
         ],
-        besides=besides(),
+        config=deciding,
     )
     def group_repositories(
         signatures: DataFrame,
@@ -87,58 +82,57 @@ def repository_assets(
             components,
             repository_edges,
             upstream.get("topics"),
-            config,
-            chosen,
+            deciding,
         ).localCheckpoint()
-        return Tables(decided, facts=facts(decided, chosen))
+        return Tables(decided, facts=facts(decided, chosen.pinned, chosen.dropped_topics))
 
     return group_repository_edges, group_repositories
 
 
 def _topics(group: str, chosen: RepositoryConfig) -> dict[str, names.TableName]:
-    """The table of topics, if there are any, as an argument."""
+    """The table of topics as an argument, if the group has topics."""
     if chosen.topics_table:
         return {"topics": names.TableName.parse(chosen.topics_table)}
     return {"topics": names.dedup(group, "topics")} if chosen.topics else {}
 
 
-def topics_by_hand(group: str, group_name: str, chosen: RepositoryConfig) -> dg.AssetsDefinition:
-    """`dedup.<group>_topics`, with the topics that `chosen` gives."""
+def topics_by_hand(group: str, asset_group: str, topics: Mapping[str, str]) -> dg.AssetsDefinition:
+    """`dedup.<group>_topics`, with `topics` by repository."""
     table = names.dedup(group, "topics")
 
     @table_asset(
         namespace=table.namespace,
         name=table.name,
-        group_name=group_name,
+        asset_group=asset_group,
         schema=schemas.TOPICS,
-        config={"topics": chosen.topics},
+        config={"topics": dict(topics)},
     )
     def group_topics(pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
-        """The topic of each repository, as it is given by hand."""
-        rows = sorted(chosen.topics.items())
+        """The topic of each repository, given by hand."""
+        rows = sorted(topics.items())
         return pyspark.spark_session.createDataFrame(rows, "repository string, topic string")
 
     return group_topics
 
 
-def names_a_kept_one(chosen: RepositoryConfig | None) -> Check:
-    """What is removed by itself names a kept document; what goes with its repository, if it has a like."""
+def names_a_kept_one(repositories: RepositoryConfig | None) -> Check:
+    """A removed document names a kept one; with its repository removed, only if a kept one resembles it."""
     by_itself = "kept = (duplicate_of IS NULL)"
     with_its_repository = "NOT kept AND (duplicate_of IS NULL) = (similarity IS NULL)"
     return holds(
         "a_removed_document_names_a_kept_one",
-        f"if({_WITH_ITS_REPOSITORY}, {with_its_repository}, {by_itself})" if chosen else by_itself,
+        f"if({_WITH_ITS_REPOSITORY}, {with_its_repository}, {by_itself})" if repositories else by_itself,
         "kept",
         "duplicate_of",
-        *(["reason", "similarity"] if chosen else []),
+        *(["reason", "similarity"] if repositories else []),
     )
 
 
-def removed_for_its_like(config: DedupConfig, chosen: RepositoryConfig | None) -> Check:
-    """A removal has a similarity that reaches the threshold, unless its reason says why it has none."""
+def removed_for_its_like(config: DecisionConfig, repositories: RepositoryConfig | None) -> Check:
+    """The similarity of a removal reaches the threshold, or its reason explains the null."""
     enough = f"similarity >= {config.threshold}"
     may_have_none = ["'connected'", "'exact_copy'"] if config.keep == "one_per_component" else []
-    may_have_none += ["'repository'", "'topic'"] if chosen else []
+    may_have_none += ["'repository'", "'topic'"] if repositories else []
     removed = f"coalesce({enough} AND reason != 'connected', false)"
     if may_have_none:
         removed = f"if(similarity IS NULL, reason IN ({', '.join(may_have_none)}), {removed})"
@@ -151,15 +145,15 @@ def removed_for_its_like(config: DedupConfig, chosen: RepositoryConfig | None) -
     )
 
 
-def loses_no_family(chosen: RepositoryConfig | None) -> Check:
-    """Of every component something is kept, but for what goes with its repositories."""
-    family = f"CASE WHEN NOT {_WITH_ITS_REPOSITORY} THEN component END" if chosen else "component"
-    of_what = "Of every component that its repositories leave" if chosen else "Of every component"
+def loses_no_family(repositories: RepositoryConfig | None) -> Check:
+    """Every component keeps a document, unless all its documents are in removed repositories."""
+    family = f"CASE WHEN NOT {_WITH_ITS_REPOSITORY} THEN component END" if repositories else "component"
+    every = "Every component outside removed repositories" if repositories else "Every component"
     return aggregate(
         "no_family_is_lost",
         f"count(DISTINCT {family}) - count(DISTINCT CASE WHEN kept THEN component END)",
-        f"{of_what} a document is kept.",
+        f"{every} keeps a document.",
         "component",
         "kept",
-        *(["reason"] if chosen else []),
+        *(["reason"] if repositories else []),
     )

@@ -3,7 +3,7 @@
     GROUP = dedup_group("web", ["web"], kind="prose")
     PLAIN = Round(rules=["gopher_quality"])
     LONG = Round(rules=["gopher_quality"], limits={"word_count": [200, 100_000]})
-    WEB = refine("web", group=GROUP, rounds=[PLAIN], group_name="web", tokenizer="tokenizer")
+    WEB = refine("web", dedup_group=GROUP, rounds=[PLAIN], asset_group="web", tokenizer="tokenizer")
     assets = [*GROUP.assets, *WEB, *variant(WEB, "long", rounds=[LONG]), tokenizer("tokenizer", ["web"])]
 
     raw -> signals -> filtered -> [dedup group] -> deduplicated -> [depsort] -> tokenized -> packed
@@ -22,8 +22,7 @@ from pathlib import Path
 import dagster as dg
 from pyspark.sql import DataFrame
 
-from factory.dedup.config import Keep
-from factory.dedup.decisions import deduplicated
+from factory.dedup.decisions import Keep, deduplicated
 from factory.depsort.stage import dependencies, in_order, symbols
 from factory.errors import ConfigurationError
 from factory.filters.rounds import Round
@@ -35,7 +34,7 @@ from factory.lake_spark.documents import of_datasets
 from factory.orchestration.asset.checks import aggregate, holds, layout
 from factory.orchestration.asset.publication import Tables
 from factory.orchestration.asset.table_asset import table_asset
-from factory.orchestration.chain.dedup_group import DedupGroup, at_threshold, dedup_group
+from factory.orchestration.chain.dedup_group import DedupGroup, dedup_group, dedup_variant
 from factory.orchestration.chain.rounds import Measured, filter_assets
 from factory.packing.pack import PackConfig, pack, placements, totals
 from factory.packing.tokenize import TokenizeConfig, tokenize
@@ -59,7 +58,7 @@ __all__ = [
     "Chain",
     "DedupGroup",
     "Round",
-    "at_threshold",
+    "dedup_variant",
     "dedup_group",
     "refine",
     "tokenizer",
@@ -76,8 +75,8 @@ class Chain:
     """
 
     dataset: str
-    group: DedupGroup
-    group_name: str
+    dedup_group: DedupGroup
+    asset_group: str
     tokenizer: str
     packing: PackConfig
     around: TokenizeConfig
@@ -92,9 +91,9 @@ class Chain:
 def refine(
     dataset: str,
     *,
-    group: DedupGroup,
+    dedup_group: DedupGroup,
     rounds: Sequence[Round],
-    group_name: str,
+    asset_group: str,
     tokenizer: str,
     packing: PackConfig | None = None,
     around: TokenizeConfig | None = None,
@@ -114,7 +113,14 @@ def refine(
             f"refine(`{names.base(dataset)}`, ...) gives."
         )
     first = Chain(
-        dataset, group, group_name, tokenizer, packing or PackConfig(), around or TokenizeConfig(), (), ()
+        dataset,
+        dedup_group,
+        asset_group,
+        tokenizer,
+        packing or PackConfig(),
+        around or TokenizeConfig(),
+        (),
+        (),
     )
     return _chain(replace(first, partitions_def=partitions_def), rounds)
 
@@ -126,7 +132,7 @@ def variant(
     rounds: Sequence[Round] | None = None,
     threshold: float | None = None,
     keep: Keep | None = None,
-    group: DedupGroup | None = None,
+    dedup_group: DedupGroup | None = None,
     packing: PackConfig | None = None,
 ) -> Chain:
     """The dataset of `of` filtered or deduplicated otherwise, as `<dataset>__<name>`, beside the first.
@@ -134,24 +140,24 @@ def variant(
     With `rounds` it reads the same `raw` table, and the same signals where these have what its rules need:
     another limit reads no text. It then has a dedup group to itself, with the options of the first. Without,
     it shares the verdicts and all comparisons, and differs by the `threshold` of similarity or by who stays,
-    `keep`. A `group` compares variants of several datasets: a dedup group of them, or `at_threshold` of the
-    first's.
+    `keep`. A `dedup_group` compares variants of several datasets: a group of them, or the `dedup_variant` of
+    the first's.
     """
     dataset = names.variant(of.dataset, name)
-    if rounds is None and threshold is None and keep is None and group is None:
+    if rounds is None and threshold is None and keep is None and dedup_group is None:
         raise ConfigurationError(
             f"`{dataset}` differs from `{of.dataset}` in nothing. Give the variant `rounds`, a `threshold` "
             "or `keep`."
         )
     for option, given in (("threshold", threshold), ("keep", keep)):
-        if given is not None and group is not None:
+        if given is not None and dedup_group is not None:
             raise ConfigurationError(
-                f"`{dataset}` has both a `{option}` and dedup group `{group.name}`, whose own is "
-                f"{getattr(group.config, option)}. Leave one out."
+                f"`{dataset}` has both a `{option}` and dedup group `{dedup_group.name}`, whose own is "
+                f"{getattr(dedup_group.config, option)}. Leave one out."
             )
-    own = group or _own_group(of, name, rounds, threshold, keep)
-    chain = _chain(replace(of, dataset=dataset, group=own, packing=packing or of.packing), rounds)
-    return chain if group else replace(chain, assets=(*own.assets, *chain.assets))
+    own = dedup_group or _own_group(of, name, rounds, threshold, keep)
+    chain = _chain(replace(of, dataset=dataset, dedup_group=own, packing=packing or of.packing), rounds)
+    return chain if dedup_group else replace(chain, assets=(*own.assets, *chain.assets))
 
 
 def _own_group(
@@ -159,43 +165,45 @@ def _own_group(
 ) -> DedupGroup:
     """The group of a variant that is given none."""
     if rounds is None:
-        return at_threshold(of.group, name, threshold, keep)
+        return dedup_variant(of.dedup_group, name, threshold, keep)
     dataset = names.variant(of.dataset, name)
     given = {"threshold": threshold, "keep": keep}
     return dedup_group(
         dataset,
         [dataset],
-        kind=of.group.kind,
-        group_name=of.group_name,
-        config=of.group.config.changed(**{option: it for option, it in given.items() if it is not None}),
-        repositories=of.group.repositories,
+        kind=of.dedup_group.kind,
+        asset_group=of.asset_group,
+        config=of.dedup_group.config.changed(
+            **{option: it for option, it in given.items() if it is not None}
+        ),
+        repositories=of.dedup_group.repositories,
     )
 
 
 def _chain(of: Chain, rounds: Sequence[Round] | None) -> Chain:
     """`of` with the assets of its dataset; without rounds it shares the verdicts of another."""
     names.dataset(of.dataset)
-    if of.dataset not in of.group.datasets:
+    if of.dataset not in of.dedup_group.datasets:
         raise ConfigurationError(
-            f"Dedup group `{of.group.name}` does not hold `{of.dataset}`. It holds "
-            f"{', '.join(of.group.datasets)}: name the dataset there, or give another group."
+            f"Dedup group `{of.dedup_group.name}` does not hold `{of.dataset}`. It holds "
+            f"{', '.join(of.dedup_group.datasets)}: name the dataset there, or give another group."
         )
-    assets, measured = [_deduplicated(of.dataset, of.group, of.group_name)], of.measured
+    assets, measured = [_deduplicated(of.dataset, of.dedup_group, of.asset_group)], of.measured
     if rounds is not None:
         if not rounds:
             raise ConfigurationError(f"`{of.dataset}` has no round of filters. Give one, if only Round().")
-        filters = filter_assets(of.dataset, rounds, of.group_name, measured, of.partitions_def)
+        filters = filter_assets(of.dataset, rounds, of.asset_group, measured, of.partitions_def)
         assets, measured = [*filters.assets, *assets], filters.measured
-    if of.group.kind == "code":
-        assets += _depsort(of.dataset, of.group_name)
+    if of.dedup_group.kind == "code":
+        assets += _depsort(of.dataset, of.asset_group)
     return replace(of, measured=measured, assets=(*assets, *_packing(of)))
 
 
-def _deduplicated(dataset: str, group: DedupGroup, group_name: str) -> dg.AssetsDefinition:
+def _deduplicated(dataset: str, group: DedupGroup, asset_group: str) -> dg.AssetsDefinition:
     @table_asset(
         namespace="deduplicated",
         name=dataset,
-        group_name=group_name,
+        asset_group=asset_group,
         schema=schemas.DEDUPLICATED,
         upstream={"documents": names.raw(dataset), "decisions": names.dedup(group.name, "decisions")},
     )
@@ -206,13 +214,13 @@ def _deduplicated(dataset: str, group: DedupGroup, group_name: str) -> dg.Assets
     return kept
 
 
-def _depsort(dataset: str, group_name: str) -> Assets:
+def _depsort(dataset: str, asset_group: str) -> Assets:
     documents_of = names.deduplicated(dataset)
 
     @table_asset(
         namespace="depsort",
         name=f"{dataset}_symbols",
-        group_name=group_name,
+        asset_group=asset_group,
         schema=schemas.SYMBOLS,
         upstream={"documents": documents_of},
     )
@@ -223,7 +231,7 @@ def _depsort(dataset: str, group_name: str) -> Assets:
     @table_asset(
         namespace="depsort",
         name=f"{dataset}_dependencies",
-        group_name=group_name,
+        asset_group=asset_group,
         schema=schemas.DEPENDENCIES,
         upstream={"documents": documents_of, "symbols": names.depsort(dataset, "symbols")},
     )
@@ -234,7 +242,7 @@ def _depsort(dataset: str, group_name: str) -> Assets:
     @table_asset(
         namespace="sorted",
         name=dataset,
-        group_name=group_name,
+        asset_group=asset_group,
         schema=schemas.SORTED,
         upstream={"documents": documents_of, "dependencies": names.depsort(dataset, "dependencies")},
         checks=[UNIQUE_POSITIONS],
@@ -250,7 +258,7 @@ def tokenizer(
     name: str,
     datasets: Sequence[str],
     *,
-    group_name: str = "models",
+    asset_group: str = "models",
     vocabulary: int = 16_384,
     around: TokenizeConfig | None = None,
 ) -> dg.AssetsDefinition:
@@ -263,7 +271,7 @@ def tokenizer(
     @table_asset(
         namespace="models",
         name=name,
-        group_name=group_name,
+        asset_group=asset_group,
         schema=schemas.TOKENIZER,
         upstream={dataset: names.deduplicated(dataset) for dataset in datasets},
         config={"vocabulary": vocabulary, "special": special},
@@ -276,11 +284,11 @@ def tokenizer(
 
 
 def tokenizer_from(
-    path: Path, name: str, *, group_name: str = "models", around: TokenizeConfig | None = None
+    path: Path, name: str, *, asset_group: str = "models", around: TokenizeConfig | None = None
 ) -> dg.AssetsDefinition:
     """Declare the tokenizer of a Hugging Face `tokenizer.json`, which has the tokens of `around`."""
 
-    @table_asset(namespace="models", name=name, group_name=group_name, schema=schemas.TOKENIZER)
+    @table_asset(namespace="models", name=name, asset_group=asset_group, schema=schemas.TOKENIZER)
     def given(pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
         """A tokenizer read from its file."""
         return tokenizer_of_file(pyspark.spark_session, name, path, around or TokenizeConfig())
@@ -289,14 +297,19 @@ def tokenizer_from(
 
 
 def _packing(of: Chain) -> Assets:
-    dataset, group_name, config, is_code = of.dataset, of.group_name, of.packing, of.group.kind == "code"
+    dataset, asset_group, config, is_code = (
+        of.dataset,
+        of.asset_group,
+        of.packing,
+        of.dedup_group.kind == "code",
+    )
     documents_of = names.sorted_table(dataset) if is_code else names.deduplicated(dataset)
     dependencies_of = {"dependencies": names.depsort(dataset, "dependencies")} if is_code else {}
 
     @table_asset(
         namespace="tokenized",
         name=dataset,
-        group_name=group_name,
+        asset_group=asset_group,
         schema=schemas.TOKENIZED,
         upstream={"documents": documents_of, "tokenizer": names.model(of.tokenizer)},
         config=of.around,
@@ -314,7 +327,7 @@ def _packing(of: Chain) -> Assets:
     @table_asset(
         namespace="packed",
         name=dataset,
-        group_name=group_name,
+        asset_group=asset_group,
         schema=schemas.PACKED,
         beside={"placements": schemas.PLACEMENTS},
         upstream={

@@ -61,7 +61,7 @@ class FilterAssets:
 def filter_assets(
     dataset: str,
     rounds: Sequence[Round],
-    group_name: str,
+    asset_group: str,
     measured: Sequence[Measured] = (),
     partitions_def: dg.PartitionsDefinition[str] | None = None,
 ) -> FilterAssets:
@@ -82,8 +82,8 @@ def filter_assets(
         if source is None:
             source = Measured(names.signals(name), signals_of(rules), passed)
             found.append(source)
-            assets.append(_signals(name, rules, group_name, before, partitions_def))
-        assets.append(_filtered(name, rules, group_name, source.table, before, partitions_def))
+            assets.append(_signals(name, rules, asset_group, before, partitions_def))
+        assets.append(_filtered(name, rules, asset_group, source.table, before, partitions_def))
         passed, before = (*passed, *rules), names.filtered(name)
     return FilterAssets(tuple(assets), tuple(found))
 
@@ -104,14 +104,14 @@ def implies(strict: Rule, loose: Rule) -> bool:
 def _signals(
     name: str,
     rules: Sequence[Rule],
-    group_name: str,
+    asset_group: str,
     before: TableName | None,
     partitions_def: dg.PartitionsDefinition[str] | None,
 ) -> dg.AssetsDefinition:
     @table_asset(
         namespace="signals",
         name=name,
-        group_name=group_name,
+        asset_group=asset_group,
         schema=signals_schema(rules),
         upstream={"documents": names.raw(name), **({"before": before} if before else {})},
         config={"signals": signals_of(rules)},
@@ -128,7 +128,7 @@ def _signals(
 def _filtered(
     name: str,
     rules: Sequence[Rule],
-    group_name: str,
+    asset_group: str,
     source: TableName,
     before: TableName | None,
     partitions_def: dg.PartitionsDefinition[str] | None,
@@ -136,7 +136,7 @@ def _filtered(
     @table_asset(
         namespace="filtered",
         name=name,
-        group_name=group_name,
+        asset_group=asset_group,
         schema=schemas.FILTERED,
         upstream={"signals": source, **({"before": before} if before else {})},
         config={"rules": [repr(rule) for rule in rules]},

@@ -20,7 +20,7 @@ from factory.ingest.readers import Ingested, Ingests
 from factory.lake import names
 from factory.lake.schemas import RAW, REJECTED
 from factory.orchestration.asset.table_asset import table_asset
-from factory.orchestration.chain.dedup_group import DedupGroup, Kind, at_threshold, dedup_group
+from factory.orchestration.chain.dedup_group import DedupGroup, Kind, dedup_group, dedup_variant
 from factory.orchestration.chain.refine import Chain, refine, tokenizer, tokenizer_from, variant
 from factory.orchestration.datasets.corpus import Corpus
 from factory.orchestration.datasets.file import Dataset, DatasetsFile, Tokenizer, Variant
@@ -246,12 +246,12 @@ def _groups(located: LocatedYaml, file: DatasetsFile) -> dict[str, DedupGroup]:
             name,
             datasets,
             kind=kinds[name],
-            group_name=ASSET_GROUPS[kinds[name]],
+            asset_group=ASSET_GROUPS[kinds[name]],
             config=config.model_copy(update={"sweep": tuple(swept)}),
             repositories=repositories,
         )
         for variant_name, given in variants.items():
-            group = at_threshold(found[name], variant_name, given.threshold, given.keep)
+            group = dedup_variant(found[name], variant_name, given.threshold, given.keep)
             found[group.name] = group
     return dict(sorted(found.items()))
 
@@ -308,7 +308,7 @@ def _source(
     declare = table_asset(
         namespace="raw",
         name=entry.name,
-        group_name=ASSET_GROUPS[entry.kind],
+        asset_group=ASSET_GROUPS[entry.kind],
         schema=RAW,
         beside={"rejected": REJECTED},
         config=entry.reading(),
@@ -364,9 +364,9 @@ def _chains(
 
     first = refine(
         entry.name,
-        group=groups[_group(entry)],
+        dedup_group=groups[_group(entry)],
         rounds=entry.in_rounds(),
-        group_name=ASSET_GROUPS[entry.kind],
+        asset_group=ASSET_GROUPS[entry.kind],
         tokenizer=entry.tokenizer,
         packing=packing((*place, "packing"), entry.packing),
         around=around,
@@ -378,6 +378,6 @@ def _chains(
             first,
             name,
             rounds=None if given.shares_comparisons else given.in_rounds(),
-            group=groups[_group(entry, name)],
+            dedup_group=groups[_group(entry, name)],
             packing=packing((*place, "variants", name, "packing"), given.packing),
         )

@@ -28,7 +28,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from factory.dedup.config import Keep, Similarity
+from factory.dedup.config import Similarity
+from factory.dedup.decisions import Keep
 from factory.errors import ConfigurationError
 from factory.filters.rounds import Round
 from factory.ingest.listing import UNWANTED

@@ -59,7 +59,7 @@ impl Components {
             return Ok(number);
         }
         let number = u32::try_from(self.ends.len())
-            .map_err(|_| "A task has more than four billion documents. Lower `one_task_edges`.".to_owned())?;
+            .map_err(|_| "A task has more than four billion documents. Lower `ONE_TASK_EDGES`.".to_owned())?;
         self.numbers.insert(hash, number);
         self.names.push_str(name);
         self.ends.push(self.names.len());

@@ -24,7 +24,7 @@ COLUMNS = "doc_id string, component string"
 
 
 def source(name: str, rows: list[tuple[str, str]], **options: Any) -> dg.AssetsDefinition:
-    @table_asset(namespace="dedup", name=name, group_name="test", schema=COMPONENTS, **options)
+    @table_asset(namespace="dedup", name=name, asset_group="test", schema=COMPONENTS, **options)
     def made(context, pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
         return pyspark.spark_session.createDataFrame(rows, COLUMNS)
 
@@ -35,7 +35,7 @@ def upper(name: str, upstream: str, version: str = "", checks: Sequence[Check] =
     @table_asset(
         namespace="dedup",
         name=name,
-        group_name="test",
+        asset_group="test",
         schema=COMPONENTS,
         upstream={"rows": TableName("dedup", upstream)},
         config={"version": version},
@@ -202,7 +202,7 @@ def test_tables_written_beside_are_published_with_the_main_one(
     released: list[bool] = []
 
     @table_asset(
-        namespace="dedup", name=unique, group_name="test", schema=COMPONENTS, beside={"twice": COMPONENTS}
+        namespace="dedup", name=unique, asset_group="test", schema=COMPONENTS, beside={"twice": COMPONENTS}
     )
     def made(context, pyspark) -> Tables:  # type: ignore[no-untyped-def]
         frame = pyspark.spark_session.createDataFrame([("a", "1")], COLUMNS)
@@ -227,7 +227,7 @@ def test_an_asset_that_raises_leaves_no_branch_and_releases_what_it_held(
 ) -> None:
     released: list[bool] = []
 
-    @table_asset(namespace="dedup", name=unique, group_name="test", schema=COMPONENTS)
+    @table_asset(namespace="dedup", name=unique, asset_group="test", schema=COMPONENTS)
     def made(context, pyspark) -> Tables:  # type: ignore[no-untyped-def]
         frame = pyspark.spark_session.sql("SELECT raise_error('spoiled') doc_id, '1' component")
         return Tables(frame, release=lambda: released.append(True))
@@ -249,7 +249,7 @@ def test_an_unknown_keyword_is_refused_at_decoration(unique: str) -> None:
 
 def test_a_namespace_outside_the_law_is_refused_at_decoration() -> None:
     with pytest.raises(ConfigurationError, match="`row` is no namespace"):
-        table_asset(namespace="row", name="x", group_name="test", schema=COMPONENTS)(lambda context: None)
+        table_asset(namespace="row", name="x", asset_group="test", schema=COMPONENTS)(lambda context: None)
 
 
 def test_the_undecorated_function_stays_reachable(unique: str) -> None:
@@ -267,7 +267,7 @@ def test_a_frozen_table_stands_until_its_input_has_grown(
         @table_asset(
             namespace="dedup",
             name=f"{unique}_frozen",
-            group_name="test",
+            asset_group="test",
             schema=COMPONENTS,
             upstream={"rows": TableName("dedup", unique)},
             growth=2,

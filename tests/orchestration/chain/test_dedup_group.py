@@ -3,45 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import dagster as dg
 import pytest
 from pyspark.sql import SparkSession
 
 from factory.dedup.config import DedupConfig
+from factory.dedup.repository_config import RepositoryConfig
 from factory.lake import names
 from factory.lake.schemas import FILTERED, RAW
 from factory.lake.tables import Lake
+from factory.orchestration.asset import table_asset as table_asset_module
+from factory.orchestration.asset.declaration import Declaration
 from factory.orchestration.asset.table_asset import table_asset
-from factory.orchestration.chain.dedup_group import (
-    OF_BAGS,
-    OF_SIGNATURES,
-    OF_VOCABULARY,
-    DedupGroup,
-    dedup_group,
-)
+from factory.orchestration.chain.dedup_group import DedupGroup, Kind, dedup_group
 from factory.orchestration.host.resources import REUSE_TAG, resources
 from factory.settings import Settings
-from tests.dedup.bagged import located_bags
 from tests.dedup.corpus import arrow, corpus
 
 ROWS = corpus(12, seed=9)
 QUARTER = len(ROWS) // 4
 
-pytestmark = pytest.mark.spark
-
 
 def dataset(name: str, rows: Sequence[dict[str, object]]) -> list[dg.AssetsDefinition]:
     """`raw` and `filtered` of a dataset, in which every document is kept."""
 
-    @table_asset(namespace="raw", name=name, group_name="test", schema=RAW)
+    @table_asset(namespace="raw", name=name, asset_group="test", schema=RAW)
     def documents(context, pyspark):  # type: ignore[no-untyped-def]
         return pyspark.spark_session.createDataFrame(arrow(list(rows)).drop_columns(["dataset"]))
 
     @table_asset(
         namespace="filtered",
         name=name,
-        group_name="test",
+        asset_group="test",
         schema=FILTERED,
         upstream={"documents": names.raw(name)},
     )
@@ -91,6 +86,7 @@ def lakeside(spark: SparkSession, lake_settings: Settings, unique: str) -> Lakes
     return Lakeside(lake_settings, unique)
 
 
+@pytest.mark.spark
 def test_a_joining_dataset_changes_no_vocabulary_and_no_signature(lakeside: Lakeside, unique: str) -> None:
     first = {f"{unique}_a": ROWS[QUARTER:]}
     lakeside.run(first)
@@ -102,6 +98,7 @@ def test_a_joining_dataset_changes_no_vocabulary_and_no_signature(lakeside: Lake
     assert {row["dataset"] for row in lakeside.rows("decisions")} == {f"{unique}_a", f"{unique}_b"}
 
 
+@pytest.mark.spark
 def test_a_group_that_has_doubled_is_counted_and_signed_again(lakeside: Lakeside, unique: str) -> None:
     lakeside.run({f"{unique}_a": ROWS[:QUARTER]})
     counted, version = lakeside.snapshot("vocabulary"), lakeside.rows("signatures")[0]["version"]
@@ -110,37 +107,84 @@ def test_a_group_that_has_doubled_is_counted_and_signed_again(lakeside: Lakeside
     assert version not in {row["version"] for row in lakeside.rows("signatures")}
 
 
-def test_another_threshold_signs_nothing_again(lakeside: Lakeside, unique: str) -> None:
+@pytest.mark.spark
+def test_another_threshold_of_the_sweep_decides_anew_and_compares_nothing(
+    lakeside: Lakeside, unique: str
+) -> None:
     datasets = {f"{unique}_a": ROWS}
     lakeside.run(datasets)
-    before = {part: lakeside.snapshot(part) for part in ("vocabulary", "signatures", "decisions")}
-    lakeside.run(datasets, threshold=0.9, sweep=(0.95,))
+    before = {part: lakeside.snapshot(part) for part in ("vocabulary", "signatures", "edges", "decisions")}
+    lakeside.run(datasets, threshold=0.85, sweep=(0.8, 0.9, 0.95), removed_alarm=0.9)
     after = {part: lakeside.snapshot(part) for part in before}
     assert after["decisions"] != before.pop("decisions")
     assert after.items() > before.items()
 
 
-def test_the_tables_that_read_texts_depend_on_all_settings_they_read(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+LEXED = {"bags", "vocabulary", "signatures"}
+BANDED = {"buckets", "largest_buckets", "recall"}
+REPOSITORIES = RepositoryConfig(share=0.7, topics={"a": "web", "b": "games"})
+STALE: list[tuple[dict[str, object], set[str]]] = [
+    ({"kind": "prose"}, LEXED),
+    ({"kind": "prose", "tokens": "cl100k_base"}, LEXED),
+    ({"shingle": 2}, LEXED),
+    (
+        {"threshold": 0.85, "sweep": (0.8, 0.9, 0.95)},
+        {"components", "decisions", "repository_edges", "repositories"},
+    ),
+    ({"sweep": (0.9,)}, {"edges", "sweep"}),
+    ({"sweep": (0.7, 0.85, 0.9, 0.95)}, {"edges", "sweep", *BANDED}),
+    ({"scheme": "cell_oph"}, {"signatures"}),
+    ({"values": 128}, {"signatures", "edges", *BANDED}),
+    ({"value_bits": 4}, {"signatures", "edges", *BANDED}),
+    ({"band_bits": 88}, BANDED),
+    ({"seed": 1}, {"signatures"}),
+    ({"miss_cost": 0.9}, BANDED),
+    ({"miss_cost": 0.9951}, set()),  # the same rows and bands
+    (
+        {"priority": ("length",)},
+        {"signatures", "largest_buckets", "edges", "decisions", "sweep", "repository_edges", "repositories"},
+    ),
+    ({"keep": "cover"}, {"decisions", "sweep"}),
+    ({"removed_alarm": 0.9}, set()),
+    ({"recount_growth": 3}, set()),
+    ({"share": 0.9}, {"repository_edges", "repositories"}),
+    ({"topics": {"a": "web"}}, {"topics"}),
+    ({"topics": {}, "topics_table": "clusters.web"}, {"topics"}),  # `repositories` reads another table
+    ({"dropped_topics": ("games",)}, {"repositories"}),
+    ({"pinned": ("a",)}, {"repository_edges", "repositories"}),
+]
+
+
+@pytest.mark.parametrize("changed, stale", STALE, ids=lambda of: " ".join(of))
+def test_a_setting_makes_the_tables_stale_that_it_decides(
+    monkeypatch: pytest.MonkeyPatch, changed: dict[str, object], stale: set[str]
 ) -> None:
-    from factory.dedup.bags import bags
-    from factory.dedup.signatures import signatures
-    from factory.dedup.vocabulary import vocabulary
+    kind: Kind = "prose" if changed.get("kind") == "prose" else "code"
+    found = [_config_hashes(monkeypatch, kind, options) for options in ({}, changed)]
+    assert {part for part, digest in found[0].items() if found[1].get(part) != digest} == stale
 
-    documents, config, read = spark.createDataFrame(arrow(ROWS)), DedupConfig(kind="code"), set[str]()
 
-    def noting(self: DedupConfig, name: str) -> object:
-        if name in type(self).model_fields:
-            read.add(name)
-        return object.__getattribute__(self, name)
+def test_every_setting_is_tried() -> None:
+    tried = {name for changed, _ in STALE for name in changed}
+    assert tried == DedupConfig.model_fields.keys() | RepositoryConfig.model_fields.keys()
 
-    monkeypatch.setattr(DedupConfig, "__getattribute__", noting, raising=False)
-    bags(documents, config)
-    assert read == OF_BAGS
-    made = located_bags(documents, config)
-    read.clear()
-    counted = vocabulary(made, config)
-    assert read | OF_BAGS == OF_VOCABULARY  # it is kept while its bags change a little
-    read.clear()
-    signatures(documents, made, counted, config)
-    assert read == OF_SIGNATURES
+
+def _config_hashes(monkeypatch: pytest.MonkeyPatch, kind: Kind, options: dict[str, object]) -> dict[str, str]:
+    """The config hash of each table of a group; only a group of code has tables of repositories."""
+    declared: list[Declaration] = []
+
+    def recorded(**fields: Any) -> Declaration:
+        declared.append(Declaration(**fields))
+        return declared[-1]
+
+    monkeypatch.setattr(table_asset_module, "Declaration", recorded)
+    of_documents = {name: it for name, it in options.items() if name in DedupConfig.model_fields}
+    of_repositories = {name: it for name, it in options.items() if name not in of_documents}
+    dedup_group(
+        "g",
+        ["web"],
+        kind=kind,
+        config=DedupConfig.model_validate({"kind": "code", **of_documents}),
+        repositories=REPOSITORIES.model_copy(update=of_repositories) if kind == "code" else None,
+    )
+    return {it.table.name.removeprefix("g_"): it.config for it in declared}

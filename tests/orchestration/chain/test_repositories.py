@@ -84,7 +84,7 @@ def documents() -> Iterator[dict[str, Any]]:
 def chains() -> tuple[Chain, Chain]:
     """The dataset, and a variant of it at another threshold."""
     group = dedup_group(CODE, [CODE], kind="code", repositories=CHOSEN)
-    first = refine(CODE, group=group, rounds=[Round()], group_name="test", tokenizer="tokenizer")
+    first = refine(CODE, dedup_group=group, rounds=[Round()], asset_group="test", tokenizer="tokenizer")
     return first, variant(first, "strict", threshold=0.95)
 
 
@@ -102,13 +102,13 @@ class Ran:
 
 @pytest.fixture(scope="module")
 def ran(spark: SparkSession, lake_settings: Settings) -> Ran:
-    @table_asset(namespace="raw", name=CODE, group_name="test", schema=RAW)
+    @table_asset(namespace="raw", name=CODE, asset_group="test", schema=RAW)
     def raw(pyspark):  # type: ignore[no-untyped-def]
         rows = [tuple(row.values()) for row in documents()]
         return pyspark.spark_session.createDataFrame(rows, spark_schema(RAW))
 
     first, strict = chains()
-    declared = {min(it.keys): it for it in (raw, *first.group.assets, *first, *strict)}
+    declared = {min(it.keys): it for it in (raw, *first.dedup_group.assets, *first, *strict)}
     wanted = ("raw", "signals", "filtered", "dedup", "deduplicated")
     result = dg.materialize(
         [
@@ -289,7 +289,7 @@ def reads(assets: Any) -> dict[str, set[str]]:
 
 def test_the_tables_of_repositories_read_what_they_are_made_of() -> None:
     first, strict = chains()
-    read = reads(first.group.assets)
+    read = reads(first.dedup_group.assets)
     assert read[f"dedup.{CODE}_topics"] == set()
     assert f"dedup.{CODE}_topics" in read[f"dedup.{CODE}_repositories"]
     assert f"dedup.{CODE}_topics" not in read[f"dedup.{CODE}_repository_edges"]
@@ -299,14 +299,14 @@ def test_the_tables_of_repositories_read_what_they_are_made_of() -> None:
     assert f"dedup.{CODE}__strict_topics" not in again
     assert f"dedup.{CODE}__strict_repositories" in again[f"dedup.{CODE}__strict_decisions"]
     filtered = variant(first, "short", rounds=[Round()])
-    assert filtered.group.repositories == CHOSEN
+    assert filtered.dedup_group.repositories == CHOSEN
     assert f"dedup.{CODE}__short_topics" in reads(filtered)
     parts = {it.removeprefix("dedup.web_") for it in reads(dedup_group("web", ["web"], kind="code").assets)}
     assert not {"topics", "repository_edges", "repositories"} & parts
 
 
 def test_topics_can_be_any_table_of_repositories_and_topics() -> None:
-    @table_asset(namespace="clusters", name="web_topics", group_name="test", schema=TOPICS)
+    @table_asset(namespace="clusters", name="web_topics", asset_group="test", schema=TOPICS)
     def topics(pyspark):  # type: ignore[no-untyped-def]
         return pyspark.spark_session.createDataFrame([], "repository string, topic string")
 

@@ -17,7 +17,7 @@ from factory.lake import names
 from factory.lake.schemas import RAW
 from factory.lake.tables import Lake
 from factory.orchestration.asset.table_asset import table_asset
-from factory.orchestration.chain.refine import Chain, at_threshold, dedup_group, refine, variant
+from factory.orchestration.chain.refine import Chain, dedup_group, dedup_variant, refine, variant
 from factory.orchestration.chain.rounds import implies
 from factory.orchestration.host.resources import resources
 from factory.settings import Settings
@@ -32,9 +32,9 @@ STOPS = Round(rules=["stop_words", "mean_word_length"])
 def chain(*rounds: Round, name: str = "web") -> Chain:
     return refine(
         name,
-        group=dedup_group(name, [name], kind="prose"),
+        dedup_group=dedup_group(name, [name], kind="prose"),
         rounds=rounds,
-        group_name="test",
+        asset_group="test",
         tokenizer="tokenizer",
     )
 
@@ -103,7 +103,7 @@ def test_a_variant_has_a_group_of_its_own_and_every_later_table() -> None:
 
 def test_a_group_given_to_a_variant_is_declared_by_whoever_gives_it() -> None:
     group = dedup_group("strict", ["web__strict", "books__strict"], kind="prose")
-    assets = variant(chain(WORDS), "strict", rounds=[LONGER], group=group)
+    assets = variant(chain(WORDS), "strict", rounds=[LONGER], dedup_group=group)
     assert not any(key.path[0] == "dedup" for asset in assets for key in asset.keys)
 
 
@@ -134,21 +134,21 @@ def test_a_variant_at_another_threshold_shares_verdicts_and_comparisons() -> Non
 
 def test_a_variant_by_another_keep_rule_shares_all_comparisons() -> None:
     made = variant(chain(WORDS), "cover", keep="cover")
-    assert (made.group.config.keep, made.group.config.threshold) == ("cover", 0.8)
+    assert (made.dedup_group.config.keep, made.dedup_group.config.threshold) == ("cover", 0.8)
     assert dg.AssetKey(["dedup", "web__cover_decisions"]) in {key for asset in made for key in asset.keys}
     assert not any(key.path[-1].endswith("_edges") for asset in made for key in asset.keys)
     filtered = variant(chain(WORDS), "strict", rounds=[WORDS], keep="one_per_component")
-    assert filtered.group.config.keep == "one_per_component"
+    assert filtered.dedup_group.config.keep == "one_per_component"
     with pytest.raises(ValidationError, match="keep"):
         variant(chain(WORDS), "all", keep="all")  # type: ignore[arg-type]
 
 
 def test_datasets_of_a_group_take_another_threshold_together() -> None:
     both = dedup_group("both", ["web", "books"], kind="prose")
-    loose = at_threshold(both, "loose", 0.9)
+    loose = dedup_variant(both, "loose", 0.9)
     assert (loose.name, loose.datasets) == ("both__loose", ("web__loose", "books__loose"))
-    web = refine("web", group=both, rounds=[WORDS], group_name="test", tokenizer="tokenizer")
-    keys = {min(asset.keys) for asset in variant(web, "loose", group=loose)}
+    web = refine("web", dedup_group=both, rounds=[WORDS], asset_group="test", tokenizer="tokenizer")
+    keys = {min(asset.keys) for asset in variant(web, "loose", dedup_group=loose)}
     assert dg.AssetKey(["deduplicated", "web__loose"]) in keys
     assert not any(key.path[0] == "dedup" for key in keys)
 
@@ -156,11 +156,11 @@ def test_datasets_of_a_group_take_another_threshold_together() -> None:
 def test_what_does_not_fit_is_refused_when_it_is_declared() -> None:
     group = dedup_group("web", ["web"], kind="prose")
     with pytest.raises(ConfigurationError, match="does not hold `books`"):
-        refine("books", group=group, rounds=[WORDS], group_name="test", tokenizer="tokenizer")
+        refine("books", dedup_group=group, rounds=[WORDS], asset_group="test", tokenizer="tokenizer")
     with pytest.raises(ConfigurationError, match="no round of filters"):
-        refine("web", group=group, rounds=[], group_name="test", tokenizer="tokenizer")
+        refine("web", dedup_group=group, rounds=[], asset_group="test", tokenizer="tokenizer")
     with pytest.raises(ConfigurationError, match="name of a variant"):
-        refine("web__strict", group=group, rounds=[WORDS], group_name="test", tokenizer="tokenizer")
+        refine("web__strict", dedup_group=group, rounds=[WORDS], asset_group="test", tokenizer="tokenizer")
     with pytest.raises(ConfigurationError, match="have the same documents"):
         dedup_group("web", ["web", "web__strict"], kind="prose")
     with pytest.raises(ConfigurationError, match="twice"):
@@ -168,9 +168,16 @@ def test_what_does_not_fit_is_refused_when_it_is_declared() -> None:
     with pytest.raises(ConfigurationError, match="differs from `web` in nothing"):
         variant(chain(WORDS), "same")
     with pytest.raises(ConfigurationError, match="both a `threshold` and dedup group `web__two`"):
-        variant(chain(WORDS), "two", threshold=0.9, group=dedup_group("web__two", ["web__two"], kind="prose"))
+        variant(
+            chain(WORDS),
+            "two",
+            threshold=0.9,
+            dedup_group=dedup_group("web__two", ["web__two"], kind="prose"),
+        )
     with pytest.raises(ConfigurationError, match="both a `keep` and dedup group `web__two`"):
-        variant(chain(WORDS), "two", keep="cover", group=dedup_group("web__two", ["web__two"], kind="prose"))
+        variant(
+            chain(WORDS), "two", keep="cover", dedup_group=dedup_group("web__two", ["web__two"], kind="prose")
+        )
     with pytest.raises(ConfigurationError, match=r"has edges for 0.8, 0.85, 0.9, 0.95"):
         variant(chain(WORDS), "looser", threshold=0.7)
     with pytest.raises(ConfigurationError, match="no dataset"):
@@ -221,7 +228,7 @@ TEXTS = {
 def test_the_last_table_has_every_document_with_all_rejections(
     spark: SparkSession, lake_settings: Settings, unique: str
 ) -> None:
-    @table_asset(namespace="raw", name=unique, group_name="test", schema=RAW)
+    @table_asset(namespace="raw", name=unique, asset_group="test", schema=RAW)
     def raw(context, pyspark):  # type: ignore[no-untyped-def]
         rows = [
             {

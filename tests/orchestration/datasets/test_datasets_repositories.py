@@ -48,7 +48,7 @@ def test_repositories_are_an_option_of_a_group_of_code_and_of_its_variants(folde
         ),
         ("share: 0.9", "share: 1.9", "line 9, groups.code.repositories.share: `1.9` does not fit. It should"),
         ("django: web", "django: no", "line 10, groups.code.repositories.topics.django: YAML reads this as"),
-        ("[web]", "[wbe]", "line 11, groups.code.repositories.dropped_topics: `wbe` is the topic of no"),
+        ("[web]", "[wbe]", "line 11, groups.code.repositories.dropped_topics: No repository in `topics` has"),
         (
             "[numpy]",
             "numpy",

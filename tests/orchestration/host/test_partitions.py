@@ -47,7 +47,7 @@ class Line:
         @table_asset(
             namespace="dedup",
             name=self.name,
-            group_name="test",
+            asset_group="test",
             schema=COMPONENTS,
             beside={"twice": COMPONENTS},
             partitions_def=self.partitions,
@@ -64,7 +64,7 @@ class Line:
         @table_asset(
             namespace="dedup",
             name=f"{self.name}_up",
-            group_name="test",
+            asset_group="test",
             schema=COMPONENTS,
             upstream={"rows": self.table()},
             partitions_def=self.partitions,
@@ -77,7 +77,7 @@ class Line:
         @table_asset(
             namespace="dedup",
             name=f"{self.name}_all",
-            group_name="test",
+            asset_group="test",
             schema=COMPONENTS,
             upstream={"rows": TableName("dedup", f"{self.name}_up")},
         )
@@ -261,7 +261,7 @@ def test_refine_makes_by_partition_what_is_known_of_a_document_by_itself() -> No
     group = dedup_group("web", ["web"], kind="prose")
     rounds = [Round(rules=["gopher_quality"]), Round(rules=["gopher_repetition"])]
     chain = refine(
-        "web", group=group, rounds=rounds, group_name="web", tokenizer="tokenizer", partitions_def=DAYS
+        "web", dedup_group=group, rounds=rounds, asset_group="web", tokenizer="tokenizer", partitions_def=DAYS
     )
     beside = variant(chain, "strict", rounds=[Round(rules=["c4"])])
     partitioned = {
@@ -279,6 +279,6 @@ def test_refine_makes_by_partition_what_is_known_of_a_document_by_itself() -> No
 def test_an_argument_partition_needs_partitions(unique: str) -> None:
     with pytest.raises(ConfigurationError, match="Give `partitions_def`"):
 
-        @table_asset(namespace="dedup", name=unique, group_name="test", schema=COMPONENTS)
+        @table_asset(namespace="dedup", name=unique, asset_group="test", schema=COMPONENTS)
         def made(context, partition: str) -> DataFrame:  # type: ignore[no-untyped-def]
             raise AssertionError(partition)
