@@ -459,8 +459,8 @@ def sampled_pairs(
     """Return (sampled, other, estimate, shares_bucket) of the documents of `batch` like one of `sample`.
 
     Both have (doc_id string, signature binary). `shares_bucket` says whether the two agree in all of the
-    `band_bits` bits of some of the `bands` bands. Of two sampled documents, `other` is the one with the greater id.
-    Raises ValueError for signatures of several lengths.
+    `band_bits` bits of some of the `bands` bands. Of two sampled documents, `other` is the one with the
+    greater id. Raises ValueError for signatures of several lengths.
     """
 
 class CandidatePairs:

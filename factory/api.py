@@ -8,7 +8,7 @@
 
     GROUP = dedup_group("notes", ["notes"], kind="prose")
     ROUNDS = [Round(rules=["gopher_quality"])]
-    NOTES = refine("notes", group=GROUP, rounds=ROUNDS, group_name="notes", tokenizer="tokenizer")
+    NOTES = refine("notes", dedup_group=GROUP, rounds=ROUNDS, asset_group="notes", tokenizer="tokenizer")
     ASSETS = [notes, *GROUP.assets, *NOTES, tokenizer("tokenizer", ["notes"])]
 
 `definitions(ASSETS, settings())` makes them a Dagster code location of their own.

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 
 from factory.errors import ConfigurationError
 
-INGEST, FILTERS, CLUSTERS, DEDUP, DEPSORT, PACKING = (
+INGEST, FILTERS, CLUSTERS, DEDUP, DEPSORT, MODELS, PACKING = (
     "ingest",
     "filters",
     "clusters",
     "dedup",
     "depsort",
+    "models",
     "packing",
 )
 
@@ -35,7 +36,7 @@ STAGE_OF_NAMESPACE = {
     "deduplicated": DEDUP,
     "depsort": DEPSORT,
     "sorted": DEPSORT,
-    "models": PACKING,  # the tokenizer is trained by the stage that uses it
+    "models": MODELS,
     "tokenized": PACKING,
     "packed": PACKING,
     "synthesis": "synthesis",

@@ -14,10 +14,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from factory.errors import ConfigurationError
 from factory.lake.schemas import REPOSITORY, TOKENIZED
-from factory.packing.tokenizer import END_OF_TEXT
-from spark_udfs.packing.tokenize import load, tokenize_batches
+from factory.models.tokenizer import END_OF_TEXT, token_id
+from spark_udfs.packing.tokenize import tokenize_batches
 
 
 class TokenizeConfig(BaseModel):
@@ -30,7 +29,7 @@ class TokenizeConfig(BaseModel):
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """Those there are, each once."""
+        """The tokens given, each once."""
         return tuple(dict.fromkeys(token for token in (self.begin, self.end) if token is not None))
 
 
@@ -41,7 +40,10 @@ def tokenize(documents: DataFrame, tokenizer: str, config: TokenizeConfig | None
     repository, are repositories of their own. Raises ConfigurationError where the tokenizer lacks a token
     of `config`.
     """
-    begin, end = require_tokens(tokenizer, config or TokenizeConfig())
+    config = config or TokenizeConfig()
+    begin, end = (
+        None if token is None else token_id(tokenizer, token) for token in (config.begin, config.end)
+    )
 
     def tokens_of(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return tokenize_batches(batches, tokenizer, begin, end)
@@ -60,22 +62,3 @@ def _placed(documents: DataFrame) -> DataFrame:
         "text",
         (F.col("partition") if partitioned else F.lit(None)).cast("string").alias("partition"),
     )
-
-
-def require_tokens(tokenizer: str, config: TokenizeConfig) -> tuple[int | None, int | None]:
-    """The numbers of the tokens that begin and end a document.
-
-    Raises ConfigurationError where the tokenizer lacks one.
-    """
-    return _token(tokenizer, config.begin), _token(tokenizer, config.end)
-
-
-def _token(tokenizer: str, token: str | None) -> int | None:
-    if token is None:
-        return None
-    number = load(tokenizer).token_to_id(token)
-    if number is None:
-        raise ConfigurationError(
-            f"The tokenizer has no token `{token}`. Name one of its tokens, or null for none."
-        )
-    return number

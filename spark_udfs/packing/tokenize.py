@@ -1,51 +1,26 @@
 """The tokens of documents, encoded in Spark's Python workers.
 
-A tokenizer is the text of a Hugging Face `tokenizer.json`. It is loaded once a worker, after the worker
-was forked, and encodes in the worker's one thread: Spark runs as many workers as there are cores.
-A document's text never yields a special token: where it spells one, as a page on language models does,
-the spelling is encoded as ordinary text, so decoding gives it back and nobody can end a document early.
+A tokenizer encodes in the worker's one thread: Spark runs as many workers as there are cores. A document's
+text never yields a special token: where it spells one, as a page on language models does, the spelling is
+encoded as ordinary text, so decoding gives it back and nobody can end a document early.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
-from tokenizers import Tokenizer
 
 from factory.lake.schemas import TOKENIZED
+from spark_udfs.models.tokenizer import load, n_tokens, token_bytes
 
 ENCODED_AT_ONCE_BYTES = 1 << 20  # an encoding takes about 100 bytes a token until its ids are copied out
-
-
-def token_bytes(n_tokens: int) -> int:
-    """The bytes a token takes in a table: 2 where a vocabulary of `n_tokens` fits, else 4."""
-    return 2 if n_tokens <= 1 << 16 else 4
 
 
 def token_type(width: int) -> np.dtype:
     """The little-endian numpy type of a token of `width` bytes."""
     return np.dtype(f"<u{width}")
-
-
-@lru_cache(maxsize=2)
-def load(tokenizer: str) -> Tokenizer:
-    """The tokenizer of a `tokenizer.json`: no truncation, no padding, special tokens read as plain text."""
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # its threads would compete with the other workers
-    loaded = Tokenizer.from_str(tokenizer)
-    loaded.no_truncation()
-    loaded.no_padding()
-    loaded.encode_special_tokens = True
-    return loaded
-
-
-@lru_cache(maxsize=2)
-def n_tokens(tokenizer: str) -> int:
-    """The size of the vocabulary: the largest token and one."""
-    return max(load(tokenizer).get_vocab(with_added_tokens=True).values()) + 1
 
 
 def encode(texts: list[str], tokenizer: str, begin: int | None, end: int | None) -> list[np.ndarray]:

@@ -106,7 +106,7 @@ def test_bags_stand_beside_the_other_columns_of_their_texts() -> None:
 def test_what_is_no_bag_is_not_counted(column: str) -> None:
     [made] = make_bags([texts(["a b"])], "code", max_distinct=100, text_bytes=64)
     cut = pa.array([made[column][0].as_py()[:-1]])
-    with pytest.raises(ValueError, match=r"Invalid (packed bag|spellings) of \d+ bytes"):
+    with pytest.raises(ValueError, match=r"Invalid (packed bag|token texts) of \d+ bytes"):
         _native.TokenCounter().add(made.set_column(made.schema.names.index(column), column, cut))
 
 

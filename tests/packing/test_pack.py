@@ -14,11 +14,12 @@ from pyspark.sql import functions as F
 from bench.packing.metrics import measure
 from factory.errors import ConfigurationError, NotFound
 from factory.lake.schemas import PACKED, PLACEMENTS, TOKENIZED, TOKENIZER
+from factory.models.tokenizer import END_OF_TEXT, tokenizer_table, train, training_sample
 from factory.packing.pack import PackConfig, pack, placements, resolve
 from factory.packing.tokenize import TokenizeConfig, tokenize
-from factory.packing.tokenizer import END_OF_TEXT, tokenizer_table, train, training_sample
+from spark_udfs.models.tokenizer import load
 from spark_udfs.packing.pack import next_fit_chunk, plan_chunk
-from spark_udfs.packing.tokenize import decode, load
+from spark_udfs.packing.tokenize import decode
 
 pytestmark = pytest.mark.spark
 

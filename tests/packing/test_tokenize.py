@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.packing.tokenizer import END_OF_TEXT, train
-from spark_udfs.packing.tokenize import decode, encode, load, n_tokens, token_bytes, tokenize_batches
+from factory.models.tokenizer import END_OF_TEXT, train
+from spark_udfs.models.tokenizer import load, n_tokens, token_bytes
+from spark_udfs.packing.tokenize import decode, encode, tokenize_batches
 
 TOKENIZER = train(iter(["def f(x):\n    return x + 1\n", "the cat sat on the mat"] * 20), 300)
 END = load(TOKENIZER).token_to_id(END_OF_TEXT)

@@ -31,6 +31,8 @@ from factory.lake.files.layout import odd_pages
 from factory.lake.identity import tokenizer_id
 from factory.lake.tables import Published
 from factory.lake_spark.documents import of_datasets
+from factory.models.tokenizer import tokenizer_table
+from factory.models.tokenizer_file import tokenizer_of_file
 from factory.orchestration.asset.checks import aggregate, holds, layout
 from factory.orchestration.asset.publication import Tables
 from factory.orchestration.asset.table_asset import table_asset
@@ -38,8 +40,7 @@ from factory.orchestration.chain.dedup_group import DedupGroup, dedup_group, ded
 from factory.orchestration.chain.rounds import Measured, filter_assets
 from factory.packing.pack import PackConfig, pack, placements, totals
 from factory.packing.tokenize import TokenizeConfig, tokenize
-from factory.packing.tokenizer import token_bytes, tokenizer_table
-from factory.packing.tokenizer_file import tokenizer_of_file
+from spark_udfs.models.tokenizer import token_bytes
 
 Assets = list[dg.AssetsDefinition]
 
@@ -291,7 +292,7 @@ def tokenizer_from(
     @table_asset(namespace="models", name=name, asset_group=asset_group, schema=schemas.TOKENIZER)
     def given(pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
         """A tokenizer read from its file."""
-        return tokenizer_of_file(pyspark.spark_session, name, path, around or TokenizeConfig())
+        return tokenizer_of_file(pyspark.spark_session, name, path, (around or TokenizeConfig()).tokens)
 
     return given
 

@@ -32,7 +32,7 @@ def source(
     return table_asset(
         namespace="raw",
         name=name,
-        group_name=asset_group,
+        asset_group=asset_group,
         schema=RAW,
         beside={"rejected": REJECTED},
         config=config,

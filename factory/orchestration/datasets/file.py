@@ -35,9 +35,9 @@ from factory.filters.rounds import Round
 from factory.ingest.listing import UNWANTED
 from factory.ingest.readers import MAX_REJECTED, Fields, Ingested, Ingests
 from factory.lake import names
+from factory.models.tokenizer import MOST_TOKENS
 from factory.orchestration.datasets.partitions_file import Partitioned
 from factory.packing.tokenize import TokenizeConfig
-from factory.packing.tokenizer import MOST_TOKENS
 from spark_udfs.ingest.bounds import MAX_TEXT_BYTES
 
 RULES = {"prose": ["gopher_quality", "gopher_repetition"], "code": ["code"]}  # of a dataset that names none

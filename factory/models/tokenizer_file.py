@@ -1,7 +1,8 @@
-"""A tokenizer that somebody has already, read from its `tokenizer.json` into a table of one row."""
+"""An existing tokenizer, read from its `tokenizer.json` into a table of one row."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,22 +11,22 @@ from tokenizers import Tokenizer
 
 from factory.errors import ConfigurationError
 from factory.lake.schemas import TOKENIZER
-from factory.packing.tokenize import TokenizeConfig, require_tokens
-from spark_udfs.packing.tokenize import n_tokens
+from factory.models.tokenizer import token_id
+from spark_udfs.models.tokenizer import n_tokens
 
 
-def tokenizer_of_file(spark: SparkSession, name: str, path: Path, around: TokenizeConfig) -> DataFrame:
-    """The row of `models.<name>`: the tokenizer of a file, which has the tokens of `around`."""
-    text = read_tokenizer(path, around)
+def tokenizer_of_file(spark: SparkSession, name: str, path: Path, required: Sequence[str]) -> DataFrame:
+    """The row of `models.<name>`: the tokenizer of a file, which must have the tokens `required`."""
+    text = read_tokenizer(path, required)
     row = {"name": name, "n_tokens": n_tokens(text), "tokenizer": text, "partition": None}
     return spark.createDataFrame(pa.Table.from_pylist([row], schema=TOKENIZER.columns))
 
 
-def read_tokenizer(path: Path, around: TokenizeConfig) -> str:
+def read_tokenizer(path: Path, required: Sequence[str]) -> str:
     """The content of a Hugging Face `tokenizer.json`.
 
-    Raises ConfigurationError for a file that cannot be read or is none, and for one without a token that is
-    to stand around documents.
+    Raises ConfigurationError for a file that cannot be read or is not a tokenizer, and for a tokenizer
+    without one of the tokens `required`.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -35,16 +36,17 @@ def read_tokenizer(path: Path, around: TokenizeConfig) -> str:
         ) from error
     except UnicodeDecodeError as error:
         raise ConfigurationError(
-            f"The tokenizer {path} is no UTF-8 (byte {error.start}). Name a `tokenizer.json`."
+            f"The tokenizer {path} is not UTF-8 (byte {error.start}). Name a `tokenizer.json`."
         ) from error
     try:
         size = Tokenizer.from_str(text).get_vocab_size(with_added_tokens=True)
     except Exception as error:  # the library has no exception of its own
         said = str(error).rstrip(".")
         raise ConfigurationError(
-            f"{path} is no Hugging Face `tokenizer.json` ({said}). Save one with `save_pretrained`."
+            f"{path} is not a Hugging Face `tokenizer.json` ({said}). Save one with `save_pretrained`."
         ) from error
     if not size:
         raise ConfigurationError(f"The tokenizer {path} has no tokens. Name another.")
-    require_tokens(text, around)
+    for token in required:
+        token_id(text, token)
     return text

@@ -1,9 +1,9 @@
 """A tokenizer trained on the corpus, as a table of one row.
 
 Byte-level BPE (Sennrich et al., 2016; Radford et al., 2019): its alphabet is the 256 bytes, so every text
-can be encoded and decoding gives it back. It is trained on the driver, on a sample of the documents by
-hash of `doc_id`: the same documents give the same sample in any order and partitioning, and the same
-sample gives the same bytes with any number of threads (merges of equal count go by the pair).
+can be encoded and decoding restores it. The driver trains it on a sample of the documents by hash of
+`doc_id`: the same documents give the same sample in any order and partitioning, and the same sample gives
+the same bytes with any number of threads (merges of equal count go by the pair).
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from factory.errors import ConfigurationError, NotFound
 from factory.lake.schemas import TOKENIZER
-from spark_udfs.packing.tokenize import n_tokens, token_bytes
-
-__all__ = ["END_OF_TEXT", "n_tokens", "token_bytes", "tokenizer_table", "train", "training_sample"]
+from spark_udfs.models.tokenizer import load, n_tokens
 
 END_OF_TEXT = "<|endoftext|>"
 N_BYTES_VALUES = 256
 SAMPLE_BYTES = 8_000_000
-MOST_TOKENS = 1 << 20  # four times the largest in use; the trainer makes room for all before it starts
+MOST_TOKENS = 1 << 20  # four times the largest in use; the trainer allocates all before it starts
 SAMPLED_OF_A_DOCUMENT = 100_000  # characters: no single document should shape the vocabulary
 
 
@@ -38,11 +36,21 @@ def tokenizer_table(
 ) -> DataFrame:
     """The row of `models.<name>`: a tokenizer trained on a sample of `documents` (doc_id, text).
 
-    Collects the sample on the driver, because training is a matter of one machine.
+    Collects the sample on the driver, because one machine trains.
     """
     tokenizer = train(iter(training_sample(documents, sample_bytes)), vocabulary, special_tokens)
     row = {"name": name, "n_tokens": n_tokens(tokenizer), "tokenizer": tokenizer, "partition": None}
     return documents.sparkSession.createDataFrame(pa.Table.from_pylist([row], schema=TOKENIZER.columns))
+
+
+def token_id(tokenizer: str, token: str) -> int:
+    """The number of `token`. Raises ConfigurationError if the tokenizer lacks it."""
+    number = load(tokenizer).token_to_id(token)
+    if number is None:
+        raise ConfigurationError(
+            f"The tokenizer has no token `{token}`. Name one of its tokens, or null for none."
+        )
+    return number
 
 
 def train(
@@ -50,8 +58,8 @@ def train(
 ) -> str:
     """The `tokenizer.json` of a byte-level BPE of at most `vocabulary` tokens, bytes and specials included.
 
-    A sample that is too small for as many merges gives fewer. Raises ConfigurationError where the
-    vocabulary has no room for a single merge, or more than MOST_TOKENS.
+    A small sample gives fewer tokens. Raises ConfigurationError for a vocabulary without room for a single
+    merge, or above MOST_TOKENS.
     """
     if vocabulary > MOST_TOKENS:
         raise ConfigurationError(
@@ -78,9 +86,9 @@ def train(
 
 
 def training_sample(documents: DataFrame, n_bytes: int) -> list[str]:
-    """Texts of at most `n_bytes` in all, those of the documents with the least hashes, in order of hash.
+    """Texts of at most `n_bytes` in all, from the documents with the least hashes, in order of hash.
 
-    Two actions: the total decides which share of the documents is read.
+    Runs two jobs: the total size decides which share of the documents is read.
     """
     texts = documents.where(F.col("text").isNotNull())
     size = F.col("n_bytes") if "n_bytes" in documents.columns else F.octet_length("text")

@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from factory.errors import ConfigurationError
+from factory.models.tokenizer_file import read_tokenizer, tokenizer_of_file
 from factory.packing.tokenize import TokenizeConfig, tokenize
-from factory.packing.tokenizer_file import read_tokenizer, tokenizer_of_file
 
 AROUND = TokenizeConfig(begin="<s>", end="</s>")
 
@@ -27,7 +27,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.mark.spark
 def test_documents_are_tokenized_by_the_file_between_its_own_tokens(spark: SparkSession, path: Path) -> None:
-    (row,) = tokenizer_of_file(spark, "mine", path, AROUND).collect()
+    (row,) = tokenizer_of_file(spark, "mine", path, AROUND.tokens).collect()
     assert (row.name, row.n_tokens, row.tokenizer) == ("mine", 5, path.read_text())
     documents = spark.createDataFrame([("d", "a b c", None)], "doc_id string, text string, partition string")
     (found,) = tokenize(documents, row.tokenizer, AROUND).collect()
@@ -36,16 +36,16 @@ def test_documents_are_tokenized_by_the_file_between_its_own_tokens(spark: Spark
 
 def test_a_token_that_it_lacks_is_named(path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"no token `<\|endoftext\|>`. Name one of its tokens"):
-        read_tokenizer(path, TokenizeConfig())
+        read_tokenizer(path, TokenizeConfig().tokens)
 
 
 @pytest.mark.parametrize(
     "content, said",
     [
         (None, "cannot be read (No such file or directory). Name a `tokenizer.json`."),
-        (b"\xff", "is no UTF-8 (byte 0)."),
-        (b"{}", "is no Hugging Face `tokenizer.json` ("),
-        (b"", "is no Hugging Face `tokenizer.json` ("),
+        (b"\xff", "is not UTF-8 (byte 0)."),
+        (b"{}", "is not a Hugging Face `tokenizer.json` ("),
+        (b"", "is not a Hugging Face `tokenizer.json` ("),
         (b'{"version": "1.0", "added_tokens": [], "model": {"type": "BPE", "vocab": {}, "merges": []}}', ""),
     ],
 )
@@ -56,6 +56,6 @@ def test_a_file_that_is_no_tokenizer_is_told_in_a_sentence(
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(ConfigurationError) as caught:
-        read_tokenizer(path, AROUND)
+        read_tokenizer(path, AROUND.tokens)
     assert str(path) in str(caught.value)
     assert said in str(caught.value)

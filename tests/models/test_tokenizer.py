@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from factory.errors import ConfigurationError
-from factory.packing.tokenizer import END_OF_TEXT, n_tokens, train
-from spark_udfs.packing.tokenize import load
+from factory.models.tokenizer import END_OF_TEXT, train
+from spark_udfs.models.tokenizer import load, n_tokens
 
 _TRAIN = """
 import hashlib, sys
 from pathlib import Path
-from factory.packing.tokenizer import train
+from factory.models.tokenizer import train
 texts = [p.read_text() for p in sorted(Path(sys.argv[1]).rglob("*.py"))]
 print(hashlib.sha256(train(iter(texts), 4_000).encode()).hexdigest())
 """
