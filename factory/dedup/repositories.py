@@ -203,7 +203,7 @@ def _decided(found: DataFrame, duplicates: DataFrame) -> DataFrame:
         .select("repository_id", "stays")
         .localCheckpoint()
     )
-    # A removed repository may share more with a worse one that stays, which is no evidence against it.
+    # The removed repository may share more with a worse one that stays; only a better one is evidence.
     kept = stays.where("stays").select(F.col("repository_id").alias("better"))
     first = F.struct(-F.col("share"), F.col("rank"))
     named = duplicates.join(kept, "better").groupBy(F.col("worse").alias("repository_id"))

@@ -89,7 +89,7 @@ def _of_removed(
     pairs = similar(edges, threshold)
     either = pairs.select("left", "right", "similarity").union(pairs.select("right", "left", "similarity"))
     selves = kept.select("text_id", F.col("text_id").alias("other"), F.lit(1.0).alias("similarity"))
-    alike = (
+    nearest = (
         either.toDF("text_id", "other", "similarity")
         .union(selves)
         .join(kept.withColumnRenamed("text_id", "other"), "other")
@@ -97,20 +97,20 @@ def _of_removed(
         .agg(
             F.min_by(
                 F.struct("kept_document", "similarity"), F.struct(-F.col("similarity"), F.col("rank"))
-            ).alias("alike")
+            ).alias("nearest")
         )
     )
     return (
         removed.join(texts, "content_hash", "left")
         .join(components.select(F.col("doc_id").alias("text_id"), "component"), "text_id", "left")
-        .join(alike, "text_id", "left")
+        .join(nearest, "text_id", "left")
         .select(
             "doc_id",
             "dataset",
             F.lit(False).alias("kept"),
             F.col("gone").alias("reason"),
-            F.col("alike.kept_document").alias("duplicate_of"),
-            F.col("alike.similarity").alias("similarity"),
+            F.col("nearest.kept_document").alias("duplicate_of"),
+            F.col("nearest.similarity").alias("similarity"),
             F.when(F.col("comparable"), F.col("component")).alias("component"),
             "partition",
         )

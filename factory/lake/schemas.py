@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-# Columns that say where something is kept, not what it is: a row, or the text of a token of several bags.
+# Columns that say where content is stored, not what it is: a row, or the text of a token of several bags.
 UNFINGERPRINTED = frozenset({"partition", "token_texts"})
 
 
@@ -166,13 +166,13 @@ BAGS = TableSchema(
         _required("copies", pa.int64()),  # documents that share the text
         _required("n_tokens", pa.int64()),
         _required("bag", pa.binary()),  # distinct tokens and their counts (`native/src/dedup/packed_bag.rs`)
-        _required("token_texts", pa.binary()),  # the text of tokens that no bag made before has
+        _required("token_texts", pa.binary()),  # texts of tokens that no earlier bag has
     ),
     key=("content_hash",),
     properties={
         "write.parquet.compression-codec": "uncompressed",
-        # Some 16 bags: where bags are compared, each is read with its page. As few rows in the pages of every
-        # column would take as long to write as it saves in reading.
+        # Some 16 bags: the comparison reads each bag with its page. Pages of as few rows in all columns would
+        # cost as much to write as they save in reading.
         "write.parquet.page-size-bytes": str(32 << 10),
         **_EARLY_LOOK,
     },
@@ -206,7 +206,7 @@ SIGNATURES = TableSchema(
 BUCKETS = TableSchema(
     columns(
         _required("doc_id", pa.string()),
-        # that of each band, in their order; a row a band would take ten times the work of all that reads it
+        # one per band, in order; a row per band would make all readers ten times as slow
         _required("buckets", pa.list_(pa.field("element", pa.int64(), nullable=False))),
     ),
     key=("doc_id",),
@@ -216,8 +216,8 @@ LARGEST_BUCKETS = TableSchema(
     columns(
         _required("doc_id", pa.string()),  # the best document of the bucket
         _required("dataset", pa.string()),
-        _required("members", pa.int64()),  # distinct texts of the largest bucket it is the best of
-        _required("bands", pa.int32()),  # in which it is the best of one of the largest buckets
+        _required("members", pa.int64()),  # distinct texts of the largest bucket it is best of
+        _required("bands", pa.int32()),  # bands in which it is the best of one of the largest buckets
         _required("text", pa.string()),  # its first 200 characters
     ),
     key=("doc_id",),
@@ -244,7 +244,7 @@ DECISIONS = TableSchema(
         _required("kept", pa.bool_()),
         # `kept`, `exact_copy`, `similar`, `connected`, `no_tokens`; with its repository `repository`, `topic`
         _required("reason", pa.string()),
-        pa.field("duplicate_of", pa.string()),  # a kept document, for every one that is removed by itself
+        pa.field("duplicate_of", pa.string()),  # a kept document, unless removed with its repository
         pa.field("similarity", pa.float64()),  # exact J_W with it; 1.0 for an exact copy, null if `connected`
         pa.field("component", pa.string()),
     ),
@@ -259,7 +259,7 @@ SWEEP = TableSchema(
         _required("removed", pa.int64()),
         _required("removed_bytes", pa.int64()),
         _required("similar_pairs", pa.int64()),  # verified edges that reach the threshold
-        _required("largest_component", pa.int64()),  # its documents, exact copies among them
+        _required("largest_component", pa.int64()),  # its documents, exact copies included
     ),
     key=("threshold",),
 )
@@ -268,7 +268,7 @@ RECALL = TableSchema(
     columns(
         _required("similarity", pa.float64()),  # where the step begins
         _required("pairs", pa.int64()),  # sampled pairs whose exact similarity lies in it
-        _required("pairs_found", pa.int64()),  # of them, those that share a bucket
+        _required("pairs_found", pa.int64()),  # sampled pairs that share a bucket
         _required("recall", pa.float64()),
         _required("predicted", pa.float64()),  # by the banding's curve, over the same pairs
     ),
@@ -279,7 +279,7 @@ REPOSITORY_EDGES = TableSchema(
     columns(
         _required("left", pa.string()),  # repositories, as `repository_id` of REPOSITORIES
         _required("right", pa.string()),
-        _required("left_documents", pa.int64()),  # of the left one, that have an alike in the right one
+        _required("left_documents", pa.int64()),  # documents of the left one with a similar one in the right
         _required("right_documents", pa.int64()),
         _required("left_bytes", pa.int64()),
         _required("right_bytes", pa.int64()),

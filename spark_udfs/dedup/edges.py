@@ -30,8 +30,8 @@ def verified_pairs(
     read for the documents of the remaining pairs.
     """
     for cells in whole_groups(pieces(batches, _ROWS_PER_PIECE), "cell", _ROWS_AT_ONCE):
-        alike = _native.CandidatePairs(cells, value_bits, least_estimate)
-        yield alike.verify(bags(cells.take(alike.rows)), idf.value, threshold)
+        candidates = _native.CandidatePairs(cells, value_bits, least_estimate)
+        yield candidates.verify(bags(cells.take(candidates.rows)), idf.value, threshold)
 
 
 def large_bucket_edges(

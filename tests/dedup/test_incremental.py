@@ -98,7 +98,7 @@ def test_signatures_of_another_version_are_made_again(group: Group) -> None:
 def test_signatures_are_not_compared_by_another_vocabulary(group: Group) -> None:
     counted_anew = vocabulary(group.all_bags)
     found = buckets(group.before, CONFIG.part(BucketConfig), SIGNED.version())
-    with pytest.raises(ConfigurationError, match="its settings and its vocabulary ask for `lpmh-256x8-"):
+    with pytest.raises(ConfigurationError, match="its settings and vocabulary ask for `lpmh-256x8-"):
         edges(
             found,
             group.before,

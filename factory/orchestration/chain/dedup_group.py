@@ -43,9 +43,9 @@ from factory.lake_spark.documents import kept_documents, located, of_datasets
 from factory.orchestration.asset.checks import Check, alarm, holds
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.dedup_repositories import (
-    loses_no_family,
-    names_a_kept_one,
-    removed_for_its_like,
+    component_keeps_a_document,
+    removal_is_similar_enough,
+    removal_names_a_kept_document,
     repository_assets,
     topics_by_hand,
 )
@@ -303,9 +303,9 @@ def _decisions(
         texts=texts,
         config=deciding,
         checks=[
-            names_a_kept_one(repositories),
-            removed_for_its_like(deciding, repositories),
-            loses_no_family(repositories),
+            removal_names_a_kept_document(repositories),
+            removal_is_similar_enough(deciding, repositories),
+            component_keeps_a_document(repositories),
             *(_loses_little(dataset, config.removed_alarm) for dataset in texts.names),
         ],
     )

@@ -115,7 +115,7 @@ def topics_by_hand(group: str, asset_group: str, topics: Mapping[str, str]) -> d
     return group_topics
 
 
-def names_a_kept_one(repositories: RepositoryConfig | None) -> Check:
+def removal_names_a_kept_document(repositories: RepositoryConfig | None) -> Check:
     """A removed document names a kept one; with its repository removed, only if a kept one resembles it."""
     by_itself = "kept = (duplicate_of IS NULL)"
     with_its_repository = "NOT kept AND (duplicate_of IS NULL) = (similarity IS NULL)"
@@ -128,7 +128,7 @@ def names_a_kept_one(repositories: RepositoryConfig | None) -> Check:
     )
 
 
-def removed_for_its_like(config: DecisionConfig, repositories: RepositoryConfig | None) -> Check:
+def removal_is_similar_enough(config: DecisionConfig, repositories: RepositoryConfig | None) -> Check:
     """The similarity of a removal reaches the threshold, or its reason explains the null."""
     enough = f"similarity >= {config.threshold}"
     may_have_none = ["'connected'", "'exact_copy'"] if config.keep == "one_per_component" else []
@@ -145,7 +145,7 @@ def removed_for_its_like(config: DecisionConfig, repositories: RepositoryConfig 
     )
 
 
-def loses_no_family(repositories: RepositoryConfig | None) -> Check:
+def component_keeps_a_document(repositories: RepositoryConfig | None) -> Check:
     """Every component keeps a document, unless all its documents are in removed repositories."""
     family = f"CASE WHEN NOT {_WITH_ITS_REPOSITORY} THEN component END" if repositories else "component"
     every = "Every component outside removed repositories" if repositories else "Every component"

@@ -25,7 +25,10 @@ from factory.lake.tables import Lake
 from factory.lake_spark.audit import spark_schema
 from factory.orchestration.asset.checks import violations
 from factory.orchestration.asset.table_asset import table_asset
-from factory.orchestration.chain.dedup_repositories import loses_no_family, names_a_kept_one
+from factory.orchestration.chain.dedup_repositories import (
+    component_keeps_a_document,
+    removal_names_a_kept_document,
+)
 from factory.orchestration.chain.refine import Chain, dedup_group, refine, variant
 from factory.orchestration.host.resources import resources
 from factory.settings import Settings
@@ -261,7 +264,7 @@ def test_a_duplicate_names_a_kept_document_in_a_removed_repository_too(spark: Sp
         ((True, "topic", None, None, "a"), False, True),
     ]
     rows = spark.createDataFrame([(n, *row) for n, (row, *_) in enumerate(cases)], f"n int, {DECIDED}")
-    checks = [F.expr(names_a_kept_one(of).violations) for of in (CHOSEN, None)]
+    checks = [F.expr(removal_names_a_kept_document(of).violations) for of in (CHOSEN, None)]
     found = {row[0]: tuple(row[1:]) for row in rows.groupBy("n").agg(*checks).collect()}
     assert found == {n: (int(not fine), int(not without)) for n, (_, fine, without) in enumerate(cases)}
 
@@ -275,8 +278,8 @@ def test_a_family_is_lost_where_documents_remain_and_none_is_kept(spark: SparkSe
         (False, "similar", "x", 0.9, "c"),
     ]
     found = spark.createDataFrame(rows, DECIDED)
-    assert violations(found, [loses_no_family(CHOSEN)]) == {"no_family_is_lost": 1}
-    assert violations(found, [loses_no_family(None)]) == {"no_family_is_lost": 2}
+    assert violations(found, [component_keeps_a_document(CHOSEN)]) == {"no_family_is_lost": 1}
+    assert violations(found, [component_keeps_a_document(None)]) == {"no_family_is_lost": 2}
 
 
 def reads(assets: Any) -> dict[str, set[str]]:
