@@ -1,9 +1,9 @@
-"""The process, or the processes, of a Blender, from the command line to the exit code.
+"""The Blender process, or several, from the command line to the exit code.
 
-    python -m blender.serving.serve --port 0 --address-file blender.address --processes 4
+    factory serve --port 0 --address-file blender.address --processes 4
 
 prints the address it listens on as its one line of output. SIGTERM lets the calls under way finish, up to a
-limit, and ends with exit code 0; a second one ends at once. The lake is the one the settings name
+limit, and ends with exit code 0; a second one ends the process at once. It serves the lake of the settings
 (`FACTORY_HOME`, ...).
 """
 
@@ -16,7 +16,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -33,21 +33,19 @@ from blender.serving.server import BlenderServer
 from blender.serving.shutdown import GRACE_S, ForcedExit, ShutdownSignal
 from blender.serving.transport import raise_file_limit
 from factory.atomic_file import write_atomically
-from factory.errors import ConfigurationError, FactoryError
+from factory.errors import FactoryError
 from factory.lake.servers import require_servers
 from factory.settings import settings
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until SIGTERM or SIGINT; the exit code."""
+    """Serve until SIGTERM or SIGINT; return the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = _parser().parse_args(given)
     logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s", stream=sys.stderr)
     shutdown = ShutdownSignal()
     shutdown.install(signal.SIGTERM, signal.SIGINT)
     try:
-        if options.processes < 1:
-            raise ConfigurationError(f"{options.processes} processes answer nothing. Give 1 or more.")
         if options.processes > 1 and options.child_of is None:
             return _serve_in_processes(options, given, shutdown)
         return _serve(options, shutdown)
@@ -75,7 +73,7 @@ def _serve(options: argparse.Namespace, shutdown: ShutdownSignal) -> int:
         return _serve_as_child(server, options, shutdown)
     with _scraped(options, partial(numbers, server.calls)):
         server.start()
-        _tell(server.address, options.address_file)
+        _announce(server.address, options.address_file)
         shutdown.wait()
         server.stop(options.grace_s)
     return 0
@@ -104,7 +102,7 @@ def _serve_in_processes(options: argparse.Namespace, given: list[str], shutdown:
                 if code is not None:
                     return code
                 if not shutdown.is_set():
-                    _tell(f"{options.host}:{number}", options.address_file)
+                    _announce(f"{options.host}:{number}", options.address_file)
                 processes.watch(shutdown)
                 processes.stop(options.grace_s)
         finally:
@@ -113,8 +111,8 @@ def _serve_in_processes(options: argparse.Namespace, given: list[str], shutdown:
 
 
 @contextmanager
-def _scraped(options: argparse.Namespace, read: partial[Numbers]) -> Iterator[None]:
-    """Answer scrapes with `read` where a port for them was given."""
+def _scraped(options: argparse.Namespace, read: Callable[[], Numbers]) -> Iterator[None]:
+    """Answer scrapes with `read` inside, if a port for them was given."""
     if options.metrics_port is None:
         yield
         return
@@ -126,7 +124,7 @@ def _scraped(options: argparse.Namespace, read: partial[Numbers]) -> Iterator[No
         server.server_close()
 
 
-def _tell(address: str, file: Path | None) -> None:
+def _announce(address: str, file: Path | None) -> None:
     if file is not None:
         write_atomically(file, f"{address}\n")
     sys.stdout.write(f"{address}\n")
@@ -139,42 +137,47 @@ def _stop_with_parent(shutdown: ShutdownSignal) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="blender.serving.serve", description="Serve the blends of a lake over gRPC."
-    )
+    """The options of `factory serve`, which are declared here alone."""
+    parser = argparse.ArgumentParser(prog="factory serve", description="Serve the lake's blends over gRPC.")
 
-    def add(name: str, help: str, default: object = None, kind: type | None = None) -> None:
+    def add(
+        name: str, help: str, default: object = None, kind: Callable[[str], object] | None = None
+    ) -> None:
         shown = "" if default is None else " (default %(default)s)"
         parser.add_argument(name, type=kind or type(default), default=default, help=help + shown)
 
     limits = Limits()
-    add("--host", "address to bind", "127.0.0.1")
-    add("--port", "port to bind, 0 for any", 50051)
-    add("--address-file", "write the bound address into this file", kind=Path)
-    add("--processes", "processes that answer on the port; one uses one core", 1)
-    add("--tls-cert", "PEM file of the certificate to show", kind=Path)
+    add("--host", "address to listen on", "127.0.0.1")
+    add("--port", "port to listen on, 0 for any free one", 50051)
+    add("--address-file", "file to write the address into", kind=Path)
+    add("--processes", "processes that share the port; each uses one core", 1, _positive)
+    add("--tls-cert", "PEM file of the server's certificate", kind=Path)
     add("--tls-key", "PEM file of its key", kind=Path)
-    add("--tls-client-ca", "PEM file of who must have signed clients", kind=Path)
-    add("--token-file", "file of tokens, one a line, that calls must bring", kind=Path)
-    parser.add_argument(
-        "--allow-remote", action="store_true", help="speak plaintext where other machines can reach it"
-    )
-    add("--workers", "calls at once, in each process; a stream is one", limits.calls)
-    add("--workers-per-client", "calls at once of one client, in each process", kind=int)
-    add("--max-steps", "steps a fetch may ask for", kind=int)
-    add("--wait-s", "seconds to wait for rows where a call has no deadline", limits.wait_s)
-    add("--memory-mib", "pages kept, by all processes together", DEFAULT_MEMORY_BYTES >> 20)
-    add("--grace-s", "wait for calls on SIGTERM", GRACE_S)
-    add("--metrics-port", "answer Prometheus on this port", kind=int)
-    add("--metrics-host", "address to bind for Prometheus", "127.0.0.1")
+    add("--tls-client-ca", "PEM file of the authority that must sign clients' certificates", kind=Path)
+    add("--token-file", "file of tokens, one per line; every call must bring one", kind=Path)
+    parser.add_argument("--allow-remote", action="store_true", help="speak plaintext to other machines")
+    add("--workers", "calls at once, per process; a stream counts as one", limits.calls, _positive)
+    add("--workers-per-client", "calls at once per client, per process", kind=_positive)
+    add("--max-steps", "steps per fetch", kind=_positive)
+    add("--wait-s", "seconds to wait for rows if a call has no deadline", limits.wait_s)
+    add("--memory-mib", "memory for pages, shared by all processes", DEFAULT_MEMORY_BYTES >> 20, _positive)
+    add("--grace-s", "seconds to wait for calls on SIGTERM", GRACE_S)
+    add("--metrics-port", "port to answer Prometheus on", kind=int)
+    add("--metrics-host", "address to answer Prometheus on", "127.0.0.1")
     parser.add_argument("--child-of", type=Path, help=argparse.SUPPRESS)  # a folder, given by the parent
     return parser
 
 
-def _leave(code: int) -> NoReturn:
-    """End the process, whatever its threads and those of its libraries still do.
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a whole number of at least 1.")
+    return int(text)
 
-    An exit in order waits for every one of them, which a call, or a store's client, can keep from ending.
+
+def _exit(code: int) -> NoReturn:
+    """Exit without joining threads.
+
+    A regular exit joins every thread, including those of a call or of a store's client that may never end.
     """
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)  # a further one would raise here
@@ -184,4 +187,4 @@ def _leave(code: int) -> NoReturn:
 
 
 if __name__ == "__main__":
-    _leave(main())
+    _exit(main())

@@ -164,63 +164,15 @@ def demo(
         run(_settings(), steps, console)
 
 
-@app.command()
-def serve(
-    port: Annotated[int, typer.Option(help="Port to listen on.")] = 50051,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    tls_cert: Annotated[Path | None, typer.Option(help="PEM file of the certificate to show.")] = None,
-    tls_key: Annotated[Path | None, typer.Option(help="PEM file of its key.")] = None,
-    tls_client_ca: Annotated[
-        Path | None, typer.Option(help="PEM file of who must have signed clients' certificates.")
-    ] = None,
-    token_file: Annotated[
-        Path | None, typer.Option(help="File of tokens, one a line, that calls must bring.")
-    ] = None,
-    allow_remote: Annotated[
-        bool, typer.Option("--allow-remote", help="Speak plaintext where other machines can reach it.")
-    ] = False,
-    processes: Annotated[
-        int, typer.Option(min=1, help="Processes that answer on the port; one uses one core.")
-    ] = 1,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Calls at once, in each process; a stream is one.")
-    ] = None,
-    workers_per_client: Annotated[
-        int | None, typer.Option(min=1, help="Calls at once of one client, in each process.")
-    ] = None,
-    max_steps: Annotated[int | None, typer.Option(min=1, help="Steps a fetch may ask for.")] = None,
-    wait_s: Annotated[
-        float | None, typer.Option(help="Seconds to wait for rows where a call has no deadline.")
-    ] = None,
-    memory_mib: Annotated[
-        int | None, typer.Option(min=1, help="Decoded rows kept, by all processes together.")
-    ] = None,
-    grace_s: Annotated[float | None, typer.Option(help="Seconds to wait for calls on SIGTERM.")] = None,
-    metrics_port: Annotated[int | None, typer.Option(help="Answer Prometheus on this port.")] = None,
-    metrics_host: Annotated[str | None, typer.Option(help="Address to bind for Prometheus.")] = None,
-) -> None:
-    """Serve the lake's blends over gRPC."""
+@app.command(
+    add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+)
+def serve(context: typer.Context) -> None:
+    """Serve the lake's blends over gRPC; `factory serve --help` lists the options."""
     with error_boundary.sentences():
         from factory.cli.serving import serve_blends
 
-        options = {
-            "--port": port,
-            "--host": host,
-            "--tls-cert": tls_cert,
-            "--tls-key": tls_key,
-            "--tls-client-ca": tls_client_ca,
-            "--token-file": token_file,
-            "--processes": processes,
-            "--workers": workers,
-            "--workers-per-client": workers_per_client,
-            "--max-steps": max_steps,
-            "--wait-s": wait_s,
-            "--memory-mib": memory_mib,
-            "--grace-s": grace_s,
-            "--metrics-port": metrics_port,
-            "--metrics-host": metrics_host,
-        }
-        serve_blends(_settings(), options, allow_remote=allow_remote)
+        serve_blends(_settings(), context.args)
 
 
 @blender_app.command("plan")

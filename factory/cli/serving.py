@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -34,12 +34,9 @@ def require_free_port(port: int, option: str = "--port") -> None:
             ) from error
 
 
-def serve_blends(settings: Settings, options: Mapping[str, object], *, allow_remote: bool) -> None:
-    """Replace this process by a Blender on the lake; of `options` those that are None are left out."""
+def serve_blends(settings: Settings, arguments: Sequence[str]) -> None:
+    """Replace this process by a Blender on the lake; `blender.serving.serve` declares the arguments."""
     os.environ |= settings.environment()
-    arguments = ["--allow-remote"] if allow_remote else []
-    for option, value in options.items():
-        arguments += [] if value is None else [option, str(value)]
     os.execv(sys.executable, [sys.executable, "-m", "blender.serving.serve", *arguments])
 
 
