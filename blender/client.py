@@ -28,7 +28,7 @@ from blender.prefetch import Prefetcher
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
 from blender.protocol.credentials import Tls, bearer
-from blender.protocol.keepalive import SILENCE_S, pinging
+from blender.protocol.keepalive import SILENCE_S, client_options
 from blender.protocol.records import to_message, to_record
 from blender.protocol.resume import Patience, Resumed
 from blender.protocol.status import to_error
@@ -52,7 +52,7 @@ class _Connection:
 
     def __init__(self, address: str, tls: Tls | None, silence_s: float) -> None:
         self.process = os.getpid()
-        options = [*_OPTIONS, *pinging(silence_s)]
+        options = [*_OPTIONS, *client_options(silence_s)]
         self.channel = (
             grpc.insecure_channel(address, options=options)
             if tls is None

@@ -1,4 +1,4 @@
-"""What a client shows and what it asks of a server: TLS, a certificate of its own, a bearer token."""
+"""What a client shows a server and requires of it: TLS, a certificate of its own, a bearer token."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from factory.errors import ConfigurationError
 AUTHORIZATION = "authorization"
 BEARER = "Bearer "
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
-TOKEN = re.compile("[!-~]+")  # what a header can carry, without spaces
+TOKEN = re.compile("[!-~]+")  # printable ASCII without spaces, which a header can carry
 
 
 @dataclass(frozen=True)
 class Tls:
-    """How a client knows the server: `ca` is a PEM file of authorities, by default those of the system.
+    """How a client verifies the server: `ca` is a PEM file of authorities, by default the system's.
 
-    `certificate` and `key` are what it shows to a server that asks for them.
+    The client shows `certificate`, with its `key`, to a server that requires one.
     """
 
     ca: Path | str | None = None
@@ -30,9 +30,9 @@ class Tls:
     key: Path | str | None = None
 
     def credentials(self) -> grpc.ChannelCredentials:
-        """Those of a channel; raises ConfigurationError for files that cannot be read."""
+        """Credentials for a channel; raises ConfigurationError for files that cannot be read."""
         if (self.certificate is None) != (self.key is None):
-            raise ConfigurationError("A client shows a certificate with its key. Give both or neither.")
+            raise ConfigurationError("A client's certificate needs its key. Give both or neither.")
         ca, key, certificate = (
             None if path is None else read_file(Path(path)) for path in (self.ca, self.key, self.certificate)
         )
@@ -40,19 +40,19 @@ class Tls:
 
 
 def bearer(token: str | None) -> tuple[tuple[str, str], ...]:
-    """The metadata of a call that brings a token; raises ConfigurationError for what can be none."""
+    """The metadata of a call that brings a token; raises ConfigurationError for a malformed token."""
     if token is None:
         return ()
     if not TOKEN.fullmatch(token):
         raise ConfigurationError(
-            "The token is empty or holds a space or a letter outside ASCII. Give it as the server's file "
-            "has it."
+            "The token is empty, or contains a space or a character outside ASCII. Give it as it stands in "
+            "the server's file."
         )
     return ((AUTHORIZATION, BEARER + token),)
 
 
 def read_file(path: Path) -> bytes:
-    """Its bytes; raises ConfigurationError where it cannot be read."""
+    """The bytes of a file; raises ConfigurationError if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -60,13 +60,13 @@ def read_file(path: Path) -> bytes:
 
 
 def read_secret(path: Path) -> bytes:
-    """The bytes of a file that its owner alone may open; raises ConfigurationError for another."""
+    """The bytes of a file that only its owner may open; raises ConfigurationError for any other."""
     try:
         with path.open("rb") as file:
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
             if mode & _OTHERS:
                 raise ConfigurationError(
-                    f"The file {path} holds secrets, and users other than its owner may open it (mode "
+                    f"The file {path} contains secrets, and users other than its owner may open it (mode "
                     f"{mode:03o}). Run `chmod 600 {path}`."
                 )
             return file.read()

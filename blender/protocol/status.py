@@ -1,7 +1,7 @@
 """One table from error class to gRPC status, and back.
 
-The status says what a generic client should do; the class travels beside it in the trailing metadata, so
-that our client raises what the core raised.
+The status says what a generic client should do. The class travels beside it in the trailing metadata, so that
+our client raises what the core raised.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from factory.errors import ConfigurationError, DamagedFile, FactoryError, NotFou
 
 ERROR_KEY = "factory-error"
 
-STATUS: tuple[tuple[type[FactoryError], grpc.StatusCode], ...] = (  # the first class that fits
+STATUS: tuple[tuple[type[FactoryError], grpc.StatusCode], ...] = (  # the first matching class counts
     (BlendNotFound, grpc.StatusCode.NOT_FOUND),
     (BrokenBlend, grpc.StatusCode.DATA_LOSS),
     (InvalidBlend, grpc.StatusCode.INVALID_ARGUMENT),
@@ -59,19 +59,19 @@ TRANSIENT = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED)  #
 # How gRPC reports a connection that broke where it is not UNAVAILABLE: no server answers like this.
 _BROKEN = ("RST_STREAM", "Stream removed", "GOAWAY")
 
-_TOO_LARGE = "message larger than max"  # gRPC's words, with the status of a server that is busy
+_TOO_LARGE = "message larger than max"  # gRPC's words; it sends the status of a busy server
 
-# What a call ends with that a server waited for in vain (`blender.serving.rooms`); gRPC has no other words
-# for it.
-_GAVE_WAY = (grpc.StatusCode.CANCELLED, "CANCELLED")
+# How a call ends that the server cancelled while it waited on the client (`blender.serving.waiting_room`);
+# gRPC adds no reason.
+_EVICTED = (grpc.StatusCode.CANCELLED, "CANCELLED")
 
-
-# What a client is told whose certificate is missing or unknown: TLS 1.3 ends for it before the server looks.
-_SENT_AWAY = ("failed to connect", "Socket closed")
+# How a connection ends for a client whose certificate is missing or unknown: the client's side of TLS 1.3
+# completes before the server checks the certificate.
+_CERTIFICATE_REFUSED = ("failed to connect", "Socket closed")
 
 
 def to_status(error: FactoryError) -> tuple[grpc.StatusCode, str]:
-    """The status of an error and the name of its class."""
+    """The status for an error, and the name of its class."""
     for kind, code in STATUS:
         if isinstance(error, kind):
             return code, kind.__name__
@@ -79,27 +79,27 @@ def to_status(error: FactoryError) -> tuple[grpc.StatusCode, str]:
 
 
 def is_transient(error: grpc.RpcError) -> bool:
-    """Whether the same call may be answered a moment later."""
+    """Whether the same call may succeed a moment later."""
     if error.code() in TRANSIENT:
         return _TOO_LARGE not in (error.details() or "")
     if any(one.key == ERROR_KEY for one in error.trailing_metadata() or ()):
         return False
-    gave_way = (error.code(), error.details()) == _GAVE_WAY
-    return gave_way or any(sign in (error.details() or "") for sign in _BROKEN)
+    evicted = (error.code(), error.details()) == _EVICTED
+    return evicted or any(sign in (error.details() or "") for sign in _BROKEN)
 
 
 def to_error(error: grpc.RpcError, address: str, tls: Tls | None = None) -> FactoryError:
-    """The error that a failed call means to the caller of the client, which spoke `tls`."""
+    """The error to raise for a failed call of a client that connects with `tls`."""
     code, details = error.code(), error.details() or ""
     named = next((str(one.value) for one in error.trailing_metadata() or () if one.key == ERROR_KEY), "")
     if named in _CLASS:
         return _CLASS[named](details)
-    if tls is not None and all(sign in details for sign in _SENT_AWAY):
-        shown = "this client shows none" if tls.certificate is None else f"it may not know {tls.certificate}"
+    if tls is not None and all(sign in details for sign in _CERTIFICATE_REFUSED):
+        shown = "this client shows none" if tls.certificate is None else f"it may not trust {tls.certificate}"
         return BlenderUnavailable(
-            f"Blender at {address} ended the connection after TLS ({details}). It may ask for a certificate, "
-            f"and {shown}: give the client `Tls(certificate=..., key=...)` with one that an authority of "
-            "the server's `--tls-client-ca` signed."
+            f"Blender at {address} closed the connection after the TLS handshake ({details}). It may require "
+            f"a certificate, and {shown}: give the client `Tls(certificate=..., key=...)` with one signed by "
+            "an authority of the server's `--tls-client-ca`."
         )
     if "certificate" in details.lower() or "handshak" in details.lower():
         return BlenderUnavailable(
@@ -108,10 +108,10 @@ def to_error(error: grpc.RpcError, address: str, tls: Tls | None = None) -> Fact
         )
     if _TOO_LARGE in details:
         return InvalidRequest(f"A message is too large for Blender at {address} ({details}). Send less.")
-    if (code, details) == _GAVE_WAY:
+    if (code, details) == _EVICTED:
         return BlenderUnavailable(
-            f"Blender at {address} ended a call whose message, or whose reader, it waited for. Look at what "
-            "slows this client or its connection down, and ask again."
+            f"Blender at {address} cancelled a call while it waited for this client to send or to read. Find "
+            "out what slows the client or its connection down, and ask again."
         )
     if code in TRANSIENT:
         return BlenderUnavailable(

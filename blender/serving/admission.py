@@ -1,17 +1,18 @@
-"""The way of a call from its headers to its message, on which a client can hold little.
+"""Admits calls between their headers and their message, so that a client can occupy little meanwhile.
 
-gRPC hands a call over at its headers. Its own handlers of one request then wait for the message in a thread,
-for ever. Ours are handlers of streams on the wire's terms, which look the same to a client: they begin at
-the headers, wait for the message in a `Room`, and go on as what they are.
+gRPC hands a call to its handler once the headers have arrived. gRPC's handlers of one request then block a
+thread until the message arrives, without limit. These handlers declare request streams instead, which look
+the same to a client: they start at the headers, wait for the message in a `WaitingRoom`, and continue as
+what they are.
 
-    kind                          threads                   places of those that wait
-    the services of blends        for every call at once    MESSAGE_PLACES, for the message
-    health                        of its own                HEALTH_PLACES, for the message
-    a watch of health             of its own                WATCH_PLACES, as long as it lasts
-    reflection                    of its own                REFLECTION_PLACES, as long as a stream lasts
+    kind                     threads                 slots for waiting calls
+    the services of blends   one per allowed call    MESSAGE_SLOTS, until the message arrives
+    health                   its own                 HEALTH_SLOTS, until the message arrives
+    watches of health        their own               WATCH_SLOTS, as long as the watch lasts
+    reflection               its own                 REFLECTION_SLOTS, as long as the stream lasts
 
-So a flood of one kind takes nothing from the others. What is refused at its headers, as a call without the
-token that a server asks for is (`blender.serving.security`), needs no message and takes no place.
+So a flood of one kind takes nothing from the others. A call that is refused at its headers, such as one
+without the token that the server requires (`blender.serving.security`), needs no message and holds no slot.
 """
 
 from __future__ import annotations
@@ -27,49 +28,49 @@ from grpc_reflection.v1alpha import reflection
 from blender.errors import InvalidRequest
 from blender.serving.client_identity import ClientOf
 from blender.serving.refusals import refusal, refuse
-from blender.serving.rooms import Place, Room
 from blender.serving.transport import MAX_METADATA_BYTES
+from blender.serving.waiting_room import Slot, WaitingRoom
 
-MESSAGE_PLACES = 64
-HEALTH_PLACES, REFLECTION_PLACES = 16, 8
-WATCH_PLACES = 64  # clients whose channels check health watch as long as they are connected
+MESSAGE_SLOTS = 64
+HEALTH_SLOTS, REFLECTION_SLOTS = 16, 8
+WATCH_SLOTS = 64  # a client whose channel checks health watches for as long as it is connected
 
-_SPARE_THREADS = 8  # to refuse calls, and for waits that have lost their place and do not know it yet
+_SPARE_THREADS = 8  # to refuse calls, and for waits that have not yet noticed the loss of their slot
 
 Continuation = Callable[[grpc.HandlerCallDetails], grpc.RpcMethodHandler | None]
 
 
 class Admission(grpc.ServerInterceptor):
-    """Gives each method its threads and its room, those of blends threads for `calls` at once."""
+    """Gives each method its threads and its waiting room; the services of blends answer `calls` at once."""
 
     def __init__(self, calls: int, message_s: float, client_of: ClientOf) -> None:
-        self.threads = _threads(calls + MESSAGE_PLACES, "blender")
-        """Those that answer calls of blends."""
-        self._health = _threads(HEALTH_PLACES, "blender-health")
-        self._watches = _threads(WATCH_PLACES, "blender-watches")
-        self._reflection = _threads(REFLECTION_PLACES, "blender-reflection")
-        self._message_room = Room(MESSAGE_PLACES, message_s, client_of)
-        self._health_room = Room(HEALTH_PLACES, message_s)
-        self._watch_room = Room(WATCH_PLACES)
-        self._reflection_room = Room(REFLECTION_PLACES, message_s)
+        self.threads = _threads(calls + MESSAGE_SLOTS, "blender")
+        """Answer the calls of the services of blends."""
+        self._health = _threads(HEALTH_SLOTS, "blender-health")
+        self._watches = _threads(WATCH_SLOTS, "blender-watches")
+        self._reflection = _threads(REFLECTION_SLOTS, "blender-reflection")
+        self._message_room = WaitingRoom(MESSAGE_SLOTS, message_s, client_of)
+        self._health_room = WaitingRoom(HEALTH_SLOTS, message_s)
+        self._watch_room = WaitingRoom(WATCH_SLOTS)
+        self._reflection_room = WaitingRoom(REFLECTION_SLOTS, message_s)
         self._admitted: dict[str, grpc.RpcMethodHandler] = {}
         self._too_large = refusal(
-            InvalidRequest(f"The metadata of a call is at most {MAX_METADATA_BYTES:,} bytes. Send less.")
+            InvalidRequest(f"The metadata of a call exceeds {MAX_METADATA_BYTES:,} bytes. Send less.")
         )
 
     def __len__(self) -> int:
-        """Calls that wait for their messages."""
+        """Calls of the services of blends that wait for their messages."""
         return len(self._message_room)
 
     def sweep(self) -> None:
-        """End the waits that last too long."""
+        """End the waits that have lasted too long."""
         for room in (self._message_room, self._health_room, self._reflection_room):
             room.sweep()
 
     def intercept_service(
         self, continuation: Continuation, handler_call_details: grpc.HandlerCallDetails
     ) -> grpc.RpcMethodHandler | None:
-        """The handler of a call that waits in a room; one of a method there is not is refused by gRPC."""
+        """A handler that waits in a room; None for an unknown method, which gRPC refuses."""
         sizes = (len(key) + len(value) for key, value in handler_call_details.invocation_metadata)
         if sum(sizes) > MAX_METADATA_BYTES:
             return self._too_large
@@ -84,18 +85,18 @@ class Admission(grpc.ServerInterceptor):
     def _admit(self, path: str, handler: grpc.RpcMethodHandler) -> grpc.RpcMethodHandler:
         service, _, method = path.removeprefix("/").partition("/")
         if service == reflection.SERVICE_NAME:
-            return _streaming(handler, method, self._reflection_room, self._reflection)
+            return _request_stream(handler, method, self._reflection_room, self._reflection)
         if service != health.SERVICE_NAME:
-            return _waiting(handler, method, self._message_room, self.threads)
+            return _one_request(handler, method, self._message_room, self.threads)
         if handler.response_streaming:
-            return _lasting(handler, method, self._watch_room, self._watches)
-        return _waiting(handler, method, self._health_room, self._health)
+            return _watch(handler, method, self._watch_room, self._watches)
+        return _one_request(handler, method, self._health_room, self._health)
 
 
-def _waiting(
-    handler: grpc.RpcMethodHandler, method: str, room: Room, threads: ThreadPoolExecutor
+def _one_request(
+    handler: grpc.RpcMethodHandler, method: str, room: WaitingRoom, threads: ThreadPoolExecutor
 ) -> grpc.RpcMethodHandler:
-    """The handler of a method of one request, which waits for it in `room`."""
+    """A handler of one request, which waits for it in `room`."""
     behavior: Any = handler.unary_stream if handler.response_streaming else handler.unary_unary
 
     def message(requests: Iterator[Any], context: grpc.ServicerContext) -> Any:
@@ -113,10 +114,10 @@ def _waiting(
     return _handler(grpc.stream_unary_rpc_method_handler, answer, handler, threads)
 
 
-def _lasting(
-    handler: grpc.RpcMethodHandler, method: str, room: Room, threads: ThreadPoolExecutor
+def _watch(
+    handler: grpc.RpcMethodHandler, method: str, room: WaitingRoom, threads: ThreadPoolExecutor
 ) -> grpc.RpcMethodHandler:
-    """The handler of a stream of answers that holds its place until it ends."""
+    """A handler of a stream of answers, which holds its slot until it ends."""
     behavior: Any = handler.unary_stream
 
     def answers(requests: Iterator[Any], context: grpc.ServicerContext) -> Iterator[Any]:
@@ -126,29 +127,29 @@ def _lasting(
     return _handler(grpc.stream_stream_rpc_method_handler, answers, handler, threads)
 
 
-def _streaming(
-    handler: grpc.RpcMethodHandler, method: str, room: Room, threads: ThreadPoolExecutor
+def _request_stream(
+    handler: grpc.RpcMethodHandler, method: str, room: WaitingRoom, threads: ThreadPoolExecutor
 ) -> grpc.RpcMethodHandler:
-    """The handler of a stream of requests that holds a place; its time begins again with each message."""
+    """A handler of a stream of requests, which holds a slot; each message restarts its clock."""
     behavior: Any = handler.stream_stream
 
     def answers(requests: Iterator[Any], context: grpc.ServicerContext) -> Iterator[Any]:
-        with room.wait(context, method) as place:
-            yield from _kept(behavior(_kept(requests, place), context), place)
+        with room.wait(context, method) as slot:
+            yield from _renewing(behavior(_renewing(requests, slot), context), slot)
 
     return _handler(grpc.stream_stream_rpc_method_handler, answers, handler, threads)
 
 
-def _kept(items: Iterator[Any], place: Place) -> Iterator[Any]:
+def _renewing(items: Iterator[Any], slot: Slot) -> Iterator[Any]:
     for item in items:
-        place.keep()
+        slot.renew()
         yield item
 
 
 def _first(requests: Iterator[Any], method: str, context: grpc.ServicerContext) -> Any:
     request = next(requests, None)
     if request is None:
-        refuse(context, InvalidRequest(f"{method} takes one message, and none was sent. Send one."))
+        refuse(context, InvalidRequest(f"{method} takes one message, and the client sent none. Send one."))
     return request
 
 

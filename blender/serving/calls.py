@@ -19,7 +19,7 @@ import grpc
 from blender.call_context import CallContext
 from blender.errors import Busy, CallCancelled, InvalidRequest
 from blender.serving.client_identity import ClientOf, by_origin
-from blender.serving.rooms import WAITS_ENDED
+from blender.serving.waiting_room import WAITS_ENDED
 from factory.errors import FactoryError
 
 _MARGIN_S, _MARGIN_SHARE = 0.5, 0.1  # kept of a client's deadline to tell it what was waited for

@@ -1,4 +1,4 @@
-"""Who makes a call, for limits of one client."""
+"""Who makes a call, for limits per client."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ ClientOf = Callable[[grpc.ServicerContext], str]
 
 
 def by_token(context: grpc.ServicerContext) -> str:
-    """The token of a call, else its client's certificate, else its address; for servers that check tokens."""
+    """The call's token, else its client's certificate, else its address; for servers that check tokens."""
     for key, value in context.invocation_metadata() or ():
         if key == AUTHORIZATION:
-            return f"token {hashlib.sha256(str(value).encode()).hexdigest()}"  # no secret is kept
+            return f"token {hashlib.sha256(str(value).encode()).hexdigest()}"  # keeps no secret
     return by_origin(context)
 
 
 def by_origin(context: grpc.ServicerContext) -> str:
-    """The certificate of a call's client, else its address without the port.
+    """The certificate of the call's client, else its address without the port.
 
-    Where nobody checks tokens, a client could bring another one with every call and look like many.
+    Without checks of tokens, a client could bring another token with every call and look like many clients.
     """
     shown = context.peer_identities()
     if shown:

@@ -1,7 +1,7 @@
 """Whether a Blender serves, in gRPC's health protocol.
 
-The servicer that comes with gRPC sends the answers of watchers under the lock of all, so that one watcher
-who takes nothing stops every check, and it keeps an entry for every name it was ever asked for.
+gRPC's own servicer sends watchers their answers under one lock, so a single watcher that reads nothing stops
+every check; it also keeps an entry for every service name anyone has asked for.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from grpc_health.v1 import health_pb2_grpc as pb_grpc
 
 
 class Health(pb_grpc.HealthServicer):
-    """Answers for `services`, all of which serve from `serve` to `stop`, and for "", which is the server."""
+    """Answers for `services`, which all serve between `serve` and `stop`, and for "", the server itself."""
 
     def __init__(self, services: Collection[str]) -> None:
         self._services = {"", *services}
@@ -24,21 +24,21 @@ class Health(pb_grpc.HealthServicer):
         self._stopped = False
 
     def serve(self) -> None:
-        """Tell everyone that the server serves."""
+        """Announce that the server serves."""
         with self._changed:
             self._status = pb.HealthCheckResponse.SERVING
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Tell everyone that it does not any more, and end the watches."""
+        """Announce that the server no longer serves, and end the watches."""
         with self._changed:
             self._status, self._stopped = pb.HealthCheckResponse.NOT_SERVING, True
             self._changed.notify_all()
 
-    def Check(  # noqa: N802 - the protocol's name, as is the next
+    def Check(  # noqa: N802 - the protocol names it, and the next
         self, request: pb.HealthCheckRequest, context: grpc.ServicerContext
     ) -> pb.HealthCheckResponse:
-        """The status now; NOT_FOUND for a service there is not."""
+        """The current status; NOT_FOUND for an unknown service."""
         if request.service not in self._services:
             context.set_code(grpc.StatusCode.NOT_FOUND)
             return pb.HealthCheckResponse()
@@ -47,21 +47,21 @@ class Health(pb_grpc.HealthServicer):
     def Watch(  # noqa: N802
         self, request: pb.HealthCheckRequest, context: grpc.ServicerContext
     ) -> Iterator[pb.HealthCheckResponse]:
-        """The status now, and again whenever it changes, until the server stops or the client leaves."""
+        """The current status, and each change of it, until the server stops or the client leaves."""
         if not context.add_callback(self._wake):
             return
         known = request.service in self._services
-        told = None
+        sent = None
         while context.is_active():
-            stopped = self._stopped  # before the status, which is told once more then
+            stopped = self._stopped  # read before the status, which is then sent once more
             status = self._status if known else pb.HealthCheckResponse.SERVICE_UNKNOWN
-            if status != told:
-                told = status
+            if status != sent:
+                sent = status
                 yield pb.HealthCheckResponse(status=status)
             if stopped:
                 return
             with self._changed:
-                while context.is_active() and not self._stopped and (not known or self._status == told):
+                while context.is_active() and not self._stopped and (not known or self._status == sent):
                     self._changed.wait()
 
     def _wake(self) -> None:

@@ -1,4 +1,4 @@
-"""A port of this machine that nobody else has, for one process or for several that share it."""
+"""A port of this machine that no one else holds, for one process or for several that share it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from factory.errors import MachineError
 
 
 def require_free(host: str, port: int) -> int:
-    """The port, or a free one for 0; raises MachineError for one that cannot be bound.
+    """The port, or a free one for 0; raises MachineError if it cannot be bound.
 
-    gRPC would write to stderr before it says so, and with a shared port it would not say it at all.
+    gRPC would write to stderr before it reports that, and would not report it at all for a shared port.
     """
     try:
         with _bound(host, port, shared=False) as probe:
@@ -21,9 +21,9 @@ def require_free(host: str, port: int) -> int:
 
 
 def reserve(host: str, port: int) -> socket.socket:
-    """A socket that keeps the port, or a free one for 0, for processes that share it; it takes no calls.
+    """A socket that holds the port, or a free one for 0, for processes that share it; it takes no calls.
 
-    Raises MachineError for a port that anybody has, shared or not.
+    Raises MachineError if anyone holds the port, shared or not.
     """
     number = require_free(host, port)
     try:
@@ -33,15 +33,15 @@ def reserve(host: str, port: int) -> socket.socket:
 
 
 def cannot_bind(host: str, port: int, reason: str) -> MachineError:
-    """What to tell of a port that cannot be bound."""
+    """The error for a port that cannot be bound."""
     return MachineError(
         f"Port {port} of {host} cannot be bound ({reason}). "
-        "Stop the process that has it, or choose another --port or --host."
+        "Stop the process that holds it, or choose another --port or --host."
     )
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches `host`."""
+    """Whether only this machine can reach `host`."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -51,7 +51,7 @@ def is_loopback(host: str) -> bool:
 def _bound(host: str, port: int, shared: bool) -> socket.socket:
     made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as gRPC does: a port just left is free
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as gRPC does, for a port just released
         if shared:
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         made.bind((host.strip("[]"), port))

@@ -1,14 +1,14 @@
-"""A Blender of several processes on one port: started, watched, started again, ended together.
+"""A Blender of several processes on one port: starts, watches, replaces and ends them.
 
     parent   holds the port, prints the address, answers scrapes; takes no calls
-    child    a whole Blender that shares the port (SO_REUSEPORT): the kernel deals connections among them
+    child    a whole Blender that shares the port (SO_REUSEPORT): the kernel deals connections to the children
 
-Python answers calls with one core a process. Children share nothing: every answer is a function of the
-request, and a blend that one has stored the others read from the lake. The first starts alone, so that what
-is wrong is said once. One that dies is started again, because only its own readers notice, who come back;
-but several that die in short order are the sign of something that will not pass, and end all.
+One Python process answers calls with one core. Children share nothing: every answer is a function of the
+request, and a blend that one has stored the others read from the lake. The first child starts alone, so that
+a fault is reported once. A child that dies is replaced, because only its own readers notice, and they come
+back; several deaths within a short time are the sign of a lasting fault, and end all.
 
-A child ends when its standard input does, so none outlives its parent.
+A child ends when its standard input closes, so none outlives its parent.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ log = logging.getLogger("blender")
 
 MOST_DEATHS, WITHIN_S = 5, 60.0
 _LOOK_EVERY_S = 0.1
-_AFTER_GRACE_S = 10.0  # for what is left to do once the calls have ended
+_AFTER_GRACE_S = 10.0  # to finish after the calls have ended
 
 
 def end_in_order(blenders: Sequence[subprocess.Popen[bytes]], grace_s: float) -> None:
-    """Let the calls of Blenders end, at most `grace_s`, then their processes; kill what does not."""
+    """Let the calls of Blenders end within `grace_s`, then their processes; kill those that do not."""
     for one in blenders:
         one.terminate()
     end = time.monotonic() + grace_s + _AFTER_GRACE_S
@@ -40,13 +40,13 @@ def end_in_order(blenders: Sequence[subprocess.Popen[bytes]], grace_s: float) ->
         try:
             one.wait(max(0.0, end - time.monotonic()))
         except subprocess.TimeoutExpired:
-            log.warning("process %d does not end and is killed", one.pid)
+            log.warning("killing process %d, which does not end", one.pid)
             one.kill()
             one.wait()
 
 
 class Processes:
-    """The children of a Blender; used by one thread, `alive` by any."""
+    """The children of a Blender; for one thread, except `alive`."""
 
     def __init__(self, command: Sequence[str], n: int, folder: Path) -> None:
         """`command` starts a child, which writes `<pid>.address` into `folder` once it answers."""
@@ -55,11 +55,11 @@ class Processes:
         self._deaths: deque[float] = deque(maxlen=MOST_DEATHS)
 
     def alive(self) -> set[int]:
-        """The ids of the children that run."""
+        """Process ids of the running children."""
         return {child.pid for child in list(self._children) if child.returncode is None}
 
     def start(self, shutdown: ShutdownSignal) -> int | None:
-        """Start all and wait until they answer; the exit code of one that ended instead."""
+        """Start all children and wait until they answer; return the exit code of one that ended instead."""
         for _ in range(self._n):
             child = self._spawn()
             while not (self._folder / f"{child.pid}.address").exists() and not shutdown.is_set():
@@ -70,7 +70,7 @@ class Processes:
         return None
 
     def watch(self, shutdown: ShutdownSignal) -> None:
-        """Start again what dies, until `shutdown`; raises MachineError where too many do."""
+        """Replace children that die, until `shutdown`; raises MachineError if too many do."""
         while not shutdown.wait(_LOOK_EVERY_S):
             for child in list(self._children):
                 code = child.poll()
@@ -79,12 +79,12 @@ class Processes:
                     self._replace(child.pid, code)
 
     def stop(self, grace_s: float) -> None:
-        """Let the calls of every child end, at most `grace_s`, then the children."""
+        """Let the calls of every child end within `grace_s`, then the children."""
         end_in_order(self._children, grace_s)
         self.kill()
 
     def kill(self) -> None:
-        """End every child at once."""
+        """Kill every child."""
         for child in self._children:
             child.kill()
         for child in self._children:
@@ -98,9 +98,9 @@ class Processes:
         if len(self._deaths) == MOST_DEATHS and self._deaths[-1] - self._deaths[0] < WITHIN_S:
             raise MachineError(
                 f"{MOST_DEATHS} processes of this Blender died within {WITHIN_S:g} s, the last, {pid}, with "
-                f"{how}. See what they wrote above, or give them more memory; then start it again."
+                f"{how}. Look at their output above, or give them more memory; then start it again."
             )
-        log.warning("process %d ended with %s; another is started", pid, how)
+        log.warning("process %d ended with %s; starting another", pid, how)
         self._spawn()
 
     def _spawn(self) -> subprocess.Popen[bytes]:

@@ -1,4 +1,4 @@
-"""The end of a call that is not answered: a status, a sentence, the class of the error."""
+"""The end of an unanswered call: a status, a sentence, the class of the error."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from factory.errors import FactoryError
 
 
 def refuse(context: grpc.ServicerContext, error: FactoryError) -> NoReturn:
-    """End a call with the status of an error, its class and its sentence."""
+    """End a call with the error's status, class and sentence."""
     code, name = to_status(error)
     end_call(context, code, str(error), name)
 
 
 def refusal(error: FactoryError) -> grpc.RpcMethodHandler:
-    """A handler that refuses a call at its headers: one of streams does not wait for a message.
+    """A handler that refuses a call at its headers: as a handler of streams it waits for no message.
 
-    It has a thread of its own, so that a flood of such calls keeps none that answers from its work.
+    It has its own thread, so that a flood of such calls occupies no thread that answers.
     """
 
     def refused(requests: Any, context: grpc.ServicerContext) -> NoReturn:  # noqa: ARG001
@@ -32,7 +32,7 @@ def refusal(error: FactoryError) -> grpc.RpcMethodHandler:
 
 
 def end_call(context: grpc.ServicerContext, code: grpc.StatusCode, sentence: str, name: str = "") -> NoReturn:
-    """End a call with a status and a sentence; `name` is the class of the error, where it has one."""
+    """End a call with a status and a sentence; `name` is the class of the error, if any."""
     context.set_trailing_metadata(((ERROR_KEY, name),))
     context.abort(code, sentence)
     raise AssertionError("abort returned")

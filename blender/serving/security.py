@@ -1,6 +1,6 @@
-"""Who may talk to a Blender: those who know it by its certificate, show one, or bring a token.
+"""Who may talk to a Blender: server certificate, client certificates, tokens.
 
-Files hold what is secret: an argument can be read by every user of the machine.
+Secrets are in files, since every user of the machine can read a process's arguments.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from factory.errors import ConfigurationError
 
 @dataclass(frozen=True)
 class ServerSecurity:
-    """What a server shows and what it asks for; nothing of it means plaintext for everyone.
+    """What a server shows and what it requires of clients; by default it speaks plaintext with everyone.
 
     `certificate` and `key` are PEM files and belong together. With `client_ca` a client must show a
-    certificate that one of these authorities signed. `tokens` is a file that its owner alone may open, with a
-    token a line, one of which every call but a health check must bring.
+    certificate signed by one of these authorities. `tokens` is a file that only its owner may open, with one
+    token per line; every call except health checks must bring one of them.
     """
 
     certificate: Path | None = None
@@ -36,11 +36,11 @@ class ServerSecurity:
     tokens: Path | None = None
 
     def credentials(self) -> grpc.ServerCredentials | None:
-        """Those of the port, None for plaintext; raises ConfigurationError for files that do not serve."""
+        """Credentials of the port, None for plaintext; raises ConfigurationError for unusable files."""
         if self.certificate is None and self.key is None:
             if self.client_ca is not None:
                 raise ConfigurationError(
-                    "Certificates of clients are checked over TLS alone. Give --tls-cert and --tls-key too."
+                    "Only TLS can check clients' certificates. Give --tls-cert and --tls-key too."
                 )
             return None
         if self.certificate is None or self.key is None:
@@ -53,18 +53,18 @@ class ServerSecurity:
         )
 
     def interceptors(self) -> list[grpc.ServerInterceptor]:
-        """What looks at every call; raises ConfigurationError for a file without tokens."""
+        """Interceptors that check every call; raises ConfigurationError for a file without tokens."""
         if self.tokens is None:
             return []
         tokens = [line.strip() for line in read_secret(self.tokens).decode(errors="replace").splitlines()]
         for number, token in enumerate(tokens, 1):
             if token and not TOKEN.fullmatch(token):
                 raise ConfigurationError(
-                    f"Line {number} of {self.tokens} is no token: it holds a space or a letter outside "
-                    "ASCII. Write one token a line."
+                    f"Line {number} of {self.tokens} contains a space or a character outside ASCII. "
+                    "Write one token per line."
                 )
         if not any(tokens):
-            raise ConfigurationError(f"The file {self.tokens} holds no token. Write one a line into it.")
+            raise ConfigurationError(f"The file {self.tokens} contains no token. Write one per line.")
         return [Tokens([token for token in tokens if token])]
 
     def _require_a_pair(self) -> None:
@@ -77,21 +77,21 @@ class ServerSecurity:
         except ssl.SSLError as error:
             said = error.reason or str(error)
             raise ConfigurationError(
-                f"The certificate {self.certificate} cannot be served with the key {self.key} ({said}). "
+                f"TLS cannot use the certificate {self.certificate} with the key {self.key} ({said}). "
                 "Give PEM files that belong together, the key without a password."
             ) from error
 
 
 class Tokens(grpc.ServerInterceptor):
-    """Lets calls pass that bring one of the tokens as `authorization: Bearer TOKEN`, and health checks."""
+    """Passes health checks, and calls that bring one of the tokens as `authorization: Bearer TOKEN`."""
 
     def __init__(self, tokens: list[str]) -> None:
         self._digests = [_digest(token) for token in tokens]
         self._refuse_missing, self._refuse_unknown = (
             refusal(Unauthenticated(sentence))
             for sentence in (
-                "This Blender asks for a token. Give the client `token`.",
-                "This Blender does not know the token. Give the client one of its own.",
+                "This Blender requires a token. Give the client `token`.",
+                "This Blender does not accept the token. Give the client one from the server's file.",
             )
         )
 
@@ -102,7 +102,7 @@ class Tokens(grpc.ServerInterceptor):
     ) -> grpc.RpcMethodHandler | None:
         """The handler of a call, or one that refuses it."""
         if handler_call_details.method.startswith(f"/{health.SERVICE_NAME}/"):
-            return continuation(handler_call_details)  # whoever starts and stops servers has no token
+            return continuation(handler_call_details)  # orchestrators have no token
         given = [
             str(value) for key, value in handler_call_details.invocation_metadata if key == AUTHORIZATION
         ]
@@ -112,7 +112,7 @@ class Tokens(grpc.ServerInterceptor):
 
     def _known(self, value: str) -> bool:
         digest = _digest(value.removeprefix(BEARER))
-        # Every token is compared, so that the time taken tells nothing of them.
+        # Compare with every token, so that the time reveals nothing about them.
         found = [hmac.compare_digest(digest, known) for known in self._digests]
         return value.startswith(BEARER) and any(found)
 

@@ -25,7 +25,7 @@ from typing import NoReturn
 from blender.catalog.blends import DEFAULT_MEMORY_BYTES, open_blends
 from blender.serving.allocator import keep_freed_memory
 from blender.serving.calls import Limits
-from blender.serving.metrics import Numbers, Reporter, numbers, reported, serve_numbers
+from blender.serving.metrics import SampleFile, Samples, samples, serve_metrics, summed_samples
 from blender.serving.ports import reserve
 from blender.serving.processes import Processes
 from blender.serving.security import ServerSecurity
@@ -71,7 +71,7 @@ def _serve(options: argparse.Namespace, shutdown: ShutdownSignal) -> int:
     )
     if options.child_of is not None:
         return _serve_as_child(server, options, shutdown)
-    with _scraped(options, partial(numbers, server.calls)):
+    with _scraped(options, partial(samples, server.calls)):
         server.start()
         _announce(server.address, options.address_file)
         shutdown.wait()
@@ -81,12 +81,12 @@ def _serve(options: argparse.Namespace, shutdown: ShutdownSignal) -> int:
 
 def _serve_as_child(server: BlenderServer, options: argparse.Namespace, shutdown: ShutdownSignal) -> int:
     threading.Thread(target=_stop_with_parent, args=(shutdown,), daemon=True).start()
-    reporter = Reporter(options.child_of / f"{os.getpid()}.numbers", server.calls)
+    sample_file = SampleFile(options.child_of / f"{os.getpid()}.samples", server.calls)
     server.start()
     write_atomically(options.child_of / f"{os.getpid()}.address", f"{server.address}\n")
     shutdown.wait()
     server.stop(options.grace_s)
-    reporter.close()
+    sample_file.close()
     return 0
 
 
@@ -97,7 +97,7 @@ def _serve_in_processes(options: argparse.Namespace, given: list[str], shutdown:
         own = ["--port", str(number), "--memory-mib", str(share), "--child-of", name]
         processes = Processes(["blender.serving.serve", *given, *own], options.processes, folder)
         try:
-            with _scraped(options, partial(reported, folder, processes.alive)):
+            with _scraped(options, partial(summed_samples, folder, processes.alive)):
                 code = processes.start(shutdown)
                 if code is not None:
                     return code
@@ -111,12 +111,12 @@ def _serve_in_processes(options: argparse.Namespace, given: list[str], shutdown:
 
 
 @contextmanager
-def _scraped(options: argparse.Namespace, read: Callable[[], Numbers]) -> Iterator[None]:
+def _scraped(options: argparse.Namespace, read: Callable[[], Samples]) -> Iterator[None]:
     """Answer scrapes with `read` inside, if a port for them was given."""
     if options.metrics_port is None:
         yield
         return
-    server = serve_numbers(options.metrics_host, options.metrics_port, read)
+    server = serve_metrics(options.metrics_host, options.metrics_port, read)
     try:
         yield
     finally:

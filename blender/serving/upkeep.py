@@ -1,4 +1,4 @@
-"""What a server looks after each second: waits that last too long, and memory that nobody uses any more."""
+"""Housekeeping once a second: end waits that last too long, return unused memory to the system."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ import threading
 import time
 from collections.abc import Callable
 
-from blender.serving.allocator import give_back_memory
+from blender.serving.allocator import trim_memory
 
 _EVERY_S = 1.0
-_MANY = 16  # calls that leave enough behind to give it back at once
-_LEFT_SHARE = 0.5  # of the most calls there were: with so few, what the others left is not used again soon
-_GIVE_BACK_S = 60.0  # what blocks under way need again then is some thousand page faults
+_MANY = 16  # calls that leave enough memory behind to return it at once
+_LEFT_SHARE = 0.5  # of the peak number of calls: at or below it, the freed memory is not needed soon
+_TRIM_EVERY_S = 60.0  # blocks under way then cost some thousand page faults
 
 
 class Upkeep:
-    """Calls `sweep` each second; gives memory back each minute, and once most of many calls have ended."""
+    """Calls `sweep` every second; trims memory every minute, and once most of many calls have ended."""
 
     def __init__(self, sweep: Callable[[], None], open_calls: Callable[[], int]) -> None:
         self._sweep, self._open_calls = sweep, open_calls
-        self._most, self._given_back = 0, time.monotonic()
+        self._peak, self._trimmed_at = 0, time.monotonic()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="blender-upkeep", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End, where it has begun."""
+        """Stop the thread, if it was started."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -36,11 +36,11 @@ class Upkeep:
     def _run(self) -> None:
         while not self._ended.wait(_EVERY_S):
             self._sweep()
-            self._give_back(self._open_calls())
+            self._trim(self._open_calls())
 
-    def _give_back(self, calls: int) -> None:
-        self._most = max(self._most, calls)
-        most_ended = self._most >= _MANY and calls <= _LEFT_SHARE * self._most
-        if most_ended or time.monotonic() - self._given_back > _GIVE_BACK_S:
-            give_back_memory()
-            self._most, self._given_back = calls, time.monotonic()
+    def _trim(self, calls: int) -> None:
+        self._peak = max(self._peak, calls)
+        most_ended = self._peak >= _MANY and calls <= _LEFT_SHARE * self._peak
+        if most_ended or time.monotonic() - self._trimmed_at > _TRIM_EVERY_S:
+            trim_memory()
+            self._peak, self._trimmed_at = calls, time.monotonic()

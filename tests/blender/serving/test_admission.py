@@ -23,11 +23,11 @@ from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
 from blender.protocol.status import is_transient, to_error
 from blender.serving import transport
-from blender.serving.admission import MESSAGE_PLACES
+from blender.serving.admission import MESSAGE_SLOTS
 from blender.serving.calls import Limits
-from blender.serving.rooms import WAITS_ENDED
 from blender.serving.security import ServerSecurity
 from blender.serving.server import BlenderServer
+from blender.serving.waiting_room import WAITS_ENDED
 from tests.blender.lakes import make_lake, serving
 from tests.blender.raw_http2 import RawConnection, frame, headers, message
 
@@ -92,7 +92,7 @@ def test_a_thousand_half_open_calls_take_nothing_from_a_client_that_works(
                 assert client.get(blend.id) == blend
                 assert len(list(client.fetch(blend.id, steps=3))) == 3
                 assert health_of(channel).status == health_pb2.HealthCheckResponse.SERVING
-            assert len(server.admission) <= MESSAGE_PLACES
+            assert len(server.admission) <= MESSAGE_SLOTS
             assert len(set(threading.enumerate()) - before) < 200
         assert becomes(lambda: len(server.admission) == len(server.calls) == 0)
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - used < 500 << 10  # KiB
@@ -118,7 +118,7 @@ def test_a_call_that_sends_no_message_and_ends_is_told(blends: Blends) -> None:
     with BlenderServer(blends) as server, grpc.insecure_channel(server.address) as channel:
         error = channel.stream_unary(GET).future(iter(()), timeout=60).exception()
         assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
-        assert error.details() == "Get takes one message, and none was sent. Send one."
+        assert error.details() == "Get takes one message, and the client sent none. Send one."
 
 
 def test_without_a_token_a_call_is_refused_at_its_headers(blends: Blends, tmp_path: Path) -> None:

@@ -15,14 +15,14 @@ from blender.catalog.blends import Blends
 from blender.errors import InvalidRequest
 from blender.rows.counts import BYTES, COUNTS, PAGES
 from blender.serving.calls import CallLimiter, Limits
-from blender.serving.metrics import FAMILIES, Numbers, Reporter, numbers, reported, serve_numbers
-from blender.serving.scrapes import MOST_CONNECTIONS
+from blender.serving.metrics import FAMILIES, SampleFile, Samples, samples, serve_metrics, summed_samples
+from blender.serving.scrapes import MAX_CONNECTIONS
 from blender.serving.server import BlenderServer
 from factory.errors import MachineError
 from tests.ports import free_ports
 
 
-def scraped(port: int) -> Numbers:
+def scraped(port: int) -> Samples:
     """The samples of a scrape, by name and values of labels."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:
         families = list(text_string_to_metric_families(answer.read().decode()))
@@ -37,7 +37,7 @@ def scraped(port: int) -> Numbers:
 def test_a_scrape_says_what_was_answered_sent_and_read(blends: Blends) -> None:
     (port,) = free_ports(1)
     with BlenderServer(blends, limits=Limits(calls=9)) as server, BlenderClient(server.address) as client:
-        scrapes = serve_numbers("127.0.0.1", port, lambda: numbers(server.calls))
+        scrapes = serve_metrics("127.0.0.1", port, lambda: samples(server.calls))
         before = scraped(port)
         blend = client.create([Source("packed.code", 5)])
         assert len(list(client.fetch(blend.id, steps=8))) == 8
@@ -61,8 +61,8 @@ def test_a_scrape_says_what_was_answered_sent_and_read(blends: Blends) -> None:
 def test_ended_processes_keep_their_counts_and_have_no_open_calls(tmp_path: Path) -> None:
     COUNTS.add(PAGES, "packed.metrics", 3)
     for pid in (11, 12):
-        Reporter(tmp_path / f"{pid}.numbers", CallLimiter(Limits(calls=4))).close()
-    total = reported(tmp_path, lambda: {12})
+        SampleFile(tmp_path / f"{pid}.samples", CallLimiter(Limits(calls=4))).close()
+    total = summed_samples(tmp_path, lambda: {12})
     assert total["blender_pages", ("packed.metrics",)] == 6
     assert total["blender_call_slots", ()] == 4
     assert total["blender_processes", ()] == 1
@@ -70,12 +70,12 @@ def test_ended_processes_keep_their_counts_and_have_no_open_calls(tmp_path: Path
 
 def test_connections_that_ask_for_nothing_hold_no_scrape_up() -> None:
     (port,) = free_ports(1)
-    server = serve_numbers("127.0.0.1", port, dict)
+    server = serve_metrics("127.0.0.1", port, dict)
     idle = []
     for _ in range(5):
         idle += [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(60)]
         assert scraped(port) == {}
-        assert sum("process_request" in one.name for one in threading.enumerate()) < 4 * MOST_CONNECTIONS
+        assert sum("process_request" in one.name for one in threading.enumerate()) < 4 * MAX_CONNECTIONS
     assert idle[0].recv(1) == b""  # the oldest was ended
     for one in idle:
         one.close()
@@ -85,8 +85,8 @@ def test_connections_that_ask_for_nothing_hold_no_scrape_up() -> None:
 
 def test_a_port_of_metrics_that_is_taken_is_named() -> None:
     (port,) = free_ports(1)
-    first = serve_numbers("127.0.0.1", port, dict)
+    first = serve_metrics("127.0.0.1", port, dict)
     with pytest.raises(MachineError, match=rf"Port {port} of 127.0.0.1 cannot be bound for metrics"):
-        serve_numbers("127.0.0.1", port, dict)
+        serve_metrics("127.0.0.1", port, dict)
     first.shutdown()
     first.server_close()

@@ -76,9 +76,12 @@ def test_a_server_serves_clients_whose_certificates_it_trusts(blends: Blends, pa
     asking = ServerSecurity(*papers.server, client_ca=papers.ca)
     with BlenderServer(blends, security=asking) as server:
         assert fetched(server.address, Tls(papers.ca, *papers.client)) == 2
-        for shown, said in (((), "this client shows none"), (papers.stranger, "may not know .*stranger.pem")):
+        for shown, said in (
+            ((), "this client shows none"),
+            (papers.stranger, "may not trust .*stranger.pem"),
+        ):
             tls = Tls(papers.ca, *shown)
-            with pytest.raises(BlenderUnavailable, match=rf"ask for a certificate, and .*{said}: give the"):
+            with pytest.raises(BlenderUnavailable, match=rf"require a certificate, and .*{said}: give the"):
                 fetched(server.address, tls)
             client = BlenderClient(server.address, tls=tls, patience_s=0)
             with client, pytest.raises(BlenderUnavailable, match=said):
@@ -93,13 +96,13 @@ def test_each_token_of_the_file_opens_every_call(
     with BlenderServer(blends, security=ServerSecurity(*shown, tokens=tokens)) as server:
         for token in ("first-token", "second-token"):
             assert fetched(server.address, tls, token) == 2
-        with pytest.raises(Unauthenticated, match=r"asks for a token\. Give the client `token`"):
+        with pytest.raises(Unauthenticated, match=r"requires a token\. Give the client `token`"):
             fetched(server.address, tls)
         for token in ("first", "FIRST-TOKEN", "second-tokens"):
-            with pytest.raises(Unauthenticated, match="does not know the token"):
+            with pytest.raises(Unauthenticated, match="does not accept the token"):
                 fetched(server.address, tls, token)
         for token in ("", "first-token ", "first\ttoken", "tokén"):
-            with pytest.raises(ConfigurationError, match="The token is empty or holds a space"):
+            with pytest.raises(ConfigurationError, match="The token is empty, or contains a space"):
                 fetched(server.address, tls, token)
 
 
@@ -120,16 +123,18 @@ def broken(papers: Papers, tmp_path: Path) -> dict[str, ServerSecurity]:
     return {
         "needs a certificate and its key": ServerSecurity(papers.server[0]),
         "needs a certificate and its key.": ServerSecurity(key=papers.server[1]),
-        "checked over TLS alone": ServerSecurity(client_ca=papers.ca),
-        "cannot be served with the key .*KEY_VALUES_MISMATCH": ServerSecurity(
+        "Only TLS can check clients' certificates": ServerSecurity(client_ca=papers.ca),
+        "TLS cannot use the certificate .* with the key .*KEY_VALUES_MISMATCH": ServerSecurity(
             papers.server[0], papers.client[1]
         ),
-        "cannot be served with the key": ServerSecurity(tmp_path / "no.pem", papers.server[1]),
+        "TLS cannot use the certificate .* with the key": ServerSecurity(
+            tmp_path / "no.pem", papers.server[1]
+        ),
         r"no-such-file cannot be read \(No such file or directory\)": ServerSecurity(
             papers.server[0], tmp_path / "no-such-file"
         ),
-        "holds no token. Write one a line": ServerSecurity(tokens=tmp_path / "empty"),
-        "Line 3 of .*two is no token": ServerSecurity(tokens=tmp_path / "two"),
+        "contains no token. Write one per line": ServerSecurity(tokens=tmp_path / "empty"),
+        "Line 3 of .*two contains a space": ServerSecurity(tokens=tmp_path / "two"),
     }
 
 
