@@ -1,7 +1,8 @@
-"""The bytes of a request as a message, or why they are none.
+"""The bytes of a request as a message, or the reason why they are malformed.
 
-gRPC answers what a deserializer raises with INTERNAL and no reason, although the fault is the caller's. So
-ours never raises: what is no request becomes a `Malformed`, which the service refuses with a sentence.
+gRPC answers an exception of a deserializer with INTERNAL and no reason, although the caller is at fault. Our
+deserializer therefore never raises: malformed bytes become a `Malformed`, which the service refuses with a
+sentence.
 """
 
 from __future__ import annotations
@@ -19,27 +20,27 @@ MAX_REQUEST_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class Malformed:
-    """Bytes that are no request, and why."""
+    """Why bytes are not a request."""
 
     reason: str
 
 
-def reader_of(message: Any) -> Callable[[bytes], Any]:
-    """What makes a `message`, or a Malformed, of bytes."""
+def deserializer(message: Any) -> Callable[[bytes], Any]:
+    """A function from bytes to a `message`, or to a Malformed."""
     name = message.DESCRIPTOR.name
 
     def read(data: bytes) -> Any:
         if len(data) > MAX_REQUEST_BYTES:
             return Malformed(
-                f"A {name} of {len(data):,} bytes was sent, and at most {MAX_REQUEST_BYTES:,} are read. "
+                f"The {name} has {len(data):,} bytes, and Blender reads at most {MAX_REQUEST_BYTES:,}. "
                 "Send less."
             )
         try:
             return message.FromString(data)
         except DecodeError:
             return Malformed(
-                f"The {len(data):,} bytes sent are no {name}. Make them with code generated from "
-                "blender.proto of this version."
+                f"The {len(data):,} bytes are not a valid {name}. Use code generated from this version's "
+                "blender.proto."
             )
 
     return read

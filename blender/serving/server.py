@@ -1,7 +1,7 @@
 """A Blender on a port: the two services, health and reflection, in one process of many threads.
 
-Calls that are under way when it is told to stop have a time of grace; streams that last longer are told to go
-on elsewhere (UNAVAILABLE), and our clients do so by themselves.
+When it stops, calls under way have a grace period. Streams that last longer are told to continue elsewhere
+(UNAVAILABLE), which our clients do by themselves.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from factory.errors import ConfigurationError
 
 log = logging.getLogger("blender")
 
-_TELL_S = 2.0  # for calls beyond the grace to be told
-_LOOK_EVERY_S = 0.2  # a second signal is raised between waits, where another thread received it
+_NOTIFY_S = 2.0  # to end the calls that outlast the grace period
+_POLL_S = 0.2  # a second signal that another thread received is raised between waits
 
 
 class BlenderServer:
@@ -43,20 +43,20 @@ class BlenderServer:
         *,
         host: str = "127.0.0.1",
         port: int = 0,
-        limits: Limits = Limits(),  # noqa: B008 - it is immutable, as is the next
+        limits: Limits = Limits(),  # noqa: B008 - immutable, as the next
         security: ServerSecurity = ServerSecurity(),  # noqa: B008
         allow_remote: bool = False,
         shared: bool = False,
     ) -> None:
-        """Bind the port, which `shared` processes of this machine may have bound already.
+        """Bind the port; `shared` lets other processes of this machine bind it too.
 
-        Raises ConfigurationError for plaintext on a host others can reach and for files of `security` that
-        do not serve, MachineError for a port in use.
+        Raises ConfigurationError for plaintext on a host that other machines can reach and for unusable files
+        of `security`, MachineError for a port in use.
         """
         credentials = security.credentials()
         if credentials is None and not allow_remote and not is_loopback(host):
             raise ConfigurationError(
-                f"Blender would speak plaintext and {host} can be reached from other machines. "
+                f"Blender would speak plaintext on {host}, which other machines can reach. "
                 "Give --tls-cert and --tls-key, bind 127.0.0.1, or allow it with --allow-remote."
             )
         client_of = by_origin if security.tokens is None else by_token
@@ -94,18 +94,18 @@ class BlenderServer:
         self._health.serve()
 
     def stop(self, grace_s: float = GRACE_S) -> None:
-        """Refuse new calls, wait `grace_s` for those under way, then tell the rest to go on elsewhere."""
+        """Refuse new calls, give those under way `grace_s`, then tell the rest to continue elsewhere."""
         self._health.stop()
-        ended = self._server.stop(grace_s + _TELL_S)
-        if not _set_within(ended, grace_s):
+        ended = self._server.stop(grace_s + _NOTIFY_S)
+        if not _wait(ended, grace_s):
             self.calls.end(
                 ServerStopping(
-                    "This Blender ends. Ask another of the lake, or this one once it is back, and go on from "
-                    "`next_offset` of the last block."
+                    "This Blender is stopping. Ask another one of the lake, or this one when it is back, and "
+                    "continue from `next_offset` of the last block."
                 )
             )
-            if not _set_within(ended, 2 * _TELL_S):
-                log.warning("gRPC does not end its calls, and is left")
+            if not _wait(ended, 2 * _NOTIFY_S):
+                log.warning("gRPC does not end its calls; stopping without it")
         self._upkeep.stop()
 
     def __enter__(self) -> BlenderServer:
@@ -116,10 +116,10 @@ class BlenderServer:
         self.stop(grace_s=1.0)
 
 
-def _set_within(event: threading.Event, seconds: float) -> bool:
-    """Whether it is set within so long."""
+def _wait(event: threading.Event, seconds: float) -> bool:
+    """Wait for the event, at most `seconds`; return whether it is set."""
     end = time.monotonic() + seconds
-    while not event.wait(max(0.0, min(_LOOK_EVERY_S, end - time.monotonic()))):
+    while not event.wait(max(0.0, min(_POLL_S, end - time.monotonic()))):
         if time.monotonic() >= end:
             return False
     return True

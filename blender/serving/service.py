@@ -1,7 +1,7 @@
 """The two gRPC services over `Blends`: convert, delegate, convert.
 
-An error raised on purpose becomes its status of `blender.protocol.status`, its sentence unchanged. Any other
-is logged whole under an id, and the caller gets the id alone.
+`blender.protocol.status` maps deliberate errors to statuses and keeps their sentences. The service logs any
+other error whole under an id and sends the caller the id alone.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from blender.records import Schedule, Source
 from blender.rows.counts import Counts
 from blender.serving.calls import CallLimiter
 from blender.serving.refusals import end_call
-from blender.serving.request_bytes import reader_of, require_wellformed
+from blender.serving.request_bytes import deserializer, require_wellformed
 from blender.spec.ranks import RankSlice
 from factory.errors import FactoryError
 
 log = logging.getLogger("blender")
 
-MAX_MESSAGE_CHARACTERS = 1_000  # gRPC drops a status of more than some 16 KB, percent-encoded
+MAX_MESSAGE_CHARACTERS = 1_000  # gRPC drops a status beyond some 16 KB, percent-encoded
 
 CONFIGS, DATA = (pb.DESCRIPTOR.services_by_name[name].full_name for name in ("BlendConfigs", "BlendData"))
 
 ENDED = Counts()
-"""Calls that have ended, by method and name of the status."""
+"""Ended calls, by method and name of the status."""
 SENT = Counts()
 """`blocks`, `rows` and `bytes` sent, by method."""
 
@@ -51,12 +51,12 @@ class BlendConfigs:
         self._blends = blends
 
     def create(self, request: Any) -> Any:
-        """A new blend, or the one there is."""
+        """A new blend, or the existing one."""
         sources = [to_record(Source, one) for one in request.sources]
         return _answer(self._blends.create(sources, request.seed, _schedule(request), pad=request.pad))
 
     def update(self, request: Any) -> Any:
-        """A blend that follows another from an offset on."""
+        """A blend that changes another from an offset on."""
         add = [to_record(Source, one) for one in request.add]
         weights, schedule = dict(request.weights), _schedule(request)
         return _answer(
@@ -64,7 +64,7 @@ class BlendConfigs:
         )
 
     def get(self, request: Any) -> Any:
-        """A blend by its id."""
+        """A blend by id."""
         return _answer(self._blends.get(request.id))
 
     def list(self, request: Any) -> Any:
@@ -72,23 +72,23 @@ class BlendConfigs:
         return pb.ListResponse(blends=[_answer(one) for one in self._blends.list(request.with_retired)])
 
     def retire(self, request: Any) -> Any:
-        """A blend whose snapshots are given free."""
+        """Release the snapshots of a blend."""
         return _answer(self._blends.retire(request.id))
 
     def handlers(self, calls: CallLimiter) -> grpc.GenericRpcHandler:
-        """The service as gRPC takes it."""
+        """The service as a gRPC handler."""
         methods = {
-            "Create": _one_answer(calls, "Create", pb.CreateRequest, self.create),
-            "Update": _one_answer(calls, "Update", pb.UpdateRequest, self.update),
-            "Get": _one_answer(calls, "Get", pb.GetRequest, self.get),
-            "List": _one_answer(calls, "List", pb.ListRequest, self.list),
-            "Retire": _one_answer(calls, "Retire", pb.RetireRequest, self.retire),
+            "Create": _unary(calls, "Create", pb.CreateRequest, self.create),
+            "Update": _unary(calls, "Update", pb.UpdateRequest, self.update),
+            "Get": _unary(calls, "Get", pb.GetRequest, self.get),
+            "List": _unary(calls, "List", pb.ListRequest, self.list),
+            "Retire": _unary(calls, "Retire", pb.RetireRequest, self.retire),
         }
         return grpc.method_handlers_generic_handler(CONFIGS, methods)
 
 
 class BlendData:
-    """Serves blends; `Fetch` answers in bytes, which go on the wire as they are."""
+    """Serves blends; the answers of `Fetch` are bytes that go on the wire unchanged."""
 
     def __init__(self, blends: Blends, calls: CallLimiter) -> None:
         self._blends, self._calls = blends, calls
@@ -112,14 +112,14 @@ class BlendData:
                 payload = streams.pieces(block.batch)
                 message = serialize(OutgoingBlock(block.offset, block.next_offset, payload))
                 rows, size = block.batch.num_rows, block.batch.nbytes
-                del block, payload  # a reader may take its time, and the message is enough to hold meanwhile
-                self._calls.offer(call)
+                del block, payload  # while a slow reader reads, hold the message alone
+                self._calls.mark_sent(call)
                 yield message
                 del message
                 SENT.add("blocks", "Fetch")
                 SENT.add("rows", "Fetch", rows)
                 SENT.add("bytes", "Fetch", size)
-                self._calls.taken(call)
+                self._calls.mark_read(call)
 
     def describe(self, request: Any) -> Any:
         """Sources, sizes and length of a blend."""
@@ -138,47 +138,47 @@ class BlendData:
         return pb.ExplainResponse(offset=request.offset, rows=explained)
 
     def handlers(self) -> grpc.GenericRpcHandler:
-        """The service as gRPC takes it."""
-        fetch = grpc.unary_stream_rpc_method_handler(self.fetch, reader_of(pb.FetchRequest))
+        """The service as a gRPC handler."""
+        fetch = grpc.unary_stream_rpc_method_handler(self.fetch, deserializer(pb.FetchRequest))
         methods = {
             "Fetch": fetch,
-            "Describe": _one_answer(self._calls, "Describe", pb.DescribeRequest, self.describe),
-            "Explain": _one_answer(self._calls, "Explain", pb.ExplainRequest, self.explain),
+            "Describe": _unary(self._calls, "Describe", pb.DescribeRequest, self.describe),
+            "Explain": _unary(self._calls, "Explain", pb.ExplainRequest, self.explain),
         }
         return grpc.method_handlers_generic_handler(DATA, methods)
 
 
 @contextmanager
 def answering(method: str, context: grpc.ServicerContext, calls: CallLimiter) -> Iterator[CallContext]:
-    """Answer the call, which is one of `calls`, with the status of whatever is raised inside."""
+    """Admit the call to `calls`, and answer it with the status of any error raised inside."""
     ended = grpc.StatusCode.OK
     try:
         yield calls.begin(context, method)
     except FactoryError as error:
         ended, name = to_status(error)
         end_call(context, ended, _shortened(str(error)), name)
-    except GeneratorExit:  # of a stream that nobody reads any more
+    except GeneratorExit:  # nobody reads the stream any more
         ended = grpc.StatusCode.CANCELLED
         raise
     except Exception:
         ended = grpc.StatusCode.INTERNAL
         incident = uuid.uuid4().hex[:12]
         log.exception("incident %s", incident)
-        message = f"Blender failed unexpectedly. Its log has the details under incident {incident}."
+        message = f"Blender failed unexpectedly. See incident {incident} in its log."
         end_call(context, ended, message)
     finally:
         ENDED.add(method, ended.name)
 
 
-def _one_answer(calls: CallLimiter, method: str, message: Any, answer: Answer) -> grpc.RpcMethodHandler:
+def _unary(calls: CallLimiter, method: str, message: Any, answer: Answer) -> grpc.RpcMethodHandler:
     def handle(request: Any, context: grpc.ServicerContext) -> Any:
         with answering(method, context, calls) as call, use_context(call):
-            made = answer(require_wellformed(request))
-            calls.offer(call)
-            return made
+            result = answer(require_wellformed(request))
+            calls.mark_sent(call)
+            return result
 
     return grpc.unary_unary_rpc_method_handler(
-        handle, reader_of(message), lambda message: message.SerializeToString()
+        handle, deserializer(message), lambda message: message.SerializeToString()
     )
 
 
@@ -191,7 +191,7 @@ def _schedule(request: Any) -> Schedule | None:
 
 
 def _shortened(message: str) -> str:
-    """The message without its middle where it quotes or lists too much: its remedy is at the end."""
+    """The message, without its middle if it is too long: its remedy is at the end."""
     if len(message) <= MAX_MESSAGE_CHARACTERS:
         return message
     half = MAX_MESSAGE_CHARACTERS // 2

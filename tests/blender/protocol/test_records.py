@@ -53,14 +53,14 @@ def test_a_source_declares_what_its_message_declares() -> None:
 
 
 def test_a_field_of_a_source_is_declared_in_two_files() -> None:
-    """Two further files may act on it: `spec/source.py`, where values must fit together, and its user."""
+    """Others only read it off a source: the rules in `spec/source.py`, and those who act on it."""
     named = {
         str(path.relative_to(BLENDER))
         for path in [*BLENDER.rglob("*.py"), *BLENDER.rglob("*.proto")]
         if "_pb2" not in path.name and "oversample" in path.read_text()
     }
     declared = {"records.py", "proto/blender/v1/blender.proto"}
-    assert named == declared | {"spec/source.py", "opened/blend.py"}
+    assert named == declared | {"spec/source.py", "spec/order.py", "opened/blend.py"}
 
 
 def test_what_a_message_leaves_out_takes_the_default_of_the_record() -> None:

@@ -136,7 +136,7 @@ def test_without_a_token_a_call_is_refused_at_its_headers(blends: Blends, tmp_pa
 
 def test_a_stream_that_nobody_reads_gives_way_where_there_is_no_room(blends: Blends) -> None:
     with (
-        BlenderServer(blends, limits=Limits(calls=2, untaken_s=600)) as server,
+        BlenderServer(blends, limits=Limits(calls=2, unread_s=600)) as server,
         BlenderClient(server.address, patience_s=0) as hurried,
         BlenderClient(server.address, patience_s=60) as patient,
         RawConnection(server.address, NO_WINDOW) as attacker,
@@ -148,9 +148,9 @@ def test_a_stream_that_nobody_reads_gives_way_where_there_is_no_room(blends: Ble
         for stream in streams:
             attacker.send(stream, request, end=True)
         assert becomes(lambda: len(server.calls) == 2)
-        with pytest.raises(Busy, match="answers 2 calls already"):
+        with pytest.raises(Busy, match="already answers 2 calls"):
             hurried.get(blend.id)
-        server.calls.limits = Limits(calls=2, untaken_s=0)
+        server.calls.limits = Limits(calls=2, unread_s=0)
         assert patient.get(blend.id) == blend
         assert len(attacker.ended(20, lambda found: len(found) == 1)) == 1
         assert becomes(lambda: len(server.calls) == 1)
@@ -158,7 +158,7 @@ def test_a_stream_that_nobody_reads_gives_way_where_there_is_no_room(blends: Ble
 
 def test_a_reader_that_gave_way_goes_on_where_it_was(blends: Blends) -> None:
     with (
-        BlenderServer(blends, limits=Limits(calls=1, untaken_s=0.3)) as server,
+        BlenderServer(blends, limits=Limits(calls=1, unread_s=0.3)) as server,
         BlenderClient(server.address, prefetch_bytes=1, patience_s=60) as slow,
         BlenderClient(server.address, patience_s=60) as other,
     ):

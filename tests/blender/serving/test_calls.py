@@ -51,7 +51,7 @@ def test_a_client_with_all_its_calls_under_way_is_busy_and_others_are_not(
         streams = [one.fetch(blend.id) for _ in range(2)]
         for stream in streams:
             next(stream)
-        with pytest.raises(Busy, match=r"answers 2 calls of this client already\. End one"):
+        with pytest.raises(Busy, match=r"already answers 2 calls of this client\. End one"):
             again.get(blend.id)
         assert two.get(blend.id) == blend
         streams.pop().close()
@@ -66,12 +66,12 @@ def test_a_token_that_nobody_asks_for_makes_no_client_another(blends: Blends) ->
     ):
         reading = one.fetch(one.create(ENDLESS).id)
         next(reading)
-        with pytest.raises(Busy, match="answers 1 calls of this client already"):
+        with pytest.raises(Busy, match="already answers 1 calls of this client"):
             two.list()
         reading.close()
 
 
-@pytest.mark.parametrize("steps, said", [(4, "4 steps were asked for"), (0, "All steps up to the end")])
+@pytest.mark.parametrize("steps, said", [(4, "asks for 4 steps"), (0, "asks for all steps up to the end")])
 def test_a_fetch_of_too_many_steps_names_the_limit(blends: Blends, steps: int, said: str) -> None:
     with (
         BlenderServer(blends, limits=Limits(steps=3)) as server,
@@ -83,7 +83,7 @@ def test_a_fetch_of_too_many_steps_names_the_limit(blends: Blends, steps: int, s
         error = refused(pb_grpc.BlendDataStub(channel).Fetch(pb.FetchRequest(blend=blend.id, steps=steps)))
         assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
         assert said in error.details()
-        assert "at most 3 a call" in error.details()
+        assert "at most 3 per call" in error.details()
         assert type(to_error(error, server.address)) is InvalidRequest
 
 
@@ -92,7 +92,9 @@ def test_a_step_too_large_to_explain_in_one_answer_is_refused(blends: Blends) ->
         BlenderServer(blends, limits=Limits(explained_rows=999)) as server,
         BlenderClient(server.address) as client,
     ):
-        with pytest.raises(InvalidRequest, match="Step 7 has 1,000 rows, and at most 999 are explained"):
+        with pytest.raises(
+            InvalidRequest, match="Step 7 has 1,000 rows, and one answer explains at most 999"
+        ):
             client.explain(client.create(ENDLESS).id, 7)
         assert len(client.explain(client.create([Source(CODE, 999, oversample=True)]).id, 7)) == 999
 
@@ -102,7 +104,7 @@ def test_a_request_larger_than_what_is_read_is_told_so(blends: Blends) -> None:
         request = pb.GetRequest(id="x" * MAX_REQUEST_BYTES)
         error = refused(map(pb_grpc.BlendConfigsStub(channel).Get, [request]))
         assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
-        assert "at most 4,194,304 are read" in error.details()
+        assert "Blender reads at most 4,194,304" in error.details()
     with (
         BlenderServer(blends) as server,
         BlenderClient(server.address, patience_s=600) as client,
@@ -191,5 +193,5 @@ def test_calls_beyond_the_grace_are_told_to_go_on_elsewhere(
         server.stop(grace_s=0.1)
         error = refused(stream)
     assert error.code() is grpc.StatusCode.UNAVAILABLE
-    assert "This Blender ends. Ask another of the lake" in error.details()
+    assert "This Blender is stopping. Ask another one of the lake" in error.details()
     assert type(to_error(error, server.address)) is ServerStopping

@@ -129,7 +129,7 @@ def test_what_is_wrong_is_said_once_however_many_processes(tmp_path: Path) -> No
     )
     assert ended.returncode == 2
     (line,) = ended.stderr.splitlines()
-    assert "0.0.0.0 can be reached from other machines" in line
+    assert "plaintext on 0.0.0.0, which other machines can reach" in line
 
 
 @pytest.mark.parametrize("processes", [1, 2])

@@ -130,7 +130,7 @@ def test_the_address_is_written_to_a_file(tmp_path: Path) -> None:
     "arguments, code, sentence",
     [
         (["--port", "{taken}"], MachineError.exit_code, "cannot be bound (address already in use)."),
-        (["--host", "0.0.0.0"], 2, "can be reached from other machines."),
+        (["--host", "0.0.0.0"], 2, "which other machines can reach."),
     ],
 )
 def test_a_server_that_cannot_start_says_why_in_one_sentence(

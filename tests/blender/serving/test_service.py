@@ -202,7 +202,7 @@ def test_malformed_bytes_are_refused_and_the_server_lives_on(
             with pytest.raises(grpc.RpcError) as raised:
                 list(channel.unary_stream(f"/{service}/{method}")(b"\xff\x01 noise"))
             assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-            assert f"The 8 bytes sent are no {method}Request" in raised.value.details()
+            assert f"The 8 bytes are not a valid {method}Request" in raised.value.details()
     assert client.get(blend.id) == blend
 
 
@@ -260,7 +260,7 @@ def test_a_server_whose_slots_are_taken_is_well_and_says_that_it_is_busy(blends:
         for stream in streams:
             next(stream)
         for _ in range(3):
-            with pytest.raises(Busy, match=r"answers 2 calls already\. Ask again, ask another"):
+            with pytest.raises(Busy, match=r"already answers 2 calls\. Retry, ask another"):
                 other.get(blend.id)
             health = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=20)
             assert health.status == health_pb2.HealthCheckResponse.SERVING
