@@ -5,12 +5,12 @@
         for batch in blender.fetch(blend.id, offset=0, steps=1000):
             train(batch.tokens, batch.targets, batch.cu_seqlens, batch.position_ids)
 
-It holds no state worth saving: `next_offset` of the last batch is where to go on, on any machine, with any
-number of ranks. A Blender that goes away is asked again from there, so a restart goes unnoticed; only
-what it says on purpose is raised, as the same classes the core raises (`blender.errors`). A thread fetches
-ahead of the reader, so a step that has come costs no wait.
+The client holds no state worth saving: `next_offset` of the last batch says where to continue, on any machine
+and with any number of ranks. If a Blender goes away, the client retries from there, so a restart goes
+unnoticed; it raises only errors that a Blender states, as the classes that the core raises
+(`blender.errors`). A thread prefetches, so a step that has arrived costs no wait.
 
-A client travels into other processes, by pickle or by fork, and makes a connection of its own in each.
+A client can travel to other processes, by pickle or by fork; it opens a new connection in each.
 
 Importing this module imports neither Spark nor Dagster nor PyIceberg.
 """
@@ -37,18 +37,18 @@ from blender.reader import BlendHandle
 from blender.records import BlendRecord, Description, ExplainedRow, Schedule, Source
 from blender.steps import Rows, batches
 
-PREFETCH_BYTES = 16 << 20  # a second of most trainers; a block is 1 MiB
+PREFETCH_BYTES = 16 << 20  # a second of data for most trainers; a block is 1 MiB
 
 _FETCH = "/blender.v1.BlendData/Fetch"
 _OPTIONS = [
-    ("grpc.max_receive_message_length", -1),  # a block is about 1 MiB, save a row larger than that
-    ("grpc.initial_reconnect_backoff_ms", 100),  # the default of one second and growing outlasts a restart
+    ("grpc.max_receive_message_length", -1),  # a block is about 1 MiB, unless one row is larger
+    ("grpc.initial_reconnect_backoff_ms", 100),  # the default, one second and growing, outlasts a restart
     ("grpc.max_reconnect_backoff_ms", 1000),
 ]
 
 
 class _Connection:
-    """The channel of one process and what is called over it."""
+    """The channel of one process, and its methods."""
 
     def __init__(self, address: str, tls: Tls | None, silence_s: float) -> None:
         self.process = os.getpid()
@@ -68,9 +68,9 @@ class _Connection:
 class BlenderClient:
     """A connection to one Blender, plaintext without `tls`; safe for many threads.
 
-    `timeout_s` bounds every call, of a fetch the wait for its next step; `patience_s` is how long a Blender
-    that does not answer is asked again; `silence_s`, at least 10, is how long a connection on which nothing
-    comes during a call is taken to be whole; `prefetch_bytes` bounds what each fetch holds before it is read.
+    `timeout_s` bounds every call, and in a fetch the wait for each step. `patience_s` is how long the client
+    retries while no Blender answers. `silence_s`, at least 10, is how long a connection may be silent during
+    a call before it counts as broken. `prefetch_bytes` bounds what each fetch holds before it is read.
     Raises the classes of `blender.errors`.
     """
 
@@ -96,7 +96,7 @@ class BlenderClient:
 
     @property
     def _connection(self) -> _Connection:
-        if self._made.process != os.getpid():  # that of the process this one was forked from
+        if self._made.process != os.getpid():  # the connection of the process that forked this one
             self._made = _Connection(self.address, self._tls, self._silence_s)
         return self._made
 
@@ -114,7 +114,7 @@ class BlenderClient:
         self.close()
 
     def close(self) -> None:
-        """End the connection; fetches under way fail."""
+        """Close the connection; fetches under way fail."""
         self._connection.channel.close()
 
     def open(self, blend: str) -> BlendHandle:
@@ -129,9 +129,9 @@ class BlenderClient:
         *,
         pad: bool = False,
     ) -> BlendRecord:
-        """Define a blend by the weights of its sources or by a schedule; the same again gives the same id.
+        """Define a blend by its sources' weights or by a schedule; the same definition has the same id.
 
-        With `pad` rows of unlike lengths may stand together, padded to the longest.
+        `pad` admits sources with rows of different lengths and pads them to the longest.
         """
         request = pb.CreateRequest(
             sources=[to_message(pb.Source, one) for one in sources],
@@ -153,8 +153,8 @@ class BlenderClient:
     ) -> BlendRecord:
         """The blend equal to `parent` before step `offset`, with `weights` by source name from there on.
 
-        A source that is not named keeps its weight. A `schedule` takes the place of all weights. What pads
-        goes on to; `pad` is for sources of other lengths that are added.
+        A source that `weights` does not name keeps its weight; a `schedule` replaces all weights. An update
+        of a padded blend pads too; `pad` admits added sources of other lengths.
         """
         request = pb.UpdateRequest(
             parent=parent,
@@ -171,12 +171,12 @@ class BlenderClient:
         return self._blend(self._connection.configs.Get, pb.GetRequest(id=blend))
 
     def list(self, with_retired: bool = False) -> list[BlendRecord]:
-        """Every blend, the oldest first."""
+        """All blends, oldest first."""
         answer = self._call(self._connection.configs.List, pb.ListRequest(with_retired=with_retired))
         return [to_record(BlendRecord, one) for one in answer.blends]
 
     def retire(self, blend: str) -> BlendRecord:
-        """Give the blend's snapshots free for maintenance."""
+        """Release the blend's snapshots for maintenance."""
         return self._blend(self._connection.configs.Retire, pb.RetireRequest(id=blend))
 
     def describe(self, blend: str) -> Description:
@@ -199,11 +199,11 @@ class BlenderClient:
         ranks: int = 1,
         stride: int = 1,
     ) -> Iterator[Batch]:
-        """One `Batch` a step from `offset` on: `steps` of them, or all up to the end of data.
+        """One `Batch` per step from `offset` on: `steps` of them, or all up to the end of data.
 
-        Rank r of n gets rows [r w/n, (r+1) w/n) of a step of w rows. Of these steps every `stride`-th comes,
-        the first of them included. Raises EndOfData where the blend ends before `steps` steps, after the
-        last one there is.
+        Rank r of n gets rows [r w/n, (r+1) w/n) of a step of w rows. `stride` keeps every `stride`-th of
+        these steps, beginning with the first. Raises EndOfData, after the last step, if the blend ends before
+        `steps` steps.
         """
         stop = None if steps is None else offset + steps
 

@@ -1,7 +1,7 @@
-"""What can go wrong with a blend, one class for each thing a caller does differently.
+"""What can go wrong with a blend: one class for each reaction of a caller.
 
-`blender.protocol.status` maps each class to a gRPC status and back, so that a caller of the client catches
-the same classes as a caller of the core.
+`blender.protocol.status` maps each class to a gRPC status and back, so that callers of the client catch the
+same classes as callers of the core.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class InvalidBlend(ConfigurationError):
 
 
 class BrokenBlend(FactoryError):
-    """What is on record of a blend is no blend: somebody else wrote it, or a disk did."""
+    """The record of a blend is malformed: something else wrote it, or a disk damaged it."""
 
 
 class InvalidRequest(ConfigurationError):
@@ -26,21 +26,21 @@ class InvalidRequest(ConfigurationError):
 
 
 class Unauthenticated(ConfigurationError):
-    """The server asks for a token, and the call brought none that it knows."""
+    """The server requires a token, and the call brought none that it accepts."""
 
 
 class EndOfData(FactoryError):
-    """The blend ends before the step asked for; the message names the source that is used up."""
+    """The blend ends before the requested step; the message names the source that is used up."""
 
     exit_code = 9
 
 
 class SourceGone(TableNotFound):
-    """The data behind a blend is no longer there, or no longer what was pinned."""
+    """The data behind a blend no longer exists, or differs from what was pinned."""
 
 
 class CorruptPage(SourceGone):
-    """A file holds other bytes than its writer wrote; the message names file, column and page."""
+    """A file contains other bytes than its writer wrote; the message names file, column and page."""
 
 
 class StoreUnavailable(MachineError):
@@ -52,24 +52,24 @@ class UnsupportedPageLayout(ConfigurationError):
 
 
 class BlenderUnavailable(MachineError):
-    """No Blender answers at the address, or it did not answer in time."""
+    """No Blender answers at the address, or not in time."""
 
 
 class Busy(BlenderUnavailable):
-    """The Blender answers as many calls as it takes at once."""
+    """The Blender answers as many calls at once as it admits."""
 
 
 class Stalled(BlenderUnavailable):
-    """The rows did not come in the time the caller gave; the message names the source waited for."""
+    """The rows did not arrive in time; the message names the source that the call waited for."""
 
 
 class ServerStopping(BlenderUnavailable):
-    """The Blender ends before the call does; another, or itself once it is back, goes on from there."""
+    """The Blender stops before the call ends; another one, or the same once it is back, continues."""
 
 
 class CallCancelled(FactoryError):
-    """Whoever asked no longer waits for the answer."""
+    """The caller no longer waits for the answer."""
 
 
 class BlenderFailure(FactoryError):
-    """Blender failed in a way nobody foresaw; the message carries the id of its log entry."""
+    """Blender failed unexpectedly; the message contains the id of its log entry."""

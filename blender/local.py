@@ -1,11 +1,11 @@
-"""Blends read in the process that trains, without a server: the same code below, the same rows.
+"""Blends read in the trainer's own process, without a server: the same code below, the same rows.
 
     blend = open_blend("4f1c...")                      # of the lake that the settings name
     for batch in blend.fetch(offset=0, steps=1000):
         train(batch.tokens, batch.targets, batch.cu_seqlens, batch.position_ids)
 
-A `LocalBlender` has the methods of `blender.client.BlenderClient` and answers in the same records. It
-travels into other processes by pickle and opens the lake anew in each; by fork only before it was used.
+A `LocalBlender` has the methods of `blender.client.BlenderClient` and answers in the same records. It can
+travel to other processes by pickle, and opens the lake anew in each; by fork only before its first use.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from blender.steps import Rows, batches
 from factory.settings import Settings
 from factory.settings import settings as default_settings
 
-BLOCK_BYTES = 4 << 20  # no message limits a block here, and a larger one costs less CPU a row
+BLOCK_BYTES = 4 << 20  # no message limits a block here, and larger blocks cost less CPU per row
 
 
 @dataclass
@@ -51,9 +51,9 @@ class LocalBlender:
         if self._opened is None:
             self._opened = os.getpid(), open_blends(self.settings, self.memory_bytes)
         process, blends = self._opened
-        if process != os.getpid():  # native threads do not come along, and waiting for them would never end
+        if process != os.getpid():  # a fork lacks the native threads and would wait for them for ever
             raise InvalidRequest(
-                "This process was forked from one that had opened the lake. Start workers with `spawn` or "
+                "This process was forked after its parent had opened the lake. Start workers with `spawn` or "
                 "`forkserver`, or read through a server."
             )
         return blends
@@ -73,9 +73,9 @@ class LocalBlender:
         *,
         pad: bool = False,
     ) -> BlendRecord:
-        """Define a blend by the weights of its sources or by a schedule; the same again gives the same id.
+        """Define a blend by its sources' weights or by a schedule; the same definition has the same id.
 
-        With `pad` rows of unlike lengths may stand together, padded to the longest.
+        `pad` admits sources with rows of different lengths and pads them to the longest.
         """
         return blend_record(self._blends.create(sources, seed, schedule, pad=pad))
 
@@ -91,8 +91,8 @@ class LocalBlender:
     ) -> BlendRecord:
         """The blend equal to `parent` before step `offset`, with `weights` by source name from there on.
 
-        A source that is not named keeps its weight. A `schedule` takes the place of all weights. What pads
-        goes on to; `pad` is for sources of other lengths that are added.
+        A source that `weights` does not name keeps its weight; a `schedule` replaces all weights. An update
+        of a padded blend pads too; `pad` admits added sources of other lengths.
         """
         return blend_record(self._blends.update(parent, offset, weights or {}, add, schedule, pad=pad))
 
@@ -101,11 +101,11 @@ class LocalBlender:
         return blend_record(self._blends.get(blend))
 
     def list(self, with_retired: bool = False) -> list[BlendRecord]:
-        """Every blend, the oldest first."""
+        """All blends, oldest first."""
         return [blend_record(one) for one in self._blends.list(with_retired)]
 
     def retire(self, blend: str) -> BlendRecord:
-        """Give the blend's snapshots free for maintenance."""
+        """Release the blend's snapshots for maintenance."""
         return blend_record(self._blends.retire(blend))
 
     def describe(self, blend: str) -> Description:
@@ -125,7 +125,7 @@ class LocalBlender:
         ranks: int = 1,
         stride: int = 1,
     ) -> Iterator[Batch]:
-        """One `Batch` a step from `offset` on, as `blender.client.BlenderClient.fetch` gives it."""
+        """One `Batch` per step from `offset` on, as from `blender.client.BlenderClient.fetch`."""
         if steps == 0:
             return
         call = CallContext(self.timeout_s)
@@ -133,10 +133,10 @@ class LocalBlender:
         blocks = opened.fetch(offset, steps or 0, RankSlice(rank, ranks), BLOCK_BYTES, stride, call)
         rows = _rows(blocks, call, self.timeout_s)
 
-        def leave() -> None:
-            call.cancel(CallCancelled("The reader of a fetch has left."))
+        def cancel() -> None:
+            call.cancel(CallCancelled("The reader of the fetch has stopped."))
 
-        with Prefetcher(rows, self.prefetch_bytes, lambda one: int(one.batch.nbytes), leave) as ahead:
+        with Prefetcher(rows, self.prefetch_bytes, lambda one: int(one.batch.nbytes), cancel) as ahead:
             yield from batches(ahead, offset, stride)
 
 
@@ -153,7 +153,7 @@ def open_blend(
     memory_bytes: int = DEFAULT_MEMORY_BYTES,
     prefetch_bytes: int = PREFETCH_BYTES,
 ) -> BlendHandle:
-    """A blend of the lake that `settings` names, by default those of the environment, read in this process.
+    """A blend of the lake that `settings` names (by default the environment's), read in this process.
 
     Raises BlendNotFound and SourceGone.
     """

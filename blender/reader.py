@@ -12,7 +12,7 @@ from blender.records import BlendRecord, Description, ExplainedRow
 
 
 class Blender(Protocol):
-    """What serves blends by id: `blender.client.BlenderClient`, `blender.local.LocalBlender`."""
+    """Serves blends by id: `blender.client.BlenderClient` and `blender.local.LocalBlender`."""
 
     def get(self, blend: str) -> BlendRecord:
         """A blend by id."""
@@ -32,7 +32,7 @@ class Blender(Protocol):
         ranks: int = 1,
         stride: int = 1,
     ) -> Iterator[Batch]:
-        """One `Batch` a step."""
+        """One `Batch` per step."""
 
 
 @dataclass(frozen=True)
@@ -53,26 +53,25 @@ class BlendHandle:
     def fetch(
         self, offset: int = 0, steps: int | None = None, rank: int = 0, ranks: int = 1, stride: int = 1
     ) -> Iterator[Batch]:
-        """One `Batch` a step from `offset` on: see `blender.client.BlenderClient.fetch`."""
+        """One `Batch` per step from `offset` on: see `blender.client.BlenderClient.fetch`."""
         return self.blender.fetch(self.id, offset, steps, rank, ranks, stride)
 
     def check_history(self, blend: str, offset: int) -> None:
-        """Whether a reader of `blend` that came to `offset` can go on with this blend.
+        """Raise InvalidRequest unless a reader of `blend` at step `offset` can continue with this blend.
 
-        It can where the two are one before that step: this one is `blend`, or updated from it there or later.
-        Raises InvalidRequest where it cannot.
+        It can if the two are equal before that step: this is `blend`, or an update of it there or later.
         """
         one = self.id
         while one != blend:
             record = self.blender.get(one)
             if not record.parent:
                 raise InvalidRequest(
-                    f"The state is one of blend {blend}, from which blend {self.id} was not updated. "
-                    "Open the blend of the state, or update that."
+                    f"The state belongs to blend {blend}, and blend {self.id} is not an update of it. "
+                    "Open the blend of the state, or update it."
                 )
             if record.offset < offset:
                 raise InvalidRequest(
-                    f"The state is at step {offset:,} of blend {blend}, and blend {self.id} is another from "
-                    f"step {record.offset:,} on. Update {blend} at step {offset:,} or later."
+                    f"The state is at step {offset:,} of blend {blend}, from which blend {self.id} differs "
+                    f"from step {record.offset:,} on. Update {blend} at step {offset:,} or later."
                 )
             one = record.parent

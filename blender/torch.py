@@ -1,16 +1,16 @@
-"""Steps of a blend as PyTorch tensors, in the order of the blend whatever the number of ranks and workers.
+"""Steps of a blend as PyTorch tensors, in the order of the blend for any number of ranks and workers.
 
-    blend = BlenderClient("127.0.0.1:50051").open("4f1c...")       # or blender.local.open_blend("4f1c...")
+    blend = BlenderClient("127.0.0.1:50051").open("4f1c...")       # or open_blend("4f1c...")
     loader = BlendLoader(BlendDataset(blend), device="cuda")
     for batch in loader:
         train(batch["tokens"], batch["targets"], batch["position_ids"], batch["cu_seqlens"])
         checkpoint["data"] = loader.state_dict()                   # {"blend": "4f1c...", "offset": 1200}
 
-Rank r of n takes the r-th share of the rows of every step, worker w of m every m-th step from the w-th on, so
-there is one sequence of steps and no state but the number of steps taken. It is loaded into any number of
-ranks and workers, and into an update of the blend that was made at that step or later.
+Rank r of n takes the r-th share of the rows of every step; worker w of m takes every m-th step from the w-th
+on. So there is one sequence of steps, and its only state is the number of steps taken. Any number of ranks
+and workers can load that state, and so can an update of the blend made at that step or later.
 
-A thread is cheaper than workers: torch spends a millisecond on every batch that crosses processes. Take
+A thread is cheaper than workers: torch spends a millisecond on every batch that crosses processes. Use
 workers for a `transform` that needs more than one core.
 """
 
@@ -35,7 +35,7 @@ FIELDS = ("tokens", "targets", "position_ids", "cu_seqlens")
 def tensors(batch: Batch, fields: Sequence[str] = FIELDS) -> dict[str, Any]:
     """Arrays of a batch as tensors over the same memory, by the names of `Batch`, and its `offset`.
 
-    Do not write into them: steps of one block share what was computed for it.
+    Do not write into them: steps of one block share memory.
     """
     made: dict[str, Any] = {name: torch.from_dlpack(getattr(batch, name)) for name in fields}
     made["offset"] = batch.offset
@@ -43,21 +43,21 @@ def tensors(batch: Batch, fields: Sequence[str] = FIELDS) -> dict[str, Any]:
 
 
 def block_diagonal(document_ids: torch.Tensor) -> torch.Tensor:
-    """Which tokens each token sees: those of its document up to itself; bool, shape [rows, 1, L, L].
+    """Which tokens each token attends to: its document's, up to itself; bool, shape [rows, 1, L, L].
 
-    For `torch.nn.functional.scaled_dot_product_attention`. It takes L bytes a token: kernels that take
-    `cu_seqlens`, or flex attention over `document_ids`, need none.
+    For `torch.nn.functional.scaled_dot_product_attention`. The mask takes L bytes per token: kernels that
+    take `cu_seqlens`, or flex attention over `document_ids`, need none.
     """
     same = document_ids[:, None, :, None] == document_ids[:, None, None, :]
     return same.tril()
 
 
 class BlendDataset(IterableDataset[Any]):
-    """What `transform` makes of every step from `offset` on, up to `stop` or to the end of data.
+    """Every step from `offset` on, up to `stop` or to the end of data, passed through `transform`.
 
-    `rank` and `ranks` are those of `torch.distributed`, or of torchrun's environment, unless given. Under a
-    `DataLoader(dataset, batch_size=None, num_workers=m)` the steps come in the same order.
-    Raises EndOfData where the blend ends before `stop`.
+    `rank` and `ranks` default to those of `torch.distributed`, or of torchrun's environment. A
+    `DataLoader(dataset, batch_size=None, num_workers=m)` yields the steps in the same order.
+    Raises EndOfData if the blend ends before `stop`.
     """
 
     def __init__(
@@ -71,13 +71,13 @@ class BlendDataset(IterableDataset[Any]):
         transform: Callable[[Batch], Any] = tensors,
     ) -> None:
         if (rank is None) != (ranks is None):
-            raise InvalidRequest("A rank is one of a number of ranks. Give `rank` and `ranks`, or neither.")
+            raise InvalidRequest("`rank` and `ranks` belong together. Give both or neither.")
         self.blend = blend
         self.rank, self.ranks = _rank_of_ranks() if rank is None or ranks is None else (rank, ranks)
         self.stop = stop
         self.transform = transform
         self._offset = offset
-        self._dealt = torch.zeros((), dtype=torch.bool).share_memory_()  # seen by workers and this process
+        self._dealt = torch.zeros((), dtype=torch.bool).share_memory_()  # shared with the workers
 
     def __iter__(self) -> Iterator[Any]:
         if get_worker_info() is not None:
@@ -87,7 +87,7 @@ class BlendDataset(IterableDataset[Any]):
             yield item
 
     def numbered(self) -> Iterator[tuple[int, Any]]:
-        """Each item of this process, a worker's share of the steps, with the step after it."""
+        """Each item of this process, in a worker its share of the steps, with the step after it."""
         worker = get_worker_info()
         number, stride = (worker.id, worker.num_workers) if worker else (0, 1)
         first = self._offset + number
@@ -101,31 +101,31 @@ class BlendDataset(IterableDataset[Any]):
         """The blend and the step after the last one taken."""
         if self._dealt:
             raise InvalidRequest(
-                "The steps were taken by workers of a DataLoader, which do not say how far their reader is. "
+                "Workers of a DataLoader took the steps, and they do not report how far the loop has come. "
                 "Iterate over a BlendLoader and save its state."
             )
         return {"blend": self.blend.id, "offset": self._offset}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state of this blend, or of one it was updated from at that step or later.
+        """Continue from a state of this blend, or of one that it updates at that step or later.
 
-        Raises InvalidRequest for a state of another blend.
+        Raises InvalidRequest for a state of any other blend.
         """
         blend, offset = str(state["blend"]), int(state["offset"])
         self.blend.check_history(blend, offset)
         self.start_at(offset)
 
     def start_at(self, offset: int) -> None:
-        """Let the next iteration begin with step `offset`."""
+        """Begin the next iteration with step `offset`."""
         self._offset = offset
         self._dealt.fill_(False)
 
 
 class BlendLoader:
-    """Items of a dataset, made ahead by a thread or by `workers` processes and brought to `device`.
+    """Items of a dataset, prefetched by a thread or by `workers` processes and moved to `device`.
 
-    `ahead` items are ready beside the one in use, on a GPU in its memory: they are copied out of pinned
-    memory on a stream of their own. `context` is how workers start: `spawn`, `forkserver` or `fork`.
+    `prefetch` items are ready besides the one in use. For a GPU they are copied from pinned memory on a stream
+    of their own. `context` is how workers start: `spawn`, `forkserver` or `fork`.
     """
 
     def __init__(
@@ -133,13 +133,13 @@ class BlendLoader:
         dataset: BlendDataset,
         *,
         workers: int = 0,
-        ahead: int = 2,
+        prefetch: int = 2,
         device: torch.device | str | None = None,
         context: str = "spawn",
     ) -> None:
         self.dataset = dataset
         self._workers = workers
-        self._ahead = ahead
+        self._prefetch = prefetch
         self._context = context
         self._device = None if device is None else torch.device(device)
 
@@ -148,13 +148,13 @@ class BlendLoader:
         return self.dataset.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state, as `BlendDataset.load_state_dict` does."""
+        """Continue from a state, as `BlendDataset.load_state_dict` does."""
         self.dataset.load_state_dict(state)
 
     def __iter__(self) -> Iterator[Any]:
         copies = _GpuCopies(self._device) if self._device and self._device.type == "cuda" else None
         made = ((offset, copies.start(item) if copies else item) for offset, item in self._items())
-        with Prefetcher(made, self._ahead, size=lambda _: 1) as ahead:
+        with Prefetcher(made, self._prefetch, size=lambda _: 1) as ahead:
             for offset, item in ahead:
                 ready = copies.finish(item) if copies else self._moved(item)
                 self.dataset.start_at(offset)
@@ -167,7 +167,7 @@ class BlendLoader:
             _Numbered(self.dataset),
             batch_size=None,
             num_workers=self._workers,
-            prefetch_factor=self._ahead,
+            prefetch_factor=self._prefetch,
             multiprocessing_context=self._context,
         )
         return loader
@@ -177,7 +177,7 @@ class BlendLoader:
 
 
 class _Numbered(IterableDataset[tuple[int, Any]]):
-    """A dataset whose items bring the step after them."""
+    """A dataset that yields each item with the step after it."""
 
     def __init__(self, dataset: BlendDataset) -> None:
         self._dataset = dataset
@@ -187,7 +187,7 @@ class _Numbered(IterableDataset[tuple[int, Any]]):
 
 
 class _GpuCopies:
-    """Copies to a GPU that run beside what it computes."""
+    """Copies to a GPU that overlap with its computation."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -200,20 +200,20 @@ class _GpuCopies:
             return copied, self._stream.record_event()
 
     def finish(self, copy: tuple[Any, torch.cuda.Event]) -> Any:
-        """The item, for what the current stream does from here on."""
+        """The item, safe to use on the current stream."""
         item, copied = copy
         current = torch.cuda.current_stream(self._device)
         current.wait_event(copied)
 
         def used(one: torch.Tensor) -> torch.Tensor:
-            one.record_stream(current)  # else its memory is given to the next copy while it is read
+            one.record_stream(current)  # otherwise the next copy may reuse its memory while it is read
             return one
 
         return map_tensors(item, used)
 
 
 def map_tensors(item: Any, function: Callable[[torch.Tensor], torch.Tensor]) -> Any:
-    """The item with `function` of every tensor in its dicts, lists and tuples."""
+    """The item with `function` applied to every tensor in its dicts, lists and tuples."""
     if isinstance(item, torch.Tensor):
         return function(item)
     if isinstance(item, Mapping):
@@ -230,12 +230,12 @@ def _rank_of_ranks() -> tuple[int, int]:
     if distributed.is_available() and distributed.is_initialized():
         return distributed.get_rank(), distributed.get_world_size()
     names = ("RANK", "WORLD_SIZE")
-    said = [os.environ.get(name) for name in names]
-    if said == [None, None]:
+    values = [os.environ.get(name) for name in names]
+    if values == [None, None]:
         return 0, 1
-    if not all(one is not None and one.isdecimal() for one in said):
+    if not all(one is not None and one.isdecimal() for one in values):
         raise ConfigurationError(
-            f"The environment has RANK {said[0]} and WORLD_SIZE {said[1]}. Start through torchrun, which "
+            f"The environment has RANK {values[0]} and WORLD_SIZE {values[1]}. Start through torchrun, which "
             "sets both, or give `rank` and `ranks`."
         )
-    return int(said[0] or 0), int(said[1] or 1)
+    return int(values[0] or 0), int(values[1] or 1)

@@ -164,7 +164,7 @@ def answering(method: str, context: grpc.ServicerContext, calls: CallLimiter) ->
         ended = grpc.StatusCode.INTERNAL
         incident = uuid.uuid4().hex[:12]
         log.exception("incident %s", incident)
-        message = f"Blender failed unexpectedly. See incident {incident} in its log."
+        message = f"Blender failed unexpectedly. Look into its log for incident {incident}."
         end_call(context, ended, message)
     finally:
         ENDED.add(method, ended.name)

@@ -107,7 +107,7 @@ def test_workers_change_no_step_and_no_state(name: str, context: str, request: p
 
 def test_a_fork_that_could_only_hang_is_refused(local: BlendHandle) -> None:
     loader = BlendLoader(BlendDataset(local), workers=1, context="fork")
-    with pytest.raises(InvalidRequest, match="was forked from one that had opened the lake"):
+    with pytest.raises(InvalidRequest, match="was forked after its parent had opened the lake"):
         next(iter(loader))
 
 
@@ -203,13 +203,13 @@ def test_a_state_continues_only_in_updates_made_at_its_step_or_later(local: Blen
     dataset = BlendDataset(grandchild)
     dataset.load_state_dict({"blend": child.id, "offset": 30})
     for state, sentence in (
-        ({"blend": local.id, "offset": 21}, f"is another from step 20 on. Update {local.id} at step 21"),
-        ({"blend": child.id, "offset": 31}, "is another from step 30 on"),
-        ({"blend": stranger.id, "offset": 0}, "was not updated. Open the blend of the state"),
+        ({"blend": local.id, "offset": 21}, f"differs from step 20 on. Update {local.id} at step 21"),
+        ({"blend": child.id, "offset": 31}, "differs from step 30 on"),
+        ({"blend": stranger.id, "offset": 0}, "is not an update of it. Open the blend of the state"),
     ):
         with pytest.raises(InvalidRequest, match=sentence):
             dataset.load_state_dict(state)
-    with pytest.raises(InvalidRequest, match="was not updated"):
+    with pytest.raises(InvalidRequest, match="is not an update of it"):
         BlendDataset(local).load_state_dict({"blend": child.id, "offset": 0})
 
 
