@@ -124,8 +124,8 @@ class BlendDataset(IterableDataset[Any]):
 class BlendLoader:
     """Items of a dataset, prefetched by a thread or by `workers` processes and moved to `device`.
 
-    `prefetch` items are ready besides the one in use. For a GPU they are copied from pinned memory on a stream
-    of their own. `context` is how workers start: `spawn`, `forkserver` or `fork`.
+    `prefetch` items are ready besides the one in use. For a GPU they are copied from pinned memory on a
+    stream of their own. `context` is how workers start: `spawn`, `forkserver` or `fork`.
     """
 
     def __init__(

@@ -241,7 +241,7 @@ def test_a_trainer_does_not_notice_a_server_that_is_killed_and_comes_back(
     (port,) = free_ports(1)
     with serving(lake.home, port=port) as server, BlenderClient(server.address, prefetch_bytes=1) as client:
         dataset = BlendDataset(client.open(blend.id), rank=1, ranks=2, stop=12, transform=tensors)
-        loader = BlendLoader(dataset, ahead=1)
+        loader = BlendLoader(dataset, prefetch=1)
         items = iter(loader)
         found = [next(items)["tokens"]]
         server.kill()
