@@ -219,8 +219,8 @@ class BlenderClient:
             return self._connection.fetch(request, timeout=self._timeout_s, metadata=self._metadata)
 
         resumed = Resumed(stream, offset, stop, Patience(self._patience_s), self.address, self._tls)
-        with Prefetcher(resumed, self._prefetch_bytes, _size, resumed.cancel) as ahead:
-            yield from batches(ahead, offset, stride)
+        with Prefetcher(resumed, self._prefetch_bytes, _size, resumed.cancel) as prefetched:
+            yield from batches(prefetched, offset, stride)
 
     def _blend(self, method: Any, request: Any) -> BlendRecord:
         return to_record(BlendRecord, self._call(method, request))

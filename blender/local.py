@@ -136,8 +136,8 @@ class LocalBlender:
         def cancel() -> None:
             call.cancel(CallCancelled("The reader of the fetch has stopped."))
 
-        with Prefetcher(rows, self.prefetch_bytes, lambda one: int(one.batch.nbytes), cancel) as ahead:
-            yield from batches(ahead, offset, stride)
+        with Prefetcher(rows, self.prefetch_bytes, lambda one: int(one.batch.nbytes), cancel) as prefetched:
+            yield from batches(prefetched, offset, stride)
 
 
 def _rows(blocks: Iterable[Block], call: CallContext, timeout_s: float) -> Iterator[Rows]:

@@ -37,9 +37,8 @@ def tensors(batch: Batch, fields: Sequence[str] = FIELDS) -> dict[str, Any]:
 
     Do not write into them: steps of one block share memory.
     """
-    made: dict[str, Any] = {name: torch.from_dlpack(getattr(batch, name)) for name in fields}
-    made["offset"] = batch.offset
-    return made
+    found: dict[str, Any] = {name: torch.from_dlpack(getattr(batch, name)) for name in fields}
+    return found | {"offset": batch.offset}
 
 
 def block_diagonal(document_ids: torch.Tensor) -> torch.Tensor:
@@ -153,9 +152,9 @@ class BlendLoader:
 
     def __iter__(self) -> Iterator[Any]:
         copies = _GpuCopies(self._device) if self._device and self._device.type == "cuda" else None
-        made = ((offset, copies.start(item) if copies else item) for offset, item in self._items())
-        with Prefetcher(made, self._prefetch, size=lambda _: 1) as ahead:
-            for offset, item in ahead:
+        items = ((offset, copies.start(item) if copies else item) for offset, item in self._items())
+        with Prefetcher(items, self._prefetch, size=lambda _: 1) as prefetched:
+            for offset, item in prefetched:
                 ready = copies.finish(item) if copies else self._moved(item)
                 self.dataset.start_at(offset)
                 yield ready

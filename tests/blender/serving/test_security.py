@@ -155,7 +155,7 @@ def test_a_file_of_tokens_that_others_may_open_is_refused(blends: Blends, tokens
 
 
 def test_plaintext_stays_on_this_machine_and_tls_does_not_have_to(blends: Blends, papers: Papers) -> None:
-    with pytest.raises(ConfigurationError, match=r"0\.0\.0\.0 can be reached .* Give --tls-cert"):
+    with pytest.raises(ConfigurationError, match=r"plaintext on 0\.0\.0\.0, .* Give --tls-cert"):
         BlenderServer(blends, host="0.0.0.0")
     with BlenderServer(blends, host="0.0.0.0", security=ServerSecurity(*papers.server)) as server:
         assert fetched(server.address.replace("0.0.0.0", "127.0.0.1"), Tls(papers.ca)) == 2
