@@ -306,7 +306,7 @@ def test_a_backfill_passes_the_queue_with_all_records_in_postgres(
         )
         run = ["timeout", "-k", "5", "1000", sys.executable]
         daemon = subprocess.Popen(
-            [*run, "-m", "dagster", "dev", "-f", "letters.py", "-p", str(free_ports(1)[0])],
+            [*run, "-m", "dagster._daemon", "run", "-f", "letters.py"],
             cwd=tmp_path,
             env=environment,
             stdout=subprocess.DEVNULL,
