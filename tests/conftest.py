@@ -1,4 +1,4 @@
-"""Fixtures all tests share: one Spark and one lake a test process, unique table names a test."""
+"""Fixtures of all tests: one Spark session and one lake per test process, unique table names per test."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 _EXECUTOR = "spark.executor.extraJavaOptions"
 
-# Of the JVM of this process and of every process that the tests start: driver, cluster and executors.
+# For every JVM that this process and its children start: drivers, daemons of a cluster, executors.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", jvm_options())
 os.environ.setdefault("SPARK_DAEMON_JAVA_OPTS", jvm_options())
 os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--conf '{_EXECUTOR}={jvm_options()}' pyspark-shell")
 
-# The same code has the same verdict, and a pause of the machine is none: by default an example has 200 ms and
-# every run draws others, as `--hypothesis-profile=default` does.
+# The same code gets the same verdict, and a pause of the machine fails no test. Hypothesis' own profile
+# (`--hypothesis-profile=default`) draws new examples in every run and gives each 200 ms.
 hypothesis.settings.register_profile(
     "same", derandomize=True, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
@@ -38,7 +38,7 @@ hypothesis.settings.load_profile("same")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Where and how often the crash test kills a run; where the test of the UI puts its pictures."""
+    """Options: how often the crash test kills a run, how many files are damaged, where pictures go."""
     parser.addoption("--kill-points", type=int, default=2, help="instants at which a run is killed")
     parser.addoption("--kill-seed", type=int, default=20, help="seed of those instants")
     parser.addoption("--damages", type=int, default=40, help="files that the test of damages breaks")
@@ -53,31 +53,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def kill_points(request: pytest.FixtureRequest) -> int:
-    """How many instants the crash test draws."""
+    """The number of random instants at which the crash test kills a run."""
     return int(request.config.getoption("--kill-points"))
 
 
 @pytest.fixture(scope="session")
 def kill_seed(request: pytest.FixtureRequest) -> int:
-    """The seed it draws them with."""
+    """The seed of those instants."""
     return int(request.config.getoption("--kill-seed"))
 
 
 @pytest.fixture(scope="session")
 def n_damages(request: pytest.FixtureRequest) -> int:
-    """How many damages the test of them does."""
+    """The number of files that the test of damages breaks."""
     return int(request.config.getoption("--damages"))
 
 
 @pytest.fixture(scope="session")
 def damage_seed(request: pytest.FixtureRequest) -> int:
-    """The seed it draws them with."""
+    """The seed of those damages."""
     return int(request.config.getoption("--damage-seed"))
 
 
 @pytest.fixture
 def pictures(request: pytest.FixtureRequest) -> Path | None:
-    """Where pictures of the UI go; None where nobody asked for them."""
+    """The folder for pictures of the UI; None unless `--pictures` names one."""
     folder: Path | None = request.config.getoption("--pictures")
     return folder
 
@@ -87,9 +87,9 @@ def lake_settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """The settings of the test process's own embedded lake."""
     return Settings(
         home=tmp_path_factory.mktemp("lake"),
-        spark_master="local[2]",  # two cores are what every machine has
+        spark_master="local[2]",  # every machine has two cores
         spark_driver_memory="2g",  # several test processes share a machine
-        spark_shuffle_partitions=3,  # odd and small: order must not come from it
+        spark_shuffle_partitions=3,  # odd and small, so that no test depends on its order
     )
 
 
@@ -117,5 +117,5 @@ def catalog(lake_settings: Settings) -> Catalog:
 
 @pytest.fixture
 def unique() -> str:
-    """A name no other test uses, fit for a table."""
+    """A table name that no other test uses."""
     return f"t{uuid.uuid4().hex[:12]}"

@@ -1,7 +1,7 @@
-"""Seeded damages of a lake's files, and every way there is to read the lake.
+"""Damage files of a lake, drawn by a seed, and read the lake in every way.
 
-A damage flips a bit, cuts a file or zeroes a range of it. Whoever reads the lake then gets what it gave
-before, or a sentence that names the file: `Readers` gives each answer as text and raises FactoryError.
+A damage flips a bit, cuts a file or zeroes a range of it. Every reader must then answer as before, or raise
+a FactoryError that names the file. `Readers` turns each answer into text.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from factory.settings import Settings
 
 Read = Callable[[], str]
 
-# Whose damage may not stop an answer: it is made again from what it was made from.
+# Files that readers build again when they are damaged, so that no answer fails.
 REMADE = "page index"
 
 
 @dataclass(frozen=True)
 class Damage:
-    """What is done to a file: `begin` and `end` are shares of its length."""
+    """One damage of one file; `begin` and `end` are shares of its length."""
 
     kind: str
     file: Path
@@ -64,7 +64,7 @@ class Damage:
 
     @contextmanager
     def done(self) -> Iterator[bool]:
-        """Damage the file, and put it back at the end; whether any byte is another one."""
+        """Damage the file and restore it at the end; yields whether any byte changed."""
         whole = self.file.read_bytes()
         damaged = self.of(whole)
         self.file.write_bytes(damaged)
@@ -75,7 +75,7 @@ class Damage:
 
 
 def kinds(home: Path) -> dict[str, list[Path]]:
-    """Every file of a lake by its kind."""
+    """All files of a lake, by kind."""
     found: dict[str, list[Path]] = {}
     for path in sorted(home.rglob("*")):
         kind = _kind(path.relative_to(home))
@@ -104,7 +104,7 @@ def _kind(path: Path) -> str | None:
 
 
 def damages(home: Path, n: int, seed: int) -> list[Damage]:
-    """`n` damages, of every kind of file as many, the same for the same seed and files."""
+    """`n` damages, as many for each kind of file; the same seed and files give the same damages."""
     chance, files = random.Random(seed), kinds(home)
     return [
         Damage(
@@ -120,14 +120,14 @@ def damages(home: Path, n: int, seed: int) -> list[Damage]:
 
 
 class Readers:
-    """Ways to read a lake; each answer is a text."""
+    """All ways to read a lake, each answered as text."""
 
     def __init__(self, settings: Settings, document: str, blend: str, spark: SparkSession | None) -> None:
-        """`document` is the id of one whose trace is asked for."""
+        """`document` is the id of the document to trace."""
         self._settings, self._document, self._blend, self._spark = settings, document, blend, spark
 
     def of(self, damage: Damage) -> dict[str, Read]:
-        """What reads, or may read, a damaged file."""
+        """The readers that open a damaged file, or may open it."""
         everywhere = {
             "tables": self._command("tables", "--json"),
             "trace document": self._command("trace", "document", self._document, "--json"),
@@ -163,7 +163,7 @@ class Readers:
         return found
 
     def everything(self) -> dict[str, Read]:
-        """What a damage of a blend may spoil."""
+        """The readers that a damaged file of a blend may break."""
         return self.of(Damage("blend", Path(), "cut", 0, 0, 0))
 
     def _command(self, *arguments: str) -> Read:
@@ -193,7 +193,7 @@ class Readers:
         return summed.hexdigest()
 
     def _rows(self, name: TableName) -> str:
-        """The rows by every reader that uses pyarrow."""
+        """The rows as every reader based on pyarrow returns them."""
         pyiceberg.manifest.clear_manifest_cache()
         lake = Lake(self._settings)
         rows, table = lake.read(name), lake.table(name)
@@ -214,7 +214,7 @@ class Readers:
         at = lake.published(name).snapshot_id
         try:
             return str(sorted(map(str, read_at(self._spark, name, at).collect())))
-        except (Py4JError, PySparkException) as error:  # a run makes a sentence of it
+        except (Py4JError, PySparkException) as error:  # a run turns it into one sentence
             raise FactoryError(str(error)) from error
 
     def _run_records(self) -> str:
@@ -223,7 +223,7 @@ class Readers:
 
 
 def table_of(file: Path) -> TableName | None:
-    """The table a file is of."""
+    """The table that a file belongs to."""
     parts = file.parts
     if "warehouse" not in parts or "blends" in parts:
         return None
@@ -232,12 +232,12 @@ def table_of(file: Path) -> TableName | None:
 
 
 def named(damage: Damage, said: str) -> bool:
-    """Whether a sentence names the damaged file, of checksums theirs or the one they are of."""
+    """Whether a sentence names the damaged file; for a file of checksums, it or the file they cover."""
     return damage.file.name.removeprefix(".").removesuffix(".crc") in said
 
 
 def answer_of(read: Read) -> str:
-    """What a reader gives, or the sentence with which it refuses; what else it raises is a flaw."""
+    """The answer of a reader, or the sentence of its refusal; any other exception fails the test."""
     try:
         return read()
     except FactoryError as error:

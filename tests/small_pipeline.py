@@ -43,7 +43,7 @@ from factory.packing.pack import PackConfig
 from factory.settings import Settings, settings
 
 CODE, PROSE = "small_code", "small_prose"
-PACKED_CODE = f"*packed/{CODE}"  # the tables that packed code is made from, and no others
+PACKED_CODE = f"*packed/{CODE}"  # packed code and its ancestors
 PACKING = PackConfig(sequence_length=1024)
 STANDARD = Path(sysconfig.get_path("stdlib"))
 
@@ -73,7 +73,7 @@ def write_corpus(
 
 
 def _prose_lines() -> list[str]:
-    """Lines of every kind, at least fifty of each: to keep, too short, alike, copied, no JSON, no object."""
+    """Fifty lines or more of each kind: kept, too short, near copies, copies, invalid JSON, not an object."""
     paragraphs = _paragraphs(90)
     texts = {f"p{number}": text for number, text in enumerate(paragraphs)}
     texts |= {f"copy{number}": text for number, text in enumerate(paragraphs[:20])}
@@ -109,7 +109,7 @@ def line(corpus: Path, lake: Settings) -> dg.Definitions:
         return Tables(found.documents, {"rejected": found.rejected}, release=found.release)
 
     def group(name: str, dataset: str, kind: Kind) -> DedupGroup:
-        # What a lake holds then depends on what it is given alone, not on what it was given before.
+        # A recount at every growth makes a lake depend on its corpus alone, not on the runs before.
         config = DedupConfig(kind=kind, recount_growth=1)
         return dedup_group(name, [dataset], kind=kind, config=config)
 

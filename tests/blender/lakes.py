@@ -22,7 +22,7 @@ LENGTH = 8  # tokens of a full row
 
 
 def packed_rows(name: str, n: int) -> pa.Table:
-    """`n` rows whose tokens and documents say where they come from: token = 100 * ordinal + place.
+    """`n` rows whose tokens and documents tell their origin: token = 100 * ordinal + position.
 
     Row i holds the end of document i (5 tokens) and the begin of document i + 1 (3 tokens, 1 in every fourth
     row, which is short).
@@ -60,7 +60,7 @@ def write_table(
     properties: dict[str, str] | None = None,
     said: dict[str, str] | None = None,
 ) -> None:
-    """Write `rows` to a table that is made where missing, replacing what it holds.
+    """Replace the rows of a table, which is created where it is missing.
 
     `files` lists the row numbers of each file, in the order written; by default one file has them all. `said`
     are further properties of the snapshots.
@@ -86,7 +86,7 @@ def write_table(
 
 
 def make_lake(home: Path, **tables: int) -> Settings:
-    """A lake with a table `packed.<name>` of so many rows for each argument."""
+    """A lake with one table `packed.<name>` per argument, whose value is its number of rows."""
     settings = Settings(home=home, cache=home / "cache")
     for name, n in tables.items():
         write_table(settings, f"packed.{name}", packed_rows(name, n))

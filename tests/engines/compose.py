@@ -1,9 +1,8 @@
 """A compose file's services as processes of this machine, in the order and under the conditions it names.
 
-What a container gives is replaced by what one machine has: a service's ports become free ones, its name
-becomes 127.0.0.1, and the volumes' folders become folders of the test. Images that are not ours are stood in
-for by the same servers from their packages. Commands, environments, health checks and conditions are the
-file's own.
+One machine replaces the containers: free ports stand for a service's ports, 127.0.0.1 for its name and
+folders of the test for its volumes. Servers from packages stand for images of other projects. Commands,
+environments, health checks and conditions are taken from the file.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _HEALTHY_S, _DONE_S = 300, 300
 
 
 def interpolated(text: str, given: dict[str, str]) -> str:
-    """The text of a compose file with `${NAME:-default}` replaced, and `${NAME:?remedy}`, if it is given."""
+    """Replace `${NAME:-default}` and `${NAME:?remedy}` in the text of a compose file."""
 
     def value(found: re.Match[str]) -> str:
         name, kind, rest = found.groups()
@@ -48,7 +47,7 @@ class Platform:
         text = interpolated(file.read_text(), {"POSTGRES_PASSWORD": QUOTED, "S3_SECRET": "factory-secret"})
         self.services: dict[str, dict[str, Any]] = yaml.safe_load(text)["services"]
         self.started: list[str] = []
-        self.said: dict[str, str] = {}  # by the services that end
+        self.said: dict[str, str] = {}  # output of each service that ends
         self._file, self._folder, self._environment = file, folder, environment
         self._running: list[Process] = []
         self._postgres = Postgres()
@@ -56,7 +55,7 @@ class Platform:
         self._ports = {"5432": str(self._postgres.port)}
 
     def up(self) -> None:
-        """Start every service once what it waits for is healthy or done."""
+        """Start each service once its dependencies are healthy or done."""
         for name in ("home", "objects"):
             (self._folder / name).mkdir()
         workspace = self._file.parent / "docker" / "workspace.yaml"
@@ -74,33 +73,33 @@ class Platform:
                 waiting.remove(name)
 
     def down(self) -> None:
-        """End every service, the last first."""
+        """Stop all services, the last first."""
         for process in reversed(self._running):
             process.stop()
         self._postgres.remove()
 
     def port(self, inside: int) -> int:
-        """Where this machine has a port of the file."""
+        """The port of this machine that stands for a port of the file."""
         if str(inside) not in self._ports:
             (free,) = free_ports(1)
             self._ports[str(inside)] = str(free)
         return int(self._ports[str(inside)])
 
     def environment(self, name: str) -> dict[str, str]:
-        """The variables a service has here."""
+        """The environment of a service on this machine."""
         given = {key: self._here(value) for key, value in self.services[name]["environment"].items()}
         if "FACTORY_SPARK_DRIVER_HOST" in given:
             given["FACTORY_SPARK_DRIVER_HOST"] = "127.0.0.1"
         return {**given, **{key: value for key, value in self._environment.items() if key in given}}
 
     def _start(self, name: str) -> None:
-        """Start a process of a service and wait until it is healthy, or done."""
+        """Start one process of a service and wait until it is healthy or done."""
         service = self.services[name]
-        if name == "spark-worker":  # each in a container of its own, they share a number
+        if name == "spark-worker":  # containers may share a port number, processes may not
             self._ports.pop("8081", None)
         health = service.get("healthcheck", {"test": [], "interval": "0s"})
         check = self._words(health["test"][1:])
-        every_s = int(health["interval"].removesuffix("s")) / 10  # a check is a process of its own
+        every_s = int(health["interval"].removesuffix("s")) / 10  # each check starts a process
         if name == "postgres":
             self._postgres.process.wait_for(lambda: self._healthy(name, check), _HEALTHY_S, every_s)
             return
@@ -145,12 +144,12 @@ class Platform:
         )
 
     def _surroundings(self, name: str) -> dict[str, str]:
-        """The variables of a service beside those of the machine."""
+        """The variables that a service adds to the environment of this process."""
         path = f"{_BIN}:{os.environ['PATH']}"
         return {"PATH": path, "SPARK_LOCAL_IP": "127.0.0.1", **self.environment(name)}
 
     def _words(self, words: Sequence[str]) -> list[str]:
-        """The words of a command here."""
+        """A command with the addresses and ports of this machine."""
         hosts = [False, *(word == "--host" for word in words)]
         return [
             "127.0.0.1" if host and word in self.services else self._here(word)
@@ -171,7 +170,7 @@ class Platform:
 
 
 def _apart() -> list[str]:
-    """Options that keep the object store's other ports out of the way of another one's."""
+    """Options that give the object store free ports, so that two stores can run at once."""
     names = ("master.port", "volume.port", "filer.port")
     names = (*names, *(f"{name}.grpc" for name in names), "s3.port.grpc")
     free = [f"-{name}={port}" for name, port in zip(names, free_ports(len(names)), strict=True)]
@@ -180,7 +179,7 @@ def _apart() -> list[str]:
 
 @contextmanager
 def platform(file: Path, folder: Path, environment: dict[str, str]) -> Iterator[Platform]:
-    """The services of a compose file, up; ended with the block."""
+    """Run the services of a compose file until the block ends."""
     made = Platform(file, folder, environment)
     try:
         made.up()

@@ -28,9 +28,9 @@ from pyarrow.fs import S3FileSystem
 
 from tests.ports import free_ports
 
-PASSWORD = "p/w%d"  # has to be quoted in a URI, as real ones have
+PASSWORD = "p/w%d"  # must be quoted in a URI, like many real passwords
 QUOTED = "p%2Fw%25d"
-# Of urlopen: only a connection that fails is a URLError; one that is reset, or too slow, once made is not.
+# urlopen raises URLError only while connecting; a later reset or timeout is another error.
 NO_ANSWER = (OSError, HTTPException)
 
 
@@ -61,10 +61,10 @@ class Process:
             )
 
     def wait_for(self, ready: Callable[[], bool], wait_s: float = 180, every_s: float = 0.1) -> None:
-        """Return once `ready`, asked `every_s`; raises with the end of the log if the process ends before."""
+        """Check every `every_s` until `ready`; raises with the end of the log if the process ends first."""
         deadline = time.monotonic() + wait_s
         while self.popen.poll() is None and time.monotonic() < deadline:
-            if ready() and self.popen.poll() is None:  # not another server in the place of one that ended
+            if ready() and self.popen.poll() is None:  # else another server answers on its port
                 return
             time.sleep(every_s)
         self.stop(signal.SIGKILL)
@@ -124,7 +124,7 @@ class Postgres:
         self.start()
 
     def start(self) -> None:
-        """Start on the data that is there."""
+        """Start on the existing data."""
         data = self.folder / "data"
         command = [self.programs / "postgres", "-D", data, "-p", str(self.port), "-h", "127.0.0.1"]
         command += ["-k", self.folder, "-c", "fsync=off"]
@@ -132,17 +132,17 @@ class Postgres:
         self.process.wait_for(self._answers)
 
     def stop(self) -> None:
-        """End it, cutting off who is connected."""
+        """Stop the server and disconnect its clients."""
         self.process.stop(signal.SIGINT)
 
     def remove(self) -> None:
-        """End it and drop its data."""
+        """Stop the server and delete its data."""
         self.stop()
         shutil.rmtree(self.folder)
         self.process.log.unlink()
 
     def database(self, name: str) -> str:
-        """Create a database; gives its URI."""
+        """Create a database and return its URI."""
         self.execute(f"create database {name}")
         return self.uri(name)
 
@@ -151,7 +151,7 @@ class Postgres:
         return f"postgresql://{user}:{password}@127.0.0.1:{self.port}/{database}"
 
     def execute(self, statement: str, database: str = "postgres") -> list[tuple[object, ...]]:
-        """Run a statement as the owner; gives its rows."""
+        """Run a statement as the owner and return its rows."""
         connection = psycopg2.connect(self.uri(database), connect_timeout=60)
         try:
             connection.autocommit = True
@@ -196,7 +196,7 @@ class ObjectStore:
             "s3.config": folder / "s3.json",
             "s3.port.iceberg": 0,
             "s3.port.lance": 0,
-            "s3.autoCreateBucket": "false",  # as S3 itself
+            "s3.autoCreateBucket": "false",  # like S3
             "master.volumeSizeLimitMB": 64,
             "master.telemetry": "false",
             "volume.max": 0,
@@ -212,7 +212,7 @@ class ObjectStore:
         return f"http://127.0.0.1:{self.port}"
 
     def bucket(self, name: str) -> str:
-        """Create a bucket; gives its URI."""
+        """Create a bucket and return its URI."""
         S3FileSystem(
             endpoint_override=self.endpoint,
             access_key=self.key_id,
@@ -223,12 +223,12 @@ class ObjectStore:
         return f"s3://{name}"
 
     def stop(self) -> None:
-        """End it; asked politely it takes ten seconds."""
+        """Kill the server; a polite stop takes ten seconds."""
         self.process.stop(signal.SIGKILL)
 
 
 class SparkCluster:
-    """A standalone master and two workers of a core each."""
+    """A standalone master and two workers with one core each."""
 
     def __init__(self, folder: Path, memory: str = "1200m") -> None:
         self._folder = folder
@@ -263,7 +263,7 @@ class SparkCluster:
         self._processes[-1].wait_for(lambda: self.state().get("aliveworkers") == 2)
 
     def state(self) -> dict[str, Any]:
-        """What the master says of itself, nothing before its page is up."""
+        """The state that the master reports; empty before its page is up."""
         try:
             with urlopen(f"http://127.0.0.1:{self._web}/json/", timeout=60) as answer:
                 return dict(json.load(answer))
@@ -271,16 +271,16 @@ class SparkCluster:
             return {}
 
     def newest(self) -> str:
-        """The id of the application that came last; ids sort by time."""
+        """The id of the latest application; ids sort by time."""
         state = self.state()
         return max(str(it["id"]) for it in [*state["activeapps"], *state["completedapps"]])
 
     def executors(self, application: str) -> int:
-        """How many executors the workers gave to an application: each keeps its folder."""
+        """The number of executors that an application got; each leaves a folder."""
         return len(list((self._folder / "work" / application).glob("[0-9]*")))
 
     def stop(self) -> None:
-        """End the workers, then the master."""
+        """Kill the workers, then the master."""
         for process in reversed(self._processes):
             process.stop(signal.SIGKILL)
 

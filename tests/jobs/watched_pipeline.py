@@ -31,7 +31,7 @@ FOLDERS = dg.DynamicPartitionsDefinition(name="folders")
     partitions_def=FOLDERS,
 )
 def letters(context, ingests, partition: str) -> Tables:  # type: ignore[no-untyped-def]
-    """The files of a folder, once nobody holds them."""
+    """The files of a folder, once the test releases them."""
     while (FOLDER.parent / "hold").exists():
         time.sleep(0.1)
     found = ingests.files(FOLDER / partition)
@@ -40,7 +40,7 @@ def letters(context, ingests, partition: str) -> Tables:  # type: ignore[no-unty
 
 @table_asset(namespace="dedup", asset_group="test", schema=COMPONENTS)
 def sizes(raw_letters: DataFrame) -> DataFrame:
-    """Of each document its number of bytes."""
+    """The number of bytes of each document."""
     return raw_letters.selectExpr("doc_id", "string(n_bytes) component")
 
 
