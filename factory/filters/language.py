@@ -26,6 +26,7 @@ class LanguageScore(TextRule):
     name, unit, paper = SCORE, "probability", "FineWeb, 2024"
     limit = AtLeast(0.65)
     example = "sjdf lkwe 2348 iuy"
+    in_python = False  # the detector takes whole batches
 
     def __init__(self, wanted: Iterable[str] = ()) -> None:
         self.wanted = tuple(wanted)

@@ -15,14 +15,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ParamSpec, TypeVar
+from pathlib import Path
+from typing import Annotated, Any, ParamSpec, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, GetPydanticSchema, ValidationInfo, field_validator
+from pydantic_core import core_schema
 
 from factory.errors import ConfigurationError
 from factory.filters.language import SCORE, LanguageScore
 from factory.filters.metadata import predicate
-from factory.filters.rule import AtLeast, AtMost, Between, Limit, Rule, limit_between
+from factory.filters.python_rule import load_rule
+from factory.filters.rule import AtLeast, AtMost, Between, Limit, Rule, TextRule, limit_between
 from factory.filters.sets import rules
 from factory.suggestions import suggestion
 
@@ -30,12 +33,26 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+# Pydantic would report a value that is neither with two errors.
+NameOrRule = Annotated[
+    str | TextRule,
+    GetPydanticSchema(
+        lambda _, __: core_schema.no_info_wrap_validator_function(
+            lambda value, validate: value if isinstance(value, TextRule) else validate(value),
+            core_schema.str_schema(),
+        )
+    ),
+]
+
+
 class Round(BaseModel):
     """The rules of one round, and the limits, languages and predicates that go with them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
-    rules: tuple[str, ...] = Field(default=(), description="names of rule sets and of single rules")
+    rules: tuple[NameOrRule, ...] = Field(
+        default=(), description="names of rule sets and single rules, and rules of your own, `file.py:Name`"
+    )
     languages: tuple[str, ...] = Field(
         default=(), description="wanted languages (ISO 639 codes); naming one adds the rule `language_score`"
     )
@@ -55,9 +72,15 @@ class Round(BaseModel):
 
     @field_validator("rules")
     @classmethod
-    def _rules_exist(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        _sentence(rules, names)
-        return names
+    def _rules_exist(
+        cls, given: tuple[str | TextRule, ...], info: ValidationInfo
+    ) -> tuple[str | TextRule, ...]:
+        folder = (info.context or {}).get("folder", Path())
+        loaded = tuple(
+            _sentence(load_rule, it, folder) if isinstance(it, str) and ":" in it else it for it in given
+        )
+        _sentence(rules, loaded)
+        return loaded
 
     @field_validator("languages")
     @classmethod
@@ -84,7 +107,7 @@ class Round(BaseModel):
         }
 
 
-def _chosen(names: Iterable[str], languages: Iterable[str]) -> dict[str, Rule]:
+def _chosen(names: Iterable[str | TextRule], languages: Iterable[str]) -> dict[str, Rule]:
     chosen: dict[str, Rule] = {rule.name: rule for rule in rules(tuple(names))}
     if languages:
         chosen[SCORE] = LanguageScore(languages)

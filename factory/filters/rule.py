@@ -7,12 +7,17 @@ again; the reason for a rejection is the rule's name, and its direction is data.
 from __future__ import annotations
 
 import copy
+import hashlib
+import inspect
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import inf
 from typing import Literal, Self
 
+from factory import _native
 from factory.errors import ConfigurationError
 from factory.filters.text import Text
 
@@ -127,8 +132,9 @@ class Rule(ABC):
 class TextRule(Rule):
     """A number of the text alone; `name` is its column of the signals table.
 
-    `paper` is where rule and limit come from; `example` is a text that fails; `of_bulk` says that the number
-    means nothing for a small file of a repository, which has none then.
+    The native signal of that name fills the column, `measure` where there is none. `paper` is where rule and
+    limit come from; `example` is a text that fails; `of_bulk` says that the number means nothing for a small
+    file of a repository, which has none then.
     """
 
     paper: str
@@ -139,5 +145,40 @@ class TextRule(Rule):
     def measure(self, text: Text) -> float | None:
         """The number, or None where the rule does not apply (and passes).
 
-        This is the readable reference; tables are filled by the native signal of the same name.
+        A native signal of the same name must equal it on every text.
         """
+
+    @property
+    def source(self) -> str | None:
+        """A hash of the code that measures it, None for the platform's own, whose files every hash covers.
+
+        It covers the whole file of a rule, because the rule may call any function there, but nothing that the
+        file imports; and the attributes of the rule but the limit. Raises ConfigurationError for a rule
+        without a file, such as one typed at a prompt.
+        """
+        module = type(self).__module__
+        if module.startswith("factory."):
+            return None
+        try:
+            code = inspect.getsource(sys.modules[module])
+        except (OSError, TypeError, KeyError) as error:
+            raise ConfigurationError(
+                f"The source of rule `{self.name}` cannot be read, so its tables would never become stale. "
+                "Define the rule in a file."
+            ) from error
+        state = sorted((name, repr(value)) for name, value in vars(self).items() if name != "limit")
+        return hashlib.sha256(f"{type(self).__qualname__}\n{state}\n{code}".encode()).hexdigest()[:16]
+
+    @property
+    def in_python(self) -> bool:
+        """Whether `measure` fills the column."""
+        return self.name not in _native_names()
+
+    def __repr__(self) -> str:
+        source = self.source
+        return super().__repr__() + (f", source {source}" if source else "")
+
+
+@cache
+def _native_names() -> frozenset[str]:
+    return frozenset(_native.text_signal_names())

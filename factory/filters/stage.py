@@ -8,9 +8,12 @@ passes; a limit of 0 is a limit like any other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
+import pyarrow as pa
+from pyspark.cloudpickle import register_pickle_by_value
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -27,10 +30,11 @@ from factory.filters.metadata import (
     column,
 )
 from factory.filters.rule import Rule, TextRule, bounds
+from factory.filters.text import Text
 from factory.lake import schemas
 from factory.lake.schemas import FILTERED, TableSchema
+from spark_udfs.filters import python_rules, verdicts
 from spark_udfs.filters import signals as udf
-from spark_udfs.filters import verdicts
 
 
 def signals_schema(rules: Iterable[Rule]) -> TableSchema:
@@ -56,7 +60,7 @@ def measure(documents: DataFrame, rules: Sequence[Rule]) -> DataFrame:
     if of_bulk and {"repository", "path"} <= set(documents.columns):
         carried |= {"repository": F.col("repository"), "path": F.col("path")}
     inputs = documents.select("text", *(column.alias(name) for name, column in carried.items()))
-    function = partial(udf.measure, schema=schema, of_bulk=of_bulk)
+    function = partial(udf.measure, schema=schema, of_bulk=of_bulk, in_python=_in_python(of_text))
     return inputs.mapInArrow(function, from_arrow_schema(schema))
 
 
@@ -77,6 +81,15 @@ def decide(signals: DataFrame, rules: Sequence[Rule]) -> DataFrame:
     function = partial(verdicts.decide, limits=limits, schema=FILTERED.columns)
     inputs = signals.select("doc_id", "partition", *values)
     return inputs.mapInArrow(function, from_arrow_schema(FILTERED.columns))
+
+
+def _in_python(rules: Sequence[TextRule]) -> Callable[[pa.Array, pa.Array], dict[str, pa.Array]] | None:
+    """Return what measures those of `rules` that have no native signal, None where all have one."""
+    chosen = [rule for rule in rules if rule.in_python]
+    for rule in chosen:
+        if rule.source is not None:  # no worker can import a user's file, so the code travels with the rule
+            register_pickle_by_value(sys.modules[type(rule).__module__])
+    return partial(python_rules.measure, rules=chosen, view=Text) if chosen else None
 
 
 def _partition(documents: DataFrame) -> Column:

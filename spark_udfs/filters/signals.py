@@ -6,7 +6,7 @@ schema. Nothing is decided here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,17 +17,23 @@ from spark_udfs.filters.small_files import small_files
 
 
 def measure(
-    batches: Iterator[pa.RecordBatch], schema: pa.Schema, of_bulk: Sequence[str] = ()
+    batches: Iterator[pa.RecordBatch],
+    schema: pa.Schema,
+    of_bulk: Sequence[str] = (),
+    in_python: Callable[[pa.Array, pa.Array], dict[str, pa.Array]] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The columns of `schema` for every document, a row a document, in the order they come.
 
-    A column of the batch is carried over, the others are measured. A document without a text has null
-    values, and a small file of a repository has null values of the signals `of_bulk`, where the batch has
-    `repository` and `path`. Raises ValueError for a name the native pass does not know.
+    A column of the batch is carried over; the others are measured, those of `in_python` from ids and texts by
+    that function. A document without a text has null values, and a small file of a repository has null values
+    of the signals `of_bulk`, where the batch has `repository` and `path`. Raises ValueError for a name that
+    the native pass does not know.
     """
     for batch in batches:
         columns = {name: batch.column(name) for name in batch.schema.names if name != "text"}
         texts = batch.column("text")
+        if in_python is not None:
+            columns |= in_python(columns["doc_id"], texts)
         columns |= _measured(texts, [name for name in schema.names if name not in columns])
         if of_bulk and {"repository", "path"} <= columns.keys():
             small = small_files(texts, columns["repository"], columns["path"])

@@ -15,7 +15,9 @@ from factory.filters.rule import TextRule
 from factory.filters.sets import RULE_SETS, rules
 from factory.filters.text import Text, is_letter, spaces
 
-EVERYTHING = rules([name for name in RULE_SETS if name != "language"])  # a library call of its own
+EVERYTHING = [
+    rule for rule in rules([name for name in RULE_SETS if name != "language"]) if not rule.in_python
+]
 NAMES = [rule.name for rule in EVERYTHING]
 
 PIECES = [
@@ -117,13 +119,12 @@ def test_the_native_pass_equals_the_reference(text: str) -> None:
 
 
 @pytest.mark.parametrize("rule", EVERYTHING, ids=NAMES)
-def test_the_example_of_a_rule_fails_it_by_both_measures(rule: TextRule) -> None:
+def test_the_native_pass_equals_the_reference_on_the_example_of_a_rule(rule: TextRule) -> None:
     [values] = native([rule.example], [rule.name])
     assert values[rule.name] == rule.measure(Text(rule.example))
-    assert rule.limit.violated(values[rule.name]) is not None
 
 
-def test_the_native_pass_knows_exactly_the_rules() -> None:
+def test_every_native_signal_has_a_rule() -> None:
     assert _native.text_signal_names() == NAMES
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from factory.errors import ConfigurationError
-from factory.filters.rule import AtLeast, AtMost
+from factory.filters.rule import AtLeast, AtMost, TextRule
 from factory.filters.sets import RULE_SETS, rules
 from factory.filters.table import rule_table
+from factory.filters.text import Text
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,6 +19,11 @@ def test_rule_names_are_unique_over_all_sets() -> None:
     names = [rule.name for chosen in RULE_SETS.values() for rule in chosen]
     assert sorted(names) == sorted(set(names))
     assert len(rules(list(RULE_SETS))) == len(names)
+
+
+@pytest.mark.parametrize("rule", rules(list(RULE_SETS)), ids=lambda rule: rule.name)
+def test_the_example_of_a_rule_fails_it(rule: TextRule) -> None:
+    assert rule.limit.violated(rule.measure(Text(rule.example))) is not None
 
 
 def test_limits_are_those_of_the_papers() -> None:

@@ -22,7 +22,7 @@ import dagster as dg
 from pyspark.sql import DataFrame
 
 from factory.filters.rounds import Round
-from factory.filters.rule import Kind, Rule, bounds
+from factory.filters.rule import Rule, TextRule, bounds
 from factory.filters.stage import decide, measure, signals_schema
 from factory.lake import names, schemas
 from factory.lake.names import TableName
@@ -40,7 +40,7 @@ class Measured:
     """A table of signals: its columns, and the rules that its documents passed before they were measured."""
 
     table: TableName
-    signals: Mapping[str, Kind]
+    signals: Mapping[str, str]
     passed: tuple[Rule, ...]
 
     def serves(self, rules: Sequence[Rule], passed: Sequence[Rule]) -> bool:
@@ -88,9 +88,13 @@ def filter_assets(
     return FilterAssets(tuple(assets), tuple(found))
 
 
-def signals_of(rules: Sequence[Rule]) -> dict[str, Kind]:
-    """The columns that `rules` are decided from, in their order."""
-    return {column: kind for rule in rules for column, kind in rule.signals.items()}
+def signals_of(rules: Sequence[Rule]) -> dict[str, str]:
+    """Return what each column that `rules` are decided from holds: its kind, and whose code measures it."""
+    return {
+        column: f"{kind} of {rule.source}" if isinstance(rule, TextRule) and rule.source else kind
+        for rule in rules
+        for column, kind in rule.signals.items()
+    }
 
 
 def implies(strict: Rule, loose: Rule) -> bool:

@@ -96,7 +96,7 @@ class LocatedYaml:
     def part(self, place: Place, model: type[M], values: Any) -> M:
         """The values at `place` as `model`; raises ConfigurationError with a sentence for each error."""
         try:
-            return model.model_validate(values)
+            return model.model_validate(values, context={"folder": self.path.parent})
         except ValidationError as error:
             found: list[tuple[int, str]] = []
             for it in error.errors():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import dagster as dg
 import pytest
 from hypothesis import given, settings
@@ -19,7 +21,7 @@ from factory.lake.tables import Lake
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.refine import Chain, dedup_group, dedup_variant, refine, variant
 from factory.orchestration.chain.rounds import implies
-from factory.orchestration.host.resources import resources
+from factory.orchestration.host.resources import REUSE_TAG, resources
 from factory.settings import Settings
 
 WORDS = Round(rules=["word_count"], limits={"word_count": [3, 100]})
@@ -224,33 +226,38 @@ TEXTS = {
 }
 
 
+def materialize(settings: Settings, name: str, *chains: Chain, reuse: bool = False) -> None:
+    """Write the raw table of TEXTS, and the signals and verdicts of the chains."""
+
+    @table_asset(namespace="raw", name=name, asset_group="test", schema=RAW)
+    def raw(context, pyspark):  # type: ignore[no-untyped-def]
+        rows = [
+            {
+                **dict.fromkeys(("source", "key", "content_hash", "media_type"), doc_id),
+                "doc_id": doc_id,
+                "text": text,
+                "n_bytes": 9,
+            }
+            for doc_id, text in TEXTS.items()
+        ]
+        return pyspark.spark_session.createDataFrame(rows)
+
+    refined = [it for of in chains for it in of if min(it.keys).path[0] in ("signals", "filtered")]
+    assert dg.materialize(
+        [raw, *refined],
+        resources=resources(settings),
+        tags={REUSE_TAG: "true"} if reuse else {},
+        run_config={"loggers": {"console": {"config": {"log_level": "ERROR"}}}},
+    ).success
+
+
 @pytest.mark.spark
 def test_the_last_table_has_every_document_with_all_rejections(
     spark: SparkSession, lake_settings: Settings, unique: str
 ) -> None:
-    @table_asset(namespace="raw", name=unique, asset_group="test", schema=RAW)
-    def raw(context, pyspark):  # type: ignore[no-untyped-def]
-        rows = [
-            {
-                **dict.fromkeys(("source", "key", "content_hash", "media_type"), name),
-                "doc_id": name,
-                "text": text,
-                "n_bytes": 9,
-            }
-            for name, text in TEXTS.items()
-        ]
-        return pyspark.spark_session.createDataFrame(rows)
-
     rounds = [WORDS, HASHES, Round(rules=["stop_words"])]
     of = chain(*rounds, name=unique)
-    strict = variant(of, "strict", rounds=[LONGER, *rounds[1:]])
-    refined = [it for it in (*of, *strict) if min(it.keys).path[0] in ("signals", "filtered")]
-    result = dg.materialize(
-        [raw, *refined],
-        resources=resources(lake_settings),
-        run_config={"loggers": {"console": {"config": {"log_level": "ERROR"}}}},
-    )
-    assert result.success
+    materialize(lake_settings, unique, of, variant(of, "strict", rounds=[LONGER, *rounds[1:]]))
     lake = Lake(lake_settings)
     for dataset, first in ((unique, WORDS), (names.variant(unique, "strict"), LONGER)):
         found = {row["doc_id"]: row for row in lake.read(names.filtered(dataset)).to_pylist()}
@@ -262,6 +269,53 @@ def test_the_last_table_has_every_document_with_all_rejections(
     assert _measured(lake, f"{unique}_r1") == set(TEXTS)
     assert _measured(lake, f"{unique}_r2") == set(TEXTS) - {"few"}
     assert _measured(lake, unique) == set(TEXTS) - {"few", "hashes"}
+
+
+LETTERS = """
+from factory.filters.rule import AtMost, TextRule
+
+class Letters(TextRule):
+    name, unit, limit = "letters", "letters", AtMost(25)
+
+    def measure(self, text):
+        return sum(map(str.isalpha, text.text))
+"""
+
+
+def own(folder: Path, source: str = LETTERS, **limits: float) -> Round:
+    (folder / "letters.py").write_text(source)
+    given = {"rules": ["word_count", "letters.py:Letters"], "limits": {"word_count": [0, 100], **limits}}
+    return Round.model_validate(given, context={"folder": folder})
+
+
+def test_variants_share_the_signals_of_a_python_rule_while_its_file_is_the_same(tmp_path: Path) -> None:
+    of = chain(own(tmp_path))
+    lenient = filters(variant(of, "lenient", rounds=[own(tmp_path, letters=99)]))
+    assert lenient == {"filtered.web__lenient": {"signals.web"}}
+    changed = filters(variant(of, "changed", rounds=[own(tmp_path, LETTERS.replace("alpha", "digit"))]))
+    assert "signals.web__changed" in changed
+
+
+@pytest.mark.spark
+def test_a_change_to_the_file_of_a_python_rule_makes_its_tables_stale(
+    spark: SparkSession, lake_settings: Settings, unique: str, tmp_path: Path
+) -> None:
+    lake = Lake(lake_settings)
+
+    def made(source: str) -> tuple[int, dict[str, float]]:
+        materialize(lake_settings, unique, chain(own(tmp_path, source), name=unique), reuse=True)
+        rows = lake.read(names.signals(unique), ["doc_id", "letters"]).to_pylist()
+        snapshot = lake.published(names.signals(unique)).snapshot_id
+        return snapshot, {row["doc_id"]: row["letters"] for row in rows}
+
+    first = made(LETTERS)
+    assert first[1] == {name: sum(map(str.isalpha, text)) for name, text in TEXTS.items()}
+    assert made(LETTERS) == first
+    changed, values = made(LETTERS.replace("text.text)", "text.text) * 2"))
+    assert changed != first[0]
+    assert values == {name: 2 * value for name, value in first[1].items()}
+    verdicts = {row["doc_id"]: row for row in lake.read(names.filtered(unique)).to_pylist()}
+    assert _failing(verdicts["four"]) == [("letters", 32.0, 25.0)]
 
 
 def _measured(lake: Lake, table: str) -> set[str]:

@@ -1,0 +1,86 @@
+"""Rules of a user's own file: loading one and checking it.
+
+    # my_rules.py
+    class Emojis(TextRule):
+        name, unit, limit = "emojis", "per word", AtMost(0.1)
+
+        def measure(self, text: Text) -> float | None: ...
+
+    Round(rules=["gopher_quality", "my_rules.py:Emojis"])      # or the rule itself: Emojis()
+
+Python alone measures such a rule. Its code travels to Spark's workers with it, so they need no copy of the
+file.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from types import ModuleType
+
+from factory.errors import ConfigurationError
+from factory.filters.rule import AtLeast, AtMost, Between, TextRule
+from factory.lake.schemas import RAW
+from factory.suggestions import unknown_name
+
+_COLUMN = re.compile(r"[a-z][a-z0-9_]*")
+
+
+def load_rule(reference: str, folder: Path) -> TextRule:
+    """Load the rule `file.py:Name`; the path is relative to `folder`.
+
+    `Name` is a class without arguments or a rule. Raises ConfigurationError where there is none.
+    """
+    file, _, name = reference.rpartition(":")
+    path = (folder / file).resolve()
+    if not path.is_file():
+        raise ConfigurationError(f"There is no file `{file}`. Paths are relative to {folder.resolve()}.")
+    rules = {key: value for key, value in vars(_run(path)).items() if _is_rule(value)}
+    if name not in rules:
+        raise ConfigurationError(unknown_name(f"rule of {path.name}:", name, rules))
+    found = rules[name]
+    try:
+        return found() if isinstance(found, type) else found
+    except TypeError as error:  # it lacks `measure`, or wants arguments
+        raise ConfigurationError(f"The rule `{reference}` cannot be made: {error}.") from error
+
+
+def require_rule(rule: TextRule, taken: AbstractSet[str]) -> None:
+    """Raise ConfigurationError unless `rule` is complete and its name is free to name a column."""
+    kind = type(rule).__name__
+    if lacking := [name for name in ("name", "unit", "limit") if not hasattr(rule, name)]:
+        raise ConfigurationError(
+            f"The rule `{kind}` has no `{lacking[0]}`. Give it a name, a unit and a limit."
+        )
+    if not isinstance(rule.limit, AtLeast | AtMost | Between):
+        raise ConfigurationError(
+            f"The limit of `{kind}` is {rule.limit!r}. Use `AtLeast`, `AtMost` or `Between`."
+        )
+    if not _COLUMN.fullmatch(rule.name):
+        raise ConfigurationError(
+            f"The rule `{kind}` is named `{rule.name}`. Use small letters, digits and underscores, because a "
+            "column has its name."
+        )
+    if rule.name in taken or rule.name in RAW.names:
+        raise ConfigurationError(f"The rule `{kind}` has the taken name `{rule.name}`. Choose another.")
+
+
+def _is_rule(value: object) -> bool:
+    return isinstance(value, TextRule) or (
+        isinstance(value, type) and issubclass(value, TextRule) and value is not TextRule
+    )
+
+
+def _run(path: Path) -> ModuleType:
+    """Run a file as a module of its own; cached bytecode would miss two changes within a second."""
+    module = ModuleType(re.sub(r"\W", "_", str(path)))
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module
+    try:
+        exec(compile(path.read_bytes(), path, "exec", dont_inherit=True), vars(module))
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+        raise ConfigurationError(f"{path.name} fails with {said}. Correct it.") from error
+    return module
