@@ -1,9 +1,9 @@
-"""The rules of C4: is there prose in this text, in whole sentences, and no placeholder or program?
+"""The rules of C4: does a text hold prose in whole sentences, and no placeholder or program?
 
 From Raffel et al., "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer"
 (2020), section 2.2, with what its reference code adds (citations, policies, the longest word). C4 cuts lines
-out of a document. A filter here never edits text, so the rules measure what would be left: a document that
-keeps enough sentences stays as it is, lines and all.
+out of a document. A filter here never edits text, so the rules measure what C4 would leave: a document that
+keeps enough sentences stays unchanged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from factory.filters.text import Text, is_lowercase
 
 C4 = "C4, 2020"
 LONGEST_WORD = 1_000  # characters
-LEAST_WORDS = 3  # a line
+LEAST_WORDS = 3  # per line
 END_MARKS = (".", "?", "!", '"', "'")
 CLOSERS = "\"')]}”’»*"
 CITATION = re.compile(r"\[[0-9]*\]|\[edit\]|\[citation needed\]")
@@ -30,26 +30,27 @@ POLICIES = (
 
 
 def whole_lines(text: Text) -> list[str]:
-    """The lines that end as a sentence does and have enough words, none too long; citations are cut out."""
+    """Return the lines that end like a sentence and have enough words, none too long, without citations."""
     lines = [(line, CITATION.sub("", line)) for line in text.bare_lines]
     return [left for line, left in lines if _ends(left) and _has_words(line)]
 
 
 def without_javascript(lines: list[str]) -> list[str]:
-    """The lines that do not say javascript, in any case."""
+    """Return the lines that do not mention javascript, in any case."""
     return [line for line in lines if b"javascript" not in _lower(line)]
 
 
 def kept_lines(text: Text) -> list[str]:
-    """The lines that C4 would keep of a document it does not discard."""
+    """Return the lines that C4 would keep of a document it does not discard."""
     lines = without_javascript(whole_lines(text))
     return [line for line in lines if not any(policy in _lower(line) for policy in POLICIES)]
 
 
 def sentences(line: str) -> int:
-    """Words that end in `. ? !` where no small letter begins the next word, and what is left after the last.
+    """Count the sentences of a line.
 
-    Quotes and brackets behind the mark are ignored.
+    A sentence ends with a word in `. ? !`, ignoring quotes and brackets behind the mark, unless the next word
+    begins with a small letter. Words after the last end are one more sentence.
     """
     words = Text(line).words
     ends = [word.rstrip(CLOSERS).endswith((".", "?", "!")) for word in words[:-1]]
@@ -61,7 +62,7 @@ class C4Sentences(TextRule):
     """Sentences in the lines that C4 would keep.
 
     It keeps lines that end in `. ? ! " '` but no ellipsis, have three words and none of more than 1,000
-    characters, and speak neither of javascript nor of cookies and policies.
+    characters, and mention neither javascript nor cookies and policies.
     """
 
     name, unit, paper = "c4_sentences", "sentences", C4
@@ -73,7 +74,7 @@ class C4Sentences(TextRule):
 
 
 class C4LoremIpsum(TextRule):
-    """Lines that say `lorem ipsum`, in any case, among those that are whole sentences."""
+    """Whole-sentence lines that say `lorem ipsum`, in any case."""
 
     name, unit, paper = "c4_lorem_ipsum", "lines", C4
     limit = AtMost(0)
@@ -84,7 +85,7 @@ class C4LoremIpsum(TextRule):
 
 
 class C4CurlyBrackets(TextRule):
-    """Lines with a `{` among those that are whole sentences and do not say javascript."""
+    """Whole-sentence lines with a `{` that do not mention javascript."""
 
     name, unit, paper = "c4_curly_brackets", "lines", C4
     limit = AtMost(0)
@@ -104,7 +105,7 @@ def _has_words(line: str) -> bool:
 
 
 def _lower(line: str) -> bytes:
-    return line.encode().lower()  # of ASCII only
+    return line.encode().lower()  # ASCII letters only
 
 
 RULES: tuple[TextRule, ...] = (C4Sentences(), C4LoremIpsum(), C4CurlyBrackets())

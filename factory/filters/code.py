@@ -1,8 +1,8 @@
-"""Rules for source code of any language: is this a program somebody wrote, or data, output and boilerplate?
+"""Rules for source code of any language: did somebody write this program, or is it data or boilerplate?
 
 The general code rules of OpenCoder (Huang et al., "OpenCoder: The Open Cookbook for Top-Tier Code Large
-Language Models", 2024; limits of its group `others`), which carry on those of StarCoder (Li et al., 2023)
-that NeMo Curator ships as well. OpenCoder's rules that need a lexer for each language (string literals,
+Language Models", 2024; limits of its group `others`), which extend the rules of StarCoder (Li et al., 2023)
+that NeMo Curator also ships. OpenCoder's rules that need a lexer for each language (string literals,
 assertions) are left out; comments are estimated from the text alone. Rules `of_bulk` do not apply to small
 files of a repository (`spark_udfs/filters/small_files.py`), because the files beside them need them.
 """
@@ -18,7 +18,7 @@ from factory.filters.text import Text, is_letter, ratio
 OPENCODER, STARCODER = "OpenCoder, 2024", "StarCoder, 2023"
 
 ENCODED = re.compile(r"[A-Za-z0-9+/]+")
-ENCODED_RUN = 64  # characters from which OpenCoder takes a run for encoded data
+ENCODED_RUN = 64  # characters; OpenCoder takes longer runs for encoded data
 XML_HEAD = 100
 GENERATED_LINES = 5
 GENERATED = (
@@ -46,7 +46,7 @@ COMMENT = re.compile(
 
 
 class CodeWords(TextRule):
-    """Identifiers, key words and numbers: runs of letters, numbers and `_`."""
+    """Identifiers, keywords and numbers: runs of letters, numbers and `_`."""
 
     name, unit, paper = "code_words", "words", OPENCODER
     of_bulk = True
@@ -81,7 +81,7 @@ class CodeBytes(TextRule):
 
 
 class CodeWordLength(TextRule):
-    """Mean length of identifiers, key words and numbers."""
+    """Mean length of identifiers, keywords and numbers."""
 
     name, unit, paper = "code_word_length", "characters", OPENCODER
     of_bulk = True
@@ -93,7 +93,7 @@ class CodeWordLength(TextRule):
 
 
 class CodeLines(TextRule):
-    """Lines, blank ones included."""
+    """Lines, including blank ones."""
 
     name, unit, paper = "code_lines", "lines", OPENCODER
     of_bulk = True
@@ -116,7 +116,7 @@ class CodeLongestLine(TextRule):
 
 
 class CodeMeanLine(TextRule):
-    """Mean characters of a line, blank lines included."""
+    """Mean characters per line, including blank lines."""
 
     name, unit, paper = "code_mean_line", "characters", OPENCODER
     of_bulk = True
@@ -128,10 +128,10 @@ class CodeMeanLine(TextRule):
 
 
 class CodeDuplicateLines(TextRule):
-    """Share of the lines of which an equal stands before or after.
+    """Share of the lines that occur more than once.
 
-    Blank lines do not count, the spaces around a line are ignored, and lines of one character or `},` are no
-    repetition.
+    Blank lines do not count, spaces around a line are ignored, and lines of one character or `},` never count
+    as repeated.
     """
 
     name, unit, paper = "code_duplicate_lines", "share", OPENCODER
@@ -145,7 +145,7 @@ class CodeDuplicateLines(TextRule):
 
 
 class CodeLetters(TextRule):
-    """Share of letters among the characters that are no space."""
+    """Share of letters among the characters other than spaces."""
 
     name, unit, paper = "code_letters", "share", OPENCODER
     of_bulk = True
@@ -157,7 +157,7 @@ class CodeLetters(TextRule):
 
 
 class CodeDigits(TextRule):
-    """Share of the digits 0 to 9 among the characters that are no space."""
+    """Share of the digits 0 to 9 among the characters other than spaces."""
 
     name, unit, paper = "code_digits", "share", OPENCODER
     of_bulk = True
@@ -181,7 +181,7 @@ class CodeWhitespace(TextRule):
 
 
 class CodeReplacementChars(TextRule):
-    """Share of the replacement character U+FFFD, which undecodable bytes leave behind."""
+    """Share of the replacement character U+FFFD, left behind by undecodable bytes."""
 
     name, unit, paper = "code_replacement_chars", "share", OPENCODER
     limit = AtMost(0.01)
@@ -195,7 +195,7 @@ class CodeComments(TextRule):
     """Share of the visible characters in comments, estimated without a lexer.
 
     A comment begins a line: `//`, `--`, `;`, `#` (where no ASCII letter, `[` or `{` follows), `/* */`,
-    `<!-- -->` or a string in triple quotes. What follows code on its line is no comment here.
+    `<!-- -->` or a string in triple quotes. A comment behind code on its line is not counted.
     """
 
     name, unit, paper = "code_comments", "share", OPENCODER
@@ -209,7 +209,7 @@ class CodeComments(TextRule):
 
 
 class CodeLongestEncodedRun(TextRule):
-    """Characters of the longest run of A-Z a-z 0-9 + /, as base64 and hexadecimal numbers have them."""
+    """Characters of the longest run of A-Z a-z 0-9 + /, as in base64 and hexadecimal numbers."""
 
     name, unit, paper = "code_longest_encoded_run", "characters", OPENCODER
     limit = AtMost(1_024)
@@ -244,7 +244,7 @@ class CodeGenerated(TextRule):
 
 
 class CodeXml(TextRule):
-    """1 if an XML declaration stands in the first hundred characters, else 0."""
+    """1 if the first hundred characters hold an XML declaration, else 0."""
 
     name, unit, paper = "code_xml", "flag", STARCODER
     limit = AtMost(0)

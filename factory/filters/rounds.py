@@ -7,8 +7,8 @@
         predicates={"stars": {"at_least": 10}, "license": ["MIT", "Apache-*"]},
     ).build()  # the rules that `measure` and `decide` take
 
-These are the values a YAML file holds. What is wrong is answered with the field's place in the declaration
-(pydantic's), the name that is wrong and the nearest right one.
+These are the values a YAML file holds. An error names the field's location in the declaration (pydantic's),
+the wrong name and the nearest right one.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NameOrRule = Annotated[
 
 
 class Round(BaseModel):
-    """The rules of one round, and the limits, languages and predicates that go with them."""
+    """The rules of one round, with their limits, languages and predicates."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
@@ -65,7 +65,7 @@ class Round(BaseModel):
     )
 
     def build(self) -> tuple[Rule, ...]:
-        """The chosen rules with their limits: sets and single rules first, then language, then predicates."""
+        """Return the rules with their limits: sets and single rules, then language, then predicates."""
         chosen = _chosen(self.rules, self.languages)
         chosen |= {name: chosen[name].with_limit(limit) for name, limit in self.limits.items()}
         return (*chosen.values(), *self.predicates.values())
@@ -92,7 +92,7 @@ class Round(BaseModel):
     @classmethod
     def _limits_belong_to_chosen_rules(cls, limits: Any, info: ValidationInfo) -> Any:
         if not isinstance(limits, Mapping) or not {"rules", "languages"} <= info.data.keys():
-            return limits  # of a wrong kind, or beside a field that is wrong itself: pydantic says so
+            return limits  # pydantic reports a wrong type, or the wrong field that these limits depend on
         chosen = _chosen(info.data["rules"], info.data["languages"])
         return {name: _sentence(_limit, name, value, chosen) for name, value in limits.items()}
 
@@ -115,12 +115,12 @@ def _chosen(names: Iterable[str | TextRule], languages: Iterable[str]) -> dict[s
 
 
 def _limit(name: str, value: object, chosen: Mapping[str, Rule]) -> Limit:
-    """The limit of plain `value` for rule `name`. Raises ConfigurationError with the rule's name."""
+    """Return the limit of plain `value` for rule `name`; raises ConfigurationError that names the rule."""
     if name not in chosen:
         raise ConfigurationError(f"`{name}` is not among the chosen rules. {suggestion(name, chosen)}")
     match value:
         case _ if _holds_nan(value):
-            pass  # nothing is above or below it, so every document would pass
+            pass  # no value is above or below NaN, so every document would pass
         case AtLeast() | AtMost() | Between():
             return value
         case bool():
@@ -160,7 +160,7 @@ def _one_bound(name: str, value: float, limit: Limit) -> Limit:
 
 
 def _sentence(make: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
-    """What `make` gives; a ConfigurationError becomes pydantic's kind, which knows the place of the value."""
+    """Call `make`; turn a ConfigurationError into pydantic's ValueError, which knows the value's location."""
     try:
         return make(*given, **named)
     except ConfigurationError as error:

@@ -1,7 +1,7 @@
 """Rules and limits: a rule measures one number of a document, its limit says which numbers are allowed.
 
-A rule knows no verdict. Measuring and deciding are apart, so that a limit can change without reading a text
-again; the reason for a rejection is the rule's name, and its direction is data.
+A rule knows no verdict. Measuring and deciding are separate, so that a limit can change without reading a
+text again. The reason for a rejection is the rule's name; which side of the limit failed is data.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from factory.filters.text import Text
 
 @dataclass(frozen=True)
 class AtLeast:
-    """Values of `low` and more are allowed."""
+    """Allows values of `low` and more."""
 
     low: float
 
     def violated(self, value: float | None) -> float | None:
-        """The bound that `value` violates; None if there is none, or no value."""
+        """Return the bound that `value` violates, None if it violates none or there is no value."""
         return self.low if value is not None and value < self.low else None
 
     def __str__(self) -> str:
@@ -38,12 +38,12 @@ class AtLeast:
 
 @dataclass(frozen=True)
 class AtMost:
-    """Values of `high` and less are allowed."""
+    """Allows values of `high` and less."""
 
     high: float
 
     def violated(self, value: float | None) -> float | None:
-        """The bound that `value` violates; None if there is none, or no value."""
+        """Return the bound that `value` violates, None if it violates none or there is no value."""
         return self.high if value is not None and value > self.high else None
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ class AtMost:
 
 @dataclass(frozen=True)
 class Between:
-    """Values from `low` to `high` are allowed, both included."""
+    """Allows values from `low` to `high`, both included."""
 
     low: float
     high: float
@@ -65,7 +65,7 @@ class Between:
             )
 
     def violated(self, value: float | None) -> float | None:
-        """The bound that `value` violates; None if there is none, or no value."""
+        """Return the bound that `value` violates, None if it violates none or there is no value."""
         above = value is not None and value > self.high
         return self.high if above else AtLeast(self.low).violated(value)
 
@@ -74,11 +74,11 @@ class Between:
 
 
 Limit = AtLeast | AtMost | Between
-Kind = Literal["number", "word"]  # of a signal: a double or a string
+Kind = Literal["number", "word"]  # the type of a signal: a double or a string
 
 
 def limit_between(low: float | None, high: float | None) -> Limit:
-    """The limit of one bound or of two; raises ConfigurationError where there is none."""
+    """Return the limit with one or both bounds; raises ConfigurationError without any."""
     if low is not None and high is not None:
         return Between(low, high)
     if low is not None:
@@ -89,7 +89,7 @@ def limit_between(low: float | None, high: float | None) -> Limit:
 
 
 def bounds(limit: Limit) -> tuple[float, float]:
-    """The lowest and the highest value that `limit` allows, infinite where it has no such bound."""
+    """Return the lowest and the highest value that `limit` allows, infinite where it has no bound."""
     match limit:
         case AtLeast(low):
             return float(low), inf
@@ -106,7 +106,7 @@ def _number(value: float) -> str:
 class Rule(ABC):
     """One number of a document, with the limit that says which values pass.
 
-    `name` is the reason of a rejection, `unit` is what the number counts, `limit` which values pass.
+    `name` is the reason for a rejection, `unit` the unit of the number.
     """
 
     name: str
@@ -115,17 +115,17 @@ class Rule(ABC):
 
     @property
     def signals(self) -> Mapping[str, Kind]:
-        """The columns of the signals table that the number is computed from."""
+        """The columns of the signals table from which the number is computed."""
         return {self.name: "number"}
 
     def with_limit(self, limit: Limit) -> Self:
-        """The same rule with another limit."""
+        """Return the same rule with another limit."""
         changed = copy.copy(self)
         changed.limit = limit
         return changed
 
     def __repr__(self) -> str:
-        """All that decides: two rules of equal signals and equal repr give equal verdicts."""
+        """Return all that decides: two rules with equal signals and equal repr give equal verdicts."""
         return f"{self.name} {self.limit} {self.unit}"
 
 
@@ -133,8 +133,8 @@ class TextRule(Rule):
     """A number of the text alone; `name` is its column of the signals table.
 
     The native signal of that name fills the column, `measure` where there is none. `paper` is where rule and
-    limit come from; `example` is a text that fails; `of_bulk` says that the number means nothing for a small
-    file of a repository, which has none then.
+    limit come from; `example` is a text that fails. A rule `of_bulk` does not apply to a small file of a
+    repository, because the number would mean nothing.
     """
 
     paper: str
@@ -143,7 +143,7 @@ class TextRule(Rule):
 
     @abstractmethod
     def measure(self, text: Text) -> float | None:
-        """The number, or None where the rule does not apply (and passes).
+        """Return the number, or None where the rule does not apply (and passes).
 
         A native signal of the same name must equal it on every text.
         """

@@ -1,4 +1,4 @@
-"""The rules a dataset is filtered by: named sets, single rules, and other limits where it asks for them."""
+"""The rules that filter a dataset: named sets, single rules, and limits other than the papers'."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Signals of documents, and verdicts on them: measure once, decide as often as limits change.
 
-`measure` reads texts, and the columns that predicates name, and gives `signals.<dataset>`: every value of
-every rule. `decide` reads signals only and gives `filtered.<dataset>`: every document with every rule it
-fails. Invariant: both keep each document exactly once. What a rule does not apply to has a null value and
-passes; a limit of 0 is a limit like any other.
+`measure` reads texts and the columns that predicates name, and returns `signals.<dataset>`: every value of
+every rule. `decide` reads only signals and returns `filtered.<dataset>`: every document with every rule it
+fails. Invariant: both keep each document exactly once. Where a rule does not apply, the value is null and the
+document passes; 0 is a limit like any other.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from spark_udfs.filters import signals as udf
 
 
 def signals_schema(rules: Iterable[Rule]) -> TableSchema:
-    """The schema of the signals that `rules` are decided from, each once, in the order of the rules."""
+    """Return the schema of the signals that `rules` need, each once, in the order of the rules."""
     kinds = {name: kind for rule in rules for name, kind in rule.signals.items()}
     numbers, words = ([name for name in kinds if kinds[name] == kind] for kind in ("number", "word"))
     return schemas.signals_schema(numbers, words)
 
 
 def measure(documents: DataFrame, rules: Sequence[Rule]) -> DataFrame:
-    """The signals of all `rules` for every document: `signals_schema` of them.
+    """Return the signals of all `rules` for every document, in the columns of `signals_schema(rules)`.
 
-    `documents` has `doc_id`, perhaps `partition`, `text` where a rule looks at it, `repository` and `path`
-    where small files are to be told, and the columns that predicates name; no other column is read.
+    `documents` has `doc_id`, the columns that predicates name, `text` if a rule measures it, and optionally
+    `partition` and, to exempt small files, `repository` and `path`. No other column is read.
     """
     schema = signals_schema(rules).columns
     of_text = [rule for rule in rules if isinstance(rule, TextRule)]
@@ -65,10 +65,10 @@ def measure(documents: DataFrame, rules: Sequence[Rule]) -> DataFrame:
 
 
 def decide(signals: DataFrame, rules: Sequence[Rule]) -> DataFrame:
-    """Every document with every one of `rules` it fails, in their order: FILTERED.
+    """Return every document with all of `rules` it fails, in their order: FILTERED.
 
-    A rejection names the rule, the value and the bound the value lies beyond. Raises ConfigurationError if
-    `signals` lacks a rule's values.
+    A rejection names the rule, the value and the violated bound. Raises ConfigurationError if `signals` lacks
+    a rule's values.
     """
     missing = [rule.name for rule in rules if not rule.signals.keys() <= set(signals.columns)]
     if missing:
@@ -98,7 +98,7 @@ def _partition(documents: DataFrame) -> Column:
 
 
 def _field(rule: Rule) -> Column:
-    """The column of `raw` that a predicate looks at."""
+    """Return the column of `raw` that a predicate tests."""
     if rule.name.startswith(METADATA):
         return F.col("metadata")[rule.name.removeprefix(METADATA)]
     if rule.name == "created_at":
@@ -107,7 +107,7 @@ def _field(rule: Rule) -> Column:
 
 
 def _value(rule: Rule) -> Column:
-    """The number of `rule`, from its signals."""
+    """Return the number of `rule`, computed from its signals."""
     match rule:
         case LanguageScore(wanted=wanted) if wanted:
             unwanted = ~F.col(LABEL).isin(*wanted)
@@ -119,7 +119,7 @@ def _value(rule: Rule) -> Column:
 
 
 def _allows(rule: WordPredicate, word: Column) -> Column:
-    """Whether `rule` allows `word`: its `allows`, in Spark."""
+    """Return whether `rule` allows `word`: its `allows` as a Spark expression."""
 
     def listed(name: Column) -> Column:
         wanted = name.rlike(rule.wanted) if rule.one_of else F.lit(True)

@@ -11,7 +11,7 @@ HEADER = "| rule | set | unit | limit | source | what is measured |\n|---|---|--
 
 
 def rule_table() -> str:
-    """A Markdown table, a row a rule, in the order of the sets."""
+    """Return a Markdown table with one row per rule, in the order of the sets."""
     return HEADER + "".join(_row(name, rule) for name, chosen in RULE_SETS.items() for rule in chosen)
 
 

