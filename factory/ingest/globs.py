@@ -1,14 +1,14 @@
 """Glob patterns of paths as regular expressions that never try a path twice.
 
     **/   at the front of a name: any folders        a/**/b.txt   matches a/b.txt and a/x/y/b.txt
-    **    any letters                                a/**         all below a
-    *     any letters of one name                    *.txt
-    ?     one letter of a name
+    **    any characters                             a/**         everything below a
+    *     any characters of one name                 *.txt
+    ?     one character of a name
 
 A plain translation (`.*` for each `**`) takes time that grows with the path's length to the power of the
-number of wildcards, and patterns come with data sets of strangers. Here each wildcard but the last takes the
-first place where what follows it fits, and keeps it (an atomic group): no later place would let more match
-behind it, because what stands between two wildcards of folders begins where a name begins.
+number of wildcards, and patterns come with strangers' data sets. Here each wildcard but the last stops at the
+first position where the rest of its piece fits, and never moves on (an atomic group). A later position would
+not let more match behind it, because a piece between two wildcards of folders begins where a name begins.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 _WILDCARDS = re.compile(r"(?:(?<=/)|^)\*\*/|\*\*|\*|\?")
 _GAPS = {"**/": "(?:[^/]*/)*?", "**": ".*?"}
-# Wildcards that stand beside each other are one: each side's, and what both mean together.
+# Two adjacent wildcards are one: the pair, and the wildcard with the same meaning.
 _TOGETHER = {
     ("**/", "**/"): "**/",
     ("**/", "**"): "**",
@@ -31,12 +31,12 @@ _TOGETHER = {
 
 
 def compiled(globs: Sequence[str]) -> re.Pattern[bytes]:
-    """One expression whose `fullmatch` takes the paths that match any of `globs`."""
+    """Return one expression whose `fullmatch` accepts the paths that match any of `globs`."""
     return re.compile(os.fsencode("|".join(map(_regex, globs)) if globs else "(?!)"), re.DOTALL)
 
 
 def _regex(glob: str) -> str:
-    chunks = [("", [""])]  # a gap, and the pieces behind it that `*` stands between
+    chunks = [("", [""])]  # a gap, and the pieces behind it, with a `*` between each two
     for token in _tokens(glob):
         if token in _GAPS:
             chunks.append((token, [""]))
@@ -50,17 +50,17 @@ def _regex(glob: str) -> str:
 
 
 def _kept(gap: str, pieces: Sequence[str]) -> str:
-    """A gap with what follows it, at the first place where that fits."""
+    """Match a gap and its pieces at the first position where they fit."""
     return f"(?>{gap}{_in_order(pieces)})"
 
 
 def _in_order(pieces: Sequence[str]) -> str:
-    """Pieces of one name behind each other, each at the first place where it fits."""
+    """Match pieces of one name in sequence, each at the first position where it fits."""
     return "".join(piece if not n else f"(?>[^/]*?{piece})" for n, piece in enumerate(pieces))
 
 
 def _tokens(glob: str) -> list[str]:
-    """The wildcards and the letters between them."""
+    """Return the wildcards and the text between them."""
     found: list[str] = []
     at = 0
     for match in _WILDCARDS.finditer(glob):

@@ -1,14 +1,13 @@
-"""What a dataset's card and the names of its files say, in the layout of the Hugging Face Hub.
+"""The card of a dataset and the splits of its files, in the layout of the Hugging Face Hub.
 
     README.md                          ---            the card: YAML between two lines of dashes
     data/train-00000-of-00002.parquet  license: mit
     data/train-00001-of-00002.parquet  language: en
     data/test-00000-of-00001.parquet   ---
 
-The card gives defaults: the license, the language if it is one, and the name of the dataset as the source
-of its documents. Which split a file belongs to goes into the metadata of its documents: as the card's
-`configs` say, else as the file is named. A folder without a card, or whose README has no YAML, has none of
-this.
+The card gives defaults: the license, a single language, and the name of the dataset as the source of its
+documents. The metadata of a document names the split of its file, from the card's `configs`, else from the
+file's name. A folder without a card, or with a README without YAML, has no defaults.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ from factory.ingest.globs import compiled
 from spark_udfs.ingest.bounds import MAX_CARD_BYTES, MAX_GLOBS, MAX_NESTING
 
 _FRONT_MATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
-# Values as they are written: `no` is Norwegian and not false, and a number of a million digits costs nothing.
-# What is written in C is ten times as fast; a wheel for another machine may lack it.
+# Values as text: `no` is Norwegian, not false, and a number of a million digits costs nothing. The loader in
+# C is ten times as fast; a wheel for another machine may lack it.
 _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _NOTHING = ("", "~", "null", "Null", "NULL")
 _NUMBERED = re.compile(r"(?:.*/)?([\w.-]+?)-\d{5}-of-\d{5}(?:-[0-9a-f]+)?\.[\w.]+")
@@ -42,7 +41,7 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Card:
-    """What the card of a dataset says, each None or empty where it does not; `splits` are (split, glob)."""
+    """The fields of a dataset's card, None or empty where the card lacks them; `splits` are (split, glob)."""
 
     name: str | None = None
     license: str | None = None
@@ -50,7 +49,7 @@ class Card:
     splits: tuple[tuple[str, str], ...] = ()
 
     def split_of(self, path: str) -> str | None:
-        """The split a file belongs to, by its path below the card's folder."""
+        """Return the split of a file, by its path below the card's folder."""
         name = os.fsencode(path)
         for split, pattern in self._patterns:
             if pattern.fullmatch(name):
@@ -65,16 +64,16 @@ class Card:
 
 
 def numbered_split(path: str) -> str | None:
-    """The split in a name such as `train-00000-of-00002.parquet`."""
+    """Return the split in a name such as `train-00000-of-00002.parquet`."""
     found = _NUMBERED.fullmatch(path)
     return found[1] if found else None
 
 
 def card_of(folder: Path) -> Card | None:
-    """The card of the dataset in `folder`, None where it has none.
+    """Return the card of the dataset in `folder`, None if there is none.
 
-    Raises ConfigurationError for a card that is no YAML, or one beyond the bounds of `ingest_bounds`: license
-    and ids come from it, so nothing is read as if it were not there.
+    Raises ConfigurationError for a card with invalid YAML or beyond the bounds of `spark_udfs.ingest.bounds`:
+    license and ids come from the card, so the dataset must not be read without it.
     """
     path = folder / "README.md"
     if path.is_symlink() or not path.is_file():
@@ -89,20 +88,20 @@ def card_of(folder: Path) -> Card | None:
     try:
         if excess := _excess(found[1]):
             raise _refused(path, excess)
-        said = yaml.load(found[1], _LOADER)
+        fields = yaml.load(found[1], _LOADER)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 2}" if mark else ""  # the first line is dashes
         problem = " ".join(str(getattr(error, "problem", None) or error).split())
-        raise ConfigurationError(f"The card {path}{line} is no YAML: {problem}. {_REMEDY}") from None
-    card = _card(said) if isinstance(said, Mapping) else None
+        raise ConfigurationError(f"The card {path}{line} is not YAML: {problem}. {_REMEDY}") from None
+    card = _card(fields) if isinstance(fields, Mapping) else None
     if card and len(card.splits) > MAX_GLOBS:
         raise _refused(path, f"names {len(card.splits):,} patterns of files, the limit is {MAX_GLOBS:,}")
     return card
 
 
 _BEGINNING = re.compile(rb"\A(?:\xef\xbb\xbf)?---[ \t]*\r?\n")
-_REMEDY = "Mend what stands between its lines of dashes, or take the lines away."
+_REMEDY = "Correct the text between its lines of dashes, or remove these lines."
 
 
 def _refused(path: Path, excess: str) -> ConfigurationError:
@@ -110,7 +109,7 @@ def _refused(path: Path, excess: str) -> ConfigurationError:
 
 
 def _excess(text: str) -> str | None:
-    """What of the YAML is not read: an alias, which lets a few lines stand for billions, or deep nesting."""
+    """Say why the YAML is refused: an alias, which lets few lines mean billions, or deep nesting."""
     depth = 0
     for event in yaml.parse(text, _LOADER):
         if isinstance(event, yaml.AliasEvent):
@@ -122,33 +121,33 @@ def _excess(text: str) -> str | None:
 
 
 def _line(event: yaml.Event) -> int:
-    """The line of the card; the first is dashes."""
+    """Return the line of the card, whose first line is dashes."""
     return event.start_mark.line + 2 if event.start_mark else 2
 
 
-def _card(said: Mapping[str, Any]) -> Card:
+def _card(fields: Mapping[str, Any]) -> Card:
     return Card(
-        name=_text(said.get("pretty_name")),
-        license=_text(said.get("license_name"))
-        if said.get("license") == "other"
-        else _one(said.get("license")),
-        language=_one(said.get("language")),
-        splits=tuple(_splits(said.get("configs"))),
+        name=_text(fields.get("pretty_name")),
+        license=_text(fields.get("license_name"))
+        if fields.get("license") == "other"
+        else _one(fields.get("license")),
+        language=_one(fields.get("language")),
+        splits=tuple(_splits(fields.get("configs"))),
     )
 
 
 def _text(value: object) -> str | None:
-    said = value.strip() if isinstance(value, str) else ""
-    return None if said in _NOTHING else said
+    text = value.strip() if isinstance(value, str) else ""
+    return None if text in _NOTHING else text
 
 
 def _one(value: object) -> str | None:
-    """A text, or the only one of a list: a document of several languages has none that can be told."""
+    """Return a text, or the only one of a list: with several languages no document's language is known."""
     return _text(value[0]) if isinstance(value, list) and len(value) == 1 else _text(value)
 
 
 def _splits(configs: object) -> list[tuple[str, str]]:
-    """The (split, glob) pairs of the card's `configs`; what is not of their shape says nothing."""
+    """Return the (split, glob) pairs of the card's `configs`, ignoring entries of another shape."""
     found: list[tuple[str, str]] = []
     for config in configs if isinstance(configs, list) else []:
         files = config.get("data_files") if isinstance(config, Mapping) else None

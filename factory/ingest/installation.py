@@ -1,11 +1,11 @@
 """The Python installation as raw material: its code and its prose, a repository a distribution.
 
-Repositories are the standard library (`cpython`) and every installed distribution except editable ones,
-which are somebody's own work, this platform among them. A `share` of them is taken by a hash of the
-name, so that a larger share holds everything a smaller one does:
+Repositories are the standard library (`cpython`) and every installed distribution except editable ones, which
+are somebody's own work, this platform among them. A hash of the name chooses a `share` of them, so that a
+larger share contains every smaller one:
 
-    code   in   where  place(name) < share
-    prose  in   where  place(name) < PROSE_REACH * share
+    code    if  position(name) < share
+    prose   if  position(name) < PROSE_REACH * share
 
 Prose reaches further because there is less of it. A source is `name@version`, a key is the path inside
 the standard library's folder or `site-packages`.
@@ -23,11 +23,11 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path, PurePosixPath
 
 from factory.ingest.licenses import expression
-from factory.ingest.listing import NAMES_AN_ITEM, Work, files_below, in_items
+from factory.ingest.listing import NAMES_PER_ITEM, Work, files_below, in_items
 from spark_udfs.ingest.rows import Origin
 
-# Chosen so that `cpython`, the largest, is out at a share of 0.02, a test's, and in at 0.1, and so that at
-# 0.2 there are `pip` and packages it carries copies of (requests, rich, certifi) for deduplication to find.
+# Chosen so that `cpython`, the largest, is out at a test's share of 0.02 and in at 0.1, and so that a share
+# of 0.2 holds `pip` and packages that it vendors (requests, rich, certifi), for deduplication to find.
 SALT = 7367
 PROSE_REACH = 5
 
@@ -49,14 +49,14 @@ class Repository:
         return self.origin.repository or self.origin.source
 
 
-def place(name: str) -> float:
-    """Where a repository stands between 0 and 1, by its name alone."""
+def position(name: str) -> float:
+    """Return a repository's position from 0 to 1 in the order of sampling, a hash of its name."""
     digest = blake2b(f"{SALT}/{name}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") / 2**64
 
 
 def standard_library() -> Repository:
-    """The standard library of this interpreter, without what is installed into its folder."""
+    """Return the standard library of this interpreter, without packages installed in its folder."""
     version = platform.python_version()
     root = Path(sysconfig.get_path("stdlib"))
     names = files_below(root, ["**/*"], _NO_LIBRARY)
@@ -74,14 +74,14 @@ def standard_library() -> Repository:
 
 
 def normalized(name: str) -> str:
-    """A distribution's name as the packaging specification compares it: `Foo.Bar_x` -> `foo-bar-x`."""
+    """Normalize a distribution's name as the packaging specification does: `Foo.Bar_x` -> `foo-bar-x`."""
     return "-".join(part for part in name.lower().replace("_", "-").replace(".", "-").split("-") if part)
 
 
 def installed(found: Iterable[Distribution]) -> Iterator[Repository]:
-    """The repositories of distributions, one a name, sorted by name.
+    """Yield the repositories of distributions, one per name, sorted by name.
 
-    Left out are editable ones, and remains without a readable name (an interrupted installation's).
+    Editable ones are left out, and so are remains of an interrupted installation, without a readable name.
     """
     first: dict[str, Distribution] = {}
     for distribution in found:
@@ -94,21 +94,21 @@ def installed(found: Iterable[Distribution]) -> Iterator[Repository]:
 def _name(distribution: Distribution) -> str:
     try:
         return normalized(distribution.metadata["Name"] or "")
-    except (UnicodeDecodeError, RecursionError):  # parts in parts, to the parser of messages
+    except (UnicodeDecodeError, RecursionError):  # deep nesting, to the parser of messages
         return ""
 
 
 def is_editable(distribution: Distribution) -> bool:
-    """Whether a distribution only points at somebody's working copy (PEP 660)."""
+    """Return whether a distribution only points at somebody's working copy (PEP 660)."""
     try:
         direct_url = json.loads(distribution.read_text("direct_url.json") or "{}")
         return bool(direct_url.get("dir_info", {}).get("editable"))
-    except (ValueError, AttributeError, RecursionError):  # no JSON, or not of the declared shape
+    except (ValueError, AttributeError, RecursionError):  # not JSON, or of another shape
         return False
 
 
 def repository_of(distribution: Distribution, name: str) -> Repository:
-    """The repository of one distribution; files installed outside its folder (scripts) are left out."""
+    """Return the repository of one distribution, without files installed outside its folder (scripts)."""
     version = distribution.version
     paths = sorted(str(PurePosixPath(path)) for path in distribution.files or ())
     return Repository(
@@ -125,7 +125,7 @@ def repository_of(distribution: Distribution, name: str) -> Repository:
 
 
 def license_of(distribution: Distribution) -> str | None:
-    """The license as the metadata names it: an expression, else a short name, else the classifiers'."""
+    """Return the license that the metadata name: an expression, a short name, or the classifiers'."""
     metadata = distribution.metadata
     declared, name = metadata["License-Expression"], metadata["License"]
     if declared:
@@ -154,7 +154,7 @@ def _facts(distribution: Distribution) -> dict[str, str]:
 
 
 def is_code(path: str) -> bool:
-    """Whether a path is Python source."""
+    """Return whether a path is Python source."""
     return path.endswith(".py")
 
 
@@ -166,10 +166,10 @@ _INFO = (".dist-info", ".egg-info")
 
 
 def prose_format(path: str) -> str | None:
-    """How a path is read as prose (`description`, `topics`, `text`), None where it is none.
+    """Return the format of a path of prose (`description`, `topics`, `text`), None for any other path.
 
-    Prose is the long description, licenses and their like, `pydoc`'s topics, and documentation; text
-    files of tests and data are neither.
+    Prose is the long description, legal texts, `pydoc`'s topics, and documentation, but no text file of tests
+    or data.
     """
     *folders, name = path.split("/")
     if folders and folders[-1].endswith(_INFO) and name in _METADATA:
@@ -186,26 +186,26 @@ def prose_format(path: str) -> str | None:
 
 
 def repositories(share: float) -> list[Repository]:
-    """The standard library and the installed distributions whose place is below `share`, sorted by name."""
-    chosen = [it for it in installed(distributions()) if place(it.name) < share]
-    if place("cpython") < share:
+    """Return the standard library and the distributions with a position below `share`, sorted by name."""
+    chosen = [it for it in installed(distributions()) if position(it.name) < share]
+    if position("cpython") < share:
         chosen.append(standard_library())
     return sorted(chosen, key=lambda it: it.name)
 
 
 def code_work(found: Iterable[Repository]) -> Iterator[Work]:
-    """The Python sources of repositories."""
+    """Yield items for the Python sources of repositories."""
     for it in found:
         names = (path.encode("utf-8", "surrogateescape") for path in it.paths if is_code(path))
-        yield from in_items("text", it.origin, it.root, names, NAMES_AN_ITEM)
+        yield from in_items("text", it.origin, it.root, names, NAMES_PER_ITEM)
 
 
 def prose_work(found: Iterable[Repository]) -> Iterator[Work]:
-    """The prose of repositories, each kind an item of its own."""
+    """Yield items for the prose of repositories, separate ones for each format."""
     for it in found:
         by_format: dict[str, list[bytes]] = {"description": [], "topics": [], "text": []}
         for path in it.paths:
             if kind := prose_format(path):
                 by_format[kind].append(path.encode("utf-8", "surrogateescape"))
         for kind, names in by_format.items():
-            yield from in_items(kind, it.origin, it.root, names, NAMES_AN_ITEM)
+            yield from in_items(kind, it.origin, it.root, names, NAMES_PER_ITEM)

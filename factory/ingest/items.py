@@ -1,7 +1,7 @@
-"""The items of work that a reader deals out: the files below folders, and files of many records.
+"""The items of work that a reader deals out: files below folders, and files of many records.
 
-Only names are read. Two paths that would give two documents one id are refused: their files have one source
-and one key.
+Listing reads only names. Two paths are refused if their files share source and key, because two documents
+would share an id.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from factory.errors import ConfigurationError
 from factory.ingest.hugging_face import card_of, numbered_split
-from factory.ingest.listing import NAMES_AN_ITEM, UNWANTED, Work, files_below, in_items
+from factory.ingest.listing import NAMES_PER_ITEM, UNWANTED, Work, files_below, in_items
 from spark_udfs.ingest.rows import Origin
 
 Paths = str | Path | Sequence[str | Path]
@@ -22,7 +22,7 @@ Patterns = str | Sequence[str]
 
 @dataclass(frozen=True)
 class Tree:
-    """A folder whose files are documents of one origin; without `deep` only those that lie in it itself."""
+    """A folder whose files are documents of one origin; without `deep`, without its subfolders."""
 
     folder: Path
     origin: Origin
@@ -30,31 +30,31 @@ class Tree:
 
 
 def folders(paths: Paths) -> list[Path]:
-    """The folders that are given, each once; raises ConfigurationError for one that is none."""
+    """Return the given folders, each once; raises ConfigurationError for a path that is not a folder."""
     given = [paths] if isinstance(paths, str | Path) else paths
     found = list(dict.fromkeys(Path(it).resolve() for it in given))
     for path in found:
         if not path.is_dir():
-            raise ConfigurationError(f"`{path}` is no folder. Name a folder whose files are to be read.")
+            raise ConfigurationError(f"`{path}` is not a folder. Name a folder of files to read.")
     return found
 
 
 def named(origin: Origin, path: Path) -> Origin:
-    """`origin` with a source, by default the name of `path`."""
+    """Return `origin` with a source, by default the name of `path`."""
     return replace(origin, source=origin.source or path.name)
 
 
 def files_in(trees: Iterable[Tree], include: Patterns, exclude: Patterns) -> Iterator[Work]:
-    """Items for the files of each tree; raises ConfigurationError for two trees with files of one source."""
+    """Yield items for the files of each tree; raises ConfigurationError for two trees of one source."""
     holder: dict[str, Path] = {}
     for tree in trees:
         names = files_below(tree.folder, _tuple(include), _tuple(exclude), deep=tree.deep)
-        for item in in_items("text", tree.origin, tree.folder, names, NAMES_AN_ITEM):
+        for item in in_items("text", tree.origin, tree.folder, names, NAMES_PER_ITEM):
             other = holder.setdefault(tree.origin.source, tree.folder)
             if other != tree.folder:
                 raise ConfigurationError(
-                    f"`{other}` and `{tree.folder}` are both read as source `{tree.origin.source}`, which "
-                    "could give two documents one id. Name the folder above both, or rename one."
+                    f"`{other}` and `{tree.folder}` are both source `{tree.origin.source}`, so two documents "
+                    "could share an id. Name the folder above both, or rename one."
                 )
             yield item
 
@@ -64,15 +64,15 @@ def _tuple(patterns: Patterns) -> tuple[str, ...]:
 
 
 def files_of(format: str, paths: Paths, patterns: Sequence[str], origin: Origin) -> Iterator[Work]:
-    """An item for each file of many records; without a source in `origin`, each path's name is its source.
+    """Yield an item per file of many records; without a source in `origin`, each path's name is its source.
 
-    Raises ConfigurationError for a path that is missing, and for two files of one source and key.
+    Raises ConfigurationError for a missing path, and for two files with the same source and key.
     """
     holder: dict[tuple[str, bytes], Path] = {}
     given = [paths] if isinstance(paths, str | Path) else paths
     for path in dict.fromkeys(Path(it).resolve() for it in given):
         if not path.exists():
-            raise ConfigurationError(f"`{path}` does not exist. Name a file, or a folder that holds some.")
+            raise ConfigurationError(f"`{path}` does not exist. Name a file, or a folder of files.")
         root = path if path.is_dir() else path.parent
         card = card_of(path) if path.is_dir() and format != "archive" else None
         own = named(origin, path)
@@ -93,7 +93,7 @@ def files_of(format: str, paths: Paths, patterns: Sequence[str], origin: Origin)
             if other != path:
                 shared = os.fsdecode(item.names[0])
                 raise ConfigurationError(
-                    f"`{other}` and `{path}` both hold `{shared}`, which would give two documents one id. "
+                    f"`{other}` and `{path}` both hold `{shared}`, so two documents would share an id. "
                     "Name the folder above both, or give each a source of its own."
                 )
             yield item

@@ -1,9 +1,9 @@
-"""The SPDX identifier of a license's text, where a whole text is compared with whole texts.
+"""The SPDX identifier of a license's text, found by comparing whole texts.
 
-Two texts are one license where the Dice coefficient of their word bigrams is at least SAME and as much of the
-file lies in the license: a file that holds more (a third party's terms at its end, an exception) has no
-identifier. Case, punctuation, marks of lists and lines of copyright, in which two copies of a license may
-differ, do not count. The texts are those of choosealicense.com, as the package `identify` ships them.
+A file is a license if the Dice coefficient of their word bigrams is at least SAME and the license contains
+that share of the file: a file that holds more (a third party's terms at its end, an exception) has no
+identifier. Case, punctuation, list marks and copyright lines do not count, since copies of a license differ
+in them. The package `identify` ships the known texts, those of choosealicense.com.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from itertools import pairwise
 from identify.vendor.licenses import LICENSES
 
 SAME = 0.95
-APART = 0.005  # by which the best text leads the second: versions of a license differ in little
+LEAD = 0.005  # of the best text over the second: versions of a license differ little
 
-# `\W*` at the front of a line would run through all blank lines behind it, from each of them.
+# `\W*` at the front of a line would scan all blank lines behind it, again from each of them.
 _COPYRIGHT = re.compile(
     r"^[^\w\n]*(?:(?:portions )?copyright\b.*(?:\(c\)|©|\d{4})|\(c\)|©|all rights reserved[^\w\n]*$).*$",
     re.M | re.I,
@@ -31,20 +31,20 @@ Bigrams = Counter[tuple[str, str]]
 
 
 def recognized(text: str) -> str | None:
-    """The SPDX identifier of the license that `text` is, None where it is none for certain.
+    """Return the SPDX identifier of the license `text`, None if it is not certain.
 
-    The texts of the GNU licenses do not say whether later versions are allowed: theirs is `GPL-3.0`.
+    The GNU licenses' texts do not say whether later versions are allowed, so the result is `GPL-3.0`.
     """
     own = _bigrams(text)
-    found = sorted(((_alike(own, known), name) for name, known in _texts()), reverse=True)
+    found = sorted(((_similarity(own, known), name) for name, known in _texts()), reverse=True)
     best, name = found[0]
-    second = max(alike for alike, other in found if other != name)
-    return name if best >= SAME and best - second >= APART else None
+    second = max(value for value, other in found if other != name)
+    return name if best >= SAME and best - second >= LEAD else None
 
 
 @cache
 def _texts() -> tuple[tuple[str, Bigrams], ...]:
-    """The licenses by name; one that ends with how to apply it also without that."""
+    """Return the licenses by name; one that ends with instructions also without them."""
     texts = [(name, text) for name, text in LICENSES]
     texts += [(name, text[: end.start()]) for name, text in LICENSES if (end := _END.search(text))]
     return tuple((name, _bigrams(text)) for name, text in texts)
@@ -55,14 +55,14 @@ def _bigrams(text: str) -> Bigrams:
     return Counter(pairwise(_WORD.findall(plain)))
 
 
-def _alike(own: Bigrams, known: Bigrams) -> float:
-    """The lesser of the Dice coefficient and the share of `own` that `known` explains.
+def _similarity(own: Bigrams, known: Bigrams) -> float:
+    """Return the lesser of the Dice coefficient and the share of `own` that `known` contains.
 
-    Bigrams count as often as they occur. A long license with a short exception behind it reaches SAME by the
-    first alone.
+    Bigrams count as often as they occur. By the Dice coefficient alone, a long license with a short exception
+    behind it would reach SAME.
     """
     n_own, n_known = own.total(), known.total()
     if min(n_own, n_known) < SAME / 2 * (n_own + n_known):
-        return 0.0  # the lengths alone keep them apart
+        return 0.0  # the lengths alone differ too much
     shared = (own & known).total()
     return min(2 * shared / (n_own + n_known), shared / n_own)

@@ -1,8 +1,8 @@
-"""The license of a source tree, from what it declares, else from the texts of its license files.
+"""The license of a source tree, from its manifest, else from the texts of its license files.
 
-A declaration (`Cargo.toml`, `package.json`, `pyproject.toml`) is brought into the form that a gate reads:
-SPDX names in their own case, alternatives joined by `OR`, parts of an alternative by `AND`, no parentheses.
-A declaration that is no SPDX expression stays as it stands. License files count only where each of them is a
+A manifest's declaration (`Cargo.toml`, `package.json`, `pyproject.toml`) becomes the form that filters read:
+SPDX names in their own case, alternatives joined by `OR`, parts of an alternative by `AND`, no parentheses. A
+declaration that is not an SPDX expression stays unchanged. License files count only if each of them is a
 known text.
 """
 
@@ -21,32 +21,32 @@ from license_expression import ExpressionError, LicenseExpression, Licensing, ge
 from factory.ingest.license_texts import recognized
 
 _MOST_BYTES = 256 << 10
-_LONGEST = 200  # characters of a declaration; what is longer is a text
-# With parentheses: (a OR b) AND (c OR d) AND ... has as many alternatives as 2 to half of its names.
+_LONGEST = 200  # characters of a declaration; a longer one is a text
+# Of an expression with parentheses: (a OR b) AND (c OR d) AND ... of n names has 2 ** (n / 2) alternatives.
 _MOST_NAMES = 12
 _FILES = re.compile(r"(un)?licen[cs]e|copying", re.IGNORECASE)
 
 
 def license_of(folder: Path) -> str | None:
-    """The license of the source tree in `folder`, None where it is not certain.
+    """Return the license of the source tree in `folder`, None if it is not certain.
 
-    License files that are each a known text are joined by `AND`: which of them may be chosen they do not say.
+    Several license files are joined by `AND`, because they do not say whether one may choose among them.
     """
     for name, read in _DECLARED.items():
         if declared := _declared(folder / name, read):
             return declared
     try:
         texts = sorted(path for path in folder.iterdir() if _FILES.match(path.name))
-    except OSError:  # recorded when its files are listed
+    except OSError:  # listing the files records it
         return None
     found = [recognized(text) for path in texts if (text := _read(path)) is not None]
     return None if None in found else " AND ".join(sorted({str(name) for name in found})) or None
 
 
 def expression(declared: str) -> str | None:
-    """The SPDX expression `declared` without parentheses; None where it is none.
+    """Return the SPDX expression `declared` without parentheses, None if it is not an expression.
 
-    In the result `AND` binds closer than `OR`, as in SPDX.
+    `AND` binds closer than `OR`, as in SPDX.
     """
     try:
         parsed = _licensing().parse(declared)
@@ -69,7 +69,7 @@ def _licensing() -> Licensing:
 
 
 def _read(path: Path) -> str | None:
-    """The beginning of a regular file; what cannot be read is recorded when its folder is."""
+    """Return the beginning of a regular file; reading the folder records a file that cannot be read."""
     if path.is_symlink() or not path.is_file():
         return None
     try:
@@ -82,20 +82,20 @@ def _read(path: Path) -> str | None:
 def _declared(path: Path, read: Callable[[str], Any]) -> str | None:
     text = _read(path)
     try:
-        said = read(text) if text else None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # no manifest after all
+        value = read(text) if text else None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # not a manifest
         return None
-    if not isinstance(said, str):
+    if not isinstance(value, str):
         return None
-    said = said.strip()
-    if len(said) > _LONGEST or "\n" in said:
-        return recognized(said)
-    return expression(said) or said or None
+    declared = value.strip()
+    if len(declared) > _LONGEST or "\n" in declared:
+        return recognized(declared)
+    return expression(declared) or declared or None
 
 
 def _project(text: str) -> Any:
-    said = tomllib.loads(text)["project"]["license"]
-    return said if isinstance(said, str) else said.get("text")
+    value = tomllib.loads(text)["project"]["license"]
+    return value if isinstance(value, str) else value.get("text")
 
 
 _DECLARED: dict[str, Callable[[str], Any]] = {

@@ -1,7 +1,7 @@
-"""Items of work for the executors: which files are read, from which folder, as documents of what.
+"""Items of work for the executors: the files to read, their folder, and the origin of their documents.
 
-Listing happens on the driver and touches names only. Links are listed and never followed, so that a
-loop of links ends and the link itself is recorded as rejected.
+The driver lists names and opens no file. It lists links but never follows them, so that a loop of links ends
+and the reader records the link itself as rejected.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from factory.ingest.globs import compiled
 from spark_udfs.ingest.rows import Origin
 from spark_udfs.ingest.work import WORK
 
-NAMES_AN_ITEM = 64  # text files; a file of many records is an item of its own
+NAMES_PER_ITEM = 64  # text files; a file of many records is one item
 UNWANTED = ("**/.git/**", "**/.git", "**/__pycache__/**")
 
 
@@ -36,14 +36,14 @@ class Work:
 def in_items(
     format: str, origin: Origin, root: str | os.PathLike[str], names: Iterable[bytes], size: int
 ) -> Iterator[Work]:
-    """The names in order, `size` an item."""
+    """Yield items of `size` names each, in order."""
     rest = iter(names)
     while chunk := tuple(islice(rest, size)):
         yield Work(format, origin, os.fsencode(root), chunk)
 
 
 def as_table(work: Iterable[Work]) -> pa.Table:
-    """The items as Arrow rows of `WORK`."""
+    """Return the items as Arrow rows of `WORK`."""
     rows = [
         {
             "format": item.format,
@@ -60,14 +60,15 @@ def as_table(work: Iterable[Work]) -> pa.Table:
 def files_below(
     root: Path, include: Sequence[str], exclude: Sequence[str], *, deep: bool = True
 ) -> Iterator[bytes]:
-    """The paths below a folder that match a pattern of `include` and none of `exclude`, in a fixed order.
+    """Yield the paths below a folder that match a pattern of `include` and none of `exclude`, in a fixed
+    order.
 
-    Without `deep` these are the paths in the folder itself. In a pattern `**/` is any number of folders,
-    `*` and `?` stay within one name. Linked folders, and folders that cannot be listed, are given as names
-    themselves: their reader says what they are. Raises ConfigurationError where `root` is no folder.
+    Without `deep` these are the paths in the folder itself. In a pattern `**/` is any number of folders; `*`
+    and `?` stay within one name. Linked folders and folders that cannot be listed come as names themselves,
+    and their reader records why. Raises ConfigurationError if `root` is not a folder.
     """
     if not root.is_dir():
-        raise ConfigurationError(f"`{root}` is no folder. Name a folder whose files are to be read.")
+        raise ConfigurationError(f"`{root}` is not a folder. Name a folder of files to read.")
     top = os.fsencode(root)
     refused: list[OSError] = []
     wanted, unwanted = compiled(include), compiled(exclude)

@@ -1,14 +1,14 @@
 """Raw material as two DataFrames, documents and rejected records, from one pass over the input.
 
-`Ingests` lists the input on the driver (names only), deals the names out to the executors and reads
-there. What was read is persisted, so that the two DataFrames of an `Ingested` come from one reading of
-every file; `Ingested.release`, or `Ingests.release` for all of a run, lets it go when both are written.
+`Ingests` lists names on the driver and deals them out to the executors, which read. The result is persisted,
+so that both DataFrames of an `Ingested` come from one pass over every file; `Ingested.release`, or
+`Ingests.release` for a whole run, frees it when both are written.
 
-Invariant: every input (a file, a line, a row, a topic) is in exactly one of the two, and neither holds
-an absolute path.
+Invariant: every input (a file, a line, a row, a topic) is in exactly one of the two, and neither holds an
+absolute path.
 
-Parquet files that are fit for it are registered (`factory.lake.files.registration`): `Ingested.registered`
-has the documents without text, each with the location of its text, for assets that publish them unchanged.
+Parquet files that qualify are registered (`factory.lake.files.registration`): `Ingested.registered` has the
+documents without text, each with the location of its text, for assets that publish them unchanged.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.rows import SCAN, BadRecord, Origin, key_taken
 from spark_udfs.ingest.work import WORK, read_work
 
-TASKS_A_CORE = 4  # more tasks than cores: items differ in size
-# A tree of files holds pictures and archives beside its texts, and half of a crawl may have no text; a wrong
+TASKS_PER_CORE = 4  # more tasks than cores, because items differ in size
+# A tree of files holds pictures and archives besides texts, and half of a crawl may have no text; a wrong
 # declaration loses nearly everything.
 MAX_REJECTED = 0.5
 JSONL_FILES = ("**/*.jsonl", "**/*.jsonl.gz", "**/*.jsonl.zst")
@@ -56,7 +56,7 @@ __all__ = ["MAX_REJECTED", "Fields", "Ingested", "Ingests"]
 class Registered:
     """Documents whose text stays in Parquet `files`, which have `columns`.
 
-    `rows` have no text; they say where it lies.
+    `rows` have the text's location in its place.
     """
 
     rows: DataFrame
@@ -68,9 +68,9 @@ class Registered:
 class Ingested:
     """The documents of an input (`RAW`) and its rejected records (`REJECTED`), from one persisted `scan`.
 
-    `empty` says that there was no file to read. `registered` is what to write instead of `documents` where
-    files can stay as they lie, `rewritten` says of each Parquet file that cannot why. A run that publishes it
-    fails where more than the share `max_rejected` of its rows or files is rejected.
+    `empty` means that there was no file to read. `registered` replaces `documents` for files that can stay
+    where they are; `rewritten` has the reason for every other Parquet file. A run that publishes the
+    documents fails if more than the share `max_rejected` of the rows or files is rejected.
     """
 
     documents: DataFrame
@@ -82,13 +82,13 @@ class Ingested:
     max_rejected: float = MAX_REJECTED
 
     def limited(self, max_rejected: float) -> Ingested:
-        """The same with another limit; raises ConfigurationError for one that is no share."""
+        """Return the same with another limit; raises ConfigurationError unless it is a share."""
         if not 0 <= max_rejected <= 1:
-            raise ConfigurationError(f"`max_rejected` is {max_rejected}, which is no share. Use 0 to 1.")
+            raise ConfigurationError(f"`max_rejected` is {max_rejected}, which is not a share. Use 0 to 1.")
         return replace(self, max_rejected=max_rejected)
 
     def count_files(self) -> tuple[int, int]:
-        """How many files of many records were read, and how many of them hold records and no document."""
+        """Return how many files of many records were read, and how many of them yielded no document."""
         is_document = F.col("reason").isNull()
         by_file = self.scan.where("file IS NOT NULL").groupBy("source", "file")
         states = by_file.agg(
@@ -101,7 +101,7 @@ class Ingested:
         return counted.files, counted.lost
 
     def release(self) -> None:
-        """Let go of what was read; using the DataFrames afterwards reads the input again."""
+        """Free the persisted rows; later use of the DataFrames reads the input again."""
         self.scan.unpersist()
 
 
@@ -125,11 +125,11 @@ class Ingests:
         license: str | None = None,
         metadata: Mapping[str, str] | None = None,
     ) -> Ingested:
-        """Each file below the folders `paths` as a document, its key the path below its folder.
+        """Read each file below the folders `paths` as a document; its key is the path below its folder.
 
-        `include` and `exclude` are glob patterns of that path (`**/` for any folders). `source` is by
-        default the folder's own name. Language and media type go by the extension. Links are rejected,
-        not followed; bytes that are not UTF-8 (or the encoding a Python file declares) are rejected.
+        `include` and `exclude` are glob patterns of that path (`**/` for any folders). `source` defaults to
+        the folder's own name. The extension decides language and media type. Links are rejected, not
+        followed, and so are bytes that are not UTF-8 (or the encoding a Python file declares).
         """
         origin = Origin(source or "", repository, revision, license, dict(metadata or {}))
         trees = [Tree(folder, named(origin, folder)) for folder in folders(paths)]
@@ -145,10 +145,10 @@ class Ingests:
         license: str | None = None,
         metadata: Mapping[str, str] | None = None,
     ) -> Ingested:
-        """Each folder in the folders `paths` as a repository of its name, its files as `files` reads them.
+        """Read each folder in the folders `paths` as a repository of its name, its files like `files`.
 
-        Without `license` each has the one it declares, or that its license files are recognised as. What
-        lies beside the repositories, files and links, is read as the folder's own, of no repository.
+        `license` defaults to the one a repository declares, or that its license files are recognized as.
+        Files and links beside the repositories belong to no repository.
         """
         origin = Origin("", None, revision, license, dict(metadata or {}))
         trees: list[Tree] = []
@@ -168,13 +168,12 @@ class Ingests:
         source: str | None = None,
         license: str | None = None,
     ) -> Ingested:
-        """Each line of `.jsonl`, `.jsonl.gz` and `.jsonl.zst` files as a document.
+        """Read each line of `.jsonl`, `.jsonl.gz` and `.jsonl.zst` files as a document.
 
-        `paths` are files, or folders that are searched; `fields` says which field of a record is what. A
-        record without a key of its own is `file:line`; of several with one key the first is the document.
-        `source` is by default the name of the path given. A folder with the card of a Hugging Face dataset
-        takes name, license and language from it where they are not given. A line that is too long is
-        rejected without being held.
+        `paths` are files, or folders to search; `fields` maps the fields of a record. A record without a key
+        of its own has the key `file:line`; of several records with one key the first is the document.
+        `source` defaults to the name of the path. A folder with the card of a Hugging Face dataset takes its
+        default source, license and language from the card. A line that is too long is rejected, never held.
         """
         origin = Origin(source or "", license=license)
         return self._ingest(files_of("jsonl", paths, JSONL_FILES, origin), fields)
@@ -187,10 +186,10 @@ class Ingests:
         source: str | None = None,
         license: str | None = None,
     ) -> Ingested:
-        """Each row of Parquet files as a document; the arguments are those of `jsonl`, a key is `file:row`.
+        """Read each row of Parquet files as a document, with the arguments of `jsonl` and keys `file:row`.
 
-        A file that cannot be read is one rejected record, a row group that breaks likewise. Files that
-        Iceberg can take as they lie are registered and not rewritten.
+        An unreadable file is one rejected record, and so is the damaged rest of a row group. Files that
+        Iceberg can read where they are get registered, not rewritten.
         """
         origin = Origin(source or "", license=license)
         candidates = Candidates((fields or Fields()).text)
@@ -207,44 +206,45 @@ class Ingests:
         license: str | None = None,
         metadata: Mapping[str, str] | None = None,
     ) -> Ingested:
-        """Each member of zip and tar archives as a document, its key `archive!/member`.
+        """Read each member of zip and tar archives as a document with the key `archive!/member`.
 
-        `paths` are archives, or folders that are searched; a tar archive may be compressed by gzip, bzip2,
-        xz or Zstandard. Members are treated as `files` treats files. `source` is by default the name of
-        the path given.
+        `paths` are archives, or folders to search; a tar archive may be compressed by gzip, bzip2, xz or
+        Zstandard. Members are treated like the files of `files`. `source` defaults to the name of the path.
         """
         origin = Origin(source or "", repository, revision, license, dict(metadata or {}))
         return self._ingest(files_of("archive", paths, ARCHIVES, origin))
 
     def installation_code(self, share: float) -> Ingested:
-        """The Python sources of this installation: of the repositories whose place is below `share`.
+        """Read the Python sources of this installation's repositories with a position below `share`.
 
         A repository is the standard library or an installed distribution; see `installation`.
         """
         return self._ingest(code_work(repositories(share)))
 
     def installation_prose(self, share: float) -> Ingested:
-        """Long descriptions, licenses, documentation and pydoc's topics of the same repositories and more:
-        those whose place is below `PROSE_REACH * share`."""
+        """Read the prose of the repositories with a position below `PROSE_REACH * share`.
+
+        Prose is long descriptions, licenses, documentation and pydoc's topics.
+        """
         return self._ingest(prose_work(repositories(PROSE_REACH * share)))
 
     def release(self) -> None:
-        """Let go of everything read so far."""
+        """Free everything read so far."""
         for ingested in self._read:
             ingested.release()
         self._read.clear()
 
     def _registering(self, work: Iterable[Work], candidates: Candidates) -> Iterator[Work]:
-        """The items with the format `registered` where the file is fit."""
+        """Yield the items, with the format `registered` for every file that qualifies."""
         reachable = self._warehouse.startswith(SCHEME)
         for item in work:
             [name] = item.names
             if not reachable:
                 candidates.refused[key_of(os.fsdecode(name))] = (
-                    f"the warehouse {self._warehouse} is on other storage than this file"
+                    f"the warehouse {self._warehouse} is on another storage than this file"
                 )
-            elif trouble := _dangerous(Input(item.origin, item.root, name)):
-                candidates.refused[key_of(os.fsdecode(name))] = trouble
+            elif danger := _danger(Input(item.origin, item.root, name)):
+                candidates.refused[key_of(os.fsdecode(name))] = danger
             elif candidates.offer(item.root + b"/" + name, key_of(os.fsdecode(name))):
                 item = replace(item, format="registered")
             yield item
@@ -253,7 +253,7 @@ class Ingests:
         self, work: Iterable[Work], fields: Fields | None = None, candidates: Candidates | None = None
     ) -> Ingested:
         listed = as_table(work)
-        tasks = max(1, min(listed.num_rows, TASKS_A_CORE * self._spark.sparkContext.defaultParallelism))
+        tasks = max(1, min(listed.num_rows, TASKS_PER_CORE * self._spark.sparkContext.defaultParallelism))
         scan = (
             self._spark.createDataFrame(listed, from_arrow_schema(WORK))
             .repartition(tasks)
@@ -282,8 +282,8 @@ class Ingests:
         return ingested
 
 
-def _dangerous(source: Input) -> str | None:
-    """Why not even the footer of a Parquet file is read in this process; its reader records that, too."""
+def _danger(source: Input) -> str | None:
+    """Say why this process must not even read the footer of a Parquet file; its reader records it too."""
     try:
         with opened(source) as file:
             refuse_deep_footer(file)
@@ -293,7 +293,7 @@ def _dangerous(source: Input) -> str | None:
 
 
 def _first_of_each_key(documents: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """The first documents of each key, by file, then location, and the others as rejected records."""
+    """Return the first document of each key, by file and location, and the others as rejected records."""
     at = F.struct("file", "row", "location")
     repeated = (
         documents.groupBy("doc_id").agg(F.min(at).alias("first"), F.count("*").alias("n")).where("n > 1")

@@ -1,14 +1,13 @@
-"""Training sequences, `packed.<dataset>`, and where each piece of a document lies in them.
+"""Training sequences, `packed.<dataset>`, and the placement of each piece of a document in them.
 
 Revisions of repositories hash to buckets; a bucket, in order of (repository, revision, position), is cut in
-chunks; every chunk is planned where it is, from lengths and dependencies alone (`native/src/packing/runs.rs`
-has the plan). A sequence's number, its ordinal, follows from (append, bucket, chunk, place in the plan),
-never from files or partitions. Tokens travel once, from where they were read to their sequence; text never
-does.
+chunks; Spark plans every chunk separately, from lengths and dependencies alone
+(`native/src/packing/runs.rs`). A sequence's number, its ordinal, follows from (append, bucket, chunk, position
+in the plan), never from files or partitions. Tokens travel once, from their document to their sequence; text
+never travels.
 
-Inside a chunk sequences stand in the order of a hash of their first piece, so that reading in order is
-already a mixture of long and short documents; neighbours in the order of a repository meet inside
-sequences, not across them.
+Inside a chunk, a hash of their first piece orders the sequences, so that reading in order already mixes long
+and short documents; neighbors in the order of a repository meet inside sequences, not across them.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from factory.lake.schemas import PACKED, REPOSITORY
 from spark_udfs.packing.pack import assemble, plan_chunk
 
-SEQUENCES_A_CHUNK = 1_024  # with as many, the sequences a chunk leaves unfilled are a thousandth
-CHUNKS_A_BUCKET = 4  # repositories differ in size: a bucket of one chunk would often be too small
+SEQUENCES_PER_CHUNK = 1_024  # so a chunk leaves about a thousandth of its sequences unfilled
+CHUNKS_PER_BUCKET = 4  # repositories differ in size, so a bucket of one chunk would often be too small
 LEAST_CHUNK_DOCUMENTS = 2_000
-ORDINALS_A_RUN = 512  # consecutive ordinals that stay in one file
+ORDINALS_PER_RUN = 512  # consecutive ordinals that stay in one file
 
 _PLAN = "bucket long, chunk long, sequence long, position long, doc_id string, doc_offset long, length long"
 
@@ -39,8 +38,8 @@ class PackConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    sequence_length: int = Field(default=8_192, ge=1, le=1 << 24, description="tokens a full sequence holds")
-    token_bytes: Literal[2, 4] = Field(default=2, description="bytes a token takes")
+    sequence_length: int = Field(default=8_192, ge=1, le=1 << 24, description="tokens of a full sequence")
+    token_bytes: Literal[2, 4] = Field(default=2, description="bytes per token")
     chunk_documents: int | None = Field(
         default=None, ge=1, description="least documents of a chunk; null: enough for a thousand sequences"
     )
@@ -50,27 +49,30 @@ class PackConfig(BaseModel):
         description="number of buckets, a property of the table; null: follows from the documents",
     )
     slack: float = Field(
-        default=0.0025, ge=0, le=1, description="share of the sequences spent on bringing dependents together"
+        default=0.0025,
+        ge=0,
+        le=1,
+        description="share of sequences that may be spent on bringing dependents together",
     )
 
     def resolved(self, n_documents: int, n_tokens: int) -> PackConfig:
-        """The same with the sizes of chunks and buckets that suit so many documents."""
+        """Return the same with the sizes of chunks and buckets that suit these counts."""
         mean = max(1.0, n_tokens / max(1, n_documents))
-        enough = max(LEAST_CHUNK_DOCUMENTS, math.ceil(SEQUENCES_A_CHUNK * self.sequence_length / mean))
+        enough = max(LEAST_CHUNK_DOCUMENTS, math.ceil(SEQUENCES_PER_CHUNK * self.sequence_length / mean))
         chunk_documents = self.chunk_documents or enough
-        buckets = self.buckets or max(1, n_documents // (CHUNKS_A_BUCKET * max(chunk_documents, enough)))
+        buckets = self.buckets or max(1, n_documents // (CHUNKS_PER_BUCKET * max(chunk_documents, enough)))
         return self.model_copy(update={"chunk_documents": chunk_documents, "buckets": buckets})
 
 
 def resolve(tokenized: DataFrame, config: PackConfig) -> PackConfig:
-    """`config` with the sizes that suit `tokenized`, whose rows and tokens it counts where it must."""
+    """Return `config` with the sizes that suit `tokenized`; counts rows and tokens if a size is open."""
     if config.buckets and config.chunk_documents:
         return config
     return config.resolved(*totals(tokenized))
 
 
 def totals(tokenized: DataFrame) -> tuple[int, int]:
-    """How many documents and tokens there are; packing loses none."""
+    """Return how many documents and tokens there are; packing loses none."""
     found = tokenized.agg(F.count("*").alias("documents"), F.sum("n_tokens").alias("tokens")).collect()[0]
     return found.documents, found.tokens or 0
 
@@ -83,11 +85,11 @@ def pack(
     append: int = 0,
     first_ordinal: int = 0,
 ) -> DataFrame:
-    """The rows of `PACKED` for rows of `TOKENIZED` and dependencies of (doc_id, depends_on).
+    """Return rows of `PACKED` for rows of `TOKENIZED` and dependencies of (doc_id, depends_on).
 
-    Later appends to a table are planned by themselves: they pass the table's buckets in `config`, their
-    number, and the ordinal at which they begin. Where `config` leaves buckets or chunks open, one action
-    counts the documents; `resolve` beforehand and the number can be recorded.
+    Later appends to a table are planned separately: they pass the table's buckets in `config`, their number,
+    and their first ordinal. If `config` leaves buckets or chunks open, one action counts the documents; call
+    `resolve` first to record the sizes.
     """
     config = resolve(tokenized, config)
     documents = _with_dependencies(_in_chunks(tokenized, config), dependencies)
@@ -96,7 +98,7 @@ def pack(
 
 
 def placements(packed: DataFrame) -> DataFrame:
-    """The rows of `PLACEMENTS`, by doc_id: the segments of `packed` turned round."""
+    """Return rows of `PLACEMENTS`, by doc_id: the inverse of the segments of `packed`."""
     segments = packed.select("ordinal", F.explode("segments").alias("segment"), "partition")
     return segments.select(
         "segment.doc_id", "ordinal", "segment.doc_offset", "segment.length", "partition"
@@ -104,7 +106,7 @@ def placements(packed: DataFrame) -> DataFrame:
 
 
 def _in_chunks(tokenized: DataFrame, config: PackConfig) -> DataFrame:
-    """The documents with bucket and chunk; the chunks of a bucket differ by one document at most."""
+    """Add bucket and chunk; the chunks of a bucket differ by at most one document."""
     bucket = Window.partitionBy("bucket")
     row = F.row_number().over(bucket.orderBy(*REPOSITORY, "position", "doc_id")) - 1
     return (
@@ -125,8 +127,8 @@ def _chunk(least: Column) -> Column:
 def _with_dependencies(documents: DataFrame, dependencies: DataFrame | None) -> DataFrame:
     if dependencies is None:
         return documents.withColumn("depends_on", F.array().cast("array<string>"))
-    of_a_document = dependencies.groupBy("doc_id").agg(F.collect_set("depends_on").alias("depends_on"))
-    return documents.join(of_a_document, "doc_id", "left").withColumn(
+    by_document = dependencies.groupBy("doc_id").agg(F.collect_set("depends_on").alias("depends_on"))
+    return documents.join(by_document, "doc_id", "left").withColumn(
         "depends_on", F.coalesce("depends_on", F.array().cast("array<string>"))
     )
 
@@ -145,7 +147,7 @@ def _planned(documents: DataFrame, config: PackConfig) -> DataFrame:
 
 
 def _numbered(planned: DataFrame, first_ordinal: int) -> DataFrame:
-    """The pieces with their ordinal; planning is run once for the counts and once for the pieces."""
+    """Add the ordinal of each piece; Spark plans once for the counts and once for the pieces."""
     counts = planned.groupBy("bucket", "chunk").agg((F.max("sequence") + 1).alias("n"))
     before = F.sum("n").over(Window.orderBy("bucket", "chunk").rowsBetween(Window.unboundedPreceding, -1))
     starts = counts.select("bucket", "chunk", (F.coalesce(before, F.lit(0)) + first_ordinal).alias("start"))
@@ -157,7 +159,7 @@ def _numbered(planned: DataFrame, first_ordinal: int) -> DataFrame:
 
 
 def _with_tokens(pieces: DataFrame, tokenized: DataFrame, config: PackConfig) -> DataFrame:
-    """The pieces with their own share of the document's tokens."""
+    """Add to each piece its share of the document's tokens."""
     width = F.lit(config.token_bytes)
     own = F.substring(
         "tokens", (F.col("doc_offset") * width + 1).cast("int"), (F.col("length") * width).cast("int")
@@ -170,7 +172,7 @@ def _assembled(pieces: DataFrame, append: int) -> DataFrame:
         return assemble(batches, append)
 
     return (
-        pieces.repartition(F.floor(F.col("ordinal") / ORDINALS_A_RUN))
+        pieces.repartition(F.floor(F.col("ordinal") / ORDINALS_PER_RUN))
         .sortWithinPartitions("ordinal", "position")
         .mapInArrow(sequences, from_arrow_schema(PACKED.columns))
     )

@@ -1,7 +1,7 @@
 """The tokens of every document, `tokenized.<dataset>`.
 
-Each document is encoded once; whatever is packed, counted or sampled later reads its tokens. The tokens
-that begin or end a document belong to it and count in its length.
+Each document is encoded once; packing, counting and sampling read these tokens. The tokens that begin or end
+a document belong to it and count in its length.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from spark_udfs.packing.tokenize import tokenize_batches
 
 
 class TokenizeConfig(BaseModel):
-    """What stands around every document of a dataset."""
+    """The tokens around every document of a dataset."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -34,11 +34,11 @@ class TokenizeConfig(BaseModel):
 
 
 def tokenize(documents: DataFrame, tokenizer: str, config: TokenizeConfig | None = None) -> DataFrame:
-    """The rows of `TOKENIZED` for documents of (doc_id, text) and a `tokenizer.json`.
+    """Return rows of `TOKENIZED` for documents of (doc_id, text) and a `tokenizer.json`.
 
     Documents with a `position` keep it, their repository and its revision; all others, and those of no
-    repository, are repositories of their own. Raises ConfigurationError where the tokenizer lacks a token
-    of `config`.
+    repository, are repositories of their own. Raises ConfigurationError if the tokenizer lacks a token of
+    `config`.
     """
     config = config or TokenizeConfig()
     begin, end = (

@@ -1,9 +1,8 @@
 """Documents from the members of zip and tar archives, each read within a limit, nothing unpacked to disk.
 
-A member's key is `archive!/member`, its path the member's own. Folders are no input; links, encrypted
-and odd members are rejected like the odd files of a folder, and so are archives inside the archive, which
-are not opened. Where an archive breaks off, expands beyond bounds, or holds more members than a table of
-them has room for, one more rejected record stands for what was not read.
+A member's key is `archive!/member`, its path the member's own. Folders are skipped. Links, encrypted members,
+special files and nested archives are rejected. If an archive breaks off, expands beyond bounds or holds too
+many members, one more rejected record stands for the unread rest.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from spark_udfs.ingest.tar import Member, tar_members
 from spark_udfs.ingest.zip import zip_data
 
 ZIP_EXTENSIONS = (".zip", ".whl", ".jar")
-# What the library raises for bytes that are no zip, or one it cannot read.
+# What the library raises for bytes that are not a zip, or a zip it cannot read.
 _BROKEN = (
     zipfile.BadZipFile,
     EOFError,
@@ -42,12 +41,12 @@ _ENCRYPTED, _UTF8 = 0x1, 0x800  # flags of a zip member
 NESTED = (*ZIP_EXTENSIONS, ".tar", ".tgz", ".7z", ".rar", *(f".tar{of}" for of in COMPRESSIONS))
 _DIRECTORY_SIZE = re.compile(
     rb"PK\x05\x06(?=.{8}(.{4}))|PK\x06\x06(?=.{36}(.{8}))", re.DOTALL
-)  # in an end record
+)  # the directory's size in an end record
 _ZIP_TAIL = (1 << 16) + 1024  # the end record, its comment, and the records of 64 bits before it
 
 
 def archive_file(source: Input, max_bytes: int = MAX_TEXT_BYTES) -> Iterator[Row]:
-    """One row a member of a zip (told by the name) or tar archive, and one more if the archive breaks."""
+    """Yield one row per member of a zip (by its name) or tar archive, and one for a damaged rest."""
     n_bytes = 0
     seen: Counter[bytes] = Counter()
     is_zip = source.key.lower().endswith(ZIP_EXTENSIONS)
@@ -82,7 +81,7 @@ def archive_file(source: Input, max_bytes: int = MAX_TEXT_BYTES) -> Iterator[Row
 
 
 def _digest(name: str) -> bytes:
-    """A name in 16 bytes, since an archive may hold many and long ones."""
+    """Hash a name to 16 bytes, since an archive may hold many long names."""
     return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -102,7 +101,7 @@ def _row(source: Input, member: Member, occurrence: int, max_bytes: int) -> Row:
     elif name.startswith("/") or ".." in name.split("/"):
         trouble = BadRecord("outside", "The member's name leads out of the archive.")
     elif trouble is None and name.lower().endswith(NESTED):
-        trouble = BadRecord("nested", "The member is an archive, and those inside another are not opened.")
+        trouble = BadRecord("nested", "The member is an archive, and nested archives are not opened.")
     elif member.n_bytes > max_bytes and trouble is None:
         detail = f"The member is longer than {max_bytes:,} bytes."
         trouble = BadRecord("too_large", detail, f"byte {max_bytes}")
@@ -141,19 +140,19 @@ def _zip_members(file: BinaryIO, max_bytes: int) -> Iterator[Member]:
                     raise bomb()
                 try:
                     data = zip_data(archive, info)
-                except _BROKEN as error:  # the directory still says where the other members are
+                except _BROKEN as error:  # the directory still locates the other members
                     trouble = _corrupt(error)
                 except OSError as error:
-                    if error.errno not in (None, errno.EINVAL):  # a place that no file has; bzip2's own
+                    if error.errno not in (None, errno.EINVAL):  # a seek out of the file; bzip2's own errors
                         raise
                     trouble = _corrupt(error)
             yield Member(name, info.file_size, data, trouble)
 
 
 def _zip_name(info: zipfile.ZipInfo) -> str:
-    """The member's name; without the flag for UTF-8 its bytes are taken for UTF-8 where they are some.
+    """Return the member's name; even without the flag for UTF-8, its bytes are UTF-8 if they can be.
 
-    The library reads such bytes as code page 437, which fits any; few archives since the 1990s mean it.
+    The library reads such bytes as code page 437, which fits any bytes but few archives since the 1990s.
     """
     if info.flag_bits & _UTF8 or info.filename.isascii():
         return info.filename
@@ -161,10 +160,10 @@ def _zip_name(info: zipfile.ZipInfo) -> str:
 
 
 def _refuse_too_many(file: BinaryIO) -> None:
-    """Raise BadRecord `too_many_members` if the end record of a zip claims more than can be held.
+    """Raise BadRecord `too_many_members` if an end record of a zip claims too large a directory.
 
-    The size of the directory bounds their number, whatever the record's counts say. Which of several records
-    counts the library decides, so none may claim too much.
+    The size of the directory bounds the number of members, whatever the record's counts say. The library
+    chooses among several end records, so none may claim too much.
     """
     size = os.fstat(file.fileno()).st_size
     file.seek(max(0, size - _ZIP_TAIL))

@@ -15,16 +15,16 @@ COMPRESSIONS = {".gz": "gzip", ".tgz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".
 
 
 def bomb(location: str = "byte 0") -> BadRecord:
-    """The BadRecord of a file that expands beyond `most_bytes`."""
+    """Return the BadRecord of a file that expands beyond `most_bytes`."""
     detail = f"The file expands to more than {MAX_EXPANSION} times its size and {FREE_BYTES:,} bytes."
     return BadRecord("bomb", detail, location)
 
 
 def content(file: BinaryIO, name: str) -> Callable[[int], bytes]:
-    """A function that reads up to so many bytes of what an open file holds, decompressed as `name` says.
+    """Return a function that reads up to n bytes of an open file, decompressed according to `name`.
 
-    It gives every byte before the damage of a broken stream, then raises what `decoded` raises; and BadRecord
-    `bomb` where the file expands beyond `most_bytes`.
+    It returns every byte before the damage of a broken stream, then raises what `decoded` raises, and raises
+    BadRecord `bomb` once the file expands beyond `most_bytes`.
     """
     compression = COMPRESSIONS.get(PurePosixPath(name).suffix.lower())
     if compression is None:

@@ -1,12 +1,12 @@
-"""What gzip, bzip2, xz and Zstandard files hold, every byte of it up to the first damaged one.
+"""The content of gzip, bzip2, xz and Zstandard files, every byte up to the first damaged one.
 
     stream | stream | ... | zeros          (a stream is a member of gzip, a frame of Zstandard)
 
-The libraries drop what they decoded in the call that fails. So a stream that fails is decoded once more, the
-last piece of it byte by byte, which gives what lies before the damage.
+A library drops the bytes that it decoded in the call that fails. So a damaged stream is decoded once more,
+its last piece byte by byte, up to the damage.
 
-Zeros behind the last stream are padding, as to `gzip` and `xz`. Zeros that do not complete the stream they
-stand in are damage: a file system that lost the end of a file gives zeros for it, which decode to garbage.
+Zeros behind the last stream are padding, as for `gzip` and `xz`. Zeros that do not complete their stream are
+damage: a file system that lost the end of a file returns zeros, which decode to garbage.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ from spark_udfs.ingest.bounds import MAX_DECODER_BYTES
 from spark_udfs.ingest.rows import BadRecord
 
 CHUNK_BYTES = 64 << 10  # of the file, read at a time
-_FIRST_BYTES = 512  # of a stream, and twice as many each time: a file may consist of tiny ones
-PIECE_BYTES = 1 << 20  # of the content, given at a time
+_FIRST_BYTES = 512  # of a stream, then twice as many each time, since a file may consist of tiny streams
+PIECE_BYTES = 1 << 20  # of the content, returned at a time
 _ERRORS = (zlib.error, OSError, ValueError, EOFError, lzma.LZMAError, zstandard.ZstdError)
 
 
 class TrailingData(BadRecord):
-    """Bytes behind the last stream that are no stream; all streams are whole."""
+    """Other bytes behind the last stream; all streams are whole."""
 
 
 class Decoder(Protocol):
-    """The decoder of one stream; `own_zeros` is how many zeros a stream may end in."""
+    """The decoder of one stream; `own_zeros` is the most zeros a whole stream may end in."""
 
     own_zeros: int
 
     @property
     def eof(self) -> bool:
-        """Whether the stream is over."""
+        """Whether the stream has ended."""
 
     @property
     def unused_data(self) -> bytes:
-        """What was fed beyond the end of the stream."""
+        """The bytes fed beyond the end of the stream."""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The content that `data` completes."""
+        """Yield the content that `data` completes."""
 
 
 class _Gzip:
-    own_zeros = 64  # the end of a checksum and of a length
+    own_zeros = 64  # the end of a checksum and a length
 
     def __init__(self) -> None:
         self._inflate = zlib.decompressobj(31)
@@ -69,12 +69,12 @@ class _Gzip:
             piece = self._inflate.decompress(data, PIECE_BYTES)
             yield piece
             data = self._inflate.unconsumed_tail
-            if not data and len(piece) < PIECE_BYTES:  # else more may wait inside
+            if not data and len(piece) < PIECE_BYTES:  # otherwise the decoder may hold more
                 return
 
 
 class _Blocks:
-    """What the standard library has for bzip2 and xz."""
+    """The standard library's decoders of bzip2 and xz."""
 
     own_zeros = 64
 
@@ -96,9 +96,9 @@ class _Blocks:
 
 
 class _Zstd:
-    """A frame, fed block by block: a block gives 128 KiB at most, however little it has in the file."""
+    """A frame, fed block by block: a block expands to at most 128 KiB, however short it is in the file."""
 
-    own_zeros = 129 << 10  # a block that is not compressed, and its header
+    own_zeros = 129 << 10  # an uncompressed block and its header
 
     def __init__(self) -> None:
         self._frame = zstandard.ZstdDecompressor(max_window_size=MAX_DECODER_BYTES).decompressobj()
@@ -124,7 +124,7 @@ class _Zstd:
 
 
 def _parts_of_frame() -> Generator[int, bytes, None]:
-    """How many bytes each part of a frame has (RFC 8878); takes the part."""
+    """Yield how many bytes each part of a frame has (RFC 8878), and receive the part."""
     magic = yield 4
     if magic != _MAGIC["zstd"]:
         raise ValueError("no Zstandard frame begins here")
@@ -142,7 +142,7 @@ def _parts_of_frame() -> Generator[int, bytes, None]:
 
 
 _MAGIC = {"gzip": b"\x1f\x8b", "bz2": b"BZh", "xz": b"\xfd7zXZ\0", "zstd": b"\x28\xb5\x2f\xfd"}
-_SKIPPED = b"\x2a\x4d\x18"  # of a Zstandard frame that holds something else, behind one byte
+_SKIPPED = b"\x2a\x4d\x18"  # the magic of a skippable Zstandard frame, behind its first byte
 _DECODERS: dict[str, Callable[[], Decoder]] = {
     "gzip": _Gzip,
     "bz2": lambda: _Blocks(bz2.BZ2Decompressor()),
@@ -162,7 +162,7 @@ class _Source:
         self.seek(0)
 
     def _end(self) -> int:
-        """Behind the last byte that is no zero."""
+        """Return the position behind the last byte other than zero."""
         at = self.size
         while at:
             first = max(0, at - CHUNK_BYTES)
@@ -177,34 +177,34 @@ class _Source:
         self.at = at
 
     def read(self, n_bytes: int = CHUNK_BYTES) -> bytes:
-        """The next bytes, none at the end."""
+        """Return the next bytes, none at the end."""
         data = self._file.read(max(0, min(n_bytes, self.end - self.at)))
         self.at += len(data)
         return data
 
     def skip_zeros(self) -> None:
-        """Go on to the next byte that is no zero."""
+        """Move to the next byte other than zero."""
         while data := self.read():
             if rest := data.lstrip(b"\0"):
                 self.seek(self.at - len(rest))
                 return
 
     def begins_with(self, magic: bytes) -> bool:
-        """Whether `magic` is next."""
+        """Return whether `magic` comes next."""
         found = self.read(len(magic))
         self.seek(self.at - len(found))
         return found == magic
 
 
 def decoded(file: BinaryIO, compression: str) -> Iterator[bytes]:
-    """The content of an open file, in pieces; streams behind each other are one.
+    """Yield the content of an open file in pieces; consecutive streams are one content.
 
-    Raises BadRecord `corrupt` where a stream is damaged or ends early, as TrailingData where all streams are
-    whole and other bytes follow; and `bomb` for a stream that needs more memory than `MAX_DECODER_BYTES`.
+    Raises BadRecord `corrupt` if a stream is damaged or ends early, or, as TrailingData, if other bytes
+    follow whole streams; and `bomb` if a stream needs more memory than `MAX_DECODER_BYTES`.
     """
     source = _Source(file)
     if source.size and not source.end:
-        raise BadRecord("corrupt", "The file holds nothing but zeros.")
+        raise BadRecord("corrupt", "The file holds only zeros.")
     n_streams = 0
     while source.at < source.end:
         if compression == "zstd" and _skipped_frame(source):
@@ -220,7 +220,7 @@ def decoded(file: BinaryIO, compression: str) -> Iterator[bytes]:
 
 
 def _skipped_frame(source: _Source) -> bool:
-    """Whether a frame of Zstandard that holds something else is next; if so it is passed over."""
+    """Skip a skippable Zstandard frame, if one comes next, and return whether one did."""
     start = source.at
     head = source.read(8)
     skipped = len(head) == 8 and head[1:4] == _SKIPPED and head[0] >> 4 == 5
@@ -229,7 +229,7 @@ def _skipped_frame(source: _Source) -> bool:
 
 
 def _stream(source: _Source, new: Callable[[], Decoder]) -> Iterator[bytes]:
-    """The content of the one stream that begins at `source.at`, which is behind it afterwards."""
+    """Yield the content of the stream that begins at `source.at`, and move behind it."""
     start = fed = source.at
     given, n_bytes = 0, _FIRST_BYTES
     decoder = new()
@@ -246,9 +246,9 @@ def _stream(source: _Source, new: Callable[[], Decoder]) -> Iterator[bytes]:
                 yield piece
     except _ERRORS as error:
         if isinstance(error, OSError) and error.errno is not None:
-            raise  # it is the file that cannot be read
+            raise  # the file itself cannot be read
         yield from _rest(source, new, start, fed, given)
-        if "emory" in str(error):  # the words of both libraries that have such a limit
+        if "emory" in str(error):  # both libraries with such a limit say "memory"
             detail = f"The stream needs more than {MAX_DECODER_BYTES:,} bytes of memory."
             raise BadRecord("bomb", detail) from None
         detail = f"The compressed stream is broken before byte {source.at} of the file: {_said(error)}."
@@ -257,7 +257,7 @@ def _stream(source: _Source, new: Callable[[], Decoder]) -> Iterator[bytes]:
 
 
 def _end_in_zeros(source: _Source, decoder: Decoder) -> Iterator[bytes]:
-    """What zeros at the end of the file complete, if they complete the stream; else it is cut off there."""
+    """Yield the content that zeros at the end of the file complete, or raise: the stream is cut off there."""
     zeros = bytes(min(source.size - source.end, decoder.own_zeros))
     try:
         pieces = list(decoder.feed(zeros))
@@ -273,7 +273,7 @@ def _end_in_zeros(source: _Source, decoder: Decoder) -> Iterator[bytes]:
 
 
 def _rest(source: _Source, new: Callable[[], Decoder], start: int, fed: int, given: int) -> Iterator[bytes]:
-    """The content behind the first `given` bytes up to the damage, which is behind the file's byte `fed`."""
+    """Yield the content behind its first `given` bytes, up to damage behind the file's byte `fed`."""
     decoder = new()
     source.seek(start)
     try:

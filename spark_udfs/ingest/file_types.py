@@ -1,4 +1,4 @@
-"""The language and media type of a file, by the end of its name."""
+"""The language and media type of a file, by its extension."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Kind(NamedTuple):
-    """What a file's name says about its text."""
+    """The language and media type that a file's name implies."""
 
     language: str | None
     media_type: str
@@ -40,7 +40,7 @@ _CODE_BY_EXTENSION = {
     "ts": Kind("typescript", "text/x-typescript"),
     "tsx": Kind("typescript", "text/x-typescript"),
 }
-# Their files are known by name to other files, so that even one without text has a meaning.
+# Other files refer to these files by name, so even an empty one has a meaning.
 CODE = frozenset(kind.language for kind in _CODE_BY_EXTENSION.values())
 _BY_EXTENSION = _CODE_BY_EXTENSION | {
     "css": Kind("css", "text/css"),
@@ -63,7 +63,7 @@ _WITHOUT_EXTENSION = {"authors", "copying", "licence", "license", "notice", "rea
 
 
 def kind_of(path: str) -> Kind:
-    """The kind of a file; where its name does not say, plain text of no language."""
+    """Return the kind of a file, plain text of no language for an unknown name."""
     name = path.rpartition("/")[2].lower()
     stem, _, extension = name.rpartition(".")
     if extension in _BY_EXTENSION:

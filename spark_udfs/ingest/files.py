@@ -1,7 +1,7 @@
 """The text of whole files: opened without following links, read within a limit, decoded as they declare.
 
-Everything that can be wrong with a file is a `BadRecord`, never an exception that ends a run. No
-message holds a path: the row's key says which file it is, below its source's folder.
+Anything wrong with a file is a `BadRecord`, never an exception that ends a run. No message holds a path: the
+row's key names the file, below its source's folder.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from spark_udfs.ingest.rows import BadRecord, Origin, Row, document, rejection
 
 @dataclass(frozen=True)
 class Input:
-    """A file to read: `name` is its path below the folder `root`, both as the operating system has them."""
+    """A file to read: `name` is its path below the folder `root`, both in the operating system's bytes."""
 
     origin: Origin
     root: bytes
@@ -36,26 +36,26 @@ class Input:
 
     @property
     def shown(self) -> str:
-        """The path below the root as text; what is no UTF-8 in it stands as a surrogate."""
+        """The path below the root as text, with a surrogate for each byte that is not UTF-8."""
         return self.name.decode("utf-8", "surrogateescape")
 
     @property
     def key(self) -> str:
-        """The path below the root in the form of `key_of`; a file whose name is no UTF-8 is rejected."""
+        """The path below the root as `key_of` writes it; a name in another encoding is rejected."""
         return key_of(self.shown)
 
 
 def key_of(name: str) -> str:
-    """The key of a file's or member's name: the name itself, unless it holds what a key cannot.
+    """Return the key of a file's or member's name: the name itself, with escapes for odd characters.
 
-    A byte that is no UTF-8 becomes `\\xNN`, any other half surrogate `\\uNNNN`, and so that no two names
-    share a key and `name_of` can undo it, a backslash becomes two.
+    A byte that is not UTF-8 becomes `\\xNN` and any other half surrogate `\\uNNNN`. A backslash becomes two,
+    so that no two names share a key and `name_of` can undo it.
     """
     return _ODD_IN_A_NAME.sub(_escaped, name)
 
 
 def name_of(key: str) -> str:
-    """The name `key_of` made a key of, bytes that are no UTF-8 as `os.fsdecode` has them."""
+    """Return the name of a key, with bytes that are not UTF-8 as `os.fsdecode` writes them."""
     return _ESCAPE.sub(lambda found: chr(int(found[1], 16) + 0xDC00) if found[1] else _plain(found[0]), key)
 
 
@@ -76,20 +76,23 @@ def _plain(escape: str) -> str:
 
 @contextmanager
 def opened(source: Input) -> Iterator[BinaryIO]:
-    """The file, open for reading; raises BadRecord `link`, `not_a_file`, `vanished`, `unreadable`,
-    `name_not_utf8`, and `changed_while_read` if the file is another one when the reading is over."""
+    """Open the file for reading.
+
+    Raises BadRecord `link`, `not_a_file`, `vanished`, `unreadable`, `name_not_utf8`, and `changed_while_read`
+    if size or time differ when the reading is over.
+    """
     try:
         source.name.decode()
     except UnicodeDecodeError as error:
         raise BadRecord("name_not_utf8", f"Byte {error.start} of the file's name is no UTF-8.") from None
     try:
         _refuse_odd(source.path, os.lstat(source.path).st_mode)
-        # It may have become a named pipe since, which without O_NONBLOCK waits for a writer.
+        # It may have become a named pipe meanwhile, which without O_NONBLOCK waits for a writer.
         descriptor = os.open(source.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             before = os.fstat(descriptor)
             _refuse_odd(source.path, before.st_mode)
-            yield os.fdopen(descriptor, "rb", closefd=False)  # pyarrow closes what it is given
+            yield os.fdopen(descriptor, "rb", closefd=False)  # pyarrow closes its argument
             after = os.fstat(descriptor)
         finally:
             os.close(descriptor)
@@ -103,21 +106,21 @@ def _refuse_odd(path: bytes, mode: int) -> None:
     if stat.S_ISLNK(mode):
         raise BadRecord("link", "The name is a symbolic link, and links are not followed.")
     if stat.S_ISDIR(mode):
-        with os.scandir(path):  # a folder is named as an input where it could not be listed: say why
+        with os.scandir(path):  # listing named this folder because it could not read it: say why
             raise BadRecord("not_a_file", "The name is a folder, not a file.")
-    if not stat.S_ISREG(mode):  # opening a device may do something, so it is looked at first
+    if not stat.S_ISREG(mode):  # opening a device may have effects, so check first
         raise BadRecord("not_a_file", "The name is a pipe, a socket or a device, not a file.")
 
 
 def bad_read(error: OSError) -> BadRecord:
-    """The BadRecord for an error of the operating system, without the path its message holds."""
+    """Return the BadRecord for an error of the operating system, without the path in its message."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return BadRecord("vanished", "The file was listed, but it is not there.")
     return BadRecord("unreadable", f"The file cannot be read: {error.strerror or 'unknown cause'}.")
 
 
 def decode_utf8(data: bytes) -> str:
-    """The text of UTF-8 bytes without a byte order mark; raises BadRecord `not_utf8` at the first bad one."""
+    """Return the text of UTF-8 bytes without a byte order mark; raises BadRecord `not_utf8`."""
     try:
         return data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -130,7 +133,7 @@ _BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")
 
 
 def declared_encoding(data: bytes) -> str:
-    """The encoding a Python file declares in its first two lines (PEP 263), `utf-8` where it does not."""
+    """Return the encoding that a Python file's first two lines declare (PEP 263), by default `utf-8`."""
     for line in re.split(rb"\r\n|\r|\n", data[:4096], maxsplit=2)[:2]:
         if found := _COOKIE.match(line.removeprefix(b"\xef\xbb\xbf")):
             return found[1].decode("ascii", "replace").lower()
@@ -139,8 +142,8 @@ def declared_encoding(data: bytes) -> str:
     return "utf-8"
 
 
-# Those that write text in bytes. Python's list holds others: punycode takes the square of the length,
-# `unicode_escape` reads escapes, `rot13` is no encoding.
+# Encodings of text in bytes. Python has other codecs: punycode takes time quadratic in the length,
+# `unicode_escape` reads escapes, `rot13` is not an encoding.
 _TEXT_ENCODING = re.compile(
     r"ascii|utf_8|latin_1|iso8859_\d+|cp\d+|koi8_[rtu]|kz1048|mac_\w+|ptcp154|tis_620|hp_roman8|palmos"
     r"|big5\w*|gb\d+|gbk|hz|iso2022_\w+|euc_\w+|shift_jis\w*|johab"
@@ -148,14 +151,14 @@ _TEXT_ENCODING = re.compile(
 
 
 def _is_text_encoding(name: str) -> bool:
-    """Whether Python has an encoding of text by that name."""
+    """Return whether Python has an encoding of text by that name."""
     known = normalize_encoding(name)
     known = aliases.get(known, known)
     return _TEXT_ENCODING.fullmatch(known) is not None and find_spec(f"encodings.{known}") is not None
 
 
 def decode_python(data: bytes) -> str:
-    """The text of a Python source file in the encoding it declares.
+    """Return the text of a Python source file in the encoding it declares.
 
     Raises BadRecord `not_utf8`, or `wrong_encoding` and `unknown_encoding` for a declared one.
     """
@@ -163,23 +166,25 @@ def decode_python(data: bytes) -> str:
     if encoding.replace("_", "-") in ("utf-8", "utf8", "utf-8-sig"):
         return decode_utf8(data)
     if not _is_text_encoding(encoding):
-        raise BadRecord("unknown_encoding", f"The declared encoding `{encoding}` is none that is read.")
+        raise BadRecord("unknown_encoding", f"The declared encoding `{encoding}` is not supported.")
     try:
         return data.decode(encoding)
     except UnicodeError as error:
         start = getattr(error, "start", 0)
         raise BadRecord(
-            "wrong_encoding", f"Byte {start} is none in the declared encoding `{encoding}`.", f"byte {start}"
+            "wrong_encoding",
+            f"Byte {start} is invalid in the declared `{encoding}`.",
+            f"byte {start}",
         ) from None
 
 
 def decode(data: bytes, key: str) -> str:
-    """The text of a file's bytes: Python sources as they declare, everything else as UTF-8."""
+    """Return the text of a file's bytes: Python sources as they declare, everything else as UTF-8."""
     return decode_python(data) if kind_of(key).language == "python" else decode_utf8(data)
 
 
 def text_file(source: Input, max_bytes: int = MAX_TEXT_BYTES) -> Iterator[Row]:
-    """One row: the file as a document, or why it is none."""
+    """Yield one row: the file as a document or a rejected record."""
     kind = kind_of(source.key)
     n_bytes, data = 0, b""
     try:

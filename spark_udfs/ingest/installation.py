@@ -1,4 +1,4 @@
-"""Prose of a Python installation that is no file of its own: long descriptions and pydoc's topics."""
+"""Prose inside other files of a Python installation: long descriptions and pydoc's topics."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ _DESCRIPTION_KINDS = {"text/markdown": MARKDOWN, "text/x-rst": RST, "text/plain"
 
 
 def long_description(metadata: str) -> tuple[str, Kind]:
-    """The long description in a distribution's core metadata (its body, or an old header), and its kind.
+    """Return the long description in a distribution's core metadata (the body or an old header), and its
+    kind.
 
-    Without a content type it is reStructuredText, as the packaging specification has it.
+    The default content type is reStructuredText, as in the packaging specification.
     """
-    message = HeaderParser().parsestr(metadata)  # the body is text, whatever the headers call it
+    message = HeaderParser().parsestr(metadata)  # read the body as text, whatever the headers say
     text = str(message.get_payload())
     if not text.strip() and (header := message["Description"]):
         first, _, rest = header.partition("\n")
@@ -31,7 +32,7 @@ def long_description(metadata: str) -> tuple[str, Kind]:
 
 
 def topics(source_code: str) -> dict[str, str]:
-    """The texts of `pydoc_data/topics.py` by topic, read without running it; raises BadRecord `no_topics`."""
+    """Return the texts of `pydoc_data/topics.py` by topic, parsed, not run; raises BadRecord `no_topics`."""
     try:
         tree = ast.parse(source_code)
         for statement in tree.body:
@@ -41,7 +42,7 @@ def topics(source_code: str) -> dict[str, str]:
                 return {str(name): str(text) for name, text in ast.literal_eval(statement.value).items()}
     except (SyntaxError, ValueError, AttributeError, RecursionError, MemoryError) as error:
         raise BadRecord(
-            "no_topics", f"The file is no Python module of topics: {type(error).__name__}."
+            "no_topics", f"The file is not a Python module of topics: {type(error).__name__}."
         ) from None
     raise BadRecord("no_topics", "The file defines no `topics`.")
 
@@ -52,7 +53,7 @@ def _refuse_long(data: bytes, max_bytes: int) -> None:
 
 
 def description_file(source: Input) -> Iterator[Row]:
-    """One row: the long description in a METADATA file, or why there is none."""
+    """Yield one row: the long description in a METADATA file, or a rejected record."""
     n_bytes, data = 0, b""
     try:
         with opened(source) as file:
@@ -73,7 +74,7 @@ def description_file(source: Input) -> Iterator[Row]:
 
 
 def topics_file(source: Input) -> Iterator[Row]:
-    """One row a topic, its key `path#topic`, or one row that says why there is none."""
+    """Yield one row per topic with the key `path#topic`, or one rejected record."""
     n_bytes, data = 0, b""
     try:
         with opened(source) as file:

@@ -1,9 +1,8 @@
 """Documents from JSON lines, plain or compressed by gzip or Zstandard, in bounded memory.
 
-Each line is one record and lands exactly once: as a document, or rejected with `line N` (from 1). A
-line that holds nothing but white space is rejected as `empty`, and so is a file without a line. A stream
-that ends early or cannot be decompressed gives one more rejected record, for the file, at the line where it
-broke.
+Each line is one record and yields exactly one row: a document, or a rejected record with `line N` (from 1). A
+line of white space is rejected as `empty`, and so is a file without a line. A stream that ends early or
+cannot be decompressed yields one more rejected record, for the file, at the line of the damage.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ CHUNK_BYTES = 1 << 20
 
 
 class Line(NamedTuple):
-    """A line without its line feed: its number from 1, its first bytes, and how many it has in all."""
+    """A line without its line feed: its number from 1, its first bytes, and its length in bytes."""
 
     number: int
     data: bytes
@@ -34,13 +33,13 @@ class Line(NamedTuple):
 
 
 def lines(read: Callable[[int], bytes], max_bytes: int) -> Iterator[Line]:
-    """The lines of a stream; of a line longer than `max_bytes` that many bytes are held, the rest counted."""
+    """Yield the lines of a stream; of each line at most `max_bytes` are held, the rest only counted."""
     number, n_bytes, held = 1, 0, bytearray()
     trailing: TrailingData | None = None
     while True:
         try:
             chunk = read(CHUNK_BYTES)
-        except TrailingData as error:  # what was read is whole, its last line too
+        except TrailingData as error:  # the streams are whole, and so is their last line
             trailing, chunk = error, b""
         if not chunk:
             break
@@ -62,26 +61,26 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         name = next(name for name, n in Counter(name for name, _ in pairs).items() if n > 1)
-        raise BadRecord("repeated_field", f"Field `{as_text(name)}` stands more than once in one object.")
+        raise BadRecord("repeated_field", f"Field `{as_text(name)}` occurs more than once in one object.")
     return found
 
 
 def _no_constant(name: str) -> None:
-    raise BadRecord("not_json", f"The line holds `{name}`, which is no JSON value.")
+    raise BadRecord("not_json", f"The line holds `{name}`, which is not a JSON value.")
 
 
-# Python's own decoder takes the last of repeated fields, and NaN; neither is what the record says in JSON.
+# Python's default decoder accepts NaN and takes the last of repeated fields; neither is JSON as specified.
 _DECODER = json.JSONDecoder(object_pairs_hook=_without_repetition, parse_constant=_no_constant)
 
 
-# One that is not closed reaches to the end: else each quote behind its start would be tried as a start.
+# An unclosed string reaches to the end: otherwise the search would try each quote behind it as a start.
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
-_MARKS = (b",", b"[", b"{")  # each value but the first has one before it
+_MARKS = (b",", b"[", b"{")  # one precedes each value but the first
 _TOO_DEEP = f"Its lists and objects are nested deeper than {MAX_NESTING}."
 
 
 def _refuse_complex(data: bytes) -> None:
-    """Raise BadRecord `too_complex` for more values than are read; what stands in strings is none."""
+    """Raise BadRecord `too_complex` for too many values; marks inside strings do not count."""
     if sum(map(data.count, _MARKS)) > MAX_JSON_VALUES:
         bare = _STRING.sub(b"", data)
         if sum(map(bare.count, _MARKS)) > MAX_JSON_VALUES:
@@ -89,7 +88,7 @@ def _refuse_complex(data: bytes) -> None:
 
 
 def _nesting(value: Any) -> int:
-    """How deep lists and objects stand in each other, at most one more than `MAX_NESTING`."""
+    """Return how deep lists and objects nest, at most one more than `MAX_NESTING`."""
     depth, level = 0, [value] if isinstance(value, dict | list) else []
     while level and depth <= MAX_NESTING:
         below: list[Any] = []
@@ -101,7 +100,7 @@ def _nesting(value: Any) -> int:
 
 
 def parsed(data: bytes) -> dict[str, Any]:
-    """The object a line holds.
+    """Return the object that a line holds.
 
     Raises BadRecord `empty`, `not_utf8`, `not_json`, `too_complex`, `repeated_field`, `not_an_object`.
     """
@@ -126,7 +125,7 @@ def parsed(data: bytes) -> dict[str, Any]:
 
 
 def line_row(origin: Origin, fields: Fields, path: str, line: Line) -> Row:
-    """The row of one line of the file `path`."""
+    """Return the row of one line of the file `path`."""
     location, key = f"line {line.number}", f"{path}:{line.number}"
     try:
         if line.n_bytes > fields.max_bytes:
@@ -140,7 +139,7 @@ def line_row(origin: Origin, fields: Fields, path: str, line: Line) -> Row:
 
 
 def jsonl_file(source: Input, fields: Fields) -> Iterator[Row]:
-    """One row a line of the file, and one more if its stream breaks."""
+    """Yield one row per line of the file, and one more for a damaged stream."""
     number = n_bytes = 0
     try:
         with opened(source) as file:

@@ -1,8 +1,8 @@
 """Documents from the rows of a Parquet file, read in batches of bounded size.
 
-Each row is one record and lands exactly once: as a document, or rejected with `row N` (from 0). A file
-that cannot be opened, or has no column of text, is one rejected record; so is what is left of a row
-group from the row where it breaks, and the row groups after it are read all the same.
+Each row is one record and yields exactly one row: a document, or a rejected record with `row N` (from 0). A
+file that cannot be opened, or has no text column, is one rejected record. So is the rest of a row group from
+its first damaged row; the row groups behind it are read.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from spark_udfs.ingest.rows import (
 )
 
 BUFFER_BYTES = 1 << 20  # of a column chunk held at a time
-# A value that stands once in a dictionary stands in each row of a batch once it is read, however long it is.
+# A batch copies a dictionary's value into each of its rows, however long the value is.
 _LARGE_DICTIONARY, _ROWS_OF_DICTIONARIES = 256 << 10, 8
-_ROW_BYTES = 16  # what a row counts besides its text: millions of nulls take a few bytes of a file
-_UNREADABLE = (OSError, pa.ArrowException, ValueError)  # what pyarrow raises for bytes that are no Parquet
+_ROW_BYTES = 16  # that a row counts besides its text: millions of nulls take a few bytes of a file
+_UNREADABLE = (OSError, pa.ArrowException, ValueError)  # what pyarrow raises for damaged files
 
 
 def parquet_file(source: Input, fields: Fields, *, registered: bool = False) -> Iterator[Row]:
-    """One row a row of the file, and one more for the file or for each row group that breaks.
+    """Yield one row per row of the file, and one more for a damaged file or for each damaged row group.
 
-    Documents of a `registered` file say where their text lies.
+    Documents of a `registered` file have the location of their text.
     """
     n_bytes = 0
     try:
@@ -84,11 +84,11 @@ def _broken(error: Exception) -> BadRecord:
 
 
 def _page(source: Input, names: list[str], group: int) -> str | None:
-    """A sentence on the first page of a row group that cannot be read, where one by itself cannot."""
+    """Describe the first damaged page of a row group, None if each page can be read alone."""
     try:
         with pa.OSFile(os.fsdecode(source.path)) as file:
             return fault(source.key, names, file, group)
-    except OSError:  # `opened` tells of a file that goes or changes while it is read
+    except OSError:  # `opened` reports a file that vanishes or changes while it is read
         return None
 
 
@@ -119,9 +119,9 @@ def _row_group(
     first: int,
     n_bytes: int,
 ) -> Iterator[tuple[int, Row]]:
-    """The rows of a row group by number, and what is left of it as one where it breaks.
+    """Yield the rows of a row group by number, and one rejected record for its damaged rest.
 
-    The batch in which it breaks is lost to the reader, so its rows before the damage are read one by one.
+    The reader loses the whole damaged batch, so the rows before the damage are read again one by one.
     """
     facts = parquet.metadata.row_group(group)
     row, broken = first, None
@@ -134,7 +134,7 @@ def _row_group(
             n_rows = 1 if one_by_one else _batch_rows(facts, chunks)
             for batch in parquet.iter_batches(n_rows, row_groups=[group], columns=names, use_threads=False):
                 at += batch.num_rows
-                if at <= row:  # given before
+                if at <= row:  # yielded before
                     continue
                 for values in _values(batch.slice(batch.num_rows - (at - row))):
                     yield row, _row(source.origin, fields, source.key, row, values)
@@ -151,13 +151,13 @@ def _row_group(
 
 
 def _bytes_of(chunks: list[pq.ColumnChunkMetaData], names: list[str]) -> int:
-    """How many bytes the columns that are read have when they are decompressed, as the file says."""
+    """Return the decompressed size of the columns `names`, according to the file."""
     found = ((it.path_in_schema, it.total_uncompressed_size) for it in chunks)
     return sum(size for path, size in found if any(path == of or path.startswith(f"{of}.") for of in names))
 
 
 def _batch_rows(facts: pq.RowGroupMetaData, chunks: list[pq.ColumnChunkMetaData]) -> int:
-    """How many rows of a row group are held at once."""
+    """Return how many rows of a row group to hold at once."""
     if any(it.has_dictionary_page and it.total_uncompressed_size > _LARGE_DICTIONARY for it in chunks):
         return _ROWS_OF_DICTIONARIES
     row_bytes = max(1, facts.total_byte_size // max(1, facts.num_rows))
@@ -165,7 +165,7 @@ def _batch_rows(facts: pq.RowGroupMetaData, chunks: list[pq.ColumnChunkMetaData]
 
 
 def _values(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    """The rows of a batch; text as bytes, since pyarrow does not look whether it is UTF-8."""
+    """Yield the rows of a batch, with text as bytes, since pyarrow does not check for UTF-8."""
     columns = {}
     for name in batch.schema.names:
         column = batch.column(name)
@@ -182,7 +182,7 @@ def _row(origin: Origin, fields: Fields, path: str, row: int, scalars: dict[str,
     location, key = f"row {row}", f"{path}:{row}"
     given = scalars[fields.text]
     n_bytes = given.as_buffer().size if given.is_valid else 0
-    if n_bytes > fields.max_bytes:  # told without a copy
+    if n_bytes > fields.max_bytes:  # known without a copy
         bad = BadRecord("too_long", f"The text is longer than {fields.max_bytes:,} bytes.", location)
         return rejection(origin, key, bad, n_bytes, given.as_buffer()[:SAMPLE_BYTES].to_pybytes())
     text = given.as_py() or b""

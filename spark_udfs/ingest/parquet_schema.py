@@ -1,9 +1,9 @@
-"""How deep the columns of a Parquet file are nested, read from its footer without recursion.
+"""The nesting of a Parquet file's columns, read from its footer without recursion.
 
     PAR1 | row groups | footer: Thrift's compact protocol | length of the footer | PAR1
 
-Parquet's C++ reader builds a nested column by calling itself for each level, and some ten thousand levels end
-the process. So a footer that is long enough for that is looked through first.
+Parquet's C++ reader calls itself for each level of a nested column, and some ten thousand levels kill the
+process. So a footer long enough for that is checked first.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import pyarrow as pa
 from spark_udfs.ingest.bounds import MAX_FOOTER_BYTES, MAX_NESTING, MAX_SCHEMA_ELEMENTS
 from spark_udfs.ingest.rows import BadRecord
 
-SAFE_BYTES = 20 << 10  # of a footer: each level takes five bytes at least, and the reader stands thousands
+SAFE_BYTES = 20 << 10  # of a footer: each level takes at least five bytes, and the reader survives thousands
 _TAIL = 8  # the length of the footer, and the mark
-_SCHEMA, _CHILDREN = 2, 5  # fields of a file's and of a schema element's description
+_SCHEMA, _CHILDREN = 2, 5  # field numbers of a file's schema and of an element's children
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 11, 12
-_MOST_STRUCTS = 32  # in each other; a footer has fewer than ten
+_MOST_STRUCTS = 32  # nested; a footer has fewer than ten
 
 
 def refuse_deep_footer(file: BinaryIO) -> None:
-    """Raise BadRecord for a footer that could end the process: `too_complex`, or `corrupt`."""
+    """Raise BadRecord `too_complex` or `corrupt` for a footer that could kill the process."""
     size = os.fstat(file.fileno()).st_size
     file.seek(max(0, size - _TAIL))
     tail = file.read(_TAIL)
@@ -38,12 +38,12 @@ def refuse_deep_footer(file: BinaryIO) -> None:
         try:
             _Footer(file.read(length)).refuse_deep()
         except (IndexError, ValueError):
-            raise BadRecord("corrupt", "The Parquet footer is no Thrift structure.") from None
+            raise BadRecord("corrupt", "The Parquet footer is not a Thrift structure.") from None
     file.seek(0)
 
 
 def refuse_deep_columns(schema: pa.Schema) -> None:
-    """Raise BadRecord `too_complex` for a column that is nested deeper than values are read."""
+    """Raise BadRecord `too_complex` for a column nested deeper than `MAX_NESTING`."""
     depth, level = 0, [field.type for field in schema]
     while level:
         level = [kind.field(n).type for kind in level for n in range(kind.num_fields)]
@@ -57,14 +57,14 @@ def _too_deep() -> BadRecord:
 
 
 class _Footer:
-    """A structure of Thrift's compact protocol, read from `at` on; IndexError where it ends early."""
+    """A structure of Thrift's compact protocol; raises IndexError if it ends early."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
 
     def refuse_deep(self) -> None:
-        """Look at every schema in the footer: of a field that stands twice a reader takes the last."""
+        """Check every schema in the footer: a reader takes the last of repeated fields."""
         for field, kind in self._fields():
             if field == _SCHEMA and kind == _LIST:
                 self._schema()
@@ -77,12 +77,12 @@ class _Footer:
             raise BadRecord(
                 "too_complex", f"The schema has {n:,} elements, the limit is {MAX_SCHEMA_ELEMENTS:,}."
             )
-        open_groups: list[int] = []  # how many children each still has, the outermost first
+        open_groups: list[int] = []  # the remaining children of each, outermost first
         for _ in range(n):
             children = 0
             for field, of in self._fields() if kind == _STRUCT else ():
                 if field == _CHILDREN and of not in (_BINARY, _LIST, _SET, _MAP, _STRUCT, _DOUBLE):
-                    children = self._varint() >> 1  # a count, so its sign is none
+                    children = self._varint() >> 1  # a zigzag-encoded count, never negative
                 else:
                     self._skip(of)
             if open_groups:
@@ -91,11 +91,11 @@ class _Footer:
                 open_groups.append(children)
             while open_groups and open_groups[-1] <= 0:
                 open_groups.pop()
-            if len(open_groups) > MAX_NESTING + 1:  # the root is one
+            if len(open_groups) > MAX_NESTING + 1:  # the root counts as one
                 raise _too_deep()
 
     def _fields(self) -> Iterator[tuple[int, int]]:
-        """The number and kind of each field of a structure; whoever takes it reads its value."""
+        """Yield the number and kind of each field of a structure; the caller reads its value."""
         field = 0
         while head := self._byte():
             if head >> 4:
@@ -107,7 +107,7 @@ class _Footer:
 
     def _skip(self, kind: int, structs: int = 0, *, of_list: bool = False) -> None:
         if structs > _MOST_STRUCTS:
-            raise ValueError("structures in structures")
+            raise ValueError("structures nested too deeply")
         if kind in (_TRUE, _FALSE):
             self._at += of_list
         elif kind == _BYTE:
@@ -127,7 +127,7 @@ class _Footer:
         elif kind == _STRUCT:
             for _, of in self._fields():
                 self._skip(of, structs + 1)
-        else:  # a map, which no footer has, or no kind
+        else:  # a map, which no footer has, or an invalid kind
             raise ValueError("an unknown kind of field")
 
     def _list(self) -> tuple[int, int]:

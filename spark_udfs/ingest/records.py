@@ -9,12 +9,13 @@ from datetime import UTC, date, datetime, time
 from typing import Any
 
 from factory.errors import ConfigurationError
+from factory.suggestions import unknown_name
 from spark_udfs.ingest.bounds import MAX_KEY_BYTES, MAX_TEXT_BYTES
 from spark_udfs.ingest.file_types import PLAIN
 from spark_udfs.ingest.rows import BadRecord, Origin, Row, document
 
 TEXT_COLUMNS = ("language", "repository", "path", "revision", "license", "fork_of")
-MAPPED_COLUMNS = (*TEXT_COLUMNS, "stars", "created_at")  # of `RAW`, which a field may fill
+MAPPED_COLUMNS = (*TEXT_COLUMNS, "stars", "created_at")  # columns of `RAW` that a field may fill
 _INT64 = 1 << 63
 
 
@@ -22,11 +23,10 @@ _INT64 = 1 << 63
 class Fields:
     """Which field of a record (a JSON object, a Parquet row) fills which column of `RAW`.
 
-    `text` is the field of the text. `key` is the field that identifies a record in its source; without
-    one, its file and number do. `columns` maps columns of `RAW` to fields; a value that does not fit its
-    column is kept in `metadata` under the field's name. `metadata` are further fields kept there as text.
-    `language` is that of records whose `columns` name none. A record or text longer than `max_bytes` is
-    rejected.
+    `text` is the field of the text. `key` is the field that identifies a record in its source; the default is
+    the record's file and number. `columns` maps columns of `RAW` to fields; a value that does not fit its
+    column goes to `metadata` under the field's name. `metadata` lists further fields to keep there as text.
+    `language` is the default of records without one. A record or text longer than `max_bytes` is rejected.
 
     Raises ConfigurationError for a column that no field can fill.
     """
@@ -42,20 +42,17 @@ class Fields:
     def __post_init__(self) -> None:
         for column in self.columns:
             if column not in MAPPED_COLUMNS:
-                known = ", ".join(MAPPED_COLUMNS)
-                raise ConfigurationError(
-                    f"`{column}` is no column that a field can fill. Use one of: {known}."
-                )
+                raise ConfigurationError(unknown_name("column", column, MAPPED_COLUMNS))
 
     @property
     def names(self) -> list[str]:
-        """The fields that are read, each once, in order."""
+        """The fields to read, each once, in order."""
         key = [] if self.key is None else [self.key]
         return list(dict.fromkeys([self.text, *key, *self.columns.values(), *self.metadata]))
 
 
 def as_text(value: Any) -> str:
-    """A value as text for `metadata`: a string as it is, anything else as JSON; half surrogates as `?`."""
+    """Return a value as text for `metadata`, JSON unless it is a string, with `?` for half surrogates."""
     text = (
         value
         if isinstance(value, str)
@@ -65,7 +62,7 @@ def as_text(value: Any) -> str:
 
 
 def as_column(column: str, value: Any) -> Any:
-    """The value as `column` holds it, or None where it does not fit."""
+    """Return the value in the type of `column`, None if it does not fit."""
     if column == "stars":
         whole = isinstance(value, int) and not isinstance(value, bool) and -_INT64 <= value < _INT64
         return value if whole else None
@@ -88,26 +85,26 @@ def _instant(value: Any) -> datetime | None:
         return value.replace(tzinfo=UTC)
     try:
         return value.astimezone(UTC)
-    except OverflowError:  # the first or last hours of the calendar
+    except OverflowError:  # in the first or last hours of the calendar
         return None
 
 
 def record_key(fields: Fields, values: Mapping[str, Any], location: str) -> str | None:
-    """The key a record gives itself, None where `fields` names none; raises BadRecord `no_key`."""
+    """Return a record's own key, None if `fields` names none; raises BadRecord `no_key` and `too_long`."""
     if fields.key is None:
         return None
     key = values.get(fields.key)
     if isinstance(key, int) and not isinstance(key, bool):
         return str(key)
     if not isinstance(key, str) or not key or as_text(key) != key:
-        raise BadRecord("no_key", f"Field `{fields.key}` holds no text and no whole number.", location)
+        raise BadRecord("no_key", f"Field `{fields.key}` holds neither text nor a whole number.", location)
     if len(key.encode()) > MAX_KEY_BYTES:
         raise BadRecord("too_long", f"The key is longer than {MAX_KEY_BYTES:,} bytes.", location)
     return key
 
 
 def record(origin: Origin, fields: Fields, key: str, values: Mapping[str, Any], location: str) -> Row:
-    """The document of a record; `key` names it where the record does not name itself.
+    """Return the document of a record; `key` is the default for a record without a key of its own.
 
     Raises BadRecord `no_text`, `text_not_a_string`, `too_long`, `no_key`, `empty`, `not_unicode`.
     """

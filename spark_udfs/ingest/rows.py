@@ -1,8 +1,8 @@
-"""Rows of a scan: a document or a rejected record, in one Arrow schema, batched by size.
+"""Rows of a scan: documents and rejected records in one Arrow schema, batched by size.
 
-A reader yields rows of `SCAN`. A row with a `reason` is a rejected record, every other row is a
-document, so one pass over the input gives both tables. Inside a reader a bad record is a `BadRecord`,
-raised where it is found and turned into a row where the record ends.
+A reader yields rows of `SCAN`. A row with a `reason` is a rejected record, every other row is a document, so
+one pass over the input fills both tables. Inside a reader a bad record is a `BadRecord`, raised where it is
+found and turned into a row where the record ends.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from spark_udfs.ingest.file_types import CODE
 
 Row = dict[str, Any]
 
-# Columns of either table; all may be null, for a row belongs to one of the two. Beside them, for records
-# that stand in a file of many: the file's path below its root, the line (from 1) or row (from 0), and where
-# the text lies if the file is registered.
+# The columns of both tables, all nullable, since a row belongs to one of them. In addition, for a record in a
+# file of many: the file's path below its root, the line (from 1) or row (from 0), and the text's location in
+# a registered file.
 SCAN = pa.schema(
     [
         *(f.with_nullable(True) for f in RAW.columns),
@@ -34,21 +34,21 @@ SCAN = pa.schema(
     ]
 )
 
-SAMPLE_BYTES = 256  # of a rejected record, kept for a person to look at
+SAMPLE_BYTES = 256  # of a rejected record, kept for a person to read
 BATCH_ROWS = 1024
-BATCH_BYTES = 8 << 20  # text of a batch, before the row that fills it
+BATCH_BYTES = 8 << 20  # of text in a batch, before the row that fills it
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What the documents of one input have in common."""
+    """The columns that all documents of one input share."""
 
     source: str
     repository: str | None = None
     revision: str | None = None
     license: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
-    language: str | None = None  # of records that name none
+    language: str | None = None  # the default of records without one
 
 
 class BadRecord(Exception):
@@ -60,26 +60,25 @@ class BadRecord(Exception):
 
 
 def document(origin: Origin, key: str, text: str, *, media_type: str, **columns: Any) -> Row:
-    """The row of a document; raises BadRecord for a text that is empty, holds a NUL byte, or cannot be
-    written as UTF-8.
+    """Return the row of a document.
 
-    An empty file of code in a repository is a document all the same: other files import it (`__init__.py`).
-    `columns` are further columns of `RAW`; their values win over those of `origin`, and their
-    `metadata` is added to its.
+    Raises BadRecord `empty`, `nul_byte`, and `not_unicode` for a text that UTF-8 cannot encode. An empty file
+    of code in a repository is still a document, because other files import it (`__init__.py`). `columns` are
+    further columns of `RAW`; their values override those of `origin`, and their `metadata` is added to its.
     """
     try:
         data = text.encode()
     except UnicodeEncodeError as error:
         raise BadRecord(
             "not_unicode",
-            f"Character {error.start} is half of a surrogate pair, which no UTF-8 text may hold.",
+            f"Character {error.start} is half of a surrogate pair, which UTF-8 cannot encode.",
         ) from None
     if not data and not (
         columns.get("language") in CODE and (columns.get("repository") or origin.repository)
     ):
         raise BadRecord("empty", "The text is empty.")
     if (nul := data.find(b"\0")) >= 0:
-        raise BadRecord("nul_byte", f"Byte {nul} is NUL, which data has and text has not.", f"byte {nul}")
+        raise BadRecord("nul_byte", f"Byte {nul} is NUL, which occurs in data, not in text.", f"byte {nul}")
     metadata = {**origin.metadata, **columns.pop("metadata", {})}
     return {
         "repository": origin.repository,
@@ -98,7 +97,7 @@ def document(origin: Origin, key: str, text: str, *, media_type: str, **columns:
 
 
 def rejection(origin: Origin, key: str, bad: BadRecord, n_bytes: int, data: bytes = b"") -> Row:
-    """The row of a rejected record of `n_bytes` bytes that begins with `data`."""
+    """Return the row of a rejected record of `n_bytes` bytes that begins with `data`."""
     detail = bad.detail
     if len(detail) > MAX_DETAIL_LETTERS:
         detail = f"{detail[:MAX_DETAIL_LETTERS]} ..."
@@ -115,9 +114,9 @@ def rejection(origin: Origin, key: str, bad: BadRecord, n_bytes: int, data: byte
 
 
 def key_taken(repeated: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rejected records for documents whose key an earlier record has; `first` says where that one stands.
+    """Yield rejected records for documents with the key of an earlier record, whose location is `first`.
 
-    Each is named as a record without a key is, since its own key names the earlier one.
+    Each has the key of a record without a key, since its own key names the earlier record.
     """
     for batch in repeated:
         rows = [_taken(row) for row in batch.to_pylist()]
@@ -133,9 +132,9 @@ def _taken(row: Row) -> Row:
 
 
 def bounded(rows: Iterator[Row], origin: Origin, key: str) -> Iterator[Row]:
-    """The rows of one file, left after `MAX_REJECTED_ROWS` rejected records if these outnumber its documents.
+    """Yield the rows of one file until `MAX_REJECTED_ROWS` rejected records outnumber its documents.
 
-    One more rejected record stands for what was not read.
+    One more rejected record stands for the unread rest.
     """
     documents = rejected = 0
     location = ""
@@ -153,13 +152,13 @@ def bounded(rows: Iterator[Row], origin: Origin, key: str) -> Iterator[Row]:
 
 
 def _weight(row: Row) -> int:
-    """About how many bytes a row has: its texts, whichever column they are in."""
+    """Return roughly how many bytes a row has: the texts of all its columns."""
     n_bytes = sum(len(value) for value in row.values() if isinstance(value, str | bytes))
     return n_bytes + sum(len(name) + len(value) for name, value in row.get("metadata") or ())
 
 
 def in_batches(rows: Iterator[Row]) -> Iterator[pa.RecordBatch]:
-    """Arrow batches of `SCAN`: about `BATCH_BYTES` of text or `BATCH_ROWS` rows, whichever is less."""
+    """Yield Arrow batches of `SCAN`: about `BATCH_BYTES` of text or `BATCH_ROWS` rows, if that is less."""
     held: list[Row] = []
     n_bytes = 0
     for row in rows:

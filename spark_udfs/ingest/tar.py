@@ -1,14 +1,13 @@
-"""The members of a tar archive, front to back, each given as soon as it is whole.
+"""The members of a tar archive, front to back, each yielded as soon as it is whole.
 
     header (512 bytes) | data, filled up to blocks of 512 | header | ... | zeros
 
-The formats are those of 1979, POSIX (ustar and pax) and GNU. The standard library's `tarfile` reads them,
-too, but takes long names and extended headers into memory whatever their size, recurses for each of them,
-searches them with a regular expression that takes the square of their length, and takes a broken header for
-the end.
+The formats are those of 1979, POSIX (ustar and pax) and GNU. The standard library's `tarfile` reads them too,
+but it holds long names and extended headers of any size, recurses for each of them, searches them with a
+regular expression that takes quadratic time, and takes a broken header for the end.
 
-Archives behind each other are one, as to `tar --ignore-zeros`. A sparse member has holes, which are zeros, so
-its data is passed over.
+Concatenated archives are one, as for `tar --ignore-zeros`. The holes of a sparse member are zeros, so its
+data is skipped.
 """
 
 from __future__ import annotations
@@ -22,20 +21,26 @@ from spark_udfs.ingest.rows import BadRecord
 BLOCK = 512
 _SKIP_BYTES = 1 << 20
 _LONG_NAME, _LONG_LINK, _EXTENDED, _GLOBAL = b"L", b"K", b"x", b"g"
-_DESCRIBING = (_LONG_NAME, _LONG_LINK, _EXTENDED, b"X", _GLOBAL)  # of the member behind them, or of all
+_DESCRIBING = (
+    _LONG_NAME,
+    _LONG_LINK,
+    _EXTENDED,
+    b"X",
+    _GLOBAL,
+)  # of the next member, or of all
 _FILES = (b"0", b"\0", b"7")
 _FOLDERS = (b"5", b"D")
 _LINKS = (b"1", b"2")
-_WITHOUT_DATA = (*_LINKS, b"3", b"4", b"5", b"6")  # whatever size their header names
+_WITHOUT_DATA = (*_LINKS, b"3", b"4", b"5", b"6")  # whatever size their header claims
 _SPARSE = b"S"
-_HOLES = b"GNU.sparse"  # for all records of an extended header that say where a sparse member has holes
+_HOLES = b"GNU.sparse"  # stands for all records of an extended header about a sparse member's holes
 _SPARSE_NAME = b"GNU.sparse.name"
 
 
 class Member(NamedTuple):
-    """A member that is no folder: its size as the archive says, its data, or why it cannot be a document.
+    """A member other than a folder: its size according to the archive, and its data or why it is rejected.
 
-    A byte of the name that is no UTF-8 stands as a surrogate. A member above the limit is not read.
+    The name has a surrogate for each byte that is not UTF-8. A member above the limit is not read.
     """
 
     name: str
@@ -52,14 +57,14 @@ class _Header(NamedTuple):
 
 
 class _Blocks:
-    """The archive as a stream; `at` is how much of it was read."""
+    """The archive as a stream; `at` is the number of bytes read."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self._read = read
         self.at = 0
 
     def take(self, n_bytes: int) -> bytes:
-        """So many bytes, fewer at the end of the stream."""
+        """Return `n_bytes` bytes, fewer at the end of the stream."""
         found = bytearray()
         while len(found) < n_bytes and (data := self._read(n_bytes - len(found))):
             found += data
@@ -67,22 +72,22 @@ class _Blocks:
         return bytes(found)
 
     def whole(self, n_bytes: int) -> bytes:
-        """So many bytes; raises BadRecord `corrupt` where there are fewer."""
+        """Return `n_bytes` bytes; raises BadRecord `corrupt` if there are fewer."""
         found = self.take(n_bytes)
         if len(found) < n_bytes:
             raise _corrupt(self.at, "it ends within a member")
         return found
 
     def skip(self, n_bytes: int) -> None:
-        """Pass over so many bytes."""
+        """Skip `n_bytes` bytes."""
         while n_bytes:
             n_bytes -= len(self.whole(min(n_bytes, _SKIP_BYTES)))
 
 
 def tar_members(read: Callable[[int], bytes], max_bytes: int, unread: tuple[str, ...]) -> Iterator[Member]:
-    """Each member that is no folder; the data of files that are longer or whose name ends in `unread` is not.
+    """Yield each member other than a folder, without data if it is longer or its name ends in `unread`.
 
-    Raises BadRecord `corrupt` with the location, a byte of the archive, where it breaks off or is none.
+    Raises BadRecord `corrupt` at the byte where the archive breaks off, or where its bytes are not tar.
     """
     blocks = _Blocks(read)
     ended = False
@@ -128,7 +133,7 @@ def tar_members(read: Callable[[int], bytes], max_bytes: int, unread: tuple[str,
 
 
 def _next_header(blocks: _Blocks, ended: bool) -> bytes:
-    """The next block, none at the end of the archive."""
+    """Return the next block, none at the end of the archive."""
     block = blocks.take(BLOCK)
     if len(block) == BLOCK or (ended and not any(block)):
         return block if len(block) == BLOCK else b""
@@ -142,7 +147,7 @@ def _corrupt(at: int, why: str) -> BadRecord:
 
 
 def _parsed(block: bytes, at: int) -> _Header:
-    """The header in a block; raises BadRecord `corrupt` for what is none."""
+    """Parse the header in a block; raises BadRecord `corrupt` for an invalid one."""
     said = _number(block[148:156])
     unsigned = sum(block[:148]) + sum(block[156:]) + 8 * ord(" ")
     negative = 256 * sum(byte > 127 for byte in block[:148] + block[156:]) if said != unsigned else 0
@@ -150,16 +155,16 @@ def _parsed(block: bytes, at: int) -> _Header:
         raise _corrupt(at, "a header has the wrong checksum")
     size, kind = _number(block[124:136]), block[156:157]
     if size is None or size < 0:
-        raise _corrupt(at, "a header gives a size that is none")
+        raise _corrupt(at, "a header has an invalid size")
     name = block[:100].split(b"\0")[0]
     prefix = block[345:500].split(b"\0")[0]
-    if block[257:263] == b"ustar\0" and prefix:  # the place has another meaning in GNU's format
+    if block[257:263] == b"ustar\0" and prefix:  # in GNU's format these bytes mean something else
         name = prefix + b"/" + name
     return _Header(name, size, kind, kind == _SPARSE and block[482] != 0)
 
 
 def _number(field: bytes) -> int | None:
-    """A number in octal digits, or as GNU writes large ones; None where it is neither."""
+    """Parse a number in octal digits or in GNU's form for large ones, None for neither."""
     if field[0] & 0x80:
         return int.from_bytes(bytes([field[0] & 0x7F]) + field[1:], "big") if field[0] == 0x80 else -1
     digits = field.split(b"\0")[0].strip()
@@ -169,7 +174,7 @@ def _number(field: bytes) -> int | None:
 
 
 def _description(blocks: _Blocks, info: _Header) -> dict[bytes, bytes]:
-    """What a long name or an extended header says; raises BadRecord `too_large` for one that is too long."""
+    """Return the fields of a long name or an extended header; raises BadRecord `too_large`."""
     filled = info.size + -info.size % BLOCK
     if info.size > MAX_TAR_HEADER_BYTES:
         blocks.skip(filled)
@@ -183,9 +188,9 @@ def _description(blocks: _Blocks, info: _Header) -> dict[bytes, bytes]:
 
 
 def _records(data: bytes, start: int) -> Iterator[tuple[bytes, bytes]]:
-    """The records of an extended header that say what is read here: `24 path=a/long/name` and a line feed.
+    """Yield the records of an extended header that matter here, such as `24 path=a/name` and a line feed.
 
-    Their names are few, since those of a global header are held, and looked at for each member.
+    Only a few names matter: a global header's records are held and consulted for each member.
     """
     at = 0
     while at < len(data) and data[at]:
@@ -193,7 +198,7 @@ def _records(data: bytes, start: int) -> Iterator[tuple[bytes, bytes]]:
         length = int(digits) if found and digits.isdigit() else 0
         key, equals, value = data[at + len(digits) + 1 : at + length].partition(b"=")
         if not equals or at + length > len(data) or not value.endswith(b"\n"):
-            raise _corrupt(start + at, "an extended header holds what is no record")
+            raise _corrupt(start + at, "an extended header holds an invalid record")
         if key.startswith(b"GNU.sparse."):
             yield _HOLES, b""
         if key in (b"path", b"size", _SPARSE_NAME):
@@ -202,21 +207,21 @@ def _records(data: bytes, start: int) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _size(described: Mapping[bytes, bytes], info: _Header, at: int) -> int:
-    """How many bytes of data a member has in the archive."""
+    """Return how many bytes of data a member has in the archive."""
     if b"size" not in described:
         return info.size
     digits = described[b"size"]
     if not digits.isdigit() or len(digits) > 20:
-        raise _corrupt(at - BLOCK, "an extended header gives a size that is none")
+        raise _corrupt(at - BLOCK, "an extended header has an invalid size")
     return int(digits)
 
 
 def _odd(kind: bytes, described: Mapping[bytes, bytes]) -> BadRecord | None:
-    """Why a member is no file whose bytes stand in the archive, None where it is one."""
+    """Say why a member is rejected, None for a plain file."""
     if kind in _LINKS:
         return BadRecord("link", "The member is a link, and links are not followed.")
     if kind == _SPARSE or _HOLES in described:
-        return BadRecord("nul_byte", "The member is sparse: its holes are NUL bytes, which text has not.")
+        return BadRecord("nul_byte", "The member is sparse: its holes are NUL bytes, which no text has.")
     if kind not in _FILES:
         return BadRecord("not_a_file", "The member is a pipe, a device or the like, not a file.")
     return None

@@ -1,8 +1,8 @@
 """Documents and rejected records from items of work: the ingest stage inside Spark's Python workers.
 
-An item of work names some files below one folder and what their documents have in common. It is small
-(names, no content), so that the driver can list millions of files and the executors read them. Each
-item is turned into rows of `SCAN` by the reader its `format` names.
+An item of work names some files below one folder and the origin of their documents. It is small (names, no
+content), so that the driver can list millions of files for the executors to read. The reader for its `format`
+turns an item into rows of `SCAN`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from spark_udfs.ingest.parquet import parquet_file
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.rows import Origin, Row, bounded, in_batches
 
-# `root` and `names` are paths as the operating system has them, bytes that need not be UTF-8.
+# `root` and `names` are paths in the operating system's bytes, which need not be UTF-8.
 WORK = pa.schema(
     [
         ("format", pa.string()),
@@ -40,7 +40,7 @@ OF_MANY_RECORDS = frozenset({"jsonl", "parquet", "registered", "archive"})
 
 
 def read_work(work: Iterable[pa.RecordBatch], fields: Fields) -> Iterator[pa.RecordBatch]:
-    """Batches of `SCAN` for batches of `WORK`; `fields` says how a JSON object or Parquet row is read."""
+    """Yield batches of `SCAN` for batches of `WORK`; `fields` maps the fields of a record."""
     return in_batches(_rows(work, fields))
 
 

@@ -1,7 +1,7 @@
-"""The data of a zip's member, never more of it than its directory says.
+"""The data of a zip's member, never more than the directory claims.
 
-The standard library cuts a member to that size after it has decompressed it, so a few megabytes that claim to
-hold ten bytes could take gigabytes of memory.
+The standard library cuts a member to that size only after decompressing it, so a few megabytes that claim ten
+bytes could take gigabytes of memory.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import zlib
 
 from spark_udfs.ingest.bounds import MAX_DECODER_BYTES
 
-_STREAMED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # of which the library decompresses what is asked for
-_LZMA_HEAD = 4  # a version, and the size of the properties behind it
+_STREAMED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # here the library decompresses no more than asked
+_LZMA_HEAD = 4  # a version and the size of the properties
 _UNKNOWN_SIZE = b"\xff" * 8  # in the header of an `.lzma` file
 
 
 def zip_data(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """The data of a member; raises what `zipfile` and the decompressors raise where it is damaged."""
+    """Return the data of a member; raises what `zipfile` and the decompressors raise for damage."""
     if info.compress_type in _STREAMED:
         with archive.open(info) as member:
             data = member.read(info.file_size + 1)
@@ -42,7 +42,7 @@ def _decompressed(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
         properties, rest = packed[_LZMA_HEAD:][:n_properties], packed[_LZMA_HEAD + n_properties :]
         packed = properties + _UNKNOWN_SIZE + rest
     else:
-        raise NotImplementedError("a member is compressed by a method that is not read")
+        raise NotImplementedError("a member is compressed by an unsupported method")
     data = decoder.decompress(packed, info.file_size + 1)
     while len(data) <= info.file_size and not decoder.eof and not decoder.needs_input:
         data += decoder.decompress(b"", info.file_size + 1 - len(data))
@@ -52,11 +52,11 @@ def _decompressed(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
 
 
 def _packed(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """The bytes of a member as they stand in the file."""
+    """Return the compressed bytes of a member."""
     if info.compress_size > info.file_size + (64 << 10):
-        raise zipfile.BadZipFile("a member is far longer compressed than not")
+        raise zipfile.BadZipFile("a member is far longer compressed than decompressed")
     stored = copy.copy(info)
     stored.compress_type, stored.file_size = zipfile.ZIP_STORED, info.compress_size
-    del stored.CRC  # it is that of the data
+    del stored.CRC  # which is that of the decompressed data
     with archive.open(stored) as member:
         return member.read(info.compress_size)

@@ -1,8 +1,7 @@
-"""Plans of chunks and the sequences they describe, made in Spark's Python workers.
+"""Plans of chunks and their sequences, made in Spark's Python workers.
 
-`plan_chunk` sees lengths and dependencies of one chunk and says where every piece goes; `assemble` sees
-the pieces' tokens in that order and puts them together. Both know nothing but their rows, so a chunk
-planned alone gives the same plan.
+`plan_chunk` places every piece of one chunk from lengths and dependencies; `assemble` joins the pieces'
+tokens in that order. Both depend only on their rows, so a chunk planned alone gets the same plan.
 """
 
 from __future__ import annotations
@@ -22,12 +21,11 @@ _IN_ORDER = [(name, "ascending") for name in (*REPOSITORY, "position", "doc_id")
 
 
 def plan_chunk(documents: pa.Table, sequence_length: int, slack: float) -> pa.Table:
-    """The plan of one chunk: (sequence, position, doc_id, doc_offset, length), by sequence and position.
+    """Return the plan of one chunk: (sequence, position, doc_id, doc_offset, length), in that order.
 
     `documents` are (doc_id, repository, revision, position, n_tokens, depends_on list<string>) in any order;
-    what depends on a document outside of the chunk cannot see it. Sequences stand in the order of a hash of
-    what they begin with: best-fit decreasing makes them from long pieces to short ones, and a reader in
-    order should see a mixture.
+    a dependency outside the chunk is ignored. A hash of their first piece orders the sequences, because
+    best-fit decreasing makes them from long pieces to short ones, and a reader in order should see a mixture.
     """
     documents = documents.sort_by(_IN_ORDER)
     doc_ids = documents.column("doc_id").combine_chunks()
@@ -47,17 +45,18 @@ def plan_chunk(documents: pa.Table, sequence_length: int, slack: float) -> pa.Ta
 
 
 def next_fit_chunk(documents: pa.Table, sequence_length: int) -> pa.Table:
-    """Next-fit's plan of the same documents, to compare with; sequences in order."""
+    """Return next-fit's plan of the same documents, for comparison, by sequence."""
     documents = documents.sort_by(_IN_ORDER)
     planned = plan_next_fit(_int64(documents.column("n_tokens")), _repositories(documents), sequence_length)
     return _positioned(_named(planned, documents.column("doc_id").combine_chunks()))
 
 
 def assemble(batches: Iterator[pa.RecordBatch], append: int) -> Iterator[pa.RecordBatch]:
-    """Rows of `PACKED` from pieces (ordinal, bucket, chunk, doc_id, doc_offset, length, tokens, partition).
+    """Yield rows of `PACKED` from pieces (ordinal, bucket, chunk, doc_id, doc_offset, length, tokens,
+    partition).
 
-    Pieces come by ordinal and position. What they hold lies one behind the other in the batch's buffer
-    already, so a sequence is a wider window on it: no token is copied.
+    Pieces come by ordinal and position. Their tokens are contiguous in the batch's buffer, so a sequence is a
+    wider window on the buffer and copies no token.
     """
     held: pa.Table | None = None
     for batch in batches:
@@ -67,7 +66,9 @@ def assemble(batches: Iterator[pa.RecordBatch], append: int) -> Iterator[pa.Reco
         if held is not None:
             pieces = pa.concat_tables([held, pieces])
         ordinals = pieces.column("ordinal").to_numpy()
-        last = int(np.searchsorted(ordinals, ordinals[-1]))  # the last sequence may go on in the next batch
+        last = int(
+            np.searchsorted(ordinals, ordinals[-1])
+        )  # the last sequence may continue in the next batch
         if last:
             yield _sequences(pieces.slice(0, last), append)
         held = pieces.slice(last)
@@ -107,7 +108,7 @@ def _sequences(pieces: pa.Table, append: int) -> pa.RecordBatch:
 
 
 def _common(partitions: pa.Array, starts: np.ndarray, ends: np.ndarray) -> pa.Array:
-    """The partition all pieces of a sequence share, null where they differ."""
+    """Return the partition that all pieces of a sequence share, null if they differ."""
     codes = partitions.dictionary_encode()
     numbers = codes.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     shared = np.minimum.reduceat(numbers, starts) == np.maximum.reduceat(numbers, starts)
@@ -131,7 +132,7 @@ def _in_hashed_order(pieces: pa.Table) -> pa.Table:
 
 
 def _positioned(pieces: pa.Table) -> pa.Table:
-    """Pieces by sequence with their position in it."""
+    """Add to pieces, in order of sequence, their position in it."""
     sequences = pieces.column("sequence").to_numpy()
     firsts = np.flatnonzero(np.diff(sequences, prepend=-1))
     counts = np.diff(np.append(firsts, len(sequences)))
@@ -147,7 +148,7 @@ def _named(planned: pa.RecordBatch, doc_ids: pa.Array) -> pa.Table:
 
 
 def _repositories(documents: pa.Table) -> pa.Array:
-    """A number for each document's revision of a repository; `documents` are in order."""
+    """Return a number for each document's revision of a repository; `documents` are in order."""
     begins = np.zeros(len(documents), dtype=bool)
     for name in REPOSITORY:
         codes = documents.column(name).combine_chunks().dictionary_encode("encode").indices.to_numpy()

@@ -15,16 +15,16 @@ import pyarrow as pa
 from factory.lake.schemas import TOKENIZED
 from spark_udfs.models.tokenizer import load, n_tokens, token_bytes
 
-ENCODED_AT_ONCE_BYTES = 1 << 20  # an encoding takes about 100 bytes a token until its ids are copied out
+ENCODED_AT_ONCE_BYTES = 1 << 20  # an encoding takes about 100 bytes per token until its ids are copied
 
 
 def token_type(width: int) -> np.dtype:
-    """The little-endian numpy type of a token of `width` bytes."""
+    """Return the little-endian numpy type of a token of `width` bytes."""
     return np.dtype(f"<u{width}")
 
 
 def encode(texts: list[str], tokenizer: str, begin: int | None, end: int | None) -> list[np.ndarray]:
-    """The tokens of each text between `begin` and `end`, in the width of the vocabulary."""
+    """Return the tokens of each text between `begin` and `end`, in the width of the vocabulary."""
     kind = token_type(token_bytes(n_tokens(tokenizer)))
     head = [] if begin is None else [begin]
     tail = [] if end is None else [end]
@@ -37,7 +37,7 @@ def encode(texts: list[str], tokenizer: str, begin: int | None, end: int | None)
 
 
 def decode(tokens: bytes, tokenizer: str, begin: int | None, end: int | None) -> str:
-    """The text of a document's tokens as `encode` made them."""
+    """Return the text of a document's tokens as `encode` made them."""
     ids = np.frombuffer(tokens, dtype=token_type(token_bytes(n_tokens(tokenizer))))
     inner = ids[begin is not None : len(ids) - (end is not None)]
     return load(tokenizer).decode(inner.tolist(), skip_special_tokens=False)
@@ -46,18 +46,17 @@ def decode(tokens: bytes, tokenizer: str, begin: int | None, end: int | None) ->
 def tokenize_batches(
     batches: Iterator[pa.RecordBatch], tokenizer: str, begin: int | None, end: int | None
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of `TOKENIZED` for rows of (doc_id, repository, revision, position, text, partition).
+    """Yield rows of `TOKENIZED` for rows of (doc_id, repository, revision, position, text, partition).
 
-    A document whose text is null has no tokens at all, one whose text is empty has those that every
-    document gets.
+    A document with a null text has no tokens; one with an empty text has `begin` and `end`.
     """
     for batch in batches:
         texts = batch.column("text")
         present = [text for text in texts.to_pylist() if text is not None]
         encoded = iter(encode(present, tokenizer, begin, end))
         kind = token_type(token_bytes(n_tokens(tokenizer)))
-        nothing = np.zeros(0, dtype=kind)
-        rows = [next(encoded) if valid else nothing for valid in texts.is_valid().to_pylist()]
+        no_tokens = np.zeros(0, dtype=kind)
+        rows = [next(encoded) if valid else no_tokens for valid in texts.is_valid().to_pylist()]
         counts = np.array([len(row) for row in rows], dtype=np.int64)
         yield pa.RecordBatch.from_arrays(
             [
@@ -76,7 +75,7 @@ def tokenize_batches(
 def _binary(rows: list[np.ndarray], n_bytes: np.ndarray) -> pa.Array:
     offsets = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum(n_bytes, out=offsets[1:])
-    if offsets[-1] >= 1 << 31:  # 32-bit offsets, the only ones Spark's binary takes, end here
+    if offsets[-1] >= 1 << 31:  # beyond 32-bit offsets, the only ones Spark's binary type accepts
         return pa.array([row.tobytes() for row in rows], pa.binary())
     data = pa.py_buffer(np.concatenate(rows).tobytes() if rows else b"")
     return pa.BinaryArray.from_buffers(

@@ -309,7 +309,7 @@ def test_a_tar_member_of_a_size_that_is_none_ends_the_archive_there(tmp_path: Pa
     good = block("a.txt", b"%011o\0" % 1) + b"a".ljust(512, b"\0")
     rows = read(tmp_path, "p.tar", good + block("b.txt", size) + b"b" * 512 + END)
     assert outcome(rows) == {"p.tar!/a.txt": "a", "p.tar": "corrupt"}
-    assert (rows[-1]["location"], "size that is none" in rows[-1]["detail"]) == ("byte 1024", True)
+    assert (rows[-1]["location"], "invalid size" in rows[-1]["detail"]) == ("byte 1024", True)
 
 
 def test_a_size_of_an_extended_header_that_is_none_ends_the_archive(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ LAUGHS = "\n".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in ran
 @pytest.mark.parametrize(
     "text, said",
     [
-        (f"a0: &a0 [lol]\n{LAUGHS}", r"has an alias, `\*a0`, in line 3\. Mend"),
+        (f"a0: &a0 [lol]\n{LAUGHS}", r"has an alias, `\*a0`, in line 3\. Correct"),
         ("a0: &a0 {x: y}\na1: {<<: [*a0, *a0]}", "has an alias"),
         ("a: " + "[" * 200 + "]" * 200, "nests lists and mappings deeper than 100 in line 2"),
         ("a: " + "[" * 50_000, "nests lists and mappings deeper than 100"),
@@ -119,5 +119,5 @@ def test_a_card_beyond_bounds_is_told_at_once(tmp_path: Path, text: str, said: s
 
 def test_a_card_that_is_no_yaml_is_told_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("---\nlicense: mit\nlanguage: [en\n---\n")
-    with pytest.raises(ConfigurationError, match=r"README\.md, line 4 is no YAML: .*\. Mend what stands"):
+    with pytest.raises(ConfigurationError, match=r"README\.md, line 4 is not YAML: .*\. Correct the text"):
         card_of(tmp_path)

@@ -16,7 +16,7 @@ from factory.ingest.installation import (
     is_code,
     license_of,
     normalized,
-    place,
+    position,
     prose_format,
     prose_work,
     repositories,
@@ -40,23 +40,23 @@ def distribution(
 
 
 def test_published_places_never_change() -> None:
-    assert round(place("cpython"), 6) == 0.054948
-    assert place("cpython") != place("numpy")
+    assert round(position("cpython"), 6) == 0.054948
+    assert position("cpython") != position("numpy")
 
 
 def test_the_standard_library_is_out_at_a_small_share_and_in_at_a_tenth() -> None:
-    assert 0.02 < place("cpython") < 0.1
+    assert 0.02 < position("cpython") < 0.1
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_a_larger_share_holds_everything_a_smaller_one_does(one: float, other: float) -> None:
     names = ["cpython", *(f"package-{n}" for n in range(50))]
-    smaller, larger = ({name for name in names if place(name) < share} for share in sorted([one, other]))
+    smaller, larger = ({name for name in names if position(name) < share} for share in sorted([one, other]))
     assert smaller <= larger
 
 
 def test_shares_are_about_what_they_say() -> None:
-    inside = sum(place(f"package-{n}") < 0.3 for n in range(2000))
+    inside = sum(position(f"package-{n}") < 0.3 for n in range(2000))
     assert 500 < inside < 700
 
 

@@ -57,7 +57,7 @@ def test_linked_folders_are_named_and_not_entered(tree: Path) -> None:
 
 
 def test_a_missing_folder_is_told_with_its_remedy(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"is no folder\. Name a folder"):
+    with pytest.raises(ConfigurationError, match=r"is not a folder\. Name a folder"):
         list(files_below(tmp_path / "gone", ["**/*"], []))
 
 

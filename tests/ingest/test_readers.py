@@ -120,7 +120,7 @@ def test_rows_do_not_depend_on_how_the_work_is_dealt_out(
     for number in range(20):
         (tmp_path / f"{number}.txt").write_bytes(b"\xff" if number % 7 == 0 else b"%d" % number)
     together = ingests.files(tmp_path)
-    monkeypatch.setattr("factory.ingest.items.NAMES_AN_ITEM", 3)
+    monkeypatch.setattr("factory.ingest.items.NAMES_PER_ITEM", 3)
     apart = ingests.files(tmp_path)
     assert apart.scan.rdd.getNumPartitions() > together.scan.rdd.getNumPartitions()
     assert rows(apart.documents) == rows(together.documents)
@@ -274,7 +274,7 @@ def test_two_files_that_would_give_one_id_are_refused_by_name(ingests: Ingests, 
 
 
 def test_a_wrong_declaration_is_told_before_anything_is_read(ingests: Ingests, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="`author` is no column that a field can fill"):
+    with pytest.raises(ConfigurationError, match="Unknown column `author`"):
         Fields(columns={"author": "by"})
     with pytest.raises(ConfigurationError, match="does not exist"):
         ingests.parquet(tmp_path / "gone.parquet")
