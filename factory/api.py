@@ -11,10 +11,13 @@
     NOTES = refine("notes", dedup_group=GROUP, rounds=ROUNDS, asset_group="notes", tokenizer="tokenizer")
     ASSETS = [notes, *GROUP.assets, *NOTES, tokenizer("tokenizer", ["notes"])]
 
-`definitions(ASSETS, settings())` makes them a Dagster code location of their own.
+`definitions(ASSETS, settings())` makes them a Dagster code location of their own. `TextRule`, `Text` and the
+limits `AtLeast`, `AtMost` and `Between` declare a filter rule of your own (`docs/filters.md`).
 """
 
 from factory.filters.rounds import Round
+from factory.filters.rule import AtLeast, AtMost, Between, TextRule
+from factory.filters.text import Text
 from factory.ingest.readers import Ingested, Ingests
 from factory.orchestration.chain.dedup_group import dedup_group
 from factory.orchestration.chain.refine import refine, tokenizer, tokenizer_from, variant
@@ -23,9 +26,14 @@ from factory.orchestration.host.definitions import definitions
 from factory.settings import settings
 
 __all__ = [
+    "AtLeast",
+    "AtMost",
+    "Between",
     "Ingested",
     "Ingests",
     "Round",
+    "Text",
+    "TextRule",
     "dedup_group",
     "definitions",
     "refine",
