@@ -2,9 +2,9 @@
 
 Revisions of repositories hash to buckets; a bucket, in order of (repository, revision, position), is cut in
 chunks; Spark plans every chunk separately, from lengths and dependencies alone
-(`native/src/packing/runs.rs`). A sequence's number, its ordinal, follows from (append, bucket, chunk, position
-in the plan), never from files or partitions. Tokens travel once, from their document to their sequence; text
-never travels.
+(`native/src/packing/runs.rs`). A sequence's number, its ordinal, follows from (append, bucket, chunk,
+position in the plan), never from files or partitions. Tokens travel once, from their document to their
+sequence; text never travels.
 
 Inside a chunk, a hash of their first piece orders the sequences, so that reading in order already mixes long
 and short documents; neighbors in the order of a repository meet inside sequences, not across them.
