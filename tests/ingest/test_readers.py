@@ -344,7 +344,7 @@ def test_several_folders_are_read_as_one_and_two_of_one_name_are_refused(
         (tmp_path / path).write_text(f"{path}\n")
     found = ingests.files([tmp_path / "a" / "notes", tmp_path / "b" / "other"])
     assert {row["source"] for row in rows(found.documents)} == {"notes", "other"}
-    with pytest.raises(ConfigurationError, match="both read as source `notes`"):
+    with pytest.raises(ConfigurationError, match="are both source `notes`"):
         ingests.files([tmp_path / "a" / "notes", tmp_path / "b" / "notes"])
-    with pytest.raises(ConfigurationError, match="both read as source `notes`"):
+    with pytest.raises(ConfigurationError, match="are both source `notes`"):
         ingests.repositories([tmp_path / "a", tmp_path / "b"])
