@@ -40,7 +40,7 @@ def test_a_size_of_memory_is_one_the_jvm_knows(size: str) -> None:
 
 @pytest.mark.parametrize("size", ["4 gigs", "0g", "4.5g", "4", "", "-1g", "4gb"])
 def test_another_size_is_refused(size: str) -> None:
-    with pytest.raises(ValidationError, match="no size of memory"):
+    with pytest.raises(ValidationError, match="not a memory size"):
         Settings(spark_executor_memory=size)
 
 
