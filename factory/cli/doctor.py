@@ -120,7 +120,7 @@ def _memory(_settings: Settings) -> Finding:
 
 def _names(_settings: Settings) -> Finding:
     unknown = [name for name, _ in unknown_variables()]
-    remedy = "README.md lists the settings; unset what is none." if unknown else ""
+    remedy = "docs/operation.md lists the settings; unset unknown ones." if unknown else ""
     return Finding("settings", f"unknown: {', '.join(unknown)}" if unknown else "all known", remedy)
 
 
