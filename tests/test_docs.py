@@ -124,7 +124,11 @@ def test_every_setting_is_in_the_table_as_the_code_has_it() -> None:
         f"| `{name}` | {f'`{field.default}`' if field.default is not None else ''} | {field.description} |"
         for name, field in SETTINGS.items()
     ]
-    table = [line for line in section(ROOT / "docs" / "operation.md", "Settings").splitlines() if "`FACTORY_" in line]
+    table = [
+        line
+        for line in section(ROOT / "docs" / "operation.md", "Settings").splitlines()
+        if "`FACTORY_" in line
+    ]
     assert table == rows
 
 

@@ -64,6 +64,21 @@ def test_only_the_lower_floors_call_native_code(path: Path) -> None:
         assert path.relative_to(ROOT).as_posix().startswith(NATIVE_USERS)
 
 
+def test_the_code_of_a_stage_is_in_folders_of_its_name() -> None:
+    """A stage's workers import no other stage's, and only the stage itself calls them and its kernels."""
+    stages = {path.name for path in (ROOT / "spark_udfs").iterdir() if (path / "__init__.py").exists()}
+    assert stages == {"dedup", "depsort", "filters", "ingest", "packing"}
+    for path in sources():
+        parts = path.relative_to(ROOT).parts
+        if parts[0] in ("factory", "spark_udfs") and parts[1] in stages:
+            used = {name.split(".")[1] for name in imports(path) if name.startswith("spark_udfs.")} & stages
+            assert used <= {parts[1]}, path
+    kernels = {path.name for path in (ROOT / "native" / "src").iterdir() if path.is_dir()}
+    assert kernels == {"blend", "dedup", "depsort", "filters", "lake", "packing", "pages"}
+    flat = {path.name for path in (ROOT / "spark_udfs").glob("*.py")}
+    assert flat == {"__init__.py", "broadcast.py", "column_fetch.py", "hstack.py", "regroup.py"}
+
+
 def test_names_below_the_home_stand_in_one_module() -> None:
     home = Path("home")
     paths = (

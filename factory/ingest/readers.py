@@ -7,7 +7,7 @@ so that both DataFrames of an `Ingested` come from one pass over every file; `In
 Invariant: every input (a file, a line, a row, a topic) is in exactly one of the two, and neither holds an
 absolute path.
 
-Parquet files that qualify are registered (`factory.lake.files.registration`): `Ingested.registered` has the
+Parquet files that qualify are registered (`factory.lake.registration`): `Ingested.registered` has the
 documents without text, each with the location of its text, for assets that publish them unchanged.
 """
 
@@ -30,7 +30,7 @@ from factory.ingest.items import Paths, Patterns, Tree, files_in, files_of, fold
 from factory.ingest.licenses import license_of
 from factory.ingest.listing import UNWANTED, Work, as_table
 from factory.lake.files.registered import SCHEME
-from factory.lake.files.registration import Candidates
+from factory.lake.registration import Candidates
 from factory.lake.schemas import RAW, REJECTED, TEXT_AT
 from factory.settings import CATALOG_NAME
 from spark_udfs.ingest.files import Input, key_of, opened

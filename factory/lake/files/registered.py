@@ -6,7 +6,7 @@
 
 `text_at` also holds the size and modification time of the file at registration, so that a reader detects a
 file that has changed since. Readers of raw tables (`Lake.read`, `factory.lake_spark.read`) fill in the text
-and drop the column. `factory.lake.files.registration` makes the registered table.
+and drop the column. `factory.lake.registration` makes the registered table.
 """
 
 from __future__ import annotations

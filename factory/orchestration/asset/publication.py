@@ -26,11 +26,11 @@ from pyspark.sql import functions as F
 
 from factory.errors import CheckFailed, ConfigurationError, DamagedFile
 from factory.ingest.readers import Ingested
-from factory.lake.files.registration import forget, register
 from factory.lake.fingerprint import Fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName, raw, registered
 from factory.lake.publish import Audit, drop_branches, publish, seal, set_aside
+from factory.lake.registration import forget, register
 from factory.lake.schemas import REJECTED, TEXT_AT, TableSchema, thin
 from factory.lake.tables import Lake, Published
 from factory.lake_spark import audit as spark_audit

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from factory.errors import SourceChanged
 from factory.lake.files import registered
 from factory.lake.files.registered import Place, Texts, filled, location
-from factory.lake.files.registration import Candidates
+from factory.lake.registration import Candidates
 from factory.lake.schemas import TEXT_AT
 
 TEXTS = {name: [f"{name} {row} é" for row in range(40)] for name in ("a", "b")}

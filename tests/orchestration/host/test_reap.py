@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 from dagster._core.events import EngineEventData  # not exported elsewhere
 
-from factory.lake.files.registration import forget, register
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName, registered
 from factory.lake.publish import AUDIT
+from factory.lake.registration import forget, register
 from factory.lake.tables import Lake
 from factory.orchestration.host.instance import open_instance
 from factory.orchestration.host.reap import LAKE_TAG, lake_session, leftovers
