@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from factory.orchestration.chain.refine import tokenizer
+from factory.api import tokenizer
 
 ASSETS = [tokenizer("tokenizer", ["python_code", "python_prose"])]

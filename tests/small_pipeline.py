@@ -95,7 +95,9 @@ def _paragraphs(n: int, n_words: int = 180) -> list[str]:
 def line(corpus: Path, lake: Settings) -> dg.Definitions:
     """The definitions of the pipeline on `corpus`: its datasets, their groups and a tokenizer."""
 
-    @table_asset(namespace="raw", name=CODE, asset_group="code", schema=RAW, beside={"rejected": REJECTED})
+    @table_asset(
+        namespace="raw", name=CODE, asset_group="code", schema=RAW, side_tables={"rejected": REJECTED}
+    )
     def code(context, ingests) -> Tables:  # type: ignore[no-untyped-def]
         repositories = sorted((corpus / "code").iterdir())
         found = [ingests.files(path, source=path.name, repository=path.name) for path in repositories]
@@ -103,7 +105,9 @@ def line(corpus: Path, lake: Settings) -> dg.Definitions:
         rejected = reduce(DataFrame.unionByName, [it.rejected for it in found])
         return Tables(documents, {"rejected": rejected}, release=ingests.release)
 
-    @table_asset(namespace="raw", name=PROSE, asset_group="prose", schema=RAW, beside={"rejected": REJECTED})
+    @table_asset(
+        namespace="raw", name=PROSE, asset_group="prose", schema=RAW, side_tables={"rejected": REJECTED}
+    )
     def prose(context, ingests) -> Tables:  # type: ignore[no-untyped-def]
         found = ingests.jsonl(corpus / "prose.jsonl", Fields(key="id"), source="prose")
         return Tables(found.documents, {"rejected": found.rejected}, release=found.release)

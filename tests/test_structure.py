@@ -67,7 +67,7 @@ def test_only_the_lower_floors_call_native_code(path: Path) -> None:
 def test_the_code_of_a_stage_is_in_folders_of_its_name() -> None:
     """A stage's workers import no other stage's, and only the stage itself calls them and its kernels."""
     stages = {path.name for path in (ROOT / "spark_udfs").iterdir() if (path / "__init__.py").exists()}
-    assert stages == {"dedup", "depsort", "filters", "ingest", "packing"}
+    assert stages == {"dedup", "depsort", "filters", "ingest", "models", "packing"}
     for path in sources():
         parts = path.relative_to(ROOT).parts
         if parts[0] in ("factory", "spark_udfs") and parts[1] in stages:

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from factory.ingest.readers import Ingested
-from factory.lake.schemas import RAW, REJECTED
-from factory.orchestration.asset.table_asset import table_asset
-from factory.orchestration.chain.refine import Round, dedup_group, refine
-from factory.settings import settings
+from factory.api import Ingested, Ingests, Round, dedup_group, refine, settings, source
 
 GROUP = "code"
 
 
-@table_asset(
-    namespace="raw",
-    asset_group=GROUP,
-    schema=RAW,
-    beside={"rejected": REJECTED},
-    config={"share": settings().installation_share},
-)
-def python_code(context, ingests) -> Ingested:  # type: ignore[no-untyped-def]
+@source(asset_group=GROUP, config={"share": settings().installation_share})
+def python_code(ingests: Ingests) -> Ingested:
     """Every Python file of the installation, each distribution a repository with version and license."""
     return ingests.installation_code(settings().installation_share)
 

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from factory.ingest.readers import Ingested
-from factory.lake.schemas import RAW, REJECTED
-from factory.orchestration.asset.table_asset import table_asset
-from factory.orchestration.chain.refine import Round, dedup_group, refine
-from factory.settings import settings
+from factory.api import Ingested, Ingests, Round, dedup_group, refine, settings, source
 
 GROUP = "natural_language"
 
 
-@table_asset(
-    namespace="raw",
-    asset_group=GROUP,
-    schema=RAW,
-    beside={"rejected": REJECTED},
-    config={"share": settings().installation_share},
-)
-def python_prose(context, ingests) -> Ingested:  # type: ignore[no-untyped-def]
+@source(asset_group=GROUP, config={"share": settings().installation_share})
+def python_prose(ingests: Ingests) -> Ingested:
     """Every long description, license, help topic and documentation file of the installation."""
     return ingests.installation_prose(settings().installation_share)
 

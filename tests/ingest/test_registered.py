@@ -75,7 +75,9 @@ def hub(tmp_path: Path) -> Path:
 
 
 def dataset(name: str, read: Callable[[Any], Ingested | Tables]) -> dg.AssetsDefinition:
-    @table_asset(namespace="raw", name=name, asset_group="test", schema=RAW, beside={"rejected": REJECTED})
+    @table_asset(
+        namespace="raw", name=name, asset_group="test", schema=RAW, side_tables={"rejected": REJECTED}
+    )
     def documents(context, ingests) -> Ingested:  # type: ignore[no-untyped-def]
         return read(ingests)  # type: ignore[return-value]
 
@@ -257,7 +259,7 @@ def test_a_partition_of_registrable_files_is_rewritten_and_says_so(
         name=unique,
         asset_group="test",
         schema=RAW,
-        beside={"rejected": REJECTED},
+        side_tables={"rejected": REJECTED},
         partitions_def=parts,
     )
     def documents(context, ingests, partition: str) -> Ingested:  # type: ignore[no-untyped-def]

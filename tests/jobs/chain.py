@@ -28,7 +28,7 @@ def table(
         name=of.name,
         asset_group="test",
         schema=COMPONENTS,
-        beside=dict.fromkeys(beside, COMPONENTS),
+        side_tables=dict.fromkeys(beside, COMPONENTS),
         upstream={it.replace(".", "_"): TableName.parse(it) for it in upstream},
         partitions_def=partitions_def,
     )

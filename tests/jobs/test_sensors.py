@@ -54,7 +54,7 @@ def test_a_change_asks_once_for_the_dataset_and_what_is_made_from_it(
     tick = ticks(
         instance,
         Watched("web", (tmp_path,)),
-        table("raw.web", beside=["rejected"]),
+        table("raw.web", side_tables=["rejected"]),
         table("filtered.web", ["raw.web"]),
         table("raw.books"),
         table("packed.all", ["filtered.web", "raw.books"]),
@@ -171,7 +171,7 @@ def test_a_corpus_without_files_says_so(instance: dg.DagsterInstance) -> None:
 
 def test_downstream_holds_what_is_written_together() -> None:
     assets = [
-        table("packed.web", ["raw.web_rejected"], beside=["placements"]),
-        table("raw.web", beside=["rejected"]),
+        table("packed.web", ["raw.web_rejected"], side_tables=["placements"]),
+        table("raw.web", side_tables=["rejected"]),
     ]
     assert len(downstream(assets, dg.AssetKey(["raw", "web"]))) == 4

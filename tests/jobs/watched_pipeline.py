@@ -27,7 +27,7 @@ FOLDERS = dg.DynamicPartitionsDefinition(name="folders")
     namespace="raw",
     asset_group="test",
     schema=RAW,
-    beside={"rejected": REJECTED},
+    side_tables={"rejected": REJECTED},
     partitions_def=FOLDERS,
 )
 def letters(context, ingests, partition: str) -> Tables:  # type: ignore[no-untyped-def]

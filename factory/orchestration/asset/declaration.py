@@ -16,7 +16,7 @@ from factory.orchestration.asset.checks import Check
 from factory.spark import ROWS_PER_ARROW_BATCH
 
 Derived = Callable[[DataFrame], DataFrame]
-Made: TypeAlias = "DataFrame | Tables | Ingested"  # the return type of an asset's function
+AssetResult: TypeAlias = "DataFrame | Tables | Ingested"  # the return type of an asset's function
 
 _MAX_SHOWN = 20  # files listed in the metadata of a materialization
 
@@ -25,16 +25,16 @@ _MAX_SHOWN = 20  # files listed in the metadata of a materialization
 class Tables:
     """The result of an asset with side tables, table properties or scratch to release.
 
-    `beside` holds the side tables by suffix: a DataFrame, or a function of the main table's rows as written.
-    `properties` belong to the table, `said` to the snapshot of a table written as a whole. `release` is
-    called once everything is written. `registered` replaces `rows` on disk: every reader sees the same rows,
-    and the texts stay in the user's files. `facts` become metadata of the materialization. At most the share
-    `max_rejected` of rows, or of the files of `inputs` (by partition), may be rejected
+    `side_tables` holds the side tables by suffix: a DataFrame, or a function of the main table's rows as
+    written. `properties` belong to the table, `said` to the snapshot of a table written as a whole. `release`
+    is called once everything is written. `registered` replaces `rows` on disk: every reader sees the same
+    rows, and the texts stay in the user's files. `facts` become metadata of the materialization. At most the
+    share `max_rejected` of rows, or of the files of `inputs` (by partition), may be rejected
     (`factory.orchestration.asset.rejections`).
     """
 
     rows: DataFrame
-    beside: dict[str, DataFrame | Derived] = field(default_factory=dict)
+    side_tables: dict[str, DataFrame | Derived] = field(default_factory=dict)
     properties: dict[str, str] = field(default_factory=dict)
     said: dict[str, str] = field(default_factory=dict)
     release: Callable[[], object] = lambda: None
@@ -44,7 +44,7 @@ class Tables:
     inputs: Mapping[str | None, Ingested] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, made: Made) -> Tables:
+    def of(cls, made: AssetResult) -> Tables:
         """Normalize the return value of an asset's function."""
         if isinstance(made, Ingested):
             return cls._read(made)

@@ -38,9 +38,9 @@ from factory.lake_spark.read import read_at
 from factory.orchestration.asset.branch import Branch
 from factory.orchestration.asset.checks import Check, in_files, said, unique, violations
 from factory.orchestration.asset.declaration import (
+    AssetResult,
     Declaration,
     Derived,
-    Made,
     Output,
     PartitionSelection,
     Tables,
@@ -61,7 +61,7 @@ _MAX_SENTENCES = 20  # of a file check, shown in Dagster
 def materialize(
     context: dg.AssetExecutionContext,
     declared: Declaration,
-    function: Callable[[str | None], Made],
+    function: Callable[[str | None], AssetResult],
     parts: PartitionSelection,
 ) -> Iterator[Any]:
     """Run the steps above; yield check results, then materializations.
@@ -101,7 +101,9 @@ def materialize(
     yield from _results(context, published, parts, {"seconds": seconds, **tables.facts, **rejected}, charts)
 
 
-def _call(function: Callable[[str | None], Made], parts: PartitionSelection, declared: Declaration) -> Tables:
+def _call(
+    function: Callable[[str | None], AssetResult], parts: PartitionSelection, declared: Declaration
+) -> Tables:
     """Call `function` for each key and union the results; the column `partition` holds the key."""
     made: dict[str | None, Tables] = {}
 
@@ -132,20 +134,20 @@ def _call(function: Callable[[str | None], Made], parts: PartitionSelection, dec
         marked = [spark_audit.conform(of.withColumn("partition", F.lit(key)), schema) for key, of in frames]
         return reduce(DataFrame.unionAll, marked)
 
-    def beside(suffix: str) -> Derived:
+    def side_table(suffix: str) -> Derived:
         def derive(written: DataFrame) -> DataFrame:
             frames = []
             for key, tables in made.items():
-                of = tables.beside[suffix]
+                of = tables.side_tables[suffix]
                 frames.append((key, of if isinstance(of, DataFrame) else of(written.where(_is(key)))))
             return under_each_other(frames, schemas[declared.table.suffixed(suffix)])
 
         return derive
 
-    suffixes = next(iter(made.values())).beside
+    suffixes = next(iter(made.values())).side_tables
     return Tables(
         under_each_other(((key, of.rows) for key, of in made.items()), schemas[declared.table]),
-        {suffix: beside(suffix) for suffix in suffixes},
+        {suffix: side_table(suffix) for suffix in suffixes},
         {name: value for of in made.values() for name, value in of.properties.items()},
         release=release,
         facts=together([of.facts for of in made.values()]),
@@ -219,12 +221,12 @@ def _write(
         if output.table == declared.table:
             rows = tables.registered.rows if tables.registered else tables.rows
         else:
-            beside = tables.beside[output.table.name.removeprefix(f"{declared.table.name}_")]
+            side_table = tables.side_tables[output.table.name.removeprefix(f"{declared.table.name}_")]
             main = audits[declared.table]
             rows = (
-                beside
-                if isinstance(beside, DataFrame)
-                else beside(spark_audit.read_branch(spark, run.lake, main))
+                side_table
+                if isinstance(side_table, DataFrame)
+                else side_table(spark_audit.read_branch(spark, run.lake, main))
             )
         with batches_of(spark, declared.rows_per_batch):
             spark_audit.replace_rows(rows, audit, schema, run.run_id, parts.partitions)

@@ -4,12 +4,12 @@
     def web(context, signals_web: DataFrame) -> DataFrame:
         return decide(signals_web, RULES)
 
-    @table_asset(namespace="raw", asset_group="code", schema=RAW, beside={"rejected": REJECTED})
+    @table_asset(namespace="raw", asset_group="code", schema=RAW, side_tables={"rejected": REJECTED})
     def sources(context, ingests) -> Ingested:
         return ingests.files("checkouts", include="**/*.py")
 
 `context`, `pyspark` and `ingests` are given where they are named; every other argument is an upstream
-table, `signals_web` meaning `signals.web`, and arrives as a lazy DataFrame pinned to its snapshot. `before`
+table, `signals_web` meaning `signals.web`, and arrives as a lazy DataFrame pinned to its snapshot. `previous`
 is the table itself, as the same code and configuration made it last, where the run keeps what is unchanged;
 else None. With
 `partitions_def` the function makes one partition, whose key the argument `partition` gives; an upstream
@@ -41,16 +41,16 @@ from factory.lake_spark.read import read_at
 from factory.orchestration.asset.charts import Chart, chart_of
 from factory.orchestration.asset.checks import Check, checks_of
 from factory.orchestration.asset.code_version import code_version
-from factory.orchestration.asset.declaration import Declaration, Made, Output, PartitionSelection
+from factory.orchestration.asset.declaration import AssetResult, Declaration, Output, PartitionSelection
 from factory.orchestration.asset.publication import materialize
 from factory.orchestration.asset.reuse import made_alike
 from factory.orchestration.asset.spark_failure import JVM_DIED, WORKER_DIED, explained
 from factory.orchestration.host.resources import LakeRun
 from factory.spark import ROWS_PER_ARROW_BATCH, batches_of
 
-GIVEN = ("context", "pyspark", "ingests", "partition", "before")
+GIVEN = ("context", "pyspark", "ingests", "partition", "previous")
 PRIORITY_TAG = "dagster/priority"  # of a step in its run, and of a run in the queue; the higher the sooner
-_FUNCTIONS: dict[dg.AssetKey, Callable[..., Made]] = {}
+_FUNCTIONS: dict[dg.AssetKey, Callable[..., AssetResult]] = {}
 
 
 def table_asset(
@@ -59,7 +59,7 @@ def table_asset(
     schema: TableSchema,
     asset_group: str,
     name: str | None = None,
-    beside: Mapping[str, TableSchema] | None = None,
+    side_tables: Mapping[str, TableSchema] | None = None,
     upstream: Mapping[str, TableName] | None = None,
     checks: Sequence[Check] = (),
     config: BaseModel | Mapping[str, Any] | None = None,
@@ -73,10 +73,10 @@ def table_asset(
     priority: int = 0,
     growth: float = 1,
     rows_per_batch: int = ROWS_PER_ARROW_BATCH,
-) -> Callable[[Callable[..., Made]], dg.AssetsDefinition]:
+) -> Callable[[Callable[..., AssetResult]], dg.AssetsDefinition]:
     """Declare the decorated function as the asset of a table.
 
-    `name` is the function's unless given; `beside` declares further tables written with it, by suffix;
+    `name` is the function's unless given; `side_tables` declares further tables written with it, by suffix;
     `upstream` names the table of each argument whose own name does not; `checks` are added to the
     uniqueness of the key; `config` is whatever decides the rows besides code and upstream tables; `chart`
     draws a picture of the published rows (a Markdown image) for the Dagster UI, in place of `chart_of`'s.
@@ -90,12 +90,12 @@ def table_asset(
     argument `partition` of an asset without partitions.
     """
 
-    def declare(function: Callable[..., Made]) -> dg.AssetsDefinition:
+    def declare(function: Callable[..., AssetResult]) -> dg.AssetsDefinition:
         table = TableName(namespace, name or function.__name__)
         _require_partitions(function, partitions_def)
         outputs = [
             Output(table.suffixed(suffix), _laid_out(of, partitions_def), checks_of(of), chart_of(of))
-            for suffix, of in (beside or {}).items()
+            for suffix, of in (side_tables or {}).items()
         ]
         drawn = chart or chart_of(schema)
         outputs.append(Output(table, _laid_out(schema, partitions_def), checks_of(schema, checks), drawn))
@@ -129,13 +129,13 @@ def table_asset(
     return declare
 
 
-def source_function(asset: dg.AssetsDefinition) -> Callable[..., Made]:
+def source_function(asset: dg.AssetsDefinition) -> Callable[..., AssetResult]:
     """The function an asset was declared with, for tests that give it plain DataFrames."""
     return next(_FUNCTIONS[key] for key in asset.keys if key in _FUNCTIONS)
 
 
 def _multi_asset(
-    function: Callable[..., Made],
+    function: Callable[..., AssetResult],
     declaration: Declaration,
     *,
     asset_group: str,
@@ -154,11 +154,11 @@ def _multi_asset(
             "context": context,
             "pyspark": context.resources.pyspark,
             "ingests": getattr(context.resources, "ingests", None),
-            "before": _before(context, declaration) if "before" in given else None,
+            "previous": _previous(context, declaration) if "previous" in given else None,
         }
         parts = _parts(context, declaration)
 
-        def rows(key: str | None) -> Made:
+        def rows(key: str | None) -> AssetResult:
             arguments = {argument: (offered | {"partition": key})[argument] for argument in given}
             for argument, frame in upstream.items():
                 alike = key is not None and declaration.upstream[argument] in parts.alike
@@ -229,7 +229,7 @@ def _multi_asset(
     )(compute)
 
 
-def _before(context: dg.AssetExecutionContext, declaration: Declaration) -> DataFrame | None:
+def _previous(context: dg.AssetExecutionContext, declaration: Declaration) -> DataFrame | None:
     """The table as it stands, where its rows may be taken over."""
     run: LakeRun = context.resources.lake
     published = made_alike(run.lake, declaration) if run.reuse else None

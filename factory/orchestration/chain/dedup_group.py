@@ -102,9 +102,9 @@ def dedup_group(
     sweeping = chosen.part(SweepConfig)
 
     @declare("bags", schemas.BAGS, texts=texts, config={"lexer": chosen.lexer})
-    def group_bags(before: DataFrame | None, **upstream: DataFrame) -> DataFrame:
+    def group_bags(previous: DataFrame | None, **upstream: DataFrame) -> DataFrame:
         """The bag of words of every distinct text."""
-        return bags(texts.located(upstream), chosen.lexer, before)
+        return bags(texts.located(upstream), chosen.lexer, previous)
 
     @declare(
         "vocabulary",
@@ -114,16 +114,16 @@ def dedup_group(
         growth=chosen.recount_growth,
         rows_per_batch=ROWS_PER_ARROW_BATCH,  # a part of the counts has 100 KB
     )
-    def group_vocabulary(before: DataFrame | None, bags: DataFrame) -> DataFrame:
+    def group_vocabulary(previous: DataFrame | None, bags: DataFrame) -> DataFrame:
         """Every token with its term and document frequency."""
-        return vocabulary(located(bags, *LARGE), before)
+        return vocabulary(located(bags, *LARGE), previous)
 
     @declare("signatures", schemas.SIGNATURES, "bags", "vocabulary", texts=texts, config=signing)
     def group_signatures(
-        before: DataFrame | None, bags: DataFrame, vocabulary: DataFrame, **upstream: DataFrame
+        previous: DataFrame | None, bags: DataFrame, vocabulary: DataFrame, **upstream: DataFrame
     ) -> DataFrame:
         """The weighted MinHash signature of every distinct text."""
-        return signatures(texts.documents(upstream), located(bags, *LARGE), vocabulary, signing, before)
+        return signatures(texts.documents(upstream), located(bags, *LARGE), vocabulary, signing, previous)
 
     @declare("buckets", schemas.BUCKETS, "signatures", config=bucketing)
     def group_buckets(signatures: DataFrame) -> DataFrame:

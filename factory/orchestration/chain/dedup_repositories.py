@@ -15,7 +15,7 @@ from factory.dedup.repository_edges import RepositoryEdgeConfig, repository_edge
 from factory.lake import names, schemas
 from factory.lake.repository import WITH_ITS_REPOSITORY
 from factory.orchestration.asset.checks import Check, aggregate, holds
-from factory.orchestration.asset.declaration import Made
+from factory.orchestration.asset.declaration import AssetResult
 from factory.orchestration.asset.publication import Tables
 from factory.orchestration.asset.table_asset import table_asset
 
@@ -23,7 +23,7 @@ _WITH_ITS_REPOSITORY = f"reason IN {WITH_ITS_REPOSITORY}"
 
 
 def repository_assets(
-    declare: Callable[..., Callable[[Callable[..., Made]], dg.AssetsDefinition]],
+    declare: Callable[..., Callable[[Callable[..., AssetResult]], dg.AssetsDefinition]],
     documents: Callable[[Mapping[str, DataFrame]], DataFrame],
     group: str,
     config: DedupConfig,

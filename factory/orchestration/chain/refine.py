@@ -330,7 +330,7 @@ def _packing(of: Chain) -> Assets:
         name=dataset,
         asset_group=asset_group,
         schema=schemas.PACKED,
-        beside={"placements": schemas.PLACEMENTS},
+        side_tables={"placements": schemas.PLACEMENTS},
         upstream={
             "tokenized": names.tokenized(dataset),
             "tokenizer": names.model(of.tokenizer),

@@ -34,7 +34,7 @@ def source(
         name=name,
         asset_group=asset_group,
         schema=RAW,
-        beside={"rejected": REJECTED},
+        side_tables={"rejected": REJECTED},
         config=config,
         description=description,
         partitions_def=partitions_def,

@@ -18,10 +18,9 @@ from factory.dedup.repository_config import RepositoryConfig
 from factory.errors import ConfigurationError
 from factory.ingest.readers import Ingested, Ingests
 from factory.lake import names
-from factory.lake.schemas import RAW, REJECTED
-from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.dedup_group import DedupGroup, Kind, dedup_group, dedup_variant
 from factory.orchestration.chain.refine import Chain, refine, tokenizer, tokenizer_from, variant
+from factory.orchestration.chain.source import source
 from factory.orchestration.datasets.corpus import Corpus
 from factory.orchestration.datasets.file import Dataset, DatasetsFile, Tokenizer, Variant
 from factory.orchestration.datasets.located_yaml import InvalidValue, LocatedYaml, Place
@@ -305,12 +304,9 @@ def _source(
             )
         return found.limited(entry.max_rejected)
 
-    declare = table_asset(
-        namespace="raw",
+    declare = source(
         name=entry.name,
         asset_group=ASSET_GROUPS[entry.kind],
-        schema=RAW,
-        beside={"rejected": REJECTED},
         config=entry.reading(),
         description=f"{(type(entry).__doc__ or '').strip('.')}, read as {located.path.name} says.",
         partitions_def=partitions,

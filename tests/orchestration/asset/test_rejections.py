@@ -63,7 +63,9 @@ def test_a_share_above_the_limit_is_told(found: Rejections, limit: float, said: 
 def materialize(
     settings: Settings, name: str, read: Callable[[Ingests], Ingested]
 ) -> dg.ExecuteInProcessResult:
-    @table_asset(namespace="raw", name=name, asset_group="test", schema=RAW, beside={"rejected": REJECTED})
+    @table_asset(
+        namespace="raw", name=name, asset_group="test", schema=RAW, side_tables={"rejected": REJECTED}
+    )
     def documents(context, ingests) -> Ingested:  # type: ignore[no-untyped-def]
         return read(ingests)
 
@@ -139,7 +141,7 @@ def test_each_partition_is_held_to_the_limit(
         name=unique,
         asset_group="test",
         schema=RAW,
-        beside={"rejected": REJECTED},
+        side_tables={"rejected": REJECTED},
         partitions_def=dg.StaticPartitionsDefinition(["a", "b"]),
     )
     def documents(context, ingests, partition: str) -> Ingested:  # type: ignore[no-untyped-def]

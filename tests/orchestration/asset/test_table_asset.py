@@ -202,7 +202,11 @@ def test_tables_written_beside_are_published_with_the_main_one(
     released: list[bool] = []
 
     @table_asset(
-        namespace="dedup", name=unique, asset_group="test", schema=COMPONENTS, beside={"twice": COMPONENTS}
+        namespace="dedup",
+        name=unique,
+        asset_group="test",
+        schema=COMPONENTS,
+        side_tables={"twice": COMPONENTS},
     )
     def made(context, pyspark) -> Tables:  # type: ignore[no-untyped-def]
         frame = pyspark.spark_session.createDataFrame([("a", "1")], COLUMNS)

@@ -38,7 +38,7 @@ def test_each_set_of_partitions_takes_a_run_and_what_they_meet_in_comes_last(
         table("filtered.web", ["raw.web"], DAYS),
         table("filtered.books", ["raw.books"], LANGUAGES),
         table("raw.notes"),
-        table("raw.books", partitions_def=LANGUAGES, beside=["rejected"]),
+        table("raw.books", partitions_def=LANGUAGES, side_tables=["rejected"]),
         table("raw.web", partitions_def=DAYS),
     ]
     found = batches(assets, keys(assets), instance)

@@ -49,7 +49,7 @@ class Line:
             name=self.name,
             asset_group="test",
             schema=COMPONENTS,
-            beside={"twice": COMPONENTS},
+            side_tables={"twice": COMPONENTS},
             partitions_def=self.partitions,
             checks=[holds("short", "length(doc_id) < 9", "doc_id")],
         )
