@@ -276,8 +276,8 @@ def test_a_frozen_table_stands_until_its_input_has_grown(
             upstream={"rows": TableName("dedup", unique)},
             growth=2,
         )
-        def frozen(before: DataFrame | None, rows: DataFrame) -> DataFrame:
-            given.append(before and sorted(row.doc_id for row in before.collect()))
+        def frozen(previous: DataFrame | None, rows: DataFrame) -> DataFrame:
+            given.append(previous and sorted(row.doc_id for row in previous.collect()))
             return rows.select("doc_id", "component")
 
         made = source(unique, [(str(number), "1") for number in range(n)])
