@@ -97,7 +97,7 @@ def _row(source: Input, member: Member, occurrence: int, max_bytes: int) -> Row:
         key = f"{key}#{occurrence}"
         trouble = BadRecord("name_taken", "The archive holds an earlier member of this name.")
     elif not _is_unicode(name):
-        trouble = BadRecord("name_not_utf8", "The member's name is no UTF-8.")
+        trouble = BadRecord("name_not_utf8", "The member's name is not UTF-8.")
     elif name.startswith("/") or ".." in name.split("/"):
         trouble = BadRecord("outside", "The member's name leads out of the archive.")
     elif trouble is None and name.lower().endswith(NESTED):

@@ -84,7 +84,7 @@ def opened(source: Input) -> Iterator[BinaryIO]:
     try:
         source.name.decode()
     except UnicodeDecodeError as error:
-        raise BadRecord("name_not_utf8", f"Byte {error.start} of the file's name is no UTF-8.") from None
+        raise BadRecord("name_not_utf8", f"Byte {error.start} of the file's name is not UTF-8.") from None
     try:
         _refuse_odd(source.path, os.lstat(source.path).st_mode)
         # It may have become a named pipe meanwhile, which without O_NONBLOCK waits for a writer.
@@ -124,7 +124,7 @@ def decode_utf8(data: bytes) -> str:
     try:
         return data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        detail = f"Byte {error.start} is no UTF-8 ({error.reason})."
+        detail = f"Byte {error.start} is not UTF-8 ({error.reason})."
         raise BadRecord("not_utf8", detail, f"byte {error.start}") from None
 
 

@@ -33,7 +33,7 @@ def written(folder: Path, table: pa.Table, **options: Any) -> Path:
 
 
 def not_utf8(kind: pa.DataType) -> pa.Array:
-    """Text with a byte that is no UTF-8 in its second value, as other writers produce it."""
+    """Text with a byte that is not UTF-8 in its second value, as other writers produce it."""
     return (
         pa.array([b"good", b"ba\xffd"])
         .cast(pa.large_binary() if kind == pa.large_string() else pa.binary())

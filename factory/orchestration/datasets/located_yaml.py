@@ -55,7 +55,9 @@ class LocatedYaml:
         except OSError as error:
             raise ConfigurationError(f"{path} cannot be read ({error.strerror}). Name a file.") from error
         except UnicodeDecodeError as error:
-            raise ConfigurationError(f"{path} is no UTF-8 (byte {error.start}). Save it as UTF-8.") from error
+            raise ConfigurationError(
+                f"{path} is not UTF-8 (byte {error.start}). Save it as UTF-8."
+            ) from error
         try:
             loader = yaml.SafeLoader(text)
             node = loader.get_single_node()

@@ -68,7 +68,7 @@ def answered(channel: grpc.Channel, method: str, request: bytes) -> str:
 
 @QUICK
 @given(method=st.sampled_from(sorted(METHODS)), noise=st.binary(max_size=200))
-@example(method=f"/{DATA}/Fetch", noise=b"\n\x01\xff")  # an id that is no UTF-8
+@example(method=f"/{DATA}/Fetch", noise=b"\n\x01\xff")  # an id that is not UTF-8
 @example(method=f"/{DATA}/Fetch", noise=b"\x0a\xff\xff\xff\xff\x0f")  # a field longer than the message
 def test_any_bytes_are_answered(channel: grpc.Channel, method: str, noise: bytes) -> None:
     assert answered(channel, method, noise) in FAULTS

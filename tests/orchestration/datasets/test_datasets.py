@@ -218,5 +218,5 @@ def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="No such file or directory"):
         corpus(tmp_path / "none.yaml")
     (tmp_path / "latin.yaml").write_bytes("a: é".encode("latin-1"))
-    with pytest.raises(ConfigurationError, match="is no UTF-8"):
+    with pytest.raises(ConfigurationError, match="is not UTF-8"):
         corpus(tmp_path / "latin.yaml")
