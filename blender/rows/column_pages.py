@@ -18,10 +18,10 @@ import pyarrow as pa
 
 from blender.errors import UnsupportedPageLayout
 from blender.rows.index_files import is_whole, put_index, put_record
-from blender.rows.lake_files import local_path
 from blender.rows.lake_pages import LakePages
 from blender.rows.snapshot_files import TableFile
 from factory import _native
+from factory.lake.files.location import local_path
 from factory.lake.files.page_scan import Fetch, scan_file
 from factory.lake.files.parquet import require_sound
 

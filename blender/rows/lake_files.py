@@ -13,13 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlparse
-from urllib.request import url2pathname
 
 import obstore
 import pyarrow.parquet as pq
 
 from blender.call_context import current_context
 from blender.parquet.page_ranges import StoreRanges
+from factory.lake.files.location import local_path
 from factory.lake.files.page_scan import Fetch, Range
 from factory.lake.store import bucket_store
 from factory.settings import Settings
@@ -75,11 +75,3 @@ class LakeFiles:
             return list(pq.read_schema(local).names)
         file = obstore.open_reader(self._store(address.netloc).store, address.path.lstrip("/"))
         return list(pq.read_schema(file).names)
-
-
-def local_path(path: str) -> str | None:
-    """The operating system's path of a file; None for a file in a store."""
-    if path.startswith("/"):
-        return path
-    address = urlparse(path)
-    return url2pathname(address.path) if address.scheme == "file" else None

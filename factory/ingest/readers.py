@@ -29,7 +29,7 @@ from factory.ingest.installation import PROSE_REACH, code_work, prose_work, repo
 from factory.ingest.items import Paths, Patterns, Tree, files_in, files_of, folders, named
 from factory.ingest.licenses import license_of
 from factory.ingest.listing import UNWANTED, Work, as_table
-from factory.lake.files.registered import SCHEME
+from factory.lake.files.location import SCHEME
 from factory.lake.registration import Candidates
 from factory.lake.schemas import RAW, REJECTED, TEXT_AT
 from factory.settings import CATALOG_NAME

@@ -23,7 +23,7 @@ from pyiceberg.table.metadata import TableMetadata
 
 from factory.errors import DamagedFile
 from factory.lake.catalog import make_namespace
-from factory.lake.files.registered import SCHEME, location
+from factory.lake.files.location import SCHEME, location
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.tables import Lake

@@ -26,7 +26,7 @@ from sqlalchemy import select
 from factory.errors import ConfigurationError, DamagedFile, TableNotFound
 from factory.lake.catalog import asking_catalog, make_namespace, open_catalog
 from factory.lake.files.damage import UNPARSED, damaged_metadata, planning, require_manifests, scanning
-from factory.lake.files.fetch import local_path
+from factory.lake.files.location import local_path
 from factory.lake.files.registered import filled
 from factory.lake.fingerprint import Fingerprint
 from factory.lake.lineage import Lineage

@@ -14,8 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factory.lake.files.location import location
 from factory.lake.files.parquet import fault, open_parquet
-from factory.lake.files.registered import Place, location
+from factory.lake.files.registered import Place
 from spark_udfs.ingest.bounds import most_bytes
 from spark_udfs.ingest.compression import bomb
 from spark_udfs.ingest.files import Input, bad_read, decode_utf8, opened

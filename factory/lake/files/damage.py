@@ -17,8 +17,8 @@ from pyiceberg.table import FileScanTask, Table
 from pyiceberg.table.snapshots import Snapshot
 
 from factory.errors import DamagedFile, first_line
+from factory.lake.files.location import SCHEME
 from factory.lake.files.parquet import UNREADABLE, fault, gone, unread
-from factory.lake.files.registered import SCHEME
 
 UNPARSED = (
     *(ValueError, LookupError, TypeError, AttributeError, ArithmeticError, AssertionError),

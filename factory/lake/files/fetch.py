@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import fs
 
+from factory.lake.files.location import local_path
 from factory.lake.files.parquet import open_parquet, reading
 from factory.lake.files.registered import Texts
 from factory.lake.files.sequential import ForwardReader
@@ -17,12 +18,6 @@ S3_ENDPOINT, S3_REGION = "s3.endpoint", "client.region"
 S3_KEY_ID, S3_SECRET = "s3.access-key-id", "s3.secret-access-key"
 STORAGE = (S3_ENDPOINT, S3_REGION, S3_KEY_ID, S3_SECRET)
 """Properties of Spark's catalog by which files that are not local are opened."""
-
-
-def local_path(file: str) -> str | None:
-    """Return the operating system's path of a data file, None for a file in a store."""
-    scheme, _, path = file.partition(":")
-    return "/" + path.lstrip("/") if scheme == "file" else None
 
 
 def opened(file: str, storage: Mapping[str, str]) -> pa.NativeFile:

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from factory import _native
 from factory.errors import DamagedFile
-from factory.lake.files.fetch import local_path, opened
+from factory.lake.files.fetch import opened
+from factory.lake.files.location import local_path
 from factory.lake.files.page_scan import Range, scan_file
 from factory.lake.files.parquet import gone, require_sound
 

@@ -11,7 +11,6 @@ and drop the column. `factory.lake.registration` makes the registered table.
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,11 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from factory.errors import DamagedFile, SourceChanged
+from factory.lake.files.location import SCHEME
 from factory.lake.files.parquet import UNREADABLE, fault, open_parquet
 from factory.lake.files.sequential import ForwardReader
 from factory.lake.schemas import TEXT_AT
 
-SCHEME = "file://"
 _PIECE_BYTES = 64 << 20  # of texts per array
 _MARK = "\ufeff".encode()  # byte order mark
 
@@ -38,11 +37,6 @@ class Place(NamedTuple):
     row: int
     file_bytes: int
     modified_ns: int
-
-
-def location(path: str | bytes) -> str:
-    """Return the URI of a file as tables store it."""
-    return SCHEME + os.fsdecode(path)
 
 
 def filled(rows: pa.Table) -> pa.Table:

@@ -13,8 +13,9 @@ import pytest
 from factory.errors import DamagedFile, SourceChanged
 from factory.lake.files.checksums import sums_file
 from factory.lake.files.fetch import LocatedTexts
+from factory.lake.files.location import location
 from factory.lake.files.random_access import ScatteredRows
-from factory.lake.files.registered import Place, Texts, location
+from factory.lake.files.registered import Place, Texts
 from factory.lake.files.scan import stored
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName, raw

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factory.lake.files.fetch import LocatedTexts
-from factory.lake.files.registered import Place, location
+from factory.lake.files.location import location
+from factory.lake.files.registered import Place
 from factory.lake.schemas import TEXT_AT
 from spark_udfs.column_fetch import over_texts
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from factory.errors import SourceChanged
 from factory.lake.files import registered
-from factory.lake.files.registered import Place, Texts, filled, location
+from factory.lake.files.location import location
+from factory.lake.files.registered import Place, Texts, filled
 from factory.lake.registration import Candidates
 from factory.lake.schemas import TEXT_AT
 
