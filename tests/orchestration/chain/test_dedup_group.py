@@ -155,7 +155,7 @@ STALE: list[tuple[dict[str, object], set[str]]] = [
 ]
 
 
-@pytest.mark.parametrize("changed, stale", STALE, ids=lambda of: " ".join(of))
+@pytest.mark.parametrize("changed, stale", STALE, ids=lambda of: " ".join(sorted(of)))
 def test_a_setting_makes_the_tables_stale_that_it_decides(
     monkeypatch: pytest.MonkeyPatch, changed: dict[str, object], stale: set[str]
 ) -> None:
