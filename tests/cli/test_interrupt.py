@@ -36,7 +36,7 @@ def _interrupts_reach_children() -> Iterator[None]:
 HELD = """
 import time
 from factory.cli.main import main
-from factory.orchestration import progress
+from factory.orchestration.asset import progress
 
 
 def hold(event):

@@ -17,7 +17,7 @@ from factory.spark_scratch import drop_dead_scratch
 KILLED = """
 from pyspark import SparkContext
 from factory.cli.main import main
-from factory.orchestration import progress
+from factory.orchestration.asset import progress
 
 
 def kill(event):

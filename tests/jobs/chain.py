@@ -18,7 +18,7 @@ def table(
     name: str,
     upstream: Sequence[str] = (),
     partitions_def: dg.PartitionsDefinition[str] | None = None,
-    beside: Sequence[str] = (),
+    side_tables: Sequence[str] = (),
 ) -> dg.AssetsDefinition:
     """The declaration of table `name`, `namespace.table`, made from `upstream`."""
     of = TableName.parse(name)
@@ -28,7 +28,7 @@ def table(
         name=of.name,
         asset_group="test",
         schema=COMPONENTS,
-        side_tables=dict.fromkeys(beside, COMPONENTS),
+        side_tables=dict.fromkeys(side_tables, COMPONENTS),
         upstream={it.replace(".", "_"): TableName.parse(it) for it in upstream},
         partitions_def=partitions_def,
     )
