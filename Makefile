@@ -53,8 +53,8 @@ lint: setup ## Check style, types, layers and the native crate
 format: setup ## Format Python and Rust
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format . && cd native && cargo fmt
 
-proto: setup ## Generate the gRPC code from the .proto files
-	@$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. --grpc_python_out=. blender/proto/blender/v1/blender.proto
+proto: setup ## Generate the messages from the .proto files
+	@$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. blender/proto/blender/v1/blender.proto
 
 bench: setup ## Measure (NAME=pipeline)
 	@$(BIN)/python -m bench $(NAME)

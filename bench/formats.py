@@ -1,12 +1,13 @@
 """Packed rows of int32 tokens in the file formats of several tools, and the memory and reads of a process.
 
 The programs that read and write rows run in the tools' own environments, so a library is imported only
-where it is used.
+where it is used. As a program it writes a format; arguments: the format, the target, the `.npy` file of rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 Tokens = npt.NDArray[np.int32]
 
-SHARD_BYTES = 1 << 26  # mosaicml's default; litData gets the same
+SHARD_BYTES = 1 << 26  # mosaicml's default, also for litData
 
 
 def mapped(array: Path) -> Tokens:
@@ -125,6 +126,15 @@ def _tensors(array: Path, _part: int) -> Iterator[object]:
         yield torch.from_numpy(row.copy())
 
 
+def read_once(files: Iterable[Path]) -> None:
+    """Bring files into the page cache; some systems evict what has been there for a while."""
+    part = bytearray(1 << 22)
+    for path in files:
+        with path.open("rb", buffering=0) as file:
+            while file.readinto(part):
+                pass
+
+
 def read_counters() -> dict[str, int]:
     """Bytes this process has read: `rchar` asked of the system, `read_bytes` from a disk; no mapped bytes."""
     lines = Path("/proc/self/io").read_text().splitlines()
@@ -137,3 +147,18 @@ def anonymous_mib() -> float:
         if line.startswith("RssAnon:"):
             return int(line.split()[1]) / 1024
     raise RuntimeError("This system does not report anonymous memory: /proc/self/status has no `RssAnon`.")
+
+
+WRITERS: dict[str, Callable[[Path, Path], None]] = {
+    "arrow": write_arrow,
+    "array_record": write_array_record,
+    "lance": write_lance,
+    "litdata": write_litdata,
+    "mds": write_mds,
+}
+
+if __name__ == "__main__":
+    from bench import formats  # litData's own process finds its function by this name
+
+    formats.WRITERS[sys.argv[1]](*map(Path, sys.argv[2:]))
+    print("{}")

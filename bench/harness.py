@@ -1,7 +1,7 @@
 """The report of a bench: caveats, machine and versions, checks, tables, and one JSON line per number.
 
 A bench is a folder whose `measure.py` has a function `measure(progress: Console) -> Report` and a docstring
-whose first sentence says what it measures. It checks the answer before it reports a time.
+whose first sentence describes the measurement. It checks the answer before it reports a time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 import shutil
 import statistics
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -112,14 +112,16 @@ def show(name: str, report: Report, console: Console) -> None:
         console.print(_aims(aims))
     console.print()
     for row in report.rows:
-        console.out(row.json(), highlight=False)  # as it is: no markup, no wrapping
+        console.out(row.json(), highlight=False)  # verbatim: no markup, no wrapping
 
 
-def table(title: str, columns: str) -> Table:
-    """Return an empty table; its first column is for text, the others are for numbers."""
+def table(title: str, columns: str, rows: Iterable[Sequence[str]] = ()) -> Table:
+    """Return a table; its first column is for text, the others are for numbers."""
     made = Table(title=title, title_justify="left", box=None, header_style="bold")
     for number, column in enumerate(cells(columns)):
         made.add_column(column, justify="right" if number else "left", no_wrap=True)
+    for row in rows:
+        made.add_row(*row)
     return made
 
 

@@ -1,14 +1,33 @@
-"""Lakes of the benches' own."""
+"""Lakes that belong to the benches."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
+from factory.lake.catalog import open_catalog
+from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
 from factory.settings import Settings, settings
+
+PACKED = pa.schema([("ordinal", pa.int64()), ("tokens", pa.binary())])
 
 
 def own_lake(home: Path, **changes: Any) -> Settings:
-    """Settings of an embedded lake in `home`, whatever FACTORY_* says of another one."""
+    """Settings of an embedded lake in `home`, independent of FACTORY_* variables."""
     embedded = {"home": home.absolute(), "catalog": "sqlite", "catalog_uri": None, "warehouse": None}
     return settings().model_copy(update=embedded | changes)
+
+
+def add_packed(
+    lake: Settings, name: str, files: Sequence[Path], content: str, token_bytes: int, length: int
+) -> None:
+    """Make the table `packed.<name>` of Parquet files (ordinal, tokens), if it is missing."""
+    catalog = open_catalog(lake)
+    catalog.create_namespace_if_not_exists("packed")
+    properties = {TOKEN_BYTES: f"{token_bytes}", SEQUENCE_LENGTH: f"{length}"}
+    table = catalog.create_table_if_not_exists(f"packed.{name}", schema=PACKED, properties=properties)
+    if table.current_snapshot() is None:
+        table.add_files([path.as_uri() for path in files], snapshot_properties={"factory.content": content})

@@ -12,7 +12,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,16 @@ class Peer:
         """Run `module` in this environment; see `answer`."""
         return answer(module, *arguments, python=self.python(console))
 
+    def convert(self, arrays: Iterable[Path], form: str, console: Console) -> None:
+        """Write the rows of `.npy` files in a format of `bench.formats`, next to them, if that is missing."""
+        for array in arrays:
+            target = array.with_suffix(f".{form}")
+            done = target.with_name(f"{target.name}.done")
+            if not done.exists():
+                console.print(f"writing {target}")
+                self.answer("bench.formats", form, target, array, console=console)
+                done.touch()
+
 
 # torch and its libraries take 6 GB, so the tools that need torch share an environment.
 TORCH = Peer("torch", ("torch==2.15.0", "mosaicml-streaming==0.13.0", "litdata==0.2.76"))
@@ -74,7 +84,7 @@ def answer(module: str, *arguments: object, python: Path | str = sys.executable)
 
 
 def environment() -> dict[str, str]:
-    """Variables under which a program of any interpreter finds `bench`; no peer asks Hugging Face's hub."""
+    """Variables for a program of any interpreter: it finds `bench`, and no peer calls Hugging Face's hub."""
     return os.environ | {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
 
 

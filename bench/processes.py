@@ -81,7 +81,7 @@ class Meter:
         self.spans: list[Span] = []
         self._sample_s = sample_s
         self.own_cpu_s = 0.0
-        """CPU seconds of the sampling itself, which no span holds."""
+        """CPU seconds of the sampling itself, which no span includes."""
         self._root = psutil.Process()
         self._ended = threading.Event()
         self._lock = threading.Lock()
@@ -141,7 +141,7 @@ def cpu_seconds(root: psutil.Process) -> ByKind:
                 else:
                     used += ByKind(**{kind: own + reaped})
         except psutil.NoSuchProcess:
-            continue  # it ended after its parent was read: its time is in neither, so read all again
+            continue  # it ended after its parent was read, so its time is in neither: read all again
         return used
     raise RuntimeError(f"No reading of the process tree without an ending process in {_TRIES} tries.")
 

@@ -89,9 +89,9 @@ class Block:
     @cached_property
     def position_ids(self) -> npt.NDArray[np.int32]:
         """See `Batch.position_ids`."""
-        places = np.arange(self._borders[-1], dtype=self._borders.dtype)
-        places -= np.repeat(self._borders[:-1], self._lengths)
-        return places.astype(np.int32, copy=False).reshape(-1, self.sequence_length)
+        positions = np.arange(self._borders[-1], dtype=self._borders.dtype)
+        positions -= np.repeat(self._borders[:-1], self._lengths)
+        return positions.astype(np.int32, copy=False).reshape(-1, self.sequence_length)
 
     @cached_property
     def targets(self) -> npt.NDArray[np.int64]:

@@ -29,10 +29,8 @@ class Unauthenticated(ConfigurationError):
     """The server requires a token, and the call brought none that it accepts."""
 
 
-class EndOfData(FactoryError):
+class EndOfData(FactoryError, exit_code=9):
     """The blend ends before the requested step; the message names the source that is used up."""
-
-    exit_code = 9
 
 
 class SourceGone(TableNotFound):

@@ -1,6 +1,6 @@
-"""Items of an iterator, made ahead of their reader by a thread under a budget.
+"""An iterator's items, produced ahead of the reader by a thread within a budget.
 
-The thread sleeps while the finished items reach the budget; it always makes one item ahead, however large. An
+The thread sleeps while the finished items reach the budget; it always produces one item, however large. An
 error of the iterator is raised after the items before it.
 """
 

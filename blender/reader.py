@@ -1,25 +1,70 @@
-"""A blend as a trainer reads it, through a server or in its own process: the same calls, the same rows."""
+"""The calls that define, describe and read blends, the same through a server and in a trainer's process."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from blender.batch import Batch
 from blender.errors import InvalidRequest
-from blender.records import BlendRecord, Description, ExplainedRow
+from blender.prefetch import Prefetcher
+from blender.records import BlendRecord, Description, ExplainedRow, Schedule, Source
+from blender.steps import Rows, batches
+
+PREFETCH_BYTES = 16 << 20  # a second of data for most trainers; a block from a server is 1 MiB
 
 
-class Blender(Protocol):
-    """Serves blends by id: `blender.client.BlenderClient` and `blender.local.LocalBlender`."""
+class Blender(ABC):
+    """The blends of a lake: `blender.client.BlenderClient` or `blender.local.LocalBlender`."""
 
+    prefetch_bytes: int
+    """Rows that each fetch holds before they are read."""
+
+    def create(
+        self, sources: Sequence[Source], seed: int = 0, schedule: Schedule | None = None, *, pad: bool = False
+    ) -> BlendRecord:
+        """Define a blend by its sources' weights or by a schedule; the same definition has the same id.
+
+        `pad` admits sources with rows of different lengths and pads them to the longest.
+        """
+        return self._define("create", sources=sources, seed=seed, schedule=schedule, pad=pad)
+
+    def update(
+        self,
+        parent: str,
+        offset: int,
+        weights: Mapping[str, int] | None = None,
+        add: Sequence[Source] = (),
+        schedule: Schedule | None = None,
+        *,
+        pad: bool = False,
+    ) -> BlendRecord:
+        """The blend equal to `parent` before step `offset`, with `weights` by source name from there on.
+
+        A source that `weights` does not name keeps its weight; a `schedule` replaces all weights. An update
+        of a padded blend pads too; `pad` admits added sources of other lengths.
+        """
+        given = {"weights": weights or {}, "add": add, "schedule": schedule, "pad": pad}
+        return self._define("update", parent=parent, offset=offset, **given)
+
+    @abstractmethod
     def get(self, blend: str) -> BlendRecord:
         """A blend by id."""
 
+    @abstractmethod
+    def list(self, with_retired: bool = False) -> list[BlendRecord]:
+        """All blends, oldest first."""
+
+    @abstractmethod
+    def retire(self, blend: str) -> BlendRecord:
+        """Release the blend's snapshots for maintenance."""
+
+    @abstractmethod
     def describe(self, blend: str) -> Description:
         """Sources, sizes, weights and length of a blend."""
 
+    @abstractmethod
     def explain(self, blend: str, offset: int) -> tuple[ExplainedRow, ...]:
         """The documents behind every row of a step."""
 
@@ -32,7 +77,31 @@ class Blender(Protocol):
         ranks: int = 1,
         stride: int = 1,
     ) -> Iterator[Batch]:
-        """One `Batch` per step."""
+        """One `Batch` per step from `offset` on: `steps` of them, or all up to the end of data.
+
+        Rank r of n gets rows [r w/n, (r+1) w/n) of a step of w rows. `stride` keeps every `stride`-th of
+        these steps, beginning with the first. Raises EndOfData, after the last step, if the blend ends before
+        `steps` steps.
+        """
+        if steps == 0:
+            return
+        rows, cancel = self._rows(blend, offset, steps, rank, ranks, stride)
+        with Prefetcher(rows, self.prefetch_bytes, _size, cancel) as prefetched:
+            yield from batches(prefetched, offset, stride)
+
+    @abstractmethod
+    def _define(self, method: str, **definition: object) -> BlendRecord:
+        """Call the method `create` or `update` with the fields of its request."""
+
+    @abstractmethod
+    def _rows(
+        self, blend: str, offset: int, steps: int | None, rank: int, ranks: int, stride: int
+    ) -> tuple[Iterable[Rows], Callable[[], None]]:
+        """The rows of a fetch, and a function that interrupts a wait for them from another thread."""
+
+
+def _size(rows: Rows) -> int:
+    return int(rows.batch.nbytes)
 
 
 @dataclass(frozen=True)
@@ -53,7 +122,7 @@ class BlendHandle:
     def fetch(
         self, offset: int = 0, steps: int | None = None, rank: int = 0, ranks: int = 1, stride: int = 1
     ) -> Iterator[Batch]:
-        """One `Batch` per step from `offset` on: see `blender.client.BlenderClient.fetch`."""
+        """One `Batch` per step from `offset` on: see `Blender.fetch`."""
         return self.blender.fetch(self.id, offset, steps, rank, ranks, stride)
 
     def check_history(self, blend: str, offset: int) -> None:

@@ -23,7 +23,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class ExplainedRow:
-    """Where a row of a step comes from; `row` is its position in the step."""
+    """The origin of a row of a step; `row` is its position in the step."""
 
     row: int
     source: str
@@ -34,8 +34,8 @@ class ExplainedRow:
 
 
 @dataclass(frozen=True)
-class Place:
-    """A step that serves a row, with the row's position in the step and its epoch."""
+class RowPosition:
+    """A position at which a blend serves a row of a source: step, position in the step, and epoch."""
 
     offset: int
     row: int

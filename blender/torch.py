@@ -42,7 +42,7 @@ def tensors(batch: Batch, fields: Sequence[str] = FIELDS) -> dict[str, Any]:
 
 
 def block_diagonal(document_ids: torch.Tensor) -> torch.Tensor:
-    """Which tokens each token attends to: its document's, up to itself; bool, shape [rows, 1, L, L].
+    """The tokens each token attends to: those of its document up to itself; bool, shape [rows, 1, L, L].
 
     For `torch.nn.functional.scaled_dot_product_attention`. The mask takes L bytes per token: kernels that
     take `cu_seqlens`, or flex attention over `document_ids`, need none.

@@ -259,18 +259,14 @@ def feistel(values: npt.NDArray[np.int64], n: int, keys: list[int], inverse: boo
 
 # -- dedup (native/src/dedup)
 
-def bags(texts: pa.StringArray | pa.LargeStringArray, kind: str, max_distinct: int) -> pa.RecordBatch:
-    """Return (tokens list<int64>, counts list<int32>, n_tokens int64) of each text, null for a null text.
-
-    Tokens are distinct 64-bit hashes, ascending as unsigned numbers. `kind` is `prose` (Unicode words,
-    lower-cased), `code` (identifiers, numbers, words) or `cl100k_base` (tokens of that encoding without
-    white space and punctuation), or `code-5grams` for five of them in a row. A bag keeps the `max_distinct`
-    tokens of the smallest hashes, while `n_tokens` counts all tokens with repetitions. Raises ValueError for
-    another kind.
-    """
-
 class BagMaker:
-    """Makes packed bags of texts, and spells each token at its first occurrence, rarely again."""
+    """Makes packed bags of texts, and spells each token at its first occurrence, rarely again.
+
+    Tokens are 64-bit hashes. `kind` is `prose` (Unicode words, lower-cased), `code` (identifiers, numbers,
+    words) or `cl100k_base` (tokens of that encoding without white space and punctuation), or `code-5grams`
+    for five of them in a row. A bag keeps the `max_distinct` tokens of the smallest hashes, while `n_tokens`
+    counts all tokens with repetitions. Raises ValueError for another kind.
+    """
 
     def __init__(self, kind: str, max_distinct: int, max_text_bytes: int) -> None: ...
     def make(self, texts: pa.StringArray | pa.LargeStringArray) -> pa.RecordBatch:
@@ -348,19 +344,30 @@ def sign_bags(
     Null for an empty bag. Raises ValueError for a weight outside [2^-6, 2^30], or above 1,024 by `cell_oph`.
     """
 
-class BucketParts:
-    """Members of buckets as packed records (bucket, document); `len` is their number.
+class RecordParts:
+    """Packed records of numbers; `len` is their number.
 
     Rows (part, records) hold the records with the same first 12 bits (`native/src/dedup/packed_parts.rs`).
     """
 
+    def __init__(self) -> None: ...
     def add_documents(self, batch: pa.RecordBatch) -> None:
-        """Add the rows (document, buckets) as members of their buckets."""
+        """Add (bucket, document) for every bucket of the rows (document, buckets)."""
 
     def add_shared(self, batch: pa.RecordBatch) -> None:
-        """Add the members of buckets with several, from the rows (part, records) of a whole part.
+        """Add (bucket, document) of the buckets with several members, from the rows of a whole part.
 
         The exclusive or of its members becomes a bucket's name, so buckets with the same members become one.
+        """
+
+    def add_pairs(self, batch: pa.RecordBatch) -> None:
+        """Add both ends (document, other) of the pairs (document, other)."""
+
+    def add_neighbours(self, batch: pa.RecordBatch) -> None:
+        """Announce documents to their neighbours, from the ends of a whole part, the rows (part, records).
+
+        A record is (neighbour, document, least of the document and its neighbours, number of its
+        neighbours).
         """
 
     def drain(self) -> pa.RecordBatch:
@@ -380,7 +387,7 @@ class BucketPairs:
     def drain(self) -> pa.RecordBatch:
         """Remove all rows (part, records, large) and return them by part.
 
-        A pair is two records of `PairEnds`; a `large` record is a (bucket, document) of a large bucket.
+        A pair is two records, one for each end; a `large` record is a (bucket, document) of a large bucket.
         """
 
     def __len__(self) -> int: ...
@@ -388,40 +395,12 @@ class BucketPairs:
 def bucket_members(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return (bucket, document) of the rows (part, records)."""
 
-class PairEnds:
-    """The ends of pairs as packed records (document, other); `len` is their number."""
-
-    def __init__(self) -> None: ...
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Add pairs (document, other)."""
-
-    def drain(self) -> pa.RecordBatch:
-        """Remove all rows (part, records) and return them by part."""
-
-    def __len__(self) -> int: ...
-
-class Neighbours:
-    """Documents announced to their neighbours, as packed records; `len` is their number."""
-
-    def __init__(self) -> None: ...
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Add the ends of a whole part, the rows (part, records)."""
-
-    def drain(self) -> pa.RecordBatch:
-        """Remove all rows (part, records) and return them by part of the neighbour.
-
-        A record is (neighbour, document, least of the document and its neighbours, number of its
-        neighbours).
-        """
-
-    def __len__(self) -> int: ...
-
 class PairCells:
     """Cells in which pairs are compared, each pair in one; `len` is the number of pairs and ends."""
 
     def __init__(self) -> None: ...
     def add(self, batch: pa.RecordBatch) -> None:
-        """Add the records of `Neighbours` of a whole part, the rows (part, records)."""
+        """Add the records of `RecordParts.add_neighbours` of a whole part, the rows (part, records)."""
 
     def drain(self) -> pa.RecordBatch:
         """Remove all rows (cell, document, others) and return them.

@@ -7,63 +7,50 @@ trace (`factory.cli`).
 
 
 class FactoryError(Exception):
-    """Base of every error that the platform raises on purpose."""
+    """Base of every error that the platform raises on purpose; a subclass may have its own exit code."""
 
     exit_code = 1
 
+    def __init_subclass__(cls, exit_code: int | None = None) -> None:
+        super().__init_subclass__()
+        if exit_code is not None:
+            cls.exit_code = exit_code
 
-class ConfigurationError(FactoryError):
+
+class ConfigurationError(FactoryError, exit_code=2):
     """A setting, a declaration or a dataset entry is wrong; the message names it."""
 
-    exit_code = 2
 
-
-class MachineError(FactoryError):
+class MachineError(FactoryError, exit_code=3):
     """The machine lacks something: a JVM, a compiler, a free port, room on the disk, a writable folder."""
 
-    exit_code = 3
 
-
-class LakeLocked(FactoryError):
+class LakeLocked(FactoryError, exit_code=4):
     """Another run is writing this embedded lake; the message names its process and run."""
 
-    exit_code = 4
 
-
-class TableNotFound(FactoryError):
+class TableNotFound(FactoryError, exit_code=5):
     """A table does not exist or has never been published."""
 
-    exit_code = 5
 
-
-class PublishConflict(FactoryError):
+class PublishConflict(FactoryError, exit_code=6):
     """Main moved between the start of a write and its publication; nothing was changed."""
 
-    exit_code = 6
 
-
-class CheckFailed(FactoryError):
+class CheckFailed(FactoryError, exit_code=7):
     """A check failed on an audit branch; main is unchanged."""
 
-    exit_code = 7
 
-
-class NotFound(FactoryError):
+class NotFound(FactoryError, exit_code=8):
     """A document, blend, step or other named thing does not exist."""
 
-    exit_code = 8
 
-
-class SourceChanged(FactoryError):
+class SourceChanged(FactoryError, exit_code=10):
     """A registered file changed or vanished since its registration; the message names it."""
 
-    exit_code = 10
 
-
-class DamagedFile(FactoryError):
+class DamagedFile(FactoryError, exit_code=11):
     """A file of the lake is damaged or missing; the message names the file and its table."""
-
-    exit_code = 11
 
 
 def first_line(error: BaseException | None) -> str:

@@ -2,82 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 
-@dataclass(frozen=True)
 class HomeFiles:
     """The files and folders that an embedded lake and its processes keep below `home`."""
 
-    home: Path
-
-    @property
-    def catalog_database(self) -> Path:
-        """The SQLite file of the embedded catalog."""
-        return self.home / "catalog.db"
-
-    @property
-    def warehouse(self) -> Path:
-        """The folder of all tables and blends."""
-        return self.home / "warehouse"
-
-    @property
-    def dagster(self) -> Path:
-        """The folder of the Dagster instance (`DAGSTER_HOME`)."""
-        return self.home / "dagster"
-
-    @property
-    def dagster_config(self) -> Path:
-        """The configuration of the Dagster instance."""
-        return self.dagster / "dagster.yaml"
-
-    @property
-    def dagster_runs(self) -> Path:
-        """The SQLite file of Dagster's run records."""
-        return self.dagster / "history" / "runs.db"
-
-    @property
-    def dagster_workspace(self) -> Path:
-        """The code location that `factory ui` serves."""
-        return self.dagster / "workspace.yaml"
-
-    @property
-    def page_index(self) -> Path:
-        """The folder of Blender's page indexes, rebuilt when missing."""
-        return self.home / "page-index"
-
-    @property
-    def spark(self) -> Path:
-        """The scratch folders of all processes that run Spark."""
-        return self.home / "spark"
-
-    @property
-    def spark_log(self) -> Path:
-        """Spark's log."""
-        return self.spark / "spark.log"
-
-    @property
-    def writing_lock(self) -> Path:
-        """The lock held by the run that writes an embedded lake."""
-        return self.home / "writing.lock"
-
-    @property
-    def writer(self) -> Path:
-        """The process, run and start time of the holder of `writing_lock`, as JSON."""
-        return self.home / "writing.json"
-
-    @property
-    def summary(self) -> Path:
-        """The figures of the last `factory demo`, as JSON."""
-        return self.home / "summary.json"
-
-    @property
-    def blender_address(self) -> Path:
-        """The address of the Blender that `factory demo` starts."""
-        return self.home / "blender.address"
-
-    @property
-    def blender_log(self) -> Path:
-        """The log of the Blender that `factory demo` starts."""
-        return self.home / "blender.log"
+    def __init__(self, home: Path) -> None:
+        self.catalog_database = home / "catalog.db"  # SQLite file of the embedded catalog
+        self.warehouse = home / "warehouse"  # all tables and blends
+        self.dagster = home / "dagster"  # the Dagster instance (`DAGSTER_HOME`)
+        self.dagster_config = self.dagster / "dagster.yaml"
+        self.dagster_runs = self.dagster / "history" / "runs.db"  # SQLite file of Dagster's run records
+        self.dagster_workspace = self.dagster / "workspace.yaml"  # code location that `factory ui` serves
+        self.page_index = home / "page-index"  # Blender's page indexes, rebuilt when missing
+        self.spark = home / "spark"  # scratch folders of all processes that run Spark
+        self.spark_log = self.spark / "spark.log"
+        self.writing_lock = home / "writing.lock"  # held by the run that writes an embedded lake
+        self.writer = home / "writing.json"  # process, run and start time of that run
+        self.summary = home / "summary.json"  # figures of the last `factory demo`
+        self.blender_address = home / "blender.address"  # address of the Blender that `factory demo` starts
+        self.blender_log = home / "blender.log"  # its log

@@ -1,7 +1,7 @@
 """The one typed settings object, read from the environment (prefix `FACTORY_`).
 
 The embedded default needs no setting: a SQLite catalog, a warehouse folder and Spark in the process,
-everything below `FACTORY_HOME`. Another catalog, warehouse or Spark master is all it takes to run on servers.
+everything below `FACTORY_HOME`. To run on servers, set another catalog, warehouse or Spark master.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ CATALOG_NAME = "lake"  # the same in Spark and PyIceberg: it is part of the SQL 
 
 _JVM_SIZE = re.compile(r"([1-9]\d*)([kmgt])", re.IGNORECASE)  # the JVM does not accept `gb`
 _UNQUOTED = re.compile(r"[/?#@\[\]\s]|%(?![0-9a-fA-F]{2})")
+_AMBIGUOUS = re.compile(r"[?#\udc80-\udcff]|%[0-9a-fA-F]{2}")  # surrogates: bytes that are not UTF-8
 _NEAR = 0.85  # similarity of names: one or two letters of a long name
 
 
@@ -73,6 +74,14 @@ class Settings(BaseSettings):
     @classmethod
     def _absolute(cls, path: Path | None) -> Path | None:
         return None if path is None else path.expanduser().absolute()
+
+    @field_validator("home", "warehouse")
+    @classmethod
+    def _a_literal_path(cls, path: Path | str | None) -> Path | str | None:
+        """SQLAlchemy and PyIceberg end a path at ? or #, and SQLAlchemy replaces %20 by a blank."""
+        if _AMBIGUOUS.search(str(path)):
+            raise ValueError("the path holds ?, #, % with two hex digits, or bytes that are not UTF-8")
+        return path
 
     @field_validator("spark_driver_memory", "spark_executor_memory")
     @classmethod
@@ -124,12 +133,14 @@ class Settings(BaseSettings):
 
     @property
     def warehouse_uri(self) -> str:
-        """The warehouse as a URI, without a trailing slash."""
-        if self.warehouse is None:
-            return self.files.warehouse.as_uri()
-        if "://" in self.warehouse:
+        """The location of the warehouse, without a trailing slash.
+
+        A folder's path is not escaped: Spark and PyIceberg take locations literally.
+        """
+        if self.warehouse is not None and "://" in self.warehouse:
             return self.warehouse.rstrip("/")
-        return Path(self.warehouse).expanduser().absolute().as_uri()
+        folder = self.files.warehouse if self.warehouse is None else Path(self.warehouse).expanduser()
+        return f"file://{folder.absolute()}"
 
     @property
     def on_s3(self) -> bool:

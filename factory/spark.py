@@ -9,7 +9,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from factory.atomic_file import write_atomically
 from factory.errors import MachineError
 from factory.lake.catalog import open_catalog, spark_properties, spark_secrets
 from factory.lake.lock import making
@@ -27,10 +27,11 @@ from factory.spark_jars import ALL_JARS, coordinates, jar_file, missing_jars
 from factory.spark_scratch import LOCAL_DIR, own_scratch
 
 ROWS_PER_ARROW_BATCH = 500  # the defaults (10,000; of Parquet 4,096) are too much for documents of a megabyte
-NARROW_ROWS_PER_ARROW_BATCH = 4_000  # without texts in them: a batch has costs of its own
+NARROW_ROWS_PER_ARROW_BATCH = 4_000  # rows without texts: every batch has a fixed cost
 
-# Our jobs are many and short, and what is hot in them is native: at the JVM's own thresholds a third of its
-# time goes to compiling code that is not used for long enough to pay. What stays hot is compiled later.
+# Our jobs are many and short, and their hot code is native. At its default thresholds the JVM spends a third
+# of its time compiling code that does not run long enough to pay off. Code that stays hot is still compiled
+# later.
 _COMPILE_LATER = (
     "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=20000 "
     "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
@@ -69,8 +70,8 @@ def spark_conf(settings: Settings) -> dict[str, str]:
         **_addresses(settings),
         "spark.executor.memory": settings.spark_executor_memory,
         "spark.driver.extraJavaOptions": (
-            f"-Dlog4j2.configurationFile={_log_configuration(scratch)} -Djava.io.tmpdir={own} "
-            f"{_COMPILE_LATER} {_COLLECT}"
+            f"-Dlog4j2.configurationFile={_log_configuration(scratch).as_uri()} "
+            f'"-Djava.io.tmpdir={own}" {_COMPILE_LATER} {_COLLECT}'  # the path may hold blanks
         ),
         LOCAL_DIR: str(own),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
@@ -208,7 +209,7 @@ def _started(log: Path) -> Iterator[None]:
     except (PySparkRuntimeError, Py4JError) as error:
         raise MachineError(
             f"Spark did not start: {innermost_cause(str(error)) or type(error).__name__}. "
-            f"Its own words are in {log}; the usual causes are a JVM older than 17, want of "
+            f"Its output is in {log}; the usual causes are a JVM older than 17, too little "
             "memory, a full disk and jars that could not be fetched."
         ) from error
 
@@ -247,14 +248,10 @@ def _stderr_to(log: Path) -> Iterator[None]:
 
 def _log_configuration(scratch: Path) -> Path:
     """Write the log4j2 file below `scratch` and return it: errors only, on stderr."""
+    target = scratch / "log4j2.properties"
     try:
         scratch.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", dir=scratch, prefix="log4j2", suffix=".properties", delete=False
-        ) as file:
-            file.write(_LOG4J)
-        target = scratch / "log4j2.properties"
-        Path(file.name).replace(target)
+        write_atomically(target, _LOG4J)
     except OSError as error:
         raise MachineError(
             f"The folder {scratch} cannot be written ({error.strerror}). "

@@ -22,7 +22,7 @@ def leave_archives() -> None:
         sys.path[:] = whole
         return
     for place in [place for place in sys.path_importer_cache if place.endswith(_ARCHIVES)]:
-        del sys.path_importer_cache[place]  # what was looked through once is read again with the others
+        del sys.path_importer_cache[place]  # a directory that was scanned once is read again with the others
 
 
 if __name__ == "__main__":

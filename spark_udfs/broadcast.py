@@ -1,4 +1,4 @@
-"""A value that Spark copies to every machine, as worker functions see it."""
+"""A value that Spark copies to every machine, for worker functions."""
 
 from __future__ import annotations
 

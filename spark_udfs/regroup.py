@@ -1,4 +1,4 @@
-"""A stream of sorted batches, regrouped so that no group is split between two batches.
+"""Streams of batches for a kernel: sorted batches, regrouped so that no group is split.
 
 `applyInArrow` calls Python once per group, which costs a millisecond; with thousands of small groups it is
 far cheaper to give a kernel many whole groups at once.
@@ -6,12 +6,14 @@ far cheaper to give a kernel many whole groups at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_PACKED_ROWS = 64  # rows of packed records, of which each has hundreds
+HELD = 1 << 20  # held by a kernel at once: about 100 MB of tokens, at most 32 MB of members, pairs or records
+_PACKED_ROWS = 64  # rows of packed records, each with hundreds of records
 
 
 def whole_groups(batches: Iterable[pa.RecordBatch], by: str, rows: int) -> Iterator[pa.RecordBatch]:
@@ -52,6 +54,27 @@ def pieces(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBa
     for batch in batches:
         for begin in range(0, batch.num_rows, rows):
             yield batch.slice(begin, rows)
+
+
+class Accumulator(Protocol):
+    """A kernel that takes batches and returns rows; its length is the number of units it holds."""
+
+    def __len__(self) -> int: ...
+    def drain(self) -> pa.RecordBatch: ...
+
+
+def drained(
+    held: Accumulator, add: Callable[[pa.RecordBatch], None], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of `held` whenever it holds more than `HELD` of its units, and at the end.
+
+    `add` is the method of `held` that takes each of `batches`.
+    """
+    for batch in batches:
+        add(batch)
+        if len(held) > HELD:
+            yield held.drain()
+    yield held.drain()
 
 
 def _large(batch: pa.RecordBatch) -> pa.RecordBatch:

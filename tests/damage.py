@@ -197,16 +197,16 @@ class Readers:
         pyiceberg.manifest.clear_manifest_cache()
         lake = Lake(self._settings)
         rows, table = lake.read(name), lake.table(name)
-        said = [fingerprint(rows.to_batches(), rows.column_names)]
+        fingerprints = [fingerprint(rows.to_batches(), rows.column_names)]
         at = lake.published(name).snapshot_id
         batches = stored(table, at, table.schema().as_arrow())
-        said.append(fingerprint(batches or [], rows.column_names))
+        fingerprints.append(fingerprint(batches or [], rows.column_names))
         if "text" in rows.column_names:
             for task in table.scan(snapshot_id=at).plan_files():
                 numbers = list(range(task.file.record_count))
                 texts = LocatedTexts({}).read(task.file.file_path, numbers)
-                said.append(fingerprint(texts, ["text"]))
-        return str(said)
+                fingerprints.append(fingerprint(texts, ["text"]))
+        return str(fingerprints)
 
     def _by_spark(self, name: TableName) -> str:
         assert self._spark is not None
@@ -231,9 +231,9 @@ def table_of(file: Path) -> TableName | None:
     return TableName(parts[at + 1], parts[at + 2])
 
 
-def named(damage: Damage, said: str) -> bool:
+def named(damage: Damage, sentence: str) -> bool:
     """Whether a sentence names the damaged file; for a file of checksums, it or the file they cover."""
-    return damage.file.name.removeprefix(".").removesuffix(".crc") in said
+    return damage.file.name.removeprefix(".").removesuffix(".crc") in sentence
 
 
 def answer_of(read: Read) -> str:

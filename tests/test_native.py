@@ -14,31 +14,21 @@ from factory import _native
 STUB = Path(_native.__file__).with_name("_native.pyi")
 
 
-def stub_functions() -> dict[str, list[str]]:
-    tree = ast.parse(STUB.read_text())
-    return {
-        node.name: [argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)]
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef)
-    }
+DECLARED = ast.parse(STUB.read_text()).body
+FUNCTIONS = {node.name: node for node in DECLARED if isinstance(node, ast.FunctionDef)}
 
 
 def test_the_stub_names_every_function_and_no_other() -> None:
     functions = {name for name, value in vars(_native).items() if inspect.isbuiltin(value)}
-    assert set(stub_functions()) == functions
+    assert set(FUNCTIONS) == functions
 
 
-@pytest.mark.parametrize("name", sorted(stub_functions()))
-def test_the_stub_has_the_arguments_of_the_function(name: str) -> None:
-    assert list(inspect.signature(getattr(_native, name)).parameters) == stub_functions()[name]
-
-
-def test_every_function_of_the_stub_is_documented() -> None:
-    tree = ast.parse(STUB.read_text())
-    undocumented = [
-        node.name for node in tree.body if isinstance(node, ast.FunctionDef) and not ast.get_docstring(node)
-    ]
-    assert undocumented == []
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_the_stub_documents_the_function_and_its_arguments(name: str) -> None:
+    declared = FUNCTIONS[name].args
+    arguments = [argument.arg for argument in (*declared.args, *declared.kwonlyargs)]
+    assert list(inspect.signature(getattr(_native, name)).parameters) == arguments
+    assert ast.get_docstring(FUNCTIONS[name])
 
 
 def test_the_stub_names_every_class_with_its_members() -> None:
@@ -48,7 +38,7 @@ def test_the_stub_names_every_class_with_its_members() -> None:
             for it in node.body
             if isinstance(it, ast.FunctionDef | ast.AnnAssign)
         }
-        for node in ast.parse(STUB.read_text()).body
+        for node in DECLARED
         if isinstance(node, ast.ClassDef)
     }
     classes = {name: value for name, value in vars(_native).items() if inspect.isclass(value)}

@@ -269,7 +269,7 @@ def test_described_shares_of_tokens_are_those_of_the_tables(lake: Lake, blend: s
 
 
 def test_trace_answers_for_fifty_documents_of_each_outcome(lake: Lake, blend: str) -> None:
-    blends = [it for it in served_by(lake.settings)[0] if it.blend_id == blend]
+    blends = [it for it in served_by(lake.settings)[0] if it.id == blend]
     bad = ids(lake, names.rejected(PROSE))[:PER_OUTCOME]
     filtered = ids(lake, names.filtered(PROSE), "kept = false")[:PER_OUTCOME]
     duplicates = ids(lake, names.dedup("small_prose", "decisions"), "kept = false")[:PER_OUTCOME]

@@ -1,4 +1,4 @@
-"""Settings as a process reads them: misspelt names told, secrets hidden, the same for another process."""
+"""Settings of a process: misspelt names are refused, secrets hidden, and a child process gets the same."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ import pytest
 from pydantic import ValidationError
 
 from factory.errors import ConfigurationError
+from factory.lake.names import raw
+from factory.lake.schemas import RAW
+from factory.lake.store import object_store
+from factory.lake.tables import Lake
 from factory.settings import Settings, settings, unknown_variables
 
 
@@ -19,29 +23,47 @@ def _read_anew() -> Iterator[None]:
     settings.cache_clear()
 
 
-def test_a_misspelt_variable_is_told_with_the_one_it_is_near(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_misspelt_variable_is_refused_with_the_nearest_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FACTORY_SPARK_MASTR", "spark://h:7077")
-    with pytest.raises(
-        ConfigurationError, match=r"Unknown setting FACTORY_SPARK_MASTR.*FACTORY_SPARK_MASTER\?"
-    ):
+    error = r"Unknown setting FACTORY_SPARK_MASTR.*FACTORY_SPARK_MASTER\?"
+    with pytest.raises(ConfigurationError, match=error):
         settings()
 
 
-def test_a_variable_of_somebody_else_is_listed_and_in_nobodys_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_of_another_program_is_listed_and_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FACTORY_FLOOR", "2")
     assert isinstance(settings(), Settings)
     assert unknown_variables() == [("FACTORY_FLOOR", None)]
 
 
 @pytest.mark.parametrize("size", ["4g", "512m", "1T", "2048k"])
-def test_a_size_of_memory_is_one_the_jvm_knows(size: str) -> None:
+def test_a_memory_size_of_the_jvm_is_valid(size: str) -> None:
     assert Settings(spark_driver_memory=size).spark_driver_memory == size.lower()
 
 
 @pytest.mark.parametrize("size", ["4 gigs", "0g", "4.5g", "4", "", "-1g", "4gb"])
-def test_another_size_is_refused(size: str) -> None:
+def test_another_memory_size_is_refused(size: str) -> None:
     with pytest.raises(ValidationError, match="not a memory size"):
         Settings(spark_executor_memory=size)
+
+
+@pytest.mark.parametrize("folder", ["my lake", "läge", "100% mine", "50%"])
+def test_the_warehouse_lies_in_the_folder_that_is_named(tmp_path: Path, folder: str) -> None:
+    settings = Settings(home=tmp_path / folder)
+    lake, name = Lake(settings), raw("web")
+    lake.create(name, RAW)
+    object_store(settings, "blends").put("a.json", b"{}")
+    assert [path.name for path in tmp_path.iterdir()] == [folder]
+    assert sorted(path.name for path in settings.files.warehouse.iterdir()) == ["blends", "raw"]
+    assert Settings(home=tmp_path, warehouse=f"{tmp_path}/{folder}/").warehouse_uri == (
+        f"file://{tmp_path}/{folder}"
+    )
+
+
+@pytest.mark.parametrize("folder", ["a#b", "a?b", "a%20b", "a\udcff"])
+def test_a_folder_whose_path_libraries_would_change_is_refused(folder: str) -> None:
+    with pytest.raises(ValidationError, match="the path holds"):
+        Settings(home=Path(folder))
 
 
 def test_a_wrong_setting_is_refused_without_showing_the_others() -> None:
@@ -51,7 +73,7 @@ def test_a_wrong_setting_is_refused_without_showing_the_others() -> None:
     assert "hush" not in str(refused.value)
 
 
-def test_an_empty_variable_is_as_good_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FACTORY_S3_ENDPOINT", "")
     monkeypatch.setenv("FACTORY_SPARK_DRIVER_MEMORY", "")
     assert Settings() == Settings(s3_endpoint=None, spark_driver_memory="4g")

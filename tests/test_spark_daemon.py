@@ -1,3 +1,5 @@
+"""Workers of Spark import from the environment, and what the daemon loads is not garbage."""
+
 from __future__ import annotations
 
 import gc
@@ -13,10 +15,10 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-ROOT = Path(__file__).parents[1]
+from tests.conftest import ROOT
 
 
-def _told(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _imports(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for _ in batches:
         path = json.dumps([*sys.path, *sys.path_importer_cache])
         yield pa.RecordBatch.from_pydict(
@@ -25,19 +27,16 @@ def _told(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 @pytest.mark.spark
-def test_a_worker_has_its_modules_from_the_environment_and_not_as_garbage(spark: SparkSession) -> None:
-    (told,) = (
-        spark.range(1).coalesce(1).mapInArrow(_told, "path string, pyspark string, frozen long").collect()
-    )
-    assert not [place for place in json.loads(told["path"]) if place.endswith((".zip", ".jar"))]
-    assert told["pyspark"] == pyspark.__file__
-    assert told["frozen"] > 10_000
+def test_a_worker_imports_from_the_environment_and_freezes_modules(spark: SparkSession) -> None:
+    columns = "path string, pyspark string, frozen long"
+    (found,) = spark.range(1).coalesce(1).mapInArrow(_imports, columns).collect()
+    assert not [path for path in json.loads(found["path"]) if path.endswith((".zip", ".jar"))]
+    assert found["pyspark"] == pyspark.__file__
+    assert found["frozen"] > 10_000
 
 
 @pytest.mark.parametrize("elsewhere, left", [(True, 0), (False, 2)])
-def test_an_archive_stays_where_pyspark_is_found_nowhere_else(
-    tmp_path: Path, elsewhere: bool, left: int
-) -> None:
+def test_an_archive_stays_if_pyspark_is_nowhere_else(tmp_path: Path, elsewhere: bool, left: int) -> None:
     archives = sorted((Path(pyspark.__file__).parent / "python" / "lib").glob("*.zip"))
     assert len(archives) == 2
     packages = Path(pyspark.__file__).parents[1] if elsewhere else tmp_path
@@ -45,11 +44,5 @@ def test_an_archive_stays_where_pyspark_is_found_nowhere_else(
         "import sys; from factory.spark_daemon import leave_archives; sys.path.extend(sys.argv[1:]); "
         "leave_archives(); print(len([it for it in sys.path if it in sys.argv[2:]])); import pyspark"
     )
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", code, str(packages), *map(str, archives)],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )
-    assert int(done.stdout) == left
+    command = [sys.executable, "-S", "-c", code, str(packages), *map(str, archives)]
+    assert int(subprocess.check_output(command, env=os.environ | {"PYTHONPATH": str(ROOT)})) == left

@@ -1,4 +1,4 @@
-"""Spark's jars are fetched whole or not at all, and what hinders it is one sentence."""
+"""Spark's jars are fetched whole or not at all, and a failed fetch is one sentence."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_jar_that_is_not_fetched_is_missing(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_a_fetch_that_fails_leaves_nothing_and_is_one_sentence(
+def test_a_failed_fetch_leaves_nothing_and_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -1,7 +1,8 @@
-"""Scratch of Spark is dropped when nobody can need it: its maker is gone, and the JVM that has it."""
+"""Scratch of Spark is dropped when its maker and the JVM that uses it are gone."""
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from factory.settings import Settings
+from factory.spark import spark_conf
 from factory.spark_scratch import LOCAL_DIR, drop_dead_scratch, own_scratch
 
 MAKE = """
@@ -20,13 +22,16 @@ folder = own_scratch(Settings(home=sys.argv[1]))
 print(folder, flush=True)
 sys.stdin.read()
 """
+JVM = (sys.executable, "-c", "print(flush=True); input()", "--conf")  # a process of a JVM's command line
 
 
 @contextmanager
-def running(*command: str) -> Iterator[subprocess.Popen[str]]:
+def running(*command: str) -> Iterator[str]:
+    """A process that runs until the end of the block, and its first line of output."""
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
     try:
-        yield process
+        yield process.stdout.readline().strip()
     finally:
         process.kill()
         process.communicate()
@@ -35,15 +40,11 @@ def running(*command: str) -> Iterator[subprocess.Popen[str]]:
 def test_scratch_stays_as_long_as_its_maker_or_its_jvm_lives(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path)
     mine = own_scratch(settings)
-    with running(sys.executable, "-c", MAKE, str(tmp_path)) as maker:
-        assert maker.stdout is not None
-        folder = Path(maker.stdout.readline().strip())
+    with running(sys.executable, "-c", MAKE, str(tmp_path)) as line:
+        folder = Path(line)
         assert folder.parent == mine.parent
         assert drop_dead_scratch(settings) == []
-    waits = "import sys; print(flush=True); sys.stdin.read()"
-    with running(sys.executable, "-c", waits, "--conf", f"{LOCAL_DIR}={folder}") as jvm:
-        assert jvm.stdout is not None
-        jvm.stdout.readline()
+    with running(*JVM, f"{LOCAL_DIR}={folder}"):
         assert drop_dead_scratch(settings) == []  # the maker was killed, and the JVM still writes there
     assert drop_dead_scratch(settings) == [folder]
     assert not folder.exists()
@@ -62,12 +63,17 @@ def test_another_process_of_the_same_number_is_not_the_maker(tmp_path: Path) -> 
     assert elsewhere.exists()
 
 
-def test_scratch_without_an_owner_stays_while_a_jvm_has_the_folder_of_all(tmp_path: Path) -> None:
+def test_unowned_scratch_stays_while_a_jvm_uses_its_folder(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path)
     unowned = tmp_path / "spark" / "blockmgr-1"
     unowned.mkdir(parents=True)
-    with running(sys.executable, "-c", "print(flush=True); input()", f"{LOCAL_DIR}={unowned.parent}") as jvm:
-        assert jvm.stdout is not None
-        jvm.stdout.readline()
+    with running(*JVM, f"{LOCAL_DIR}={unowned.parent}"):
         assert drop_dead_scratch(settings) == []
     assert drop_dead_scratch(settings) == [unowned]
+
+
+def test_a_folder_with_blanks_is_one_option_of_the_jvm(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path / "my lake")
+    options = shlex.split(spark_conf(settings)["spark.driver.extraJavaOptions"])  # as Spark splits them
+    assert f"-Djava.io.tmpdir={own_scratch(settings)}" in options
+    assert all(option.startswith("-") for option in options)

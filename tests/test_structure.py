@@ -27,12 +27,8 @@ FRAMEWORKS = ("dagster", "pyspark", "grpc")
 
 
 def sources() -> list[Path]:
-    return [
-        path
-        for package in PACKAGES
-        for path in sorted((ROOT / package).rglob("*.py"))
-        if "proto" not in path.parts
-    ]
+    paths = (path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")))
+    return [path for path in paths if "proto" not in path.parts]
 
 
 def imports(path: Path) -> set[str]:
@@ -45,20 +41,17 @@ def imports(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
+every_source = pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
+
+
+@every_source
 def test_a_file_knows_one_framework(path: Path) -> None:
-    relative = path.relative_to(ROOT).as_posix()
-    if relative.startswith("factory/orchestration/"):
-        return  # the one place that joins Dagster and Spark
-    known = {
-        framework
-        for framework in FRAMEWORKS
-        if any(name.split(".")[0].startswith(framework) for name in imports(path))
-    }
-    assert len(known) <= 1
+    known = {it for it in FRAMEWORKS for name in imports(path) if name.split(".")[0].startswith(it)}
+    joins = path.is_relative_to(ROOT / "factory" / "orchestration")  # alone joins Dagster and Spark
+    assert len(known) <= 1 or joins
 
 
-@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
+@every_source
 def test_only_the_lower_floors_call_native_code(path: Path) -> None:
     if "factory._native" in imports(path):
         assert path.relative_to(ROOT).as_posix().startswith(NATIVE_USERS)
@@ -80,10 +73,7 @@ def test_the_code_of_a_stage_is_in_folders_of_its_name() -> None:
 
 
 def test_names_below_the_home_stand_in_one_module() -> None:
-    home = Path("home")
-    paths = (
-        getattr(HomeFiles(home), name) for name, it in vars(HomeFiles).items() if isinstance(it, property)
-    )
+    paths = vars(HomeFiles(Path("home"))).values()
     names = {path.name for path in paths if path.suffix or "-" in path.name}
     for path in sources():
         if path.relative_to(ROOT).as_posix() != "factory/home.py":

@@ -1,4 +1,4 @@
-"""The workflows for a public CI call commands that exist, on versions the package allows, pinned."""
+"""The workflows for a public CI call commands that exist, with pinned actions and allowed versions."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_every_action_is_pinned_by_version(path: Path) -> None:
 
 
 @every_workflow
-def test_every_setting_and_version_is_one_we_take(path: Path) -> None:
+def test_every_setting_and_version_is_valid(path: Path) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     least = tuple(map(int, re.findall(r"\d+", project["requires-python"])))
     for step in steps(path):

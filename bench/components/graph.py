@@ -1,4 +1,4 @@
-"""A graph of numbered documents as banding makes it: stars of power-law sizes, bridges between them, paths.
+"""A graph of numbered documents like those of banding: stars of power-law sizes, bridges, and long paths.
 
 Documents form families whose sizes follow a power law. In every band some documents of a family share a
 bucket, and a bucket is a star around its least document. A few edges bridge two families; some families are
@@ -31,7 +31,7 @@ def graph(n_edges: int, seed: int) -> tuple[int, np.ndarray]:
     stars, n_documents = _stars(n_edges - on_paths - bridges, next_document, generator)
     in_stars = n_documents - next_document
     one = generator.integers(0, in_stars, bridges)
-    other = (one + generator.integers(1, in_stars, bridges)) % in_stars  # never the same
+    other = (one + generator.integers(1, in_stars, bridges)) % in_stars  # never the same document
     across = np.stack([one, other], axis=1) + next_document
     edges = np.concatenate([paths, stars, across])
     generator.shuffle(edges)

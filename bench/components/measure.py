@@ -32,7 +32,7 @@ from factory.dedup.components import alternating, one_task
 from factory.spark import build_session
 
 EDGES = 10_000_000
-SMALL = 100_000  # edges on which everything runs once before it is measured
+SMALL = 100_000  # edges of the warm-up run
 SEED = 5
 FILES = 8
 WAYS: dict[str, Callable[[DataFrame], DataFrame]] = {"one task": one_task, "alternating": alternating}
@@ -40,7 +40,7 @@ MB = 1e6
 CAVEATS = [
     "From edges in Parquet to labels in Parquet; the CPU of driver, JVM and Python workers. Both algorithms "
     "run first on a hundredth of the edges, while the JVM compiles.",
-    "A JVM keeps the heap it once took, so the second algorithm's peak includes what the first one left.",
+    "A JVM keeps its heap, so the second algorithm's peak includes the first one's garbage.",
 ]
 
 

@@ -1,4 +1,4 @@
-"""The set on which deduplications are judged: its texts, their exact similarities, and our decisions.
+"""The test set of deduplications: its texts, their exact similarities, and our decisions.
 
 Every decision is checked against similarities computed again from the texts.
 """
@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bench.bags import Bags, joined
 from bench.dedup.exact import Alike, alike
 from bench.dedup.judge import FAR
-from bench.dedup.truth import Words
 from bench.harness import Report
 
 
@@ -52,12 +52,9 @@ def numbered(documents: pa.Table) -> Judged:
     return Judged(documents, text_of, first)
 
 
-def exact_pairs(words: Words, first: np.ndarray) -> Alike:
+def exact_pairs(words: Bags, first: np.ndarray) -> Alike:
     """All pairs of texts with a similarity of at least `FAR`; text i is document `first[i]` of `words`."""
-    chosen = [words.of(int(document)) for document in first]
-    offsets = np.cumsum([0, *(len(tokens) for tokens, _ in chosen)])
-    tokens, weights = (np.concatenate([it[side] for it in chosen]) for side in (0, 1))
-    return alike(tokens, weights, offsets, FAR)
+    return alike(joined([words.of(int(document)) for document in first]), FAR)
 
 
 def of_texts(judged: Judged, signed: pa.Table) -> np.ndarray:
@@ -82,7 +79,7 @@ def check_decisions(
     number_of = judged.number_of
     ids = decided["doc_id"].to_pylist()
     report.check(f"each of {len(number_of):,} documents has one decision", sorted(ids) == sorted(number_of))
-    kept = set(decided.filter(decided["kept"])["doc_id"].to_pylist())
+    kept = kept_ids(decided)
     removed = decided.filter(pc.invert(decided["kept"]))
     partners = removed["duplicate_of"].to_pylist()
     report.check(

@@ -1,4 +1,4 @@
-"""The share of similar pairs that bandings of the same signatures find, and the candidates they make."""
+"""The share of similar pairs that bandings of the same signatures find, and their candidates."""
 
 from __future__ import annotations
 

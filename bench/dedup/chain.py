@@ -1,4 +1,4 @@
-"""The deduplication of a pipeline as it runs in production, on parts of a corpus, asset by asset.
+"""The deduplication of parts of a corpus, asset by asset, as in production.
 
 For every named part: its documents as a raw table, verdicts that keep all of them, and the assets of a dedup
 group up to the decisions (the group's other assets measure and sweep). They run in one process and one

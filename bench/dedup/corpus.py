@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import mimetypes
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -28,11 +27,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 
+from bench.cache import cached
 from bench.dedup.releases import RELEASES, requirements
 from factory.errors import CheckFailed
 from factory.lake.identity import content_hash, doc_id
 from factory.lake.schemas import RAW
-from factory.settings import settings
 
 FOLDS = 40
 MOST_BYTES = 1_000_000
@@ -78,16 +77,13 @@ class Corpus:
 def corpus(console: Console) -> Corpus:
     """The corpus, gathered if missing. Raises ReleasesNotFetched."""
     key = blake2b(json.dumps([requirements(), sorted(SUFFIXES), MOST_BYTES, FOLDS]).encode(), digest_size=6)
-    folder = settings().cache / "bench" / f"releases-{key.hexdigest()}"
-    if not (folder / "_SUCCESS").exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        wheels = folder / "wheels"
-        wheels.mkdir(parents=True)
-        _download(wheels, console)
-        _write(folder, _documents(sorted(wheels.glob("*.whl"))))
-        shutil.rmtree(wheels)
-        (folder / "_SUCCESS").touch()
-    return Corpus(folder)
+
+    def make(folder: Path) -> None:
+        with TemporaryDirectory(dir=folder) as wheels:
+            _download(Path(wheels), console)
+            _write(folder, _documents(sorted(Path(wheels).glob("*.whl"))))
+
+    return Corpus(cached(f"releases-{key.hexdigest()}", make))
 
 
 def fold(path: str) -> int:
@@ -131,7 +127,7 @@ def _documents(wheels: Iterable[Path]) -> Iterator[dict[str, Any]]:
                 try:
                     text = archive.read(entry).decode()
                 except UnicodeDecodeError:
-                    continue  # no tool takes anything but UTF-8
+                    continue  # the tools accept only UTF-8
                 yield {
                     "doc_id": doc_id(release, entry.filename),
                     "source": package,

@@ -1,4 +1,4 @@
-"""The cost of the parts of the corpus by table, how it grows, and the speed against the peers."""
+"""The cost of the parts of the corpus by table, its growth, and the speed against the peers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def add_costs(
     peers: Mapping[str, Kept],
     judged_mb: float,
 ) -> None:
-    """Add the cost of each part, how it grows, and the speeds of all tools."""
+    """Add the cost of each part, its growth, and the speeds of all tools."""
     costs = table("Costs", " | documents | MB | CPU s | driver | JVM | workers | peak MB | MB/CPU s")
     totals = {name: total(of) for name, of in spans.items()}
     for name, span in totals.items():

@@ -1,10 +1,10 @@
 """Every pair of documents whose exact weighted Jaccard reaches a limit, found without signatures.
 
 The prefix filter (Chaudhuri, Ganti and Kaushik 2006; Xiao and others 2008) loses no pair. Order the tokens of
-every document, rarest first. A document's prefix is the tokens from which on the remaining weights still add
-up to `least` of the document's weight. Similar documents overlap by at least `least` of either's weight, and
-the whole overlap lies at or after the first token they share, so that token is in both prefixes. Documents
-that share a token of their prefixes, and whose weights are close enough, are compared in full.
+every document, rarest first. A document's prefix has the tokens at which the remaining weights still add up
+to `least` of the document's weight. Similar documents overlap by at least `least` of either's weight, and the
+whole overlap lies at or after the first token they share, so that token is in both prefixes. Documents that
+share a token of their prefixes, and whose weights are close enough, are compared in full.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+
+from bench.bags import Bags
 
 _ROUNDING = 1e-9  # of a similarity
 _SLACK = 1e-3  # of a weight; a running sum of millions of weights errs by less
@@ -52,11 +54,9 @@ class Alike:
         return found
 
 
-def alike(tokens: np.ndarray, weights: np.ndarray, offsets: np.ndarray, least: float) -> Alike:
-    """All pairs of at least `least` > 0. Document i is `tokens[offsets[i]:offsets[i + 1]]`, each token once.
-
-    A document without tokens is in no pair.
-    """
+def alike(bags: Bags, least: float) -> Alike:
+    """All pairs of at least `least` > 0. A document without tokens is in no pair."""
+    tokens, weights, offsets = bags.tokens, bags.weights, bags.offsets
     nothing = Alike(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
     if not len(tokens):
         return nothing
@@ -73,8 +73,8 @@ def alike(tokens: np.ndarray, weights: np.ndarray, offsets: np.ndarray, least: f
     left_over = (before[offsets[:-1].clip(max=len(before) - 1)] + sizes)[document] - before
     prefix = left_over >= least * sizes[document] - _SLACK
     prefix &= (np.bincount(tokens[prefix], minlength=len(frequencies)) > 1)[tokens]  # in two prefixes
-    bags = _Bags(tokens, weights, offsets, sizes, len(frequencies))
-    found = [*_compared(bags, document[prefix], tokens[prefix], least)]
+    numbered = _Bags(tokens, weights, offsets, sizes, len(frequencies))
+    found = [*_compared(numbered, document[prefix], tokens[prefix], least)]
     if not found:
         return nothing
     one, other, similarity = (np.concatenate(column) for column in zip(*found, strict=True))
@@ -84,10 +84,7 @@ def alike(tokens: np.ndarray, weights: np.ndarray, offsets: np.ndarray, least: f
 
 
 @dataclass(frozen=True)
-class _Bags:
-    tokens: np.ndarray
-    weights: np.ndarray
-    offsets: np.ndarray
+class _Bags(Bags):
     sizes: np.ndarray
     vocabulary: int
 

@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from bench.dedup.exact import Alike
-from bench.keep.graphs import components
+from bench.keep.graphs import groups
 from bench.keep.measure import judged
 
 FAR = 0.7  # a removed text that resembles every kept one less than this was removed without reason
@@ -34,11 +32,11 @@ class Verdict:
     alike_kept: int
     pairs: int
     lost: int
-    """Groups of similar texts of which nothing is kept."""
+    """Groups of similar texts without a kept one."""
 
     @property
     def recall(self) -> float:
-        """Share of the similar pairs of which at most one stays."""
+        """Share of the similar pairs that keep at most one text."""
         return 1 - self.alike_kept / self.pairs if self.pairs else 1.0
 
     @property
@@ -56,20 +54,12 @@ def verdict(tool: str, measure: str, kept: set[int], n: int, similar: Alike, thr
     return Verdict(tool, measure, len(kept), n - len(kept), *outcome)
 
 
-def kept_texts(text_of: np.ndarray, kept: np.ndarray) -> set[int]:
-    """The texts with a kept document; text_of[i] is the text of document i, kept[i] whether it stays."""
-    return {int(text) for text in np.unique(text_of[kept])}
-
-
-def lost_families(kept: set[int], n: int, similar: Alike, threshold: float) -> list[list[int]]:
-    """The groups of similar texts of which nothing stays, largest first."""
-    groups = components(n, similar.at(threshold).pairs())
-    lost = [members for members in groups if len(members) > 1 and not kept & set(members)]
+def lost_families(kept: set[int], similar: Alike, threshold: float) -> list[list[int]]:
+    """The groups of similar texts without a kept one, largest first."""
+    lost = [members for members in groups(similar.at(threshold).pairs()) if kept.isdisjoint(members)]
     return sorted(lost, key=lambda members: (-len(members), members))
 
 
-def shown(family: Sequence[int], paths: Sequence[str], most: int = 3) -> str:
-    """The paths of a family's first members."""
-    names = [paths[it] for it in family[:most]]
-    more = len(family) - len(names)
-    return "; ".join(names) + (f"; and {more:,} more" if more > 0 else "")
+def shown(family: Sequence[int], paths: Sequence[str]) -> str:
+    """The path of a family's first member."""
+    return f"{paths[family[0]]}; and {len(family) - 1:,} more"

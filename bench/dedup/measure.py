@@ -1,4 +1,4 @@
-"""The whole deduplication in Spark against datatrove's and rensa's: cost, growth, and what each one loses.
+"""The whole deduplication in Spark against datatrove's and rensa's: cost, growth, and lost documents.
 
 The corpus is several releases each of 100 packages. Ours runs as its assets do in production, from raw table
 to decisions, on a tenth, a third and all of it. On a set of some 18,000 files every pair of texts is compared
@@ -18,13 +18,12 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.dedup.accuracy import Judged, check_decisions, exact_pairs, kept_ids, numbered, of_texts
-from bench.dedup.bags import add_bags
 from bench.dedup.bandings import add_bandings
 from bench.dedup.chain import Chain, Part
 from bench.dedup.corpus import FOLDS, Corpus, corpus
-from bench.dedup.costs import add_costs, megabytes
+from bench.dedup.costs import MB, add_costs, megabytes
 from bench.dedup.exact import Alike
-from bench.dedup.judge import FAR, Verdict, kept_texts, lost_families, shown, verdict
+from bench.dedup.judge import FAR, Verdict, lost_families, shown, verdict
 from bench.dedup.peers import PEERS, Kept, deduplicated, lay_out, own_measure
 from bench.dedup.truth import weighted_words
 from bench.harness import Report, Row, at_least, at_most, cells, table
@@ -35,7 +34,7 @@ from factory.dedup.config import DedupConfig
 from factory.spark import build_session
 
 CONFIG = DedupConfig(kind="code")
-SHARES = {"tenth": FOLDS // 10, "third": FOLDS // 3, "whole": FOLDS}  # in folds, the first ones
+SHARES = {"tenth": FOLDS // 10, "third": FOLDS // 3, "whole": FOLDS}  # in folds, from the first on
 ACCURACY = "accuracy"
 LEAST_JUDGED = 15_000  # documents of the judged set
 WORST = 5  # families shown
@@ -77,7 +76,10 @@ def measure(progress: Console) -> Report:
         check_decisions(report, judged, decided, exact, CONFIG.threshold)
         _judge(report, judged, decided, exact)
         add_bandings(report, of_texts(judged, signed), exact, CONFIG)
-        add_bags(report, chain, "whole")
+        report.rows += [
+            Row("dedup.bags.stored", round(chain.stored("whole", "bags") / MB, 1), "MB"),
+            Row("dedup.bags.documents", round(chain.stored("whole") / MB, 1), "MB"),
+        ]
         peers = _peers(report, judged, exact, Path(scratch), progress)
     add_costs(report, spans, sizes, peers, megabytes(judged.documents["n_bytes"]))
     return report
@@ -129,8 +131,9 @@ def _judge(report: Report, judged: Judged, decided: pa.Table, exact: Alike) -> N
 
 
 def _texts(judged: Judged, kept: set[str]) -> set[int]:
+    """The texts with a kept document."""
     stays = np.array([it in kept for it in judged.documents["doc_id"].to_pylist()])
-    return kept_texts(judged.text_of, stays)
+    return set(judged.text_of[stays].tolist())
 
 
 def _peers(report: Report, judged: Judged, exact: Alike, scratch: Path, progress: Console) -> dict[str, Kept]:
@@ -148,8 +151,8 @@ def _peers(report: Report, judged: Judged, exact: Alike, scratch: Path, progress
         for measure, similar in ((WEIGHTED, exact), (MEASURES[name], own)):
             found.append(verdict(name, measure, kept, judged.texts, similar, CONFIG.threshold))
             report.rows += _verdict_rows(found[-1], measure != WEIGHTED)
-        for family in lost_families(kept, judged.texts, own, CONFIG.threshold)[:WORST]:
-            worst.add_row(name, str(len(family)), shown(family, judged.paths, most=1))
+        for family in lost_families(kept, own, CONFIG.threshold)[:WORST]:
+            worst.add_row(name, str(len(family)), shown(family, judged.paths))
     report.tables += [_verdicts("Peers", found), worst]
     return done
 
@@ -167,9 +170,10 @@ def _verdict_rows(it: Verdict, own: bool) -> list[Row]:
 
 def _verdicts(title: str, found: list[Verdict]) -> Table:
     columns = f"tool | measure | kept | removed | unsupported | none at {FAR:g} | precision"
-    made = table(title, f"{columns} | similar pairs | both kept | recall | families lost")
-    for it in found:
-        line = f"{it.tool} | {it.measure} | {it.kept:,} | {it.removed:,} | {it.unsupported:,} | {it.far:,}"
-        line += f" | {it.precision:.3f} | {it.pairs:,} | {it.alike_kept:,} | {it.recall:.4f} | {it.lost:,}"
-        made.add_row(*cells(line))
-    return made
+    lines = (
+        f"{it.tool} | {it.measure} | {it.kept:,} | {it.removed:,} | {it.unsupported:,} | {it.far:,}"
+        f" | {it.precision:.3f} | {it.pairs:,} | {it.alike_kept:,} | {it.recall:.4f} | {it.lost:,}"
+        for it in found
+    )
+    columns += " | similar pairs | both kept | recall | families lost"
+    return table(title, columns, map(cells, lines))

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 
+from bench.bags import Bags
 from bench.dedup.exact import Alike, alike
 from bench.peers import DATATROVE, MINHASH
-from bench.processes import Meter, Span, memory_bytes
+from bench.processes import Meter, memory_bytes
 
 PEERS = {
     "datatrove": (DATATROVE, "bench.dedup.datatrove"),
@@ -25,10 +26,9 @@ FIRST = 20  # documents of the warm-up
 
 @dataclass(frozen=True)
 class Kept:
-    """The documents a peer kept, its CPU seconds (starting apart), its peak memory in bytes."""
+    """The documents a peer kept, its CPU seconds without startup, and its peak memory in bytes."""
 
     documents: set[str]
-    start_cpu_s: float
     cpu_s: float
     peak: float
 
@@ -54,9 +54,8 @@ def deduplicated(name: str, folder: Path, progress: Console) -> Kept:
     before = memory_bytes(psutil.Process()).driver
     with Meter() as meter:
         said = peer.answer(program, "deduplicate", folder, console=progress)
-    span: Span = meter.spans[0]
     documents = set(pq.read_table(folder / "kept.parquet")["doc_id"].to_pylist())
-    return Kept(documents, said["start_cpu_s"], said["cpu_s"], span.peak.driver - before)
+    return Kept(documents, said["cpu_s"], meter.spans[0].peak.driver - before)
 
 
 def own_measure(name: str, folder: Path, text_of: dict[str, int], least: float, progress: Console) -> Alike:
@@ -73,4 +72,4 @@ def own_measure(name: str, folder: Path, text_of: dict[str, int], least: float, 
     places = np.arange(lengths.sum()) + np.repeat(offsets[rows] - np.cumsum(lengths) + lengths, lengths)
     of_texts = np.zeros(max(text_of.values()) + 2, np.int64)
     of_texts[texts + 1] = lengths
-    return alike(shingles[places], np.ones(len(places)), np.cumsum(of_texts), least)
+    return alike(Bags(shingles[places], np.ones(len(places)), np.cumsum(of_texts)), least)

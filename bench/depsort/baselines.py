@@ -156,10 +156,11 @@ def by_folders(paths: Sequence[str], edges: Set[tuple[str, str]]) -> list[str]:
             within[folder[one]][one, other] += 1
         else:
             between[folder[one], folder[other]] += 1
-    return [path for name in _ordered(names, between) for path in _ordered(inside[name], within[name])]
+    return [path for name in ordered(names, between) for path in ordered(inside[name], within[name])]
 
 
-def _ordered(names: Sequence[str], weights: Mapping[tuple[str, str], int]) -> list[str]:
+def ordered(names: Sequence[str], weights: Mapping[tuple[str, str], int]) -> list[str]:
+    """The sorted `names` in the order that we give a graph of (dependent, dependency) weights."""
     number = {name: index for index, name in enumerate(names)}
     dependencies: list[dict[int, float]] = [{} for _ in names]
     for (one, other), weight in sorted(weights.items()):

@@ -6,12 +6,11 @@ and finds the same releases everywhere. It needs `apt-get`, `dpkg-deb` and Debia
 
 from __future__ import annotations
 
-import tarfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from bench.depsort.tools import run
+from bench.depsort import tools
 from factory.settings import settings
 
 _LISTS = """\
@@ -25,20 +24,17 @@ def unpack(packages: Sequence[str], folder: Path) -> Path:
     """Unpack binary packages, each `name` or `name=version`, below `folder`; raises CalledProcessError."""
     downloads = folder / "downloads"
     downloads.mkdir(parents=True, exist_ok=True)
-    run(*_apt(), "download", *packages, folder=downloads)
+    tools.run(*_apt(), "download", *packages, folder=downloads)
     for package in sorted(downloads.glob("*.deb")):
-        run("dpkg-deb", "--extract", str(package), str(folder / "root"), folder=folder)
+        tools.run("dpkg-deb", "--extract", str(package), str(folder / "root"), folder=folder)
     return folder / "root"
 
 
 def unpack_source(package: str, folder: Path) -> Path:
     """Unpack the upstream release of a source package below `folder`; raises CalledProcessError."""
-    run(*_apt(), "--download-only", "--tar-only", "source", package, folder=folder)
+    tools.run(*_apt(), "--download-only", "--tar-only", "source", package, folder=folder)
     (archive,) = folder.glob("*.orig.tar.*")
-    with tarfile.open(archive) as opened:
-        opened.extractall(folder / "sources", filter="data")
-    found = list((folder / "sources").iterdir())
-    return found[0] if len(found) == 1 else folder / "sources"  # some archives have no top folder
+    return tools.unpack(archive, folder / "sources")
 
 
 @cache
@@ -61,5 +57,5 @@ def _apt() -> tuple[str, ...]:
         "-qq",
         *(part for name, value in options.items() for part in ("-o", f"{name}={value}")),
     )
-    run(*command, "update", folder=home)
+    tools.run(*command, "update", folder=home)
     return command

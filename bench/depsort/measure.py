@@ -5,7 +5,7 @@ dependency counts once, however often it is used. Each language's own compiler o
 (`bench/depsort/compilers`), never depsort. The bench compares our order with the order by path, an order by
 the imports that regular expressions find, and the bound: our ordering of the true dependencies, of which
 cycles must break some. `folders` orders our dependencies folder by folder, and `beside` is the share of files
-that follow one of their own folder: the gain and the price of an order that mixes folders.
+that follow a file of the same folder: together they show the gain and the price of mixing folders.
 """
 
 from __future__ import annotations
@@ -23,19 +23,18 @@ from typing import Any
 
 from rich.console import Console
 
-from bench.depsort.baselines import by_folders, by_regex
+from bench.depsort.baselines import by_folders, by_regex, ordered
 from bench.depsort.order import read
 from bench.depsort.sources import SOURCES, Source, fetch
 from bench.depsort.tools import ToolMissing
 from bench.depsort.truth import truth
 from bench.harness import Report, Row, at_least, cells, table
 from bench.peers import ROOT
-from spark_udfs.depsort.order import order_repository
 from spark_udfs.depsort.registry import language_of
 
 LEAST_SATISFIED = 0.92  # mean over repositories
-BELOW_BOUND = 0.03  # the most a language's mean may fall short of its bound
-LEAST_SPEED = 500  # files a CPU second, from text to order
+BELOW_BOUND = 0.03  # largest allowed shortfall of a language's mean
+LEAST_SPEED = 500  # files per CPU second, from text to order
 SEEDS = ("1", "2")
 CAVEATS = [
     "True edges come from javac, go/types, Clang, Roslyn, rustdoc, the TypeScript and the Kotlin compiler, "
@@ -63,7 +62,7 @@ class Measured:
     ours: float
     bound: float
     folders: float  # our dependencies ordered folder by folder
-    beside: float  # files that follow one of their own folder, in our order
+    beside: float  # files that follow a file of their folder, in our order
     beside_by_folders: float
     cpu_s: float
 
@@ -131,7 +130,7 @@ def _measured(source: Source, folder: Path, truth: set[tuple[str, str]], ours: d
         _satisfied(paths, edges),
         _satisfied(by_regex(source.language, texts), edges),
         _satisfied(ours["order"], edges),
-        _satisfied(_best(paths, edges), edges),
+        _satisfied(ordered(paths, dict.fromkeys(edges, 1)), edges),
         _satisfied(folders_first, edges),
         _beside([path for path in ours["order"] if path in texts]),
         _beside(folders_first),
@@ -140,21 +139,13 @@ def _measured(source: Source, folder: Path, truth: set[tuple[str, str]], ours: d
 
 
 def _satisfied(order: Sequence[str], edges: set[tuple[str, str]]) -> float:
-    place = {path: index for index, path in enumerate(order)}
-    return sum(place[dependency] < place[dependent] for dependent, dependency in edges) / len(edges)
+    position = {path: index for index, path in enumerate(order)}
+    return sum(position[dependency] < position[dependent] for dependent, dependency in edges) / len(edges)
 
 
 def _beside(order: Sequence[str]) -> float:
     folders = [path.rpartition("/")[0] for path in order]
     return mean(one == other for one, other in pairwise(folders))
-
-
-def _best(paths: Sequence[str], edges: set[tuple[str, str]]) -> list[str]:
-    number = {path: index for index, path in enumerate(paths)}
-    dependencies: list[dict[int, float]] = [{} for _ in paths]
-    for dependent, dependency in sorted(edges):
-        dependencies[number[dependent]][number[dependency]] = 1.0
-    return [paths[file] for file in order_repository(paths, dependencies).files]
 
 
 def _show(report: Report, found: Sequence[Measured], missing: Sequence[Source]) -> None:

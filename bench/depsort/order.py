@@ -10,14 +10,14 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from factory.lake.schemas import REPOSITORY
 from spark_udfs.depsort.extract import FACTS, MANIFEST, extract, reader
-from spark_udfs.depsort.graph import FILES, edges, places
+from spark_udfs.depsort.graph import FILES, edges, positions
 from spark_udfs.depsort.registry import language_of, languages, manifest_names
 from spark_udfs.depsort.table import resolve
 
@@ -38,18 +38,33 @@ def read(folder: Path) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=DOCUMENTS)
 
 
+class Tables(NamedTuple):
+    """The tables of one repository, as Spark computes them."""
+
+    facts: pa.Table
+    symbols: pa.Table
+    edges: pa.Table
+    positions: pa.Table
+
+
+def tables(documents: pa.Table) -> Tables:
+    """The tables of one repository's DOCUMENTS."""
+    facts = pa.Table.from_batches(list(extract(iter(documents.to_batches(max_chunksize=_ROWS)))), FACTS)
+    symbols, files = resolve(facts), documents.select(list(FILES))
+    dependencies = edges(files, _contributions(symbols))
+    return Tables(facts, symbols, dependencies, positions(files, dependencies))
+
+
 def order(documents: pa.Table) -> dict[str, Any]:
     """The order of one repository's DOCUMENTS, its edges, and the CPU seconds."""
     started = _cpu_s()
-    facts = pa.Table.from_batches(list(extract(iter(documents.to_batches(max_chunksize=_ROWS)))), FACTS)
-    table = edges(documents.select(list(FILES)), _contributions(resolve(facts)))
-    placed = places(documents.select(list(FILES)), table)
+    made = tables(documents)
     cpu_s = _cpu_s() - started
-    ends = zip(table["doc_id"].to_pylist(), table["depends_on"].to_pylist(), strict=True)
+    ends = zip(made.edges["doc_id"].to_pylist(), made.edges["depends_on"].to_pylist(), strict=True)
     return {
-        "order": placed.sort_by("position")["doc_id"].to_pylist(),
+        "order": made.positions.sort_by("position")["doc_id"].to_pylist(),
         "edges": sorted(ends),
-        "n_files": sum(language != MANIFEST for language in facts["language"].to_pylist()),
+        "n_files": sum(language != MANIFEST for language in made.facts["language"].to_pylist()),
         "cpu_s": cpu_s,
     }
 

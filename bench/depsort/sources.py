@@ -2,8 +2,8 @@
 
 `pip download`, `npm pack`, `go mod download`, Maven's `dependency:copy` and `cargo vendor` use whatever
 registry they are configured for. C and C++ come from packages that carry the sources of a library; C#, PHP
-and Ruby come from Debian. Every distribution is pinned, unpacked once below FACTORY_CACHE, and reduced to
-the folder of its own sources, which leaves out build outputs (`dist`, `lib`).
+and Ruby come from Debian. Every distribution is pinned, unpacked once below FACTORY_CACHE, and reduced to the
+folder of its own sources, without build outputs (`dist`, `lib`).
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ import json
 import shutil
 import subprocess
 import sys
-import tarfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from rich.console import Console
 
 from bench.depsort import debian
 from bench.depsort.compilers.kotlin import COPY
-from bench.depsort.tools import require, run
+from bench.depsort.tools import require, run, unpack
 from factory.errors import CheckFailed
 from factory.settings import settings
 
@@ -90,18 +89,19 @@ def fetch(source: Source, console: Console) -> Path:
     found, stamp = home / "own", home / "_SUCCESS"
     wanted = " ".join((source.root, *source.folders))
     if not stamp.exists() or stamp.read_text() != wanted:
-        for command, package in _COMMANDS[source.tool]:
+        fetch_into, commands = _TOOLS[source.tool]
+        for command, package in commands.items():
             require(command, package)
         console.print(f"fetching {source.requirement} ({source.tool})")
         shutil.rmtree(home, ignore_errors=True)
         whole = home / "whole"
         whole.mkdir(parents=True)
         try:
-            root = _TOOLS[source.tool](source.requirement, whole)
+            root = fetch_into(source.requirement, whole)
         except (OSError, subprocess.CalledProcessError) as error:
-            said = getattr(error, "stderr", None) or str(error)
+            message = getattr(error, "stderr", None) or str(error)
             raise SourceNotFetched(
-                f"`{source.tool}` did not fetch {source.requirement}: {said.strip()[-300:]} "
+                f"`{source.tool}` did not fetch {source.requirement}: {message.strip()[-300:]} "
                 "Check that the tool is installed and its registry answers."
             ) from error
         _own(root / source.root, source.folders, found)
@@ -166,34 +166,18 @@ def _apt(requirement: str, folder: Path) -> Path:
     return debian.unpack([requirement], folder)
 
 
-def _apt_source(requirement: str, folder: Path) -> Path:
-    return debian.unpack_source(requirement, folder)
-
-
 def _unpacked(folder: Path) -> Path:
-    """The one folder in the one archive of `folder`."""
     (archive,) = [it for it in folder.iterdir() if it.suffix in (".gz", ".tgz")]
-    with tarfile.open(archive) as opened:
-        opened.extractall(folder / "sources", filter="data")
-    (root,) = (folder / "sources").iterdir()
-    return root
+    return unpack(archive, folder / "sources")
 
 
-_TOOLS: dict[str, Callable[[str, Path], Path]] = {
-    "pip": _pip,
-    "npm": _npm,
-    "mvn": _maven,
-    "go": _go,
-    "cargo": _cargo,
-    "apt": _apt,
-    "apt-source": _apt_source,
-}
-_COMMANDS = {  # the commands of a tool, with their Debian packages
-    "pip": (),
-    "npm": (("npm", "npm"),),
-    "mvn": (("mvn", "maven"),),
-    "go": (("go", "golang-go"),),
-    "cargo": (("cargo", "cargo"),),
-    "apt": (("apt-get", "apt"), ("dpkg-deb", "dpkg")),
-    "apt-source": (("apt-get", "apt"),),
+# The function that fetches a requirement into a folder, and its commands with their Debian packages.
+_TOOLS: dict[str, tuple[Callable[[str, Path], Path], Mapping[str, str]]] = {
+    "pip": (_pip, {}),
+    "npm": (_npm, {"npm": "npm"}),
+    "mvn": (_maven, {"mvn": "maven"}),
+    "go": (_go, {"go": "golang-go"}),
+    "cargo": (_cargo, {"cargo": "cargo"}),
+    "apt": (_apt, {"apt-get": "apt", "dpkg-deb": "dpkg"}),
+    "apt-source": (debian.unpack_source, {"apt-get": "apt"}),
 }

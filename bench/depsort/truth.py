@@ -1,4 +1,4 @@
-"""The true dependencies of a repository, found once by its language's own compiler or parser and kept."""
+"""The true dependencies of a repository, from its language's own compiler or parser, cached."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ A switch replaces one of our definitions (of a word, a line, an end mark) by dat
 switches is ours, with all switches it must be datatrove's. The cause of a disagreement is the smallest set of
 switches that turns our verdict on a document into datatrove's.
 
-Each filter is written out here once, over definitions that it looks up, so that only the switched definition
+Each filter is implemented here once, over definitions that it looks up, so that only the switched definition
 differs. It runs in datatrove's environment, on the texts that both judged.
 """
 

@@ -12,7 +12,6 @@ import ast
 import json
 import random
 import re
-import sysconfig
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
@@ -24,11 +23,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 
-from factory.settings import settings
+from bench.cache import cached
+from bench.installation import installed_files
 from spark_udfs.ingest.installation import long_description
 
 LEAST_BYTES = 1_000_000_000
 ORIGINALS = "copy-000.parquet"
+SUFFIXES = (".rst", ".md", ".txt", ".py")
 LEAST_CHARACTERS, MOST_CHARACTERS = 200, 1_000_000  # of a document
 RENAMED = re.compile(r"\b[a-z]{4,}\b")
 UNTOUCHED = frozenset({"that", "have", "with", "lorem", "ipsum", "javascript", "terms", "privacy", "policy"})
@@ -41,13 +42,12 @@ def corpus(console: Console) -> Path:
     """The folder of Parquet files (doc_id, text), one per copy; made if missing."""
     installed = sorted(f"{it.name}=={it.version}" for it in distributions())
     key = blake2b(json.dumps([installed, LEAST_BYTES]).encode(), digest_size=6).hexdigest()
-    folder = settings().cache / "bench" / f"prose-{key}"
-    if not (folder / "_SUCCESS").exists():
-        folder.mkdir(parents=True, exist_ok=True)
+
+    def make(folder: Path) -> None:
         console.print(f"gathering {LEAST_BYTES / 1e6:.0f} MB of prose in {folder} (once, a few minutes)")
         _make(folder)
-        (folder / "_SUCCESS").touch()
-    return folder
+
+    return cached(f"prose-{key}", make)
 
 
 def originals(folder: Path) -> pa.Table:
@@ -88,7 +88,9 @@ def _renaming(words: list[str], copy: int) -> dict[str, str]:
 
 
 def _texts() -> Iterator[str]:
-    for path in _files():
+    for path in installed_files():
+        if path.suffix not in SUFFIXES and path.name != "METADATA":
+            continue
         try:
             content = path.read_text(encoding="utf-8")
         except (UnicodeDecodeError, OSError):
@@ -99,16 +101,6 @@ def _texts() -> Iterator[str]:
             content = _docstrings(content)
         if LEAST_CHARACTERS <= len(content) <= MOST_CHARACTERS:
             yield content
-
-
-def _files() -> Iterator[Path]:
-    packages, library = (Path(sysconfig.get_path(name)) for name in ("purelib", "stdlib"))
-    for root in (packages, library):
-        for path in sorted(root.rglob("*")):
-            inside = path.relative_to(root).parts
-            prose = path.suffix in (".rst", ".md", ".txt", ".py") or path.name == "METADATA"
-            if prose and "site-packages" not in inside and path.is_file():
-                yield path
 
 
 def _docstrings(source: str) -> str:

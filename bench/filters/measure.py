@@ -1,8 +1,8 @@
-"""The cost of the heuristic filters against datatrove's, and where and why their verdicts differ.
+"""The cost of the heuristic filters against datatrove's, and the causes of different verdicts.
 
 Spark measures and decides all rules of Gopher (quality and repetition), C4 and FineWeb on 1 GB of prose
-(`bench/filters/corpus.py`). datatrove runs its four filters on a sample: as shipped, where a document leaves
-at its first failing rule, and each on every document. Verdicts are compared on the sample, and every
+(`bench/filters/corpus.py`). datatrove runs its four filters on a sample: as shipped, dropping a document at
+its first failing rule, and each filter on every document. Verdicts are compared on the sample, and every
 disagreement is traced by computation to the definitions that cause it (`bench/filters/causes.py`).
 """
 

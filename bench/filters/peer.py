@@ -2,8 +2,8 @@
 
 Arguments: `shipped` or `apart`, and a Parquet file (doc_id, text). `shipped` runs the four as a pipeline,
 each on the documents that the one before kept. `apart` runs each on every text; a third argument, a JSON
-file, holds our failing rules by document and filter, and the cause of each disagreement is found. Both print
-one JSON line, with the CPU seconds after a first document, which loads spaCy.
+file, holds our failing rules by document and filter, from which it finds the cause of each disagreement. Both
+print one JSON line, with the CPU seconds after a first document, which loads spaCy.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def compared(
 ) -> dict[str, object]:
     """Every disagreement with its cause, and every filter whose copy here gives another verdict."""
     theirs = Theirs(
-        words=lru_cache(2)(split_into_words),  # several filters and switches ask for one text's words
+        words=lru_cache(2)(split_into_words),  # several filters and switches need the words of the same text
         n_sentences=lru_cache(1 << 16)(lambda line: len(split_into_sentences(line))),
         punctuation=frozenset(PUNCTUATION_SET),
         end_marks=tuple(TERMINAL_PUNCTUATION),

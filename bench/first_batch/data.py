@@ -1,13 +1,13 @@
-"""The tables that `bench first_batch` opens: a billion rows that take almost no room.
+"""The tables that `bench first_batch` opens: a billion rows in little space.
 
     <rows>/parts/<n>.parquet              ordinals n * size .. (n + 1) * size - 1, of size = rows / 300
     <rows>/<sources>/<n>-<part>.parquet   links to them: the files of table `packed.s<n>`
-    <rows>/<sources>/lake/                a lake of so many tables, and a blend of them
+    <rows>/<sources>/lake/                a lake of these tables, and a blend of them
     <rows>/<sources>/blend                its id
 
 A row is an ordinal, delta-encoded, and two bytes of tokens that stay the same for 4,096 rows, run-length
-encoded. Everything that an index is made from is there (footers, offset indexes, row groups, ordinals), and
-every row can be read. There are always 300 files, spread evenly. Written once below FACTORY_CACHE.
+encoded. Everything that an index needs exists (footers, offset indexes, row groups, ordinals), and every row
+can be read. There are always 300 files, spread evenly. Written once below FACTORY_CACHE.
 """
 
 from __future__ import annotations
@@ -20,17 +20,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 
-from bench.lakes import own_lake
+from bench.lakes import add_packed, own_lake
 from blender.catalog.blends import open_blends
 from blender.records import Source
-from factory.lake.catalog import open_catalog
-from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
 from factory.settings import settings
 
 FILES = 300
 STEP_ROWS = 300
 SAME = 4096  # consecutive rows with the same tokens, and rows of a page
-SCHEMA = pa.schema([("ordinal", pa.int64()), ("tokens", pa.binary())])
 _ROW_GROUP = 1 << 18
 
 
@@ -45,21 +42,17 @@ def written(rows: int, sources: int, progress: Console) -> Path:
 
 def write(home: Path, file_rows: int, sources: int, files: int = FILES) -> None:
     """Write `files` files of `file_rows` rows, spread over the tables of a lake, and a blend of all."""
-    (home / "lake").mkdir(parents=True, exist_ok=True)
-    catalog = open_catalog(own_lake(home / "lake"))
-    catalog.create_namespace_if_not_exists("packed")
-    properties = {TOKEN_BYTES: "2", SEQUENCE_LENGTH: "1"}
+    lake = own_lake(home / "lake")
+    lake.home.mkdir(parents=True, exist_ok=True)
     for source in range(sources):
-        table = catalog.create_table_if_not_exists(f"packed.s{source}", schema=SCHEMA, properties=properties)
         paths = [_linked(home, source, part, file_rows) for part in range(files // sources)]
-        if table.current_snapshot() is None:
-            said = {"factory.content": f"{source}-{file_rows}-{len(paths)}"}
-            table.add_files([path.as_uri() for path in paths], snapshot_properties=said)
+        content = f"{source}-{file_rows}-{len(paths)}"
+        add_packed(lake, f"s{source}", paths, content, token_bytes=2, length=1)
     named = [
         Source(table=f"packed.s{source}", weight=STEP_ROWS // sources, shuffle="row", oversample=True)
         for source in range(sources)
     ]
-    blend = open_blends(own_lake(home / "lake")).create(named, seed=1).id
+    blend = open_blends(lake).create(named, seed=1).id
     (home / "blend").write_text(blend)
 
 

@@ -1,7 +1,7 @@
-"""Who stays under each keep rule: documents kept, similar pairs kept, removed documents without a kept match.
+"""The outcome of each keep rule: documents kept, similar pairs kept, removed documents without a kept match.
 
-The documents are real files and copies made by rule: near copies, chains in which each resembles the one
-before, and stars whose leaves resemble only their centre. Similar means an exact J_W of .8 or more.
+The documents are real files and synthetic copies: near copies, chains in which each resembles the one before,
+and stars whose leaves resemble only their centre. Similar means an exact J_W of .8 or more.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 import random
 import re
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 
+import networkx as nx
 import numpy as np
 import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
 from bench.harness import Report, Row, at_most, table
-from bench.keep.graphs import Edge, adjacency, components, most, stars
+from bench.keep.graphs import Edge, groups, most, stars
 from bench.minhash.corpus import corpus
 from factory import _native
 from factory.dedup.bags import MAX_DISTINCT, TEXT_BYTES
@@ -45,7 +45,7 @@ class Outcome:
     unsupported: int
     """Removed documents that resemble no kept one."""
     lost: int
-    """Groups of similar documents of which nothing is kept."""
+    """Groups of similar documents without a kept one."""
 
 
 def measure(progress: Console) -> Report:
@@ -75,20 +75,20 @@ def measure(progress: Console) -> Report:
     ]
     report = Report(
         caveats=[
-            "The copies are made by rule, so shares of kept documents say nothing about a corpus; the other "
+            "The copies are synthetic, so shares of kept documents say nothing about a corpus; the other "
             "columns compare the rules.",
             f"All pairs are those of a banding of {FINE.rows} x {FINE.bands}, compared exactly. A group "
             f"decides on the pairs that its banding of {CONFIG.banding.rows} x {CONFIG.banding.bands} finds. "
             "Many copies lie at the threshold by design, where a banding misses most.",
         ],
-        data=f"{n:,} documents, {len(truth):,} similar pairs in {len(_groups(n, truth)):,} groups",
+        data=f"{n:,} documents, {len(truth):,} similar pairs in {len(groups(truth)):,} groups",
     )
     report.check(
         f"ours decides on {len(banded):,} pairs, all of them similar",
         set(banded) <= truth and len(banded) > 0,
     )
     report.tables.append(_table(found))
-    best, small = _optimum(n, truth, next(it.kept for it in found if it.rule == OURS))
+    best, small = _optimum(truth, next(it.kept for it in found if it.rule == OURS))
     report.tables.append(best)
     report.rows = [*_rows(found), *small]
     return report
@@ -179,54 +179,43 @@ def decided(names: list[str], edges: dict[Edge, float], keep: Keep) -> set[int]:
 
 def judged(rule: str, kept: set[int], n: int, truth: set[Edge]) -> Outcome:
     """The figures of a rule that kept `kept` of n documents."""
-    near = adjacency(truth)
+    near = nx.Graph(list(truth)).adj
     return Outcome(
         rule,
         kept,
         alike=sum(left in kept and right in kept for left, right in truth),
-        unsupported=sum(not near.get(it, set()) & kept for it in range(n) if it not in kept),
-        lost=sum(not kept & set(members) for members in _groups(n, truth)),
+        unsupported=sum(kept.isdisjoint(near.get(it, ())) for it in range(n) if it not in kept),
+        lost=sum(not kept & set(members) for members in groups(truth)),
     )
 
 
-def _groups(n: int, edges: Iterable[Edge]) -> list[list[int]]:
-    return [members for members in components(n, edges) if len(members) > 1]
-
-
-def _optimum(n: int, truth: set[Edge], kept: set[int]) -> tuple[Table, list[Row]]:
-    """Documents kept by ours and at best, in the groups of up to SMALL documents."""
-    small = [members for members in _groups(n, truth) if len(members) <= SMALL]
-    group_of = {document: number for number, members in enumerate(small) for document in members}
-    edges: list[list[Edge]] = [[] for _ in small]
-    for edge in sorted(truth):
-        if edge[0] in group_of:
-            edges[group_of[edge[0]]].append(edge)
-    at_best = sum(most(members, inside) for members, inside in zip(small, edges, strict=True))
+def _optimum(truth: set[Edge], kept: set[int]) -> tuple[Table, list[Row]]:
+    """Documents kept by our rule and by an optimal one, in groups of up to SMALL documents."""
+    small = [members for members in groups(truth) if len(members) <= SMALL]
+    graph = nx.Graph(list(truth))
+    at_best = sum(most(graph.subgraph(members)) for members in small)
     here = sum(len(kept & set(members)) for members in small)
-    made = table(f"Groups of up to {SMALL} documents", "groups | documents | ours keeps | at best | share")
-    documents = sum(map(len, small))
-    made.add_row(f"{len(small):,}", f"{documents:,}", f"{here:,}", f"{at_best:,}", f"{here / at_best:.3f}")
+    counts = [f"{it:,}" for it in (len(small), sum(map(len, small)), here, at_best)]
+    columns = "groups | documents | ours keeps | at best | share"
+    made = table(f"Groups of up to {SMALL} documents", columns, [[*counts, f"{here / at_best:.3f}"]])
     return made, [Row("keep.optimum_share", here / at_best, "share of the largest independent set")]
 
 
 def _table(found: list[Outcome]) -> Table:
-    made = table("Rules", "rule | kept | similar pairs kept | unsupported | groups lost")
-    for it in found:
-        made.add_row(it.rule, f"{len(it.kept):,}", f"{it.alike:,}", f"{it.unsupported:,}", f"{it.lost:,}")
-    return made
+    columns = "rule | kept | similar pairs kept | unsupported | groups lost"
+    figures = ((it.rule, len(it.kept), it.alike, it.unsupported, it.lost) for it in found)
+    return table("Rules", columns, ([rule, *(f"{it:,}" for it in rest)] for rule, *rest in figures))
 
 
 def _rows(found: list[Outcome]) -> list[Row]:
     rows = []
     for it in found:
         name = f"keep.{it.rule.replace(',', '').replace(' ', '_')}"
-        rows.append(Row(f"{name}.kept", len(it.kept), "documents"))
-        rows.append(Row(f"{name}.alike", it.alike, "pairs"))
-        for what, value, unit in (("unsupported", it.unsupported, "documents"), ("lost", it.lost, "groups")):
-            aimed = it.rule.startswith("independent set")
-            rows.append(
-                at_most(f"{name}.{what}", value, unit, 0) if aimed else Row(f"{name}.{what}", value, unit)
-            )
+        unsupported = f"{name}.unsupported", it.unsupported, "documents"
+        lost = f"{name}.lost", it.lost, "groups"
+        rows += [Row(f"{name}.kept", len(it.kept), "documents"), Row(f"{name}.alike", it.alike, "pairs")]
+        aimed = it.rule.startswith("independent set")
+        rows += [at_most(*row, 0) if aimed else Row(*row) for row in (unsupported, lost)]
     return rows
 
 

@@ -1,4 +1,4 @@
-"""Signatures a CPU second and their error: ours, datasketch's weighted MinHash, rensa's without weights.
+"""Signatures per CPU second and their error: ours, datasketch's weighted MinHash, rensa's without weights.
 
 All sign the same files on one core in one run: from counted tokens (bags with weights) and from raw text. The
 error of a pair of bags is against its exact weighted Jaccard J_W, in units of sqrt(J (1 - J) / values).
@@ -7,8 +7,7 @@ error of a pair of bags is against its exact weighted Jaccard J_W, in units of s
 from __future__ import annotations
 
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,9 @@ import pyarrow.parquet as pq
 from rich.console import Console
 
 from bench.harness import Report, Row, at_least, at_most, table
-from bench.minhash.corpus import LEAST_TOKENS, MOST_TOKENS, Bags, Pairs, corpus, pairs
+from bench.minhash.corpus import LEAST_TOKENS, MOST_TOKENS, Files, Pairs, corpus, pairs
 from bench.peers import MINHASH
+from bench.timing import cpu_seconds
 from factory import _native
 from factory.dedup.bags import MAX_DISTINCT
 
@@ -34,19 +34,21 @@ REPETITIONS = 5
 MANY = "datasketch minhash_many"
 
 
+COLUMNS = "tool | values | from counts | times many | from text | times many | bias | error / theory"
+
+
 @dataclass(frozen=True)
 class Result:
-    """One tool at one number of values: documents a CPU second, errors; None if not measured."""
+    """The figures of one tool at one number of values; a figure that was not measured is missing.
+
+    `from_counts` and `from_text` are documents per CPU second. `bias` and `error` are the mean and the root
+    mean square of (estimate - J) / sqrt(J (1 - J) / values), where J is what the tool estimates, and
+    `weighted_error` is the root mean square of estimate - J_W.
+    """
 
     tool: str
     values: int
-    counts: float
-    text: float | None
-    bias: float | None
-    error: float | None
-    """Root mean square of (estimate - J) / sqrt(J (1 - J) / values), where J is what the tool estimates."""
-    weighted_error: float | None
-    """Root mean square of estimate - J_W."""
+    figures: Mapping[str, float]
 
 
 def measure(progress: Console) -> Report:
@@ -69,12 +71,11 @@ def measure(progress: Console) -> Report:
     )
     ours = [_ours(bags, alike, scheme, values, progress) for scheme in SCHEMES for values in VALUES]
     for it in ours:
-        assert it.error is not None
-        assert it.bias is not None
+        bias, error = it.figures["bias"], it.figures["error"]
         report.check(
-            f"{it.tool}, {it.values} values: bias {it.bias:+.3f} and rms error {it.error:.3f} of theory on "
+            f"{it.tool}, {it.values} values: bias {bias:+.3f} and rms error {error:.3f} of theory on "
             f"{len(alike):,} pairs",
-            abs(it.bias) < 0.1 and it.error < 1.1,
+            abs(bias) < 0.1 and error < 1.1,
         )
     theirs = [it for values in VALUES for it in _theirs(bags, alike, values, progress)]
     report.tables.append(_table([*ours, *theirs]))
@@ -82,37 +83,30 @@ def measure(progress: Console) -> Report:
     return report
 
 
-def _ours(bags: Bags, alike: Pairs, scheme: str, values: int, progress: Console) -> Result:
+def _ours(bags: Files, alike: Pairs, scheme: str, values: int, progress: Console) -> Result:
     progress.print(f"{scheme}, {values} values")
     tokens, weights, offsets = pa.array(bags.tokens), pa.array(bags.weights), pa.array(bags.offsets)
-    counts = _best(lambda: _native.sign_bags(tokens, weights, offsets, scheme, values, 8, 0))
-    text = _best(lambda: _of_texts(bags, scheme, values))
+    works: dict[str, Callable[[], object]] = {
+        "from_counts": lambda: _native.sign_bags(tokens, weights, offsets, scheme, values, 8, 0),
+        "from_text": lambda: _of_texts(bags, scheme, values),
+    }
+    speeds = {name: len(bags) / min(cpu_seconds(work, REPETITIONS)) for name, work in works.items()}
     estimates = np.array([_estimate(alike, number, scheme, values) for number in range(len(alike))])
-    return _result(scheme, values, len(bags) / counts, len(bags) / text, estimates, alike.similarities, alike)
+    return Result(scheme, values, speeds | errors(estimates, values, alike.similarities, alike))
 
 
-def _of_texts(bags: Bags, scheme: str, values: int) -> None:
+def _of_texts(bags: Files, scheme: str, values: int) -> None:
     made = _native.BagMaker("code", MAX_DISTINCT, max_text_bytes=0).make(bags.texts)
     _native.sign_packed(made["bag"], bags.idf, scheme, values, 8, 0)
 
 
-def _best(work: Callable[[], Any]) -> float:
-    """CPU seconds of the fastest round."""
-    seconds = []
-    for _ in range(REPETITIONS):
-        began = time.process_time()
-        work()
-        seconds.append(time.process_time() - began)
-    return min(seconds)
-
-
 def _estimate(alike: Pairs, number: int, scheme: str, values: int) -> float:
     """The estimate of one pair; its number is the seed."""
-    ends = alike.offsets[2 * number : 2 * number + 3]
+    ends = alike.bags.offsets[2 * number : 2 * number + 3]
     part = slice(ends[0], ends[2])
     signed = _native.sign_bags(
-        pa.array(alike.tokens[part]),
-        pa.array(alike.weights[part]),
+        pa.array(alike.bags.tokens[part]),
+        pa.array(alike.bags.weights[part]),
         pa.array(ends - ends[0]),
         scheme,
         values,
@@ -123,10 +117,10 @@ def _estimate(alike: Pairs, number: int, scheme: str, values: int) -> float:
     return float(((left == right).mean() - 1 / 256) / (1 - 1 / 256))
 
 
-def _theirs(bags: Bags, alike: Pairs, values: int, progress: Console) -> list[Result]:
+def _theirs(bags: Files, alike: Pairs, values: int, progress: Console) -> list[Result]:
     progress.print(f"datasketch and rensa, {values} values")
     words, dimensions = np.unique(bags.tokens, return_inverse=True)
-    end = alike.offsets[2 * min(PEER_PAIRS, len(alike))]
+    end = alike.bags.offsets[2 * min(PEER_PAIRS, len(alike))]
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         pq.write_table(pa.table({"text": bags.texts}), home / "texts.parquet")
@@ -140,58 +134,45 @@ def _theirs(bags: Bags, alike: Pairs, values: int, progress: Console) -> list[Re
         )
         np.savez(
             home / "pairs.npz",
-            dimensions=np.searchsorted(words, alike.tokens[:end]).astype(np.int32),
-            weights=alike.weights[:end],
-            offsets=alike.offsets[: 2 * PEER_PAIRS + 1],
+            dimensions=np.searchsorted(words, alike.bags.tokens[:end]).astype(np.int32),
+            weights=alike.bags.weights[:end],
+            offsets=alike.bags.offsets[: 2 * PEER_PAIRS + 1],
         )
         found = MINHASH.answer("bench.minhash.peer", folder, values, console=progress)
     results = []
     for tool, said in found.items():
-        counts, text = (it and it["documents"] / it["cpu_s"] for it in (said["counts"], said["text"]))
-        estimates = None if said["estimates"] is None else np.array(said["estimates"])
+        speeds = {name: it["documents"] / it["cpu_s"] for name, it in said["costs"].items()}
         truth = alike.unweighted if tool.startswith("rensa") else alike.similarities
-        results.append(_result(tool, values, counts, text, estimates, truth, alike))
+        estimates = np.array(said["estimates"])
+        results.append(Result(tool, values, speeds | errors(estimates, values, truth, alike)))
     return results
 
 
-def _result(
-    tool: str,
-    values: int,
-    counts: float,
-    text: float | None,
-    estimates: np.ndarray | None,
-    truth: np.ndarray,
-    alike: Pairs,
-) -> Result:
-    if estimates is None:
-        return Result(tool, values, counts, text, None, None, None)
+def errors(estimates: np.ndarray, values: int, truth: np.ndarray, alike: Pairs) -> dict[str, float]:
+    """The errors of the estimates of the first pairs; `truth` is what the tool estimates."""
     n = len(estimates)
+    if not n:
+        return {}
     z = (estimates - truth[:n]) / np.sqrt(truth[:n] * (1 - truth[:n]) / values)
-    weighted = np.sqrt(((estimates - alike.similarities[:n]) ** 2).mean())
-    return Result(tool, values, counts, text, float(z.mean()), float(np.sqrt((z**2).mean())), float(weighted))
+    off = estimates - alike.similarities[:n]
+    rms = (float(np.sqrt((it**2).mean())) for it in (z, off))
+    return {"bias": float(z.mean()), **dict(zip(("error", "weighted_error"), rms, strict=True))}
 
 
-def _bytes(bags: Bags) -> int:
+def _bytes(bags: Files) -> int:
     return sum(len(text.as_py().encode()) for text in bags.texts)
 
 
 def _table(results: list[Result]) -> Any:
-    columns = "tool | values | from counts | times many | from text | times many | bias | error / theory"
-    made = table("Documents a CPU second", f"{columns} | rms against J_W")
+    made = table("Documents a CPU second", f"{COLUMNS} | rms against J_W")
     for it in results:
-        many = _many(results, it.values)
-        assert many.text is not None
-        made.add_row(
-            it.tool,
-            str(it.values),
-            f"{it.counts:,.0f}",
-            f"{it.counts / many.counts:.2f}",
-            "" if it.text is None else f"{it.text:,.0f}",
-            "" if it.text is None else f"{it.text / many.text:.2f}",
-            "" if it.bias is None else f"{it.bias:+.3f}",
-            "" if it.error is None else f"{it.error:.3f}",
-            "" if it.weighted_error is None else f"{it.weighted_error:.4f}",
-        )
+        many, shown = _many(results, it.values), [it.tool, str(it.values)]
+        for name in ("from_counts", "from_text"):
+            speed = it.figures.get(name)
+            shown += ["", ""] if speed is None else [f"{speed:,.0f}", f"{speed / many.figures[name]:.2f}"]
+        for name, digits in (("bias", "+.3f"), ("error", ".3f"), ("weighted_error", ".4f")):
+            shown.append(f"{it.figures[name]:{digits}}" if name in it.figures else "")
+        made.add_row(*shown)
     return made
 
 
@@ -200,24 +181,21 @@ def _many(results: list[Result], values: int) -> Result:
 
 
 def _rows(ours: list[Result], theirs: list[Result]) -> list[Row]:
+    units = {"from_counts": "documents/CPU s", "from_text": "documents/CPU s", "error": "of theory"}
     rows = []
     for it in [*ours, *theirs]:
         name = f"minhash.{it.tool.replace(', no weights', '').replace(' ', '_')}.{it.values}"
-        rows.append(Row(f"{name}.from_counts", it.counts, "documents/CPU s"))
-        if it.text is not None:
-            rows.append(Row(f"{name}.from_text", it.text, "documents/CPU s"))
-        if it.error is not None:
-            rows.append(Row(f"{name}.error", it.error, "of theory"))
+        rows += [
+            Row(f"{name}.{figure}", it.figures[figure], unit)
+            for figure, unit in units.items()
+            if figure in it.figures
+        ]
     for it in ours:
-        many = _many(theirs, it.values)
-        assert it.text is not None
-        assert it.error is not None
-        name = f"minhash.{it.tool}.{it.values}"
+        name, many = f"minhash.{it.tool}.{it.values}", _many(theirs, it.values).figures["from_counts"]
         if it.values == VALUES[0]:
-            rows.append(
-                at_least(f"{name}.from_counts_ratio", it.counts / many.counts, "times", SCHEMES[it.tool])
-            )
-        # minhash_many is given its counts, ours counts words: the harder of the two comparisons.
-        rows.append(at_least(f"{name}.from_text_ratio", it.text / many.counts, "times", TEXT_AIM))
-        rows.append(at_most(f"{name}.error_ratio", it.error, "of theory", ERROR_AIM))
+            ratio = it.figures["from_counts"] / many
+            rows.append(at_least(f"{name}.from_counts_ratio", ratio, "times", SCHEMES[it.tool]))
+        # minhash_many gets its counts, while ours counts words: the harder of the two comparisons.
+        rows.append(at_least(f"{name}.from_text_ratio", it.figures["from_text"] / many, "times", TEXT_AIM))
+        rows.append(at_most(f"{name}.error_ratio", it.figures["error"], "of theory", ERROR_AIM))
     return rows

@@ -3,7 +3,7 @@
 Arguments: a folder with `texts.parquet` (text), `bags.npz` (dimensions, weights, offsets, dimension; share:
 the numbers of the bags that datasketch signs) and `pairs.npz` (dimensions, weights, offsets; pair i is bags
 2 i and 2 i + 1), and the number of values. Prints one JSON line: by tool the documents and CPU seconds from
-counts and from text, and the estimate of every pair.
+counts and from text, and the estimates of the pairs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import json
 import math
 import re
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -25,9 +24,11 @@ from datasketch import WeightedMinHashGenerator
 from rensa import RMinHash
 from scipy.sparse import csr_matrix
 
+from bench.timing import cpu_seconds
+
 WORD = re.compile(r"\w+")
-NONZEROS_AT_ONCE = 12_000_000  # times values: less copies its parameters more often, more leaves the caches
-DENSE = 24  # documents for `minhash`, which takes a tenth of a second each
+NONZEROS_AT_ONCE = 12_000_000  # times values: less copies its parameters more often, more exceeds the caches
+DENSE = 24  # documents for `minhash`, a tenth of a second each
 
 folder, values = Path(sys.argv[1]), int(sys.argv[2])
 texts = pq.read_table(folder / "texts.parquet")["text"].to_pylist()
@@ -36,9 +37,7 @@ dimension, share = int(bags["dimension"]), bags["share"].tolist()
 
 
 def timed(work: Callable[[], Any], documents: int) -> dict[str, float]:
-    began = time.process_time()
-    work()
-    return {"documents": documents, "cpu_s": time.process_time() - began}
+    return {"documents": documents, "cpu_s": cpu_seconds(work, rounds=1)[0]}
 
 
 def matrix(dimensions: np.ndarray, weights: np.ndarray, offsets: np.ndarray) -> csr_matrix:
@@ -87,14 +86,15 @@ generator = WeightedMinHashGenerator(dimension, values, seed=1)
 rows = matrix(bags["dimensions"], bags["weights"], bags["offsets"])[share]
 dense = [rows[number].toarray()[0] for number in range(0, len(share), len(share) // DENSE)]
 found["datasketch minhash"] = {
-    "counts": timed(lambda: [generator.minhash(row) for row in dense], len(dense)),
-    "estimates": None,
-    "text": None,
+    "costs": {"from_counts": timed(lambda: [generator.minhash(row) for row in dense], len(dense))},
+    "estimates": [],
 }
 found["datasketch minhash_many"] = {
-    "counts": timed(lambda: many(rows), len(share)),
+    "costs": {
+        "from_counts": timed(lambda: many(rows), len(share)),
+        "from_text": timed(lambda: many(from_texts()), len(share)),
+    },
     "estimates": agreement(many(matrix(pairs["dimensions"], pairs["weights"], pairs["offsets"]))),
-    "text": timed(lambda: many(from_texts()), len(share)),
 }
 words = [list(set(WORD.findall(text))) for text in texts]
 sets = [
@@ -105,10 +105,12 @@ for number in range(0, len(sets), 2):  # one seed per pair, as in ours
     left, right = (RMinHash.from_token_sets([it], values, number)[0] for it in sets[number : number + 2])
     estimates.append(left.jaccard(right))
 found["rensa, no weights"] = {
-    "counts": timed(lambda: RMinHash.from_token_sets(words, values, 1), len(texts)),
+    "costs": {
+        "from_counts": timed(lambda: RMinHash.from_token_sets(words, values, 1), len(texts)),
+        "from_text": timed(
+            lambda: RMinHash.from_token_sets([WORD.findall(text) for text in texts], values, 1), len(texts)
+        ),
+    },
     "estimates": estimates,
-    "text": timed(
-        lambda: RMinHash.from_token_sets([WORD.findall(text) for text in texts], values, 1), len(texts)
-    ),
 }
 print(json.dumps(found))

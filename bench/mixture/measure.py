@@ -1,4 +1,4 @@
-"""The cost of looking up a row of a mixture, and how far its counts stray, at 3 to 1,000 sources.
+"""The cost of looking up a row of a mixture, and the drift of its counts, at 3 to 1,000 sources.
 
 A lookup maps a row of the blend to its source and a row of that source. Ours (`blender.spec.mixture`)
 is timed for 1,024 rows at once, as a fetch asks, and for one row, with fixed weights and with shares that
@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 import statistics
-import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -22,13 +23,14 @@ from rich.console import Console
 from bench.harness import Report, Row, at_most, table
 from bench.mixture import updates
 from bench.peers import GRAIN
+from bench.timing import cpu_seconds
 from blender.spec.mixture import WHOLE, Mixture, constant, scheduled, shares_of
 
 SOURCES = (3, 30, 300, 1000)
 BATCH = 1024
 ROWS_PER_STEP = 4096
 LAST_STEP = 10**12
-CHECKED_ROWS = 200_000  # against events taken one by one, and for the deviation
+CHECKED_ROWS = 200_000  # rows checked one by one, and for the deviation
 PEER_ROWS = 2000
 AIMED = 300  # sources, at which ours should be 50 times cheaper
 FASTER = 50
@@ -41,19 +43,11 @@ CAVEATS = [
 
 
 @dataclass(frozen=True)
-class Timed:
-    """CPU microseconds per lookup."""
-
-    best: float
-    median: float
-
-
-@dataclass(frozen=True)
 class Measured:
-    """The figures of one mixture."""
+    """The figures of one mixture; CPU microseconds per lookup in three rounds."""
 
-    batched: Timed
-    single: Timed
+    batched: list[float]
+    single: list[float]
     seek_ms: float
     deviation: float
 
@@ -81,7 +75,7 @@ def measure(progress: Console) -> Report:
         linear = _measured(report, f"linear shares of {n:,} sources", _linear(shares), _integral(shares))
         rule, got = grain[n]["rule_us"], grain[n]["get_us"]
         timed = (fixed.batched, fixed.single, linear.batched, linear.single)
-        ours = (f"{it.best:.3f} ({it.median:.3f})" for it in timed)
+        ours = (f"{min(it):.3f} ({statistics.median(it):.3f})" for it in timed)
         shown.add_row(f"{n:,}", f"{rule:.2f}", f"{got:.2f}", *ours)
         seeks.add_row(f"{n:,}", f"{fixed.seek_ms:.4f}", f"{linear.seek_ms:.4f}")
         most = 1 + weights[n].max() / weights[n].sum() * n / 2
@@ -99,10 +93,10 @@ def measure(progress: Console) -> Report:
 
 
 def _rows(name: str, found: Measured, most: float, rule: float | None) -> list[Row]:
-    batched, us = f"{name}.batched", round(found.batched.best, 4)
+    batched, us = f"{name}.batched", round(min(found.batched), 4)
     return [
         Row(batched, us, "us") if rule is None else at_most(batched, us, "us", round(rule / FASTER, 4)),
-        Row(f"{name}.single", round(found.single.best, 3), "us"),
+        Row(f"{name}.single", round(min(found.single), 3), "us"),
         at_most(f"{name}.seek", round(found.seek_ms, 4), "ms", MOST_SEEK_MS),
         at_most(f"{name}.deviation", round(found.deviation, 3), "rows", round(float(most), 3)),
     ]
@@ -182,24 +176,12 @@ def _checked(
     )
 
 
-def _timed(mixed: Mixture, batches: list[npt.NDArray[np.int64]], rows: int) -> Timed:
-    found = []
-    for _ in range(3):
-        began = time.process_time()
-        for batch in batches:
-            mixed.place(batch)
-        found.append((time.process_time() - began) / len(batches) / rows * 1e6)
-    return Timed(min(found), statistics.median(found))
+def _timed(mixed: Mixture, batches: list[npt.NDArray[np.int64]], rows: int) -> list[float]:
+    """CPU microseconds per lookup, by round."""
+    seconds = cpu_seconds(lambda: deque(map(mixed.place, batches), maxlen=0))
+    return [it / len(batches) / rows * 1e6 for it in seconds]
 
 
 def _slowest_ms(mixed: Mixture, rows: list[npt.NDArray[np.int64]]) -> float:
     """The slowest of many single lookups, each the best of 3."""
-    found = []
-    for row in rows:
-        times = []
-        for _ in range(3):
-            began = time.process_time()
-            mixed.place(row)
-            times.append(time.process_time() - began)
-        found.append(min(times))
-    return max(found) * 1e3
+    return max(min(cpu_seconds(partial(mixed.place, row))) for row in rows) * 1e3

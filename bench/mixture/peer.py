@@ -8,25 +8,21 @@ from __future__ import annotations
 
 import json
 import sys
-import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 from grain import MapDataset
 from grain._src.python.dataset.transformations.mix import _dataset_and_key_of_next_element
 
+from bench.timing import cpu_seconds
+
 LENGTH = 1 << 40  # rows of every source: a range, which costs almost nothing to read
 
 
 def cpu_us(look_up: Callable[[int], Any], rows: range) -> float:
     """CPU microseconds per row, the best of 3."""
-    found = []
-    for _ in range(3):
-        began = time.process_time()
-        for row in rows:
-            look_up(row)
-        found.append((time.process_time() - began) / len(rows) * 1e6)
-    return min(found)
+    return min(cpu_seconds(lambda: deque(map(look_up, rows), maxlen=0))) / len(rows) * 1e6
 
 
 def measured(proportions: list[int], rows: range) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """The cost of ten thousand consecutive updates of a blend: the last thousand against the first.
 
-A client and a Blender in this process talk gRPC. Each update changes the weights of the one before, STEPS
-steps later, as mixing by loss does. The lake's own store gets a config, its pins and a hold for each update,
-and a history block for every 128th. Then a fresh Blender opens the last blend.
+A client and a Blender in this process talk over gRPC. Each update changes the weights of the one before,
+STEPS steps later, as mixing by loss does. The lake's own store gets a config, its pins and a hold for each
+update, and a history block for every 128th. Then a fresh Blender opens the last blend.
 """
 
 from __future__ import annotations

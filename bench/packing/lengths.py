@@ -1,4 +1,4 @@
-"""How few sequences a million lengths need, and how fast the kernel and seqpacker plan them.
+"""The sequences that a million lengths need, and the speed of the kernel and of seqpacker.
 
 The lengths are lognormal, like those of documents; a length above the sequence length gives full sequences
 and a remainder, and the remainders are packed. The yardstick is a lower bound of every plan: the tokens
@@ -8,7 +8,6 @@ divided by the sequence length.
 from __future__ import annotations
 
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from rich.console import Console
 
 from bench.harness import Report, at_least, at_most, table
 from bench.peers import SEQPACKER
+from bench.timing import cpu_seconds
 from factory._native import best_fit_decreasing, fewest_sequences
 
 N_LENGTHS = 1_000_000
@@ -53,8 +53,7 @@ def add_lengths(report: Report, console: Console) -> None:
     )
     for sequence_length in SEQUENCE_LENGTHS:
         console.print(f"packing {N_LENGTHS:,} lengths in sequences of {sequence_length:,}")
-        full = np.where(lengths > sequence_length, lengths // sequence_length, 0)
-        rest = lengths - full * sequence_length
+        full, rest = full_and_rest(lengths, sequence_length)
         bound = -(-int(lengths.sum()) // sequence_length) - int(full.sum())
         ours = _packed(rest, sequence_length, report)
         best_fit = _timed(rest, sequence_length, best_fit_decreasing)[1]
@@ -81,6 +80,12 @@ def add_lengths(report: Report, console: Console) -> None:
     report.tables.append(shown)
 
 
+def full_and_rest(lengths: np.ndarray, sequence_length: int) -> tuple[np.ndarray, np.ndarray]:
+    """The full sequences of each length above `sequence_length`, and the remainders to pack."""
+    full = np.where(lengths > sequence_length, lengths // sequence_length, 0)
+    return full, lengths - full * sequence_length
+
+
 def _packed(rest: np.ndarray, sequence_length: int, report: Report) -> Packed:
     placed, packed = _timed(rest, sequence_length, fewest_sequences)
     used = np.bincount(placed[rest > 0], weights=rest[rest > 0])
@@ -93,13 +98,9 @@ def _packed(rest: np.ndarray, sequence_length: int, report: Report) -> Packed:
 
 def _timed(rest: np.ndarray, sequence_length: int, kernel) -> tuple[np.ndarray, Packed]:  # type: ignore[no-untyped-def]
     given = pa.array(rest)
-    seconds = []
-    for _ in range(RUNS):
-        began = time.process_time()
-        found = kernel(given, sequence_length)
-        seconds.append(time.process_time() - began)
-    placed = found.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-    return placed, Packed(int(placed.max()) + 1, min(seconds))
+    seconds = min(cpu_seconds(lambda: kernel(given, sequence_length), RUNS))
+    placed = kernel(given, sequence_length).cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    return placed, Packed(int(placed.max()) + 1, seconds)
 
 
 def _in_chunks(rest: np.ndarray, sequence_length: int, documents: int) -> int:

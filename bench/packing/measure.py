@@ -1,4 +1,4 @@
-"""How few sequences packing needs, how fast it is, and how much of a repository's order it keeps together.
+"""The sequences that packing needs, its speed, and how much of a repository's order it keeps together.
 
 `bench.packing.lengths` packs a million lengths and compares seqpacker, `bench.packing.repositories` plans the
 repositories of a lake and compares next-fit and best-fit. `bench.packing.metrics` measures the packed tables,
@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
 from bench.harness import Report, Row, at_least, at_most, cells, table
@@ -23,15 +22,13 @@ from bench.packing.repositories import add_repositories
 from factory.errors import TableNotFound
 from factory.lake import names
 from factory.lake.names import TableName
-from factory.lake.schemas import SEQUENCE_LENGTH
+from factory.lake.schemas import REPOSITORY, SEQUENCE_LENGTH
 from factory.lake.tables import Lake
-from factory.lake_spark.read import read_at
 from factory.settings import settings
-from factory.spark import build_session
 
-LEAST_FILL = 0.99  # of the best that any plan reaches
-MOST_SPLIT = 0.01  # of the documents that fit a sequence
-LEAST_VISIBLE = 0.95  # of the dependencies that next-fit shows
+LEAST_FILL = 0.99  # share of the best fill of any plan
+MOST_SPLIT = 0.01  # share of the documents that fit a sequence
+LEAST_VISIBLE = 0.95  # share of the dependencies that next-fit shows
 CAVEATS = ["Next-fit leaves sequences unfilled to show dependencies: it is the yardstick, not a rival."]
 
 
@@ -49,8 +46,7 @@ def measure(progress: Console) -> Report:
         if lake.exists(names.depsort(dataset, "dependencies")):
             progress.print(f"planning {dataset}")
             add_repositories(report, lake, dataset)
-    progress.print("starting Spark")
-    add_quality(report, build_session(lake.settings), lake, datasets)
+    add_quality(report, lake, datasets)
     return report
 
 
@@ -61,14 +57,14 @@ def packed_datasets(lake: Lake) -> list[str]:
     ]
 
 
-def add_quality(report: Report, spark: SparkSession, lake: Lake, datasets: list[str]) -> None:
+def add_quality(report: Report, lake: Lake, datasets: list[str]) -> None:
     """Check that no token was lost, then add the figures of `datasets` to the report."""
     for dataset in datasets:
         report.check(
             f"{names.packed(dataset)} holds every token of {names.tokenized(dataset)}",
             _tokens(lake, names.packed(dataset)) == _tokens(lake, names.tokenized(dataset)),
         )
-    found = {dataset: _metrics(spark, lake, dataset) for dataset in datasets}
+    found = {dataset: _metrics(lake, dataset) for dataset in datasets}
     _show(report, found)
     for dataset, metrics in found.items():
         report.rows += quality_rows(f"packing.{dataset}", metrics)
@@ -78,17 +74,13 @@ def _tokens(lake: Lake, table: TableName) -> int:
     return int(pc.sum(lake.read(table, ["n_tokens"])["n_tokens"]).as_py() or 0)
 
 
-def _metrics(spark: SparkSession, lake: Lake, dataset: str) -> PackingMetrics:
-    def read(table: TableName) -> DataFrame:
-        return read_at(spark, table, lake.published(table).snapshot_id)
-
+def _metrics(lake: Lake, dataset: str) -> PackingMetrics:
     edges = names.depsort(dataset, "dependencies")
-    length = int(lake.table(names.packed(dataset)).properties[SEQUENCE_LENGTH])
     return packing_metrics(
-        read(names.packed(dataset)),
-        read(names.tokenized(dataset)),
-        read(edges) if lake.exists(edges) else None,
-        length,
+        lake.read(names.packed(dataset), ["segments"]),
+        lake.read(names.tokenized(dataset), ["doc_id", *REPOSITORY, "position", "n_tokens"]),
+        lake.read(edges, ["doc_id", "depends_on"]) if lake.exists(edges) else None,
+        int(lake.table(names.packed(dataset)).properties[SEQUENCE_LENGTH]),
     )
 
 

@@ -1,21 +1,22 @@
-"""How good the packing of a dataset is: fill, documents split, dependencies visible.
+"""The quality of a dataset's packing: fill, split documents, visible dependencies.
 
-A dependency is visible if it stands whole in a sequence that holds its dependent, before it. The yardstick
-for that is next-fit over the same documents: a new sequence when the next document does not fit, and for
-every revision of a repository. The yardstick for the fill is `ceil(tokens / sequence length)`: no plan needs
-fewer sequences.
+A dependency is visible if it lies whole in its dependent's sequence, before it. The yardstick for that is
+next-fit over the same documents: a new sequence when the next document does not fit, and for every revision
+of a repository. The yardstick for the fill is `ceil(tokens / sequence length)`: no plan needs fewer
+sequences.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import pyarrow.compute as pc
 
-from factory.lake.schemas import REPOSITORY
 from spark_udfs.packing.pack import next_fit_chunk
+
+_ENDS = ("doc_id", "depends_on")
 
 
 @dataclass(frozen=True)
@@ -66,76 +67,61 @@ class PackingMetrics:
 
 
 def measure(
-    packed: DataFrame, tokenized: DataFrame, dependencies: DataFrame | None, sequence_length: int
+    packed: pa.Table, tokenized: pa.Table, dependencies: pa.Table | None, sequence_length: int
 ) -> PackingMetrics:
-    """The metrics of `packed`, made from `tokenized`; three actions, none of which reads tokens."""
-    pieces = packed.select("ordinal", F.posexplode("segments").alias("position", "segment")).select(
-        F.col("ordinal").cast("string").alias("sequence"), "position", "segment.doc_id", "segment.length"
+    """The metrics of the sequences `packed` (segments), made from `tokenized`; no tokens are needed."""
+    segments = packed["segments"].combine_chunks()
+    placed = segments.flatten()
+    pieces = pa.table(
+        {
+            "sequence": pc.list_parent_indices(segments),
+            "position": np.arange(len(placed)),
+            "doc_id": placed.field("doc_id"),
+            "length": placed.field("length"),
+        }
     )
-    documents = pieces.groupBy("doc_id").agg(F.sum("length").alias("length"), F.count("*").alias("pieces"))
-    fits = F.col("length") <= sequence_length
-    counts = documents.agg(
-        F.count("*").alias("documents"),
-        F.coalesce(F.sum("length"), F.lit(0)).alias("tokens"),
-        F.count_if(fits).alias("fitting"),
-        F.count_if(fits & (F.col("pieces") > 1)).alias("split"),
-    ).crossJoin(packed.agg(F.count("*").alias("sequences")))
-    total = counts.collect()[0]
+    documents = pieces.group_by("doc_id").aggregate([("length", "sum"), ("length", "count")])
+    fitting = documents.filter(pc.field("length_sum") <= sequence_length)
     edges = visible = visible_next_fit = 0
     if dependencies is not None:
-        edges, visible = _visible(pieces, dependencies)
-        _, visible_next_fit = _visible(_next_fit(tokenized, sequence_length), dependencies)
+        edges, visible = visible_dependencies(pieces, dependencies)
+        _, visible_next_fit = visible_dependencies(next_fit_chunk(tokenized, sequence_length), dependencies)
     return PackingMetrics(
-        n_documents=total.documents,
-        n_tokens=total.tokens,
-        n_sequences=total.sequences,
+        n_documents=documents.num_rows,
+        n_tokens=pc.sum(pieces["length"]).as_py() or 0,
+        n_sequences=packed.num_rows,
         sequence_length=sequence_length,
-        n_fitting=total.fitting,
-        n_fitting_split=total.split,
+        n_fitting=fitting.num_rows,
+        n_fitting_split=fitting.filter(pc.field("length_count") > 1).num_rows,
         n_dependencies=edges,
         n_visible=visible,
         n_visible_next_fit=visible_next_fit,
     )
 
 
-def _visible(pieces: DataFrame, dependencies: DataFrame) -> tuple[int, int]:
-    """The dependencies between documents of `pieces`: how many, and how many visible."""
-    dependents = pieces.select("doc_id", "sequence", "position")
-    whole = pieces.groupBy(F.col("doc_id").alias("depends_on")).agg(
-        F.count("*").alias("pieces"),
-        F.first("sequence").alias("at_sequence"),
-        F.first("position").alias("at_position"),
+def visible_dependencies(pieces: pa.Table, dependencies: pa.Table) -> tuple[int, int]:
+    """The dependencies (doc_id, depends_on) between documents of `pieces`: how many, and how many visible.
+
+    A piece is (sequence, position, doc_id, length); positions order the pieces of a sequence.
+    """
+    pieces = _strings(pieces, "doc_id")
+    edges = _strings(dependencies.group_by(list(_ENDS)).aggregate([]), *_ENDS)
+    for end in _ENDS:
+        edges = edges.filter(pc.is_in(edges[end], pieces["doc_id"].combine_chunks()))
+    counts = pieces.group_by("doc_id").aggregate([("length", "count")])
+    whole = pieces.join(counts.filter(pc.field("length_count") == 1), "doc_id", join_type="inner")
+    together = edges.join(pieces, "doc_id", join_type="inner").join(
+        whole, ["depends_on", "sequence"], ["doc_id", "sequence"], "inner", right_suffix="_of_dependency"
     )
-    seen = (
-        (F.col("pieces") == 1)
-        & (F.col("sequence") == F.col("at_sequence"))
-        & (F.col("at_position") < F.col("position"))
-    )
-    edges = (
-        dependencies.select("doc_id", "depends_on")
-        .distinct()
-        .join(dependents, "doc_id")
-        .join(whole, "depends_on")
-        .groupBy("doc_id", "depends_on")
-        .agg(F.max(seen).alias("visible"))
-    )
-    counts = edges.agg(F.count("*").alias("edges"), F.count_if("visible").alias("visible")).collect()[0]
-    return counts.edges, counts.visible
+    before = together.filter(pc.field("position_of_dependency") < pc.field("position"))
+    return edges.num_rows, before.group_by(list(_ENDS)).aggregate([]).num_rows
 
 
-def _next_fit(tokenized: DataFrame, sequence_length: int) -> DataFrame:
-    def plan(repository: pa.Table) -> pa.Table:
-        pieces = next_fit_chunk(repository, sequence_length)
-        key = "@".join(str(repository.column(name)[0]) for name in REPOSITORY)
-        names = [f"{key}#{sequence}" for sequence in pieces.column("sequence")]
-        return pieces.set_column(0, "sequence", pa.array(names, pa.string())).select(
-            ["sequence", "position", "doc_id", "length"]
-        )
-
-    documents = tokenized.select("doc_id", *REPOSITORY, "position", "n_tokens")
-    return documents.groupBy(*REPOSITORY).applyInArrow(
-        plan, "sequence string, position long, doc_id string, length long"
-    )
+def _strings(rows: pa.Table, *columns: str) -> pa.Table:
+    """Return `rows` with the same type of string in all `columns`, as joins require."""
+    for name in columns:
+        rows = rows.set_column(rows.schema.get_field_index(name), name, rows[name].cast(pa.string()))
+    return rows
 
 
 def _share(part: int, whole: int, empty: float = 1.0) -> float:

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 from rich.console import Console
 
+from bench.cache import cached
 from bench.formats import write_parquet
 from blender.pages import get_idx_matrix
-from factory.settings import settings
 
 ROWS, LENGTH = 131_072, 2_048
 ROW_BYTES = 4 * LENGTH
@@ -30,24 +30,18 @@ LAYOUTS: dict[str, dict[str, Any]] = {
 SCHEMA = pa.schema([pa.field("tokens", pa.binary(), nullable=False)])
 
 
-def folder() -> Path:
-    """The folder of the files."""
-    return settings().cache / "bench" / "pages" / f"{ROWS}x{LENGTH}"
-
-
 def written(progress: Console) -> Path:
     """The folder with `rows.npy` and a Parquet file per layout; written if missing."""
-    home = folder()
-    if not (home / "done").exists():
+
+    def make(home: Path) -> None:
         progress.print(f"writing 1 GiB of rows and {len(LAYOUTS)} Parquet files into {home}")
         write(home, ROWS)
-        (home / "done").touch()
-    return home
+
+    return cached(f"pages/{ROWS}x{LENGTH}", make)
 
 
 def write(home: Path, n_rows: int) -> None:
     """Write `n_rows` rows in every layout of ours."""
-    home.mkdir(parents=True, exist_ok=True)
     rows = np.lib.format.open_memmap(home / "rows.npy", "w+", np.int32, (n_rows, LENGTH))
     random = np.random.default_rng(0)
     for begin in range(0, n_rows, _PART):
@@ -61,7 +55,7 @@ def write(home: Path, n_rows: int) -> None:
 
 def index_of(home: Path, layout: str, times: int = 1) -> Path:
     """The index that `save_index` saves."""
-    return home / f"{layout}.x{times}.pages"  # `reader` writes it out: a peer cannot import this module
+    return home / f"{layout}.x{times}.pages"  # repeated in `reader`: a peer cannot import this module
 
 
 def save_index(home: Path, layout: str, times: int = 1) -> None:

@@ -1,7 +1,7 @@
 """The cost of a random row of packed tokens, read page by page and by other readers.
 
-Of 1 GiB of rows (131,072 of 2,048 tokens) 10,000 are read at random in batches of 1, 64 and 1,024, with the
-files in the page cache and out of it. Every run of a reader has a process of its own.
+Each reader reads 10,000 random rows of 1 GiB (131,072 rows of 2,048 tokens) in batches of 1, 64 and 1,024,
+with the files in the page cache and out of it. Every run has a process of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from rich.console import Console
 
 from bench.harness import Report, Row, Runs, at_least, at_most, table
-from bench.pages.data import LAYOUTS, ROW_BYTES, save_index, written
+from bench.pages.data import LAYOUTS, ROW_BYTES, ROWS, save_index, written
 from bench.peers import GRAIN, HUGGING_FACE, LANCE, TORCH, answer
 
 CAVEATS = [
@@ -31,13 +31,12 @@ CAVEATS = [
     "litData and mosaicml's MDS have no call for many rows, so they read row by row.",
 ]
 READER = "bench.pages.reader"
-LISTED = 1_221  # how often the 8,192 uneven pages of `p16z` are listed: 10 million
 PEERS = {
-    "hf": HUGGING_FACE,
-    "lance": LANCE,
-    "array_record": GRAIN,
-    "mosaicml": TORCH,
-    "litdata": TORCH,
+    "hf": (HUGGING_FACE, "arrow"),
+    "lance": (LANCE, "lance"),
+    "array_record": (GRAIN, "array_record"),
+    "mosaicml": (TORCH, "mds"),
+    "litdata": (TORCH, "litdata"),
 }
 OURS = ("memmap", "p1", "p8", "p16z", "pyarrow")
 BATCHES = (1, 64, 1024)
@@ -58,8 +57,10 @@ def measure(progress: Console) -> Report:
     for layout in LAYOUTS:
         save_index(home, layout)
     save_index(home, "p1", TENFOLD)
-    readers = [*OURS, *_peers(home, progress)]
-    report = Report(CAVEATS, f"131,072 rows of 2,048 int32 in {home}, {N:,} read at random")
+    for peer, form in PEERS.values():
+        peer.convert([home / "rows.npy"], form, progress)
+    readers = [*OURS, *PEERS]
+    report = Report(CAVEATS, f"{ROWS:,} rows of 2,048 int32 in {home}, {N:,} read at random")
     warm = _cells(home, readers, "warm", progress)
     digests = {run["digest"] for cell in warm.values() for run in cell.runs}
     report.check("every reader gives the same rows", len(digests) == 1)
@@ -73,21 +74,10 @@ def measure(progress: Console) -> Report:
     report.rows.append(
         at_most("pages.p1.anonymous_at_tenfold", float(grown["anonymous_mib"]) / once, "ratio", 1.1)
     )
-    _add_index(report, home)
     cold = _cells(home, [it for it in readers if it != "pyarrow"], "cold", progress)
     _show(report, "Out of the page cache", cold, "rows_per_s")
     _add_cold(report, cold)
     return report
-
-
-def _peers(home: Path, progress: Console) -> list[str]:
-    for name, peer in PEERS.items():
-        done = home / f"{name}.done"
-        if not done.exists():
-            progress.print(f"writing the rows for {name}")
-            peer.answer(READER, name, home, console=progress)
-            done.touch()
-    return list(PEERS)
 
 
 def _cells(home: Path, readers: Sequence[str], state: str, progress: Console) -> Cells:
@@ -113,7 +103,7 @@ def _read(
     progress: Console,
     times: int = 1,
 ) -> list[Mapping[str, Any]]:
-    python = PEERS[reader].python(progress) if reader in PEERS else sys.executable
+    python = PEERS[reader][0].python(progress) if reader in PEERS else sys.executable
     readings = ",".join(f"{batch}:{SLOW.get((reader, batch), N)}" for batch in batches)
     found: list[Mapping[str, Any]]
     found = answer(READER, reader, home, readings, seed, state, times, python=python)
@@ -137,18 +127,6 @@ def _disk_rate(path: Path, n: int = 16_000) -> float:
     taken = time.perf_counter() - began
     os.close(descriptor)
     return n / taken
-
-
-def _add_index(report: Report, home: Path) -> None:
-    found = answer("bench.pages.index", home / "p16z.parquet", LISTED, home / "index")
-    (home / "index").unlink()
-    report.check(f"an index of {found['pages']:,} pages is read back as built", bool(found["same"]))
-    report.rows += [
-        Row("pages.index.pages", int(found["pages"]), "pages"),
-        Row("pages.index.build_cpu", float(found["build_cpu_s"]), "s"),
-        Row("pages.index.bytes_a_page", float(found["bytes_a_page"]), "bytes"),
-        at_most("pages.index.first_batch", float(found["first_batch_s"]), "s", 0.1),
-    ]
 
 
 def _show(report: Report, title: str, cells: Cells, first: str) -> None:

@@ -2,8 +2,8 @@
 
 Arguments: reader, folder, readings (B rows per batch, N rows in all, as `B:N` with commas between), seed,
 `warm` or `cold`, times the data is repeated. Prints one JSON line, a list with one entry per reading: a hash
-of rows to check, CPU microseconds per row, rows a second, bytes per row that were asked of the system and
-that the disk gave, and MiB of anonymous memory afterwards. With two arguments it writes the peer's files.
+of rows to check, CPU microseconds per row, rows a second, bytes per row requested from the system and read
+from the disk, and MiB of anonymous memory afterwards.
 """
 
 import gc
@@ -12,14 +12,13 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from bench import formats
-from bench.formats import Tokens, anonymous_mib, mapped, matrix, read_counters
+from bench.formats import Tokens, anonymous_mib, mapped, matrix, read_counters, read_once
 
 Read = Callable[[npt.NDArray[np.int64]], Tokens]
 
@@ -130,41 +129,25 @@ READERS: dict[str, tuple[Callable[[Path, int], Read], str]] = {
     "mosaicml": (mosaicml, "rows.mds"),
     "litdata": (litdata, "rows.litdata"),
 }
-WRITERS: dict[str, Callable[[Path, Path], None]] = {
-    "hf": formats.write_arrow,
-    "lance": formats.write_lance,
-    "array_record": formats.write_array_record,
-    "mosaicml": formats.write_mds,
-    "litdata": formats.write_litdata,
-}
 
 
-def set_cache(path: Path, cold: bool) -> None:
-    """Bring a reader's files into the page cache, or drop them from it."""
-    files = [it for it in path.rglob("*") if it.is_file()] if path.is_dir() else [path]
-    for name in files:
-        descriptor = os.open(name, os.O_RDONLY)
-        if cold:
-            os.fsync(descriptor)
-            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-        else:
-            while os.read(descriptor, 1 << 22):
-                pass
-        os.close(descriptor)
+def drop(files: Iterable[Path]) -> None:
+    """Drop files from the page cache."""
+    for path in files:
+        with path.open("rb") as file:
+            os.fsync(file)
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def main() -> None:
-    """Write a peer's files, or read rows."""
+    """Read rows according to the arguments."""
     name, home = sys.argv[1], Path(sys.argv[2])
-    if len(sys.argv) == 3:
-        WRITERS[name](home / READERS[name][1], home / "rows.npy")
-        print("{}")
-        return
     readings = [tuple(int(it) for it in reading.split(":")) for reading in sys.argv[3].split(",")]
     seed, cold, times = int(sys.argv[4]), sys.argv[5] == "cold", int(sys.argv[6])
     open_reader, path = READERS[name]
     rows = len(array(home))
-    set_cache(home / path, cold=False)
+    files = [it for it in (home / path, *(home / path).rglob("*")) if it.is_file()]
+    read_once(files)
     read = open_reader(home, times)
     checked = np.random.default_rng(1).integers(0, rows, CHECKED)
     digest = hashlib.sha256(read(checked).tobytes()).hexdigest()
@@ -175,7 +158,7 @@ def main() -> None:
             del read
             gc.collect()
         if cold:
-            set_cache(home / path, cold=True)
+            drop(files)
         if name in MAPPED:
             read = open_reader(home, times)
         found.append({"digest": digest, **costs(read, wanted, batch)})
@@ -183,7 +166,7 @@ def main() -> None:
 
 
 def costs(read: Read, wanted: npt.NDArray[np.int64], batch: int) -> dict[str, float]:
-    """Per row: what reading `wanted` in batches costs."""
+    """The cost per row of reading `wanted` in batches."""
     n = len(wanted)
     before, began, wall = read_counters(), time.process_time(), time.perf_counter()
     for begin in range(0, n, batch):

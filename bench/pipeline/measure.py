@@ -4,7 +4,7 @@ Runs the real pipeline (`jobs.definitions`) once on a fresh lake in a temporary 
 of the installation (FACTORY_INSTALLATION_SHARE scales it), and ends with the figures of its packed sequences.
 
 Assets run one after the other, so all work of the process tree between the start of one asset and the start
-of the next belongs to the first: reading, writing, checks, fingerprint, publishing, chart, Dagster's event
+of the next counts for the first: reading, writing, checks, fingerprint, publishing, chart, Dagster's event
 log. The time before the first asset (Dagster's run, the JVM) is a row of its own, `start`.
 
 The input of a stage is the text that enters it: the sum of `n_bytes`, bytes in the source, over its
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import dagster as dg
@@ -36,14 +36,13 @@ from factory.lake.tables import Lake
 from factory.orchestration.asset import progress
 from factory.orchestration.host.definitions import definitions
 from factory.settings import Settings
-from factory.spark import build_session
 
 START, TOTAL = "start", "total"
 MB = 1e6
 COST_COLUMNS = "wall s | CPU s | driver | JVM | workers | peak MB | JVM MB | workers MB"
 CAVEATS = [
     "One run on a cold JVM: its compiler and its garbage count, the first stages pay more of it.",
-    "The JVM keeps the heap it once took, so a stage's peak includes what earlier stages left.",
+    "The JVM keeps its heap, so a stage's peak includes what earlier stages left.",
     "Wall seconds depend on the machine's other work; CPU seconds depend on it less.",
 ]
 
@@ -88,7 +87,7 @@ def _measured(own: Settings, console: Console) -> Report:
     )
     check(report, lake, datasets)
     add_costs(report, meter.spans, given)
-    add_quality(report, build_session(own), lake, datasets)  # in the session that is running
+    add_quality(report, lake, datasets)
     return report
 
 
@@ -212,12 +211,7 @@ def _rows(name: str, span: Span, entered: Input | None) -> list[Row]:
 
 
 def _by_kind(name: str, quantity: ByKind, unit_size: float, unit: str) -> list[Row]:
-    parts = {
-        "": quantity.total,
-        ".driver": quantity.driver,
-        ".jvm": quantity.jvm,
-        ".workers": quantity.workers,
-    }
+    parts = {"": quantity.total} | {f".{kind}": value for kind, value in asdict(quantity).items()}
     return [Row(f"{name}{part}", _rounded(value / unit_size), unit) for part, value in parts.items()]
 
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,7 +39,7 @@ PEERS = {"torch": TORCH, "hugging_face": HUGGING_FACE, "grain": GRAIN}
 
 @dataclass(frozen=True)
 class Order:
-    """An order of all rows, and how many rows must be at hand to read on in it."""
+    """An order of all rows, and the number of rows that must be in memory to continue in it."""
 
     name: str
     rows_at_hand: int
@@ -55,7 +54,7 @@ def measure(progress: Console) -> Report:
     columns = " | ".join(["order | rows at hand", *(f"batch {it}" for it in BATCHES)])
     made = table("Shuffle score (1 is perfect)", columns)
     for order in [*ours, *peers]:
-        scores = [epoch_score(_lookup(order.rows), len(order.rows), batch) for batch in BATCHES]
+        scores = [epoch_score(order.rows.__getitem__, len(order.rows), batch) for batch in BATCHES]
         whole = "" if _is_whole(order) else f" ({len(order.rows):,} of all rows)"
         made.add_row(order.name + whole, f"{order.rows_at_hand:,}", *(f"{it:,.2f}" for it in scores))
         report.rows += [
@@ -110,10 +109,6 @@ def _peers(progress: Console) -> list[Order]:
                 for name, rows in at_hand.items()
             ]
     return found
-
-
-def _lookup(order: Ints) -> Callable[[Ints], Ints]:
-    return lambda positions: order[positions]
 
 
 def _is_whole(order: Order) -> bool:

@@ -25,15 +25,12 @@ BLOCKS = {"": 4_000_000, "_block_262144": 1 << 18, "_block_65536": 1 << 16}
 
 
 def rows_of_open_shards(order: Ints, shard: int) -> int:
-    """The most rows at any moment in shards that are begun and not finished."""
+    """The most rows at any moment in unfinished shards."""
     of = order // shard
-    shards, first = np.unique(of, return_index=True)
-    last = len(of) - 1 - np.unique(of[::-1], return_index=True)[1]
-    change = np.zeros(len(of) + 1, np.int64)
-    np.add.at(change, first, 1)
-    np.add.at(change, last + 1, -1)
-    assert len(shards) == len(last)
-    return int(np.cumsum(change).max()) * shard
+    first = np.unique(of, return_index=True)[1]
+    behind = len(of) - np.unique(of[::-1], return_index=True)[1]
+    begun, finished = (np.bincount(it, minlength=len(of) + 1) for it in (first, behind))
+    return int(np.cumsum(begun - finished).max()) * shard
 
 
 def mosaicml(rows: int, shard: int, seed: int) -> Found:

@@ -15,17 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from rich.console import Console
 
+from bench.cache import cached
 from bench.formats import write_parquet
-from bench.lakes import own_lake
+from bench.lakes import PACKED, add_packed, own_lake
 from bench.stream.rows import LENGTH, SHARES, SOURCES, STEP_ROWS, array, n_rows_of, rows_file
 from blender.catalog.blends import open_blends
 from blender.records import Source
-from factory.lake.catalog import open_catalog
-from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
-from factory.settings import Settings, settings
 
 VOCABULARY = 32_000
 SEED = 7
@@ -42,25 +39,18 @@ _PART = 2_048  # rows drawn or written at a time
 _ROW_GROUP = 16_384
 
 
-def folder(rows: int) -> Path:
-    """The folder of the files of `rows` rows."""
-    return (
-        settings().cache.resolve() / "bench" / "stream" / f"{rows}x{LENGTH}"
-    )  # absolute, because a table keeps the path
-
-
 def written(rows: int, progress: Console) -> Path:
     """The folder of `rows` rows in all, with arrays, tables and blends; written if missing."""
-    home = folder(rows)
-    if not (home / "blends.json").exists():
+
+    def make(home: Path) -> None:
         progress.print(f"writing {rows * LENGTH * 4 / 2**30:.2f} GiB of rows, twice in Parquet, into {home}")
         write(home, rows)
-    return home
+
+    return cached(f"stream/{rows}x{LENGTH}", make)
 
 
 def write(home: Path, rows: int) -> None:
     """Write arrays, tables and blends of `rows` rows."""
-    home.mkdir(parents=True, exist_ok=True)
     for source in SOURCES:
         _draw(home, source, n_rows_of(source, rows))
     blends = {layout: _blend(home, layout) for layout in LAYOUTS}
@@ -87,7 +77,12 @@ def _blend(home: Path, layout: str) -> str:
     """Write the tables of a layout; return the id of their blend."""
     lake = own_lake(home / "lake")
     for source in SOURCES:
-        _table(lake, home, source, layout)
+        name = f"s{source}_{layout}"
+        path = home / f"packed.{name}.parquet"
+        options = {"write_batch_size": 1, **LAYOUTS[layout]}
+        write_parquet(path, array(home, source), PACKED, _ROW_GROUP, **options)
+        content = f"{source}-{layout}-{path.stat().st_size}"
+        add_packed(lake, name, [path], content, token_bytes=4, length=LENGTH)
     return open_blends(lake).create(_sources(layout), SEED).id
 
 
@@ -96,17 +91,3 @@ def _sources(layout: str) -> list[Source]:
         Source(table=f"packed.s{source}_{layout}", weight=STEP_ROWS * share // 100, **SHUFFLES[layout])
         for source, share in enumerate(SHARES)
     ]
-
-
-def _table(lake: Settings, home: Path, source: int, layout: str) -> None:
-    schema = pa.schema([("ordinal", pa.int64()), ("tokens", pa.binary())])
-    name = f"packed.s{source}_{layout}"
-    catalog = open_catalog(lake)
-    catalog.create_namespace_if_not_exists("packed")
-    properties = {TOKEN_BYTES: "4", SEQUENCE_LENGTH: str(LENGTH)}
-    table = catalog.create_table_if_not_exists(name, schema=schema, properties=properties)
-    path = home / f"{name}.parquet"
-    write_parquet(path, array(home, source), schema, _ROW_GROUP, write_batch_size=1, **LAYOUTS[layout])
-    content = f"{source}-{layout}-{path.stat().st_size}"
-    if table.current_snapshot() is None:
-        table.add_files([path.as_uri()], snapshot_properties={"factory.content": content})

@@ -105,7 +105,7 @@ READERS: dict[str, Callable[..., Iterator[np.ndarray]]] = {
 
 
 def main() -> None:
-    """Read or serve as the arguments say."""
+    """Read or serve according to the arguments."""
     what, *rest = sys.argv[1:]
     if what == "serve":
         constant_server()

@@ -14,12 +14,13 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from bench.formats import read_once
 from bench.harness import Report, Row, Runs, at_most, table
 from bench.lakes import own_lake
 from bench.peers import GRAIN, HUGGING_FACE, TORCH, answer
 from bench.stream import through_grpc
 from bench.stream.data import SHUFFLES, written
-from bench.stream.rows import BATCH, SOURCES, array
+from bench.stream.rows import BATCH, SOURCES, array, rows_file
 from blender.costs.shuffle_score import shuffle_score
 
 CAVEATS = [
@@ -32,25 +33,33 @@ ROWS, RUNS, RANKS = 131_072, 3, 10
 SCORED = 256  # consecutive rows of a source that are scored as a batch
 OURS = ("plain", "zstd")
 PEERS = {
-    "memmap": None,
     "mosaicml": TORCH,
     "litdata": TORCH,
     "hf_streaming": HUGGING_FACE,
     "hf_map": HUGGING_FACE,
     "grain": GRAIN,
 }
+FORMATS = {"mosaicml": "mds", "litdata": "litdata", "hf_map": "arrow", "grain": "array_record"}
 SLOW = ("mosaicml", "hf_streaming", "grain")
 FILES = {
     "memmap": "rows-*.npy",
     "plain": "packed.*_plain.parquet",
     "zstd": "packed.*_zstd.parquet",
-    "mosaicml": "mds/**/*",
-    "litdata": "litdata/**/*",
+    "mosaicml": "rows-*.mds/**/*",
+    "litdata": "rows-*.litdata/**/*",
     "hf_streaming": "packed.*_zstd.parquet",
-    "hf_map": "arrow/*",
-    "grain": "array_record/*",
+    "hf_map": "rows-*.arrow",
+    "grain": "rows-*.array_record",
 }
-WRITTEN = ("mosaicml", "litdata", "hf_map", "grain")
+FIGURES = {
+    "cpu": ("cpu_s_per_gib", "CPU s/GiB"),
+    "rate": ("rows_per_s", "rows/s"),
+    "latency_p50": ("p50_us", "us"),
+    "latency_p99": ("p99_us", "us"),
+    "anonymous": ("anonymous_mib", "MiB"),
+    "first": ("first_s", "s"),
+}
+"""Rows: the reader's figure whose median is reported, and its unit."""
 MOST_SCORE, MOST_OF_RANKS = 1.3, 1.1
 MOST_OF_MEMMAP, MOST_OF_LITDATA, MOST_OF_MEMORY = 1.0, 0.5, 0.2
 
@@ -60,8 +69,9 @@ Figures = Mapping[str, Any]
 def measure(progress: Console) -> Report:
     """Write missing rows, read whole epochs and check them, then time parts."""
     home = written(ROWS, progress)
-    _write_peers(home, progress)
-    names = ["memmap", *OURS, *(name for name in PEERS if name != "memmap")]
+    for name, form in FORMATS.items():
+        PEERS[name].convert([rows_file(home, source) for source in SOURCES], form, progress)
+    names = ["memmap", *OURS, *PEERS]
     report = Report(CAVEATS, f"{ROWS:,} rows of 2,048 int32 in {home}, as 60, 30 and 10 %")
     epochs = {name: _said(progress, home, name, "epoch") for name in names}
     whole = {name: _is_whole(home, name) for name in names}
@@ -82,39 +92,21 @@ def measure(progress: Console) -> Report:
     return report
 
 
-def _write_peers(home: Path, progress: Console) -> None:
-    for name in WRITTEN:
-        done = home / f"{name}.done"
-        if not done.exists():
-            _said(progress, home, name, "write")
-            done.touch()
-
-
 def _said(progress: Console, home: Path, name: str, *what: str) -> Figures:
     progress.print(f"{name}: {' '.join(what)}")
-    peer = PEERS.get(name)
-    python = peer.python(progress) if peer else sys.executable
+    python = PEERS[name].python(progress) if name in PEERS else sys.executable
     found: Figures = answer("bench.stream.reader", name, home, *what, python=python)
     return found
 
 
 def _timed(progress: Console, home: Path, name: str) -> Figures:
     batches = ROWS // BATCH // (8 if name in SLOW else 1)
-    _read_once([path for path in home.glob(FILES[name]) if path.is_file()])
+    read_once([path for path in home.glob(FILES[name]) if path.is_file()])
     return _said(progress, home, name, "part", str(batches))
 
 
-def _read_once(files: list[Path]) -> None:
-    """Bring files into the page cache; some systems evict what has been there for a while."""
-    part = bytearray(1 << 20)
-    for path in files:
-        with path.open("rb", buffering=0) as file:
-            while file.readinto(part):
-                pass
-
-
 def _is_whole(home: Path, name: str) -> bool:
-    """Whether the epoch held every row of every source once."""
+    """Whether the epoch contained every row of every source once."""
     order = np.load(home / f"{name}.order.npy")
     wanted = [(row, source) for source in SOURCES for row in range(len(array(home, source)))]
     found = order[np.lexsort((order[:, 0], order[:, 1]))]
@@ -173,18 +165,12 @@ def _add(
 ) -> None:
     for name, of in runs.items():
         report.rows += [
-            Row(f"stream.{name}.cpu", of.median("cpu_s_per_gib"), "CPU s/GiB"),
-            Row(f"stream.{name}.rate", of.median("rows_per_s"), "rows/s"),
-            Row(f"stream.{name}.latency_p50", of.median("p50_us"), "us"),
-            Row(f"stream.{name}.latency_p99", of.median("p99_us"), "us"),
-            Row(f"stream.{name}.anonymous", of.median("anonymous_mib"), "MiB"),
-            Row(f"stream.{name}.first", of.median("first_s"), "s"),
+            *(Row(f"stream.{name}.{it}", of.median(key), unit) for it, (key, unit) in FIGURES.items()),
             Row(f"stream.{name}.resume", float(resumed[name]["first_s"]), "s"),
             Row(f"stream.{name}.read", int(epochs[name]["bytes_read"]), "bytes"),
         ]
-        limited = name in OURS
-        score = at_most if limited else lambda name, value, unit, _: Row(name, value, unit)
-        report.rows.append(score(f"stream.{name}.score", scores[name], "chi2/df", MOST_SCORE))
+        score = f"stream.{name}.score", scores[name], "chi2/df"
+        report.rows.append(at_most(*score, MOST_SCORE) if name in OURS else Row(*score))
 
     def ratio(ours: str, theirs: str, figure: str) -> float:
         return runs[ours].best(figure) / runs[theirs].best(figure)

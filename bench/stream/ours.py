@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bench.formats import Tokens, matrix, read_counters
-from bench.stream.rows import BATCH, LENGTH, SOURCES, STEP_ROWS, Reader, Stream, array
+from bench.stream.rows import BATCH, LENGTH, SOURCES, STEP_ROWS, Reader, Stream, array, counted
 
 if TYPE_CHECKING:
     from blender.opened.blend import Blend
@@ -79,20 +79,17 @@ def memmap(home: Path, state: Any) -> Stream:
     sources = [array(home, source) for source in SOURCES]
     ends = np.cumsum([len(rows) for rows in sources])
     order = np.random.default_rng(SEED).permutation(ends[-1])
-    done = [state or 0]
 
-    def batches() -> Iterator[Tokens]:
-        for begin in range(done[0] * BATCH, len(order), BATCH):
-            wanted = order[begin : begin + BATCH]
-            which = np.searchsorted(ends, wanted, side="right")
-            batch = np.empty((len(wanted), LENGTH), np.int32)
-            for source, rows in enumerate(sources):
-                chosen = which == source
-                batch[chosen] = rows[wanted[chosen] - (ends[source] - len(rows))]
-            done[0] += 1
-            yield batch
+    def read(part: slice) -> Tokens:
+        wanted = order[part]
+        which = np.searchsorted(ends, wanted, side="right")
+        batch = np.empty((len(wanted), LENGTH), np.int32)
+        for source, rows in enumerate(sources):
+            chosen = which == source
+            batch[chosen] = rows[wanted[chosen] - (ends[source] - len(rows))]
+        return batch
 
-    return Stream(batches(), lambda: done[0])
+    return counted(len(order), state, read)
 
 
 _BLENDER = ("blender.catalog.blends", "bench.lakes")

@@ -6,15 +6,13 @@ read if it offers none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench import formats
-from bench.formats import Tokens, matrix
-from bench.stream.rows import BATCH, LENGTH, SHARES, SOURCES, Reader, Stream
+from bench.formats import matrix
+from bench.stream.rows import BATCH, LENGTH, SHARES, SOURCES, Reader, Stream, counted
 
 SEED = 11
 BUFFER = 10_000  # rows of a shuffle buffer: Hugging Face's default of 1,000 scores far worse
@@ -28,7 +26,7 @@ def mosaicml(home: Path, state: Any) -> Stream:
     from streaming.base.util import clean_stale_shared_memory
 
     clean_stale_shared_memory()
-    streams = [MdsStream(local=str(home / "mds" / str(source))) for source in SOURCES]
+    streams = [MdsStream(local=str(home / f"rows-{source}.mds")) for source in SOURCES]
     rows = StreamingDataset(streams=streams, shuffle=True, shuffle_seed=SEED, batch_size=BATCH)
     loader = StreamingDataLoader(rows, batch_size=BATCH)
     if state is not None:
@@ -42,7 +40,7 @@ def litdata(home: Path, state: Any) -> Stream:
 
     sources = [
         StreamingDataset(
-            str(home / "litdata" / str(source)),
+            str(home / f"rows-{source}.litdata"),
             item_loader=TokensLoader(block_size=LENGTH),
             shuffle=True,
             drop_last=False,
@@ -85,17 +83,11 @@ def hf_map(home: Path, state: Any) -> Stream:
     """Hugging Face datasets, map-style: mapped Arrow files and a permutation of all rows."""
     from datasets import Dataset, concatenate_datasets
 
-    sources = [Dataset.from_file(str(home / "arrow" / f"{source}.arrow")) for source in SOURCES]
+    sources = [Dataset.from_file(str(home / f"rows-{source}.arrow")) for source in SOURCES]
     rows = concatenate_datasets(sources).shuffle(seed=SEED).with_format("arrow")
-    done = [state or 0]
-
-    def batches() -> Iterator[Tokens]:
-        for begin in range(done[0] * BATCH, len(rows), BATCH):
-            column = rows[begin : begin + BATCH]["tokens"].combine_chunks()
-            done[0] += 1
-            yield matrix(column.buffers()[2], LENGTH)
-
-    return Stream(batches(), lambda: done[0])
+    return counted(
+        len(rows), state, lambda part: matrix(rows[part]["tokens"].combine_chunks().buffers()[2], LENGTH)
+    )
 
 
 def grain(home: Path, state: Any) -> Stream:
@@ -103,7 +95,7 @@ def grain(home: Path, state: Any) -> Stream:
     from array_record.python.array_record_data_source import ArrayRecordDataSource
     from grain import MapDataset
 
-    files = [str(home / "array_record" / f"{source}.array_record") for source in SOURCES]
+    files = [str(home / f"rows-{source}.array_record") for source in SOURCES]
     sources = [MapDataset.source(ArrayRecordDataSource([file])).seed(SEED).shuffle() for file in files]
     rows = MapDataset.mix(sources, weights=MIXTURE).map(lambda row: np.frombuffer(row, np.int32))
     batches = iter(rows.batch(BATCH).to_iter_dataset())
@@ -119,11 +111,3 @@ READERS = {
     "hf_map": Reader(("datasets",), hf_map),
     "grain": Reader(("grain", "array_record"), grain),
 }
-
-WRITERS: dict[str, tuple[Callable[[Path, Path], None], str]] = {
-    "mosaicml": (formats.write_mds, "mds/{}"),
-    "litdata": (formats.write_litdata, "litdata/{}"),
-    "hf_map": (formats.write_arrow, "arrow/{}.arrow"),
-    "grain": (formats.write_array_record, "array_record/{}.array_record"),
-}
-"""Writer of a source's rows, and its target."""

@@ -5,7 +5,6 @@ Arguments: reader, folder, and one of
     part N          read N batches, counting their cost
     resume          resume from the half-way state for some batches
     ranks R         count the bytes that R ranks read (ours alone)
-    write           write the peer's files
 
 Prints one JSON line. Every reader gives batches of 8 rows as int32 arrays of shape (8, 2,048), in this
 process and without workers, so that the reader alone is counted.
@@ -26,7 +25,7 @@ import numpy.typing as npt
 
 from bench.formats import anonymous_mib, read_counters
 from bench.stream import ours, peers
-from bench.stream.rows import BATCH, LENGTH, SOURCES, Stream, rows_file, total
+from bench.stream.rows import BATCH, LENGTH, Stream, total
 
 RESUMED = 64  # batches compared after a resume
 READERS = {**ours.READERS, **peers.READERS}
@@ -68,18 +67,10 @@ def measured(stream: Stream, n_batches: int, opened: float) -> tuple[dict[str, A
 
 
 def main() -> None:
-    """Read as the arguments say."""
+    """Read according to the arguments."""
     name, home, what = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
     n_batches = -(-total(home) // BATCH)
     half = n_batches // 2
-    if what == "write":
-        write, target = peers.WRITERS[name]
-        for source in SOURCES:
-            path = home / target.format(source)
-            path.parent.mkdir(exist_ok=True)
-            write(path, rows_file(home, source))
-        print("{}")
-        return
     if what == "ranks":
         print(json.dumps(ours.ranks(home, name, int(sys.argv[4]))))
         return

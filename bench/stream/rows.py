@@ -25,10 +25,23 @@ class Stream:
 
 @dataclass(frozen=True)
 class Reader:
-    """`imports` are timed apart; `opened` opens a folder's rows at the front or at a state."""
+    """`imports` are timed separately; `opened` opens a folder's rows at the front or at a state."""
 
     imports: tuple[str, ...]
     opened: Callable[[Path, Any], Stream]
+
+
+def counted(n_rows: int, state: Any, read: Callable[[slice], Tokens]) -> Stream:
+    """Batches of `n_rows` rows as `read` gives them; the state is the number of batches read."""
+    done = [state or 0]
+
+    def batches() -> Iterator[Tokens]:
+        for begin in range(done[0] * BATCH, n_rows, BATCH):
+            batch = read(slice(begin, begin + BATCH))
+            done[0] += 1
+            yield batch
+
+    return Stream(batches(), lambda: done[0])
 
 
 def rows_file(home: Path, source: int) -> Path:

@@ -62,12 +62,7 @@ class Blends:
         self._blends: SharedCache[Blend] = SharedCache(_OPEN_BLENDS)
 
     def create(
-        self,
-        sources: Sequence[Source],
-        seed: int = 0,
-        schedule: Schedule | None = None,
-        *,
-        pad: bool = False,
+        self, sources: Sequence[Source], seed: int = 0, schedule: Schedule | None = None, *, pad: bool = False
     ) -> StoredBlend:
         """Create a blend of `sources`; equal content, weights or schedule, and seed give an equal id.
 
@@ -75,25 +70,16 @@ class Blends:
         name, and TableNotFound.
         """
         view = self._opener.view()
-        pinned = [view.pin(wellformed(source)) for source in within_deadline(sources, "sources pinned")]
-        config = blend_config([source for source, _ in pinned], seed, schedule, pad=pad)
-        return self._keep(config, [pin for _, pin in pinned], view)
+        pinned, snapshots = _pin(view, sources)
+        return self._keep(blend_config(pinned, seed, schedule, pad=pad), snapshots, view)
 
     def considered(
-        self,
-        sources: Sequence[Source],
-        seed: int = 0,
-        schedule: Schedule | None = None,
-        *,
-        pad: bool = False,
+        self, sources: Sequence[Source], seed: int = 0, schedule: Schedule | None = None, *, pad: bool = False
     ) -> Blend:
         """The blend that `create` would store, opened but not stored; raises the errors of `create`."""
         view = self._opener.view()
-        pinned = [view.pin(wellformed(source)) for source in within_deadline(sources, "sources pinned")]
-        config = blend_config([source for source, _ in pinned], seed, schedule, pad=pad)
-        readers = view.open(config.sources, [pin for _, pin in pinned], _tags(config))
-        require_agreement(config.sources, readers, pad=config.pad)
-        return Blend(config, mixture_of(config, 0, self), readers)
+        pinned, snapshots = _pin(view, sources)
+        return self._open_new(blend_config(pinned, seed, schedule, pad=pad), snapshots, view)
 
     def update(
         self,
@@ -112,12 +98,12 @@ class Blends:
         config, pins = self._store.get(parent)
         opened = self.open(parent)
         view = self._opener.view()
-        added = [view.pin(wellformed(source)) for source in within_deadline(add, "sources pinned")]
-        child = updated(config, offset, weights, [source for source, _ in added], schedule, pad=pad)
+        added, snapshots = _pin(view, add)
+        child = updated(config, offset, weights, added, schedule, pad=pad)
         known = len(opened.sources)
         readers = [source.source_reader for source in opened.sources]
         if added:  # the parent's own sources agreed when it was created, perhaps under other rules
-            readers += view.open(child.sources[known:], [pin for _, pin in added], _tags(child)[known:])
+            readers += view.open(child.sources[known:], snapshots, _tags(child)[known:])
             require_agreement(child.sources, readers, pad=child.pad)
         blend = Blend(child, opened.order.mixture.extended([child.piece], [child.offset]), readers)
         self._prepare(blend, known)
@@ -178,15 +164,18 @@ class Blends:
             pins = self._store.get(config.id)[1].snapshots
             followed = zip(config.sources, snapshots, pins, strict=True)
             snapshots = [old if source.live else new for source, new, old in followed]
-        readers = view.open(config.sources, snapshots, _tags(config))
-        require_agreement(config.sources, readers, pad=config.pad)
-        opened = Blend(config, mixture_of(config, 0, self), readers)
+        opened = self._open_new(config, snapshots, view)
         self._prepare(opened)
         with self._keeper.keeping(config.id, _pinned(opened)) as tables:
             self._keep_facts(opened, tables)
             self._opener.save_bundle(opened.sources, _snapshots(opened))
             current_context().check()
             return self._put(opened, Pins(snapshots=_snapshots(opened), created_at=_now()))
+
+    def _open_new(self, config: BlendConfig, snapshots: Sequence[int], view: CatalogView) -> Blend:
+        readers = view.open(config.sources, snapshots, _tags(config))
+        require_agreement(config.sources, readers, pad=config.pad)
+        return Blend(config, mixture_of(config, 0, self), readers)
 
     def _prepare(self, blend: Blend, first: int = 0) -> None:
         """Index the sources from `first` on; files without readable pages fail here."""
@@ -258,6 +247,12 @@ class Blends:
 def open_blends(settings: Settings, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> Blends:
     """The blends of the lake that `settings` names, with `memory_bytes` for cached pages."""
     return Blends(Lake(settings), open_store(settings), memory_bytes)
+
+
+def _pin(view: CatalogView, sources: Sequence[Source]) -> tuple[list[Source], list[int]]:
+    """The sources with their contents, and their snapshots."""
+    pinned = [view.pin(wellformed(source)) for source in within_deadline(sources, "sources pinned")]
+    return [source for source, _ in pinned], [snapshot for _, snapshot in pinned]
 
 
 def _now() -> str:

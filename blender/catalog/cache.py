@@ -1,4 +1,4 @@
-"""A cache under a budget in which threads that want the same value share one attempt to make it."""
+"""A cache in which threads that want the same value share one attempt to make it."""
 
 from __future__ import annotations
 
@@ -14,29 +14,25 @@ Value = TypeVar("Value")
 
 
 class SharedCache(Generic[Value]):
-    """Values by key; the least recently used are dropped when their costs exceed `budget`.
+    """At most `capacity` values by key; the least recently used are dropped.
 
-    A value that costs more than the whole budget is returned and not kept. A failure reaches every waiting
-    thread and is not kept, with one exception: if the making call is cancelled or late, a waiting thread
-    makes the value instead. Values in the making do not count.
+    A failure reaches every waiting thread and is not kept, with one exception: if the making call is
+    cancelled or late, a waiting thread makes the value instead. Values in the making do not count.
     """
 
-    def __init__(self, budget: int, cost: Callable[[Value], int] = lambda _: 1) -> None:
-        self.budget = budget
-        self._cost_of = cost
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
         self._lock = threading.Lock()
-        self._values: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
+        self._values: OrderedDict[Hashable, Value] = OrderedDict()
         self._in_making: dict[Hashable, Future[Value]] = {}
-        self._used = 0
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """The value of `key`, made by `make` unless it is kept."""
         while True:
             with self._lock:
-                kept = self._values.get(key)
-                if kept is not None:
+                if key in self._values:
                     self._values.move_to_end(key)
-                    return kept[0]
+                    return self._values[key]
                 future = self._in_making.get(key)
                 mine = future is None
                 if future is None:
@@ -49,12 +45,6 @@ class SharedCache(Generic[Value]):
                 if mine:
                     raise
 
-    @property
-    def used(self) -> int:
-        """The cost of the kept values."""
-        with self._lock:
-            return self._used
-
     def _make(self, key: Hashable, make: Callable[[], Value], future: Future[Value]) -> None:
         try:
             value = make()
@@ -65,15 +55,7 @@ class SharedCache(Generic[Value]):
             return
         with self._lock:
             del self._in_making[key]
-            self._keep(key, value)
+            self._values[key] = value
+            if len(self._values) > self._capacity:
+                self._values.popitem(last=False)
         future.set_result(value)
-
-    def _keep(self, key: Hashable, value: Value) -> None:
-        cost = self._cost_of(value)
-        if cost > self.budget:
-            return
-        self._values[key] = (value, cost)
-        self._used += cost
-        while self._used > self.budget:
-            _, (_, freed) = self._values.popitem(last=False)
-            self._used -= freed

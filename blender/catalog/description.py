@@ -1,4 +1,4 @@
-"""Blends as plain records: on record, and described once open."""
+"""Blends as plain records: stored ones, and descriptions of open ones."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _weights(piece: Piece, n_sources: int) -> tuple[int, ...]:
 
 
 def _last_pieces(blend: Blend) -> list[tuple[int, Piece]]:
-    """As many of the last pieces as fit a message."""
+    """The last pieces, as many as fit a message."""
     mixture = blend.order.mixture
     n_shown = max(1, _DESCRIBED_WEIGHTS // mixture.n_sources)
     return mixture.pieces(max(0, len(mixture.starts) - n_shown))

@@ -64,7 +64,7 @@ class SnapshotKeeper:
     def _is_served(self, blend: str) -> bool:
         try:
             return not self._store.get(blend)[1].retired
-        except BlendNotFound:  # never stored, or about to be: then it reads its parent again
+        except BlendNotFound:  # never stored, or about to be stored: then it reads its parent again
             return False
         except BrokenBlend:  # perhaps somebody restores it
             return True

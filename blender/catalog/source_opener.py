@@ -30,7 +30,7 @@ from factory.lake.tables import Lake
 Reader = SnapshotReader | LiveReader
 
 _OPEN_TABLES = 1024
-_MANY = 16  # sources from which on a bundle saves time
+_MANY = 16  # least sources for which a bundle saves time
 
 
 class SourceOpener:
@@ -47,19 +47,19 @@ class SourceOpener:
 
     def save_facts(self, table: Table, source: Source, pinned: int, facts: SnapshotFacts) -> None:
         """Cache the facts of the snapshot to which a source is pinned, from the metadata of `table`."""
-        place = self._pages.indexes.facts(source.table, pinned, source.content)
-        put_facts(place, facts, table.metadata_location)
+        path = self._pages.indexes.facts(source.table, pinned, source.content)
+        put_facts(path, facts, table.metadata_location)
 
     def load_facts(self, metadata_file: str | None, source: Source, pinned: int) -> SnapshotFacts | None:
         """The cached facts of a pinned snapshot, if they come from this metadata file."""
         if metadata_file is None:
             return None
         indexes = self._pages.indexes
-        place = indexes.facts(source.table, pinned, source.content)
-        found = read_facts(indexes.get(place), metadata_file)
+        path = indexes.facts(source.table, pinned, source.content)
+        found = read_facts(indexes.get(path), metadata_file)
         if found is None:
-            indexes.forget(place)
-            found = read_facts(indexes.get(place), metadata_file)
+            indexes.forget(path)
+            found = read_facts(indexes.get(path), metadata_file)
         return found
 
     def load_bundle(self, sources: Sequence[Source], snapshots: Sequence[int]) -> None:
@@ -106,12 +106,12 @@ class SourceOpener:
             facts = facts_of(table, snapshot)
             return self._readers.get(facts.key, lambda: SnapshotReader(facts, self._pages, lambda: table))
 
-        def made() -> LiveReader:
+        def open_live() -> LiveReader:
             progress = _Progress(self._store, tag)
             tokens = TOKENS in source.columns
             return LiveReader(source.name, snapshot, source.window_rows, load, at, progress, tokens=tokens)
 
-        return self._live_readers.get((tag, source.window_rows), made)
+        return self._live_readers.get((tag, source.window_rows), open_live)
 
 
 class CatalogView:
@@ -132,10 +132,10 @@ class CatalogView:
     def pin(self, source: Source) -> tuple[Source, int]:
         """The source with its content, and its snapshot; raises InvalidBlend and TableNotFound."""
         table = self.table(source.table)
-        asked = (source.table, source.snapshot, source.branch, source.tag)
-        if asked not in self._resolved:
-            self._resolved[asked] = _resolve(table, source)
-        snapshot = self._resolved[asked]
+        key = (source.table, source.snapshot, source.branch, source.tag)
+        if key not in self._resolved:
+            self._resolved[key] = _resolve(table, source)
+        snapshot = self._resolved[key]
         content = live_content(table) if source.live else content_of(snapshot)
         if not content:
             raise InvalidBlend(
@@ -159,26 +159,26 @@ class CatalogView:
         """Readers of sources at their pinned snapshots, which `tags` keep; raises SourceGone."""
         fixed = {source.table for source in sources if not source.live} - self._tables.keys()
         files = self._lake.metadata_files([TableName.parse(table) for table in fixed])
-        asked = list(zip(sources, snapshots, tags, strict=True))
+        requested = list(zip(sources, snapshots, tags, strict=True))
         return [
             self._opener.follow(source, snapshot, tag)
             if source.live
             else self._opener.reader(
                 self._facts_of(source, snapshot, files.get(TableName.parse(source.table))), self
             )
-            for source, snapshot, tag in within_deadline(asked, "sources opened")
+            for source, snapshot, tag in within_deadline(requested, "sources opened")
         ]
 
     def _facts_of(self, source: Source, snapshot: int, metadata_file: str | None) -> SnapshotFacts:
-        asked = (source.table, snapshot, source.content)
-        if asked not in self._facts:
-            self._facts[asked] = self._found_facts(source, snapshot, metadata_file)
-        return self._facts[asked]
+        key = (source.table, snapshot, source.content)
+        if key not in self._facts:
+            self._facts[key] = self._found_facts(source, snapshot, metadata_file)
+        return self._facts[key]
 
     def _found_facts(self, source: Source, snapshot: int, metadata_file: str | None) -> SnapshotFacts:
-        kept = self._opener.load_facts(metadata_file, source, snapshot)
-        if kept is not None:
-            return kept
+        cached = self._opener.load_facts(metadata_file, source, snapshot)
+        if cached is not None:
+            return cached
         table = self.table(source.table)
         facts = facts_of(table, _found(table, source, snapshot))
         self._opener.save_facts(table, source, snapshot, facts)
@@ -187,7 +187,7 @@ class CatalogView:
 
 @dataclass(frozen=True)
 class _Progress:
-    """How far the live source under a tag was read, recorded beside the blends."""
+    """The progress of the live source under a tag, recorded beside the blends."""
 
     store: BlendStore
     tag: str
@@ -224,14 +224,14 @@ def _found(table: Table, source: Source, snapshot: int) -> int:
 
 def _resolve(table: Table, source: Source) -> Snapshot:
     if source.snapshot is not None:
-        snapshot, asked = table.snapshot_by_id(source.snapshot), f"snapshot {source.snapshot}"
+        snapshot, reference = table.snapshot_by_id(source.snapshot), f"snapshot {source.snapshot}"
     elif source.branch is not None or source.tag is not None:
         name = source.branch or source.tag or ""
-        snapshot, asked = table.snapshot_by_name(name), f"{'branch' if source.branch else 'tag'} `{name}`"
+        snapshot, reference = table.snapshot_by_name(name), f"{'branch' if source.branch else 'tag'} `{name}`"
     else:
-        snapshot, asked = table.current_snapshot(), "published snapshot"
+        snapshot, reference = table.current_snapshot(), "published snapshot"
     if snapshot is None:
         raise InvalidBlend(
-            f"Table {source.table} has no {asked}. Name one of: {', '.join(sorted(table.refs())) or '-'}."
+            f"Table {source.table} has no {reference}. Name one of: {', '.join(sorted(table.refs())) or '-'}."
         )
     return snapshot

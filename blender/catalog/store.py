@@ -34,7 +34,9 @@ from factory.settings import Settings
 _LOG = logging.getLogger(__name__)
 
 _FOLDER = "blends"
+_CONFIG = ".json"
 _PINS = ".pins.json"
+_HISTORY = ".history.json"
 _HELD = ".held"
 _PROGRESS = ".progress"
 
@@ -65,27 +67,27 @@ class BlendStore:
         blend = config.id
         self.put_pins(blend, pins)
         with contextlib.suppress(AlreadyExistsError):  # the id is a hash of these bytes: they are there
-            obstore.put(self._store, _config(blend), config.canonical_json(), mode="create")
+            obstore.put(self._store, _path(blend, _CONFIG), config.canonical_json(), mode="create")
         return blend
 
     def put_pins(self, blend: str, pins: Pins) -> None:
         """Replace the pins of a blend."""
-        obstore.put(self._store, _pins(blend), with_checksum(pins.model_dump_json().encode()))
+        obstore.put(self._store, _path(blend, _PINS), with_checksum(pins.model_dump_json().encode()))
 
     def put_history_block(self, blend: str, block: HistoryBlock) -> None:
         """Store the history block that ends with a blend."""
         content = block.model_dump_json(exclude_defaults=True).encode()
-        obstore.put(self._store, _history(blend), with_checksum(content))
+        obstore.put(self._store, _path(blend, _HISTORY), with_checksum(content))
 
     def history_block(self, blend: str) -> HistoryBlock | None:
         """The block that ends with a blend; None if it is missing or damaged: the configs say the same."""
         try:
-            stored = obstore.get(self._store, _history(blend)).bytes().to_bytes()
+            stored = obstore.get(self._store, _path(blend, _HISTORY)).bytes().to_bytes()
             return HistoryBlock.model_validate_json(verified_content(stored, optional=True))
         except FileNotFoundError:
             return None
         except ValueError as error:
-            _LOG.warning("%s is damaged (%s) and not used.", _history(blend), first_line(error))
+            _LOG.warning("%s is damaged (%s) and not used.", _path(blend, _HISTORY), first_line(error))
             return None
 
     def hold(self, blend: str, tags_of: str) -> None:
@@ -132,7 +134,7 @@ class BlendStore:
     def has(self, blend: str) -> bool:
         """Whether a blend is on record."""
         try:
-            obstore.head(self._store, _config(blend))
+            obstore.head(self._store, _path(blend, _CONFIG))
         except FileNotFoundError:
             return False
         return True
@@ -144,22 +146,22 @@ class BlendStore:
                 f"Malformed blend id `{blend}`. An id has 32 hexadecimal digits; `factory blends` lists them."
             )
         try:
-            config = obstore.get(self._store, _config(blend)).bytes().to_bytes()
-            pins = obstore.get(self._store, _pins(blend)).bytes().to_bytes()
+            config = obstore.get(self._store, _path(blend, _CONFIG)).bytes().to_bytes()
+            pins = obstore.get(self._store, _path(blend, _PINS)).bytes().to_bytes()
         except FileNotFoundError as error:
             raise BlendNotFound(f"This lake has no blend {blend}. List the blends, or create it.") from error
-        with _parsing(blend, _config(blend)):
+        with _parsing(blend, _path(blend, _CONFIG)):
             if id_of(config) != blend:
                 raise ValueError("its content has another id")
             found = BlendConfig.from_json(config)
-        with _parsing(blend, _pins(blend)):
+        with _parsing(blend, _path(blend, _PINS)):
             return found, Pins.model_validate_json(verified_content(pins, optional=True))
 
     def ids(self) -> Iterator[str]:
         """Every blend, in order of ids."""
         names = [entry["path"] for chunk in obstore.list(self._store, prefix=_FOLDER) for entry in chunk]
         for path in sorted(names):
-            blend = Path(path).name.removesuffix(".json")
+            blend = Path(path).name.removesuffix(_CONFIG)
             if _is_id(blend):
                 yield blend
 
@@ -167,14 +169,6 @@ class BlendStore:
 def open_store(settings: Settings) -> BlendStore:
     """The blends of the lake's warehouse, on local disk or S3."""
     return BlendStore(object_store(settings))
-
-
-def _config(blend: str) -> str:
-    return f"{_FOLDER}/{blend}.json"
-
-
-def _pins(blend: str) -> str:
-    return f"{_FOLDER}/{blend}{_PINS}"
 
 
 @contextlib.contextmanager
@@ -189,8 +183,8 @@ def _parsing(blend: str, path: str) -> Iterator[None]:
         ) from error
 
 
-def _history(blend: str) -> str:
-    return f"{_FOLDER}/{blend}.history.json"
+def _path(blend: str, end: str) -> str:
+    return f"{_FOLDER}/{blend}{end}"
 
 
 def _held(tags_of: str, blend: str) -> str:

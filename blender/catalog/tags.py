@@ -6,7 +6,7 @@ of a table change in one commit.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from pyiceberg.exceptions import CommitFailedException
@@ -52,44 +52,47 @@ def tag(lake: Lake, name: TableName, snapshots: Mapping[str, int]) -> Tagged:
 
     Raises SourceGone if a snapshot has expired meanwhile.
     """
-    for attempt in range(_ATTEMPTS):
-        table = lake.table(name)
-        held = {tag: of.snapshot_id for tag, of in table.refs().items()}
-        wanted = {tag: snapshot for tag, snapshot in snapshots.items() if held.get(tag) != snapshot}
-        if not wanted:
-            return Tagged(table)
-        there = {snapshot.snapshot_id for snapshot in table.snapshots()}
-        for snapshot in wanted.values():
-            if snapshot not in there:
+    added: list[str] = []
+
+    def updates_of(table: Table) -> list[TableUpdate]:
+        tagged = {tag: ref.snapshot_id for tag, ref in table.refs().items()}
+        missing = {tag: snapshot for tag, snapshot in snapshots.items() if tagged.get(tag) != snapshot}
+        available = {snapshot.snapshot_id for snapshot in table.snapshots()}
+        for snapshot in missing.values():
+            if snapshot not in available:
                 raise SourceGone(
                     f"Snapshot {snapshot} of table {name} expired before the blend could keep it. Create the "
                     "blend again from a snapshot that is there."
                 )
-        try:
-            _commit(lake, table, [_tagging(tag, snapshot) for tag, snapshot in wanted.items()])
-        except CommitFailedException:
-            if attempt + 1 == _ATTEMPTS:
-                raise
-        else:
-            return Tagged(table, tuple(tag for tag in wanted if tag not in held))
-    raise AssertionError("the last attempt returns or raises")
+        added[:] = [tag for tag in missing if tag not in tagged]
+        return [_tagging(tag, snapshot) for tag, snapshot in missing.items()]
+
+    return Tagged(_change(lake, name, updates_of), tuple(added))
 
 
 def untag(lake: Lake, name: TableName, tags: Collection[str]) -> None:
     """Remove these tags from a table."""
+
+    def updates_of(table: Table) -> list[TableUpdate]:
+        refs = table.refs()
+        return [RemoveSnapshotRefUpdate(ref_name=tag) for tag in tags if tag in refs]
+
+    _change(lake, name, updates_of)
+
+
+def _change(lake: Lake, name: TableName, updates_of: Callable[[Table], list[TableUpdate]]) -> Table:
+    """Commit the updates that a table needs as it is now, if any; return the table."""
     for attempt in range(_ATTEMPTS):
         table = lake.table(name)
-        refs = table.refs()
-        found = [tag for tag in tags if tag in refs]
-        if not found:
-            return
+        updates = updates_of(table)
         try:
-            _commit(lake, table, [RemoveSnapshotRefUpdate(ref_name=tag) for tag in found])
+            if updates:
+                _commit(lake, table, updates)
+            return table
         except CommitFailedException:
             if attempt + 1 == _ATTEMPTS:
                 raise
-        else:
-            return
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _tagging(tag: str, snapshot: int) -> TableUpdate:
@@ -99,5 +102,5 @@ def _tagging(tag: str, snapshot: int) -> TableUpdate:
 def _commit(lake: Lake, table: Table, updates: list[TableUpdate]) -> None:
     """Commit all `updates` together; PyIceberg's own builder copies the metadata for each of them."""
     same = AssertTableUUID(uuid=table.metadata.table_uuid)
-    made = lake.catalog.commit_table(table, (same,), tuple(updates))
-    table.metadata, table.metadata_location = made.metadata, made.metadata_location
+    committed = lake.catalog.commit_table(table, (same,), tuple(updates))
+    table.metadata, table.metadata_location = committed.metadata, committed.metadata_location

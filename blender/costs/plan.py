@@ -23,10 +23,10 @@ from blender.spec.shuffle import Shuffle, permutation
 
 Ints = npt.NDArray[np.int64]
 
-WINDOWS = (64, 256, 1024, 4096)  # pages; larger than the source are left out
+WINDOWS = (64, 256, 1024, 4096)  # pages; windows larger than the source are left out
 LONG = 64  # steps also scored as one batch: neighbouring steps of one window have similar rows
 _MEASURED_WINDOWS = 4
-_MAX_ROWS = 1 << 17  # whose pages are looked up for one shuffle, unless a single window has more
+_MAX_ROWS = 1 << 17  # rows looked up for one shuffle, unless a single window has more
 
 
 class Pages(Protocol):
@@ -99,8 +99,8 @@ def candidates(facts: SourceFacts, configured: Shuffle) -> list[Shuffle]:
     found += [Shuffle("page_window", page_rows, window) for window in WINDOWS if window < n_pages]
     found += [Shuffle("row")]
     if configured not in found:
-        place = sum(it.window_pages < configured.window_pages or it.kind == "none" for it in found[:-1])
-        found.insert(place, configured)
+        index = sum(it.window_pages < configured.window_pages or it.kind == "none" for it in found[:-1])
+        found.insert(index, configured)
     return found
 
 

@@ -18,7 +18,7 @@ Ints = npt.NDArray[np.int64]
 
 TOPICS = 64
 _MAX_BATCHES = 256  # an error of 1.1 % at 64 topics
-_MAX_ROWS = 1 << 20  # looked up for a score
+_MAX_ROWS = 1 << 20  # rows looked up for a score
 _FEWEST_BATCHES = 16
 
 

@@ -15,7 +15,7 @@ from blender.opened.blend import Blend
 from blender.rows.sources import TOKENS
 from blender.spec.mixture import MAX_OFFSET
 
-_STEPS = 64  # averaged over: a share below one row per step shows only now and then
+_STEPS = 64  # steps to average: a share below one row per step shows only now and then
 
 
 @dataclass(frozen=True)

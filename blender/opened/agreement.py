@@ -48,11 +48,10 @@ def _two_tokenizers(first: Packed, other: Packed) -> str:
         if unknown[1].tokenizer is None:
             return (
                 f"Source {_named(unknown)} does not say which tokenizer made its tokens, and {_named(known)} "
-                f"is of tokenizer {_tokenizer(known)}. Pack {unknown[0].table} again, or leave one of them "
-                "out."
+                f"has tokenizer {_tokenizer(known)}. Pack {unknown[0].table} again, or leave one of them out."
             )
     return (
-        f"Source {_named(first)} is of tokenizer {_tokenizer(first)}, and {_named(other)} of "
+        f"Source {_named(first)} has tokenizer {_tokenizer(first)}, and {_named(other)} has "
         f"{_tokenizer(other)}: the same number is another token in each. Pack both with one tokenizer, or "
         "leave one of them out."
     )
@@ -70,8 +69,8 @@ def _check_lengths(first: Packed, other: Packed, *, pad: bool) -> None:
         shorter, longer = sorted((first, other), key=_length)
         share = 1 - _length(shorter) / _length(longer)
         raise InvalidBlend(
-            f"Rows of source {_named(shorter)} hold {_length(shorter):,} tokens and those of "
-            f"{_named(longer)} {_length(longer):,}: {share:.0%} of each of the shorter rows would be padding,"
+            f"Rows of source {_named(shorter)} hold {_length(shorter):,} tokens and rows of "
+            f"{_named(longer)} {_length(longer):,}: {share:.0%} of each shorter row would be padding,"
             " and a weight would not mean tokens. Pack both with one `sequence_length`, or say `pad: true`."
         )
 

@@ -98,8 +98,10 @@ class Blend:
         if not 1 <= stride <= MAX_OFFSET:
             raise InvalidRequest(f"A stride of {stride:,} was asked for. Use 1 to {MAX_OFFSET:,}.")
         end = MAX_OFFSET if self.steps is None else self.steps
-        asked = offset + steps if steps else max(offset, end)
-        return self._blocks(offset, asked, min(asked, end), part, block_bytes, stride, call or CallContext())
+        requested = offset + steps if steps else max(offset, end)
+        return self._blocks(
+            offset, requested, min(requested, end), part, block_bytes, stride, call or CallContext()
+        )
 
     def step(self, offset: int, part: RankSlice = WHOLE_STEP) -> pa.RecordBatch:
         """The rows of one step, for one rank.
@@ -159,7 +161,7 @@ class Blend:
     def _blocks(
         self,
         offset: int,
-        asked: int,
+        requested: int,
         stop: int,
         part: RankSlice,
         block_bytes: int,
@@ -181,12 +183,12 @@ class Blend:
             for first in range(0, len(rows), fitting):  # once, unless a step alone is more than a block
                 call.check()
                 with use_context(call):
-                    made = [self.gather(rows[first : first + fitting])]
-                row_bytes = _row_bytes(made[0])  # rows of text vary; the last ones are the best guess
-                # A reader may take its time, and every name here keeps memory meanwhile.
-                yield Block(offset, end if first + fitting >= len(rows) else offset, made.pop())
+                    block = [self.gather(rows[first : first + fitting])]
+                row_bytes = _row_bytes(block[0])  # rows of text vary; the last ones are the best guess
+                # A reader may be slow, and every name here keeps memory meanwhile.
+                yield Block(offset, end if first + fitting >= len(rows) else offset, block.pop())
             offset = end
-        if asked > stop:
+        if requested > stop:
             raise self._end(stop)
 
     def _check_step(self, offset: int, part: RankSlice) -> None:

@@ -23,7 +23,7 @@ class OpenedSource:
 
     @property
     def reader(self) -> SnapshotReader:
-        """The rows of the pinned snapshot; of a live source, those of the newest snapshot looked at."""
+        """The rows of the pinned snapshot, or of a live source's newest known snapshot."""
         return self.source_reader.now if isinstance(self.source_reader, LiveReader) else self.source_reader
 
     @property
@@ -33,7 +33,7 @@ class OpenedSource:
 
     @property
     def reuses_pages(self) -> bool:
-        """Whether rows that are read after each other share pages."""
+        """Whether rows read one after the other share pages."""
         return self.config.shuffle != "row"
 
     def segments(self, ordinals: Ints) -> list[tuple[Segment, ...]]:

@@ -98,7 +98,7 @@ class BufferOrder:
             raise StopIteration
         end = min(popped + self._batch_rows, len(self._rows))
         self._state = replace(self._state, popped=end)
-        return taken, self._rows[self._places(popped, end)]
+        return taken, self._rows[self._positions(popped, end)]
 
     def state(self) -> BufferState:
         """The state from which a new order of the same pages continues after the last batch."""
@@ -106,8 +106,8 @@ class BufferOrder:
 
     def waiting(self) -> Ints:
         """The rows now in the buffer, in the order of arrival."""
-        gone = self._places(0, self._state.popped)
-        return np.delete(self._rows, gone)
+        popped = self._positions(0, self._state.popped)
+        return np.delete(self._rows, popped)
 
     def _refill(self) -> range:
         """Take pages while the buffer has room for their rows; return their numbers."""
@@ -125,7 +125,7 @@ class BufferOrder:
             self._state = BufferState(end, self._state.arrivals + 1)
         return range(first, end)
 
-    def _places(self, begin: int, end: int) -> Ints:
+    def _positions(self, begin: int, end: int) -> Ints:
         """The buffer positions of the rows popped as number `begin` to `end` since the arrival."""
         level = f"buffer {self._state.arrivals}"
         key = derive_key(seed=self._seed, epoch=self._epoch, level=level, source="")
@@ -190,12 +190,12 @@ class _Rows(Sequence[range]):
         return len(self._pages)
 
     @overload
-    def __getitem__(self, place: int) -> range: ...
+    def __getitem__(self, index: int) -> range: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[range]: ...
-    def __getitem__(self, place: int | slice) -> range | Sequence[range]:
-        if isinstance(place, slice):
-            return _Rows(self._pages[place])
-        page = self._pages[place]
+    def __getitem__(self, index: slice) -> Sequence[range]: ...
+    def __getitem__(self, index: int | slice) -> range | Sequence[range]:
+        if isinstance(index, slice):
+            return _Rows(self._pages[index])
+        page = self._pages[index]
         first, n_rows = page.matrix.native.page(page.number)[3:]
         return range(first, first + n_rows)

@@ -73,26 +73,26 @@ class Page:
 class PageList(Sequence[Page]):
     """Pages of a matrix in an order that is computed on access; slices are orders too."""
 
-    def __init__(self, matrix: IndexMatrix, order: Permutation, places: range) -> None:
+    def __init__(self, matrix: IndexMatrix, order: Permutation, positions: range) -> None:
         self.matrix = matrix
         self._order = order
-        self._places = places
+        self._positions = positions
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._positions)
 
     @overload
-    def __getitem__(self, place: int) -> Page: ...
+    def __getitem__(self, index: int) -> Page: ...
     @overload
-    def __getitem__(self, place: slice) -> PageList: ...
-    def __getitem__(self, place: int | slice) -> Page | PageList:
-        if isinstance(place, slice):
-            return PageList(self.matrix, self._order, self._places[place])
-        return Page(self.matrix, int(self._order.forward(np.array([self._places[place]]))[0]))
+    def __getitem__(self, index: slice) -> PageList: ...
+    def __getitem__(self, index: int | slice) -> Page | PageList:
+        if isinstance(index, slice):
+            return PageList(self.matrix, self._order, self._positions[index])
+        return Page(self.matrix, int(self._order.forward(np.array([self._positions[index]]))[0]))
 
     def numbers(self) -> np.ndarray:
         """The pages' numbers as an int64 array of shape (len,)."""
-        return self._order.forward(np.array(self._places, dtype=np.int64))
+        return self._order.forward(np.array(self._positions, dtype=np.int64))
 
 
 class IndexMatrix(Sequence[Page]):
@@ -137,11 +137,11 @@ class IndexMatrix(Sequence[Page]):
         return self.native.n_pages
 
     @overload
-    def __getitem__(self, place: int) -> Page: ...
+    def __getitem__(self, index: int) -> Page: ...
     @overload
-    def __getitem__(self, place: slice) -> PageList: ...
-    def __getitem__(self, place: int | slice) -> Page | PageList:
-        return PageList(self, Identity(), range(len(self)))[place]
+    def __getitem__(self, index: slice) -> PageList: ...
+    def __getitem__(self, index: int | slice) -> Page | PageList:
+        return PageList(self, Identity(), range(len(self)))[index]
 
     def page_of_row(self, row: int) -> Page:
         """The page that holds a row; raises InvalidRequest beyond the last row."""
@@ -181,19 +181,18 @@ class IndexMatrix(Sequence[Page]):
     def _fetched(self, ranges: StoreRanges, numbers: np.ndarray) -> list[pa.Array]:
         """Pages of files in a store, by one call per file for pages and dictionaries."""
         wanted = [int(number) for number in numbers]
-        places = [self.native.byte_ranges(number) for number in wanted]
         files: dict[int, list[int]] = {}
-        for place, number in enumerate(wanted):
-            files.setdefault(self.native.page(number)[0], []).append(place)
+        for position, number in enumerate(wanted):
+            files.setdefault(self.native.page(number)[0], []).append(position)
         found: dict[int, pa.Array] = {}
-        for file, of_file in files.items():
-            dictionaries = sorted({places[place][1] for place in of_file if places[place][1][1]})
-            asked = [*(places[place][0] for place in of_file), *dictionaries]
-            answers = ranges.read(self.native.path(file), asked)
-            by_range = dict(zip(dictionaries, answers[len(of_file) :], strict=True))
-            for place, content in zip(of_file, answers, strict=False):
-                found[place] = self.native.decode(wanted[place], content, by_range.get(places[place][1]))
-        return [found[place] for place in range(len(wanted))]
+        for file, positions in files.items():
+            pairs = [self.native.byte_ranges(wanted[position]) for position in positions]
+            dictionaries = sorted({dictionary for _, dictionary in pairs if dictionary[1]})
+            answers = ranges.read(self.native.path(file), [*(page for page, _ in pairs), *dictionaries])
+            by_range = dict(zip(dictionaries, answers[len(pairs) :], strict=True))
+            for position, (_, dictionary), content in zip(positions, pairs, answers, strict=False):
+                found[position] = self.native.decode(wanted[position], content, by_range.get(dictionary))
+        return [found[position] for position in range(len(wanted))]
 
 
 def get_idx_matrix(

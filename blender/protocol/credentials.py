@@ -1,4 +1,4 @@
-"""What a client shows a server and requires of it: TLS, a certificate of its own, a bearer token."""
+"""A client's side of security: TLS, its own certificate, a bearer token."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def bearer(token: str | None) -> tuple[tuple[str, str], ...]:
         return ()
     if not TOKEN.fullmatch(token):
         raise ConfigurationError(
-            "The token is empty, or contains a space or a character outside ASCII. Give it as it stands in "
-            "the server's file."
+            "The token is empty, or contains a space or a character outside ASCII. Copy it from the "
+            "server's file."
         )
     return ((AUTHORIZATION, BEARER + token),)
 

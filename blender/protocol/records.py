@@ -6,7 +6,7 @@ record in `blender.records`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
@@ -23,15 +23,15 @@ R = TypeVar("R")
 class _Field(NamedTuple):
     name: str
     has_presence: bool
-    """Whether a message can leave it out."""
+    """Whether a message can omit the field."""
     has_default: bool
-    """Whether the record has a value of its own for it."""
+    """Whether the record has a default for the field."""
     from_message: Callable[[Any], Any]
     to_message: Callable[[Any], Any]
 
 
 def to_record(kind: type[R], message: Message) -> R:
-    """`message` as a record; what it leaves out takes the record's default."""
+    """`message` as a record; omitted fields take the record's defaults."""
     values = {}
     for field in _fields(kind, type(message)):
         if field.has_presence and not message.HasField(field.name):
@@ -43,11 +43,18 @@ def to_record(kind: type[R], message: Message) -> R:
 
 
 def to_message(kind: type[M], record: Any) -> M:
-    """`record` as a message; None leaves a field out. A tuple stands for a named one."""
+    """`record` as a message; None leaves a field out. A tuple fills in for a named one."""
     found = _fields(type(record), kind)
     given = record if isinstance(record, tuple) else [getattr(record, field.name) for field in found]
     pairs = zip(found, given, strict=True)
     return kind(**{field.name: field.to_message(value) for field, value in pairs if value is not None})
+
+
+def to_request(kind: type[M], values: Mapping[str, Any]) -> M:
+    """The message with these values by field, records among them; None leaves a field out."""
+    given = {name: value for name, value in values.items() if value is not None}
+    found = {name: _field(kind.DESCRIPTOR.fields_by_name[name], has_default=False) for name in given}
+    return kind(**{name: found[name].to_message(value) for name, value in given.items()})
 
 
 def _find_fields(record: Any, message: Any) -> tuple[_Field, ...]:

@@ -1,7 +1,7 @@
 """One table from error class to gRPC status, and back.
 
-The status says what a generic client should do. The class travels beside it in the trailing metadata, so that
-our client raises what the core raised.
+The status tells a generic client how to react. The class travels in the trailing metadata, so that our client
+raises the same error as the core.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ STATUS: tuple[tuple[type[FactoryError], grpc.StatusCode], ...] = (  # the first 
 
 _CLASS = {kind.__name__: kind for kind, _ in STATUS}
 
-TRANSIENT = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED)  # worth asking again
+TRANSIENT = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED)  # worth retrying
 
 # How gRPC reports a connection that broke where it is not UNAVAILABLE: no server answers like this.
 _BROKEN = ("RST_STREAM", "Stream removed", "GOAWAY")
 
 _TOO_LARGE = "message larger than max"  # gRPC's words; it sends the status of a busy server
 
-# How a call ends that the server cancelled while it waited on the client (`blender.serving.waiting_room`);
+# The end of a call that the server cancelled while it waited on the client (`blender.serving.waiting_room`);
 # gRPC adds no reason.
 _EVICTED = (grpc.StatusCode.CANCELLED, "CANCELLED")
 
-# How a connection ends for a client whose certificate is missing or unknown: the client's side of TLS 1.3
+# The end of a connection whose client has a missing or unknown certificate: the client's side of TLS 1.3
 # completes before the server checks the certificate.
 _CERTIFICATE_REFUSED = ("failed to connect", "Socket closed")
 

@@ -20,13 +20,13 @@ def verified_content(content: bytes, *, optional: bool = False) -> bytes:
     An `optional` checksum may be missing: files written before checksums existed have none.
     """
     mark = _FIELD if content[-1:] == b"}" else _ELEMENT
-    body, found, said = content.rpartition(mark)
+    body, found, checksum = content.rpartition(mark)
     if not found:
         if optional:
             return content
         raise ValueError("it has no checksum")
     original = body + content[-1:]
-    if said[:-2] != _sum(original):
+    if checksum[:-2] != _sum(original):
         raise ValueError("its checksum does not match")
     return original
 

@@ -78,7 +78,7 @@ def column_pages(pages: LakePages, snapshot: str, files: Sequence[TableFile], co
     else:
         kept = _kept(pages, snapshot, column, fetch)
     if kept is None:
-        kept = _made(pages, snapshot, files, column, fetch)
+        kept = _index(pages, snapshot, files, column, fetch)
     return ColumnPages(kept, [file.n_rows for file in files])
 
 
@@ -101,7 +101,7 @@ def scans(pages: LakePages, files: Sequence[TableFile], column: str) -> list[_na
         return [_scan_or_none(pages, file, column) for file in files]
 
 
-def _made(
+def _index(
     pages: LakePages, snapshot: str, files: Sequence[TableFile], column: str, fetch: Fetch | None
 ) -> list[Group]:
     try:
@@ -109,16 +109,16 @@ def _made(
     except ValueError:  # a damaged entry of a file's index: joining reads all entries
         _discard_of_files(pages, files, column)
         groups = _joined(_of_files(pages, files, column))
-    made = []
+    indexed = []
     whole = len(groups) == 1 and len(groups[0][0]) == len(files)
     for number, (numbers, content) in enumerate(groups):
         end = "pages" if whole else f"{number}.pages"
         put_index(pages.indexes.column_of_snapshot(snapshot, column, end), content)
-        made.append(Group(_native.PageIndex(content, fetch), np.array(numbers, dtype=np.int64)))
+        indexed.append(Group(_native.PageIndex(content, fetch), np.array(numbers, dtype=np.int64)))
     if not whole:
         record = pages.indexes.column_of_snapshot(snapshot, column, "json")
         put_record(record, [numbers for numbers, _ in groups])
-    return made
+    return indexed
 
 
 def _kept(pages: LakePages, snapshot: str, column: str, fetch: Fetch | None) -> list[Group] | None:
@@ -137,14 +137,14 @@ def _kept(pages: LakePages, snapshot: str, column: str, fetch: Fetch | None) -> 
 
 def _of_files(pages: LakePages, files: Sequence[TableFile], column: str) -> list[pa.UInt8Array | None]:
     """The content of every file's index, scanned if not stored; None for a file without the column."""
-    places = [pages.indexes.of_file(file, column) for file in files]
+    paths = [pages.indexes.of_file(file, column) for file in files]
     indexes = pages.indexes
-    found = [indexes.get_index(it) if indexes.open_index(it) is not None else None for it in places]
+    found = [indexes.get_index(it) if indexes.open_index(it) is not None else None for it in paths]
     missing = [number for number, content in enumerate(found) if content is None]
     for number, scan in zip(missing, scans(pages, [files[it] for it in missing], column), strict=True):
         if scan is not None:
             found[number] = _native.join_pages(column, [scan])
-            put_index(places[number], found[number])
+            put_index(paths[number], found[number])
     return found
 
 
@@ -162,10 +162,10 @@ def discard_damaged(
 
 def _discard_of_files(pages: LakePages, files: Sequence[TableFile], column: str) -> None:
     for file in files:
-        place = pages.indexes.of_file(file, column)
-        index = pages.indexes.open_index(place)
+        path = pages.indexes.of_file(file, column)
+        index = pages.indexes.open_index(path)
         if index is not None and not is_whole(index):
-            pages.indexes.discard(place)
+            pages.indexes.discard(path)
 
 
 def _joined(contents: Sequence[pa.UInt8Array | None]) -> list[tuple[list[int], pa.UInt8Array]]:

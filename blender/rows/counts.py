@@ -1,7 +1,7 @@
 """Counters of this process's reads for blends, by table.
 
-Reading code adds to `COUNTS` under one short lock. A server exports the counters to Prometheus
-(`blender.serving.metrics`); a trainer without a server can look at them in its own process.
+Reading code adds to `COUNTS` under one short lock. A server exports each counter to Prometheus as
+`blender_<name>` (`blender.serving.metrics`); a trainer without a server can look at them in its own process.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ READS = "reads"
 """Ranges of bytes read from data files."""
 PAGES = "pages"
 """Parquet pages decoded."""
-BYTES = "bytes"
+BYTES = "read_bytes"
 """Bytes read from data files."""
-WAIT_S = "wait_s"
+WAIT_S = "wait_seconds"
 """Seconds that fetches waited for rows of the table."""
 
 

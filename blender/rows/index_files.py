@@ -31,6 +31,7 @@ import pyarrow as pa
 from blender.rows.checksummed_json import verified_content, with_checksum
 from blender.rows.index_bundle import pack_bundle, unpack_bundle
 from blender.rows.snapshot_files import TableFile
+from blender.rows.summed import summed, verified
 from factory import _native
 from factory.atomic_file import write_atomically
 from factory.lake.files.page_scan import Fetch
@@ -175,14 +176,16 @@ def put_numbers(path: str, numbers: npt.NDArray[np.int64]) -> None:
     """Store a table of numbers behind its checksum, for `numbers_of`."""
     content = np.ascontiguousarray(numbers, dtype="<i8").tobytes()
     head = np.array(numbers.shape, dtype="<i8").tobytes()
-    write_cache(path, hashlib.blake2b(head + content, digest_size=32).digest() + head + content)
+    write_cache(path, summed(head + content))
 
 
 def numbers_of(kept: bytes | memoryview | None) -> npt.NDArray[np.int64] | None:
     """The table of numbers in a stored file; None if missing or damaged."""
-    if kept is None or len(kept) < 48 or hashlib.blake2b(kept[32:], digest_size=32).digest() != kept[:32]:
+    content = verified(kept)
+    if content is None:
         return None
-    return np.frombuffer(kept, dtype="<i8", offset=48).reshape(np.frombuffer(kept[32:48], dtype="<i8"))
+    numbers = np.frombuffer(content, dtype="<i8")
+    return numbers[2:].reshape(numbers[:2])
 
 
 def is_whole(index: _native.PageIndex) -> bool:

@@ -29,7 +29,7 @@ from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES, TOKENIZER_ID
 from factory.lake.tables import said_of
 
 POLL_S = 0.5  # between two looks at a table while a reader waits for its rows
-_LOOK_S = 30.0  # between two other looks: a reader cannot follow a history that expires between them
+_LOOK_S = 30.0  # between other looks: a reader cannot follow a history that expires between two of them
 _ADDED = "added-records"
 _KEEPS_ROWS = (Operation.APPEND, Operation.REPLACE)
 
@@ -51,6 +51,11 @@ class LiveReader:
     follow. Raises SourceGone if existing rows may have changed.
     """
 
+    now: SnapshotReader
+    """The rows at the newest known snapshot; the source has only those below `n_rows`."""
+    progress: LiveProgress
+    """The rows and files of the table at `now`."""
+
     def __init__(
         self,
         name: str,
@@ -69,27 +74,17 @@ class LiveReader:
         self._tokens = tokens
         self._looking = threading.Lock()
         self._looked_at = time.monotonic()
-        self._now, self._progress = self._first()
-
-    @property
-    def progress(self) -> LiveProgress:
-        """The rows and files of the table at `now`."""
-        return self._progress
-
-    @property
-    def now(self) -> SnapshotReader:
-        """The rows at the newest known snapshot; the source has only those below `n_rows`."""
-        return self._now
+        self.now, self.progress = self._first()
 
     @property
     def n_rows(self) -> int:
         """Rows of complete windows."""
-        return self._now.n_rows // self._window_rows * self._window_rows
+        return self.now.n_rows // self._window_rows * self._window_rows
 
     def compacted(self) -> SnapshotReader:
         """The newest rows, for a reader that found the files of an older snapshot removed."""
         self.look()
-        return self._now
+        return self.now
 
     def wait(self, rows: int, call: CallContext) -> None:
         """Wait until `rows` rows can be read; raises Stalled at the call's deadline."""
@@ -101,15 +96,15 @@ class LiveReader:
                 call.wait(POLL_S, lambda: self._stalled(rows))
 
     def look(self) -> None:
-        """Take in appended rows; raises SourceGone for any other change."""
+        """Accept appended rows; raises SourceGone for any other change."""
         since = time.monotonic()
         with self._looking:
             if self._looked_at >= since:
                 return  # another thread looked while this one waited
             table = self._load()
             snapshot = table.current_snapshot()
-            if snapshot is None or snapshot.snapshot_id != self._now.snapshot_id:
-                self._now, self._progress = self._go_on(table, snapshot, self._progress)
+            if snapshot is None or snapshot.snapshot_id != self.now.snapshot_id:
+                self.now, self.progress = self._go_on(table, snapshot, self.progress)
             self._looked_at = time.monotonic()
 
     def _first(self) -> tuple[SnapshotReader, LiveProgress]:
@@ -156,14 +151,14 @@ class LiveReader:
         pinned, summary = table.snapshot_by_id(self.pinned), one.summary
         if pinned is None or summary is None or not int(summary.additional_properties.get(_ADDED, "0")):
             return
-        known, said = said_of(table, pinned), summary.additional_properties
-        sizes = [of for of in (TOKEN_BYTES, SEQUENCE_LENGTH) if of in said and of in known]
+        known, added = said_of(table, pinned), summary.additional_properties
+        sizes = [of for of in (TOKEN_BYTES, SEQUENCE_LENGTH) if of in added and of in known]
         for of in (TOKENIZER_ID, *sizes):
-            if said.get(of) != known.get(of):
+            if added.get(of) != known.get(of):
                 raise SourceGone(
                     f"Live source `{self._name}` has `{of}` {known.get(of, 'unknown')} at snapshot "
                     f"{self.pinned}, and what snapshot {one.snapshot_id} appends has "
-                    f"{said.get(of, 'unknown')}. Append tokens of the same tokenizer only and say so in the "
+                    f"{added.get(of, 'unknown')}. Append tokens of the same tokenizer only and say so in the "
                     "snapshot's properties; to read what is there now, pack it again and make another blend."
                 )
 
@@ -181,7 +176,7 @@ class LiveReader:
 
     def _changed(self, what: str) -> SourceGone:
         return SourceGone(
-            f"Live source `{self._name}`: its table {what}, so its rows may not be those that were served. "
+            f"Live source `{self._name}`: its table {what}, so its rows may differ from the served ones. "
             "Only append to it and compact it, and keep its snapshots for a while; to read what is there "
             "now, make a blend with another seed."
         )
@@ -190,7 +185,7 @@ class LiveReader:
         window = f" in complete windows of {self._window_rows:,}" if self._window_rows > 1 else ""
         return (
             f"Live source `{self._name}` has {self.n_rows:,} rows{window} at snapshot "
-            f"{self._now.snapshot_id}, {rows:,} were asked for. Append more, or wait longer."
+            f"{self.now.snapshot_id}, {rows:,} were asked for. Append more, or wait longer."
         )
 
 

@@ -1,14 +1,13 @@
 """Files and ordinals of a snapshot, in the order of the ordinals, from the page index or the table.
 
-A new snapshot costs its manifests and the footer of each unknown file: statistics say which ordinals a row
-group has, and the column says so where they are no run. After an append only the footers of the new files
+A new snapshot costs its manifests and the footer of each unknown file: statistics tell the ordinals of a row
+group, and the column is read where they do not form a run. After an append only the footers of the new files
 are read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,9 +36,9 @@ def snapshot_index(
     `load` returns the table, and is called only for a snapshot that has no index yet.
     """
     record = pages.indexes.of_snapshot(facts.key, "files.json")
-    kept, runs = _files(pages.indexes.get_record(record)), pages.indexes.get_numbers(_numbers(pages, facts))
+    kept, runs = pages.indexes.get_record(record), pages.indexes.get_numbers(_numbers(pages, facts))
     if kept is not None and runs is not None:
-        return kept, runs
+        return [TableFile(*file) for file in kept], runs
     files = snapshot_files(load(), facts.snapshot_id)
     of_files = _runs(pages, files)
     order = sorted(range(len(files)), key=lambda it: (int(of_files[it][:, 0].min()), files[it].path))
@@ -66,14 +65,10 @@ def _numbers(pages: LakePages, facts: SnapshotFacts) -> str:
     return pages.indexes.of_snapshot(facts.key, "ordinals")
 
 
-def _files(record: list[list[Any]] | None) -> list[TableFile] | None:
-    return None if record is None else [TableFile(*file) for file in record]
-
-
 def _runs(pages: LakePages, files: Sequence[TableFile]) -> list[Ints]:
     """The runs of each file, counted from its own first row."""
-    places = [pages.indexes.ordinals_of_file(file) for file in files]
-    found = [pages.indexes.get_numbers(place) for place in places]
+    paths = [pages.indexes.ordinals_of_file(file) for file in files]
+    found = [pages.indexes.get_numbers(path) for path in paths]
     unknown = [number for number, runs in enumerate(found) if runs is None]
     scanned = scans(pages, [files[number] for number in unknown], ORDINAL)
     for number, scan in zip(unknown, scanned, strict=True):
@@ -83,7 +78,7 @@ def _runs(pages: LakePages, files: Sequence[TableFile]) -> list[Ints]:
         put_index(pages.indexes.of_file(files[number], ORDINAL), content)
         index = _native.PageIndex(content, pages.files.fetch_for([files[number].path]))
         found[number] = runs = _scanned(scan, index)
-        put_numbers(places[number], runs)
+        put_numbers(paths[number], runs)
     return [runs for runs in found if runs is not None]
 
 

@@ -277,18 +277,18 @@ def _of_several(
     pages: LakePages,
 ) -> pa.Array:
     """One array from leaves of several types, or of none."""
-    found, places = [pa.nulls(1, field.type)], np.zeros(n, dtype=np.int64)
+    found, indices = [pa.nulls(1, field.type)], np.zeros(n, dtype=np.int64)
     rows = 1
     for parts in by_kind:
         compact, first = [], 0
         for index, of_index, positions, again in parts:
             compact.append((index, of_index, np.arange(first, first + len(positions)), again))
-            places[positions] = rows + np.arange(first, first + len(positions))
+            indices[positions] = rows + np.arange(first, first + len(positions))
             first += len(positions)
         array = _native.gather_pages(parts[0][0].type, first, compact, pages.cache)
         found.append(array.cast(field.type))
         rows += first
-    return pa.concat_arrays(found).take(as_arrow(places))
+    return pa.concat_arrays(found).take(as_arrow(indices))
 
 
 def _leaves(field: pa.Field) -> list[str]:

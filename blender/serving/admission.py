@@ -2,8 +2,8 @@
 
 gRPC hands a call to its handler once the headers have arrived. gRPC's handlers of one request then block a
 thread until the message arrives, without limit. These handlers declare request streams instead, which look
-the same to a client: they start at the headers, wait for the message in a `WaitingRoom`, and continue as
-what they are.
+the same to a client: they start at the headers, wait for the message in a `WaitingRoom`, then proceed as
+usual.
 
     kind                     threads                 slots for waiting calls
     the services of blends   one per allowed call    MESSAGE_SLOTS, until the message arrives
@@ -85,18 +85,18 @@ class Admission(grpc.ServerInterceptor):
     def _admit(self, path: str, handler: grpc.RpcMethodHandler) -> grpc.RpcMethodHandler:
         service, _, method = path.removeprefix("/").partition("/")
         if service == reflection.SERVICE_NAME:
-            return _request_stream(handler, method, self._reflection_room, self._reflection)
-        if service != health.SERVICE_NAME:
-            return _one_request(handler, method, self._message_room, self.threads)
-        if handler.response_streaming:
-            return _watch(handler, method, self._watch_room, self._watches)
-        return _one_request(handler, method, self._health_room, self._health)
+            behavior, threads = _request_stream(handler, method, self._reflection_room), self._reflection
+        elif service != health.SERVICE_NAME:
+            behavior, threads = _one_request(handler, method, self._message_room), self.threads
+        elif handler.response_streaming:
+            behavior, threads = _watch(handler, method, self._watch_room), self._watches
+        else:
+            behavior, threads = _one_request(handler, method, self._health_room), self._health
+        return _handler(handler, behavior, threads)
 
 
-def _one_request(
-    handler: grpc.RpcMethodHandler, method: str, room: WaitingRoom, threads: ThreadPoolExecutor
-) -> grpc.RpcMethodHandler:
-    """A handler of one request, which waits for it in `room`."""
+def _one_request(handler: grpc.RpcMethodHandler, method: str, room: WaitingRoom) -> Any:
+    """The behavior of `handler` for one request, for which it waits in `room`."""
     behavior: Any = handler.unary_stream if handler.response_streaming else handler.unary_unary
 
     def message(requests: Iterator[Any], context: grpc.ServicerContext) -> Any:
@@ -109,35 +109,29 @@ def _one_request(
     def answers(requests: Iterator[Any], context: grpc.ServicerContext) -> Iterator[Any]:
         yield from behavior(message(requests, context), context)
 
-    if handler.response_streaming:
-        return _handler(grpc.stream_stream_rpc_method_handler, answers, handler, threads)
-    return _handler(grpc.stream_unary_rpc_method_handler, answer, handler, threads)
+    return answers if handler.response_streaming else answer
 
 
-def _watch(
-    handler: grpc.RpcMethodHandler, method: str, room: WaitingRoom, threads: ThreadPoolExecutor
-) -> grpc.RpcMethodHandler:
-    """A handler of a stream of answers, which holds its slot until it ends."""
+def _watch(handler: grpc.RpcMethodHandler, method: str, room: WaitingRoom) -> Any:
+    """The behavior of `handler` for a stream of answers, which holds its slot until it ends."""
     behavior: Any = handler.unary_stream
 
     def answers(requests: Iterator[Any], context: grpc.ServicerContext) -> Iterator[Any]:
         with room.wait(context, method):
             yield from behavior(_first(requests, method, context), context)
 
-    return _handler(grpc.stream_stream_rpc_method_handler, answers, handler, threads)
+    return answers
 
 
-def _request_stream(
-    handler: grpc.RpcMethodHandler, method: str, room: WaitingRoom, threads: ThreadPoolExecutor
-) -> grpc.RpcMethodHandler:
-    """A handler of a stream of requests, which holds a slot; each message restarts its clock."""
+def _request_stream(handler: grpc.RpcMethodHandler, method: str, room: WaitingRoom) -> Any:
+    """The behavior of `handler` for a stream of requests, which holds a slot; each restarts its clock."""
     behavior: Any = handler.stream_stream
 
     def answers(requests: Iterator[Any], context: grpc.ServicerContext) -> Iterator[Any]:
         with room.wait(context, method) as slot:
             yield from _renewing(behavior(_renewing(requests, slot), context), slot)
 
-    return _handler(grpc.stream_stream_rpc_method_handler, answers, handler, threads)
+    return answers
 
 
 def _renewing(items: Iterator[Any], slot: Slot) -> Iterator[Any]:
@@ -154,12 +148,12 @@ def _first(requests: Iterator[Any], method: str, context: grpc.ServicerContext) 
 
 
 def _handler(
-    make: Callable[..., grpc.RpcMethodHandler],
-    behavior: Any,
-    handler: grpc.RpcMethodHandler,
-    threads: ThreadPoolExecutor,
+    handler: grpc.RpcMethodHandler, behavior: Any, threads: ThreadPoolExecutor
 ) -> grpc.RpcMethodHandler:
+    """`handler` with a behavior that takes a stream of requests, answered by `threads`."""
     behavior.experimental_thread_pool = threads
+    streams = handler.response_streaming
+    make = grpc.stream_stream_rpc_method_handler if streams else grpc.stream_unary_rpc_method_handler
     return make(behavior, handler.request_deserializer, handler.response_serializer)
 
 

@@ -1,9 +1,9 @@
-"""The calls a Blender is answering: how many it admits, how long each may wait, who made it.
+"""The calls that a Blender answers: how many it admits, how long each may wait, and who made it.
 
 A call counts from the arrival of its message on; until then it waits in a waiting room
 (`blender.serving.admission`). Health checks and reflection never count, so an orchestrator always gets an
-answer. Blender refuses a call too many at once, so that its client can ask elsewhere; nothing queues. A call
-whose answer nobody reads makes way for a new one: an unread stream would otherwise hold its thread for ever.
+answer. Blender refuses excess calls immediately, so that their clients can ask elsewhere; nothing queues. A
+call with an unread answer makes way for a new one: an unread stream would otherwise hold its thread forever.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Limits:
     def check_steps(self, steps: int) -> None:
         """Raise InvalidRequest for a fetch of too many steps; 0 means all."""
         if self.steps is not None and not 0 < steps <= self.steps:
-            asked = f"{steps:,} steps" if steps else "all steps up to the end of data"
+            requested = f"{steps:,} steps" if steps else "all steps up to the end of data"
             raise InvalidRequest(
-                f"The fetch asks for {asked}, and this Blender sends at most {self.steps:,} per call. Ask "
-                "for fewer, then continue from `next_offset` of the last block."
+                f"The fetch asks for {requested}, and this Blender sends at most {self.steps:,} per call. "
+                "Ask for fewer, then continue from `next_offset` of the last block."
             )
 
     def check_explained(self, offset: int, rows: int) -> None:
@@ -65,7 +65,7 @@ class Limits:
 
 @dataclass
 class _OpenCall:
-    """A call under way; `sent_at` is when it sent what its client has not read yet."""
+    """A call under way; `sent_at` is the time of its unread answer."""
 
     context: grpc.ServicerContext
     method: str

@@ -1,4 +1,4 @@
-"""Who makes a call, for limits per client."""
+"""The client of a call, for limits per client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Blender has done and is doing, for Prometheus, on a port of its own.
+"""Counters and gauges of a Blender for Prometheus, on a port of their own.
 
     samples(calls)                every number of this process
     SampleFile(file, calls)       writes them to a file each second, for a Blender of several processes
@@ -22,7 +22,7 @@ from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from blender.rows.counts import BYTES, COUNTS, PAGES, READS, WAIT_S
+from blender.rows.counts import COUNTS
 from blender.serving.calls import CallLimiter
 from blender.serving.scrapes import ScrapeServer
 from blender.serving.service import ENDED, SENT
@@ -57,12 +57,6 @@ FAMILIES = (
     Family("blender_call_slots", "Calls that may be under way at once.", gauge=True),
     Family("blender_processes", "Processes that answer calls.", gauge=True),
 )
-_OF_READING = {
-    READS: "blender_reads",
-    PAGES: "blender_pages",
-    BYTES: "blender_read_bytes",
-    WAIT_S: "blender_wait_seconds",
-}
 _GAUGES = {family.name for family in FAMILIES if family.gauge}
 
 Samples = dict[tuple[str, tuple[str, ...]], float]
@@ -78,7 +72,7 @@ def samples(calls: CallLimiter) -> Samples:
     found |= {("blender_calls", key): value for key, value in ENDED.sums().items()}
     found |= {("blender_waits_ended", (method,)): value for (_, method), value in WAITS_ENDED.sums().items()}
     found |= {(f"blender_{what}", ()): value for (what, _), value in SENT.sums().items()}
-    found |= {(_OF_READING[name], (table,)): value for (name, table), value in COUNTS.sums().items()}
+    found |= {(f"blender_{name}", (table,)): value for (name, table), value in COUNTS.sums().items()}
     return found
 
 

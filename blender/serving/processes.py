@@ -32,7 +32,7 @@ _AFTER_GRACE_S = 10.0  # to finish after the calls have ended
 
 
 def end_in_order(blenders: Sequence[subprocess.Popen[bytes]], grace_s: float) -> None:
-    """Let the calls of Blenders end within `grace_s`, then their processes; kill those that do not."""
+    """Let the calls of Blenders end within `grace_s`, then their processes; kill the remaining ones."""
     for one in blenders:
         one.terminate()
     end = time.monotonic() + grace_s + _AFTER_GRACE_S

@@ -22,7 +22,7 @@ _WAIT_S = 10.0  # for the next bytes of a request, and for the client to read th
 
 
 class ScrapeServer(ThreadingMixIn, WSGIServer):
-    """Answers with `app` in one thread per connection; a connection too many closes the oldest."""
+    """Answers with `app` in one thread per connection; an excess connection closes the oldest."""
 
     daemon_threads = True
     request_queue_size = 128

@@ -23,7 +23,7 @@ from factory.errors import ConfigurationError
 
 @dataclass(frozen=True)
 class ServerSecurity:
-    """What a server shows and what it requires of clients; by default it speaks plaintext with everyone.
+    """A server's certificate and its requirements on clients; by default it speaks plaintext with everyone.
 
     `certificate` and `key` are PEM files and belong together. With `client_ca` a client must show a
     certificate signed by one of these authorities. `tokens` is a file that only its owner may open, with one
@@ -75,9 +75,9 @@ class ServerSecurity:
             if self.client_ca is not None:
                 context.load_verify_locations(self.client_ca)
         except ssl.SSLError as error:
-            said = error.reason or str(error)
+            reason = error.reason or str(error)
             raise ConfigurationError(
-                f"TLS cannot use the certificate {self.certificate} with the key {self.key} ({said}). "
+                f"TLS cannot use the certificate {self.certificate} with the key {self.key} ({reason}). "
                 "Give PEM files that belong together, the key without a password."
             ) from error
 

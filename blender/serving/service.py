@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import grpc
+from google.protobuf.message_factory import GetMessageClass
 
 from blender.call_context import CallContext, use_context
 from blender.catalog.blends import Blends, StoredBlend
@@ -34,7 +35,8 @@ log = logging.getLogger("blender")
 
 MAX_MESSAGE_CHARACTERS = 1_000  # gRPC drops a status beyond some 16 KB, percent-encoded
 
-CONFIGS, DATA = (pb.DESCRIPTOR.services_by_name[name].full_name for name in ("BlendConfigs", "BlendData"))
+_SERVICES = pb.DESCRIPTOR.services_by_name
+CONFIGS, DATA = (_SERVICES[name].full_name for name in ("BlendConfigs", "BlendData"))
 
 ENDED = Counts()
 """Ended calls, by method and name of the status."""
@@ -77,14 +79,7 @@ class BlendConfigs:
 
     def handlers(self, calls: CallLimiter) -> grpc.GenericRpcHandler:
         """The service as a gRPC handler."""
-        methods = {
-            "Create": _unary(calls, "Create", pb.CreateRequest, self.create),
-            "Update": _unary(calls, "Update", pb.UpdateRequest, self.update),
-            "Get": _unary(calls, "Get", pb.GetRequest, self.get),
-            "List": _unary(calls, "List", pb.ListRequest, self.list),
-            "Retire": _unary(calls, "Retire", pb.RetireRequest, self.retire),
-        }
-        return grpc.method_handlers_generic_handler(CONFIGS, methods)
+        return grpc.method_handlers_generic_handler(CONFIGS, _unary_methods(calls, self, "BlendConfigs"))
 
 
 class BlendData:
@@ -140,12 +135,8 @@ class BlendData:
     def handlers(self) -> grpc.GenericRpcHandler:
         """The service as a gRPC handler."""
         fetch = grpc.unary_stream_rpc_method_handler(self.fetch, deserializer(pb.FetchRequest))
-        methods = {
-            "Fetch": fetch,
-            "Describe": _unary(self._calls, "Describe", pb.DescribeRequest, self.describe),
-            "Explain": _unary(self._calls, "Explain", pb.ExplainRequest, self.explain),
-        }
-        return grpc.method_handlers_generic_handler(DATA, methods)
+        methods = _unary_methods(self._calls, self, "BlendData")
+        return grpc.method_handlers_generic_handler(DATA, {**methods, "Fetch": fetch})
 
 
 @contextmanager
@@ -170,15 +161,21 @@ def answering(method: str, context: grpc.ServicerContext, calls: CallLimiter) ->
         ENDED.add(method, ended.name)
 
 
-def _unary(calls: CallLimiter, method: str, message: Any, answer: Answer) -> grpc.RpcMethodHandler:
+def _unary_methods(calls: CallLimiter, servicer: object, service: str) -> dict[str, grpc.RpcMethodHandler]:
+    """Handlers of the methods with one answer, by name; those of `servicer` have the names in lower case."""
+    methods = [one for one in _SERVICES[service].methods if not one.server_streaming]
+    return {method.name: _unary(calls, method, getattr(servicer, method.name.lower())) for method in methods}
+
+
+def _unary(calls: CallLimiter, method: Any, answer: Answer) -> grpc.RpcMethodHandler:
     def handle(request: Any, context: grpc.ServicerContext) -> Any:
-        with answering(method, context, calls) as call, use_context(call):
+        with answering(method.name, context, calls) as call, use_context(call):
             result = answer(require_wellformed(request))
             calls.mark_sent(call)
             return result
 
     return grpc.unary_unary_rpc_method_handler(
-        handle, deserializer(message), lambda message: message.SerializeToString()
+        handle, deserializer(GetMessageClass(method.input_type)), lambda message: message.SerializeToString()
     )
 
 

@@ -1,4 +1,4 @@
-"""When a process shall stop: on a signal, or when one of its own threads says so.
+"""When a process has to stop: on a signal, or at the request of one of its own threads.
 
 A signal handler that set a `threading.Event` could deadlock on the lock of the very wait it interrupts, and a
 signal delivered to another thread just before the main thread begins to wait would wake nobody. Here a signal
@@ -47,7 +47,7 @@ class ShutdownSignal:
             os.write(self._write, b"\0")
 
     def is_set(self) -> bool:
-        """Whether the process shall stop."""
+        """Whether the process has to stop."""
         return self.wait(0)
 
     def wait(self, timeout_s: float | None = None) -> bool:

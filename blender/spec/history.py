@@ -53,7 +53,7 @@ class HistoryBlock(BaseModel):
 
 
 class Configs(Protocol):
-    """Where configs and history blocks are stored."""
+    """The store of configs and history blocks."""
 
     def config(self, blend: str) -> BlendConfig:
         """A blend's config."""

@@ -110,9 +110,9 @@ class Mixture:
 
     @classmethod
     def _of(cls, timeline: MixtureTimeline) -> Mixture:
-        made = cls.__new__(cls)
-        made._timeline = timeline
-        return made
+        mixture = cls.__new__(cls)
+        mixture._timeline = timeline
+        return mixture
 
     def extended(self, pieces: Sequence[Piece], starts: Sequence[int]) -> Mixture:
         """This mixture with further pieces; both share the existing ones."""

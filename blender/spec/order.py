@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blender.errors import InvalidRequest
-from blender.records import Place, Source
+from blender.records import RowPosition, Source
 from blender.spec.config import BlendConfig
 from blender.spec.mixture import MAX_OFFSET, Mixture
 from blender.spec.permutation import Permutation
@@ -36,7 +36,7 @@ _ENDLESS = 1 << 62  # stands for the rows of a live source
 
 
 class Origins(NamedTuple):
-    """Where rows come from, a column each; shape [n]."""
+    """The origins of rows, one column per field; shape [n]."""
 
     source: Ints
     """Number of the source in the blend."""
@@ -131,11 +131,11 @@ class BlendOrder:
         found = []
         while steps > 0:
             width = self.mixture.rows_per_step(offset)
-            alike = min(steps, max(1, -(-(self.mixture.piece_end(offset) - offset) // stride)))
-            starts = self.mixture.first_row(offset) + np.arange(alike)[:, None] * (stride * width)
+            n_equal = min(steps, max(1, -(-(self.mixture.piece_end(offset) - offset) // stride)))
+            starts = self.mixture.first_row(offset) + np.arange(n_equal)[:, None] * (stride * width)
             rows = part.rows_of(width)
             found.append((starts + np.arange(rows.start, rows.stop)).reshape(-1))
-            offset, steps = offset + alike * stride, steps - alike
+            offset, steps = offset + n_equal * stride, steps - n_equal
         return found[0] if len(found) == 1 else np.concatenate([np.empty(0, dtype=np.int64), *found])
 
     def origins(self, rows: Ints) -> Origins:
@@ -146,11 +146,11 @@ class BlendOrder:
             found.epoch[chosen], found.ordinal[chosen] = self.sources[number].origins(index[chosen])
         return found
 
-    def locate(self, source: str, ordinal: int, epochs: int = 1) -> list[Place]:
-        """Where the first `epochs` epochs of `source` serve a row; raises InvalidRequest.
+    def locate(self, source: str, ordinal: int, epochs: int = 1) -> list[RowPosition]:
+        """The positions at which the first `epochs` epochs of `source` serve a row; raises InvalidRequest.
 
-        Only an oversampled source has more than one epoch. Places beyond the end of the blend are left out;
-        a row that a live source does not have yet already has its place.
+        Only an oversampled source has more than one epoch. Positions beyond the end of the blend are left
+        out; a row that a live source does not have yet already has a position.
         """
         names = [one.config.name for one in self.sources]
         if source not in names:
@@ -162,15 +162,15 @@ class BlendOrder:
         if ordinal < 0 or (order.n_rows is not None and ordinal >= order.n_rows):
             last = "any later one" if order.n_rows is None else f"{order.n_rows - 1:,}"
             raise InvalidRequest(f"Source `{source}` has ordinals 0 to {last}; {ordinal:,} is outside.")
-        places = []
+        positions = []
         for epoch in range(epochs if order.config.oversample else min(epochs, 1)):
             row = self.mixture.row_of(number, np.array([order.index(ordinal, epoch)], dtype=np.int64))
             if row[0] < 0:
                 continue
             offset = int(self.mixture.step_of(row)[0])
             if self.steps is None or offset < self.steps:
-                places.append(Place(offset, int(row[0]) - self.mixture.first_row(offset), epoch))
-        return places
+                positions.append(RowPosition(offset, int(row[0]) - self.mixture.first_row(offset), epoch))
+        return positions
 
     def rows_needed(self, step: int) -> Ints:
         """Rows of each source in steps 0 .. `step`; shape [sources]."""

@@ -81,13 +81,13 @@ class BlendSchedule(BaseModel):
         return scheduled(self.kind, self.rows_per_step, knots)
 
 
-def blend_schedule(asked: Schedule, names: Sequence[str]) -> BlendSchedule:
-    """The stored form of `asked` for the sources `names`; raises InvalidBlend."""
-    if asked.kind not in _KINDS:
-        raise InvalidBlend(f"Unknown schedule `{asked.kind}`. Use {', '.join(_KINDS)}.")
+def blend_schedule(schedule: Schedule, names: Sequence[str]) -> BlendSchedule:
+    """The stored form of `schedule` for the sources `names`; raises InvalidBlend."""
+    if schedule.kind not in _KINDS:
+        raise InvalidBlend(f"Unknown schedule `{schedule.kind}`. Use {', '.join(_KINDS)}.")
     known = set(names)
     knots = []
-    for offset, proportions in asked.knots:
+    for offset, proportions in schedule.knots:
         unknown = sorted(set(proportions) - known)
         if unknown:
             raise InvalidBlend(
@@ -99,5 +99,5 @@ def blend_schedule(asked: Schedule, names: Sequence[str]) -> BlendSchedule:
         except ValueError as error:
             raise InvalidBlend(f"The knot at step {offset:,} makes no step: {error}") from error
         knots.append({"offset": offset, "shares": shares})
-    fields = {"kind": asked.kind, "rows_per_step": asked.rows_per_step, "knots": tuple(knots)}
+    fields = {"kind": schedule.kind, "rows_per_step": schedule.rows_per_step, "knots": tuple(knots)}
     return validated(BlendSchedule.model_validate, fields)

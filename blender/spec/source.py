@@ -1,4 +1,4 @@
-"""What makes a source of a blend well-formed, and the part of it that is hashed.
+"""The checks of a blend's source, and its hashed fields.
 
 `blender.records.Source` declares the fields; this module alone knows which values fit together.
 """

@@ -25,7 +25,6 @@ from factory.cli.serving import blender_process
 from factory.cli.summary import show_summary
 from factory.cli.trace import as_plain, document_tree
 from factory.errors import ConfigurationError, NotFound
-from factory.explain.steps import BlendServings
 from factory.explain.summary import PipelineSummary, summarize
 from factory.explain.trace import DocumentTrace, trace_documents
 from factory.lake import names
@@ -76,7 +75,7 @@ def run(settings: Settings, steps: int, console: Console) -> None:
     path = settings.files.summary
     path.write_text(json.dumps(_plain(summary, fetched, report, followed, seconds), indent=2, default=str))
     if report.warnings:
-        console.print(f"\n{report.closing()}")  # again at the end: they have scrolled away
+        console.print(f"\n{report.closing()}")  # again, because they have scrolled away
     console.print(f"\n{seconds:.0f} s in all. The same figures as JSON: {path}")
 
 
@@ -92,7 +91,7 @@ def _weights(lake: Lake, corpus: Corpus, console: Console) -> dict[str, int]:
     """Return the weights of the datasets with a sequence; raise NotFound if none has one."""
     found = {of: weight for of, weight in corpus.weights.items() if lake.published(names.packed(of)).rows}
     for empty in [of for of in corpus.weights if of not in found]:
-        console.print(f"No document of {empty} is left to pack, so the blend goes without it.")
+        console.print(f"No document of {empty} is left to pack, so the blend leaves it out.")
     if not found:
         raise NotFound(
             f"No document of {', '.join(corpus.weights)} is left to serve. See what removed them: "
@@ -128,7 +127,7 @@ def _fetch(
     with blender_process(settings) as address, BlenderClient(address) as blender:
         restarted = _digests(blender, blend.id, offsets)
     if not again == restarted == digests:
-        raise BlenderFailure(f"Steps {offsets} of blend {blend.id} were not the same when fetched again.")
+        raise BlenderFailure(f"Steps {offsets} of blend {blend.id} differed when fetched again.")
     return Fetched(
         blend=blend.id,
         steps=steps,
@@ -163,7 +162,7 @@ def _two_documents(
     # The last dataset first: in the demo's corpus that is prose, whose documents are shorter.
     plain = [it for it in reversed(datasets) if it == names.base(it)]
     rejected = next(filter(None, map(rejected_by_a_rule, plain)), [])
-    traces = trace_documents(lake, [served, *rejected[:1]], [BlendServings(opened)])
+    traces = trace_documents(lake, [served, *rejected[:1]], [opened])
     return dict(zip(("served", "filtered"), traces, strict=False))
 
 

@@ -1,4 +1,4 @@
-"""`factory doctor`: check the machine and the servers; name a remedy for everything that is missing."""
+"""`factory doctor`: check the machine and the servers; name a remedy for each missing part."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ def examine(settings: Settings) -> list[Finding]:
 def report(settings: Settings, console: Console) -> None:
     """Print the findings; raise MachineError if something is missing."""
     findings = examine(settings)
-    table = Table("", "what", "found", "how to mend it", box=None)
+    table = Table("", "check", "found", "remedy", box=None)
     for finding in findings:
         verdict = "[green]ok[/]" if finding.good else "[red]no[/]"
         table.add_row(verdict, finding.name, escape(finding.found), escape(finding.remedy))
     console.print(table)
     bad = [finding.name for finding in findings if not finding.good]
     if bad:
-        raise MachineError(f"This machine lacks {', '.join(bad)}. The table says how to mend it.")
+        raise MachineError(f"This machine lacks {', '.join(bad)}. The table names the remedies.")
 
 
 def _python(_settings: Settings) -> Finding:
@@ -136,10 +136,13 @@ def _driver_memory(settings: Settings) -> Finding:
     return Finding("driver's memory", f"{heap / GIB:.1f} of {total / GIB:.1f} GiB", remedy)
 
 
+def _existing(folder: Path) -> Path:
+    """Return the folder, or its nearest existing parent."""
+    return next(it for it in (folder, *folder.parents) if it.exists())
+
+
 def _disk(settings: Settings) -> Finding:
-    folder = settings.home
-    while not folder.exists():
-        folder = folder.parent
+    folder = _existing(settings.home)
     free = shutil.disk_usage(folder).free / GIB
     return Finding(
         "disk", f"{free:.1f} GiB free at {folder}", "" if free >= 2 else "Free 2 GiB, or move FACTORY_HOME."
@@ -147,13 +150,10 @@ def _disk(settings: Settings) -> Finding:
 
 
 def _home(settings: Settings) -> Finding:
-    folder = settings.home
-    while not folder.exists():
-        folder = folder.parent
-    good = os.access(folder, os.W_OK)
-    return Finding(
-        "FACTORY_HOME", str(settings.home), "" if good else "Set FACTORY_HOME to a folder you can write."
+    remedy = (
+        "" if os.access(_existing(settings.home), os.W_OK) else "Set FACTORY_HOME to a folder you can write."
     )
+    return Finding("FACTORY_HOME", str(settings.home), remedy)
 
 
 def _jars(settings: Settings) -> Finding:

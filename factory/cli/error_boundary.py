@@ -26,7 +26,7 @@ def translate(error: BaseException) -> FactoryError | None:
     """Return a FactoryError for an error caused by the machine or a setting, else None."""
     if any(words in str(error) for words in _DISK_FULL) or getattr(error, "errno", None) == errno.ENOSPC:
         return MachineError(
-            "The disk is full. Free room below FACTORY_HOME (factory clean drops what failed runs left), "
+            "The disk is full. Free space below FACTORY_HOME (factory clean drops what failed runs left), "
             "or set FACTORY_HOME to another disk."
         )
     if isinstance(error, FactoryError):
@@ -36,8 +36,8 @@ def translate(error: BaseException) -> FactoryError | None:
     if isinstance(error, PermissionError):
         what = f" ({error.filename})" if error.filename else ""
         return MachineError(
-            f"Access was refused: {error.strerror or error}{what}. Give yourself the right to read it; "
-            "where it is of the lake, set FACTORY_HOME to a folder you can write."
+            f"Access was refused: {error.strerror or error}{what}. Grant yourself access; "
+            "for a file of the lake, set FACTORY_HOME to a folder you can write."
         )
     return None
 

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
 
 from factory.cli import error_boundary
 from factory.errors import ConfigurationError
 from factory.settings import Settings, settings
 
+
+class _Sentences(TyperGroup):
+    """Commands whose errors end as a sentence and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        with error_boundary.sentences():
+            return super().invoke(ctx)
+
+
 app = typer.Typer(
     name="factory",
+    cls=_Sentences,
     help="Refine raw material into training sequences, follow every document, serve blends.",
     no_args_is_help=True,
     add_completion=False,
@@ -26,7 +37,7 @@ trace_app = typer.Typer(
     no_args_is_help=True,
 )
 app.add_typer(trace_app, name="trace")
-blender_app = typer.Typer(help="Look at a blend before it is trained on.", no_args_is_help=True)
+blender_app = typer.Typer(help="Inspect a blend before training on it.", no_args_is_help=True)
 app.add_typer(blender_app, name="blender")
 console = Console(highlight=False)
 
@@ -49,58 +60,55 @@ def materialize(
         bool, typer.Option("--changed", help="Keep tables whose code and upstream content are unchanged.")
     ] = False,
     partition: Annotated[
-        str | None, typer.Option(help="Of partitioned tables, make this partition only.")
+        str | None, typer.Option(help="Make only this partition of partitioned tables.")
     ] = None,
     partitions: Annotated[
-        str | None, typer.Option(help="Of partitioned tables, make this range only: FIRST...LAST.")
+        str | None, typer.Option(help="Make only this range of partitions: FIRST...LAST.")
     ] = None,
 ) -> None:
     """Materialize assets.
 
-    The exit code is 0 if every asset was made, or kept with --changed, and published. A check that blocks
-    fails its asset: exit code 7. One that only warns is printed with its figures and counted at the end.
+    The exit code is 0 if every asset was published, or kept by --changed. A blocking check fails its asset
+    (exit code 7). Any other check only warns: its figures are printed, and the last line counts the warnings.
     """
-    with error_boundary.sentences():
-        from factory.cli.runs import execute, select
-        from factory.orchestration.host.partitions import span_of
-        from jobs.definitions import WATCHED, defs
+    from factory.cli.runs import execute, select
+    from factory.orchestration.host.partitions import span_of
+    from jobs.definitions import WATCHED, defs
 
-        if partition is not None and partitions is not None:
-            raise ConfigurationError("--partition and --partitions both say what to make. Give one of them.")
-        span = (partition, partition) if partition is not None else partitions and span_of(partitions)
-        keys = select(defs, selection)
-        report = execute(defs, _settings(), keys, console, reuse=changed, span=span or None, watched=WATCHED)
-        console.print(report.closing())
+    if partition is not None and partitions is not None:
+        raise ConfigurationError("--partition and --partitions exclude each other. Give one of them.")
+    span = (partition, partition) if partition is not None else partitions and span_of(partitions)
+    keys = select(defs, selection)
+    report = execute(defs, _settings(), keys, console, reuse=changed, span=span or None, watched=WATCHED)
+    console.print(report.closing())
 
 
 @app.command()
 def tables(as_json: Json = False) -> None:
     """List the published tables of the lake."""
-    with error_boundary.sentences():
-        from factory.cli.tables import show_tables
-        from factory.lake.tables import Lake
+    from factory.cli.tables import show_tables
+    from factory.lake.tables import Lake
 
-        show_tables(Lake(_settings()), console, as_json=as_json)
+    show_tables(Lake(_settings()), console, as_json=as_json)
 
 
 @app.command()
 def sample(
     table: Annotated[str, typer.Argument(help="A table, namespace.name.")],
-    n: Annotated[int, typer.Option("-n", min=1, help="How many rows.")] = 20,
+    n: Annotated[int, typer.Option("-n", min=1, help="Number of rows.")] = 20,
     seed: Annotated[int, typer.Option(help="Another seed shows other rows.")] = 0,
     rejected_by: Annotated[
         str | None, typer.Option(help="Only documents this rule rejected (filtered tables).")
     ] = None,
 ) -> None:
-    """Look at rows of a table, the same ones for the same seed."""
-    with error_boundary.sentences():
-        from factory.cli.tables import show_sample
-        from factory.explain.tables import sample as chosen
-        from factory.lake.names import TableName
-        from factory.lake.tables import Lake
+    """Show rows of a table; the same seed shows the same rows."""
+    from factory.cli.tables import show_sample
+    from factory.explain.tables import sample as chosen
+    from factory.lake.names import TableName
+    from factory.lake.tables import Lake
 
-        name = TableName.parse(table)
-        show_sample(chosen(Lake(_settings()), name, n, seed, rejected_by), name, console)
+    name = TableName.parse(table)
+    show_sample(chosen(Lake(_settings()), name, n, seed, rejected_by), name, console)
 
 
 @app.command()
@@ -109,18 +117,17 @@ def diff(
         str, typer.Argument(help="A table, or a state of it: filtered.web@before, filtered.web@<snapshot>.")
     ],
     right: Annotated[
-        str | None, typer.Argument(help="What to compare it with; by default what LEFT was before.")
+        str | None, typer.Argument(help="The table or state to compare it with; by default LEFT@before.")
     ] = None,
-    n: Annotated[int, typer.Option("-n", min=0, help="How many examples of each cause.")] = 3,
+    n: Annotated[int, typer.Option("-n", min=0, help="Number of examples of each cause.")] = 3,
     as_json: Json = False,
 ) -> None:
     """Show which documents enter and leave between two tables, by rule, with examples."""
-    with error_boundary.sentences():
-        from factory.cli.diff import show
-        from factory.explain.diff import diff as compared
-        from factory.lake.tables import Lake
+    from factory.cli.diff import show
+    from factory.explain.diff import diff as compared
+    from factory.lake.tables import Lake
 
-        show(compared(Lake(_settings()), left, right, n), console, as_json=as_json)
+    show(compared(Lake(_settings()), left, right, n), console, as_json=as_json)
 
 
 @trace_app.command("document")
@@ -131,12 +138,11 @@ def trace_document(
     as_json: Json = False,
 ) -> None:
     """Follow a document from its source to the steps that serve it, or to what removed it."""
-    with error_boundary.sentences():
-        from factory.cli.trace import show_documents
-        from factory.explain.steps import trace_text
+    from factory.cli.trace import show_documents
+    from factory.explain.steps import trace_text
 
-        traces, lost = trace_text(_settings(), document)
-        show_documents(traces, lost, console, as_json=as_json)
+    traces, lost = trace_text(_settings(), document)
+    show_documents(traces, lost, console, as_json=as_json)
 
 
 @trace_app.command("batch")
@@ -146,22 +152,20 @@ def trace_batch(
     as_json: Json = False,
 ) -> None:
     """Follow every document of a step back to its source."""
-    with error_boundary.sentences():
-        from factory.cli.trace import show_step
-        from factory.explain.steps import trace_step
+    from factory.cli.trace import show_step
+    from factory.explain.steps import trace_step
 
-        show_step(trace_step(_settings(), blend, offset), console, as_json=as_json)
+    show_step(trace_step(_settings(), blend, offset), console, as_json=as_json)
 
 
 @app.command()
 def demo(
-    steps: Annotated[int, typer.Option(min=1, help="Steps to fetch.")] = 1_000,
+    steps: Annotated[int, typer.Option(min=1, help="Number of steps to fetch.")] = 1_000,
 ) -> None:
     """Run the whole pipeline on the datasets, serve a blend of them and follow two documents."""
-    with error_boundary.sentences():
-        from factory.cli.demo import run
+    from factory.cli.demo import run
 
-        run(_settings(), steps, console)
+    run(_settings(), steps, console)
 
 
 @app.command(
@@ -169,39 +173,35 @@ def demo(
 )
 def serve(context: typer.Context) -> None:
     """Serve the lake's blends over gRPC; `factory serve --help` lists the options."""
-    with error_boundary.sentences():
-        from factory.cli.serving import serve_blends
+    from factory.cli.serving import serve_blends
 
-        serve_blends(_settings(), context.args)
+    serve_blends(_settings(), context.args)
 
 
 @blender_app.command("plan")
 def blender_plan(
     blend: Annotated[
-        str | None, typer.Argument(help="The id of a blend; without it, that of --table or --file.")
+        str | None, typer.Argument(help="The id of a blend; without it, give --table or --file.")
     ] = None,
     table: Annotated[
         list[str] | None,
-        typer.Option(help="A source of a blend that is being considered, packed.code=6: rows in a step."),
+        typer.Option(help="A source of a proposed blend and its rows per step: packed.code=6."),
     ] = None,
     file: Annotated[
-        Path | None, typer.Option(help="A blend that is being considered: YAML or JSON, with its schedule.")
+        Path | None, typer.Option(help="A proposed blend in YAML or JSON, with its schedule.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the blend of --table.")] = None,
-    pad: Annotated[
-        bool, typer.Option("--pad", help="Pad rows of the blend of --table to the longest.")
-    ] = False,
-    offset: Annotated[int, typer.Option(min=0, help="The step whose weights or shares count.")] = 0,
-    ranks: Annotated[int, typer.Option(min=1, help="Ranks that share a step.")] = 1,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the blend that --table proposes.")] = None,
+    pad: Annotated[bool, typer.Option("--pad", help="Pad the rows of that blend to the longest.")] = False,
+    offset: Annotated[int, typer.Option(min=0, help="The step whose weights or proportions apply.")] = 0,
+    ranks: Annotated[int, typer.Option(min=1, help="Number of ranks that share a step.")] = 1,
     as_json: Json = False,
 ) -> None:
-    """Show a step in tokens, and what each shuffle gives and costs: score, pages, bytes, memory."""
-    with error_boundary.sentences():
-        from factory.cli.plan import considered, plan_of, show_plan
+    """Show the tokens of a step, and the score and cost of each shuffle: pages, bytes, memory."""
+    from factory.cli.plan import considered, plan_of, show_plan
 
-        asked = considered(table or [], file, seed, pad=pad)
-        found, shares = plan_of(_settings(), blend, asked, offset, ranks)
-        show_plan(found, shares, ranks, console, as_json=as_json)
+    asked = considered(table or [], file, seed, pad=pad)
+    found, shares = plan_of(_settings(), blend, asked, offset, ranks)
+    show_plan(found, shares, ranks, console, as_json=as_json)
 
 
 @app.command()
@@ -209,52 +209,47 @@ def blends(
     blend: Annotated[str | None, typer.Argument(help="The id of a blend to describe.")] = None,
 ) -> None:
     """List the blends of the lake, or describe one: its sources, their tokenizers and shares of tokens."""
-    with error_boundary.sentences():
-        from factory.cli.serving import show_blend, show_blends
+    from factory.cli.serving import show_blend, show_blends
 
-        if blend is None:
-            show_blends(_settings(), console)
-        else:
-            show_blend(_settings(), blend, console)
+    if blend is None:
+        show_blends(_settings(), console)
+    else:
+        show_blend(_settings(), blend, console)
 
 
 @app.command()
 def ui(port: Annotated[int, typer.Option(help="Port of the web page.")] = 3000) -> None:
     """Open the Dagster UI on the lake."""
-    with error_boundary.sentences():
-        from factory.cli.ui import open_ui
+    from factory.cli.ui import open_ui
 
-        open_ui(_settings(), port)
+    open_ui(_settings(), port)
 
 
 @app.command()
 def doctor() -> None:
-    """Check the machine and say what is missing and how to get it."""
-    with error_boundary.sentences():
-        from factory.cli.doctor import report
+    """Check the machine, and name a remedy for each missing part."""
+    from factory.cli.doctor import report
 
-        report(_settings(), console)
+    report(_settings(), console)
 
 
 @app.command()
 def bootstrap() -> None:
-    """Make ready what the engines of the settings need: bucket, catalog and Dagster's tables."""
-    with error_boundary.sentences():
-        from factory.cli.bootstrap import bootstrap as make_ready
+    """Prepare the configured engines: create the bucket, the catalog and Dagster's tables."""
+    from factory.cli.bootstrap import bootstrap as make_ready
 
-        make_ready(_settings(), console)
+    make_ready(_settings(), console)
 
 
 @app.command()
 def clean() -> None:
     """Drop what failed and killed runs left behind: their branches and Spark's scratch."""
-    with error_boundary.sentences():
-        from factory.cli.clean import clean as clean_lake
-        from factory.lake.tables import Lake
+    from factory.cli.clean import clean as clean_lake
+    from factory.lake.tables import Lake
 
-        dropped = clean_lake(_settings())
-        console.print(json.dumps(dropped) if dropped else "Nothing to drop.")
-        error_boundary.raise_together(Lake(_settings()).readable()[1])
+    dropped = clean_lake(_settings())
+    console.print(json.dumps(dropped) if dropped else "Nothing to drop.")
+    error_boundary.raise_together(Lake(_settings()).readable()[1])
 
 
 def main() -> None:

@@ -25,9 +25,9 @@ from factory.settings import Settings
 def considered(
     tables: Sequence[str], file: Path | None, seed: int | None, *, pad: bool
 ) -> WrittenBlend | None:
-    """The blend that `packed.code=6` and its like name, or a file; None where there is neither.
+    """Return the blend that a file or texts such as `packed.code=6` propose; None if there is neither.
 
-    Raises ConfigurationError for another text, for both, and for what the file says itself.
+    Raises ConfigurationError for any other text, for a file together with texts, and for an invalid file.
     """
     if file is not None:
         if tables or seed is not None or pad:
@@ -40,7 +40,8 @@ def considered(
         name, _, rows = text.partition("=")
         if not rows.isdecimal():
             raise ConfigurationError(
-                f"`{text}` says no rows a step. Write a table and a whole number: {name or 'packed.code'}=6."
+                f"`{text}` names no rows per step. Write a table and a whole number: "
+                f"{name or 'packed.code'}=6."
             )
         found.append(Source(table=name, weight=int(rows)))
     return WrittenBlend(sources=tuple(found), seed=seed or 0, pad=pad) if found else None
@@ -87,7 +88,7 @@ def show_plan(
         f"alone: bytes that {ranks} ranks read when each has a window of its own, over one reader's\n"
         "tokens: share of all tokens, by the mean row of each table; padding: share of its rows, once they "
         "are as long as the longest of the blend\n"
-        "*: what the blend has",
+        "*: the shuffle of the blend",
         soft_wrap=True,
     )
 

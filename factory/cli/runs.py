@@ -51,10 +51,8 @@ _LOOK_EVERY_S = 0.2  # an interrupt just before a wait, or in another thread, do
 _ENDS = ("published", "reused", "failed")  # the final phases of an asset
 
 
-class RunFailed(FactoryError):
+class RunFailed(FactoryError, exit_code=CheckFailed.exit_code):
     """A run ended with failed assets or checks; the message names each with its sentence."""
-
-    exit_code = CheckFailed.exit_code
 
 
 @dataclass
@@ -88,8 +86,8 @@ def select(definitions: dg.Definitions, selection: str) -> list[dg.AssetKey]:
         chosen = dg.AssetSelection.from_string(selection).resolve(graph, allow_missing=True)
     except dg.DagsterError as error:
         raise ConfigurationError(
-            f"The selection `{selection}` is not in Dagster's syntax, which has raw/web and 'raw/web*' (with "
-            f"all downstream) for one asset only. Write '{_of_several(selection)}'."
+            f"The selection `{selection}` is not in Dagster's syntax, which allows raw/web and 'raw/web*' "
+            f"(with all downstream) for one asset only. Write '{_of_several(selection)}'."
         ) from error
     together = {key for asset in graph.assets_defs if set(asset.keys) & chosen for key in asset.keys}
     if not together:
@@ -137,7 +135,7 @@ def execute(
         pass  # report the lock's holder before anything starts; the run takes the lock itself
     instance = open_instance(settings)
     for gone in notice(watched, instance):
-        console.print(f"{gone} has no folder any more. What was made of it stays.", markup=False)
+        console.print(f"{gone} has no folder any more. Its rows stay.", markup=False)
     _silence_logs()
     job = definitions.resolve_implicit_global_asset_job_def()
     report = RunReport()
@@ -166,9 +164,9 @@ def execute(
                 break
     show_warnings(report.warnings, console)
     if failed is not None:
-        require_jvm()  # whatever error the assets raised about it
+        require_jvm()  # whatever errors the assets raised because of it
         skipped = _steps(definitions, keys) - len(report.rows) - len(report.failed)
-        behind = f"\n{skipped} assets behind what failed were not run." if skipped > 0 else ""
+        behind = f"\nAssets downstream of the failures, not run: {skipped}." if skipped > 0 else ""
         raise RunFailed(_failures(failed) + behind)
     return report
 

@@ -1,4 +1,4 @@
-"""Start Blender, and list what it serves."""
+"""Start Blender, and list the blends it serves."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def require_free_port(port: int, option: str = "--port") -> None:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
             raise MachineError(
-                f"Port {port} is in use. Stop what listens there, or choose another with {option}."
+                f"Port {port} is in use. Stop what listens there, or choose another port with {option}."
             ) from error
 
 
@@ -43,7 +43,7 @@ def serve_blends(settings: Settings, arguments: Sequence[str]) -> None:
 def show_blends(settings: Settings, console: Console) -> None:
     """Print every blend of the lake, its seed and its sources with their rows a step."""
     table = Table(box=None, header_style="bold")
-    table.add_column("blend", no_wrap=True, min_width=32)  # an id that is cut is none
+    table.add_column("blend", no_wrap=True, min_width=32)  # a truncated id is useless
     for column in ("made", "seed", "sources"):
         table.add_column(column)
     stored = open_blends(settings).list()
@@ -83,15 +83,15 @@ def show_blend(settings: Settings, blend: str, console: Console) -> None:
 
 
 def or_dash(value: float | None, kind: str) -> str:
-    """A figure as people read it; a dash for one that nobody knows."""
+    """Format a figure for people; an unknown figure is a dash."""
     return "-" if value is None else format(value, kind)
 
 
 @contextmanager
 def blender_process(settings: Settings, wait_s: float = 60) -> Iterator[str]:
-    """A Blender in a process of its own, on any free port; yields its address and stops it at the end.
+    """Run a Blender in a process of its own, on any free port; yield its address and stop it at the end.
 
-    Raises MachineError with what the server said when it does not come up.
+    Raises MachineError with the output of a server that does not start.
     """
     address = settings.files.blender_address
     address.unlink(missing_ok=True)

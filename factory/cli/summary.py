@@ -14,7 +14,7 @@ def show_summary(found: PipelineSummary, console: Console) -> None:
     for column in ("in", "out", "share", "MB"):
         stages.add_column(column, justify="right")
     for it in found.stages:
-        same_kind = it.table.partition(".")[0] != "packed"  # sequences are no share of documents
+        same_kind = it.table.partition(".")[0] != "packed"  # sequences are not a share of documents
         share = f"{it.rows_out / it.rows_in:.1%}" if it.rows_in and same_kind else ""
         stages.add_row(it.table, f"{it.rows_in:,}", f"{it.rows_out:,}", share, f"{it.megabytes:,.1f}")
     console.print(stages)

@@ -1,4 +1,4 @@
-"""The output of `factory trace`: the way of a document, or the documents of a step."""
+"""The output of `factory trace`: the path of a document, or the documents of a step."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ MAX_DISTINCT = 1 << 20
 """Most distinct tokens kept per bag, those of the smallest hashes; bounds memory on hostile texts."""
 
 TEXT_BYTES = 64
-"""Bytes of the longest token whose text is stored: people read words, and blobs of base64 are none."""
+"""Bytes of the longest token whose text is stored: people read words, not base64 blobs."""
 
 _BAGS = "content_hash string, copies long, n_tokens long, bag binary, token_texts binary"
 

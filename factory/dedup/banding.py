@@ -49,7 +49,7 @@ def candidate_probability(similarity: float, banding: Banding, value_bits: int =
 
 @lru_cache
 def best_bands(threshold: float, values: int, miss_cost: float = 0.995, value_bits: int = 8) -> Banding:
-    """The banding of least cost: the curve's area below the threshold, plus what it lacks above.
+    """The banding of least cost: the area under the curve below the threshold, plus the area above it beyond.
 
     Candidates are verified, so a miss costs more than a needless candidate; with equal costs the curve
     would find only every other pair at the threshold. Among equal costs the banding of fewest values wins.

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from factory.dedup.banding import Banding
 from factory.dedup.signatures import check_versions
+from factory.frozen_model import FrozenModel
 
 
-class BucketConfig(BaseModel):
-    """What decides the rows of BUCKETS besides the signatures."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class BucketConfig(FrozenModel):
+    """The settings that decide BUCKETS, besides the signatures."""
 
     banding: Banding
     value_bits: int

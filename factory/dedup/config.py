@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from factory.dedup.banding import Banding, SignatureSize, best_bands
 from factory.dedup.decisions import Keep
 from factory.dedup.priority import Priority
 from factory.dedup.signatures import Scheme
+from factory.frozen_model import FrozenModel
 
 MIN_THRESHOLD = 0.3
 """Below this, bands are so short that half of all pairs sharing a tenth of their tokens become candidates."""
@@ -23,10 +24,8 @@ Similarity = Annotated[float, Field(ge=MIN_THRESHOLD, lt=1)]
 Part = TypeVar("Part", bound=BaseModel)
 
 
-class DedupConfig(BaseModel):
+class DedupConfig(FrozenModel):
     """How the documents of a group are compared, and which of several similar documents stays."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["prose", "code"] = Field(description="lexer: Unicode words, or identifiers and numbers")
     tokens: Literal["words", "cl100k_base"] = Field(
@@ -35,13 +34,11 @@ class DedupConfig(BaseModel):
     shingle: int = Field(
         default=1, ge=1, le=16, description="consecutive words or tokens that make one token"
     )
-    threshold: Similarity = Field(
-        default=0.8, description="weighted Jaccard from which documents are similar"
-    )
+    threshold: Similarity = Field(default=0.8, description="least weighted Jaccard of similar documents")
     sweep: tuple[Similarity, ...] = Field(
         default=(0.85, 0.9, 0.95),
         max_length=32,  # a large bucket has leaders for each
-        description="further thresholds to report and to choose from; those below `threshold` cost time",
+        description="further thresholds to report and to choose from; lower ones than `threshold` cost time",
     )
     scheme: Scheme = Field(
         default="lpmh", description="min-hash scheme: for any weights, or faster for damped weights"
@@ -64,7 +61,7 @@ class DedupConfig(BaseModel):
     )
     priority: tuple[Priority, ...] = Field(
         default=("quality", "not_fork", "stars", "recency", "length"),
-        description="criteria for who stays, the first one first; columns the documents lack are skipped",
+        description="criteria for which document stays, most important first; missing columns are skipped",
     )
     keep: Keep = Field(
         default="independent_set",

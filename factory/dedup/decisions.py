@@ -19,12 +19,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from factory.dedup.edges import similar
 from factory.dedup.priority import Priority, ranked
+from factory.frozen_model import FrozenModel
 from factory.lake.schemas import DEDUPLICATED
 from spark_udfs.dedup import decisions as udf
 
@@ -36,10 +36,8 @@ _DECISIONS = (
 )
 
 
-class DecisionConfig(BaseModel):
-    """What decides the rows of DECISIONS besides documents and edges."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class DecisionConfig(FrozenModel):
+    """The settings that decide DECISIONS, besides documents and edges."""
 
     threshold: float
     keep: Keep

@@ -24,7 +24,6 @@ from __future__ import annotations
 from functools import partial
 
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -32,25 +31,24 @@ from factory.dedup.banding import SignatureSize
 from factory.dedup.idf import SharedTable, digest, idf_table, share
 from factory.dedup.priority import Priority, rank
 from factory.dedup.signatures import check_versions
+from factory.frozen_model import FrozenModel
 from factory.lake_spark.documents import map_scattered
 from spark_udfs.dedup import buckets as bucket_udf
 from spark_udfs.dedup import edges as udf
 from spark_udfs.dedup import pair_cells as cell_udf
 
 PAIR_BUCKET = 64
-"""Members up to which all pairs of a bucket are compared: 2,016 pairs, which one task holds with ease."""
+"""Largest bucket whose pairs are all compared: 2,016 pairs, which one task holds with ease."""
 
 NEIGHBOURS = 16
-"""Followers of its leader that a member of a larger bucket is compared with, should the leader be removed."""
+"""Followers of its leader that a member of a large bucket is compared with, in case the leader is removed."""
 
 _PARTS = "part int, records binary"
 _EDGES = "left string, right string, estimate double, similarity double"
 
 
-class EdgeConfig(BaseModel):
-    """What decides the rows of EDGES besides texts, signatures and buckets."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class EdgeConfig(FrozenModel):
+    """The settings that decide EDGES, besides texts, signatures and buckets."""
 
     thresholds: tuple[float, ...]  # ascending
     size: SignatureSize

@@ -1,26 +1,24 @@
-"""The largest buckets of a group, each with the text of its best document: what many documents share.
+"""The largest buckets of a group, each with the text of its best document: mostly shared boilerplate.
 
-A license, a generated file, an empty template: what fills a bucket is seldom worth its comparisons, and a
-person recognizes it at a glance. Buckets of several bands with the same best document are one row.
+Licenses, generated files and empty templates fill the largest buckets. They are seldom worth comparing, and a
+person recognizes them at a glance. Buckets of several bands with the same best document are one row.
 """
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from factory.dedup.banding import Banding
 from factory.dedup.priority import Priority, rank
+from factory.frozen_model import FrozenModel
 
 SHOWN = 20  # rows
 _CHARACTERS = 200
 
 
-class LargestBucketsConfig(BaseModel):
-    """What decides the rows of LARGEST_BUCKETS besides documents and buckets."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class LargestBucketsConfig(FrozenModel):
+    """The settings that decide LARGEST_BUCKETS, besides documents and buckets."""
 
     banding: Banding
     priority: tuple[Priority, ...]

@@ -29,7 +29,8 @@ def ranked(documents: DataFrame, priority: Sequence[Priority], *carried: str) ->
 
 def orders(documents: DataFrame, priority: Sequence[Priority]) -> dict[Priority, Column]:
     """A column per criterion of `priority` that `documents` has, smaller for better rows."""
-    return {name: _ORDERS[name]() for name in priority if _COLUMNS[name] in documents.columns}
+    criteria = {name: _CRITERIA[name] for name in priority}
+    return {name: order() for name, (column, order) in criteria.items() if column in documents.columns}
 
 
 def _quality() -> Column:
@@ -55,17 +56,11 @@ def _length() -> Column:
     return -F.coalesce("n_bytes", F.lit(0))
 
 
-_COLUMNS: dict[Priority, str] = {
-    "quality": "quality",
-    "not_fork": "fork_of",
-    "stars": "stars",
-    "recency": "created_at",
-    "length": "n_bytes",
-}
-_ORDERS: dict[Priority, Callable[[], Column]] = {
-    "quality": _quality,
-    "not_fork": _not_fork,
-    "stars": _stars,
-    "recency": _recency,
-    "length": _length,
+# The column that each criterion reads, and its order.
+_CRITERIA: dict[Priority, tuple[str, Callable[[], Column]]] = {
+    "quality": ("quality", _quality),
+    "not_fork": ("fork_of", _not_fork),
+    "stars": ("stars", _stars),
+    "recency": ("created_at", _recency),
+    "length": ("n_bytes", _length),
 }

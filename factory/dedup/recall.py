@@ -1,4 +1,4 @@
-"""How many of the similar pairs share a bucket, by similarity, next to what the banding promises.
+"""The share of similar pairs that share a bucket, by similarity, measured and as the banding predicts.
 
 A sample of documents is compared with all others: by signatures first, then exactly. The share of these pairs
 that banding finds is compared with the curve 1 - (1 - p^rows)^bands, where p is the probability that two
@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from pydantic import BaseModel, ConfigDict
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from factory.dedup.banding import Banding, SignatureSize
 from factory.dedup.edges import document_key, ends_of, signed_bags, verified
 from factory.dedup.idf import idf_table, share
+from factory.frozen_model import FrozenModel
 from spark_udfs.dedup import edges as udf
 
 LEAST_SIMILARITY = 0.5
@@ -23,14 +23,12 @@ LEAST_SIMILARITY = 0.5
 SAMPLED_DOCUMENTS = 256
 """Documents compared with all others: thousands of pairs in a group with near copies, in seconds."""
 
-_STEPS = 20  # rows from similarity 0 to 1
+_STEPS = 20  # steps from similarity 0 to 1
 _PARTNERS = 32  # most pairs of a sampled document that are compared exactly
 
 
-class RecallConfig(BaseModel):
-    """What decides the rows of RECALL besides signatures and bags."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class RecallConfig(FrozenModel):
+    """The settings that decide RECALL, besides signatures and bags."""
 
     banding: Banding
     size: SignatureSize

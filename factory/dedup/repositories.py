@@ -1,15 +1,15 @@
-"""Which repositories stay, and for each removed one the better one that holds nearly all of it, or its topic.
+"""Which repositories stay, and why: a removed one names a better one that holds nearly all of it, or a topic.
 
 1. Repositories that hold texts of one component of documents are joined. A license, a vendored file or a
    template suffices, so they make a giant component. Topics split it: joins across two topics do not count,
    and repositories without a topic share a topic of their own.
 2. All repositories of a dropped topic go.
-3. A remaining repository is the duplicate of a better one of its topic that holds, alike, `share` of its
-   documents and of its bytes. Better is what the priority says (`factory.dedup.repository_nodes`), so a fork
-   gives way to its original and never the reverse, whichever holds more. Documents and repositories follow
-   the same keep rule: no kept repository is a duplicate of a better kept one, and every removed one names a
-   kept one that shares enough with it.
-4. A pinned repository stays, whatever its topic and whatever it resembles.
+3. A remaining repository is the duplicate of a better one of its topic that holds equal or similar texts for
+   `share` of its documents and of its bytes. The priority decides which is better
+   (`factory.dedup.repository_nodes`), so a fork gives way to its original and never the reverse, whichever
+   holds more. Documents and repositories follow the same keep rule: no kept repository is a duplicate of a
+   better kept one, and every removed one names a kept one that shares enough with it.
+4. A pinned repository stays, regardless of its topic and of its duplicates.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _DECIDED = "repository_id string, stays boolean, of string, similarity double"
 
 
 class RepositoryDecisionConfig(RepositoryEdgeConfig):
-    """What decides the rows of REPOSITORIES besides documents, edges and topics."""
+    """The settings that decide REPOSITORIES, besides documents, edges and topics."""
 
     dropped_topics: tuple[str, ...]
 
@@ -150,7 +150,7 @@ def _component(held: DataFrame, found: DataFrame, components: DataFrame, *within
 
 
 def _shared(held: DataFrame, edges: DataFrame) -> DataFrame:
-    """(repository_id, shared, shared_bytes, common): documents and bytes that others hold alike.
+    """(repository_id, shared, shared_bytes, common): documents and bytes that other repositories hold too.
 
     `common` counts the shared documents whose text is too common for all its holders to be paired.
     """

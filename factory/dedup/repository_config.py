@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from factory.errors import ConfigurationError
+from factory.frozen_model import FrozenModel
 from factory.lake.names import TableName
 
 Word = Annotated[str, Field(min_length=1)]
 
 
-class RepositoryConfig(BaseModel):
+class RepositoryConfig(FrozenModel):
     """How the repositories of a group are compared, which topics split them, and which always stay."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     share: float = Field(
         default=0.8,
         gt=0,
         le=1,
         description="share of a repository's documents, and of its bytes, that makes it the duplicate of a "
-        "better one that holds them alike",
+        "better one with equal or similar documents",
     )
     topics: dict[Word, Word] = Field(default={}, description="topic by repository, given by hand")
     topics_table: str | None = Field(

@@ -1,4 +1,4 @@
-"""Pairs of repositories one of which holds nearly all of the other, with exact counts of what each shares.
+"""Pairs of repositories one of which holds nearly all of the other, with exact counts of shared documents.
 
 A document is shared with a repository that holds its text, or a text that a verified edge joins to it.
 Counting every two repositories that share anything would make a clique of each license, so candidate pairs
@@ -20,16 +20,16 @@ missed if all its shared texts are common and its source is among the best holde
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from factory.dedup.edges import similar
 from factory.dedup.priority import Priority
 from factory.dedup.repository_nodes import least_share, repositories_of, texts_held
+from factory.frozen_model import FrozenModel
 
 PAIR_REPOSITORIES = 64
-"""Repositories up to which all pairs of the holders of a text are candidates: 2,016 pairs."""
+"""Most holders of a text for which all pairs of holders are candidates: 2,016 pairs."""
 
 BEST_HOLDERS = 16
 """Best holders of a more common text, with which all its other holders are paired."""
@@ -37,10 +37,8 @@ BEST_HOLDERS = 16
 _SIDES = ("left", "right")
 
 
-class RepositoryEdgeConfig(BaseModel):
-    """What decides the rows of REPOSITORY_EDGES besides documents and edges."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class RepositoryEdgeConfig(FrozenModel):
+    """The settings that decide REPOSITORY_EDGES, besides documents and edges."""
 
     threshold: float
     priority: tuple[Priority, ...]
@@ -115,12 +113,13 @@ def _rare_texts(held: DataFrame, rare: DataFrame, around: DataFrame) -> DataFram
 
 def _best_holders(ranked: DataFrame) -> DataFrame:
     """(other, within, rank): the best holders of each text."""
+    within = F.col("repository_id").alias("within")
+    return _best_of_text(ranked).select(F.col("text_id").alias("other"), within, "rank")
+
+
+def _best_of_text(ranked: DataFrame) -> DataFrame:
     position = F.row_number().over(Window.partitionBy("text_id").orderBy("rank"))
-    return (
-        ranked.withColumn("position", position)
-        .where(F.col("position") <= BEST_HOLDERS)
-        .select(F.col("text_id").alias("other"), F.col("repository_id").alias("within"), "rank")
-    )
+    return ranked.withColumn("position", position).where(F.col("position") <= BEST_HOLDERS)
 
 
 def _pairs_with_the_best(
@@ -130,11 +129,10 @@ def _pairs_with_the_best(
     reached = (
         common.join(around, "text_id").join(best, "other").select("text_id", "within", "rank").distinct()
     )
-    position = F.row_number().over(Window.partitionBy("text_id").orderBy("rank"))
     zero = F.lit(0).cast("long")
     return (
         of_common.select("text_id", F.col("repository_id").alias("of"))
-        .join(reached.withColumn("position", position).where(F.col("position") <= BEST_HOLDERS), "text_id")
+        .join(_best_of_text(reached), "text_id")
         .where("of != within")
         .select("of", "within", zero.alias("documents"), zero.alias("bytes"))
         .distinct()

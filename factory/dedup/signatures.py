@@ -9,7 +9,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, LongType, StructType
@@ -17,16 +16,15 @@ from pyspark.sql.types import BinaryType, LongType, StructType
 from factory.dedup.idf import SharedTable, digest, idf_table, share
 from factory.dedup.priority import Priority, rank
 from factory.errors import ConfigurationError
+from factory.frozen_model import FrozenModel
 from factory.lake_spark.documents import map_columns
 from spark_udfs.dedup import signatures as udf
 
 Scheme = Literal["lpmh", "cell_oph"]
 
 
-class SignatureConfig(BaseModel):
-    """What decides the rows of SIGNATURES besides the texts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class SignatureConfig(FrozenModel):
+    """The settings that decide SIGNATURES, besides the texts."""
 
     lexer: str
     scheme: Scheme
@@ -36,7 +34,7 @@ class SignatureConfig(BaseModel):
     priority: tuple[Priority, ...]
 
     def version(self, vocabulary: str = "") -> str:
-        """What comparable signatures share; `vocabulary` is the digest of the idf table."""
+        """The version that comparable signatures share; `vocabulary` is the digest of the idf table."""
         return f"{self.scheme}-{self.values}x{self.value_bits}-seed{self.seed}-{self.lexer}-{vocabulary}"
 
 
@@ -115,7 +113,7 @@ def check_versions(signatures: DataFrame, version: str) -> None:
     if len(found) > 1:
         versions = ", ".join(f"`{row.version}` ({row.texts:,} texts)" for row in found)
         raise ConfigurationError(
-            f"Signatures of {len(found)} versions meet in one group: {versions}. "
+            f"The group has signatures of {len(found)} versions: {versions}. "
             "Signatures compare within one version only: sign the whole group again."
         )
     for row in found:

@@ -1,4 +1,4 @@
-"""What each threshold would keep, from the edges of the lowest one: nothing is signed or compared again.
+"""Documents that each threshold keeps, from the edges of the lowest one, without signing or comparing again.
 
 The edges of a higher threshold are a subset of the edges of the lowest, so its components lie inside the
 lowest threshold's components. Workers decide each component once per threshold and add up the outcomes.
@@ -8,22 +8,20 @@ from __future__ import annotations
 
 from functools import partial
 
-from pydantic import BaseModel, ConfigDict
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from factory.dedup.components import joined
 from factory.dedup.decisions import Keep, in_components
 from factory.dedup.priority import Priority, ranked
+from factory.frozen_model import FrozenModel
 from spark_udfs.dedup import decisions as udf
 
 _OUTCOME = "threshold double, similar_pairs long, removed long, removed_bytes long, largest_component long"
 
 
-class SweepConfig(BaseModel):
-    """What decides the rows of SWEEP besides documents and edges."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class SweepConfig(FrozenModel):
+    """The settings that decide SWEEP, besides documents and edges."""
 
     thresholds: tuple[float, ...]
     keep: Keep

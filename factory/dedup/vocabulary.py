@@ -16,14 +16,14 @@ from factory.lake_spark.documents import map_columns
 from spark_udfs.dedup import bags as udf
 
 TEXT_DOCUMENTS = 10
-"""Documents from which the text of a token is stored: most tokens are rarer, and nobody reads them."""
+"""Least documents of a token whose text is stored: most tokens are rarer, and nobody reads them."""
 
 
 def vocabulary(bags: DataFrame, previous: DataFrame | None = None) -> DataFrame:
     """Document and term frequency of every token of the located `bags`: VOCABULARY.
 
-    A document without a text counts in `n_documents` alone. A token whose text was stored with a bag that is
-    gone takes its text from the `previous` vocabulary.
+    A document without a text counts in `n_documents` alone. A token whose text was stored with a bag that no
+    longer exists takes its text from the `previous` vocabulary.
     """
     merge = partial(udf.merge_counts, text_documents=TEXT_DOCUMENTS)
     tokens = (

@@ -3,11 +3,11 @@
 Every revision of a repository is sorted by itself, because revisions share their paths.
 
 `symbols` extracts facts where the documents lie and groups only these small rows by repository;
-`dependencies` and `in_order` group ids, paths and weights. Text is read twice, for symbols and to be written
-in order, and never crosses into Python grouped. A document without a repository is alone, at position 0 and
-without edges.
+`dependencies` and `sorted_documents` group ids, paths and weights. Spark reads text twice, for symbols and to
+write it in order, and never passes it to Python in groups. A document without a repository has position 0 and
+no edges.
 
-Invariant: `dependencies` and `in_order` compute the same order from the same weights
+Invariant: `dependencies` and `sorted_documents` compute the same order from the same weights
 (`spark_udfs.depsort.graph`), so an edge is `satisfied` exactly if `position` says so.
 """
 
@@ -63,19 +63,19 @@ def dependencies(documents: DataFrame, symbols: DataFrame) -> DataFrame:
     )
 
 
-def in_order(documents: DataFrame, dependencies: DataFrame) -> DataFrame:
+def sorted_documents(documents: DataFrame, dependencies: DataFrame) -> DataFrame:
     """The documents with their position in their revision of a repository, dependencies first: SORTED.
 
     `dependencies` is the result of `dependencies(documents, symbols)`.
     """
-    places = (
+    positions = (
         _files(documents)
         .groupBy(*REPOSITORY)
         .cogroup(dependencies.select(*graph.WEIGHTED).groupBy(*REPOSITORY))
-        .applyInArrow(graph.places, from_arrow_schema(graph.PLACES))
+        .applyInArrow(graph.positions, from_arrow_schema(graph.POSITIONS))
     )
     alone = {"position": 0, "cycle": 0, "cycle_size": 1}
-    found = documents.join(places, "doc_id", "left")
+    found = documents.join(positions, "doc_id", "left")
     return found.select(
         *(
             F.coalesce(name, F.lit(alone[name]).cast("long")).alias(name) if name in alone else F.col(name)

@@ -1,4 +1,4 @@
-"""The documents that enter and leave between two tables, and the rule or reason by which each does."""
+"""The documents that enter and leave between two tables, each with its rule or reason."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Cause:
-    """A rule or reason: `documents` that move by it, `alone` those that move by no other cause."""
+    """A rule or reason: `documents` it moves, and `alone`, documents that no other cause moves."""
 
     cause: str
     documents: int
@@ -93,7 +93,7 @@ def diff(lake: Lake, left: str, right: str | None, n: int) -> Diff:
 
 
 def _moved(ids: pa.Array, *, of: TableVersion, against: TableVersion, total: int, n: int) -> Moved:
-    """The documents `ids` of one side, by what the other has against them."""
+    """The documents `ids` of one side, by the other side's reasons against them."""
     about, causes = of.about(ids), against.causes(ids)
     per_document = causes.group_by("doc_id").aggregate([("cause", "count")])
     rows = causes.join(about, "doc_id").join(per_document, "doc_id")

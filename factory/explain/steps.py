@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from blender.catalog.blends import open_blends
@@ -16,32 +15,8 @@ from factory.settings import Settings
 
 
 @dataclass(frozen=True)
-class BlendServings:
-    """A blend as tracing asks of it."""
-
-    blend: Blend
-
-    @property
-    def blend_id(self) -> str:
-        """The blend's id."""
-        return self.blend.id
-
-    def snapshots(self) -> Mapping[str, int]:
-        """The snapshot it reads of each table of its sources."""
-        return {source.config.table: source.reader.snapshot_id for source in self.blend.sources}
-
-    def serves(self, table: str, ordinals: Sequence[int], first: int) -> Iterable[tuple[int, int, int]]:
-        """(ordinal, offset, epoch) of the `first` steps that serve each ordinal."""
-        for source in self.blend.sources:
-            if source.config.table == table:
-                for ordinal in ordinals:
-                    for place in self.blend.order.locate(source.config.name, ordinal, epochs=first):
-                        yield ordinal, place.offset, place.epoch
-
-
-@dataclass(frozen=True)
 class StepTrace:
-    """The rows of a step and the way of every document in them that a raw table holds, by doc_id."""
+    """The rows of a step, and the trace of every document in them that a raw table holds, by doc_id."""
 
     blend: str
     offset: int
@@ -49,28 +24,28 @@ class StepTrace:
     documents: dict[str, DocumentTrace]
 
 
-def served_by(settings: Settings) -> tuple[list[BlendServings], list[str]]:
-    """Every blend of the lake that is not retired, and a sentence for each that lost its data."""
+def served_by(settings: Settings) -> tuple[list[Blend], list[str]]:
+    """Every blend of the lake that is not retired, and a sentence for each blend that lost its data."""
     blends = open_blends(settings)
     opened, lost = [], []
     for stored in blends.list():
         try:
-            opened.append(BlendServings(blends.open(stored.id)))
+            opened.append(blends.open(stored.id))
         except (SourceGone, TableNotFound, DamagedFile, BrokenBlend) as error:
             lost.append(f"Blend {stored.id} is left out: {error}")
     return opened, lost
 
 
 def trace_text(settings: Settings, text: str) -> tuple[list[DocumentTrace], list[str]]:
-    """The way of every document that `text` names, a doc_id or a key, and which blends could not be asked."""
+    """The trace of every document that `text` names by doc_id or key, and a sentence per unreadable blend."""
     lake = Lake(settings)
     opened, lost = served_by(settings)
     return trace_documents(lake, find_ids(lake, text), opened), lost
 
 
 def trace_step(settings: Settings, blend: str, offset: int) -> StepTrace:
-    """The rows of a step and the way of their documents."""
+    """The rows of a step and the traces of their documents."""
     opened = open_blends(settings).open(blend)
     rows = opened.explain(offset)
     ids = list(dict.fromkeys(segment.doc_id for row in rows for segment in row.segments))
-    return StepTrace(blend, offset, rows, trace_known(Lake(settings), ids, [BlendServings(opened)]))
+    return StepTrace(blend, offset, rows, trace_known(Lake(settings), ids, [opened]))

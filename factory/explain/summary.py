@@ -1,4 +1,4 @@
-"""The figures of a pipeline, computed from its published tables and nothing else."""
+"""The figures of a pipeline, computed from its published tables alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from factory.lake.tables import Lake
 
 @dataclass(frozen=True)
 class StageRows:
-    """What went into a table and what came out: rows of the table its rows were chosen or made from."""
+    """The rows of a table, and of the table they were selected or made from."""
 
     stage: str
     table: str
@@ -37,14 +37,14 @@ class Cycle:
 
 @dataclass(frozen=True)
 class Order:
-    """Dependencies of a code dataset, and how many of them the order satisfies."""
+    """Dependencies of a code dataset, and how many the order satisfies."""
 
     edges: int
     satisfied: int
     satisfied_weight: float
     in_cycles: int
     external: int
-    cycles: list[Cycle]  # the largest first
+    cycles: list[Cycle]  # largest first
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class PipelineSummary:
 
 
 def summarize(lake: Lake, datasets: Sequence[str], groups: Sequence[str]) -> PipelineSummary:
-    """The figures of `datasets`, which have been packed, and of dedup `groups`."""
+    """The figures of packed `datasets` and of dedup `groups`."""
     tables = lake.names()
     found = PipelineSummary()
     for dataset in datasets:
@@ -108,7 +108,7 @@ def _stages(lake: Lake, tables: set[TableName], dataset: str) -> list[StageRows]
         if name in tables:
             steps.append((name, rows(before), rows(name)))
             before = name
-    # What a variant shares with its dataset is listed there.
+    # Tables that a variant shares with its dataset are listed with the dataset.
     own = [step for step in steps if step[0].name == dataset]
     return [
         StageRows(name.stage, str(name), rows_in, rows_out, lake.published(name).size_bytes / 1e6)

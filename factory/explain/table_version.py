@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 
 from factory.errors import ConfigurationError, NotFound, TableNotFound
 from factory.lake import names
@@ -62,8 +63,8 @@ class TableVersion:
         elif at:
             if not version.isdecimal():
                 raise ConfigurationError(
-                    f"`{version}` is no snapshot. Write {name}@{BEFORE} for what was published before, or a "
-                    "number that factory tables --json shows."
+                    f"`{version}` is not a snapshot. Write {name}@{BEFORE} for the previous state, or an id "
+                    "that factory tables --json shows."
                 )
             snapshot_id = lake.published_at(table, int(version)).snapshot_id
         return cls(lake, table, snapshot_id, dict(_made_of(lake, table, snapshot_id)))
@@ -75,7 +76,7 @@ class TableVersion:
             segments = self._read(self.table, ["segments"])["segments"].combine_chunks()
             ids = pc.struct_field(pc.list_flatten(segments), "doc_id")
         elif "doc_id" in columns:
-            where = "kept = true" if "kept" in columns else None
+            where = "kept = true" if "kept" in columns else AlwaysTrue()
             ids = self._read(self.table, ["doc_id"], where)["doc_id"].combine_chunks()
         else:
             raise ConfigurationError(
@@ -112,11 +113,16 @@ class TableVersion:
             if it.name.endswith(ending) and (it == self.table or not names.is_in_round(it.name))
         ]
 
-    def _read(self, table: TableName, columns: list[str], where: str | None = None) -> pa.Table:
-        at = self.snapshot_id if table == self.table else self.made_of[table]
-        if where is None:
-            return self.lake.read(table, columns, snapshot_id=at)
-        return self.lake.read(table, columns, where, at)
+    def _read(
+        self,
+        table: TableName,
+        columns: list[str],
+        where: BooleanExpression | str = AlwaysTrue(),  # noqa: B008
+    ) -> pa.Table:
+        return self.lake.read(table, columns, where, self._snapshot(table))
+
+    def _snapshot(self, table: TableName) -> int:
+        return self.snapshot_id if table == self.table else self.made_of[table]
 
     def _rejections(self, table: TableName, ids: pa.Array) -> pa.Table:
         rows = self._read(table, ["doc_id", "rejections", "kept"], "kept = false")
@@ -147,7 +153,7 @@ class TableVersion:
         went = rows.filter(pc.is_in(rows["reason"], pa.array(WITH_ITS_REPOSITORY)))
         if not len(went):
             return pa.nulls(len(rows), pa.string())
-        why = why_removed(self.lake, table, self.snapshot_id if table == self.table else self.made_of[table])
+        why = why_removed(self.lake, table, self._snapshot(table))
         of: dict[str, tuple[str | None, str | None]] = {}
         for raw in self._raw():
             found = self._read(raw, ["doc_id", "repository", "revision"])

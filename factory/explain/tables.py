@@ -51,15 +51,15 @@ def sample(
     schema = lake.table(table).schema()
     if rejected_by and "rejections" not in schema.column_names:
         raise ConfigurationError(
-            f"{table} records no rejections, so --rejected-by says nothing there. "
+            f"{table} records no rejections, so --rejected-by does not apply. "
             f"Sample {names.filtered(table.name)}, or leave the option out."
         )
     key = "doc_id" if "doc_id" in schema.column_names else schema.column_names[0]
-    where = EqualTo("kept", False) if rejected_by else None
-    columns = [key, "rejections"] if rejected_by else [key]
-    ids = lake.read(table, columns, where, published.snapshot_id) if where else lake.read(table, columns)
     if rejected_by:
-        ids = _rejected_by(ids, rejected_by, table)
+        rows = lake.read(table, [key, "rejections"], EqualTo("kept", False), published.snapshot_id)
+        ids = _rejected_by(rows, rejected_by, table)
+    else:
+        ids = lake.read(table, [key], snapshot_id=published.snapshot_id)
     chosen = sorted(set(ids[key].to_pylist()), key=lambda value: _rank(value, seed))[:n]
     rows = lake.read(table, ["*"], In(key, chosen), published.snapshot_id).to_pylist()
     lacking = [name for name in _DOCUMENT_COLUMNS if name not in schema.column_names]

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from pyiceberg.expressions import BooleanExpression, In, Or
 
+from blender.opened.blend import Blend
+from blender.records import RowPosition
 from factory.errors import DamagedFile, NotFound
 from factory.lake import names
 from factory.lake.names import TableName
@@ -28,7 +30,7 @@ _ABOUT = ("doc_id", "source", "key", "n_bytes", "repository", "path", "revision"
 
 @dataclass(frozen=True)
 class Rejection:
-    """A rule a document fails: the measured value and the threshold it breaks."""
+    """A rule that a document fails: the measured value and the threshold it breaks."""
 
     rule: str
     value: float
@@ -47,7 +49,7 @@ class Serving:
 
 @dataclass
 class DocumentTrace:
-    """The way of one document through the pipeline.
+    """The path of one document through the pipeline.
 
     `tables` are the tables that hold it, with their snapshots, in pipeline order. `reason` is one sentence on
     its outcome; the outcome `repository` means that its whole repository was removed. `variants` are its
@@ -79,25 +81,8 @@ class DocumentTrace:
         return self.variants[name]
 
 
-class Servings(Protocol):
-    """The part of a blend that tracing needs: the steps that serve an ordinal of a table."""
-
-    @property
-    def blend_id(self) -> str:
-        """The blend's id."""
-        ...
-
-    def snapshots(self) -> Mapping[str, int]:
-        """Return the snapshot of each source table, by `namespace.name`."""
-        ...
-
-    def serves(self, table: str, ordinals: Sequence[int], first: int) -> Iterable[tuple[int, int, int]]:
-        """Yield (ordinal, offset, epoch) of the `first` steps that serve each ordinal."""
-        ...
-
-
 def trace_documents(
-    lake: Lake, ids: Sequence[str], blends: Sequence[Servings] = (), first: int = 3
+    lake: Lake, ids: Sequence[str], blends: Sequence[Blend] = (), first: int = 3
 ) -> list[DocumentTrace]:
     """Trace each id, in the given order; `first` is the number of steps to name per blend.
 
@@ -114,22 +99,16 @@ def trace_documents(
 
 
 def trace_known(
-    lake: Lake, ids: Sequence[str], blends: Sequence[Servings] = (), first: int = 3
+    lake: Lake, ids: Sequence[str], blends: Sequence[Blend] = (), first: int = 3
 ) -> dict[str, DocumentTrace]:
     """Trace the ids that a raw table holds; omit the others."""
     tables = set(lake.names())
     traces: dict[str, DocumentTrace] = {}
-    damaged: list[DamagedFile] = []
-    for table in sorted(tables):
-        if table.namespace == "raw":
-            try:
-                traces |= _read_raw(lake, table, ids)
-            except DamagedFile as error:  # another table may hold the document
-                damaged.append(error)
-    if damaged and any(of not in traces for of in ids):
-        raise damaged[0]
-    for other in damaged:
-        _LOG.warning("%s", other)
+    _in_raw_tables(
+        tables,
+        lambda table: traces.update(_read_raw(lake, table, ids)),
+        lambda: all(of in traces for of in ids),
+    )
     by_dataset: dict[str, list[DocumentTrace]] = defaultdict(list)
     for trace in traces.values():
         if trace.outcome != "bad_record":
@@ -151,26 +130,35 @@ def find_ids(lake: Lake, text: str, limit: int = 20) -> list[str]:
     Raises NotFound, or DamagedFile if nothing was found and a raw table cannot be read.
     """
     found: list[str] = []
-    damaged: list[DamagedFile] = []
     where: BooleanExpression = Or(In("doc_id", [text]), In("key", [text]))
-    for table in lake.names():
-        if table.namespace != "raw":
-            continue
-        try:
-            if lake.table(table).current_snapshot() is not None:
-                found += lake.read(table, ["doc_id"], where, limit=limit)["doc_id"].to_pylist()
-        except DamagedFile as error:
-            damaged.append(error)
-    if not found and damaged:
-        raise damaged[0]
-    for other in damaged:
-        _LOG.warning("%s", other)
+
+    def search(table: TableName) -> None:
+        if lake.table(table).current_snapshot() is not None:
+            found.extend(lake.read(table, ["doc_id"], where, limit=limit)["doc_id"].to_pylist())
+
+    _in_raw_tables(lake.names(), search, lambda: bool(found))
     if not found:
         raise NotFound(
             f"No raw table holds `{text}`, neither as doc_id nor as key. "
             "Look for keys with: factory sample raw.<dataset>."
         )
     return found[:limit]
+
+
+def _in_raw_tables(
+    tables: Iterable[TableName], search: Callable[[TableName], None], found_all: Callable[[], bool]
+) -> None:
+    """Search all readable raw tables; raise DamagedFile if a damaged one may hold the rest."""
+    damaged: list[DamagedFile] = []
+    for table in sorted(it for it in tables if it.namespace == "raw"):
+        try:
+            search(table)
+        except DamagedFile as error:
+            damaged.append(error)
+    if damaged and not found_all():
+        raise damaged[0]
+    for other in damaged:
+        _LOG.warning("%s", other)
 
 
 def _read_raw(lake: Lake, table: TableName, ids: Sequence[str]) -> dict[str, DocumentTrace]:
@@ -249,7 +237,9 @@ def _duplicate(row: Mapping[str, Any]) -> str:
     """Return why a single document was removed."""
     partner, similarity = row["duplicate_of"], row["similarity"]
     if similarity is None:
-        return f"removed for {partner}, which is kept: joined to it through others, like none that is kept"
+        return (
+            f"removed for {partner}, which is kept: joined to it through others, similar to no kept document"
+        )
     kind = "an exact copy" if row["reason"] == "exact_copy" and similarity == 1 else "a near duplicate"
     return f"{kind} of {partner}, which is kept (similarity {similarity:.4f})"
 
@@ -257,8 +247,8 @@ def _duplicate(row: Mapping[str, Any]) -> str:
 def _like(row: Mapping[str, Any]) -> str:
     """Return which kept document resembles a document that was removed with its repository."""
     if row["duplicate_of"] is None:
-        return "no kept document is like it"
-    return f"{row['duplicate_of']}, which is kept, is like it (similarity {row['similarity']:.4f})"
+        return "no kept document resembles it"
+    return f"the kept document {row['duplicate_of']} resembles it (similarity {row['similarity']:.4f})"
 
 
 def _follow_packing(lake: Lake, tables: set[TableName], dataset: str, members: list[DocumentTrace]) -> None:
@@ -282,23 +272,18 @@ def _follow_packing(lake: Lake, tables: set[TableName], dataset: str, members: l
                 trace.reason = f"packed into {len(trace.placements)} sequence(s)"
 
 
-def _follow_blend(
-    lake: Lake, blend: Servings, dataset: str, members: list[DocumentTrace], first: int
-) -> None:
+def _follow_blend(lake: Lake, blend: Blend, dataset: str, members: list[DocumentTrace], first: int) -> None:
     table = names.packed(dataset)
-    snapshot = blend.snapshots().get(str(table))
-    if snapshot is None or not members:
+    snapshots = {source.config.table: source.reader.snapshot_id for source in blend.sources}
+    if str(table) not in snapshots or not members:
         return
-    ordinals = _ordinals(lake, dataset, snapshot, members)
-    steps: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    asked = sorted({ordinal for of_document in ordinals.values() for ordinal in of_document})
-    for ordinal, offset, epoch in blend.serves(str(table), asked, first):
-        steps[ordinal].append((offset, epoch))
+    ordinals = _ordinals(lake, dataset, snapshots[str(table)], members)
+    positions = serving_positions(blend, str(table), set().union(*ordinals.values()), first)
     for trace in members:
         found = [
-            Serving(blend.blend_id, offset, epoch, ordinal)
+            Serving(blend.id, position.offset, position.epoch, ordinal)
             for ordinal in ordinals[trace.doc_id]
-            for offset, epoch in steps[ordinal]
+            for position in positions[ordinal]
         ]
         trace.servings += sorted(found, key=lambda serving: serving.offset)
         if found and trace.outcome in ("packed", "served"):
@@ -307,9 +292,20 @@ def _follow_blend(
         elif found:
             offset = min(serving.offset for serving in found)
             trace.reason = (
-                f"{trace.reason or 'under way'}; blend {blend.blend_id}, of an earlier version of {table}, "
+                f"{trace.reason or 'under way'}; blend {blend.id}, of an earlier version of {table}, "
                 f"serves it first at step {offset}"
             )
+
+
+def serving_positions(
+    blend: Blend, table: str, ordinals: Iterable[int], first: int
+) -> dict[int, list[RowPosition]]:
+    """Return the first `first` positions at which each source of `blend` on `table` serves each ordinal."""
+    sources = [source.config.name for source in blend.sources if source.config.table == table]
+    return {
+        ordinal: [at for name in sources for at in blend.order.locate(name, ordinal, epochs=first)]
+        for ordinal in ordinals
+    }
 
 
 def _ordinals(lake: Lake, dataset: str, snapshot: int, members: list[DocumentTrace]) -> dict[str, list[int]]:

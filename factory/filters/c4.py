@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from factory.filters.rule import AtLeast, AtMost, TextRule
+from factory.filters.rule import AtLeast, AtMost, TextRule, text_rule
 from factory.filters.text import Text, is_lowercase
 
 C4 = "C4, 2020"
@@ -58,41 +58,31 @@ def sentences(line: str) -> int:
     return sum(end and begin for end, begin in zip(ends, begins, strict=True)) + bool(words)
 
 
-class C4Sentences(TextRule):
+@text_rule(
+    "sentences",
+    C4,
+    AtLeast(5),
+    example="It rains. It pours.\nRead more about the weather\nPlease use JavaScript. Or go. Or not.\n",
+)
+def c4_sentences(text: Text) -> float:
     """Sentences in the lines that C4 would keep.
 
     It keeps lines that end in `. ? ! " '` but no ellipsis, have three words and none of more than 1,000
     characters, and mention neither javascript nor cookies and policies.
     """
-
-    name, unit, paper = "c4_sentences", "sentences", C4
-    limit = AtLeast(5)
-    example = "It rains. It pours.\nRead more about the weather\nPlease use JavaScript. Or go. Or not.\n"
-
-    def measure(self, text: Text) -> float | None:
-        return float(sum(map(sentences, kept_lines(text))))
+    return float(sum(map(sentences, kept_lines(text))))
 
 
-class C4LoremIpsum(TextRule):
+@text_rule("lines", C4, AtMost(0), example="Lorem ipsum dolor sit amet.\n")
+def c4_lorem_ipsum(text: Text) -> float:
     """Whole-sentence lines that say `lorem ipsum`, in any case."""
-
-    name, unit, paper = "c4_lorem_ipsum", "lines", C4
-    limit = AtMost(0)
-    example = "Lorem ipsum dolor sit amet.\n"
-
-    def measure(self, text: Text) -> float | None:
-        return float(sum(b"lorem ipsum" in _lower(line) for line in whole_lines(text)))
+    return float(sum(b"lorem ipsum" in _lower(line) for line in whole_lines(text)))
 
 
-class C4CurlyBrackets(TextRule):
+@text_rule("lines", C4, AtMost(0), example="Write {name} where the name belongs.\n")
+def c4_curly_brackets(text: Text) -> float:
     """Whole-sentence lines with a `{` that do not mention javascript."""
-
-    name, unit, paper = "c4_curly_brackets", "lines", C4
-    limit = AtMost(0)
-    example = "Write {name} where the name belongs.\n"
-
-    def measure(self, text: Text) -> float | None:
-        return float(sum("{" in line for line in without_javascript(whole_lines(text))))
+    return float(sum("{" in line for line in without_javascript(whole_lines(text))))
 
 
 def _ends(line: str) -> bool:
@@ -108,4 +98,4 @@ def _lower(line: str) -> bytes:
     return line.encode().lower()  # ASCII letters only
 
 
-RULES: tuple[TextRule, ...] = (C4Sentences(), C4LoremIpsum(), C4CurlyBrackets())
+RULES: tuple[TextRule, ...] = (c4_sentences, c4_lorem_ipsum, c4_curly_brackets)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from factory.filters.rule import AtLeast, AtMost, Between, TextRule
+from factory.filters.rule import AtLeast, AtMost, Between, TextRule, text_rule
 from factory.filters.text import Text, is_letter, ratio
 
 OPENCODER, STARCODER = "OpenCoder, 2024", "StarCoder, 2023"
@@ -45,231 +45,155 @@ COMMENT = re.compile(
 )
 
 
-class CodeWords(TextRule):
+@text_rule("words", OPENCODER, AtLeast(30), example="from .core import *\n", of_bulk=True)
+def code_words(text: Text) -> float:
     """Identifiers, keywords and numbers: runs of letters, numbers and `_`."""
-
-    name, unit, paper = "code_words", "words", OPENCODER
-    of_bulk = True
-    limit = AtLeast(30)
-    example = "from .core import *\n"
-
-    def measure(self, text: Text) -> float | None:
-        return float(len(text.identifiers))
+    return float(len(text.identifiers))
 
 
-class CodeChars(TextRule):
+@text_rule("characters", OPENCODER, AtLeast(50), example="import this\n", of_bulk=True)
+def code_chars(text: Text) -> float:
     """Characters."""
-
-    name, unit, paper = "code_chars", "characters", OPENCODER
-    of_bulk = True
-    limit = AtLeast(50)
-    example = "import this\n"
-
-    def measure(self, text: Text) -> float | None:
-        return float(len(text))
+    return float(len(text))
 
 
-class CodeBytes(TextRule):
+@text_rule("bytes", OPENCODER, AtMost(3_000_000), example="row = [0, 1, 2, 3]\n" * 160_000)
+def code_bytes(text: Text) -> float:
     """Bytes of the text in UTF-8."""
-
-    name, unit, paper = "code_bytes", "bytes", OPENCODER
-    limit = AtMost(3_000_000)
-    example = "row = [0, 1, 2, 3]\n" * 160_000
-
-    def measure(self, text: Text) -> float | None:
-        return float(len(text.text.encode()))
+    return float(len(text.text.encode()))
 
 
-class CodeWordLength(TextRule):
+@text_rule("characters", OPENCODER, Between(2, 10), example="a b c = 1 2 3\n" * 10, of_bulk=True)
+def code_word_length(text: Text) -> float | None:
     """Mean length of identifiers, keywords and numbers."""
-
-    name, unit, paper = "code_word_length", "characters", OPENCODER
-    of_bulk = True
-    limit = Between(2, 10)
-    example = "a b c = 1 2 3\n" * 10
-
-    def measure(self, text: Text) -> float | None:
-        return ratio(sum(map(len, text.identifiers)), len(text.identifiers))
+    return ratio(sum(map(len, text.identifiers)), len(text.identifiers))
 
 
-class CodeLines(TextRule):
+@text_rule(
+    "lines",
+    OPENCODER,
+    Between(10, 100_000),
+    example='#!/bin/sh\nexec python3 -m factory "$@"\n',
+    of_bulk=True,
+)
+def code_lines(text: Text) -> float:
     """Lines, including blank ones."""
-
-    name, unit, paper = "code_lines", "lines", OPENCODER
-    of_bulk = True
-    limit = Between(10, 100_000)
-    example = '#!/bin/sh\nexec python3 -m factory "$@"\n'
-
-    def measure(self, text: Text) -> float | None:
-        return float(len(text.lines))
+    return float(len(text.lines))
 
 
-class CodeLongestLine(TextRule):
+@text_rule("characters", OPENCODER, AtMost(1_000), example="var a=1;" * 200)
+def code_longest_line(text: Text) -> float:
     """Characters of the longest line."""
-
-    name, unit, paper = "code_longest_line", "characters", OPENCODER
-    limit = AtMost(1_000)
-    example = "var a=1;" * 200
-
-    def measure(self, text: Text) -> float | None:
-        return float(max(map(len, text.lines), default=0))
+    return float(max(map(len, text.lines), default=0))
 
 
-class CodeMeanLine(TextRule):
+@text_rule("characters", OPENCODER, Between(5, 100), example="0\n1\n1\n2\n3\n5\n8\n", of_bulk=True)
+def code_mean_line(text: Text) -> float | None:
     """Mean characters per line, including blank lines."""
-
-    name, unit, paper = "code_mean_line", "characters", OPENCODER
-    of_bulk = True
-    limit = Between(5, 100)
-    example = "0\n1\n1\n2\n3\n5\n8\n"
-
-    def measure(self, text: Text) -> float | None:
-        return ratio(sum(map(len, text.lines)), len(text.lines))
+    return ratio(sum(map(len, text.lines)), len(text.lines))
 
 
-class CodeDuplicateLines(TextRule):
+@text_rule("share", OPENCODER, AtMost(0.7), example="x += 1\n" * 8 + "return x\n", of_bulk=True)
+def code_duplicate_lines(text: Text) -> float | None:
     """Share of the lines that occur more than once.
 
     Blank lines do not count, spaces around a line are ignored, and lines of one character or `},` never count
     as repeated.
     """
-
-    name, unit, paper = "code_duplicate_lines", "share", OPENCODER
-    of_bulk = True
-    limit = AtMost(0.7)
-    example = "x += 1\n" * 8 + "return x\n"
-
-    def measure(self, text: Text) -> float | None:
-        counts = Counter(line for line in text.bare_lines if len(line) > 1 and line != "},")
-        return ratio(sum(count for count in counts.values() if count > 1), len(text.bare_lines))
+    counts = Counter(line for line in text.bare_lines if len(line) > 1 and line != "},")
+    return ratio(sum(count for count in counts.values() if count > 1), len(text.bare_lines))
 
 
-class CodeLetters(TextRule):
+@text_rule("share", OPENCODER, AtLeast(0.5), example="table = [(0, 17), (3, 29), (4, 71)]\n", of_bulk=True)
+def code_letters(text: Text) -> float | None:
     """Share of letters among the characters other than spaces."""
-
-    name, unit, paper = "code_letters", "share", OPENCODER
-    of_bulk = True
-    limit = AtLeast(0.5)
-    example = "table = [(0, 17), (3, 29), (4, 71)]\n"
-
-    def measure(self, text: Text) -> float | None:
-        return ratio(sum(map(is_letter, text.visible)), len(text.visible))
+    return ratio(sum(map(is_letter, text.visible)), len(text.visible))
 
 
-class CodeDigits(TextRule):
+@text_rule("share", OPENCODER, AtMost(0.2), example="table = [(0, 17), (3, 29), (4, 71)]\n", of_bulk=True)
+def code_digits(text: Text) -> float | None:
     """Share of the digits 0 to 9 among the characters other than spaces."""
-
-    name, unit, paper = "code_digits", "share", OPENCODER
-    of_bulk = True
-    limit = AtMost(0.2)
-    example = "table = [(0, 17), (3, 29), (4, 71)]\n"
-
-    def measure(self, text: Text) -> float | None:
-        return ratio(sum(character in "0123456789" for character in text.visible), len(text.visible))
+    return ratio(sum(character in "0123456789" for character in text.visible), len(text.visible))
 
 
-class CodeWhitespace(TextRule):
+@text_rule("share", OPENCODER, AtMost(0.5), example="if x:\n" + " " * 40 + "return y\n", of_bulk=True)
+def code_whitespace(text: Text) -> float | None:
     """Share of the characters that are spaces, tabs or newlines."""
-
-    name, unit, paper = "code_whitespace", "share", OPENCODER
-    of_bulk = True
-    limit = AtMost(0.5)
-    example = "if x:\n" + " " * 40 + "return y\n"
-
-    def measure(self, text: Text) -> float | None:
-        return ratio(len(text) - len(text.visible), len(text))
+    return ratio(len(text) - len(text.visible), len(text))
 
 
-class CodeReplacementChars(TextRule):
+@text_rule("share", OPENCODER, AtMost(0.01), example="name = 'Andr\ufffd'\n")
+def code_replacement_chars(text: Text) -> float | None:
     """Share of the replacement character U+FFFD, left behind by undecodable bytes."""
-
-    name, unit, paper = "code_replacement_chars", "share", OPENCODER
-    limit = AtMost(0.01)
-    example = "name = 'Andr\ufffd'\n"
-
-    def measure(self, text: Text) -> float | None:
-        return ratio(text.text.count("\ufffd"), len(text))
+    return ratio(text.text.count("\ufffd"), len(text))
 
 
-class CodeComments(TextRule):
+@text_rule(
+    "share",
+    OPENCODER,
+    AtMost(0.8),
+    example="# This module was moved.\n# Import it from its new place.\npass\n",
+    of_bulk=True,
+)
+def code_comments(text: Text) -> float | None:
     """Share of the visible characters in comments, estimated without a lexer.
 
     A comment begins a line: `//`, `--`, `;`, `#` (where no ASCII letter, `[` or `{` follows), `/* */`,
     `<!-- -->` or a string in triple quotes. A comment behind code on its line is not counted.
     """
-
-    name, unit, paper = "code_comments", "share", OPENCODER
-    of_bulk = True
-    limit = AtMost(0.8)
-    example = "# This module was moved.\n# Import it from its new place.\npass\n"
-
-    def measure(self, text: Text) -> float | None:
-        comments = (match["comment"] for match in COMMENT.finditer(text.text) if match["comment"])
-        return ratio(sum(len(Text(comment).visible) for comment in comments), len(text.visible))
+    comments = (match["comment"] for match in COMMENT.finditer(text.text) if match["comment"])
+    return ratio(sum(len(Text(comment).visible) for comment in comments), len(text.visible))
 
 
-class CodeLongestEncodedRun(TextRule):
+@text_rule("characters", OPENCODER, AtMost(1_024), example="ICON = '" + "iVBORw0KGgo/" * 90 + "'\n")
+def code_longest_encoded_run(text: Text) -> float:
     """Characters of the longest run of A-Z a-z 0-9 + /, as in base64 and hexadecimal numbers."""
-
-    name, unit, paper = "code_longest_encoded_run", "characters", OPENCODER
-    limit = AtMost(1_024)
-    example = "ICON = '" + "iVBORw0KGgo/" * 90 + "'\n"
-
-    def measure(self, text: Text) -> float | None:
-        return float(max(map(len, ENCODED.findall(text.text)), default=0))
+    return float(max(map(len, ENCODED.findall(text.text)), default=0))
 
 
-class CodeEncodedChars(TextRule):
+@text_rule(
+    "share",
+    OPENCODER,
+    AtMost(0.5),
+    example="KEY = [\n" + ("    '" + "MIIEvgIBADANBgkq" * 4 + "',\n") * 9 + "]\n",
+)
+def code_encoded_chars(text: Text) -> float | None:
     """Share of the characters in runs of 64 or more of A-Z a-z 0-9 + /."""
-
-    name, unit, paper = "code_encoded_chars", "share", OPENCODER
-    limit = AtMost(0.5)
-    example = "KEY = [\n" + ("    '" + "MIIEvgIBADANBgkq" * 4 + "',\n") * 9 + "]\n"
-
-    def measure(self, text: Text) -> float | None:
-        runs = ENCODED.findall(text.text)
-        return ratio(sum(len(run) for run in runs if len(run) >= ENCODED_RUN), len(text))
+    runs = ENCODED.findall(text.text)
+    return ratio(sum(len(run) for run in runs if len(run) >= ENCODED_RUN), len(text))
 
 
-class CodeGenerated(TextRule):
+@text_rule(
+    "flag", STARCODER, AtMost(0), example="# Generated by the protocol buffer compiler.  DO NOT EDIT!\n"
+)
+def code_generated(text: Text) -> float:
     """1 if the first five lines say that a program wrote the file, else 0."""
-
-    name, unit, paper = "code_generated", "flag", STARCODER
-    limit = AtMost(0)
-    example = "# Generated by the protocol buffer compiler.  DO NOT EDIT!\n"
-
-    def measure(self, text: Text) -> float | None:
-        head = "\n".join(text.text.split("\n")[:GENERATED_LINES]).encode().lower()
-        return float(any(phrase in head for phrase in GENERATED))
+    head = "\n".join(text.text.split("\n")[:GENERATED_LINES]).encode().lower()
+    return float(any(phrase in head for phrase in GENERATED))
 
 
-class CodeXml(TextRule):
+@text_rule("flag", STARCODER, AtMost(0), example='<?xml version="1.0"?>\n<settings/>\n')
+def code_xml(text: Text) -> float:
     """1 if the first hundred characters hold an XML declaration, else 0."""
-
-    name, unit, paper = "code_xml", "flag", STARCODER
-    limit = AtMost(0)
-    example = '<?xml version="1.0"?>\n<settings/>\n'
-
-    def measure(self, text: Text) -> float | None:
-        return float("<?xml version=" in text.text[:XML_HEAD])
+    return float("<?xml version=" in text.text[:XML_HEAD])
 
 
 RULES: tuple[TextRule, ...] = (
-    CodeWords(),
-    CodeChars(),
-    CodeBytes(),
-    CodeWordLength(),
-    CodeLines(),
-    CodeLongestLine(),
-    CodeMeanLine(),
-    CodeDuplicateLines(),
-    CodeLetters(),
-    CodeDigits(),
-    CodeWhitespace(),
-    CodeReplacementChars(),
-    CodeComments(),
-    CodeLongestEncodedRun(),
-    CodeEncodedChars(),
-    CodeGenerated(),
-    CodeXml(),
+    code_words,
+    code_chars,
+    code_bytes,
+    code_word_length,
+    code_lines,
+    code_longest_line,
+    code_mean_line,
+    code_duplicate_lines,
+    code_letters,
+    code_digits,
+    code_whitespace,
+    code_replacement_chars,
+    code_comments,
+    code_longest_encoded_run,
+    code_encoded_chars,
+    code_generated,
+    code_xml,
 )

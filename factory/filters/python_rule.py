@@ -43,7 +43,7 @@ def load_rule(reference: str, folder: Path) -> TextRule:
     found = rules[name]
     try:
         return found() if isinstance(found, type) else found
-    except TypeError as error:  # it lacks `measure`, or wants arguments
+    except TypeError as error:  # it lacks `measure`, or needs arguments
         raise ConfigurationError(f"The rule `{reference}` cannot be made: {error}.") from error
 
 

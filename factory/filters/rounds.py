@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, GetPydanticSchema, ValidationInfo, field_validator
+from pydantic import ConfigDict, Field, GetPydanticSchema, ValidationInfo, field_validator
 from pydantic_core import core_schema
 
 from factory.errors import ConfigurationError
@@ -27,6 +27,7 @@ from factory.filters.metadata import predicate
 from factory.filters.python_rule import load_rule
 from factory.filters.rule import AtLeast, AtMost, Between, Limit, Rule, TextRule, limit_between
 from factory.filters.sets import rules
+from factory.frozen_model import FrozenModel
 from factory.suggestions import suggestion
 
 P = ParamSpec("P")
@@ -45,10 +46,10 @@ NameOrRule = Annotated[
 ]
 
 
-class Round(BaseModel):
+class Round(FrozenModel):
     """The rules of one round, with their limits, languages and predicates."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     rules: tuple[NameOrRule, ...] = Field(
         default=(), description="names of rule sets and single rules, and rules of your own, `file.py:Name`"
@@ -92,7 +93,7 @@ class Round(BaseModel):
     @classmethod
     def _limits_belong_to_chosen_rules(cls, limits: Any, info: ValidationInfo) -> Any:
         if not isinstance(limits, Mapping) or not {"rules", "languages"} <= info.data.keys():
-            return limits  # pydantic reports a wrong type, or the wrong field that these limits depend on
+            return limits  # pydantic reports a wrong type, or the invalid field that these limits depend on
         chosen = _chosen(info.data["rules"], info.data["languages"])
         return {name: _sentence(_limit, name, value, chosen) for name, value in limits.items()}
 

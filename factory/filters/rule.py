@@ -11,11 +11,11 @@ import hashlib
 import inspect
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import inf
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from factory import _native
 from factory.errors import ConfigurationError
@@ -125,7 +125,7 @@ class Rule(ABC):
         return changed
 
     def __repr__(self) -> str:
-        """Return all that decides: two rules with equal signals and equal repr give equal verdicts."""
+        """Return all that decides a verdict: rules with equal signals and repr give equal verdicts."""
         return f"{self.name} {self.limit} {self.unit}"
 
 
@@ -177,6 +177,29 @@ class TextRule(Rule):
     def __repr__(self) -> str:
         source = self.source
         return super().__repr__() + (f", source {source}" if source else "")
+
+
+def text_rule(
+    unit: str, paper: str, limit: Limit, *, example: str, of_bulk: bool = False
+) -> Callable[[Callable[[Text], float | None]], TextRule]:
+    """Turn a function that measures a text into a rule with the name and docstring of the function."""
+
+    def make(function: Callable[[Text], float | None]) -> TextRule:
+        members: dict[str, Any] = {
+            "__doc__": function.__doc__,
+            "__module__": function.__module__,
+            "name": function.__name__,
+            "unit": unit,
+            "paper": paper,
+            "limit": limit,
+            "example": example,
+            "of_bulk": of_bulk,
+            "measure": lambda _, text: function(text),
+        }
+        kind: type[TextRule] = type(function.__name__, (TextRule,), members)
+        return kind()
+
+    return make
 
 
 @cache

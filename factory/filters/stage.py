@@ -84,7 +84,7 @@ def decide(signals: DataFrame, rules: Sequence[Rule]) -> DataFrame:
 
 
 def _in_python(rules: Sequence[TextRule]) -> Callable[[pa.Array, pa.Array], dict[str, pa.Array]] | None:
-    """Return what measures those of `rules` that have no native signal, None where all have one."""
+    """Return a function that measures the `rules` without a native signal, None if there are none."""
     chosen = [rule for rule in rules if rule.in_python]
     for rule in chosen:
         if rule.source is not None:  # no worker can import a user's file, so the code travels with the rule
@@ -107,7 +107,6 @@ def _field(rule: Rule) -> Column:
 
 
 def _value(rule: Rule) -> Column:
-    """Return the number of `rule`, computed from its signals."""
     match rule:
         case LanguageScore(wanted=wanted) if wanted:
             unwanted = ~F.col(LABEL).isin(*wanted)

@@ -19,7 +19,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 
 from factory import _native
 
@@ -33,6 +33,11 @@ def _boundaries(kind: str) -> list[int]:
 
 def _is(kind: str, character: str) -> bool:
     return bisect_right(_boundaries(kind), ord(character)) % 2 == 1
+
+
+is_letter = partial(_is, "letter")  # of any alphabet
+is_lowercase = partial(_is, "lowercase")
+is_terminal = partial(_is, "terminal")  # a mark that ends a sentence
 
 
 @cache
@@ -115,21 +120,6 @@ class Text:
 def has_letter(word: str) -> bool:
     """Return whether `word` contains a letter of any alphabet."""
     return any(is_letter(character) for character in word)
-
-
-def is_letter(character: str) -> bool:
-    """Return whether `character` is a letter of any alphabet."""
-    return _is("letter", character)
-
-
-def is_lowercase(character: str) -> bool:
-    """Return whether `character` is a small letter."""
-    return _is("lowercase", character)
-
-
-def is_terminal(character: str) -> bool:
-    """Return whether `character` ends a sentence."""
-    return _is("terminal", character)
 
 
 def _core(word: str) -> str:

@@ -5,10 +5,10 @@
     *     any characters of one name                 *.txt
     ?     one character of a name
 
-A plain translation (`.*` for each `**`) takes time that grows with the path's length to the power of the
-number of wildcards, and patterns come with strangers' data sets. Here each wildcard but the last stops at the
-first position where the rest of its piece fits, and never moves on (an atomic group). A later position would
-not let more match behind it, because a piece between two wildcards of folders begins where a name begins.
+With a plain translation (`.*` for each `**`), time grows with the path's length to the power of the number of
+wildcards, and patterns may come from untrusted datasets. Here each wildcard but the last stops at the first
+position where the rest of its piece fits, and never moves on (an atomic group). A later position would not
+let more match behind it, because a piece between two wildcards of folders begins where a name begins.
 """
 
 from __future__ import annotations

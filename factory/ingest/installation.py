@@ -26,8 +26,9 @@ from factory.ingest.licenses import expression
 from factory.ingest.listing import NAMES_PER_ITEM, Work, files_below, in_items
 from spark_udfs.ingest.rows import Origin
 
-# Chosen so that `cpython`, the largest, is out at a test's share of 0.02 and in at 0.1, and so that a share
-# of 0.2 holds `pip` and packages that it vendors (requests, rich, certifi), for deduplication to find.
+# This salt leaves out `cpython`, the largest repository, at a test's share of 0.02 and includes it at 0.1. At
+# a share of 0.2 it includes `pip` and packages that pip vendors (requests, rich, certifi), so that
+# deduplication has something to find.
 SALT = 7367
 PROSE_REACH = 5
 
@@ -94,7 +95,7 @@ def installed(found: Iterable[Distribution]) -> Iterator[Repository]:
 def _name(distribution: Distribution) -> str:
     try:
         return normalized(distribution.metadata["Name"] or "")
-    except (UnicodeDecodeError, RecursionError):  # deep nesting, to the parser of messages
+    except (UnicodeDecodeError, RecursionError):  # the message parser recurses on deep nesting
         return ""
 
 

@@ -31,12 +31,16 @@ class Tree:
 
 def folders(paths: Paths) -> list[Path]:
     """Return the given folders, each once; raises ConfigurationError for a path that is not a folder."""
-    given = [paths] if isinstance(paths, str | Path) else paths
-    found = list(dict.fromkeys(Path(it).resolve() for it in given))
+    found = _each_once(paths)
     for path in found:
         if not path.is_dir():
             raise ConfigurationError(f"`{path}` is not a folder. Name a folder of files to read.")
     return found
+
+
+def _each_once(paths: Paths) -> list[Path]:
+    given = [paths] if isinstance(paths, str | Path) else paths
+    return list(dict.fromkeys(Path(it).resolve() for it in given))
 
 
 def named(origin: Origin, path: Path) -> Origin:
@@ -69,8 +73,7 @@ def files_of(format: str, paths: Paths, patterns: Sequence[str], origin: Origin)
     Raises ConfigurationError for a missing path, and for two files with the same source and key.
     """
     holder: dict[tuple[str, bytes], Path] = {}
-    given = [paths] if isinstance(paths, str | Path) else paths
-    for path in dict.fromkeys(Path(it).resolve() for it in given):
+    for path in _each_once(paths):
         if not path.exists():
             raise ConfigurationError(f"`{path}` does not exist. Name a file, or a folder of files.")
         root = path if path.is_dir() else path.parent
@@ -85,15 +88,14 @@ def files_of(format: str, paths: Paths, patterns: Sequence[str], origin: Origin)
             )
         names = files_below(root, patterns, UNWANTED) if path.is_dir() else [os.fsencode(path.name)]
         for item in in_items(format, own, root, names, 1):
-            shown = os.fsdecode(item.names[0])
-            split = card.split_of(shown) if card is not None else numbered_split(shown)
+            name = os.fsdecode(item.names[0])
+            split = card.split_of(name) if card is not None else numbered_split(name)
             if split:
                 item = replace(item, origin=replace(own, metadata={**own.metadata, "split": split}))
             other = holder.setdefault((own.source, item.names[0]), path)
             if other != path:
-                shared = os.fsdecode(item.names[0])
                 raise ConfigurationError(
-                    f"`{other}` and `{path}` both hold `{shared}`, so two documents would share an id. "
+                    f"`{other}` and `{path}` both hold `{name}`, so two documents would share an id. "
                     "Name the folder above both, or give each a source of its own."
                 )
             yield item

@@ -22,7 +22,7 @@ from factory.ingest.license_texts import recognized
 
 _MOST_BYTES = 256 << 10
 _LONGEST = 200  # characters of a declaration; a longer one is a text
-# Of an expression with parentheses: (a OR b) AND (c OR d) AND ... of n names has 2 ** (n / 2) alternatives.
+# Names of an expression with parentheses: (a OR b) AND (c OR d) AND ... of n has 2 ** (n / 2) alternatives.
 _MOST_NAMES = 12
 _FILES = re.compile(r"(un)?licen[cs]e|copying", re.IGNORECASE)
 

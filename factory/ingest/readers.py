@@ -40,7 +40,7 @@ from spark_udfs.ingest.rows import SCAN, BadRecord, Origin, key_taken
 from spark_udfs.ingest.work import WORK, read_work
 
 TASKS_PER_CORE = 4  # more tasks than cores, because items differ in size
-# A tree of files holds pictures and archives besides texts, and half of a crawl may have no text; a wrong
+# A tree of files holds pictures and archives besides texts, and half of a crawl may have no text, but a wrong
 # declaration loses nearly everything.
 MAX_REJECTED = 0.5
 JSONL_FILES = ("**/*.jsonl", "**/*.jsonl.gz", "**/*.jsonl.zst")
@@ -56,7 +56,7 @@ __all__ = ["MAX_REJECTED", "Fields", "Ingested", "Ingests"]
 class Registered:
     """Documents whose text stays in Parquet `files`, which have `columns`.
 
-    `rows` have the text's location in its place.
+    `rows` have the location of the text in place of the text.
     """
 
     rows: DataFrame

@@ -184,7 +184,7 @@ def _open_postgres(settings: Settings) -> Catalog:
         if getattr(error.orig, "pgcode", None) not in _TABLES_MADE_MEANWHILE:
             raise MachineError(
                 f"Postgres cannot hold the catalog ({first_line(error.orig)}). "
-                "Correct FACTORY_CATALOG_URI, or what its user may do."
+                "Correct FACTORY_CATALOG_URI, or grant its user the missing rights."
             ) from error
     return SqlCatalog(CATALOG_NAME, **properties)  # another process has just created the tables
 

@@ -13,18 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from factory.errors import ConfigurationError
 
-INGEST, FILTERS, CLUSTERS, DEDUP, DEPSORT, MODELS, PACKING = (
-    "ingest",
-    "filters",
-    "clusters",
-    "dedup",
-    "depsort",
-    "models",
-    "packing",
-)
+INGEST, FILTERS, CLUSTERS, DEDUP = "ingest", "filters", "clusters", "dedup"
+DEPSORT, MODELS, PACKING = "depsort", "models", "packing"
 
 STAGE_OF_NAMESPACE = {
     "raw": INGEST,
@@ -59,10 +53,10 @@ class TableName:
     def __post_init__(self) -> None:
         if self.namespace not in STAGE_OF_NAMESPACE:
             known = ", ".join(sorted(STAGE_OF_NAMESPACE))
-            raise ConfigurationError(f"`{self.namespace}` is no namespace of the lake. Use one of: {known}.")
+            raise ConfigurationError(f"Unknown namespace `{self.namespace}`. Use one of: {known}.")
         if not _PART.fullmatch(self.name):
             raise ConfigurationError(
-                f"`{self.name}` is no table name. Use lower-case letters, digits and underscores."
+                f"`{self.name}` is not a table name. Use lower-case letters, digits and underscores."
             )
 
     def __str__(self) -> str:
@@ -88,7 +82,7 @@ class TableName:
         namespace, dot, name = text.partition(".")
         if not dot:
             raise ConfigurationError(
-                f"`{text}` is no table. Write it as namespace.name, for example raw.web."
+                f"`{text}` is not a table. Write it as namespace.name, for example raw.web."
             )
         return cls(namespace, name)
 
@@ -110,14 +104,14 @@ def dataset(name: str) -> str:
     for part in (of, variant_name) if variant else (of,):
         if not _PART.fullmatch(part) or VARIANT in part or part.endswith("_"):
             raise ConfigurationError(
-                f"`{name}` is no name of a dataset. Use lower-case letters, digits and single underscores; "
-                "two underscores stand before the name of a variant, as in web__strict."
+                f"`{name}` is not a dataset name. Use lower-case letters, digits and single underscores; "
+                "two underscores begin the name of a variant, as in web__strict."
             )
         taken = _ROUND.search(part) or re.search(f"_({'|'.join(PARTS)})$", part)
         if taken:
             raise ConfigurationError(
-                f"`{name}` is no name of a dataset, because names in `{taken[0]}` are those of tables beside "
-                "a dataset's own. Choose another ending."
+                f"`{name}` is not a dataset name, because names in `{taken[0]}` are reserved for further "
+                "tables of a dataset. Choose another ending."
             )
     return name
 
@@ -149,6 +143,17 @@ def is_in_round(name: str) -> bool:
     return _ROUND.search(name) is not None
 
 
+# The tables that are named after their dataset or model.
+registered = partial(TableName, "registered")
+signals = partial(TableName, "signals")
+filtered = partial(TableName, "filtered")
+deduplicated = partial(TableName, "deduplicated")
+sorted_table = partial(TableName, "sorted")
+model = partial(TableName, "models")
+tokenized = partial(TableName, "tokenized")
+packed = partial(TableName, "packed")
+
+
 def raw(dataset: str) -> TableName:
     """The documents of a dataset; variants share their dataset's table."""
     return TableName("raw", base(dataset))
@@ -157,18 +162,6 @@ def raw(dataset: str) -> TableName:
 def rejected(dataset: str) -> TableName:
     """The bad records of a dataset; variants share their dataset's table."""
     return TableName("raw", f"{base(dataset)}_rejected")
-
-
-def registered(dataset: str) -> TableName:
-    return TableName("registered", dataset)
-
-
-def signals(dataset: str) -> TableName:
-    return TableName("signals", dataset)
-
-
-def filtered(dataset: str) -> TableName:
-    return TableName("filtered", dataset)
 
 
 def dedup(group: str, part: str) -> TableName:
@@ -182,29 +175,9 @@ def verdicts(tables: Iterable[TableName], dataset: str) -> TableName:
     return own if own in tables else filtered(base(dataset))
 
 
-def deduplicated(dataset: str) -> TableName:
-    return TableName("deduplicated", dataset)
-
-
 def depsort(dataset: str, part: str) -> TableName:
     """A table of the dependency sort: part is `symbols` or `dependencies`."""
     return TableName("depsort", f"{dataset}_{part}")
-
-
-def sorted_table(dataset: str) -> TableName:
-    return TableName("sorted", dataset)
-
-
-def model(name: str) -> TableName:
-    return TableName("models", name)
-
-
-def tokenized(dataset: str) -> TableName:
-    return TableName("tokenized", dataset)
-
-
-def packed(dataset: str) -> TableName:
-    return TableName("packed", dataset)
 
 
 def placements(dataset: str) -> TableName:

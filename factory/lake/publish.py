@@ -34,8 +34,8 @@ from factory.lake.files.scan import stored
 from factory.lake.fingerprint import Fingerprint, fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
-from factory.lake.schemas import N_BUCKETS, N_TOKENS, SEQUENCE_LENGTH, TOKEN_BYTES, TOKENIZER_ID, TableSchema
-from factory.lake.tables import Lake, Published, said_of
+from factory.lake.schemas import N_SHARDS, N_TOKENS, SEQUENCE_LENGTH, TOKEN_BYTES, TOKENIZER_ID, TableSchema
+from factory.lake.tables import Lake, Published, as_published, said_of
 
 AUDIT, FAILED = "audit_", "failed_"
 _APPEND_ATTEMPTS = 20
@@ -133,8 +133,8 @@ def append(
 ) -> Published:
     """Append `rows` to main through PyIceberg, adding their fingerprint to the table's.
 
-    One commit holds the rows and the new fingerprint, so an append that meets another one is retried on the
-    newest main. `properties` name the tokenizer of rows with tokens. Raises PublishConflict if main kept
+    One commit holds the rows and the new fingerprint, so an append that conflicts with another is retried on
+    the newest main. `properties` name the tokenizer of rows with tokens. Raises PublishConflict if main kept
     moving, ConfigurationError for rows that PyIceberg would change and for tokens of another tokenizer than
     the table's.
     """
@@ -167,14 +167,14 @@ def _said_of_all(
     else:
         before = said_of(table, snapshot)
         _require_alike(name, before, properties)
-    said = {of: before[of] for of in (TOKEN_BYTES, SEQUENCE_LENGTH, N_BUCKETS) if of in before}
+    said = {of: before[of] for of in (TOKEN_BYTES, SEQUENCE_LENGTH, N_SHARDS) if of in before}
     if {"tokens", "n_tokens"} <= set(rows.column_names) and N_TOKENS in before:
         said[N_TOKENS] = str(int(before[N_TOKENS]) + (pc.sum(rows["n_tokens"]).as_py() or 0))
     return said | dict(properties)
 
 
 def _require_alike(name: TableName, before: Mapping[str, str], properties: Mapping[str, str]) -> None:
-    """Raise ConfigurationError if the appended rows are not of the table's tokenizer."""
+    """Raise ConfigurationError if another tokenizer than the table's made the appended rows."""
     for of in _OF_TOKENS:
         must_be_said = of == TOKENIZER_ID
         if before.get(of) != properties.get(of) and (must_be_said or of in properties):
@@ -187,15 +187,15 @@ def _require_alike(name: TableName, before: Mapping[str, str], properties: Mappi
 
 def _content(lake: Lake, name: TableName, schema: TableSchema) -> Fingerprint:
     """Return the fingerprint of main, computed from its rows if another writer recorded none."""
-    if lake.table(name).current_snapshot() is None:
+    table = lake.table(name)
+    snapshot = table.current_snapshot()
+    if snapshot is None:
         return Fingerprint()
-    recorded = lake.published(name).lineage.content
+    recorded = as_published(name, table, snapshot).lineage.content
     if recorded:
         return Fingerprint.parse(recorded)
-    table = lake.table(name)
-    at = lake.published(name).snapshot_id
     columns = pa.schema([schema.columns.field(column) for column in schema.fingerprinted])
-    rows = stored(table, at, columns)
+    rows = stored(table, snapshot.snapshot_id, columns)
     return fingerprint(lake.read(name).to_batches() if rows is None else rows, schema.fingerprinted)
 
 
@@ -213,7 +213,7 @@ def _require_lists(rows: pa.Table) -> None:
 
 
 def _commit(lake: Lake, audit: Audit, *updates: TableUpdate) -> None:
-    """Commit `updates` if main has not moved; retry a commit that met another one."""
+    """Commit `updates` if main has not moved; retry a commit that conflicts with another."""
     requirement = AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=audit.began_at)
     while True:
         table = lake.table(audit.table)

@@ -29,8 +29,8 @@ from factory.lake.names import TableName
 from factory.lake.tables import Lake
 
 _PROPERTIES = {"format-version": "2", "gc.enabled": "false"}
-_NOT_IN_A_LOCATION = "#?%"  # it holds the path as it is, and engines read these as marks
-_NOWHERE = f"{SCHEME}/nowhere"  # of a table that is never committed
+_NOT_IN_A_LOCATION = "#?%"  # the table stores the path unescaped, and engines interpret these characters
+_NOWHERE = f"{SCHEME}/nowhere"  # name of a table that is never committed
 _FIELD_ID = b"PARQUET:field_id"
 # What PyIceberg raises for columns and files it cannot take.
 _REFUSED = (
@@ -74,9 +74,9 @@ class Candidates:
     def _trouble(self, path: bytes) -> str | None:
         shown = os.fsdecode(path)
         if not stat.S_ISREG(os.lstat(path).st_mode):
-            return "it is no regular file"
+            return "it is not a regular file"
         if set(shown) & set(_NOT_IN_A_LOCATION) or not shown.isprintable():
-            return f"its path holds one of `{_NOT_IN_A_LOCATION}`, or what cannot be printed"
+            return f"its path holds one of `{_NOT_IN_A_LOCATION}`, or an unprintable character"
         found = pq.read_schema(shown)
         if any(_FIELD_ID in (of.metadata or {}) for of in found):
             return "its columns carry the ids of another Iceberg table"

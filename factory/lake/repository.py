@@ -12,7 +12,7 @@ from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 
-WITH_ITS_REPOSITORY = ("repository", "topic")  # reasons in `_decisions` of what went as a part of the whole
+WITH_ITS_REPOSITORY = ("repository", "topic")  # reasons in `_decisions`: removed with the repository
 
 
 def repository_id(dataset: str, repository: str | None, revision: str | None) -> str | None:

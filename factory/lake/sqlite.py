@@ -1,4 +1,4 @@
-"""Why SQLite refuses a database: another process or the system withholds it, or it is damaged."""
+"""Why SQLite refuses a database: it is locked, inaccessible or damaged."""
 
 from __future__ import annotations
 

@@ -8,23 +8,24 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import urlparse
-from urllib.request import url2pathname
 
 from obstore.store import LocalStore, ObjectStore, S3Store
 
+from factory.lake.files.location import local_path
 from factory.settings import Settings
 
 if TYPE_CHECKING:
     from obstore.store import S3Config  # exists for type checkers only
 
-_RETRY_S = 20  # enough for a restart of the store; the default fails after three minutes only
+_RETRY_S = 20  # enough for a restart of the store; the default gives up only after three minutes
 
 
 def object_store(settings: Settings, prefix: str = "") -> ObjectStore:
     """Return the warehouse of the lake, or a folder of it."""
+    folder = local_path(settings.warehouse_uri)
+    if folder is not None:
+        return LocalStore(prefix=f"{folder}/{prefix}".rstrip("/"), mkdir=True)
     address = urlparse(settings.warehouse_uri)
-    if address.scheme == "file":
-        return LocalStore(prefix=f"{url2pathname(address.path)}/{prefix}".rstrip("/"), mkdir=True)
     inside = "/".join(part for part in (address.path.strip("/"), prefix) if part)
     return bucket_store(settings, address.netloc, inside)
 

@@ -54,7 +54,7 @@ class Published:
     timestamp_ms: int
     lineage: Lineage
     properties: Mapping[str, str] = field(default_factory=dict)
-    """What the snapshot says of its rows (`said_of`)."""
+    """Properties of the snapshot's rows (`said_of`)."""
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ class Lake:
         if snapshot is None:
             raise TableNotFound(
                 f"Table {name} has no snapshot {snapshot_id}: it was expired. "
-                "Materialize what was made from it again."
+                "Materialize the tables that were made from it again."
             )
         return as_published(name, table, snapshot)
 

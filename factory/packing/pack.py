@@ -1,8 +1,8 @@
 """Training sequences, `packed.<dataset>`, and the placement of each piece of a document in them.
 
-Revisions of repositories hash to buckets; a bucket, in order of (repository, revision, position), is cut in
+Revisions of repositories hash to shards; a shard, in order of (repository, revision, position), is cut in
 chunks; Spark plans every chunk separately, from lengths and dependencies alone
-(`native/src/packing/runs.rs`). A sequence's number, its ordinal, follows from (append, bucket, chunk,
+(`native/src/packing/runs.rs`). A sequence's number, its ordinal, follows from (append, shard, chunk,
 position in the plan), never from files or partitions. Tokens travel once, from their document to their
 sequence; text never travels.
 
@@ -13,60 +13,59 @@ and short documents; neighbors in the order of a repository meet inside sequence
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from functools import partial
 from typing import Literal
 
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from factory.frozen_model import FrozenModel
 from factory.lake.schemas import PACKED, REPOSITORY
 from spark_udfs.packing.pack import assemble, plan_chunk
 
-SEQUENCES_PER_CHUNK = 1_024  # so a chunk leaves about a thousandth of its sequences unfilled
-CHUNKS_PER_BUCKET = 4  # repositories differ in size, so a bucket of one chunk would often be too small
+SEQUENCES_PER_CHUNK = 1_024  # so about a thousandth of a chunk's sequences stay unfilled
+CHUNKS_PER_SHARD = 4  # repositories differ in size, so a shard of one chunk would often be too small
 LEAST_CHUNK_DOCUMENTS = 2_000
 ORDINALS_PER_RUN = 512  # consecutive ordinals that stay in one file
 
-_PLAN = "bucket long, chunk long, sequence long, position long, doc_id string, doc_offset long, length long"
+_PLAN = "shard long, chunk long, sequence long, position long, doc_id string, doc_offset long, length long"
 
 
-class PackConfig(BaseModel):
+class PackConfig(FrozenModel):
     """How documents become sequences."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     sequence_length: int = Field(default=8_192, ge=1, le=1 << 24, description="tokens of a full sequence")
     token_bytes: Literal[2, 4] = Field(default=2, description="bytes per token")
     chunk_documents: int | None = Field(
-        default=None, ge=1, description="least documents of a chunk; null: enough for a thousand sequences"
+        default=None, ge=1, description="least documents per chunk; null: enough for a thousand sequences"
     )
-    buckets: int | None = Field(
+    shards: int | None = Field(
         default=None,
         ge=1,
-        description="number of buckets, a property of the table; null: follows from the documents",
+        description="number of shards, a property of the table; null: follows from the documents",
     )
     slack: float = Field(
         default=0.0025,
         ge=0,
         le=1,
-        description="share of sequences that may be spent on bringing dependents together",
+        description="share of extra sequences that may be spent to keep dependents together",
     )
 
     def resolved(self, n_documents: int, n_tokens: int) -> PackConfig:
-        """Return the same with the sizes of chunks and buckets that suit these counts."""
+        """Return the config with chunk and shard sizes chosen for these counts."""
         mean = max(1.0, n_tokens / max(1, n_documents))
         enough = max(LEAST_CHUNK_DOCUMENTS, math.ceil(SEQUENCES_PER_CHUNK * self.sequence_length / mean))
         chunk_documents = self.chunk_documents or enough
-        buckets = self.buckets or max(1, n_documents // (CHUNKS_PER_BUCKET * max(chunk_documents, enough)))
-        return self.model_copy(update={"chunk_documents": chunk_documents, "buckets": buckets})
+        shards = self.shards or max(1, n_documents // (CHUNKS_PER_SHARD * max(chunk_documents, enough)))
+        return self.model_copy(update={"chunk_documents": chunk_documents, "shards": shards})
 
 
 def resolve(tokenized: DataFrame, config: PackConfig) -> PackConfig:
-    """Return `config` with the sizes that suit `tokenized`; counts rows and tokens if a size is open."""
-    if config.buckets and config.chunk_documents:
+    """Return `config` with sizes chosen for `tokenized`; counts rows and tokens if a size is unset."""
+    if config.shards and config.chunk_documents:
         return config
     return config.resolved(*totals(tokenized))
 
@@ -87,8 +86,8 @@ def pack(
 ) -> DataFrame:
     """Return rows of `PACKED` for rows of `TOKENIZED` and dependencies of (doc_id, depends_on).
 
-    Later appends to a table are planned separately: they pass the table's buckets in `config`, their number,
-    and their first ordinal. If `config` leaves buckets or chunks open, one action counts the documents; call
+    Later appends to a table are planned separately: they pass the table's shards in `config`, their number,
+    and their first ordinal. If `config` leaves shards or chunks unset, one action counts the documents; call
     `resolve` first to record the sizes.
     """
     config = resolve(tokenized, config)
@@ -106,14 +105,14 @@ def placements(packed: DataFrame) -> DataFrame:
 
 
 def _in_chunks(tokenized: DataFrame, config: PackConfig) -> DataFrame:
-    """Add bucket and chunk; the chunks of a bucket differ by at most one document."""
-    bucket = Window.partitionBy("bucket")
-    row = F.row_number().over(bucket.orderBy(*REPOSITORY, "position", "doc_id")) - 1
+    """Add shard and chunk; the chunks of a shard differ by at most one document."""
+    shard = Window.partitionBy("shard")
+    row = F.row_number().over(shard.orderBy(*REPOSITORY, "position", "doc_id")) - 1
     return (
         tokenized.select("doc_id", *REPOSITORY, "position", "n_tokens")
-        .withColumn("bucket", F.pmod(F.xxhash64(*REPOSITORY), F.lit(config.buckets)))
+        .withColumn("shard", F.pmod(F.xxhash64(*REPOSITORY), F.lit(config.shards)))
         .withColumn("row", row.cast("long"))
-        .withColumn("rows", F.count("*").over(bucket))
+        .withColumn("rows", F.count("*").over(shard))
         .withColumn("chunk", _chunk(F.lit(config.chunk_documents)))
         .drop("row", "rows")
     )
@@ -138,21 +137,21 @@ def _planned(documents: DataFrame, config: PackConfig) -> DataFrame:
 
     def plan(chunk: pa.Table) -> pa.Table:
         pieces = plan_chunk(chunk, sequence_length, slack)
-        for name in ("chunk", "bucket"):
+        for name in ("chunk", "shard"):
             number = chunk.column(name)[0].as_py()
             pieces = pieces.add_column(0, name, pa.array([number] * len(pieces), pa.int64()))
         return pieces
 
-    return documents.groupBy("bucket", "chunk").applyInArrow(plan, _PLAN)
+    return documents.groupBy("shard", "chunk").applyInArrow(plan, _PLAN)
 
 
 def _numbered(planned: DataFrame, first_ordinal: int) -> DataFrame:
     """Add the ordinal of each piece; Spark plans once for the counts and once for the pieces."""
-    counts = planned.groupBy("bucket", "chunk").agg((F.max("sequence") + 1).alias("n"))
-    before = F.sum("n").over(Window.orderBy("bucket", "chunk").rowsBetween(Window.unboundedPreceding, -1))
-    starts = counts.select("bucket", "chunk", (F.coalesce(before, F.lit(0)) + first_ordinal).alias("start"))
+    counts = planned.groupBy("shard", "chunk").agg((F.max("sequence") + 1).alias("n"))
+    before = F.sum("n").over(Window.orderBy("shard", "chunk").rowsBetween(Window.unboundedPreceding, -1))
+    starts = counts.select("shard", "chunk", (F.coalesce(before, F.lit(0)) + first_ordinal).alias("start"))
     return (
-        planned.join(F.broadcast(starts), ["bucket", "chunk"])
+        planned.join(F.broadcast(starts), ["shard", "chunk"])
         .withColumn("ordinal", F.col("start") + F.col("sequence"))
         .drop("start", "sequence")
     )
@@ -168,11 +167,8 @@ def _with_tokens(pieces: DataFrame, tokenized: DataFrame, config: PackConfig) ->
 
 
 def _assembled(pieces: DataFrame, append: int) -> DataFrame:
-    def sequences(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return assemble(batches, append)
-
     return (
         pieces.repartition(F.floor(F.col("ordinal") / ORDINALS_PER_RUN))
         .sortWithinPartitions("ordinal", "position")
-        .mapInArrow(sequences, from_arrow_schema(PACKED.columns))
+        .mapInArrow(partial(assemble, append=append), from_arrow_schema(PACKED.columns))
     )

@@ -2,11 +2,12 @@
 //!
 //! A folder holds the kernels of one stage: pure functions over slices, tests beside them, and below them
 //! thin Python functions that borrow Arrow buffers and release the interpreter lock. Nothing here opens a
-//! socket or knows a setting, and only `pages` reads files, those it is given. `factory/_native.pyi`
+//! socket or knows a setting, and only `pages` reads files, which its caller names. `factory/_native.pyi`
 //! documents each function.
 //!
-//! A table's code version takes in the source hashes of the kernels that made it (`build.rs`). So that a hash
-//! covers all that its kernels run, a folder exposes `register` alone, and the others cannot call into it.
+//! A table's code version includes the source hashes of the kernels that made it (`build.rs`). A folder
+//! exposes only `register`, and other folders cannot call into it, so a folder's hash covers everything that
+//! its kernels run.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -8,9 +8,8 @@ import pyarrow as pa
 
 from factory import _native
 from spark_udfs.hstack import hstack
-from spark_udfs.regroup import whole_groups
+from spark_udfs.regroup import drained, whole_groups
 
-_TOKENS_HELD = 1 << 20  # tokens a worker counts before it passes them on: about 100 MB
 _FREQUENCIES_AT_ONCE = 1 << 20  # 16 MiB
 
 
@@ -26,15 +25,11 @@ def make_bags(
 def count_tokens(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """(part, counts) of the rows (copies, bag, token_texts); `copies` counts the documents with the bag.
 
-    A part holds tokens that begin with the same bits, and repeats after every `_TOKENS_HELD` tokens;
+    A part holds tokens that begin with the same bits, and repeats after every `HELD` tokens;
     `merge_counts` reads its counts. Spark would spend longer on a row per token than counting takes.
     """
     counter = _native.TokenCounter()
-    for batch in batches:
-        counter.add(batch)
-        if len(counter) > _TOKENS_HELD:
-            yield counter.drain()
-    yield counter.drain()
+    return drained(counter, counter.add, batches)
 
 
 def merge_counts(batches: Iterable[pa.RecordBatch], text_documents: int) -> Iterator[pa.RecordBatch]:

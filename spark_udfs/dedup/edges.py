@@ -11,7 +11,7 @@ from spark_udfs.broadcast import Shared
 from spark_udfs.column_fetch import ReadColumn
 from spark_udfs.regroup import pieces, whole_groups
 
-# Documents whose bags are held: hundreds of kilobytes each where texts are books.
+# Documents whose bags are held at once: a book's bag takes hundreds of kilobytes.
 _ROWS_AT_ONCE, _ROWS_PER_PIECE = 2_000, 500
 
 

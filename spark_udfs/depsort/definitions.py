@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from spark_udfs.depsort.model import FileSymbols, Import, Modules
+from spark_udfs.depsort.paths import n_shared
 
 MAX_VARIANTS = 8  # files that define one name, such as variants for several systems
 
@@ -107,11 +108,3 @@ class Definitions:
                     package = self._files[file].package
                     if package and package != item.binds and "." not in package:
                         yield package, item
-
-
-def n_shared(one: Sequence[str], other: Sequence[str]) -> int:
-    """The number of folders that two files have in common, from the top."""
-    for number, (left, right) in enumerate(zip(one, other, strict=False)):
-        if left != right:
-            return number
-    return min(len(one), len(other))

@@ -17,7 +17,7 @@ from spark_udfs.depsort.model import MAX_SOURCE_BYTES, FileSymbols
 from spark_udfs.depsort.registry import language_of, languages, manifest_names
 
 MAX_MANIFEST_BYTES = 200_000  # longer manifests are ignored
-MAX_PARSE_BYTES = 1 << 30  # memory for one syntax tree; that of 1 MB of code takes a tenth
+MAX_PARSE_BYTES = 1 << 30  # memory for one syntax tree; 1 MB of code takes a tenth of it
 MAX_PARSE_CPU_S = 30  # the slowest input that the languages' own bounds admit takes 6 s (250 kB of Kotlin)
 MANIFEST = "manifest"  # the `language` of a row of FACTS whose `facts` are a manifest's text
 

@@ -1,6 +1,6 @@
 """The dependency edges of a repository and the order of its files: one computation for two tables.
 
-`edges` and `places` both call `_ordered`, which sees only documents by (path, doc_id) and the weights of
+`edges` and `positions` both call `_ordered`, which sees only documents by (path, doc_id) and the weights of
 edges. So an edge that `depsort.<dataset>_dependencies` calls satisfied is satisfied in `sorted.<dataset>`.
 The weight of an edge is its heaviest import plus the exact sum of its references, which no order of rows
 changes.
@@ -29,7 +29,7 @@ CONTRIBUTIONS = (*REPOSITORY, *_CONTRIBUTION)  # the share of one symbol in an e
 _EDGE = ("doc_id", "depends_on", "weight")
 WEIGHTED = (*REPOSITORY, *_EDGE)
 
-PLACES = pa.schema(
+POSITIONS = pa.schema(
     [
         pa.field("doc_id", pa.string(), nullable=False),
         pa.field("position", pa.int64(), nullable=False),
@@ -82,8 +82,8 @@ def _edges(files: pa.Table, contributions: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=DEPENDENCIES.columns)
 
 
-def places(files: pa.Table, weighted: pa.Table) -> pa.Table:
-    """PLACES of one repository's FILES under its WEIGHTED edges in any order."""
+def positions(files: pa.Table, weighted: pa.Table) -> pa.Table:
+    """POSITIONS of one repository's FILES under its WEIGHTED edges in any order."""
     with gc_paused():
         documents, order = _ordered(
             files, zip(*(weighted.column(name).to_pylist() for name in _EDGE), strict=True)
@@ -97,7 +97,7 @@ def places(files: pa.Table, weighted: pa.Table) -> pa.Table:
         }
         for position, file in enumerate(order.files)
     ]
-    return pa.Table.from_pylist(rows, schema=PLACES)
+    return pa.Table.from_pylist(rows, schema=POSITIONS)
 
 
 def _without_faint_cycles(weights: dict[tuple[str, str], float]) -> dict[tuple[str, str], float]:

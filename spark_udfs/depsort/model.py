@@ -1,16 +1,17 @@
 """The symbols of a source file, the modules of a repository, and the interface of a language.
 
-A language has two methods (`Language`): `extract` reads one file by itself, `modules` locates module names
-among the files of one repository. `spark_udfs.depsort.registry` lists the languages; everything that
-resolves and orders symbols knows none of them.
+A language has two parts (`Language`): `extract` reads one file by itself, `modules` locates module names
+among the files of one repository. `spark_udfs.depsort.registry` lists the languages; everything that resolves
+and orders symbols knows none of them.
 """
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 
 MAX_SOURCE_BYTES = 1_000_000  # longer files are data: they are ordered like others and give no symbols
 
@@ -46,12 +47,24 @@ class Import:
         return self.module.partition(".")[0] if self.alias is None else self.alias or None
 
 
+def import_key(item: Import) -> tuple[str, ...]:
+    """The order of imports in most languages."""
+    return item.module, item.name or "", item.alias or "", str(item.deferred)
+
+
+def counted_imports(
+    imports: Counter[Import], key: Callable[[Import], tuple[str, ...]] = import_key
+) -> tuple[Import, ...]:
+    """Every import once, with its count."""
+    return tuple(replace(item, count=imports[item]) for item in sorted(imports, key=key))
+
+
 @dataclass(frozen=True)
 class FileSymbols:
     """The symbols of one file, each with the number of its occurrences.
 
-    - `definitions`: plain names, or `Class.member`. The prefix of a package clause is left out and stands
-      once in `package` (`a.b`).
+    - `definitions`: plain names, or `Class.member`. The prefix of a package clause is left out; `package` has
+    it once (`a.b`).
     - `references`: a plain name; a dotted chain that starts with a name the file imports or knows without
       an import (`Class.member`, `package.Class`); or `.member` where only the member's name is known.
     - `exports`: the names that a star import takes, None where the file does not list them.
@@ -80,43 +93,26 @@ class FileSymbols:
 
     def to_json(self) -> str:
         """JSON that `from_json` reads back; empty fields at the end are left out."""
-        imports = [(i.module, i.name, i.alias, i.deferred, i.count) for i in self.imports]
-        fields = [
-            *(self.definitions, imports, self.references, self.exports),
-            *(self.package, self.declarations, self.private, self.types, self.bases, self.expansions),
-            *(self.calls, self.build),
-        ]
-        while fields and fields[-1] == _EMPTY[len(fields) - 1]:  # the fields that most files lack come last
-            fields.pop()
-        return json.dumps(fields, separators=(",", ":"))
+        values = [getattr(self, it.name) for it in fields(self)]
+        values[1] = tuple((i.module, i.name, i.alias, i.deferred, i.count) for i in self.imports)
+        empty = FileSymbols()
+        for last in reversed(fields(self)):  # the fields that most files lack come last
+            if values[-1] != getattr(empty, last.name):
+                break
+            values.pop()
+        return json.dumps(values, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> FileSymbols:
         """The symbols that `to_json` wrote."""
-        fields = json.loads(text)
-        fields.extend(_EMPTY[len(fields) :])
-        definitions, imports, references, exports, package, declarations, private, *rest = fields
-        types, bases, expansions, calls, build = rest
-        return cls(
-            definitions,
-            tuple(Import(*it) for it in imports),
-            references,
-            None if exports is None else tuple(exports),
-            package,
-            declarations,
-            tuple(private),
-            types,
-            {name: tuple(chains) for name, chains in bases.items()},
-            {name: tuple(words) for name, words in expansions.items()},
-            {name: tuple(arguments) for name, arguments in calls.items()},
-            build,
-        )
-
-
-_EMPTY: tuple[object, ...] = (
-    *({}, [], {}, None, None, {}, ()),
-    *({}, {}, {}, {}, None),
-)  # the JSON fields of a file without symbols
+        found = dict(zip((it.name for it in fields(cls)), json.loads(text), strict=False))
+        found["imports"] = tuple(Import(*it) for it in found.get("imports", ()))
+        for name in ("exports", "private"):
+            if found.get(name) is not None:
+                found[name] = tuple(found[name])
+        for name in ("bases", "expansions", "calls"):
+            found[name] = {key: tuple(names) for key, names in found.get(name, {}).items()}
+        return cls(**found)
 
 
 class Modules(ABC):
@@ -126,6 +122,15 @@ class Modules(ABC):
     its suffix, the folder of a package, the name of a namespace. Repeated calls return the same object
     where the result is large.
     """
+
+    @abstractmethod
+    def __init__(
+        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
+    ) -> None:
+        """Take the sorted `paths`, the symbols of these `files`, and the text of each manifest by its path.
+
+        `manifests` may be empty: a filter may have removed them.
+        """
 
     @abstractmethod
     def locate(self, module: str, importer: int) -> str | None:
@@ -162,6 +167,7 @@ class Language(ABC):
     name: str
     suffixes: tuple[str, ...]
     family: str  # languages of one family see each other's files and share one `Modules`
+    modules: type[Modules]
     manifests: tuple[str, ...] = ()  # names of files whose text `modules` reads
     builtins: frozenset[str] = frozenset()  # plain names every file knows
     builtin_members: frozenset[str] = frozenset()  # members of the language's own types
@@ -175,13 +181,4 @@ class Language(ABC):
 
     @abstractmethod
     def extract(self, source: bytes, path: str) -> FileSymbols:
-        """The symbols of one UTF-8 file: those that parse, where it has syntax errors. Never raises."""
-
-    @abstractmethod
-    def modules(
-        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
-    ) -> Modules:
-        """The modules of one repository from its sorted `paths` and the symbols of these `files`.
-
-        `manifests` maps paths to texts. It may be empty: a filter may have removed the manifests.
-        """
+        """The symbols of one UTF-8 file; with syntax errors, the symbols that parse. Never raises."""

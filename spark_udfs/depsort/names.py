@@ -8,12 +8,13 @@ prototype) resolves to the file that defines it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from spark_udfs.depsort.definitions import n_shared
 from spark_udfs.depsort.fixtures import fixture_of
 from spark_udfs.depsort.model import FileSymbols, Import, Language
+from spark_udfs.depsort.paths import n_shared
 
 MAX_DEFINERS = 5  # a name with more definers is ambiguous
 MAX_HOPS = 32  # re-exports followed in a row
@@ -29,20 +30,23 @@ class Meaning(NamedTuple):
     address: str | None = None
 
 
+@dataclass(frozen=True)
+class Family:
+    """The files of one family of languages in a repository, in order of path."""
+
+    languages: Sequence[Language]  # of each file
+    paths: Sequence[str]
+    files: Sequence[FileSymbols]
+    manifests: Mapping[str, str]
+
+
 class NameResolver:
     """The names in the files of one family of languages; files are numbered in order of path."""
 
-    def __init__(
-        self,
-        kinds: Sequence[Language],
-        paths: Sequence[str],
-        files: Sequence[FileSymbols],
-        manifests: Mapping[str, str],
-    ) -> None:
-        self.languages = kinds  # of each file
-        self.paths = paths
-        self.files = files
-        self.modules = kinds[0].modules(paths, files, manifests)
+    def __init__(self, family: Family) -> None:
+        self.languages, self.paths = family.languages, family.paths
+        self.files = files = family.files
+        self.modules = self.languages[0].modules(self.paths, files, family.manifests)
         self.bindings = [_bindings(file.imports) for file in files]
         self._stars = [[i for i in file.imports if i.name == "*"] for file in files]
         self._star_files: list[Sequence[Sequence[int]] | None] = [None] * len(files)
@@ -57,7 +61,7 @@ class NameResolver:
                     self.named_in.setdefault(name, []).append(index)
                 if name in file.definitions and name not in file.private:
                     self.definers.setdefault(name, []).append(index)
-        self._fixtures = [fixture_of(path) for path in paths]
+        self._fixtures = [fixture_of(path) for path in self.paths]
         self._bound = {name for bindings in self.bindings for name in bindings}
         self._includers: dict[int, list[int]] | None = None
         self.visible = lru_cache(1024)(self._files_seen_by)
@@ -232,7 +236,7 @@ class NameResolver:
         return Meaning(self.definers_among(name, near)) if near else None
 
     def within_reach(self, index: int, file: int) -> bool:
-        """Whether a name without an import may mean `file`: not across builds or test fixtures."""
+        """Whether a name without an import may mean `file`, which builds and test fixtures can rule out."""
         same_fixture = self._fixtures[file] in (None, self._fixtures[index])
         return same_fixture and not self.modules.never_built_together(index, file)
 

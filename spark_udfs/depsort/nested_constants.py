@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from spark_udfs.depsort.model import FileSymbols
+from spark_udfs.depsort.paths import n_shared
 
 OPENED = "/"  # separates the open modules, outermost first, from each other and from the name
 SCOPE = "::"
@@ -109,7 +110,7 @@ class NestedConstants:
         if name not in self._homes:
             files = self._makers.get(name, []) or self._openers.get(name, [])
             parts = _plain(name).split(SCOPE)
-            matched = [_n_common(self._stems[file], parts) for file in files]
+            matched = [n_shared(self._stems[file][::-1], parts[::-1]) for file in files]
             most = max(matched, default=0)
             named = tuple(f for f, n in zip(files, matched, strict=True) if n == most)
             whole = tuple(files) if name in self._makers or len(files) == 1 else ()
@@ -137,11 +138,3 @@ def _open_names(nesting: str) -> list[str]:
 def _plain(name: str) -> str:
     """A name in the form that paths and constants share."""
     return name.replace("_", "").replace("-", "").lower()
-
-
-def _n_common(stem: Sequence[str], parts: Sequence[str]) -> int:
-    """The number of trailing parts that a path and a name have in common."""
-    number = 0
-    while number < min(len(stem), len(parts)) and stem[-1 - number] == parts[-1 - number]:
-        number += 1
-    return number

@@ -23,7 +23,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-SIFTED_BELOW = 5_000  # files in a component: a round may take time in their square
+SIFTED_BELOW = 5_000  # most files of a sifted component: a round may take time in their square
 SIFTING_ROUNDS = 3
 
 Edges = Sequence[Mapping[int, float]]  # for each file its dependencies with their weights

@@ -42,3 +42,8 @@ def systems_of(path: str) -> frozenset[str] | None:
         if systems is not None:
             found = systems if found is None else found & systems
     return found or None
+
+
+def exclude_each_other(one: frozenset[str] | None, other: frozenset[str] | None) -> bool:
+    """Whether no system is among those of both files."""
+    return one is not None and other is not None and not one & other

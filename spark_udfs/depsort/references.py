@@ -14,11 +14,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from spark_udfs.depsort.model import FileSymbols, Language
-from spark_udfs.depsort.names import MAX_DEFINERS, NameResolver
+from spark_udfs.depsort.names import MAX_DEFINERS, Family, NameResolver
 from spark_udfs.depsort.nested_constants import OPENED, SCOPE, NestedConstants
 from spark_udfs.depsort.type_chains import EXTENSION
 from spark_udfs.depsort.weights import (
@@ -46,23 +45,22 @@ class Symbol:
     weights: dict[int, float] = field(default_factory=dict)
 
 
+def internal(name: str, files: Iterable[int], factor: float = 1.0) -> Symbol:
+    """A reference to files of the repository; the caller sets its count."""
+    return Symbol("reference", name, 0, "internal", dict.fromkeys(files, factor))
+
+
 class ReferenceResolver(NameResolver):
     """The references in the files of one family of languages; files are numbered in order of path."""
 
-    def __init__(
-        self,
-        kinds: Sequence[Language],
-        paths: Sequence[str],
-        files: Sequence[FileSymbols],
-        manifests: Mapping[str, str],
-    ) -> None:
-        super().__init__(kinds, paths, files, manifests)
+    def __init__(self, family: Family) -> None:
+        super().__init__(family)
         self.members: dict[str, list[int]] = {}  # member -> the files that define or declare it
         self._added: dict[str, list[int]] = {}  # member of other files' types -> the files that add it
         self._own_members: list[set[str]] = []  # of each file, the members it defines
         self._declared_members: list[dict[str, list[str]]] = []  # of each file: member -> `Class.member`
         self._members_of: list[set[str]] = []  # of each file, defined or declared
-        for index, file in enumerate(files):
+        for index, file in enumerate(self.files):
             own = {name.rpartition(".")[2] for name in file.definitions if "." in name}
             for name in file.definitions:
                 if name.startswith(f"{EXTENSION}."):
@@ -76,8 +74,8 @@ class ReferenceResolver(NameResolver):
             self._own_members.append(own)
             self._declared_members.append(declared)
             self._members_of.append(own | declared.keys())
-        nested = any(kind.nested_constants for kind in kinds)
-        self.constants = NestedConstants(paths, files) if nested else None
+        nested = any(language.nested_constants for language in self.languages)
+        self.constants = NestedConstants(self.paths, self.files) if nested else None
 
     def reference(self, index: int, name: str, at_hand: Collection[int]) -> Symbol:
         """A reference with the factor of each defining file; the caller sets its count."""
@@ -107,9 +105,7 @@ class ReferenceResolver(NameResolver):
             parts = name.split(".")
             found, length = self.walk(self.module(address), parts)
             if length > 1 and found is not None and found.files:
-                return Symbol(
-                    "reference", ".".join(parts[:length]), 0, "internal", dict.fromkeys(found.files, 1.0)
-                )
+                return internal(".".join(parts[:length]), found.files)
         if root in language.builtins:
             return Symbol("reference", root, 0, "builtin")
         if root in self.files[index].declarations or language.shared_names:
@@ -129,7 +125,7 @@ class ReferenceResolver(NameResolver):
         files = tuple(self.nearest(index, files))
         if not 0 < len(files) <= MAX_DEFINERS:
             return Symbol("reference", whole, 0, "ambiguous")
-        return Symbol("reference", whole, 0, "internal", dict.fromkeys(files, 1.0))
+        return internal(whole, files)
 
     def _member(self, index: int, name: str, at_hand: Collection[int]) -> Symbol:
         """A member of an object of unknown type: defined by a file at hand, or unresolved."""
@@ -149,9 +145,7 @@ class ReferenceResolver(NameResolver):
         near = near or self._added.get(member, [])
         if not near or len(near) > MAX_DEFINERS:
             return Symbol("reference", name, 0, "ambiguous")
-        return Symbol(
-            "reference", name, 0, "internal", dict.fromkeys(self._member_definers(member, near), 1.0)
-        )
+        return internal(name, self._member_definers(member, near))
 
     def _member_definers(self, member: str, files: Sequence[int]) -> list[int]:
         """`files`, and the definers of the member where their classes only declare it."""

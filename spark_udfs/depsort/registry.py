@@ -1,4 +1,4 @@
-"""Every language that depsort reads, one line each, and which of them a document is written in."""
+"""Every language that depsort reads, one line each, and the language of a document."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _by_suffix() -> dict[str, str]:
 
 @cache
 def manifest_names() -> frozenset[str]:
-    """The names of the files whose text some language wants, such as `go.mod`."""
+    """The names of the files whose text some language needs, such as `go.mod`."""
     return frozenset(name for language in languages().values() for name in language.manifests)
 
 

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from spark_udfs.depsort.model import FileSymbols, Import, Language
+from spark_udfs.depsort.model import FileSymbols, Import
+from spark_udfs.depsort.names import Family
 from spark_udfs.depsort.pasted_names import with_pasted_names
-from spark_udfs.depsort.references import ReferenceResolver, Symbol
+from spark_udfs.depsort.references import ReferenceResolver, Symbol, internal
 from spark_udfs.depsort.type_chains import TypedChains
 from spark_udfs.depsort.weights import AROUND, DEFERRED, WEAK
 
@@ -27,24 +29,16 @@ MAX_EXPANDED = 20_000  # references of a file, including those of the macros it 
 class Repository(ReferenceResolver):
     """The files of one family of languages in a repository, numbered in order of path."""
 
-    def __init__(
-        self,
-        kinds: Sequence[Language],
-        paths: Sequence[str],
-        files: Sequence[FileSymbols],
-        manifests: Mapping[str, str],
-    ) -> None:
-        files = with_pasted_names(files)
-        super().__init__(kinds, paths, files, manifests)
+    def __init__(self, family: Family) -> None:
+        super().__init__(replace(family, files=with_pasted_names(family.files)))
         self._expansions: dict[str, dict[str, None]] = {}  # macro -> the names in its body
-        for file in files:
+        for file in self.files:
             for name, words in file.expansions.items():
                 whole = (word for word in words if "#" not in word)
                 self._expansions.setdefault(name, {}).update(dict.fromkeys(whole))
-        typed = [kind.typed_chains for kind in kinds]
-        self._chains = (
-            TypedChains(self.modules, paths, files, [k.builtins for k in kinds]) if all(typed) else None
-        )
+        typed = all(language.typed_chains for language in self.languages)
+        builtins = [language.builtins for language in self.languages]
+        self._chains = TypedChains(self.modules, self.paths, self.files, builtins) if typed else None
 
     def symbols(self, index: int) -> Iterator[Symbol]:
         """Every symbol of a file: definitions, imports, references, each by name."""
@@ -159,13 +153,13 @@ class Repository(ReferenceResolver):
         if name.startswith("."):
             added = self._chains.extension(index, name[1:])
             if added is not None:
-                yield Symbol("reference", name, 0, "internal", dict.fromkeys(added.files, 1.0))
+                yield internal(name, added.files)
             else:
                 yield Symbol("reference", name, 0, "ambiguous" if name[1:] in self.members else "external")
             return
         walk = self._chains.walk(index, name)
         for step, files in walk.steps:
-            yield Symbol("reference", step, 0, "internal", dict.fromkeys(files, 1.0))
+            yield internal(step, files)
         if walk.end is not None:
             last = walk.outside.rpartition(".")[2]
             somewhere = "ambiguous" if last in self.members or last in self.named_in else "external"

@@ -1,4 +1,4 @@
-"""One pass over the captures of a query in the order of the file, with the names bound around each.
+"""One pass over the captures of a query in file order, which tracks the names in scope.
 
 A scope is a function, a block or a class. It maps every name bound in it to the chain that gives the type of
 its value (`spark_udfs.depsort.type_chains`), or None where the type is unknown. A name used in a class may be
@@ -10,12 +10,13 @@ position means a class, never a field or method of that name: it becomes `Outer.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from operator import itemgetter
 
 from tree_sitter import Node
 
-from spark_udfs.depsort.model import FileSymbols, Import
+from spark_udfs.depsort.captured_file import CapturedFile, child_of_type
+from spark_udfs.depsort.model import FileSymbols, Import, counted_imports
 from spark_udfs.depsort.syntax import Captures
 from spark_udfs.depsort.type_chains import A_TYPE, HOLDS, INSIDE
 
@@ -26,18 +27,15 @@ _LAST_KIND = (1 << _KIND_BITS) - 1
 _FIRST = itemgetter(0)
 
 
-class ScopedNames:
-    """The symbols read so far from one file; a language adds a method `on_<capture>` for each of `kinds`.
+class ScopedNames(CapturedFile):
+    """The symbols read so far from one file; a language adds a method `on_<capture>` for each capture.
 
-    Captures of the same bytes are handled in the order of `kinds`. The last kind is that of plain names,
+    Captures of the same bytes are handled in the order of the query. The last capture is that of plain names,
     which are skipped where `taken` has their start, as for names that are being bound.
     """
 
-    kinds: Sequence[str]
-
-    def __init__(self, source: bytes) -> None:
-        self._size = len(source)
-        self.text = _reader(source)
+    def __init__(self, source: bytes, captures: Captures) -> None:
+        super().__init__(source, captures)
         self.package: str | None = None
         self.imports: Counter[Import] = Counter()
         self.definitions: Counter[str] = Counter()
@@ -50,27 +48,28 @@ class ScopedNames:
         self._classes: set[str] = set()  # definitions that a name in a type's position may mean
         self._hidden: set[str] = set()  # members of classes that no other file can name
 
-    def read(self, captures: Captures) -> FileSymbols:
+    def symbols(self) -> FileSymbols:
         """The symbols of the file, from the handlers of all captures, outer nodes first."""
-        handlers: list[Callable[[Node], None]] = [getattr(self, f"on_{kind}") for kind in self.kinds]
-        last, bits = len(handlers) - 1, self._size.bit_length()
-        whole, place = (1 << bits) - 1, bits + _KIND_BITS
+        handlers: list[Callable[[Node], None]] = [getattr(self, f"on_{kind}") for kind in self.captures]
+        *others, names = self.captures.values()
+        last, bits = len(others), len(self.source).bit_length()
+        whole, start_at = (1 << bits) - 1, bits + _KIND_BITS
         events = [
             ((node.start_byte << bits | whole - node.end_byte) << _KIND_BITS | order, node)
-            for order, kind in enumerate(self.kinds[:-1])
-            for node in captures.get(kind, ())
+            for order, nodes in enumerate(others)
+            for node in nodes
         ]
-        after_all = (1 << place) - 1 ^ _LAST_KIND ^ last  # names come after all other nodes that start there
-        events += [(node.start_byte << place | after_all, node) for node in captures.get(self.kinds[-1], ())]
+        after_all = (1 << start_at) - 1 ^ _LAST_KIND ^ last  # names come after other nodes that start there
+        events += [(node.start_byte << start_at | after_all, node) for node in names]
         events.sort(key=_FIRST)
         scopes, later, taken, refer = self.scopes, self._bound_later, self.taken, handlers[last]
         for key, node in events:
-            start = key >> place
+            start = key >> start_at
             while later and later[0][0] <= start:
-                position, names = later.pop(0)
+                position, bound = later.pop(0)
                 self._leave(position)
                 if scopes:
-                    scopes[-1][1].update(names)
+                    scopes[-1][1].update(bound)
             while scopes and scopes[-1][0] <= start:
                 scopes.pop()
             order = key & _LAST_KIND
@@ -83,21 +82,40 @@ class ScopedNames:
     def _symbols(self) -> FileSymbols:
         references: Counter[str] = Counter()
         for name, count in self.references.items():
-            if (placed := self._placed(name)) is not None:
-                references[placed] += count
-        types = ((name, self._placed(chain)) for name, chain in sorted(self.types.items()))
-        bases = ((name, [self._placed(it) for it in chains]) for name, chains in sorted(self.bases.items()))
-        imports = sorted(
-            self.imports.items(), key=lambda it: (it[0].module, it[0].name or "", it[0].alias or "")
-        )
+            if (resolved := self._resolved(name)) is not None:
+                references[resolved] += count
+        types = ((name, self._resolved(chain)) for name, chain in sorted(self.types.items()))
+        bases = ((name, [self._resolved(it) for it in chains]) for name, chains in sorted(self.bases.items()))
         return FileSymbols(
             dict(sorted(self.definitions.items())),
-            tuple(Import(i.module, i.name, i.alias, i.deferred, count) for i, count in imports),
+            counted_imports(self.imports),
             dict(sorted(references.items())),
             package=self.package,
             types={name: chain for name, chain in types if chain},
             bases={name: tuple(it for it in chains if it) for name, chains in bases},
         )
+
+    # Captures that languages share
+
+    def on_name(self, node: Node) -> None:
+        """A plain name."""
+        self.refer(self.text(node))
+
+    def on_type_parameter(self, node: Node) -> None:
+        """A type parameter; a language that has them binds its name."""
+
+    def bind_type_parameters(self, node: Node) -> None:
+        """Bind the type parameters of a declaration."""
+        parameters = child_of_type(node, "type_parameters", "type_parameter_list")
+        for parameter in parameters.named_children if parameters is not None else ():
+            self.on_type_parameter(parameter)
+
+    def take_name(self, node: Node, field: str = "name") -> Node | None:
+        """The name in a field of a node; from here on it counts as `taken`, not as a plain name."""
+        name = node.child_by_field_name(field)
+        if name is not None:
+            self.taken.add(name.start_byte)
+        return name
 
     # Scopes
 
@@ -121,44 +139,26 @@ class ScopedNames:
         self._bound_later.append((node.end_byte, names))
         self._bound_later.sort(key=lambda it: it[0])
 
-    def local(self, name: str) -> tuple[bool, str | None]:
-        """Whether a scope binds the name, and the chain of its type."""
-        for _, names, _ in reversed(self.scopes):
-            if name in names:
-                return True, names[name]
-        return False, None
+    def root(self, name: str, as_type: bool = False) -> str | None:
+        """The chain of a name used here; None for a local of unknown type, or an unbounded type parameter.
 
-    def root(self, name: str) -> str | None:
-        """The chain of a name used here; None for a local of unknown type."""
-        for _, names, _ in reversed(self.scopes):
-            if name in names:
-                return names[name]
-        owner = self.owner
-        return f"{owner}{INSIDE}{name}" if owner else name
-
-    def refer(self, name: str) -> None:
-        """Count a plain name unless a scope binds it."""
-        for _, names, _ in self.scopes:
-            if name in names:
-                return
-        owner = self.owner
-        self.references[f"{owner}{INSIDE}{name}" if owner else name] += 1
-
-    def type_root(self, name: str) -> str | None:
-        """The chain of a name in a type's position; None for a type parameter without a known bound."""
-        marked = A_TYPE + name
+        `as_type` says that the name is in a type's position.
+        """
+        marked = A_TYPE + name if as_type else name
         for _, names, _ in reversed(self.scopes):
             if marked in names:
                 return names[marked]
         owner = self.owner
         return f"{owner}{INSIDE}{marked}" if owner else name
 
-    def refer_type(self, name: str) -> None:
-        """Count a plain name in a type's position unless it is a type parameter."""
-        marked = A_TYPE + name
-        if not any(marked in names for _, names, _ in self.scopes):
-            owner = self.owner
-            self.references[f"{owner}{INSIDE}{marked}" if owner else name] += 1
+    def refer(self, name: str, as_type: bool = False) -> None:
+        """Count a plain name unless a scope binds it; in a type's position only a type parameter does."""
+        marked = A_TYPE + name if as_type else name
+        for _, names, _ in self.scopes:
+            if marked in names:
+                return
+        owner = self.owner
+        self.references[f"{owner}{INSIDE}{marked}" if owner else name] += 1
 
     def define_type(self, name: str, chain: str | None = None) -> None:
         """Define a class or another type, with the chain of the result of calling it."""
@@ -178,13 +178,13 @@ class ScopedNames:
         while self.scopes and self.scopes[-1][0] <= position:
             self.scopes.pop()
 
-    def _placed(self, chain: str | None) -> str | None:
+    def _resolved(self, chain: str | None) -> str | None:
         """The chain starting at the member it means, if this file defines it; None for a hidden member."""
         owner, inside, chain_after = (chain or "").rpartition(INSIDE)
         if not inside:
             return self._of_unnamed(chain) if chain else chain
         if owner.startswith(HOLDS):
-            held = self._placed(f"{owner.lstrip(HOLDS)}{INSIDE}{chain_after}")
+            held = self._resolved(f"{owner.lstrip(HOLDS)}{INSIDE}{chain_after}")
             return None if held is None else HOLDS + held
         as_type = chain_after.startswith(A_TYPE)
         chain_after = chain_after.removeprefix(A_TYPE)
@@ -207,12 +207,4 @@ class ScopedNames:
         if last < 0:
             return chain
         inside = ".".join(parts[last + 1 :])
-        return self._placed(f"{'.'.join(parts[: last + 1])}{INSIDE}{inside}") if inside else None
-
-
-def _reader(source: bytes) -> Callable[[Node], str]:
-    """A function that returns the text of a node."""
-    if source.isascii():
-        text = source.decode("ascii")
-        return lambda node: text[node.start_byte : node.end_byte]
-    return lambda node: source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+        return self._resolved(f"{'.'.join(parts[: last + 1])}{INSIDE}{inside}") if inside else None

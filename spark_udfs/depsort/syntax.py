@@ -34,21 +34,26 @@ class Syntax:
     def captures(self, source: bytes) -> Captures | None:
         """The nodes of each capture, by (start, end); None where the syntax tree is out of bounds.
 
-        They are sorted here, because tree-sitter's Python binding keeps them in a set of addresses and
-        their order differs between processes (tree-sitter/py-tree-sitter#450). Capture `name` stays
-        unsorted: half of all nodes are names, which are only counted, and sorting them took a quarter of
-        a query's time.
+        Captures come in the order of their first appearance in the query. Nodes are sorted here, because
+        tree-sitter's Python binding keeps them in a set of addresses and their order differs between
+        processes (tree-sitter/py-tree-sitter#450). Capture `name` stays unsorted: half of all nodes are
+        names, which are only counted, and sorting them took a quarter of a query's time.
         """
         root = self._parser.parse(source).root_node
         if root.has_error and _widest_error(root) > MAX_ERROR_WIDTH:
             return None
         cursor = QueryCursor(self._query)
         cursor.set_max_start_depth(MAX_DEPTH)
-        captures = cursor.captures(root)
-        for capture, nodes in captures.items():
+        found = cursor.captures(root)
+        for capture, nodes in found.items():
             if capture != "name":
                 nodes.sort(key=_RANGE)
-        return captures
+        return {capture: found.get(capture, []) for capture in self.capture_names}
+
+    @cached_property
+    def capture_names(self) -> list[str]:
+        """The captures of the query in the order of their first appearance."""
+        return [self._query.capture_name(number) for number in range(self._query.capture_count)]
 
     @cached_property
     def _grammar(self) -> Grammar:

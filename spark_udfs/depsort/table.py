@@ -8,6 +8,7 @@ from factory.lake.schemas import REPOSITORY, SYMBOLS
 from spark_udfs.depsort.extract import MANIFEST
 from spark_udfs.depsort.gc_pause import gc_paused
 from spark_udfs.depsort.model import FileSymbols
+from spark_udfs.depsort.names import Family
 from spark_udfs.depsort.references import Symbol
 from spark_udfs.depsort.registry import languages
 from spark_udfs.depsort.resolution import Repository
@@ -31,12 +32,13 @@ def _resolved(facts: pa.Table) -> pa.Table:
     targets: list[list[str] | None] = []
     weights: list[list[float] | None] = []
     for _, chosen in sorted(families.items()):
-        repository = Repository(
+        family = Family(
             [languages()[rows[i]["language"]] for i in chosen],
             [rows[i]["path"] for i in chosen],
             [FileSymbols.from_json(rows[i]["facts"]) for i in chosen],
             manifests,
         )
+        repository = Repository(family)
         doc_ids = [rows[i]["doc_id"] for i in chosen]
         for position, row_index in enumerate(chosen):
             before = len(symbols)

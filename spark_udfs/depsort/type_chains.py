@@ -18,7 +18,7 @@ from typing import NamedTuple
 from spark_udfs.depsort.definitions import Definitions, Entity
 from spark_udfs.depsort.model import FileSymbols, Import, Modules
 
-MAX_DEPTH = 12  # types of types of types; bases of bases
+MAX_DEPTH = 12  # steps to types of types, and to bases of bases
 HOLDS = "~"  # before a chain: a container of such values; its own members lead to them too
 EXTENSION = "this"  # the owner of extensions, members that any value may have
 A_TYPE = ":"  # before a name in a type's position, which never means a field or method
@@ -125,7 +125,7 @@ class TypedChains(Definitions):
         return found, used
 
     def _is_value(self, entity: Entity) -> bool:
-        """Whether a definition has a type, and so is not a type itself."""
+        """Whether a definition has a type, so that it is not a type itself."""
         return any(entity.name in self._files[file].types for file in entity.files)
 
     def _root(self, index: int, name: str, depth: int) -> Entity | str | None:

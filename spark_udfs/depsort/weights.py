@@ -8,7 +8,7 @@ edges make of a package.
 
 from __future__ import annotations
 
-DEFERRED = 0.6  # as true as any import, but where a cycle must break, it breaks here
+DEFERRED = 0.6  # as certain as any import, but a cycle breaks here first
 WEAK, AROUND = 0.2, 0.02
 SAME_FOLDER, SAME_TOP_FOLDER, ELSEWHERE = 0.7, 0.5, 0.2  # factors of a use without an import
 PRIVATE = 0.1  # factor of a use without an import of a name that starts with an underscore

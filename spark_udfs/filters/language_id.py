@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LABEL, SCORE = "detected_language", "language_score"  # the columns of the signals table
 SEEN = 1_000  # characters
-MODEL = "lite"  # the model in the wheel; the other one is a download
+MODEL = "lite"  # the model in the wheel; the larger one would be downloaded
 
 
 def measure(texts: pa.Array) -> tuple[pa.Array, pa.Array]:

@@ -24,10 +24,10 @@ def measure(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the columns of `schema`, one row per document, in the order of the input.
 
-    A column of the batch is carried over; the others are measured, those of `in_python` from ids and texts by
-    that function. A document without a text has null values, and a small file of a repository has null values
-    of the signals `of_bulk`, where the batch has `repository` and `path`. Raises ValueError for a name that
-    the native pass does not know.
+    A column of the batch is carried over and the others are measured; the function `in_python` measures its
+    columns from ids and texts. A document without a text has null values, and a small file of a repository
+    has null values of the signals `of_bulk`, where the batch has `repository` and `path`. Raises ValueError
+    for a name that the native pass does not know.
     """
     for batch in batches:
         columns = {name: batch.column(name) for name in batch.schema.names if name != "text"}

@@ -22,26 +22,18 @@ from typing import BinaryIO
 from spark_udfs.ingest.bounds import MAX_MEMBERS, MAX_TEXT_BYTES, MAX_ZIP_DIRECTORY_BYTES, most_bytes
 from spark_udfs.ingest.compression import COMPRESSIONS, bomb, content
 from spark_udfs.ingest.file_types import kind_of
-from spark_udfs.ingest.files import Input, decode, key_of, opened
-from spark_udfs.ingest.rows import BadRecord, Row, document, rejection
+from spark_udfs.ingest.files import Input, decode, file_document, key_of, opened
+from spark_udfs.ingest.rows import BadRecord, Row, rejection
 from spark_udfs.ingest.tar import Member, tar_members
 from spark_udfs.ingest.zip import zip_data
 
 ZIP_EXTENSIONS = (".zip", ".whl", ".jar")
 # What the library raises for bytes that are not a zip, or a zip it cannot read.
-_BROKEN = (
-    zipfile.BadZipFile,
-    EOFError,
-    zlib.error,
-    LZMAError,
-    ValueError,
-    NotImplementedError,
-)
+_BROKEN = (zipfile.BadZipFile, EOFError, zlib.error, LZMAError, ValueError, NotImplementedError)
 _ENCRYPTED, _UTF8 = 0x1, 0x800  # flags of a zip member
 NESTED = (*ZIP_EXTENSIONS, ".tar", ".tgz", ".7z", ".rar", *(f".tar{of}" for of in COMPRESSIONS))
-_DIRECTORY_SIZE = re.compile(
-    rb"PK\x05\x06(?=.{8}(.{4}))|PK\x06\x06(?=.{36}(.{8}))", re.DOTALL
-)  # the directory's size in an end record
+# The directory's size in an end record.
+_DIRECTORY_SIZE = re.compile(rb"PK\x05\x06(?=.{8}(.{4}))|PK\x06\x06(?=.{36}(.{8}))", re.DOTALL)
 _ZIP_TAIL = (1 << 16) + 1024  # the end record, its comment, and the records of 64 bits before it
 
 
@@ -107,12 +99,8 @@ def _row(source: Input, member: Member, occurrence: int, max_bytes: int) -> Row:
         trouble = BadRecord("too_large", detail, f"byte {max_bytes}")
     if trouble:
         return rejection(source.origin, key, trouble, member.n_bytes)
-    kind = kind_of(name)
     try:
-        text = decode(member.data, name)
-        return document(
-            source.origin, key, text, media_type=kind.media_type, language=kind.language, path=name
-        )
+        return file_document(source.origin, key, decode(member.data, name), kind_of(name), name)
     except BadRecord as bad:
         return rejection(source.origin, key, bad, member.n_bytes, member.data)
 

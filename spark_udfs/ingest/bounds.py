@@ -9,15 +9,15 @@ from __future__ import annotations
 
 MIB = 1 << 20
 
-# Of one document, line or member. Anything longer is data, not text for a person.
+# Most bytes of a document, line or member. Anything longer is data, not text for a person.
 MAX_TEXT_BYTES = 32 * MIB
-MAX_KEY_BYTES = 16 << 10  # of a record's own key; longer than any URL
+MAX_KEY_BYTES = 16 << 10  # bytes of a record's own key; longer than any URL
 MAX_DETAIL_LETTERS = 1_000  # of a rejected record's sentence, which may quote the record
 
-# Of a JSON value or a Parquet schema. Training data is a few levels deep. Python's decoder and Parquet's
-# C++ reader recurse, the reader until the process dies.
+# Depth of a JSON value or a Parquet schema. Training data is a few levels deep. Python's decoder and
+# Parquet's C++ reader recurse, the reader until the process dies.
 MAX_NESTING = 100
-MAX_JSON_VALUES = 1_000_000  # of one line; each costs Python about 60 bytes, however short
+MAX_JSON_VALUES = 1_000_000  # values of one line; each costs Python about 60 bytes, however short
 MAX_SCHEMA_ELEMENTS = 100_000  # columns of a Parquet file and their parts
 MAX_FOOTER_BYTES = 64 * MIB
 
@@ -34,9 +34,9 @@ MAX_DECODER_BYTES = 128 * MIB  # the window of a decompressor; `xz -9` needs 65 
 # file. For a tar archive, only digests of the names are held.
 MAX_ZIP_DIRECTORY_BYTES = 64 * MIB
 MAX_MEMBERS = 1_000_000
-MAX_TAR_HEADER_BYTES = MIB  # of one member's long name or extended header
+MAX_TAR_HEADER_BYTES = MIB  # bytes of one member's long name or extended header
 
-# Of a dataset's card; a card of 2,000 languages has half a megabyte.
+# Bytes of a dataset's card; a card of 2,000 languages has half a megabyte.
 MAX_CARD_BYTES = MIB
 MAX_GLOBS = 10_000
 

@@ -5,7 +5,7 @@
 A library drops the bytes that it decoded in the call that fails. So a damaged stream is decoded once more,
 its last piece byte by byte, up to the damage.
 
-Zeros behind the last stream are padding, as for `gzip` and `xz`. Zeros that do not complete their stream are
+Zeros behind the last stream are padding, as for `gzip` and `xz`. Zeros inside an incomplete stream are
 damage: a file system that lost the end of a file returns zeros, which decode to garbage.
 """
 
@@ -212,7 +212,7 @@ def decoded(file: BinaryIO, compression: str) -> Iterator[bytes]:
         if n_streams and not source.begins_with(_MAGIC[compression]):
             raise TrailingData(
                 "corrupt",
-                f"Its {compression} data end at byte {source.at} of the file, and what follows is none.",
+                f"Its {compression} data end at byte {source.at} of the file, and other bytes follow.",
             )
         yield from _stream(source, _DECODERS[compression])
         n_streams += 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from encodings import normalize_encoding
@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from typing import BinaryIO
 
 from spark_udfs.ingest.bounds import MAX_TEXT_BYTES
-from spark_udfs.ingest.file_types import kind_of
+from spark_udfs.ingest.file_types import Kind, kind_of
 from spark_udfs.ingest.rows import BadRecord, Origin, Row, document, rejection
 
 
@@ -151,7 +151,6 @@ _TEXT_ENCODING = re.compile(
 
 
 def _is_text_encoding(name: str) -> bool:
-    """Return whether Python has an encoding of text by that name."""
     known = normalize_encoding(name)
     known = aliases.get(known, known)
     return _TEXT_ENCODING.fullmatch(known) is not None and find_spec(f"encodings.{known}") is not None
@@ -185,7 +184,16 @@ def decode(data: bytes, key: str) -> str:
 
 def text_file(source: Input, max_bytes: int = MAX_TEXT_BYTES) -> Iterator[Row]:
     """Yield one row: the file as a document or a rejected record."""
-    kind = kind_of(source.key)
+
+    def documents(data: bytes) -> Iterator[Row]:
+        text, kind = decode(data, source.key), kind_of(source.key)
+        yield file_document(source.origin, source.key, text, kind, source.shown)
+
+    return whole_file(source, max_bytes, documents)
+
+
+def whole_file(source: Input, max_bytes: int, documents: Callable[[bytes], Iterator[Row]]) -> Iterator[Row]:
+    """Yield the rows that `documents` makes of a file's bytes, or one rejected record."""
     n_bytes, data = 0, b""
     try:
         with opened(source) as file:
@@ -193,14 +201,11 @@ def text_file(source: Input, max_bytes: int = MAX_TEXT_BYTES) -> Iterator[Row]:
             data = file.read(max_bytes + 1)
         if len(data) > max_bytes:
             raise BadRecord("too_large", f"The file is longer than {max_bytes:,} bytes.", f"byte {max_bytes}")
-        text = decode(data, source.key)
-        yield document(
-            source.origin,
-            source.key,
-            text,
-            media_type=kind.media_type,
-            language=kind.language,
-            path=source.shown,
-        )
+        yield from documents(data)
     except BadRecord as bad:
         yield rejection(source.origin, source.key, bad, n_bytes, data)
+
+
+def file_document(origin: Origin, key: str, text: str, kind: Kind, path: str) -> Row:
+    """Return the document of a file, or of a part of one; raises BadRecord as `document` does."""
+    return document(origin, key, text, media_type=kind.media_type, language=kind.language, path=path)

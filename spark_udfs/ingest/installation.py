@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ast
-import os
 import textwrap
 from collections.abc import Iterator
 from email.parser import HeaderParser
 
 from spark_udfs.ingest.bounds import MAX_TEXT_BYTES, MAX_TOPICS_BYTES
 from spark_udfs.ingest.file_types import MARKDOWN, PLAIN, RST, Kind
-from spark_udfs.ingest.files import Input, decode_utf8, opened
-from spark_udfs.ingest.rows import BadRecord, Row, document, rejection
+from spark_udfs.ingest.files import Input, decode_utf8, file_document, whole_file
+from spark_udfs.ingest.rows import BadRecord, Row, rejection
 
 _DESCRIPTION_KINDS = {"text/markdown": MARKDOWN, "text/x-rst": RST, "text/plain": PLAIN}
 
@@ -36,9 +35,7 @@ def topics(source_code: str) -> dict[str, str]:
     try:
         tree = ast.parse(source_code)
         for statement in tree.body:
-            if isinstance(statement, ast.Assign) and [ast.unparse(t) for t in statement.targets] == [
-                "topics"
-            ]:
+            if isinstance(statement, ast.Assign) and [*map(ast.unparse, statement.targets)] == ["topics"]:
                 return {str(name): str(text) for name, text in ast.literal_eval(statement.value).items()}
     except (SyntaxError, ValueError, AttributeError, RecursionError, MemoryError) as error:
         raise BadRecord(
@@ -47,54 +44,25 @@ def topics(source_code: str) -> dict[str, str]:
     raise BadRecord("no_topics", "The file defines no `topics`.")
 
 
-def _refuse_long(data: bytes, max_bytes: int) -> None:
-    if len(data) > max_bytes:
-        raise BadRecord("too_large", f"The file is longer than {max_bytes:,} bytes.", f"byte {max_bytes}")
-
-
 def description_file(source: Input) -> Iterator[Row]:
     """Yield one row: the long description in a METADATA file, or a rejected record."""
-    n_bytes, data = 0, b""
-    try:
-        with opened(source) as file:
-            n_bytes = os.fstat(file.fileno()).st_size
-            data = file.read(MAX_TEXT_BYTES + 1)
-        _refuse_long(data, MAX_TEXT_BYTES)
+
+    def documents(data: bytes) -> Iterator[Row]:
         text, kind = long_description(decode_utf8(data))
-        yield document(
-            source.origin,
-            source.key,
-            text if text.strip() else "",
-            media_type=kind.media_type,
-            language=kind.language,
-            path=source.shown,
-        )
-    except BadRecord as bad:
-        yield rejection(source.origin, source.key, bad, n_bytes, data)
+        yield file_document(source.origin, source.key, text if text.strip() else "", kind, source.shown)
+
+    return whole_file(source, MAX_TEXT_BYTES, documents)
 
 
 def topics_file(source: Input) -> Iterator[Row]:
     """Yield one row per topic with the key `path#topic`, or one rejected record."""
-    n_bytes, data = 0, b""
-    try:
-        with opened(source) as file:
-            n_bytes = os.fstat(file.fileno()).st_size
-            data = file.read(MAX_TOPICS_BYTES + 1)
-        _refuse_long(data, MAX_TOPICS_BYTES)
-        texts = topics(decode_utf8(data))
-    except BadRecord as bad:
-        yield rejection(source.origin, source.key, bad, n_bytes, data)
-        return
-    for name, text in texts.items():
-        key = f"{source.key}#{name}"
-        try:
-            yield document(
-                source.origin,
-                key,
-                text,
-                media_type=PLAIN.media_type,
-                language=PLAIN.language,
-                path=source.shown,
-            )
-        except BadRecord as bad:
-            yield rejection(source.origin, key, bad, len(text), text.encode("utf-8", "replace"))
+
+    def documents(data: bytes) -> Iterator[Row]:
+        for name, text in topics(decode_utf8(data)).items():
+            key = f"{source.key}#{name}"
+            try:
+                yield file_document(source.origin, key, text, PLAIN, source.shown)
+            except BadRecord as bad:
+                yield rejection(source.origin, key, bad, len(text), text.encode("utf-8", "replace"))
+
+    return whole_file(source, MAX_TOPICS_BYTES, documents)

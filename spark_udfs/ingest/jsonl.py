@@ -132,7 +132,7 @@ def line_row(origin: Origin, fields: Fields, path: str, line: Line) -> Row:
             raise BadRecord(
                 "too_long", f"The line has {line.n_bytes:,} bytes, the limit is {fields.max_bytes:,}."
             )
-        made = record(origin, fields, key, parsed(line.data), location)
+        made = record(origin, fields, key, parsed(line.data))
         return {**made, "file": path, "row": line.number, "location": location}
     except BadRecord as bad:
         return rejection(origin, key, BadRecord(bad.reason, bad.detail, location), line.n_bytes, line.data)

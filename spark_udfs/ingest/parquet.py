@@ -22,20 +22,12 @@ from spark_udfs.ingest.compression import bomb
 from spark_udfs.ingest.files import Input, bad_read, decode_utf8, opened
 from spark_udfs.ingest.parquet_schema import refuse_deep_columns, refuse_deep_footer
 from spark_udfs.ingest.records import Fields, record
-from spark_udfs.ingest.rows import (
-    BATCH_BYTES,
-    BATCH_ROWS,
-    SAMPLE_BYTES,
-    BadRecord,
-    Origin,
-    Row,
-    rejection,
-)
+from spark_udfs.ingest.rows import BATCH_BYTES, BATCH_ROWS, SAMPLE_BYTES, BadRecord, Origin, Row, rejection
 
 BUFFER_BYTES = 1 << 20  # of a column chunk held at a time
 # A batch copies a dictionary's value into each of its rows, however long the value is.
 _LARGE_DICTIONARY, _ROWS_OF_DICTIONARIES = 256 << 10, 8
-_ROW_BYTES = 16  # that a row counts besides its text: millions of nulls take a few bytes of a file
+_ROW_BYTES = 16  # bytes that a row counts besides its text: millions of nulls take a few bytes of a file
 _UNREADABLE = (OSError, pa.ArrowException, ValueError)  # what pyarrow raises for damaged files
 
 
@@ -158,7 +150,6 @@ def _bytes_of(chunks: list[pq.ColumnChunkMetaData], names: list[str]) -> int:
 
 
 def _batch_rows(facts: pq.RowGroupMetaData, chunks: list[pq.ColumnChunkMetaData]) -> int:
-    """Return how many rows of a row group to hold at once."""
     if any(it.has_dictionary_page and it.total_uncompressed_size > _LARGE_DICTIONARY for it in chunks):
         return _ROWS_OF_DICTIONARIES
     row_bytes = max(1, facts.total_byte_size // max(1, facts.num_rows))
@@ -189,12 +180,7 @@ def _row(origin: Origin, fields: Fields, path: str, row: int, scalars: dict[str,
     text = given.as_py() or b""
     try:
         values = {name: _value(name, scalar) for name, scalar in scalars.items()}
-        return {
-            **record(origin, fields, key, values, location),
-            "file": path,
-            "row": row,
-            "location": location,
-        }
+        return {**record(origin, fields, key, values), "file": path, "row": row, "location": location}
     except BadRecord as bad:
         return rejection(origin, key, BadRecord(bad.reason, bad.detail, location), len(text), text)
 

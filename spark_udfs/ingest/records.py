@@ -21,7 +21,7 @@ _INT64 = 1 << 63
 
 @dataclass(frozen=True)
 class Fields:
-    """Which field of a record (a JSON object, a Parquet row) fills which column of `RAW`.
+    """The fields of a record (a JSON object, a Parquet row) that fill the columns of `RAW`.
 
     `text` is the field of the text. `key` is the field that identifies a record in its source; the default is
     the record's file and number. `columns` maps columns of `RAW` to fields; a value that does not fit its
@@ -89,7 +89,7 @@ def _instant(value: Any) -> datetime | None:
         return None
 
 
-def record_key(fields: Fields, values: Mapping[str, Any], location: str) -> str | None:
+def record_key(fields: Fields, values: Mapping[str, Any]) -> str | None:
     """Return a record's own key, None if `fields` names none; raises BadRecord `no_key` and `too_long`."""
     if fields.key is None:
         return None
@@ -97,24 +97,22 @@ def record_key(fields: Fields, values: Mapping[str, Any], location: str) -> str 
     if isinstance(key, int) and not isinstance(key, bool):
         return str(key)
     if not isinstance(key, str) or not key or as_text(key) != key:
-        raise BadRecord("no_key", f"Field `{fields.key}` holds neither text nor a whole number.", location)
+        raise BadRecord("no_key", f"Field `{fields.key}` holds neither text nor a whole number.")
     if len(key.encode()) > MAX_KEY_BYTES:
-        raise BadRecord("too_long", f"The key is longer than {MAX_KEY_BYTES:,} bytes.", location)
+        raise BadRecord("too_long", f"The key is longer than {MAX_KEY_BYTES:,} bytes.")
     return key
 
 
-def record(origin: Origin, fields: Fields, key: str, values: Mapping[str, Any], location: str) -> Row:
+def record(origin: Origin, fields: Fields, key: str, values: Mapping[str, Any]) -> Row:
     """Return the document of a record; `key` is the default for a record without a key of its own.
 
     Raises BadRecord `no_text`, `text_not_a_string`, `too_long`, `no_key`, `empty`, `not_unicode`.
     """
     text = values.get(fields.text)
     if text is None:
-        raise BadRecord("no_text", f"Field `{fields.text}` is missing or null.", location)
+        raise BadRecord("no_text", f"Field `{fields.text}` is missing or null.")
     if not isinstance(text, str):
-        raise BadRecord(
-            "text_not_a_string", f"Field `{fields.text}` holds {type(text).__name__}, not text.", location
-        )
+        raise BadRecord("text_not_a_string", f"Field `{fields.text}` holds {type(text).__name__}, not text.")
     columns: dict[str, Any] = {"language": fields.language or origin.language}
     metadata: dict[str, str] = {}
     for name in fields.metadata:
@@ -129,17 +127,8 @@ def record(origin: Origin, fields: Fields, key: str, values: Mapping[str, Any], 
             metadata[as_text(name)] = as_text(value)
         else:
             columns[column] = fitting
-    try:
-        row = document(
-            origin,
-            record_key(fields, values, location) or key,
-            text,
-            media_type=fields.media_type,
-            metadata=metadata,
-            **columns,
-        )
-    except BadRecord as bad:
-        raise BadRecord(bad.reason, bad.detail, location) from None
+    own = record_key(fields, values) or key
+    row = document(origin, own, text, media_type=fields.media_type, metadata=metadata, **columns)
     if row["n_bytes"] > fields.max_bytes:
-        raise BadRecord("too_long", f"The text is longer than {fields.max_bytes:,} bytes.", location)
+        raise BadRecord("too_long", f"The text is longer than {fields.max_bytes:,} bytes.")
     return row

@@ -34,9 +34,9 @@ SCAN = pa.schema(
     ]
 )
 
-SAMPLE_BYTES = 256  # of a rejected record, kept for a person to read
+SAMPLE_BYTES = 256  # bytes of a rejected record to keep, for a person to read
 BATCH_ROWS = 1024
-BATCH_BYTES = 8 << 20  # of text in a batch, before the row that fills it
+BATCH_BYTES = 8 << 20  # bytes of text in a batch, without the row that fills it
 
 
 @dataclass(frozen=True)

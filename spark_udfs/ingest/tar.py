@@ -21,19 +21,13 @@ from spark_udfs.ingest.rows import BadRecord
 BLOCK = 512
 _SKIP_BYTES = 1 << 20
 _LONG_NAME, _LONG_LINK, _EXTENDED, _GLOBAL = b"L", b"K", b"x", b"g"
-_DESCRIBING = (
-    _LONG_NAME,
-    _LONG_LINK,
-    _EXTENDED,
-    b"X",
-    _GLOBAL,
-)  # of the next member, or of all
+_DESCRIBING = (_LONG_NAME, _LONG_LINK, _EXTENDED, b"X", _GLOBAL)  # of the next member, or of all
 _FILES = (b"0", b"\0", b"7")
 _FOLDERS = (b"5", b"D")
 _LINKS = (b"1", b"2")
-_WITHOUT_DATA = (*_LINKS, b"3", b"4", b"5", b"6")  # whatever size their header claims
+_WITHOUT_DATA = (*_LINKS, b"3", b"4", b"5", b"6")  # regardless of the size in their header
 _SPARSE = b"S"
-_HOLES = b"GNU.sparse"  # stands for all records of an extended header about a sparse member's holes
+_HOLES = b"GNU.sparse"  # replaces all records of an extended header about a sparse member's holes
 _SPARSE_NAME = b"GNU.sparse.name"
 
 

@@ -52,11 +52,10 @@ def _decompressed(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
 
 
 def _packed(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Return the compressed bytes of a member."""
     if info.compress_size > info.file_size + (64 << 10):
         raise zipfile.BadZipFile("a member is far longer compressed than decompressed")
     stored = copy.copy(info)
     stored.compress_type, stored.file_size = zipfile.ZIP_STORED, info.compress_size
-    del stored.CRC  # which is that of the decompressed data
+    del stored.CRC  # the checksum is of the decompressed data
     with archive.open(stored) as member:
         return member.read(info.compress_size)

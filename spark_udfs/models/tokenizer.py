@@ -25,7 +25,7 @@ def load(tokenizer: str) -> Tokenizer:
 
 @lru_cache(maxsize=2)
 def n_tokens(tokenizer: str) -> int:
-    """The size of the vocabulary: the largest token and one."""
+    """The size of the vocabulary: the largest token plus one."""
     return max(load(tokenizer).get_vocab(with_added_tokens=True).values()) + 1
 
 

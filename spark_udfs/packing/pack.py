@@ -52,7 +52,7 @@ def next_fit_chunk(documents: pa.Table, sequence_length: int) -> pa.Table:
 
 
 def assemble(batches: Iterator[pa.RecordBatch], append: int) -> Iterator[pa.RecordBatch]:
-    """Yield rows of `PACKED` from pieces (ordinal, bucket, chunk, doc_id, doc_offset, length, tokens,
+    """Yield rows of `PACKED` from pieces (ordinal, shard, chunk, doc_id, doc_offset, length, tokens,
     partition).
 
     Pieces come by ordinal and position. Their tokens are contiguous in the batch's buffer, so a sequence is a
@@ -100,7 +100,7 @@ def _sequences(pieces: pa.Table, append: int) -> pa.RecordBatch:
             pa.array(np.append(starts, len(ordinals)), pa.int32()), segments, type=_SEGMENTS
         ),
         "append": pa.array(np.full(len(starts), append, dtype=np.int64)),
-        "bucket": pieces.column("bucket").combine_chunks().take(pa.array(starts)),
+        "shard": pieces.column("shard").combine_chunks().take(pa.array(starts)),
         "chunk": pieces.column("chunk").combine_chunks().take(pa.array(starts)),
         "partition": _common(pieces.column("partition").combine_chunks(), starts, ends),
     }

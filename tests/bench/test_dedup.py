@@ -15,17 +15,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.bags import joined
 from bench.dedup.accuracy import Judged, check_decisions, exact_pairs, kept_ids, numbered
 from bench.dedup.bandings import candidates, met
 from bench.dedup.chain import exponent
 from bench.dedup.corpus import COLUMNS, FOLDS, Corpus, _documents, _write, fold
 from bench.dedup.exact import Alike, alike
-from bench.dedup.judge import kept_texts, lost_families, shown, verdict
+from bench.dedup.judge import lost_families, shown, verdict
+from bench.dedup.measure import _texts
 from bench.dedup.peers import lay_out
 from bench.dedup.releases import RELEASES, requirements
 from bench.dedup.truth import code_words, weighted_words
 from bench.harness import Report, WrongAnswer
-from factory import _native
+from bench.minhash.corpus import counted
 from factory.dedup.banding import Banding
 from factory.lake.schemas import RAW
 
@@ -41,9 +43,8 @@ def similarity(one: Bag, other: Bag) -> float:
 
 
 def found(documents: list[Bag], least: float) -> Alike:
-    tokens = np.array([token for it in documents for token in it], np.int64)
-    weights = np.array([weight for it in documents for weight in it.values()], float)
-    return alike(tokens, weights, np.cumsum([0, *map(len, documents)]), least)
+    arrays = [(np.array([*it], np.int64), np.array([*it.values()], float)) for it in documents]
+    return alike(joined([*arrays, (np.empty(0, np.int64), np.empty(0))]), least)
 
 
 @settings(deadline=None)
@@ -94,14 +95,9 @@ def test_a_verdict_counts_what_is_lost() -> None:
 
 def test_lost_families_come_by_size_with_their_paths() -> None:
     similar = Alike(np.array([0, 1, 3]), np.array([1, 2, 4]), np.array([0.9, 0.9, 0.9]))
-    families = lost_families({5}, 6, similar, 0.8)
+    families = lost_families({5}, similar, 0.8)
     assert families == [[0, 1, 2], [3, 4]]
-    assert shown(families[0], [f"p{number}" for number in range(6)], most=2) == "p0; p1; and 1 more"
-    assert shown(families[1], [f"p{number}" for number in range(6)]) == "p3; p4"
-
-
-def test_a_text_stays_if_any_of_its_copies_does() -> None:
-    assert kept_texts(np.array([0, 0, 1, 2, 2]), np.array([False, True, False, True, True])) == {0, 2}
+    assert shown(families[0], [f"p{number}" for number in range(6)]) == "p0; and 2 more"
 
 
 def documents(texts: dict[str, str]) -> pa.Table:
@@ -121,6 +117,11 @@ def judged() -> Judged:
     near = "alpha beta gamma delta epsilon zeta eta theta iota kappa"
     texts = {"a": near, "b": f"{near} other", "c": near, "d": "something else entirely"}
     return numbered(documents(texts))
+
+
+def test_a_text_stays_if_any_of_its_copies_does(judged: Judged) -> None:
+    texts = judged.number_of
+    assert _texts(judged, {"b", "c"}) == {texts["a"], texts["b"]}
 
 
 def decided(**partners: tuple[str | None, float | None]) -> pa.Table:
@@ -243,8 +244,8 @@ def test_the_exponent_is_that_of_the_costs(power: float) -> None:
 @settings(deadline=None)
 @given(st.text(st.sampled_from("ab_19.eE+-xX0\\nrt é東½’'\"("), max_size=40))
 def test_the_words_of_the_truth_are_counted_as_the_lexer_counts_them(text: str) -> None:
-    bag = _native.bags(pa.array([text]), "code", 1000)
-    assert sorted(Counter(code_words(text)).values()) == sorted(bag["counts"][0].as_py())
+    [(_, counts)] = counted(pa.array([text]))
+    assert sorted(Counter(code_words(text)).values()) == sorted(counts)
 
 
 def test_a_word_of_the_truth_weighs_its_damped_count_times_its_idf() -> None:

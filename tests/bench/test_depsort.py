@@ -156,7 +156,7 @@ RUBY = {
 
 def test_the_truth_of_ruby_means_what_the_classes_around_a_constant_hold(tmp_path: Path) -> None:
     folder = written(tmp_path / "library", RUBY)
-    assert ruby.asked(folder, ()) == {
+    assert ruby.edges_with(folder, ()) == {
         ("lib/acme.rb", "lib/acme/one/base.rb"),
         ("lib/acme.rb", "lib/acme/two/base.rb"),
         ("lib/acme.rb", "lib/acme/two/leaf.rb"),

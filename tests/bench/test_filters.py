@@ -28,25 +28,9 @@ THEIRS = Theirs(
     end_marks=(".", "!"),
 )
 PROSE = "The rain went on and on, and nobody in the house had thought to close a window. "
-PIECES = [
-    "The ",
-    "of ",
-    "word ",
-    "12 ",
-    "# ",
-    "...",
-    "• ",
-    "-",
-    ".\n",
-    "!\n",
-    "\n",
-    "\n\n",
-    " \n",
-    "it is so. ",
-    "{",
-    "é",
-]
-texts = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
+WORDS_AND_MARKS = ["The ", "of ", "word ", "12 ", "# ", "...", "• ", "-", "it is so. ", "{", "é"]
+ENDS = [".\n", "!\n", "\n", "\n\n", " \n"]
+texts = st.lists(st.sampled_from(WORDS_AND_MARKS + ENDS), max_size=60).map("".join)
 
 
 def cause(name: str, text: str) -> tuple[str, ...] | None:

@@ -29,6 +29,16 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def test_packing_needs_a_lake_with_something_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FACTORY_HOME", str(tmp_path))
+    done = command("packing")
+    assert done.returncode == 5
+    assert done.stderr.splitlines() == [
+        f"The lake in {tmp_path} has no packed table. Run the pipeline: make demo."
+    ]
+    assert done.stdout == ""
+
+
 def test_a_row_without_an_aim_says_nothing_of_one() -> None:
     assert json.loads(Row("pipeline.speed", 1.5, "MB/s").json()) == {
         "name": "pipeline.speed",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
-from bench.packing.repositories import Repositories, best_fit, next_fit, ours
+from bench.packing.metrics import visible_dependencies
+from bench.packing.repositories import Repositories, best_fit, ours
+from spark_udfs.packing.pack import next_fit_chunk
 
 
 @pytest.fixture
@@ -21,27 +22,26 @@ def repositories() -> Repositories:
             "n_tokens": [3, 3, 4, 13, 6],
         }
     )
-    return Repositories(
-        documents, documents["n_tokens"].to_numpy(), np.array([1, 2, 2, 4]), np.array([0, 0, 1, 3])
-    )
+    edges = {"doc_id": ["a1", "a2", "a2", "b1"], "depends_on": ["a0", "a0", "a1", "b0"]}
+    return Repositories(documents, pa.table(edges))
 
 
 def test_runs_keep_dependencies_that_single_documents_lose(repositories: Repositories) -> None:
-    plans = {plan.__name__: plan(repositories, 10) for plan in (ours, next_fit, best_fit)}
-    assert {name: plan.n_sequences for name, plan in plans.items()} == {
-        "ours": 3,  # a0 a1 a2 | b0's first ten | b0's last three, b1
-        "next_fit": 3,
-        "best_fit": 3,
-    }
-    assert repositories.visible(plans["ours"], 10) == 3  # of b0 only the end stands before b1
-    assert repositories.visible(plans["next_fit"], 10) == 3
-    assert repositories.visible(plans["best_fit"], 10) == 1  # a0 a1 stay together, a2 stands with b1
-    assert repositories.fill(plans["ours"], 10) == 29 / 30
+    plans = (
+        ours(repositories, 10),  # a0 a1 a2 | b0's first ten | b0's last three, b1
+        next_fit_chunk(repositories.documents, 10),
+        best_fit(repositories, 10),
+    )
+    assert [len(plan["sequence"].unique()) for plan in plans] == [3, 3, 3]
+    # Of b0 only the end stands before b1; best-fit keeps a0 a1 together, and a2 stands with b1.
+    visible = [visible_dependencies(plan, repositories.dependencies) for plan in plans]
+    assert visible == [(4, 3), (4, 3), (4, 1)]
+    assert [repositories.fill(plan, 10) for plan in plans] == [29 / 30] * 3
 
 
 def test_a_dependency_that_fits_is_visible_wherever_its_dependent_ends(
     repositories: Repositories,
 ) -> None:
     plan = ours(repositories, 20)
-    assert repositories.visible(plan, 20) == 4
-    assert plan.n_sequences == 2
+    assert visible_dependencies(plan, repositories.dependencies) == (4, 4)
+    assert len(plan["sequence"].unique()) == 2

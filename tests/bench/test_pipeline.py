@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from io import StringIO
@@ -16,7 +15,6 @@ from rich.console import Console
 from bench.harness import Report, Row, WrongAnswer
 from bench.packing.measure import quality_rows
 from bench.packing.metrics import PackingMetrics
-from bench.peers import ROOT
 from bench.pipeline.measure import MB, Input, add_costs, by_stage, check, datasets_of, inputs, run
 from bench.processes import ByKind, Span
 from factory.lake import names
@@ -176,19 +174,3 @@ def test_a_lost_document_is_a_wrong_answer(lake: Lake) -> None:
     write(lake, names.filtered("web"), FILTERED, [{"doc_id": "a", "kept": True}])
     with pytest.raises(WrongAnswer, match=r"filtered\.web holds every document of raw\.web once"):
         check(Report([], ""), lake, ["web"])
-
-
-def test_packing_needs_a_lake_with_something_packed(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "bench", "packing"],
-        env=os.environ | {"FACTORY_HOME": str(tmp_path)},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 5
-    assert done.stderr.splitlines() == [
-        f"The lake in {tmp_path} has no packed table. Run the pipeline: make demo."
-    ]
-    assert done.stdout == ""

@@ -1,12 +1,15 @@
-"""A small lake for each test."""
+"""A small lake, and a server of its blends."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from blender.catalog.blends import Blends, open_blends
+from blender.client import BlenderClient
+from blender.serving.server import BlenderServer
 from factory.settings import Settings
 from tests.blender.lakes import make_lake
 
@@ -17,7 +20,27 @@ def lake(tmp_path: Path) -> Settings:
     return make_lake(tmp_path / "lake", code=40, prose=300)
 
 
+@pytest.fixture(scope="module")
+def shared_lake(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """A lake with the rows of `lake`, for all tests of a module."""
+    return make_lake(tmp_path_factory.mktemp("lake"), code=40, prose=300)
+
+
 @pytest.fixture
 def blends(lake: Settings) -> Blends:
     """The blends of `lake`."""
     return open_blends(lake)
+
+
+@pytest.fixture
+def server(blends: Blends) -> Iterator[BlenderServer]:
+    """A server of `blends`."""
+    with BlenderServer(blends) as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: BlenderServer) -> Iterator[BlenderClient]:
+    """A client of `server`."""
+    with BlenderClient(server.address) as connected:
+        yield connected

@@ -46,7 +46,7 @@ def delete_equal(table: Table, column: str, values: pa.Array, path: Path) -> Non
     )
     deletes.spec_id = table.spec().spec_id
     with table.transaction() as transaction:
-        said = {"factory.content": "what is left"}  # as of a snapshot that was published
-        producer = _AppendDeletes(Operation.OVERWRITE, transaction, table.io, snapshot_properties=said)
+        properties = {"factory.content": "what is left"}  # like a published snapshot
+        producer = _AppendDeletes(Operation.OVERWRITE, transaction, table.io, snapshot_properties=properties)
         producer.append_data_file(deletes)
         producer.commit()

@@ -8,21 +8,32 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyiceberg.table import Table
 
+from blender.rows.lake_pages import LakePages
+from blender.rows.sources import SnapshotReader
 from factory.lake.catalog import open_catalog
 from factory.lake.fingerprint import fingerprint
 from factory.lake.schemas import PACKED, SEQUENCE_LENGTH, TOKEN_BYTES, UNFINGERPRINTED
 from factory.settings import Settings
 
 ROOT = Path(__file__).parents[2]
+CODE, PROSE = "packed.code", "packed.prose"
 LENGTH = 8  # tokens of a full row
+SHUFFLES: list[dict[str, Any]] = [
+    {"shuffle": "none"},
+    {"shuffle": "page", "page_rows": 8},
+    {"shuffle": "page_window", "page_rows": 3, "window_pages": 5},
+    {"shuffle": "row"},
+]
 
 
 def packed_rows(name: str, n: int) -> pa.Table:
-    """`n` rows whose tokens and documents tell their origin: token = 100 * ordinal + position.
+    """`n` rows whose tokens and documents show their origin: token = 100 * ordinal + position.
 
     Row i holds the end of document i (5 tokens) and the begin of document i + 1 (3 tokens, 1 in every fourth
     row, which is short).
@@ -42,7 +53,7 @@ def packed_rows(name: str, n: int) -> pa.Table:
                 "n_tokens": len(tokens),
                 "segments": segments,
                 "append": 0,
-                "bucket": 0,
+                "shard": 0,
                 "chunk": ordinal // 16,
                 "partition": None,
             }
@@ -58,16 +69,16 @@ def write_table(
     files: Sequence[Sequence[int]] | None = None,
     row_group: int = 64,
     properties: dict[str, str] | None = None,
-    said: dict[str, str] | None = None,
+    snapshot_properties: dict[str, str] | None = None,
 ) -> None:
     """Replace the rows of a table, which is created where it is missing.
 
-    `files` lists the row numbers of each file, in the order written; by default one file has them all. `said`
-    are further properties of the snapshots.
+    `files` lists the row numbers of each file, in the order written; by default one file has them all.
+    `snapshot_properties` come in addition to the content fingerprint.
     """
     catalog = open_catalog(settings)
     catalog.create_namespace_if_not_exists(table.split(".")[0])
-    made = catalog.create_table_if_not_exists(
+    created = catalog.create_table_if_not_exists(
         table,
         schema=rows.schema,
         properties={
@@ -79,10 +90,51 @@ def write_table(
     )
     content = str(fingerprint(rows.to_batches(), sorted(set(rows.column_names) - UNFINGERPRINTED)))
     parts = [rows.take(list(numbers)) for numbers in files] if files else [rows]
-    if made.current_snapshot() is not None:
-        made.delete("ordinal >= 0")
+    if created.current_snapshot() is not None:
+        created.delete("ordinal >= 0")
     for part in parts:
-        made.append(part, snapshot_properties={"factory.content": content, **(said or {})})
+        created.append(part, snapshot_properties={"factory.content": content, **(snapshot_properties or {})})
+
+
+def load_table(lake: Settings, table: str) -> Table:
+    """The table as it is now."""
+    return open_catalog(lake).load_table(table)
+
+
+def current_snapshot(lake: Settings, table: str = CODE) -> int:
+    """The id of the table's newest snapshot."""
+    return load_table(lake, table).current_snapshot().snapshot_id
+
+
+def open_reader(lake: Settings, table: str = CODE, memory_bytes: int = 1 << 20) -> SnapshotReader:
+    """A reader of the table's newest snapshot, with nothing in memory."""
+    loaded = load_table(lake, table)
+    return SnapshotReader.at(loaded, loaded.current_snapshot().snapshot_id, LakePages(lake, memory_bytes))
+
+
+def store_settings(home: Path, port: int) -> Settings:
+    """A lake whose warehouse is in an S3 store at this port of the machine."""
+    return Settings(
+        home=home,
+        cache=home,
+        warehouse="s3://lake/warehouse",
+        s3_endpoint=f"http://127.0.0.1:{port}",
+        s3_access_key_id="key",
+        s3_secret_access_key="secret",
+    )
+
+
+def append_rows(lake: Settings, table: str, first: int, end: int, **properties: str) -> None:
+    """Append rows `first` to `end` - 1 of a packed table, with `factory.*` properties."""
+    named = {f"factory.{name}": value for name, value in properties.items()}
+    rows = packed_rows(table.removeprefix("packed."), end).slice(first)
+    load_table(lake, table).append(rows, snapshot_properties=named)
+
+
+def tags(lake: Settings, table: str = CODE) -> dict[str, int]:
+    """The tags of a table and their snapshots."""
+    refs = load_table(lake, table).refs()
+    return {name: ref.snapshot_id for name, ref in refs.items() if name != "main"}
 
 
 def make_lake(home: Path, **tables: int) -> Settings:
@@ -102,7 +154,6 @@ class Server:
         self.process = subprocess.Popen(
             command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        assert self.process.stdout is not None
         self.address = self.process.stdout.readline().strip()
 
     @property
@@ -123,5 +174,4 @@ def serving(home: Path, *arguments: str, port: int = 0) -> Iterator[Server]:
     finally:
         server.kill()
         for stream in (server.process.stdout, server.process.stderr):
-            assert stream is not None
             stream.close()

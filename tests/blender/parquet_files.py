@@ -61,14 +61,19 @@ def every_type(n: int, *, nulls: bool = True, seed: int = 0) -> pa.Table:
 
 def leaves(path: Path) -> list[str]:
     """The paths of a file's leaf columns."""
-    schema = pq.read_schema(path), pq.ParquetFile(path).schema
-    return [schema[1].column(number).path for number in range(len(schema[1]))]
+    schema = pq.ParquetFile(path).schema
+    return [schema.column(number).path for number in range(len(schema))]
 
 
 def oracle(path: Path, leaf: str) -> pa.Array:
     """A leaf column as pyarrow reads it."""
     column = pq.ParquetFile(path).read(columns=[leaf]).column(0)
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def rows_per_page(rows: int) -> dict[str, Any]:
+    """Options of `write` for plain pages of so many rows, in one row group."""
+    return {"use_dictionary": False, "data_page_size": 1, "write_batch_size": rows, "row_group_size": 1 << 20}
 
 
 def write(path: Path, table: pa.Table, **options: Any) -> Path:

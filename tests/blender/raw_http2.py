@@ -1,4 +1,4 @@
-"""HTTP/2 by hand, for calls that no gRPC library makes: headers and then nothing, half a message, a bomb.
+"""HTTP/2 by hand, for calls that no gRPC library makes: headers without a message, half a message, a bomb.
 
 frame    length (24 bits) | type | flags | stream | payload
 message  compressed (0 or 1) | length (32 bits) | bytes, in one or more DATA frames
@@ -47,7 +47,7 @@ def headers(method: str, **metadata: str) -> bytes:
 
 
 class RawConnection:
-    """One HTTP/2 connection to `host:port`; one that does not confirm the server's settings by choice."""
+    """An HTTP/2 connection to `host:port`; without `confirm` it never confirms the server's settings."""
 
     def __init__(self, address: str, settings: bytes = b"", confirm: bool = True) -> None:
         host, port = address.rsplit(":", 1)

@@ -1,4 +1,4 @@
-"""What a trainer gets: padded tokens and the borders of documents, against a row-by-row oracle."""
+"""Batches for a trainer: padded tokens and the borders of documents, against a row-by-row oracle."""
 
 from __future__ import annotations
 

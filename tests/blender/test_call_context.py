@@ -1,4 +1,4 @@
-"""Waits that end with the time or with the caller."""
+"""Waits end at the deadline or when the caller cancels."""
 
 from __future__ import annotations
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import pickle
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -29,56 +26,27 @@ from blender.records import Source
 from blender.serving.server import BlenderServer
 from blender.serving.service import DATA
 from blender.spec.ranks import RankSlice
-from tests.blender.lakes import ROOT, make_lake
+from factory.settings import Settings
+from tests.blender.lakes import CODE, PROSE, ROOT
+from tests.blender.programs import run
 from tests.ports import free_ports
 
-SOURCES = [Source("packed.code", 6, oversample=True, shuffle="row"), Source("packed.prose", 2)]
+SOURCES = [Source(CODE, 6, oversample=True, shuffle="row"), Source(PROSE, 2)]
 
 
 @pytest.fixture(scope="module")
-def blends(tmp_path_factory: pytest.TempPathFactory) -> Blends:
+def blends(shared_lake: Settings) -> Blends:
     """The blends of a lake that no test changes."""
-    return open_blends(make_lake(tmp_path_factory.mktemp("lake"), code=40, prose=300))
-
-
-@pytest.fixture(scope="module")
-def server(blends: Blends) -> Iterator[BlenderServer]:
-    with BlenderServer(blends) as running:
-        yield running
-
-
-@pytest.fixture
-def client(server: BlenderServer) -> Iterator[BlenderClient]:
-    with BlenderClient(server.address) as connected:
-        yield connected
-
-
-def run(program: str, *arguments: str, **environment: str) -> str:
-    """What a Python program prints."""
-    command = [sys.executable, "-c", program, *arguments]
-    ended = subprocess.run(
-        command, capture_output=True, text=True, timeout=600, env={**os.environ, **environment}
-    )
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
+    return open_blends(shared_lake)
 
 
 def test_importing_the_client_brings_no_engine_and_no_heavy_library() -> None:
-    heavy = {
-        "pyspark",
-        "dagster",
-        "pyiceberg",
-        "pydantic",
-        "torch",
-        "pandas",
-        "sqlalchemy",
-        "scipy",
-        "matplotlib",
-    }
+    engines = {"pyspark", "dagster", "pyiceberg", "sqlalchemy", "torch"}
+    libraries = {"pydantic", "pandas", "scipy", "matplotlib"}
     program = "import sys, blender.client; print(*sorted({name.split('.')[0] for name in sys.modules}))"
     imported = set(run(program, PYTHONPATH=str(ROOT)).split())
     assert "grpc" in imported
-    assert not heavy & imported
+    assert not imported & (engines | libraries)
 
 
 ALONE = """
@@ -168,7 +136,7 @@ class Breaking:
 @pytest.fixture(scope="module")
 def wide(blends: Blends) -> Blend:
     """Steps of 40 rows, each of them several blocks of 400 bytes."""
-    sources = [Source(table="packed.code", weight=40, oversample=True, shuffle="row")]
+    sources = [Source(CODE, 40, oversample=True, shuffle="row")]
     return blends.open(blends.create(sources, seed=7).id)
 
 
@@ -232,9 +200,7 @@ def test_a_reader_that_rests_longer_than_a_stream_may_last_misses_nothing(wide: 
 def test_patience_is_counted_from_the_failure_and_not_from_the_last_block(wide: Blend) -> None:
     n_blocks = len(list(wide.fetch(0, 1, block_bytes=400)))
     with Breaking(wide, [n_blocks + 1]) as address:
-        client = BlenderClient(
-            address, patience_s=0.5, prefetch_bytes=1
-        )  # one block is read ahead of the rest
+        client = BlenderClient(address, patience_s=0.5, prefetch_bytes=1)  # prefetches one block
         reading = client.fetch(wide.id, 0, steps=3)
         got = [next(reading)]
         time.sleep(0.8)
@@ -278,7 +244,7 @@ print(next(reading).offset)
 
 
 def test_a_program_may_end_with_a_fetch_half_read(client: BlenderClient, server: BlenderServer) -> None:
-    blend = client.create([Source("packed.code", 1000, oversample=True)])
+    blend = client.create([Source(CODE, 1000, oversample=True)])
     assert run(LEFT, server.address, blend.id, PYTHONPATH=str(ROOT)) == "0\n"
 
 

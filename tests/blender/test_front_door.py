@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 import blender
-from tests.blender.test_client import run
-
-ROOT = Path(__file__).parents[2]
+from tests.blender.lakes import ROOT
+from tests.blender.programs import run
 
 
 @pytest.mark.parametrize("name", blender.__all__)

@@ -1,25 +1,18 @@
-"""A thread that works ahead: the same items, under a budget, and gone when nobody wants more."""
+"""A prefetching thread: the same items, within a budget, and ended when nobody reads."""
 
 from __future__ import annotations
 
 import gc
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from blender.prefetch import Prefetcher
-
-
-def until(true: Callable[[], bool]) -> bool:
-    """Whether something comes true within a minute."""
-    deadline = time.monotonic() + 60
-    while not true() and time.monotonic() < deadline:
-        time.sleep(0.002)
-    return true()
+from tests.blender.programs import eventually
 
 
 class Counted:
@@ -44,18 +37,18 @@ def test_every_item_comes_once_in_order(items: list[int], budget: int) -> None:
 def test_it_stops_at_the_budget_and_goes_on_when_one_is_taken() -> None:
     items = Counted(100)
     with Prefetcher(items, budget=30, size=lambda _: 10) as ahead:
-        assert until(lambda: items.made == 3)
+        assert eventually(lambda: items.made == 3)
         time.sleep(0.05)
         assert items.made == 3
         assert next(ahead) == 0
-        assert until(lambda: items.made == 4)
+        assert eventually(lambda: items.made == 4)
         assert list(ahead) == list(range(1, 100))
 
 
 def test_an_item_above_the_budget_still_comes() -> None:
     items = Counted(3)
     with Prefetcher(items, budget=5, size=lambda _: 10) as ahead:
-        assert until(lambda: items.made == 1)
+        assert eventually(lambda: items.made == 1)
         assert list(ahead) == [0, 1, 2]
 
 
@@ -84,7 +77,7 @@ def test_its_thread_ends_when_closed_or_unreferenced() -> None:
     assert list(closed) == []
     del dropped
     gc.collect()
-    assert until(lambda: not running() - before)
+    assert eventually(lambda: not running() - before)
 
 
 def test_closing_wakes_an_iterator_that_waits() -> None:
@@ -98,4 +91,4 @@ def test_closing_wakes_an_iterator_that_waits() -> None:
     assert next(ahead) == 1
     ahead.close()
     assert woken.is_set()
-    assert until(lambda: not ahead._thread.is_alive())
+    assert eventually(lambda: not ahead._thread.is_alive())

@@ -22,38 +22,30 @@ from blender.reader import BlendHandle
 from blender.records import Schedule
 from blender.torch import BlendDataset, BlendLoader, block_diagonal, map_tensors, tensors
 from factory.errors import ConfigurationError
-from factory.lake.catalog import open_catalog
 from factory.settings import Settings
-from tests.blender.lakes import make_lake, packed_rows, serving, write_table
+from tests.blender.lakes import CODE, PROSE, append_rows, packed_rows, serving, write_table
 from tests.ports import free_ports
 
-CODE, PROSE = "packed.code", "packed.prose"
 SOURCES = [Source(CODE, 18, oversample=True, shuffle="row"), Source(PROSE, 6)]  # 24 rows: 50 steps
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    return make_lake(tmp_path_factory.mktemp("lake"), code=40, prose=300)
-
-
-@pytest.fixture(scope="module")
-def local(lake: Settings) -> BlendHandle:
+def local(shared_lake: Settings) -> BlendHandle:
     """A blend read in this process."""
-    blender = LocalBlender(lake)
+    blender = LocalBlender(shared_lake)
     return blender.open(blender.create(SOURCES, seed=7).id)
 
 
 @pytest.fixture(scope="module")
-def served(lake: Settings, local: BlendHandle) -> Iterator[BlendHandle]:
+def served(shared_lake: Settings, local: BlendHandle) -> Iterator[BlendHandle]:
     """The same blend from a server."""
-    assert lake.home is not None
-    with serving(lake.home) as server, BlenderClient(server.address) as client:
+    with serving(shared_lake.home) as server, BlenderClient(server.address) as client:
         yield client.open(local.id)
 
 
 @pytest.fixture(params=["local", "served"])
 def blend(request: pytest.FixtureRequest) -> BlendHandle:
-    return request.getfixturevalue(request.param)  # type: ignore[no-any-return]
+    return request.getfixturevalue(request.param)
 
 
 def plain(item: dict[str, Any]) -> dict[str, Any]:
@@ -151,7 +143,6 @@ def test_the_number_of_ranks_may_change_at_any_step(
     blend: BlendHandle, local: BlendHandle, mixture: str
 ) -> None:
     if mixture == "scheduled":
-        assert isinstance(local.blender, LocalBlender)
         sources = [Source(CODE, oversample=True, shuffle="row"), Source(PROSE, oversample=True)]
         fading = Schedule(24, ((0, {CODE: 9, PROSE: 1}), (30, {CODE: 1, PROSE: 5})), "cosine")
         blend = BlendHandle(blend.blender, local.blender.create(sources, 7, fading).id)
@@ -169,21 +160,20 @@ def test_the_number_of_ranks_may_change_at_any_step(
 
 @pytest.mark.parametrize("name", ["local", "served"])
 def test_the_number_of_ranks_may_change_while_a_live_source_grows(
-    lake: Settings, name: str, request: pytest.FixtureRequest
+    shared_lake: Settings, name: str, request: pytest.FixtureRequest
 ) -> None:
     live = f"packed.live_{name}"
-    write_table(lake, live, packed_rows("live", 100))
+    write_table(shared_lake, live, packed_rows("live", 100))
     sources = [Source(live, 12, live=True), Source(CODE, 12, oversample=True, shuffle="row")]
-    blender = LocalBlender(lake)
+    blender = LocalBlender(shared_lake)
     blend = BlendHandle(request.getfixturevalue(name).blender, blender.create(sources, seed=7).id)
     state: dict[str, Any] = {"blend": blend.id, "offset": 0}
     found: list[Any] = []
-    for ranks, n, there, more in ((8, 8, 100, 110), (6, 9, 210, 90), (2, 7, 300, 0)):
+    for ranks, n, n_rows, more in ((8, 8, 100, 110), (6, 9, 210, 90), (2, 7, 300, 0)):
         rows, state = read(blend, state, ranks, n)
         found += rows
         if more:
-            added = packed_rows("live", there + more).slice(there)
-            open_catalog(lake).load_table(live).append(added)
+            append_rows(shared_lake, live, n_rows, n_rows + more)
     expected, _ = read(BlendHandle(blender, blend.id), {"blend": blend.id, "offset": 0}, 1, 24)
     assert found == expected
     assert sorted(row[3] for row in found if row[2] == 0) == list(range(12 * 24))
@@ -191,7 +181,6 @@ def test_the_number_of_ranks_may_change_while_a_live_source_grows(
 
 def test_a_state_continues_only_in_updates_made_at_its_step_or_later(local: BlendHandle) -> None:
     blender = local.blender
-    assert isinstance(blender, LocalBlender)
     child = blender.open(blender.update(local.id, 20, {CODE: 6}).id)
     grandchild = blender.open(blender.update(child.id, 30, {PROSE: 18}).id)
     stranger = blender.open(blender.create(SOURCES, seed=99).id)
@@ -232,20 +221,21 @@ def test_the_rank_is_that_of_the_launcher_unless_given(
 
 
 def test_a_trainer_does_not_notice_a_server_that_is_killed_and_comes_back(
-    lake: Settings, local: BlendHandle
+    shared_lake: Settings, local: BlendHandle
 ) -> None:
-    assert lake.home is not None
-    assert isinstance(local.blender, LocalBlender)
     wide = [Source(CODE, 40_000, oversample=True, shuffle="row")]  # a step of ours is more than a block
     blend = local.blender.open(local.blender.create(wide, seed=7).id)
     (port,) = free_ports(1)
-    with serving(lake.home, port=port) as server, BlenderClient(server.address, prefetch_bytes=1) as client:
+    with (
+        serving(shared_lake.home, port=port) as server,
+        BlenderClient(server.address, prefetch_bytes=1) as client,
+    ):
         dataset = BlendDataset(client.open(blend.id), rank=1, ranks=2, stop=12, transform=tensors)
         loader = BlendLoader(dataset, prefetch=1)
         items = iter(loader)
         found = [next(items)["tokens"]]
         server.kill()
-        with serving(lake.home, port=port):
+        with serving(shared_lake.home, port=port):
             found += [item["tokens"] for item in items]
     expected = [batch.tokens for batch in blend.fetch(0, 12, rank=1, ranks=2)]
     assert len(found) == 12
@@ -294,15 +284,15 @@ class Attending(nn.Module):
     def __init__(self, vocabulary: int, length: int, width: int = 16) -> None:
         super().__init__()
         self.token = nn.Embedding(vocabulary, width)
-        self.place = nn.Embedding(length, width)
+        self.position = nn.Embedding(length, width)
         self.mix = nn.Linear(width, 3 * width)
         self.out = nn.Linear(width, vocabulary)
 
-    def forward(self, tokens: torch.Tensor, places: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        hidden = self.token(tokens) + self.place(places)
+    def forward(self, tokens: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        hidden = self.token(tokens) + self.position(positions)
         q, k, v = self.mix(hidden).unsqueeze(1).chunk(3, dim=-1)
         seen = nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-        return self.out(hidden + seen.squeeze(1))  # type: ignore[no-any-return]
+        return self.out(hidden + seen.squeeze(1))
 
 
 def test_the_loss_of_packed_rows_is_the_loss_of_every_document_by_itself(local: BlendHandle) -> None:

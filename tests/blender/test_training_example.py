@@ -1,4 +1,4 @@
-"""The script of docs/training.md trains as it stands there, and goes on with another number of ranks."""
+"""The script of docs/training.md trains as printed, and continues with another number of ranks."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def test_two_ranks_train_and_one_goes_on_where_they_stopped(tmp_path: Path) -> N
                 "OMP_NUM_THREADS": "1",
             }
             command = [sys.executable, str(script), server.address, blend, str(stop), str(tmp_path)]
-            places = [
+            rank_variables = [
                 {"RANK": str(rank), "WORLD_SIZE": str(ranks)} if ranks > 1 else {} for rank in range(ranks)
             ]
             processes = [
                 subprocess.Popen(
-                    command, env={**os.environ, **shared, **place}, stdout=PIPE, stderr=PIPE, text=True
+                    command, env={**os.environ, **shared, **variables}, stdout=PIPE, stderr=PIPE, text=True
                 )
-                for place in places
+                for variables in rank_variables
             ]
             ended = [process.communicate(timeout=600) for process in processes]
             assert [process.returncode for process in processes] == [0] * ranks, ended

@@ -8,20 +8,17 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from typer.testing import CliRunner, Result
 
 from factory.cli import main
 from factory.explain.diff import diff
 from factory.lake import names
-from factory.lake.lineage import Lineage
-from factory.lake.names import TableName
-from factory.lake.schemas import DECISIONS, FILTERED, PACKED, RAW, TOKENIZED, TOKENIZER, TableSchema
+from factory.lake.schemas import DECISIONS, RAW, TOKENIZER
 from factory.lake.tables import Lake
 from factory.settings import Settings
+from tests.explain.lakes import document, documents, pack, publish, tokenize, verdicts
 
-Rows = list[dict[str, Any]]
 STRICT = names.variant("web", "strict")
 
 
@@ -30,53 +27,8 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
     """A lake with the documents a to f, of 1 to 6 bytes."""
     lake = Lake(Settings(home=tmp_path))
     monkeypatch.setattr(main, "_settings", lambda: lake.settings)
-    publish(lake, names.raw("web"), RAW, [document(letter) for letter in "abcdef"])
+    documents(lake, "web", "abcdef")
     return lake
-
-
-def document(letter: str) -> dict[str, Any]:
-    return {
-        **dict.fromkeys(("doc_id", "content_hash", "text"), letter),
-        "source": "web",
-        "key": f"page {letter}",
-        "n_bytes": ord(letter) - ord("a") + 1,
-        "media_type": "text/plain",
-    }
-
-
-def publish(
-    lake: Lake, name: TableName, schema: TableSchema, rows: Rows, *upstream: TableName, content: str = "c-1"
-) -> int:
-    """What a run of an asset leaves: its rows, and what they were made of."""
-    table = lake.create(name, schema)
-    if table.current_snapshot() is not None:
-        table.delete()
-    lineage = Lineage(
-        asset=str(name),
-        run_id="run",
-        code_version="1",
-        upstream={str(of): lake.published(of).snapshot_id for of in upstream},
-        content=content,
-    )
-    arrow = pa.Table.from_pylist(rows, schema=schema.columns)
-    table.append(arrow, snapshot_properties=lineage.to_properties())
-    return lake.published(name).snapshot_id
-
-
-def verdicts(lake: Lake, dataset: str, failing: dict[str, dict[str, float]], letters: str = "abcdef") -> int:
-    """Publish filtered.<dataset>: `failing` has the values of the rules a document fails, all of limit 9."""
-    rows = [
-        {
-            "doc_id": letter,
-            "kept": letter not in failing,
-            "rejections": [
-                {"rule": rule, "value": value, "threshold": 9.0}
-                for rule, value in failing.get(letter, {}).items()
-            ],
-        }
-        for letter in letters
-    ]
-    return publish(lake, names.filtered(dataset), FILTERED, rows, names.raw(dataset))
 
 
 def factory(*arguments: str) -> Result:
@@ -195,25 +147,12 @@ def test_what_was_removed_through_others_is_not_shown_as_alike(lake: Lake) -> No
 
 
 def test_packed_documents_are_those_of_the_segments(lake: Lake) -> None:
-    def pack(dataset: str, *rows: str) -> None:
-        packed = [
-            {
-                **dict.fromkeys(("append", "bucket", "chunk"), 0),
-                "ordinal": ordinal,
-                "tokens": b"",
-                "n_tokens": 0,
-                "segments": [{"doc_id": letter, "doc_offset": 0, "length": 0} for letter in letters],
-            }
-            for ordinal, letters in enumerate(rows)
-        ]
-        publish(lake, names.packed(dataset), PACKED, packed, names.deduplicated(dataset))
-
     verdicts(lake, "web", {})
     deduplicated(lake, "web", {}, "abcdef")
-    pack("web", "ab", "bc", "def")
+    pack(lake, "web", "ab", "bc", "def", upstream=(names.deduplicated("web"),))
     verdicts(lake, STRICT, {"a": {"words": 1.0}})
     deduplicated(lake, STRICT, {}, "bcdef")
-    pack(STRICT, "bcdef")
+    pack(lake, STRICT, "bcdef", upstream=(names.deduplicated(STRICT),))
     found = plain("packed.web", "packed.web__strict")
     assert (found["left"]["documents"], found["stay"]) == (6, 5)
     assert [(it["cause"], it["documents"]) for it in found["leave"]["causes"]] == [("words", 1)]
@@ -222,20 +161,8 @@ def test_packed_documents_are_those_of_the_segments(lake: Lake) -> None:
 def test_a_document_without_tokens_is_told_as_such_and_not_as_absent(lake: Lake) -> None:
     verdicts(lake, "web", {})
     deduplicated(lake, "web", {}, "abcdef")
-    tokens = [
-        {
-            **dict.fromkeys(("doc_id", "repository"), it),
-            "position": 0,
-            "tokens": b"",
-            "n_tokens": int(it != "a"),
-        }
-        for it in "abcde"  # of f nothing is known
-    ]
-    publish(lake, names.tokenized("web"), TOKENIZED, tokens, names.deduplicated("web"))
-    segments = [{"doc_id": it, "doc_offset": 0, "length": 1} for it in "bcde"]
-    places = dict.fromkeys(("append", "bucket", "chunk", "ordinal"), 0)
-    packed = {**places, "tokens": b"", "n_tokens": 4, "segments": segments}
-    publish(lake, names.packed("web"), PACKED, [packed], names.tokenized("web"))
+    tokenize(lake, "web", "abcde", names.deduplicated("web"), empty="a")  # of f nothing is known
+    pack(lake, "web", "bcde", upstream=(names.tokenized("web"),))
     leave = plain("deduplicated.web", "packed.web")["leave"]
     assert [(it["cause"], it["examples"][0]["doc_id"]) for it in leave["causes"]] == [
         ("absent", "f"),
@@ -249,14 +176,9 @@ def test_a_variant_ignores_rules_of_its_tokenizers_documents(lake: Lake) -> None
     publish(lake, names.model("t"), TOKENIZER, [], names.deduplicated("web"))
     for failing in ({}, {"a": {"words": 1.0}}):
         verdicts(lake, STRICT, failing)
-        deduplicated(lake, STRICT, {}, "".join(it for it in "abcdef" if it not in failing))
-        tokens = [
-            {**dict.fromkeys(("doc_id", "repository"), it), "position": 0, "tokens": b"", "n_tokens": 0}
-            for it in "abcdef"
-            if it not in failing
-        ]
-        made_of = names.deduplicated(STRICT), names.model("t")
-        publish(lake, names.tokenized(STRICT), TOKENIZED, tokens, *made_of)
+        kept = "".join(it for it in "abcdef" if it not in failing)
+        deduplicated(lake, STRICT, {}, kept)
+        tokenize(lake, STRICT, kept, names.deduplicated(STRICT), names.model("t"), empty=kept)
     leave = plain(f"tokenized.{STRICT}")["leave"]
     assert [(it["cause"], it["alone"]) for it in leave["causes"]] == [("words", 1)]
 

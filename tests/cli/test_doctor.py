@@ -19,6 +19,22 @@ def finding(settings: Settings, name: str) -> Finding:
     return found
 
 
+def on_servers(home: Path) -> Settings:
+    """A lake whose servers do not answer."""
+    uri = "postgresql://u:hush@127.0.0.1:1/d"
+    return Settings(
+        home=home,
+        cache=home,
+        catalog="postgres",
+        catalog_uri=uri,
+        dagster_uri=uri,
+        warehouse="s3://b/w",
+        s3_endpoint="http://127.0.0.1:1",
+        s3_access_key_id="k",
+        s3_secret_access_key="hush",
+    )
+
+
 def test_an_embedded_lake_is_asked_about_no_server(tmp_path: Path) -> None:
     names = [it.name for it in examine(Settings(home=tmp_path))]
     assert names[-2:] == ["Spark's jars", "lake"]
@@ -39,32 +55,13 @@ def test_an_unknown_variable_is_listed(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_jars_that_were_not_fetched_are_counted_for_the_engines_named(tmp_path: Path) -> None:
-    settings = Settings(
-        home=tmp_path,
-        cache=tmp_path,
-        catalog="postgres",
-        catalog_uri="postgresql://u:p@127.0.0.1:1/d",
-        warehouse="s3://b/w",
-        s3_endpoint="http://127.0.0.1:1",
-    )
-    found = finding(settings, "Spark's jars")
+    found = finding(on_servers(tmp_path), "Spark's jars")
     assert (found.good, found.found) == (False, f"0 of 3 in {tmp_path}")
 
 
 @pytest.mark.parametrize("name", ["Iceberg catalog", "Dagster's records", "object store", "conditional puts"])
 def test_a_server_that_is_away_is_a_finding_with_its_remedy(tmp_path: Path, name: str) -> None:
-    uri = "postgresql://u:hush@127.0.0.1:1/d"
-    settings = Settings(
-        home=tmp_path,
-        catalog="postgres",
-        catalog_uri=uri,
-        dagster_uri=uri,
-        warehouse="s3://b/w",
-        s3_endpoint="http://127.0.0.1:1",
-        s3_access_key_id="k",
-        s3_secret_access_key="hush",
-    )
-    found = finding(settings, name)
+    found = finding(on_servers(tmp_path), name)
     assert "Connection refused" in found.found
     assert found.remedy.startswith("Start it, or correct FACTORY_")
     assert "hush" not in f"{found}"

@@ -58,7 +58,7 @@ def unlike(lake: Settings) -> Settings:
         rows = packed_rows(table.removeprefix("packed."), n)
         n_tokens = sum(rows["n_tokens"].to_pylist())
         said = {SEQUENCE_LENGTH: str(length), N_TOKENS: str(n_tokens), TOKENIZER_ID: "ab" * 16}
-        write_table(lake, table, rows, said=said)
+        write_table(lake, table, rows, snapshot_properties=said)
     return lake
 
 
@@ -66,7 +66,7 @@ def test_a_plan_shows_shares_of_tokens_and_padding(unlike: Settings) -> None:
     asked = ("--table", "packed.code=1", "--table", "packed.prose=3")
     refused = planned(*asked)
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert "75% of each of the shorter rows would be padding" in " ".join(refused.stderr.split())
+    assert "75% of each shorter row would be padding" in " ".join(refused.stderr.split())
     shown = planned(*asked, "--pad").stdout.splitlines()
     assert shown[0].strip() == "tokens of a step, 76.6% of it padding"
     assert shown[2].split() == ["packed.code", "1", "7.5", "32", "25.0%", "76.6%"]
@@ -121,21 +121,21 @@ def test_a_schedule_in_a_file_is_priced_at_a_step_as_it_is_when_made(
     assert {at: planned(made.id, "--offset", at, "--json").stdout for at in found} == found
 
 
-@pytest.mark.parametrize(
-    "old, new, words",
-    [
-        ("KIND", "sine", "blend.yaml, line 6, schedule.kind: Unknown value `sine`. Did you mean `cosine`?"),
-        (
-            "name: prose",
-            "nme: prose",
-            "blend.yaml, line 4, sources[1].nme: Unknown field `nme`. Did you mean `name`?",
-        ),
-        ("{prose: 1}", "{poetry: 1}", "names the unknown source `poetry`"),
-        ("oversample: true", "weight: 2", "has a schedule and weights that sum to 2 rows"),
-        ("page_rows: 4, ", "", "line 4, sources[1]: Shuffle `page_window` needs `page_rows`"),
-        ("rows_per_step: 8", "rows_per_step: 8.5", "line 7, schedule.rows_per_step: `8.5` does not fit"),
-    ],
-)
+WRONG = [
+    ("KIND", "sine", "blend.yaml, line 6, schedule.kind: Unknown value `sine`. Did you mean `cosine`?"),
+    (
+        "name: prose",
+        "nme: prose",
+        "blend.yaml, line 4, sources[1].nme: Unknown field `nme`. Did you mean `name`?",
+    ),
+    ("{prose: 1}", "{poetry: 1}", "names the unknown source `poetry`"),
+    ("oversample: true", "weight: 2", "has a schedule and weights that sum to 2 rows"),
+    ("page_rows: 4, ", "", "line 4, sources[1]: Shuffle `page_window` needs `page_rows`"),
+    ("rows_per_step: 8", "rows_per_step: 8.5", "line 7, schedule.rows_per_step: `8.5` does not fit"),
+]
+
+
+@pytest.mark.parametrize("old, new, words", WRONG)
 def test_what_is_wrong_with_a_file_is_told(
     lake: Settings, tmp_path: Path, old: str, new: str, words: str
 ) -> None:
@@ -153,7 +153,7 @@ def test_what_is_wrong_with_a_file_is_told(
         (("0" * 32, "--table", "packed.code=1"), "or --file blend.yaml"),
         (("--file", "blend.yaml", "--table", "packed.code=1"), "is a whole blend. Leave out --table"),
         (("--file", "none.yaml"), "none.yaml cannot be read"),
-        (("--table", "packed.code"), "`packed.code` says no rows a step"),
+        (("--table", "packed.code"), "`packed.code` names no rows per step"),
         (("--table", "packed.code=8", "--ranks", "3"), "cannot be shared evenly by 3 ranks"),
         (("--table", "packed.code=0"), "weights sum to 0"),
     ],

@@ -16,14 +16,12 @@ from rich.console import Console
 
 from factory.cli.error_boundary import translate
 from factory.cli.runs import RunFailed, RunReport, execute
-from factory.lake.schemas import COMPONENTS
 from factory.orchestration.asset.checks import alarm, holds, layout
 from factory.orchestration.asset.spark_failure import WORKER_DIED
-from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.host.definitions import definitions
 from factory.settings import Settings
+from tests.orchestration.runs import COLUMNS, component_table
 
-COLUMNS = "doc_id string, component string"
 CHECKS = [
     alarm("few", "count(1) - 1", "There is one row at most.", "doc_id"),
     alarm("short", "avg(length(doc_id))", "An id is short.", "doc_id", limit=2.5),
@@ -39,9 +37,7 @@ def test_checks_that_warn_are_printed_with_their_figures_and_counted(
     monkeypatch.setenv("DAGSTER_HOME", "")
 
     def run(*more: object) -> tuple[RunReport | RunFailed, list[str]]:
-        @table_asset(
-            namespace="dedup", name=unique, asset_group="test", schema=COMPONENTS, checks=[*CHECKS, *more]
-        )
+        @component_table(name=unique, checks=[*CHECKS, *more])
         def made(context, pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
             return pyspark.spark_session.createDataFrame([("abc", "1"), ("abcd", "1")], COLUMNS)
 
@@ -98,7 +94,7 @@ def test_a_killed_python_worker_is_said_as_one_and_its_asset_is_tried_again(
 ) -> None:
     monkeypatch.setenv("DAGSTER_HOME", "")
 
-    @table_asset(namespace="dedup", name=unique, asset_group="test", schema=COMPONENTS)
+    @component_table(name=unique)
     def made(context, pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
         rows = pyspark.spark_session.createDataFrame([("abc", "1")], COLUMNS).coalesce(1)
         return rows.mapInArrow(killed_once(tmp_path, times), COLUMNS)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factory import _native
+from bench.minhash.corpus import counted
 from factory.lake.schemas import RAW
 
 _FILES = tempfile.TemporaryDirectory(prefix="dedup-corpus-")
@@ -42,7 +42,7 @@ def corpus(n: int, seed: int) -> list[dict[str, object]]:
             for copy in range(3):
                 mutated = mutate(text, 0.01 + 0.05 * copy, chosen)
                 rows.append(document(f"{file.name}/near{copy}", mutated, stars=chosen.randrange(40)))
-        if number % 7 == 1:  # a chain: each like the one before, the ends unlike
+        if number % 7 == 1:  # a chain: neighbours are similar, the ends are not
             for link in range(5):
                 text = mutate(text, 0.06, chosen)
                 rows.append(document(f"{file.name}/link{link}", text, fork_of="x" if link % 2 else None))
@@ -64,7 +64,7 @@ def mutate(text: str, share: float, chosen: random.Random) -> str:
 
 
 def arrow(rows: list[dict[str, object]]) -> pa.Table:
-    """The rows as RAW with `dataset`, all nullable as Spark has them; `file` and `row` say where texts lie.
+    """The rows as RAW with `dataset`, all nullable as Spark has them; `file` and `row` locate texts.
 
     The file is a new one, which lives as long as this process.
     """
@@ -113,6 +113,5 @@ def similarities(rows: list[dict[str, object]]) -> dict[tuple[str, str], float]:
 
 
 def _bags(rows: list[dict[str, object]]) -> list[Counter[int]]:
-    bags = _native.bags(pa.array([row["text"] or "" for row in rows]), "code", 1 << 20)
-    columns = (bags["tokens"].to_pylist(), bags["counts"].to_pylist())
-    return [Counter(dict(zip(*bag, strict=True))) for bag in zip(*columns, strict=True)]
+    bags = counted(pa.array([row["text"] or "" for row in rows]))
+    return [Counter(dict(zip(*map(np.ndarray.tolist, bag), strict=True))) for bag in bags]

@@ -47,7 +47,7 @@ class Corpus:
             }
             self.documents.append(row | fields)
 
-    def alike(self, left: str, right: str, similarity: float = 0.9) -> None:
+    def add_edge(self, left: str, right: str, similarity: float = 0.9) -> None:
         """A verified edge between two texts."""
         self.edges[min(left, right), max(left, right)] = similarity
 
@@ -110,7 +110,7 @@ def random_corpus(seed: int, n: int = 24) -> Corpus:
     made.add(None, *drawn.sample(sorted(made.first), 4))
     texts = [it for it in sorted(made.first) if it != "nothing"]
     for _ in range(n):
-        made.alike(*drawn.sample(texts, 2), drawn.choice([0.8, 0.85, 0.99]))
+        made.add_edge(*drawn.sample(texts, 2), drawn.choice([0.8, 0.85, 0.99]))
     return made
 
 
@@ -164,7 +164,7 @@ class Oracle:
         return [it for it in self.order if any(of["content_hash"] == text for of in self.compared(it))]
 
     def shared(self, name: str, others: list[str]) -> tuple[int, int, float]:
-        """Documents and bytes of a repository that one of `others` holds alike, and the share."""
+        """Documents and bytes of a repository that one of `others` holds or nearly holds, and the share."""
         held = {it["content_hash"] for other in others for it in self.compared(other)}
         mine = self.compared(name)
         common = [it for it in mine if self.around(str(it["content_hash"])) & held]

@@ -1,4 +1,4 @@
-"""Bags of a group: one for each distinct text, made once, and the words of their tokens."""
+"""Bags of a group, one per distinct text and made once, and the texts of frequent tokens."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from factory.dedup import vocabulary as vocabulary_module
 from factory.dedup.bags import LARGE, bags
 from factory.dedup.vocabulary import vocabulary
 from factory.lake import schemas
-from factory.lake_spark.audit import spark_schema
 from tests.dedup.bagged import located_bags, packed
 from tests.dedup.corpus import arrow, corpus, document
+from tests.frames import assert_declared
 
 ROWS = corpus(20, seed=7)
 FIRST = ROWS[: len(ROWS) // 2]
@@ -34,9 +34,7 @@ def by_hash(frame: DataFrame) -> dict[str, dict[str, object]]:
 
 def test_each_distinct_text_has_one_bag(documents: DataFrame) -> None:
     made = bags(documents, "code")
-    assert made.columns == schemas.BAGS.names
-    declared = {field.name: field.dataType for field in spark_schema(schemas.BAGS).fields}
-    assert {field.name: field.dataType for field in made.schema.fields} == declared
+    assert_declared(made, schemas.BAGS)
     copies: dict[object, list[dict[str, object]]] = {}
     for row in ROWS:
         copies.setdefault(row["content_hash"], []).append(row)
@@ -59,10 +57,10 @@ def test_known_texts_are_not_read_again(spark: SparkSession, documents: DataFram
     grown = by_hash(bags(documents, "code", previous))
     assert {name for name, row in grown.items() if row["n_tokens"] == -1} == known
     whole = by_hash(bags(documents, "code"))
-    assert {name: row["bag"] for name, row in grown.items()} == {n: row["bag"] for n, row in whole.items()}
-    assert {name: row["copies"] for name, row in grown.items()} == {
-        n: row["copies"] for n, row in whole.items()
-    }
+    for column in ("bag", "copies"):
+        assert {it: row[column] for it, row in grown.items()} == {
+            it: row[column] for it, row in whole.items()
+        }
 
 
 def test_bags_of_texts_that_have_left_are_left_out(spark: SparkSession, documents: DataFrame) -> None:
@@ -70,7 +68,7 @@ def test_bags_of_texts_that_have_left_are_left_out(spark: SparkSession, document
     assert by_hash(left).keys() == {row["content_hash"] for row in FIRST}
 
 
-def test_a_frequent_token_keeps_its_text_when_the_bag_that_spelled_it_goes(
+def test_a_frequent_token_keeps_its_text_when_its_bag_goes(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vocabulary_module, "TEXT_DOCUMENTS", 2)
@@ -78,21 +76,18 @@ def test_a_frequent_token_keeps_its_text_when_the_bag_that_spelled_it_goes(
     documents = spark.createDataFrame(arrow([document(name, name) for name in texts]))
     whole = located_bags(documents)
     previous = vocabulary(whole).localCheckpoint()
-    assert spelled(previous) == {"alpha": 3, "beta": 3, "gamma": 2}
+    assert token_texts(previous) == {"alpha": 3, "beta": 3, "gamma": 2}
     for text in texts:
         content = document(text, text)["content_hash"]
-        kept = made_before(documents, str(content))
-        counts = {word: sum(word in it.split() for it in texts if it != text) for word in spelled(previous)}
+        kept = whole.where(F.col("content_hash") != content)
+        counts = {
+            word: sum(word in it.split() for it in texts if it != text) for word in token_texts(previous)
+        }
         frequent = {word: n for word, n in counts.items() if n >= 2}
-        assert spelled(vocabulary(kept, previous)) == frequent
+        assert token_texts(vocabulary(kept, previous)) == frequent
 
 
-def made_before(documents: DataFrame, without: str) -> DataFrame:
-    """Located bags, those made with all documents, but for one."""
-    return located_bags(documents).where(F.col("content_hash") != without)
-
-
-def spelled(counted: DataFrame) -> dict[str, int]:
+def token_texts(counted: DataFrame) -> dict[str, int]:
     return {row.text: row.document_frequency for row in counted.where("text IS NOT NULL").collect()}
 
 

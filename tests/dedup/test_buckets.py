@@ -1,4 +1,4 @@
-"""Bands of any number of bits, and signatures that must not meet."""
+"""Bands of any number of bits, and signatures that must not be compared."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def signed(signatures: list[bytes], versions: list[str]) -> list[tuple[object, .
 @pytest.mark.parametrize(
     "value_bits,band_bits", [(1, 1), (1, 5), (1, 13), (2, 6), (4, 12), (8, 24), (16, 32)]
 )
-def test_documents_share_a_bucket_where_all_bits_of_a_band_are_the_same(
+def test_documents_share_a_bucket_if_all_bits_of_a_band_are_equal(
     spark: SparkSession, value_bits: int, band_bits: int
 ) -> None:
     config = DedupConfig(kind="code", values=32, value_bits=value_bits, band_bits=band_bits)

@@ -1,4 +1,4 @@
-"""The whole stage in Spark on real files, beside the exact similarities of all pairs."""
+"""The whole stage in Spark on real files, against the exact similarities of all pairs."""
 
 from __future__ import annotations
 
@@ -12,17 +12,12 @@ from pyspark.sql import DataFrame, SparkSession
 from factory.dedup import components as components_module
 from factory.dedup import edges as edges_module
 from factory.dedup.banding import candidate_probability
-from factory.dedup.buckets import BucketConfig, buckets
-from factory.dedup.components import components
 from factory.dedup.config import DedupConfig
-from factory.dedup.decisions import DecisionConfig, Keep, decisions, deduplicated
-from factory.dedup.edges import EdgeConfig, edges
-from factory.dedup.signatures import SignatureConfig, signatures
-from factory.dedup.vocabulary import vocabulary
+from factory.dedup.decisions import Keep, deduplicated
 from factory.lake import schemas
-from factory.lake_spark.audit import spark_schema
-from tests.dedup.bagged import located_bags
 from tests.dedup.corpus import arrow, corpus, document, document_frequencies, similarities
+from tests.dedup.group import Group, Rows, rows
+from tests.frames import assert_declared, shuffle_partitions
 
 CONFIG = DedupConfig(kind="code")
 ROWS = corpus(60, seed=8)
@@ -37,13 +32,12 @@ TABLES = {
 
 pytestmark = pytest.mark.spark
 
-Rows = list[dict[str, object]]
-
 
 @dataclass(frozen=True)
 class Chain:
-    """What the stage made of documents: the rows of each table, sorted by its key."""
+    """A group, the rows of each of its tables sorted by key, and the kept documents."""
 
+    group: Group
     tables: dict[str, Rows]
     kept: Rows
 
@@ -52,41 +46,17 @@ class Chain:
 
 
 def run(documents: DataFrame, config: DedupConfig) -> Chain:
-    """All tables, each computed once, as separate assets would."""
-    bags, signing = located_bags(documents, config.lexer), config.part(SignatureConfig)
-    made = {"vocabulary": vocabulary(bags).localCheckpoint()}
-    made["signatures"] = signatures(documents, bags, made["vocabulary"], signing).localCheckpoint()
-    made["buckets"] = buckets(
-        made["signatures"], config.part(BucketConfig), signing.version()
-    ).localCheckpoint()
-    made["edges"] = edges(
-        made["buckets"],
-        made["signatures"],
-        bags,
-        documents,
-        made["vocabulary"],
-        config.part(EdgeConfig),
-        signing.version(),
-    ).localCheckpoint()
-    made["components"] = components(made["edges"], made["signatures"], config.threshold).localCheckpoint()
-    made["decisions"] = decisions(
-        documents, made["signatures"], made["edges"], made["components"], config.part(DecisionConfig)
-    ).localCheckpoint()
+    group = Group(documents, config)
+    made = {name: getattr(group, name) for name in TABLES}
     for name, schema in TABLES.items():
-        assert made[name].columns == schema.names
-        declared = {field.name: field.dataType for field in spark_schema(schema).fields}
-        assert {field.name: field.dataType for field in made[name].schema.fields} == declared
-    kept = deduplicated(documents, made["decisions"])
+        assert_declared(made[name], schema)
+    kept = deduplicated(documents, group.decisions)
     assert kept.columns == schemas.RAW.names
     return Chain(
+        group,
         {name: rows(made[name], *schema.key) for name, schema in TABLES.items()},
         rows(kept.select("doc_id", "text"), "doc_id"),
     )
-
-
-def rows(frame: DataFrame, *key: str) -> Rows:
-    found = frame.toArrow().to_pylist()
-    return sorted(found, key=lambda row: tuple(row[name] for name in key))
 
 
 def standing(row: dict[str, object]) -> tuple[bool, int]:
@@ -147,16 +117,16 @@ def test_every_edge_has_the_exact_similarity_and_few_are_missed(
     chain: Chain, exact: dict[tuple[str, str], float]
 ) -> None:
     representatives = {row["doc_id"] for row in chain["signatures"]}
-    alike = {pair: s for pair, s in exact.items() if s >= CONFIG.threshold and set(pair) <= representatives}
+    similar = {pair: s for pair, s in exact.items() if s >= CONFIG.threshold and set(pair) <= representatives}
     found = {(row["left"], row["right"]): row for row in chain["edges"]}
     assert len(found) == len(chain["edges"]) > 50
-    assert set(found) <= set(alike)
+    assert set(found) <= set(similar)
     for pair, row in found.items():
-        assert row["similarity"] == pytest.approx(alike[pair], abs=1e-12)
-        assert row["estimate"] == pytest.approx(alike[pair], abs=0.13)
-    expected = sum(candidate_probability(s, CONFIG.banding) for s in alike.values()) / len(alike)
-    assert len(found) / len(alike) > expected - 0.03 > 0.9
-    assert {pair for pair, s in alike.items() if s > 0.92} <= set(found)
+        assert row["similarity"] == pytest.approx(similar[pair], abs=1e-12)
+        assert row["estimate"] == pytest.approx(similar[pair], abs=0.13)
+    expected = sum(candidate_probability(s, CONFIG.banding) for s in similar.values()) / len(similar)
+    assert len(found) / len(similar) > expected - 0.03 > 0.9
+    assert {pair for pair, s in similar.items() if s > 0.92} <= set(found)
 
 
 def test_components_are_those_of_the_edges(chain: Chain) -> None:
@@ -167,7 +137,7 @@ def test_components_are_those_of_the_edges(chain: Chain) -> None:
     assert {row["doc_id"]: row["component"] for row in chain["components"]} == expected
 
 
-def test_no_kept_documents_are_joined_and_removed_ones_name_the_nearest(chain: Chain) -> None:
+def test_no_edge_joins_kept_documents_and_others_name_the_nearest(chain: Chain) -> None:
     assert [row["doc_id"] for row in chain["decisions"]] == sorted(row["doc_id"] for row in ROWS)
     decided = {row["doc_id"]: row for row in chain["decisions"]}
     joined: dict[object, dict[object, float]] = {}
@@ -203,17 +173,8 @@ def test_an_exact_copy_names_the_kept_document_of_its_text(chain: Chain) -> None
 
 
 @pytest.mark.parametrize("keep", ["one_per_component", "cover"])
-def test_the_other_rules_keep_what_they_say_and_name_a_kept_document(
-    spark: SparkSession, chain: Chain, keep: Keep
-) -> None:
-    given = [
-        spark.createDataFrame(chain[name], spark_schema(TABLES[name]))
-        for name in ("signatures", "edges", "components")
-    ]
-    rows_of = decisions(
-        spark.createDataFrame(arrow(ROWS)), *given, CONFIG.changed(keep=keep).part(DecisionConfig)
-    )
-    decided = {row["doc_id"]: row for row in rows(rows_of, "doc_id")}
+def test_the_other_keep_rules_also_name_a_kept_document(chain: Chain, keep: Keep) -> None:
+    decided = {row["doc_id"]: row for row in rows(chain.group.decided(CONFIG.changed(keep=keep)), "doc_id")}
     first = {row["doc_id"] for row in chain["signatures"] if row["signature"]}
     graph = nx.Graph()
     graph.add_nodes_from(first)
@@ -244,23 +205,13 @@ def test_of_each_text_without_tokens_the_best_copy_is_kept(chain: Chain) -> None
     texts = {row["content_hash"]: row["doc_id"] for row in chain["signatures"] if row["signature"] is None}
     assert [row["doc_id"] for row in found] == sorted(texts.values())
     assert len(texts) == 3 < len(nothing)
+    columns = ("kept", "reason", "duplicate_of", "similarity", "component")
     for row in chain["decisions"]:
         if row["doc_id"] in nothing and row not in found:
-            copied = texts[nothing[row["doc_id"]]["content_hash"]]
-            assert (row["kept"], row["reason"], row["duplicate_of"], row["similarity"], row["component"]) == (
-                False,
-                "exact_copy",
-                copied,
-                1.0,
-                None,
-            )
+            original = texts[nothing[row["doc_id"]]["content_hash"]]
+            assert [row[name] for name in columns] == [False, "exact_copy", original, 1.0, None]
     for row in found:
-        assert (row["kept"], row["duplicate_of"], row["similarity"], row["component"]) == (
-            True,
-            None,
-            None,
-            None,
-        )
+        assert [row[name] for name in columns] == [True, "no_tokens", None, None, None]
 
 
 def test_the_kept_documents_are_the_decided_ones_unchanged(chain: Chain) -> None:
@@ -270,57 +221,41 @@ def test_the_kept_documents_are_the_decided_ones_unchanged(chain: Chain) -> None
     assert len(kept) < len(ROWS)
 
 
-def test_tables_do_not_depend_on_partitions_order_or_component_algorithm(
+def test_tables_do_not_depend_on_partitions_order_or_algorithm(
     spark: SparkSession, chain: Chain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(components_module, "ONE_TASK_EDGES", 0)
-    turned = arrow(ROWS[::-1])
-    shuffled = "spark.sql.shuffle.partitions"
-    before = spark.conf.get(shuffled)
-    spark.conf.set(shuffled, "7")
-    try:
-        again = run(spark.createDataFrame(turned).repartition(5, "key"), CONFIG)
-    finally:
-        spark.conf.set(shuffled, before)
+    with shuffle_partitions(spark, 7):
+        again = run(spark.createDataFrame(arrow(ROWS[::-1])).repartition(5, "key"), CONFIG)
     for name in TABLES:
         assert again[name] == chain[name], name
     assert again.kept == chain.kept
 
 
 def test_large_buckets_keep_what_all_their_pairs_would_keep(
-    spark: SparkSession, chain: Chain, monkeypatch: pytest.MonkeyPatch
+    chain: Chain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(edges_module, "PAIR_BUCKET", 2)
-    documents = spark.createDataFrame(arrow(ROWS))
-    given = [
-        spark.createDataFrame(chain[name], spark_schema(TABLES[name]))
-        for name in ("buckets", "signatures", "vocabulary", "components")
-    ]
-    bags, version = located_bags(documents), CONFIG.part(SignatureConfig).version()
-    few = edges(
-        given[0], given[1], bags, documents, given[2], CONFIG.part(EdgeConfig), version
-    ).localCheckpoint()
-    found = {(row.left, row.right): (row.estimate, row.similarity) for row in few.collect()}
+    given = ("bags", "vocabulary", "signatures", "buckets", "components")
+    few = Group(chain.group.documents, CONFIG, **{name: getattr(chain.group, name) for name in given})
+    found = {(row.left, row.right): (row.estimate, row.similarity) for row in few.edges.collect()}
     all_edges = {(row["left"], row["right"]): (row["estimate"], row["similarity"]) for row in chain["edges"]}
-    assert len(found) == few.count()
-    assert len(found.keys() - all_edges.keys()) == 0
-    assert all(all_edges[pair] == values for pair, values in found.items())
-    assert len(found) > 40
-    rule = CONFIG.part(DecisionConfig)
-    decided = decisions(documents, given[1], few, given[3], rule).where("kept").select("doc_id").collect()
-    assert {row.doc_id for row in decided} == {row["doc_id"] for row in chain["decisions"] if row["kept"]}
+    assert len(found) == few.edges.count() > 40
+    assert found.items() <= all_edges.items()
+    kept = {row.doc_id for row in few.decisions.where("kept").collect()}
+    assert kept == {row["doc_id"] for row in chain["decisions"] if row["kept"]}
 
 
-def test_the_fast_scheme_and_narrow_values_find_the_same_kinds_of_edges(
+def test_the_fast_scheme_and_narrow_values_find_nearly_all_edges(
     spark: SparkSession, exact: dict[tuple[str, str], float]
 ) -> None:
     config = DedupConfig(kind="code", scheme="cell_oph", values=512, value_bits=2)
     chain = run(spark.createDataFrame(arrow(ROWS)), config)
     representatives = {row["doc_id"] for row in chain["signatures"]}
-    alike = {pair for pair, s in exact.items() if s >= config.threshold and set(pair) <= representatives}
+    similar = {pair for pair, s in exact.items() if s >= config.threshold and set(pair) <= representatives}
     found = {(row["left"], row["right"]) for row in chain["edges"]}
-    assert found <= alike
-    assert len(found) > 0.93 * len(alike)
+    assert found <= similar
+    assert len(found) > 0.93 * len(similar)
     for row in chain["edges"]:
         assert row["estimate"] == pytest.approx(row["similarity"], abs=0.13)
 

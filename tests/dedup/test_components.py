@@ -1,4 +1,4 @@
-"""Components by alternating stars in Spark, beside networkx."""
+"""Components by alternating stars in Spark, against networkx."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_a_dearer_miss_finds_more_pairs_at_the_threshold() -> None:
     assert found[0] < 0.6 < 0.85 < found[1]
 
 
-def test_estimates_are_thrown_away_four_errors_below_the_threshold() -> None:
+def test_estimates_four_errors_below_the_threshold_are_dropped() -> None:
     assert DedupConfig(kind="code").size.least_estimate(0.8) == pytest.approx(0.7, abs=0.001)
     assert DedupConfig(kind="code", values=16).size.least_estimate(0.05) == 0
 

@@ -35,12 +35,9 @@ def bucket(n: int, families: int, seed: int) -> pa.RecordBatch:
             words[at] = chosen.choice(WORDS)
         texts.append(" ".join(words))
     signed = sign(texts, IDF, CONFIG.kind, CONFIG.scheme, CONFIG.values, CONFIG.value_bits, 0)
-    cell, bags = pa.array(np.zeros(n, np.int64)), packed(texts)
-    names = pa.array([f"{number:04}" for number in range(n)])
-    return pa.RecordBatch.from_arrays(
-        [cell, cell, names, signed["signature"], bags],
-        ["cell", "bucket", "doc_id", "signature", "bag"],
-    )
+    cell, names = pa.array(np.zeros(n, np.int64)), pa.array([f"{number:04}" for number in range(n)])
+    columns = {"cell": cell, "bucket": cell, "doc_id": names, "signature": signed["signature"]}
+    return pa.RecordBatch.from_pydict(columns | {"bag": packed(texts)})
 
 
 def cell(
@@ -107,16 +104,10 @@ def few_edges(
 
 
 def kept(members: pa.RecordBatch, edges: list[dict[str, object]]) -> list[object]:
-    names = members["doc_id"].to_pylist()
-    batch = pa.RecordBatch.from_pydict(
-        {
-            "doc_id": pa.array([*(edge["left"] for edge in edges), *names]),
-            "other": pa.array([*(edge["right"] for edge in edges), *[None] * len(names)], pa.string()),
-            "similarity": pa.array(
-                [*(edge["similarity"] for edge in edges), *[None] * len(names)], pa.float64()
-            ),
-        }
-    )
+    rows = [{"doc_id": it["left"], "other": it["right"], "similarity": it["similarity"]} for it in edges]
+    rows += [{"doc_id": name} for name in members["doc_id"].to_pylist()]
+    fields = [("doc_id", pa.string()), ("other", pa.string()), ("similarity", pa.float64())]
+    batch = pa.RecordBatch.from_pylist(rows, pa.schema(fields))
     return [row["doc_id"] for row in _native.decide(batch, "independent_set").to_pylist() if row["kept"]]
 
 
@@ -149,7 +140,7 @@ def test_a_large_bucket_has_leaders_for_every_threshold() -> None:
     assert not all(kept_of_lowest)  # the leaders of the lowest threshold do not serve for a higher one
 
 
-def test_the_edges_of_a_large_bucket_do_not_depend_on_batches_and_end_with_it() -> None:
+def test_edges_of_a_large_bucket_do_not_depend_on_batches() -> None:
     members = bucket(60, 1, seed=3)
     assert few_edges(members, cut=7) == few_edges(members, cut=60)
     apart = members.set_column(0, "cell", pa.array(np.arange(60)))
@@ -170,14 +161,12 @@ def test_a_pair_whose_signatures_are_too_far_apart_is_not_compared() -> None:
     bag = packed(["a b"])[0].as_py()
     members = {"a": (b"12345678", bag), "b": (b"1234....", bag), "c": (b"12......", bag)}
     batch = cell(members, [*combinations("abc", 2)])
-    assert [(row["left"], row["right"]) for row in verify(batch, least_estimate=0.49)] == [
-        ("a", "b"),
-        ("b", "c"),
-    ]
+    compared = [(row["left"], row["right"]) for row in verify(batch, least_estimate=0.49)]
+    assert compared == [("a", "b"), ("b", "c")]
     assert {row["similarity"] for row in verify(batch)} == {1}
 
 
-def test_bags_are_read_of_documents_whose_signatures_look_like_another() -> None:
+def test_only_bags_of_documents_with_similar_signatures_are_read() -> None:
     bag = packed(["a b"])[0].as_py()
     members = {"a": (b"12345678", bag), "b": (b"1234....", bag), "c": (b"........", bag)}
     batch = cell(members, [("a", "c"), ("a", "b"), ("a", "b")])
@@ -196,9 +185,9 @@ def test_a_document_of_several_cells_is_read_once() -> None:
 
 def test_bags_of_other_rows_are_refused() -> None:
     member = (b"12345678", packed(["a b"])[0].as_py())
-    alike = _native.CandidatePairs(cell({"a": member, "b": member}, [("a", "b")]), CONFIG.value_bits, 0)
+    candidates = _native.CandidatePairs(cell({"a": member, "b": member}, [("a", "b")]), CONFIG.value_bits, 0)
     with pytest.raises(ValueError, match="1 bags for 2 rows"):
-        alike.verify(pa.array([member[1]]), IDF, 0.5)
+        candidates.verify(pa.array([member[1]]), IDF, 0.5)
 
 
 def test_a_pair_that_comes_again_is_one_edge() -> None:
@@ -211,7 +200,7 @@ def test_a_pair_without_its_document_is_refused() -> None:
         verify(cell({"a": (b"1", packed(["a"])[0].as_py())}, [("a", "b")]))
 
 
-def test_signatures_of_different_lengths_never_meet() -> None:
+def test_signatures_of_different_lengths_are_refused() -> None:
     with pytest.raises(ValueError, match="4 and 8 bytes"):
         verify(cell({"a": (b"1234", None), "b": (b"12345678", None)}, [("a", "b")]))
 
@@ -222,9 +211,8 @@ def test_an_empty_batch_has_no_pairs() -> None:
 
 def test_bags_of_many_documents_are_read_in_turns() -> None:
     n, member = 5_001, (b"12345678", packed(["a b"])[0].as_py())
-    batch = cell(
-        dict.fromkeys(map(str, range(n)), member), [(str(it), str(it + 1)) for it in range(0, n - 1, 2)]
-    )
+    neighbours = [(str(number), str(number + 1)) for number in range(0, n - 1, 2)]
+    batch = cell(dict.fromkeys(map(str, range(n)), member), neighbours)
     pairs = pa.array([number // 2 for number in range(n)], pa.int64())
     read: list[int] = []
 

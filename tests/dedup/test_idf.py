@@ -1,4 +1,4 @@
-"""Weights are exact however large the vocabulary: similarities beside float64 ones from the definition."""
+"""Weights are exact for vocabularies of any size: similarities equal float64 ones from the definition."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_no_pair_below_the_threshold_is_called_similar() -> None:
     assert verified(pairs, idf, 0.5) == pytest.approx(exact, abs=1e-12)
 
 
-def test_a_token_that_was_not_counted_weighs_as_one_of_a_single_document() -> None:
+def test_an_uncounted_token_weighs_as_one_of_a_single_document() -> None:
     idf = idf_table({1: 1, 2: 500}, 1000)
     bags = [packed_bag(np.array(tokens, np.uint64), np.ones(2)) for tokens in ((1, 2), (2, 3))]
     rare, frequent = np.log1p(1000), np.log1p(2)
@@ -47,7 +47,7 @@ def test_a_token_that_was_not_counted_weighs_as_one_of_a_single_document() -> No
     assert found[0] == pytest.approx(frequent / (frequent + 2 * rare))
 
 
-def test_a_table_takes_eleven_bytes_a_token_of_two_documents_or_more() -> None:
+def test_a_table_takes_eleven_bytes_per_token_of_two_documents() -> None:
     tokens = np.random.default_rng(1).integers(-(2**63), 2**63 - 1, 400_000).tolist()
     once, twice = dict.fromkeys(tokens[:200_000], 1), dict.fromkeys(tokens[200_000:], 2)
     assert idf_table(once | twice, 10) == idf_table(twice, 10)
@@ -62,14 +62,12 @@ def test_a_table_takes_eleven_bytes_a_token_of_two_documents_or_more() -> None:
         ({-5: 10}, 9, "Token -5 is in 10 of 9 documents. Count the vocabulary again."),
     ],
 )
-def test_what_no_vocabulary_counts_is_refused(
-    frequencies: dict[int, int], n_documents: int, message: str
-) -> None:
+def test_impossible_counts_are_refused(frequencies: dict[int, int], n_documents: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         idf_table(frequencies, n_documents)
 
 
-def test_what_is_no_table_is_refused() -> None:
+def test_a_damaged_table_is_refused() -> None:
     whole = idf_table(dict.fromkeys(range(50), 2), 9)
     bags = [packed_bag(np.arange(3, dtype=np.uint64), np.ones(3))]
     short, nothing = whole.slice(0, len(whole) - 64), pa.array([], pa.uint8())

@@ -1,4 +1,4 @@
-"""Components and the keep rules on random graphs, beside networkx."""
+"""Components and the keep rules on random graphs, against networkx, and a sweep over one graph."""
 
 from __future__ import annotations
 
@@ -37,16 +37,15 @@ def rows(graph: nx.Graph, names: list[str], edges: list[Edge]) -> pa.RecordBatch
     for number, nodes in enumerate(nx.connected_components(graph)):
         found += [(str(number), a, b, s) for a, b, s in edges if a in nodes]
         found += [(str(number), name, None, None) for name in names if name in nodes]
-    columns = list(zip(*found, strict=True))
-    types = {
-        "component": pa.string(),
-        "doc_id": pa.string(),
-        "other": pa.string(),
-        "similarity": pa.float64(),
-    }
-    return pa.RecordBatch.from_pydict(
-        {name: pa.array(column, kind) for (name, kind), column in zip(types.items(), columns, strict=True)}
-    )
+    return decidable(found)
+
+
+def decidable(rows: list[tuple[str, str, str | None, float | None]]) -> pa.RecordBatch:
+    """Rows (component, doc_id, other, similarity) in the columns of `decide`."""
+    text, number = pa.string(), pa.float64()
+    types = {"component": text, "doc_id": text, "other": text, "similarity": number}
+    columns = zip(types.items(), zip(*rows, strict=True), strict=True)
+    return pa.RecordBatch.from_pydict({name: pa.array(values, kind) for (name, kind), values in columns})
 
 
 def decisions(
@@ -63,6 +62,13 @@ def decisions(
     return {name for name in names if decided[name]["kept"]}, decided
 
 
+def nearest(graph: nx.Graph, names: list[str], kept: set[str], name: str) -> tuple[float, str]:
+    """The similarity of the most similar kept neighbour, and the best of those that have it."""
+    joined = [other for other in names if other in kept and graph.has_edge(name, other)]
+    found = max(joined, key=lambda other: graph[name][other]["weight"])  # the first of several
+    return graph[name][found]["weight"], found
+
+
 @given(graphs())
 def test_kept_documents_are_independent_and_dominate_the_rest(case: tuple[list[str], list[Edge]]) -> None:
     names, edges = case
@@ -72,10 +78,7 @@ def test_kept_documents_are_independent_and_dominate_the_rest(case: tuple[list[s
     assert nx.is_dominating_set(graph, kept)
     for name in set(names) - kept:
         row = decided[name]
-        best = max(graph[name][other]["weight"] for other in graph[name] if other in kept)
-        ties = [other for other in names if other in kept and graph.has_edge(name, other)]
-        ties = [other for other in ties if graph[name][other]["weight"] == best]
-        assert (row["similarity"], row["duplicate_of"]) == (best, ties[0])
+        assert (row["similarity"], row["duplicate_of"]) == nearest(graph, names, kept, name)
 
 
 @given(graphs())
@@ -105,7 +108,7 @@ def test_the_best_of_each_component_stays_and_the_rest_names_it(case: tuple[list
 
 
 @given(graphs())
-def test_a_greedy_cover_stays_and_who_has_no_edge(case: tuple[list[str], list[Edge]]) -> None:
+def test_a_greedy_cover_and_documents_without_edges_stay(case: tuple[list[str], list[Edge]]) -> None:
     names, edges = case
     graph = graph_of(names, edges)
     left, expected = graph.copy(), set(nx.isolates(graph))
@@ -118,8 +121,8 @@ def test_a_greedy_cover_stays_and_who_has_no_edge(case: tuple[list[str], list[Ed
     assert kept == expected
     for name in set(names) - kept:
         assert set(graph[name]) <= kept
-        row, best = decided[name], max(edge["weight"] for edge in graph[name].values())
-        assert row["similarity"] == best == graph[name][row["duplicate_of"]]["weight"]
+        row = decided[name]
+        assert (row["similarity"], row["duplicate_of"]) == nearest(graph, names, kept, name)
 
 
 @given(graphs(), st.integers(1, 7))
@@ -144,21 +147,23 @@ def test_components_are_those_of_networkx_named_by_their_least_id(
     assert labels == expected
 
 
-def test_an_edge_to_a_document_that_is_not_there_is_refused_by_name() -> None:
-    batch = pa.RecordBatch.from_pydict(
-        {"doc_id": ["a", "a"], "other": [None, "b"], "similarity": [None, 0.9]}
-    )
+def test_an_edge_to_an_unknown_document_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match="document b"):
-        _native.decide(batch, "independent_set")
+        _native.decide(decidable([("0", "a", None, None), ("0", "a", "b", 0.9)]), "independent_set")
 
 
-def test_a_rule_that_is_none_is_refused_by_name() -> None:
-    batch = pa.RecordBatch.from_pydict(
-        {
-            "doc_id": ["a"],
-            "other": pa.array([None], pa.string()),
-            "similarity": pa.array([None], pa.float64()),
-        }
-    )
+def test_an_unknown_rule_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match="Unknown keep rule `all`"):
-        _native.decide(batch, "all")
+        _native.decide(decidable([("0", "a", None, None)]), "all")
+
+
+def test_a_sweep_counts_edges_at_the_threshold_and_copies() -> None:
+    edges = [("a", "b", 0.8, 0, 0), ("b", "c", 0.9, 0, 0), ("d", "e", 0.95, 0, 0)]
+    documents = [(name, None, None, n, 10) for name, n in zip("abcde", (1, 3, 1, 1, 2), strict=True)]
+    names = ("doc_id", "other", "similarity", "copies", "n_bytes")
+    columns = zip(names, zip(*edges, *documents, strict=True), strict=True)
+    batch = pa.RecordBatch.from_pydict({name: pa.array(values) for name, values in columns})
+    swept = _native.sweep(batch, "independent_set", [0.8, 0.85, 0.92, 0.99])
+    outcomes = [tuple(row.values()) for row in swept.to_pylist()]
+    assert outcomes == [(0.8, 3, 2, 20, 5), (0.85, 2, 2, 20, 4), (0.92, 1, 1, 10, 3), (0.99, 0, 0, 0, 3)]
+    assert _native.sweep(batch, "one_per_component", [0.8])["removed_bytes"].to_pylist() == [30]

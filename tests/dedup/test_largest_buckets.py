@@ -1,4 +1,4 @@
-"""The largest buckets with their best documents, beside a count by hand."""
+"""The largest buckets with their best documents, counted by hand."""
 
 from __future__ import annotations
 
@@ -12,55 +12,52 @@ from factory.dedup.largest_buckets import SHOWN, LargestBucketsConfig, largest_b
 from factory.lake import schemas
 from factory.lake_spark.audit import spark_schema
 from tests.dedup.corpus import arrow, document
+from tests.frames import assert_declared
 
 pytestmark = pytest.mark.spark
 
 CONFIG = DedupConfig(kind="code").part(LargestBucketsConfig)
 
 
-def told(
+def shown(
     spark: SparkSession, rows: list[dict[str, object]], members: dict[tuple[int, int], str]
 ) -> DataFrame:
     """The largest buckets of documents in buckets (band, bucket), named by the keys of their members."""
     ids = {str(row["key"]): row["doc_id"] for row in rows}
     alone = itertools.count(1 << 40)
     bands = range(1 + max(band for band, _ in members))
-    placed = [
-        (name, [_of(members, key, band, next(alone)) for band in bands], None) for key, name in ids.items()
+    named = [
+        (name, [_bucket(members, key, band, next(alone)) for band in bands], None)
+        for key, name in ids.items()
     ]
-    buckets = spark.createDataFrame(placed, spark_schema(schemas.BUCKETS))
+    buckets = spark.createDataFrame(named, spark_schema(schemas.BUCKETS))
     found = largest_buckets(spark.createDataFrame(arrow(rows)), buckets, CONFIG)
-    assert found.columns == schemas.LARGEST_BUCKETS.names
-    declared = {field.name: field.dataType for field in spark_schema(schemas.LARGEST_BUCKETS).fields}
-    assert {field.name: field.dataType for field in found.schema.fields} == declared
+    assert_declared(found, schemas.LARGEST_BUCKETS)
     return found
 
 
-def _of(members: dict[tuple[int, int], str], key: str, band: int, alone: int) -> int:
+def _bucket(members: dict[tuple[int, int], str], key: str, band: int, alone: int) -> int:
     """The bucket of a document in a band: one of `members`, or one that it has to itself."""
-    return next((bucket for (of, bucket), keys in members.items() if of == band and key in keys), alone)
+    return next((bucket for (at, bucket), keys in members.items() if at == band and key in keys), alone)
 
 
-def test_a_bucket_is_told_by_its_best_document_once_for_all_bands(spark: SparkSession) -> None:
+def test_a_bucket_is_shown_by_its_best_document_once_for_all_bands(spark: SparkSession) -> None:
     rows = [document(key, key * 300, stars=4**number) for number, key in enumerate("abcdef")]
     members = {(0, 1): "abc", (1, 2): "bc", (2, 3): "de", (3, 5): "abcd"}
-    found = {row.text[0]: row for row in told(spark, rows, members).collect()}
-    assert {key: (row.members, row.bands) for key, row in found.items()} == {
-        "c": (3, 2),
-        "d": (4, 1),
-        "e": (2, 1),
-    }
+    found = {row.text[0]: row for row in shown(spark, rows, members).collect()}
+    counts = {key: (row.members, row.bands) for key, row in found.items()}
+    assert counts == {"c": (3, 2), "d": (4, 1), "e": (2, 1)}
     assert found["c"].doc_id == rows[2]["doc_id"]
     assert {row.text for row in found.values()} == {key * 200 for key in "cde"}
 
 
-def test_only_the_largest_are_told_however_many_there_are(spark: SparkSession) -> None:
+def test_only_the_largest_buckets_are_shown(spark: SparkSession) -> None:
     names = [chr(0x4E00 + number) for number in range(3 * SHOWN)]
     rows = [document(name, f"text {name}", n_bytes=number) for number, name in enumerate(names)]
     members = {(number, number): "".join(names[: number + 1]) for number in range(1, len(names))}
-    found = sorted((row.members, row.text) for row in told(spark, rows, members).collect())
+    found = sorted((row.members, row.text) for row in shown(spark, rows, members).collect())
     assert found == [(number + 1, f"text {names[number]}") for number in range(2 * SHOWN, 3 * SHOWN)]
 
 
 def test_a_bucket_of_one_is_not_shown(spark: SparkSession) -> None:
-    assert told(spark, [document("a", "text")], {(0, 1): "a", (1, 2): "a"}).collect() == []
+    assert shown(spark, [document("a", "text")], {(0, 1): "a", (1, 2): "a"}).collect() == []

@@ -39,7 +39,7 @@ def test_columns_decide_one_after_the_other_and_nulls_come_last(spark: SparkSess
     assert order(spark, BEST_FIRST[::-1]) == [row[0] for row in BEST_FIRST]
 
 
-def test_equal_documents_have_one_order_that_is_not_that_of_their_names(spark: SparkSession) -> None:
+def test_equal_documents_have_one_order_other_than_by_name(spark: SparkSession) -> None:
     equal = [(f"d{number}", 0.5, None, 1, None, 1) for number in range(12)]
     assert order(spark, equal) == order(spark, equal[::-1]) != [row[0] for row in equal]
 

@@ -1,8 +1,9 @@
-"""Repositories and what their removal leaves, beside brute force over sets and components by networkx."""
+"""Repositories and the documents that stay without them, against sets by brute force and networkx."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 import networkx as nx
@@ -21,11 +22,11 @@ from factory.errors import ConfigurationError
 from factory.lake import repository as named
 from factory.lake.schemas import DECISIONS, REPOSITORIES, REPOSITORY_EDGES
 from tests.dedup.repositories import CONFIG, Corpus, Oracle, Pair, random_corpus, rank
+from tests.frames import shuffle_partitions
 
 Rows = dict[str, dict[str, Any]]
 
 spark_test = pytest.mark.spark
-
 
 DECISIONS_CONFIG = CONFIG.part(DecisionConfig)
 
@@ -51,7 +52,6 @@ class Made:
         topics: dict[str, str] | None = None,
         limits: tuple[int, int] = (PAIR_REPOSITORIES, BEST_HOLDERS),
     ) -> None:
-        self.limits = limits
         documents, signatures, edges, components = corpus.frames(spark)
         labels = spark.createDataFrame(sorted((topics or {}).items()), "repository string, topic string")
         config = deciding(chosen)
@@ -83,70 +83,68 @@ def fields(rows: Rows, *columns: str) -> dict[str, tuple[Any, ...]]:
 
 
 TOPICS = {f"r{number}": ("web", "games", "tools")[number % 3] for number in range(10)}
+BY_TOPIC = RepositoryConfig(share=0.6, topics=TOPICS, dropped_topics=("games",), pinned=("r4",))
 CASES = [
     (0, RepositoryConfig(), None, (PAIR_REPOSITORIES, BEST_HOLDERS)),
     (1, RepositoryConfig(share=0.5, pinned=("r1", "r2@1.9")), None, (3, 2)),
-    (
-        2,
-        RepositoryConfig(share=0.6, topics=TOPICS, dropped_topics=("games",), pinned=("r4",)),
-        TOPICS,
-        (2, 1),
-    ),
+    (2, BY_TOPIC, TOPICS, (2, 1)),
 ]
 
 
+@dataclass(frozen=True)
+class Case:
+    """A random corpus, the tables made from it, and the same by sets."""
+
+    corpus: Corpus
+    chosen: RepositoryConfig
+    topics: dict[str, str] | None
+    made: Made
+    oracle: Oracle
+
+
 @pytest.fixture(scope="module", params=range(len(CASES)))
-def case(
-    spark: SparkSession, request: pytest.FixtureRequest
-) -> tuple[Corpus, RepositoryConfig, dict[str, str] | None, Made]:
+def case(spark: SparkSession, request: pytest.FixtureRequest) -> Case:
     seed, chosen, topics, limits = CASES[request.param]
     corpus = random_corpus(seed)
-    return corpus, chosen, topics, Made(spark, corpus, chosen, topics, limits)
-
-
-Case = tuple[Corpus, RepositoryConfig, dict[str, str] | None, Made]
+    made = Made(spark, corpus, chosen, topics, limits)
+    return Case(corpus, chosen, topics, made, Oracle(corpus, chosen, topics, limits))
 
 
 @spark_test
 def test_pairs_are_those_that_sets_find_with_exact_counts(case: Case) -> None:
-    corpus, chosen, topics, made = case
-    expected = Oracle(corpus, chosen, topics, made.limits).pairs()
-    assert made.pairs == expected
+    expected = case.oracle.pairs()
+    assert case.made.pairs == expected
     assert len(expected) > 3
 
 
 @spark_test
 def test_repositories_go_by_the_keep_rule(case: Case) -> None:
-    corpus, chosen, topics, made = case
-    expected = Oracle(corpus, chosen, topics, made.limits).decided(made.pairs)
-    assert fields(made.repositories, "reason", "duplicate_of", "share") == expected
+    expected = case.oracle.decided(case.made.pairs)
+    assert fields(case.made.repositories, "reason", "duplicate_of", "share") == expected
     reasons = Counter(reason for reason, _, _ in expected.values())
-    assert reasons["duplicate"] > 1
-    assert set(reasons) == {"kept", "duplicate"} | ({"pinned"} if chosen.pinned else set()) | (
-        {"topic"} if topics else set()
-    )
+    assert reasons.pop("duplicate") > 1
+    possible = {"kept": True, "pinned": case.chosen.pinned, "topic": case.topics}
+    assert set(reasons) == {reason for reason, it in possible.items() if it}
 
 
 @spark_test
-def test_removed_repositories_name_kept_ones_and_none_kept_is_a_duplicate(case: Case) -> None:
-    corpus, chosen, topics, made = case
-    oracle, kept = Oracle(corpus, chosen, topics, made.limits), made.kept()
+def test_removed_repositories_name_kept_ones_not_duplicates(case: Case) -> None:
+    made, oracle, kept = case.made, case.oracle, case.made.kept()
     for name, row in made.repositories.items():
         if row["reason"] == "duplicate":
             assert row["duplicate_of"] in kept
-            assert row["share"] == oracle.shared(name, [row["duplicate_of"]])[2] >= chosen.share
+            assert row["share"] == oracle.shared(name, [row["duplicate_of"]])[2] >= case.chosen.share
         assert row["kept"] == (row["reason"] in ("kept", "pinned"))
         assert row["kept"] or not oracle.pinned(name)
     for left, right in made.pairs:
         better, worse = sorted((left, right), key=oracle.order.index)
         if {left, right} <= kept and oracle.topic[left] == oracle.topic[right] and not oracle.pinned(worse):
-            assert oracle.shared(worse, [better])[2] < chosen.share
+            assert oracle.shared(worse, [better])[2] < case.chosen.share
 
 
 @spark_test
 def test_components_join_repositories_that_share_one_of_documents(case: Case) -> None:
-    corpus, chosen, topics, made = case
-    oracle = Oracle(corpus, chosen, topics, made.limits)
+    corpus, made, oracle = case.corpus, case.made, case.oracle
     texts = nx.Graph(list(corpus.edges))
     texts.add_nodes_from(it["content_hash"] for it in corpus.documents)
     component = {text: number for number, of in enumerate(nx.connected_components(texts)) for text in of}
@@ -164,29 +162,24 @@ def test_components_join_repositories_that_share_one_of_documents(case: Case) ->
             expected |= dict.fromkeys(names, min(names))
         assert {name: row[column] for name, row in made.repositories.items()} == expected
         largest = max(Counter(expected.values()).values())
-        told = "largest component within a topic" if by_topic else "largest component"
-        assert str(made.facts[told]).startswith(
-            f"{largest / len(expected):.1%} of the repositories ({largest} of {len(expected)}): "
-        )
+        fact = "largest component within a topic" if by_topic else "largest component"
+        share = f"{largest / len(expected):.1%} of the repositories ({largest} of {len(expected)}): "
+        assert str(made.facts[fact]).startswith(share)
 
 
 @spark_test
-def test_a_repository_tells_what_is_elsewhere_and_what_is_common(case: Case) -> None:
-    corpus, chosen, topics, made = case
-    oracle = Oracle(corpus, chosen, topics, made.limits)
-    for name, row in made.repositories.items():
-        others = [it for it in oracle.documents if it != name]
+def test_a_repository_counts_shared_and_common_documents(case: Case) -> None:
+    oracle = case.oracle
+    for name, row in case.made.repositories.items():
+        held, others = oracle.documents[name], [it for it in oracle.documents if it != name]
         assert row["share_elsewhere"] == oracle.shared(name, others)[2]
-        assert (row["documents"], row["bytes"]) == (
-            len(oracle.documents[name]),
-            sum(it["n_bytes"] for it in oracle.documents[name]),  # type: ignore[misc]
-        )
+        assert (row["documents"], row["bytes"]) == (len(held), sum(int(str(it["n_bytes"])) for it in held))
         assert row["common_documents"] == len(oracle.common(name))
 
 
 @spark_test
-def test_documents_are_decided_among_what_repositories_leave(case: Case) -> None:
-    corpus, _, _, made = case
+def test_documents_are_decided_among_those_of_kept_repositories(case: Case) -> None:
+    corpus, made = case.corpus, case.made
     gone = {
         name: "topic" if row["reason"] == "topic" else "repository"
         for name, row in made.repositories.items()
@@ -196,7 +189,6 @@ def test_documents_are_decided_among_what_repositories_leave(case: Case) -> None
         row["doc_id"]: named.repository_id("code", row["repository"], row.get("revision"))  # type: ignore[arg-type]
         for row in corpus.documents
     }
-
     best: dict[str, dict[str, Any]] = {}
     for row in sorted((it for it in corpus.documents if of[it["doc_id"]] not in gone), key=rank):
         best.setdefault(str(row["content_hash"]), row)
@@ -234,16 +226,11 @@ def test_documents_are_decided_among_what_repositories_leave(case: Case) -> None
 @spark_test
 @pytest.mark.parametrize("case", [1], indirect=True)
 def test_tables_do_not_depend_on_partitions_or_the_order_of_rows(spark: SparkSession, case: Case) -> None:
-    corpus, chosen, topics, made = case
+    corpus, made = case.corpus, case.made
     turned = Corpus(corpus.documents[::-1], dict(reversed(corpus.edges.items())))
     assert turned.first != corpus.first  # other rows stand for the texts: only their names may differ
-    shuffled = "spark.sql.shuffle.partitions"
-    before = spark.conf.get(shuffled)
-    spark.conf.set(shuffled, "7")
-    try:
-        again = Made(spark, turned, chosen, topics, made.limits)
-    finally:
-        spark.conf.set(shuffled, before)
+    with shuffle_partitions(spark, 7):
+        again = Made(spark, turned, case.chosen, case.topics, CASES[1][3])
     assert again.pairs == made.pairs
     assert again.repositories == made.repositories
 
@@ -254,7 +241,7 @@ def test_tables_do_not_depend_on_partitions_or_the_order_of_rows(spark: SparkSes
 
 
 @spark_test
-def test_where_every_repository_stays_documents_are_decided_as_without(spark: SparkSession) -> None:
+def test_if_all_repositories_stay_documents_are_decided_as_without(spark: SparkSession) -> None:
     made = random_corpus(4)
     made.documents.sort(key=rank)  # so that the best copy stands for each text, as in the tables
     documents, signatures, edges, components = made.frames(spark)
@@ -284,7 +271,7 @@ def test_forks_of_one_original_make_no_clique_and_all_go(spark: SparkSession) ->
 
 @pytest.fixture(scope="module")
 def small(spark: SparkSession) -> Made:
-    """A vendored library, what looks alike by count or by length alone, and two revisions."""
+    """A vendored library, repositories similar by count or by length alone, and two revisions."""
     made = Corpus()
     made.add("six", "six", "compat", stars=900)
     made.add("app", "six", "compat", *(f"app{number}" for number in range(8)), stars=20)
@@ -301,7 +288,7 @@ def small(spark: SparkSession) -> Made:
 
 
 @spark_test
-def test_a_vendored_library_is_nobodys_duplicate_while_it_ranks_first(small: Made) -> None:
+def test_a_vendored_library_that_ranks_first_is_kept(small: Made) -> None:
     found = fields(small.repositories, "reason", "duplicate_of")
     assert found["code/six"] == found["code/app"] == ("kept", None)
     assert found["code/copy"] == ("duplicate", "code/six")
@@ -334,32 +321,28 @@ def test_revisions_without_dates_stay_by_number(spark: SparkSession) -> None:
 
 
 @spark_test
-def test_repositories_are_named_alike_by_spark_and_by_python(spark: SparkSession) -> None:
+def test_spark_and_python_give_a_repository_the_same_id(spark: SparkSession) -> None:
     given = [("code", "a/b", "1"), ("code__x", "a", None), ("code", None, "1"), ("code", "", "")]
     rows = spark.createDataFrame(given, "dataset string, repository string, revision string")
-    found = [row[0] for row in rows.select(repository_id()).collect()]
-    assert (
-        found == [named.repository_id(*row) for row in given] == ["code/a/b@1", "code__x/a", None, "code/@"]
-    )
+    by_spark = [row[0] for row in rows.select(repository_id()).collect()]
+    by_python = [named.repository_id(*row) for row in given]
+    assert by_spark == by_python == ["code/a/b@1", "code__x/a", None, "code/@"]
 
 
 @spark_test
-def test_no_repository_is_none(spark: SparkSession) -> None:
+def test_a_corpus_without_repositories_keeps_its_documents(spark: SparkSession) -> None:
     made = Corpus()
     made.add(None, "a", "a", "b")
-    made.alike("a", "b")
+    made.add_edge("a", "b")
     found = Made(spark, made, RepositoryConfig())
     assert (found.pairs, found.repositories) == ({}, {})
-    assert found.facts == {
-        "repositories": 0,
-        "largest component": "none",
-        "largest component within a topic": "none",
-    }
+    none = dict.fromkeys(("largest component", "largest component within a topic"), "none")
+    assert found.facts == {"repositories": 0, **none}
     assert sorted(row["reason"] for row in found.decisions) == ["exact_copy", "kept", "similar"]
 
 
 @spark_test
-def test_what_is_pinned_or_dropped_and_not_there_is_told(spark: SparkSession) -> None:
+def test_pins_and_topics_without_a_repository_are_reported(spark: SparkSession) -> None:
     found = spark.createDataFrame(
         [("a", "1", "web", "pinned", "x", "x")],
         "repository string, revision string, topic string, reason string, component string, "
@@ -368,10 +351,10 @@ def test_what_is_pinned_or_dropped_and_not_there_is_told(spark: SparkSession) ->
     chosen = RepositoryConfig(
         topics={"a": "web", "b": "games"}, dropped_topics=("games",), pinned=("a", "a@1", "a@2", "c")
     )
-    told = facts(found, chosen.pinned, chosen.dropped_topics)
-    assert told["pinned but missing"] == "a@2, c"
-    assert told["dropped topics without a repository"] == "games"
-    assert (told["repositories"], told["repositories, pinned"]) == (1, 1)
+    reported = facts(found, chosen.pinned, chosen.dropped_topics)
+    assert reported["pinned but missing"] == "a@2, c"
+    assert reported["dropped topics without a repository"] == "games"
+    assert (reported["repositories"], reported["repositories, pinned"]) == (1, 1)
 
 
 @spark_test
@@ -386,12 +369,12 @@ def test_a_table_of_topics_without_its_columns_is_refused_by_name(spark: SparkSe
 
 
 @pytest.mark.parametrize(
-    "wrong, said",
+    "wrong, error",
     [
         ({"share": 0}, "share"),
         ({"topic": {}}, "topic"),
         ({"topics": {"a": ""}}, "topics"),
-        ({"topics_table": "topics"}, "`topics` is no table"),
+        ({"topics_table": "topics"}, "`topics` is not a table"),
         ({"topics_table": "clusters.web", "topics": {"a": "b"}}, "in table `clusters.web`. Leave one out"),
         (
             {"topics": {"a": "web"}, "dropped_topics": ["wbe"]},
@@ -400,8 +383,8 @@ def test_a_table_of_topics_without_its_columns_is_refused_by_name(spark: SparkSe
         ({"dropped_topics": ["web"]}, "No repository in `topics` has the topic `web`"),
     ],
 )
-def test_settings_that_do_not_fit_are_refused(wrong: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
+def test_a_wrong_setting_is_refused(wrong: dict[str, Any], error: str) -> None:
+    with pytest.raises(ValidationError, match=error):
         RepositoryConfig(**wrong)
 
 

@@ -1,4 +1,4 @@
-"""The outcome of every threshold, beside decisions made at it and components by networkx."""
+"""The outcome of every threshold, against decisions made at it and components by networkx."""
 
 from __future__ import annotations
 
@@ -6,54 +6,34 @@ from typing import get_args
 
 import networkx as nx
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from factory.dedup.buckets import BucketConfig, buckets
 from factory.dedup.components import components
 from factory.dedup.config import DedupConfig
 from factory.dedup.decisions import DecisionConfig, Keep, decisions
-from factory.dedup.edges import EdgeConfig, edges, similar
-from factory.dedup.signatures import SignatureConfig, signatures
+from factory.dedup.edges import similar
 from factory.dedup.sweep import SweepConfig, sweep
-from factory.dedup.vocabulary import vocabulary
 from factory.lake import schemas
 from factory.lake_spark.audit import spark_schema
-from tests.dedup.bagged import located_bags
 from tests.dedup.corpus import arrow, corpus, document
+from tests.dedup.group import Group
 
 pytestmark = pytest.mark.spark
 
 CONFIG = DedupConfig(kind="code", threshold=0.8, sweep=(0.7, 0.9))
-SIGNED = CONFIG.part(SignatureConfig)
 
 
 @pytest.fixture(scope="module")
-def compared(spark: SparkSession) -> tuple[DataFrame, DataFrame, DataFrame]:
-    """Documents, their signatures and the edges from the lowest threshold on."""
-    documents = spark.createDataFrame(arrow(corpus(40, seed=5))).localCheckpoint()
-    bags = located_bags(documents)
-    counted = vocabulary(bags).localCheckpoint()
-    signed = signatures(documents, bags, counted, SIGNED).localCheckpoint()
-    found = edges(
-        buckets(signed, CONFIG.part(BucketConfig), SIGNED.version()),
-        signed,
-        bags,
-        documents,
-        counted,
-        CONFIG.part(EdgeConfig),
-        SIGNED.version(),
-    ).localCheckpoint()
-    return documents, signed, found
+def group(spark: SparkSession) -> Group:
+    return Group(spark.createDataFrame(arrow(corpus(40, seed=5))).localCheckpoint(), CONFIG)
 
 
 @pytest.mark.parametrize("keep", get_args(Keep))
-def test_a_sweep_tells_what_decisions_at_each_threshold_do(
-    compared: tuple[DataFrame, DataFrame, DataFrame], keep: Keep
-) -> None:
-    documents, signed, found = compared
-    told = sweep(documents, signed, found, CONFIG.changed(keep=keep).part(SweepConfig))
-    assert told.columns == schemas.SWEEP.names
-    outcomes = {row.threshold: row for row in told.collect()}
+def test_a_sweep_counts_what_decisions_at_each_threshold_do(group: Group, keep: Keep) -> None:
+    documents, signed, found = group.documents, group.signatures, group.edges
+    swept = sweep(documents, signed, found, CONFIG.changed(keep=keep).part(SweepConfig))
+    assert swept.columns == schemas.SWEEP.names
+    outcomes = {row.threshold: row for row in swept.collect()}
     assert sorted(outcomes) == [0.7, 0.8, 0.9]
     n_bytes = {row.doc_id: row.n_bytes for row in documents.collect()}
     copies = {row.doc_id: row.copies for row in signed.where("signature IS NOT NULL").collect()}
@@ -81,11 +61,9 @@ def test_documents_without_tokens_or_edges_are_counted(spark: SparkSession) -> N
         document("b", "alpha beta"),
         *(document(f"{n}", "()") for n in range(3)),
     ]
-    documents = spark.createDataFrame(arrow(given))
-    bags = located_bags(documents)
-    signed = signatures(documents, bags, vocabulary(bags), SIGNED).localCheckpoint()
+    group = Group(spark.createDataFrame(arrow(given)), CONFIG)
     none = spark.createDataFrame([], spark_schema(schemas.EDGES))
-    for row in sweep(documents, signed, none, CONFIG.part(SweepConfig)).collect():
+    for row in sweep(group.documents, group.signatures, none, CONFIG.part(SweepConfig)).collect():
         assert (row.documents, row.kept, row.removed, row.removed_bytes) == (5, 2, 3, 14)
         assert (row.similar_pairs, row.largest_component) == (0, 2)
 

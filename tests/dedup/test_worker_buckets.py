@@ -1,7 +1,8 @@
+"""Small buckets give the pairs of their members, large ones the members."""
+
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from functools import reduce
 from itertools import combinations
 from operator import xor
@@ -12,7 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spark_udfs import regroup
 from spark_udfs.dedup import buckets as udf
+from tests.dedup.parts import sorted_by_part
 
 SCHEMA = pa.schema([("document", pa.int64()), ("buckets", pa.list_(pa.int64()))])
 NAMES = st.integers(-(2**63), 2**63 - 1)
@@ -21,21 +24,13 @@ FEW = st.sampled_from([-(2**63), -7, -1, 0, 1, 2**52, 2**62, 2**63 - 1])
 Documents = dict[int, list[int]]
 
 
-def _sorted_by_part(tasks: Iterable[Iterable[pa.RecordBatch]]) -> list[pa.RecordBatch]:
-    """What Spark hands on of several tasks, in batches of two rows."""
-    rows = [row for task in tasks for batch in task for row in batch.to_pylist()]
-    rows.sort(key=lambda row: row["part"])
-    schema = pa.schema([("part", pa.int32()), ("records", pa.binary())])
-    return [pa.RecordBatch.from_pylist(rows[at : at + 2], schema) for at in range(0, len(rows), 2)]
-
-
 def _found(tasks: list[Documents], pair_bucket: int) -> list[tuple[int | None, int, int | None]]:
     batches = [
         pa.RecordBatch.from_pylist([{"document": it, "buckets": of} for it, of in task.items()], SCHEMA)
         for task in tasks
     ]
-    parted = _sorted_by_part(udf.parted([batch]) for batch in batches)
-    shared = _sorted_by_part([udf.shared(parted)])
+    parted = sorted_by_part(udf.parted([batch]) for batch in batches)
+    shared = sorted_by_part([udf.shared(parted)])
     found = pa.Table.from_batches(udf.collisions(shared, pair_bucket))
     of_pairs, of_large = (found.filter(pc.equal(found["large"], it)).to_batches() for it in (False, True))
     ends = [tuple(row.values()) for batch in udf.members(of_pairs) for row in batch.to_pylist()]
@@ -65,11 +60,11 @@ def _expected(tasks: list[Documents], pair_bucket: int) -> set[tuple[int | None,
     st.integers(1, 3),
     st.integers(2, 5),
 )
-def test_small_buckets_give_their_pairs_and_large_ones_their_members(
+def test_small_buckets_give_pairs_and_large_ones_members(
     documents: Documents, tasks: int, pair_bucket: int
 ) -> None:
-    of_tasks = [dict(list(documents.items())[number::tasks]) for number in range(tasks)]
-    assert set(_found(of_tasks, pair_bucket)) == _expected(of_tasks, pair_bucket)
+    split = [dict(list(documents.items())[number::tasks]) for number in range(tasks)]
+    assert set(_found(split, pair_bucket)) == _expected(split, pair_bucket)
 
 
 def test_buckets_of_the_same_members_are_one() -> None:
@@ -78,12 +73,16 @@ def test_buckets_of_the_same_members_are_one() -> None:
     assert len(_found([documents], pair_bucket=4)) == 6
 
 
+def test_a_pair_that_shares_two_buckets_comes_once() -> None:
+    assert len(_found([{0: [7, 8], 1: [7], 2: [7, 8]}], pair_bucket=3)) == 3
+
+
 @pytest.mark.parametrize("held", [1, 3, 100])
-def test_what_is_held_at_once_makes_no_difference(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_held_at_once_make_no_difference(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
     documents = [{number: [number % 5, 9 + number % 3]} for number in range(30)]
-    monkeypatch.setattr(udf, "_HELD", held)
+    monkeypatch.setattr(regroup, "HELD", held)
     assert set(_found(documents, 6)) == _expected(documents, 6)
 
 
-def test_no_document_meets_nobody() -> None:
+def test_without_documents_there_are_no_pairs() -> None:
     assert _found([{}], 2) == []

@@ -28,8 +28,8 @@ def edge(left: str, right: str, similarity: float, component: str) -> dict[str, 
 def document(
     name: str, of: str | None, component: str | None, *, comparable: bool | None = True
 ) -> dict[str, Any]:
-    told = {"doc_id": name, "dataset": "d", "partition": "p", "representative": of, "component": component}
-    return told | {"comparable": comparable, "copy": name != of}
+    row = {"doc_id": name, "dataset": "d", "partition": "p", "representative": of, "component": component}
+    return row | {"comparable": comparable, "copy": name != of}
 
 
 ROWS = [
@@ -57,12 +57,10 @@ def test_a_copy_is_decided_as_its_text(
         decide_documents(rows.to_batches(max_chunksize=rows_a_batch), "independent_set")
     )
     assert found.column_names == DECISIONS.names
-    told = {
-        row["doc_id"]: (row["kept"], row["reason"], row["duplicate_of"], row["similarity"], row["component"])
-        for row in found.to_pylist()
-    }
-    assert told.pop("lost")[0] is None
-    assert told == {
+    columns = ("kept", "reason", "duplicate_of", "similarity", "component")
+    decided = {row["doc_id"]: tuple(row[name] for name in columns) for row in found.to_pylist()}
+    assert decided.pop("lost")[0] is None
+    assert decided == {
         "b": (True, "kept", None, None, "a"),
         "a": (False, "similar", "b", 0.9, "a"),
         **{f"a{n}": (False, "exact_copy", "b", 0.9, "a") for n in range(5)},

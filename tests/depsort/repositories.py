@@ -8,17 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from factory.lake.schemas import REPOSITORY
-from spark_udfs.depsort.extract import FACTS, extract
-from spark_udfs.depsort.graph import CONTRIBUTIONS, FILES, edges, places
-from spark_udfs.depsort.table import resolve
-
-_DOCUMENT = pa.schema(
-    [(name, pa.string()) for name in ("doc_id", *REPOSITORY, "path", "language", "text", "partition")]
-)
-_CONTRIBUTION = pa.schema(
-    [(name, pa.float64() if name == "weight" else pa.string()) for name in CONTRIBUTIONS]
-)
+from bench.depsort.order import DOCUMENTS, tables
 
 
 class Sorted:
@@ -29,25 +19,20 @@ class Sorted:
             {"doc_id": path, "repository": "repository", "path": path, "text": text}
             for path, text in texts.items()
         ]
-        documents = pa.Table.from_pylist(rows, schema=_DOCUMENT)
-        facts = pa.Table.from_batches(list(extract(iter(documents.to_batches(max_chunksize=100)))), FACTS)
-        self.symbols: list[dict[str, Any]] = resolve(facts).to_pylist()
-        contributions = [
-            dict(
-                zip(CONTRIBUTIONS, (row["repository"], None, row["doc_id"], row["kind"], *pair), strict=True)
-            )
-            for row in self.symbols
-            for pair in zip(row["resolved_to"] or (), row["weights"] or (), strict=True)
-        ]
-        files = documents.select(list(FILES))
-        table = edges(files, pa.Table.from_pylist(contributions, schema=_CONTRIBUTION))
-        self.edges: list[dict[str, Any]] = table.to_pylist()
-        self.places: list[dict[str, Any]] = places(files, table).to_pylist()
+        found = tables(pa.Table.from_pylist(rows, schema=DOCUMENTS))
+        self.symbols: list[dict[str, Any]] = found.symbols.to_pylist()
+        self.edges: list[dict[str, Any]] = found.edges.to_pylist()
+        self.positions: list[dict[str, Any]] = found.positions.to_pylist()
 
     @property
     def order(self) -> list[str]:
         """The paths in dependency order."""
-        return [row["doc_id"] for row in sorted(self.places, key=lambda row: row["position"])]
+        return [row["doc_id"] for row in sorted(self.positions, key=lambda row: row["position"])]
+
+    @property
+    def pairs(self) -> set[tuple[str, str]]:
+        """Every (dependent, dependency)."""
+        return {(edge["doc_id"], edge["depends_on"]) for edge in self.edges}
 
     def weights_of(self, path: str) -> dict[str, float]:
         """What the file `path` depends on, with the weight of its imports alone."""
@@ -77,10 +62,20 @@ class Sorted:
 
     def satisfied_share(self, order: list[str]) -> float:
         """The share of the weight of all edges that `order` satisfies."""
-        place = {path: index for index, path in enumerate(order)}
+        position = {path: index for index, path in enumerate(order)}
         total = sum(edge["weight"] for edge in self.edges)
-        kept = [edge for edge in self.edges if place[edge["depends_on"]] < place[edge["doc_id"]]]
+        kept = [edge for edge in self.edges if position[edge["depends_on"]] < position[edge["doc_id"]]]
         return float(sum(edge["weight"] for edge in kept) / total)
+
+
+def pairs(texts: Mapping[str, str]) -> set[tuple[str, str]]:
+    """Every (dependent, dependency) of a repository."""
+    return Sorted(texts).pairs
+
+
+def dependencies(texts: Mapping[str, str], path: str) -> set[str]:
+    """The files that the file `path` of a repository depends on."""
+    return {dependency for dependent, dependency in pairs(texts) if dependent == path}
 
 
 def installed(package: str) -> dict[str, str]:

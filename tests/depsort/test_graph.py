@@ -1,4 +1,4 @@
-"""The edges and places of whole repositories: properties, determinism, and what real packages gain."""
+"""The edges and positions of whole repositories: properties, determinism, and what real packages gain."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def test_every_edge_points_backwards_or_is_broken_in_any_row_order(
 ) -> None:
     sorted_ = Sorted(files)
     assert sorted(sorted_.order) == sorted(files)
-    place = {row["doc_id"]: row["position"] for row in sorted_.places}
-    cycle = {row["doc_id"]: row["cycle"] for row in sorted_.places}
+    position = {row["doc_id"]: row["position"] for row in sorted_.positions}
+    cycle = {row["doc_id"]: row["cycle"] for row in sorted_.positions}
     for edge in sorted_.edges:
         assert edge["doc_id"] != edge["depends_on"]
         assert edge["weight"] > 0
-        assert edge["satisfied"] == (place[edge["depends_on"]] < place[edge["doc_id"]])
+        assert edge["satisfied"] == (position[edge["depends_on"]] < position[edge["doc_id"]])
         assert edge["in_cycle"] == (cycle[edge["depends_on"]] == cycle[edge["doc_id"]])
         assert edge["satisfied"] or edge["in_cycle"]
     rows = list(files.items())
@@ -65,7 +65,7 @@ def test_every_edge_points_backwards_or_is_broken_in_any_row_order(
 def test_neither_the_hash_seed_nor_the_process_changes_a_table() -> None:
     program = (
         "import json; from tests.depsort.repositories import Sorted, installed;"
-        "s = Sorted(installed('rich')); print(json.dumps([s.symbols, s.edges, s.places]))"
+        "s = Sorted(installed('rich')); print(json.dumps([s.symbols, s.edges, s.positions]))"
     )
     outputs = [
         subprocess.run(
@@ -93,7 +93,7 @@ def test_a_real_package_keeps_far_more_weight_in_order_than_by_path(package: str
     assert ours > by_path + 0.2
 
 
-def test_a_faint_edge_makes_no_cycle_of_what_is_none() -> None:
+def test_a_faint_edge_does_not_create_a_cycle() -> None:
     files = {
         "p/__init__.py": "from .b import g\n",
         "p/a.py": "from . import c\n",
@@ -104,7 +104,7 @@ def test_a_faint_edge_makes_no_cycle_of_what_is_none() -> None:
     edges = {(edge["doc_id"], edge["depends_on"]): edge["weight"] for edge in found.edges}
     assert edges["p/a.py", "p/__init__.py"] == AROUND
     assert ("p/b.py", "p/__init__.py") not in edges
-    assert {place["cycle_size"] for place in found.places} == {1}
+    assert {row["cycle_size"] for row in found.positions} == {1}
     assert found.order == ["p/c.py", "p/b.py", "p/__init__.py", "p/a.py"]
 
 

@@ -23,8 +23,8 @@ def paths(n: int) -> list[str]:
 
 def broken(order: list[int], graph: Graph) -> set[tuple[int, int]]:
     """The edges whose dependency stands behind."""
-    place = {v: p for p, v in enumerate(order)}
-    return {(v, w) for v, targets in enumerate(graph) for w in targets if place[w] > place[v]}
+    position = {v: p for p, v in enumerate(order)}
+    return {(v, w) for v, targets in enumerate(graph) for w in targets if position[w] > position[v]}
 
 
 def broken_weight(order: list[int], graph: Graph) -> float:
@@ -138,7 +138,7 @@ def test_a_folder_stays_together_while_its_files_have_what_they_need() -> None:
     assert order_repository(names, [{2: 1.0}, {0: 1.0}, {}, {}]).files == [2, 3, 0, 1]
 
 
-def test_an_order_is_what_it_has_always_been() -> None:
+def test_the_order_of_a_fixed_graph_never_changes() -> None:
     graph: Graph = [
         {w: 1.0 + (v + w) % 3 for w in ((5 * v + 3) % 14, (v * v + 1) % 14) if w != v} for v in range(14)
     ]

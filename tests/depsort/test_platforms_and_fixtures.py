@@ -6,12 +6,8 @@ import pytest
 
 from spark_udfs.depsort.fixtures import fixture_of
 from spark_udfs.depsort.languages.go import modules as go_modules
-from spark_udfs.depsort.platforms import systems_of
-from tests.depsort.repositories import Sorted
-
-
-def edges(texts: dict[str, str]) -> set[tuple[str, str]]:
-    return {(row["doc_id"], row["depends_on"]) for row in Sorted(texts).edges}
+from spark_udfs.depsort.platforms import exclude_each_other, systems_of
+from tests.depsort.repositories import pairs
 
 
 def test_go_files_that_are_never_built_together_see_nothing() -> None:
@@ -25,7 +21,7 @@ def test_go_files_that_are_never_built_together_see_nothing() -> None:
         "p/gen.go": "//go:build ignore\n\npackage p\nfunc gen() int { return open() }\n",
         "q/q_windows.go": 'package q\nimport "m/p"\nfunc F() int { return p.Use() + p.Go() }\n',
     }
-    assert edges(texts) == {
+    assert pairs(texts) == {
         ("p/use.go", "p/open_linux.go"),
         ("p/use.go", "p/open_windows.go"),
         ("p/use.go", "p/help_other.go"),
@@ -37,18 +33,18 @@ def test_go_files_that_are_never_built_together_see_nothing() -> None:
 def test_more_variants_than_a_name_may_have_are_few_for_one_system() -> None:
     systems = ("aix", "darwin", "dragonfly", "freebsd", "linux", "netbsd", "openbsd", "solaris", "windows")
     texts = {f"p/z_{it}.go": "package p\nconst Size = 1\n" for it in systems}
-    assert edges({**texts, "p/a_linux.go": "package p\nvar a = Size\n"}) == {("p/a_linux.go", "p/z_linux.go")}
+    assert pairs({**texts, "p/a_linux.go": "package p\nvar a = Size\n"}) == {("p/a_linux.go", "p/z_linux.go")}
 
 
-def test_no_more_pairs_of_conditions_are_tried_than_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_pairs_of_conditions_tried_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = {
         "p/a_linux.go": "package p\nvar a = Size\n",
         "p/b_windows.go": "package p\nconst Size = 1\n",
         "p/c_aix.go": "package p\nvar c = Size\n",
     }
-    assert not edges(texts)
+    assert not pairs(texts)
     monkeypatch.setattr(go_modules, "MAX_PAIRS", 1)
-    assert edges(texts) == {("p/c_aix.go", "p/b_windows.go")}
+    assert pairs(texts) == {("p/c_aix.go", "p/b_windows.go")}
 
 
 def test_a_c_file_of_one_system_does_not_depend_on_another_system_s() -> None:
@@ -60,7 +56,7 @@ def test_a_c_file_of_one_system_does_not_depend_on_another_system_s() -> None:
         "int io_close(void) { return 0; }\n",
         "src/main.c": '#include "io.h"\nint main(void) { return io_open(); }\n',
     }
-    found = {edge for edge in edges(texts) if edge[1] != "include/io.h"}
+    found = {edge for edge in pairs(texts) if edge[1] != "include/io.h"}
     assert found == {
         ("src/unix/use.c", "src/unix/open.c"),
         ("src/main.c", "src/unix/open.c"),
@@ -78,7 +74,7 @@ def test_a_program_of_rust_by_itself_is_seen_by_no_other() -> None:
         "tests/one.rs": "struct Setup;\nfn a() { k::run(); }\n",
         "tests/two.rs": "fn b(_: Setup) {}\n",
     }
-    found = edges(texts)
+    found = pairs(texts)
     assert not found & {("src/sys/unix.rs", "src/sys/windows.rs"), ("tests/two.rs", "tests/one.rs")}
     assert ("tests/one.rs", "src/lib.rs") in found
 
@@ -96,7 +92,7 @@ def test_scripts_that_are_fixtures_see_no_other_script() -> None:
         "two/define.js": "function setup() {}\n",
         "two/use.js": "setup();\n",
     }
-    assert edges(texts) == {
+    assert pairs(texts) == {
         ("tests/fixtures/c/d.js", "tests/fixtures/c/e.js"),
         ("docs/use.js", "docs/bar.js"),
         ("one/use.js", "one/define.js"),
@@ -115,8 +111,8 @@ def test_scripts_that_are_fixtures_see_no_other_script() -> None:
 )
 def test_a_name_is_not_found_in_another_fixture(suffix: str, defines: str, uses: str) -> None:
     inside = {f"test/fixtures/a/x.{suffix}": defines, f"test/fixtures/a/y.{suffix}": uses}
-    assert edges(inside) == {(f"test/fixtures/a/y.{suffix}", f"test/fixtures/a/x.{suffix}")}
-    assert not edges({f"test/fixtures/a/x.{suffix}": defines, f"test/fixtures/b/y.{suffix}": uses})
+    assert pairs(inside) == {(f"test/fixtures/a/y.{suffix}", f"test/fixtures/a/x.{suffix}")}
+    assert not pairs({f"test/fixtures/a/x.{suffix}": defines, f"test/fixtures/b/y.{suffix}": uses})
 
 
 @pytest.mark.parametrize(
@@ -146,5 +142,4 @@ def test_a_fixture_is_the_folder_below_the_fixtures(path: str, expected: str | N
     ],
 )
 def test_a_path_says_the_system_a_file_is_for(one: str, other: str, apart: bool) -> None:
-    left, right = systems_of(one), systems_of(other)
-    assert (left is not None and right is not None and not left & right) is apart
+    assert exclude_each_other(systems_of(one), systems_of(other)) is apart

@@ -8,12 +8,13 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from tree_sitter import Language as Grammar
-from tree_sitter import Query
+import tree_sitter_python
 
-from spark_udfs.depsort.languages.data import capture_names, read_builtins, read_names, read_query
+from spark_udfs.depsort.languages.data import read_builtins, read_names
 from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
 from spark_udfs.depsort.registry import language_of, languages, manifest_names
+from spark_udfs.depsort.scopes import ScopedNames
+from spark_udfs.depsort.syntax import Syntax
 
 ROOT = Path(__file__).parents[2]
 LANGUAGES = ROOT / "spark_udfs/depsort/languages"
@@ -94,17 +95,16 @@ def test_a_list_has_plain_names_members_and_comments() -> None:
     assert not any(name[0] in "#." for name in names | members)
 
 
-def test_captures_are_handled_in_the_order_of_the_query() -> None:
-    assert capture_names("; of @none\n(b) @second\n[(a) (c)] @first\n(d) @second (e) @last") == [
+def test_captures_come_in_the_order_of_the_query_with_or_without_nodes() -> None:
+    query = "; of @none\n(call) @second\n[(list) (set)] @first\n(dictionary) @second (identifier) @last"
+    assert list(Syntax(tree_sitter_python.language(), query).captures(b"f(x)") or ()) == [
         *("second", "first", "last")
     ]
-    for language in ("go", "java", "kotlin", "csharp"):  # those read in one pass, plain names last
-        assert capture_names(read_query(f"spark_udfs.depsort.languages.{language}"))[-1] == "name"
 
 
-def test_every_capture_of_a_query_is_seen() -> None:
-    for language in languages().values():
-        if isinstance(language, TreeSitterLanguage):
-            query = Query(Grammar(type(language).grammar()), language.query)
-            names = [query.capture_name(number) for number in range(query.capture_count)]
-            assert capture_names(language.query) == names
+def test_plain_names_are_the_last_capture_of_languages_read_in_one_pass() -> None:
+    found = [it for it in languages().values() if isinstance(it, TreeSitterLanguage)]
+    one_pass = [it for it in found if issubclass(it.file, ScopedNames)]
+    assert {it.name for it in one_pass} == {"go", "java", "kotlin", "csharp"}
+    for language in one_pass:
+        assert Syntax(type(language).grammar(), language.query).capture_names[-1] == "name"

@@ -236,7 +236,7 @@ def test_an_edge_weighs_its_heaviest_import_and_the_root_of_its_uses() -> None:
     assert edge["kind"] == "import+symbol"
 
 
-def test_equal_paths_and_files_without_symbols_keep_a_place() -> None:
+def test_equal_paths_and_files_without_symbols_keep_a_position() -> None:
     sorted_ = Sorted({"b.txt": "text", "a.py": "((((", "c.md": "# c"})
     assert sorted_.order == ["a.py", "b.txt", "c.md"]
     assert sorted_.edges == []
@@ -271,8 +271,8 @@ def imported_files(files: dict[str, str], path: str) -> set[str]:
     around = package if path.endswith("__init__.py") else package.rpartition(".")[0]
 
     def file_of(module: str) -> str | None:
-        place = module.replace(".", "/")
-        return next((f for f in (f"{place}/__init__.py", f"{place}.py") if f in files), None)
+        stem = module.replace(".", "/")
+        return next((f for f in (f"{stem}/__init__.py", f"{stem}.py") if f in files), None)
 
     loaded: set[str | None] = set()
     for node in ast.walk(ast.parse(files[path])):

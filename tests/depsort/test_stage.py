@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from factory.depsort.stage import dependencies, in_order, symbols
+from factory.depsort.stage import dependencies, sorted_documents, symbols
 from factory.lake.schemas import DEPENDENCIES, RAW, SORTED, SYMBOLS
 
 FILES = [
@@ -65,7 +65,7 @@ class Line:
     def __init__(self, documents: DataFrame) -> None:
         self.symbol_frame = symbols(documents).localCheckpoint()
         self.edge_frame = dependencies(documents, self.symbol_frame).localCheckpoint()
-        self.sorted_frame = in_order(documents, self.edge_frame).localCheckpoint()
+        self.sorted_frame = sorted_documents(documents, self.edge_frame).localCheckpoint()
         self.symbols = self.symbol_frame.toArrow().sort_by([(c, "ascending") for c in SYMBOLS.key])
         self.edges = self.edge_frame.toArrow().sort_by([(c, "ascending") for c in DEPENDENCIES.key])
         self.sorted = self.sorted_frame.toArrow().sort_by("doc_id")
@@ -82,11 +82,11 @@ def test_the_tables_have_the_declared_columns(line: Line) -> None:
     assert line.sorted.schema.names == SORTED.names
 
 
-def test_every_document_gets_one_place_within_its_repository(line: Line) -> None:
-    places: dict[str | None, list[int]] = {}
+def test_every_document_gets_one_position_within_its_repository(line: Line) -> None:
+    positions: dict[str | None, list[int]] = {}
     for row in line.sorted.to_pylist():
-        places.setdefault(row["repository"], []).append(row["position"])
-    assert {repository: sorted(p) for repository, p in places.items()} == {
+        positions.setdefault(row["repository"], []).append(row["position"])
+    assert {repository: sorted(p) for repository, p in positions.items()} == {
         "app": [0, 1, 2, 3, 4],
         "ring": [0, 1, 2],
         None: [0],
@@ -99,12 +99,12 @@ def test_files_stand_after_what_they_depend_on(line: Line) -> None:
     assert app == ["README.md", "app/util.py", "app/core.py", "app/__init__.py", "main.py"]
 
 
-def test_an_edge_is_satisfied_exactly_if_the_places_say_so(line: Line) -> None:
-    place = {row["doc_id"]: row["position"] for row in line.sorted.to_pylist()}
+def test_an_edge_is_satisfied_exactly_if_the_positions_say_so(line: Line) -> None:
+    position = {row["doc_id"]: row["position"] for row in line.sorted.to_pylist()}
     edges = line.edges.to_pylist()
     assert {edge["satisfied"] for edge in edges} == {True, False}
     for edge in edges:
-        assert edge["satisfied"] == (place[edge["depends_on"]] < place[edge["doc_id"]])
+        assert edge["satisfied"] == (position[edge["depends_on"]] < position[edge["doc_id"]])
 
 
 def test_a_cycle_is_broken_where_it_weighs_least_and_listed(line: Line) -> None:
@@ -124,8 +124,8 @@ def test_revisions_of_a_repository_are_sorted_each_by_itself(spark: SparkSession
     edges = {(row["revision"], row["doc_id"], row["depends_on"]) for row in both.edges.to_pylist()}
     assert edges == {("1", "twice@1:a.py", "twice@1:b.py"), ("2", "twice@2:b.py", "twice@2:a.py")}
     assert set(both.edges["satisfied"].to_pylist()) == {True}
-    places = {row["doc_id"]: row["position"] for row in both.sorted.to_pylist()}
-    assert places == {"twice@1:b.py": 0, "twice@1:a.py": 1, "twice@2:a.py": 0, "twice@2:b.py": 1}
+    positions = {row["doc_id"]: row["position"] for row in both.sorted.to_pylist()}
+    assert positions == {"twice@1:b.py": 0, "twice@1:a.py": 1, "twice@2:a.py": 0, "twice@2:b.py": 1}
 
 
 def test_the_tables_do_not_depend_on_partitions_or_the_order_of_rows(spark: SparkSession, line: Line) -> None:

@@ -27,7 +27,7 @@ def test_a_file_that_takes_all_memory_costs_its_own_symbols_only(
     found = Sorted({**OTHERS, path: piece * 15_000})
     bounded.close()
     assert unread(found) == {path: "out_of_bounds"}
-    assert [(edge["doc_id"], edge["depends_on"]) for edge in found.edges] == [("a.py", "b.py")]
+    assert found.pairs == {("a.py", "b.py")}
     assert sorted(found.order) == sorted([*OTHERS, path])
 
 

@@ -1,4 +1,4 @@
-"""The language rule rejects what is in no wanted language, and what is in none for certain."""
+"""The language rule rejects texts in another language, and those whose language is uncertain."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from factory.filters.language import LABEL, SCORE, LanguageScore
 from factory.filters.rule import AtLeast
 from factory.filters.stage import decide, measure
 from factory.filters.text import Text
+from tests.filters.test_language_id import TEXTS as SENTENCES
 
-ENGLISH = "The rain went on and on, and nobody in the house had thought to close a window."
-GERMAN = "Der Regen hörte nicht auf, und niemand im Haus hatte daran gedacht, ein Fenster zu schließen."
+ENGLISH, GERMAN = SENTENCES["en"], SENTENCES["de"]
 NOISE = LanguageScore.example
 TEXTS = {"english": ENGLISH, "german": GERMAN, "noise": NOISE, "numbers": "1 2 3", "empty": "", "null": None}
 
 
-def test_the_value_is_the_probability_if_the_language_is_wanted_and_else_0() -> None:
+def test_the_value_is_the_probability_of_a_wanted_language_or_0() -> None:
     text = Text(GERMAN)
     score = LanguageScore().measure(text)
     assert score is not None
@@ -27,15 +27,14 @@ def test_the_value_is_the_probability_if_the_language_is_wanted_and_else_0() -> 
     assert LanguageScore(["en"]).measure(Text("1 2 3")) is None
 
 
-def test_an_unknown_language_is_answered_with_the_codes_alike() -> None:
-    with pytest.raises(
-        ConfigurationError, match=r"The model does not detect `deu`\. Use a language's code.*, `de`, "
-    ):
+def test_an_unknown_language_is_answered_with_similar_codes() -> None:
+    error = r"The model does not detect `deu`\. Use a language's code.*, `de`, "
+    with pytest.raises(ConfigurationError, match=error):
         LanguageScore(["deu"])
 
 
 @pytest.mark.spark
-def test_other_languages_and_limits_are_decided_from_the_same_signals(spark: SparkSession) -> None:
+def test_languages_and_limits_are_decided_from_the_same_signals(spark: SparkSession) -> None:
     rows = [{"doc_id": doc_id, "text": text} for doc_id, text in TEXTS.items()]
     documents = spark.createDataFrame(rows, "doc_id string, text string")
     measured = measure(documents, [LanguageScore()])

@@ -45,16 +45,16 @@ def test_lines_are_no_boundary() -> None:
 
 
 @pytest.mark.parametrize("text", ["", " \n", "12 + 30 = 42", "-----"])
-def test_what_has_no_letter_has_no_language(text: str) -> None:
+def test_a_text_without_letters_has_no_language(text: str) -> None:
     assert language_id.detect(text) == (None, None)
 
 
-def test_only_the_start_of_a_text_is_looked_at() -> None:
+def test_only_the_start_of_a_text_counts() -> None:
     start = (TEXTS["en"] * 20)[: language_id.SEEN]
     assert language_id.detect(start + TEXTS["ru"] * 100) == language_id.detect(start)
 
 
-def test_a_batch_has_the_values_of_its_texts_in_their_places() -> None:
+def test_a_batch_has_the_values_of_its_texts_in_their_order() -> None:
     texts = [*TEXTS.values(), None, "", "x" * 5_000, "😀" * 999 + "ab" + TEXTS["fr"]]
     expected = [(None, None) if text is None else language_id.detect(text) for text in texts]
     for kind in (pa.string(), pa.large_string()):
@@ -62,6 +62,6 @@ def test_a_batch_has_the_values_of_its_texts_in_their_places() -> None:
         assert list(zip(labels.to_pylist(), scores.to_pylist(), strict=True)) == expected
 
 
-def test_the_model_tells_176_languages_apart() -> None:
+def test_the_model_detects_176_languages() -> None:
     assert len(language_id.languages()) == 176
     assert TEXTS.keys() <= language_id.languages()

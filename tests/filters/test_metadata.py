@@ -1,4 +1,4 @@
-"""Predicates on columns: their values in Spark are their values in Python, and no text is read."""
+"""Predicates on columns have the same values in Spark and in Python, and read no text."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from factory.filters.metadata import WordPredicate, column, predicate
 from factory.filters.stage import decide, measure, signals_schema
 from factory.lake.schemas import RAW
+from tests.frames import assert_declared
 
 EXPRESSIONS = ["MIT OR GPL-3.0", "MIT AND GPL-3.0", "GPL-3.0 OR Apache-2.0 AND MIT", " OR ", "MIT AND "]
 EXPRESSIONS += ["(MIT OR GPL-3.0) AND MIT", "(MIT OR Apache-2.0) AND MIT", "(GPL-3.0)", "()", "(MIT"]
@@ -57,7 +58,7 @@ def test_a_glob_matches_the_whole_word(glob: str, word: str, matches: bool) -> N
     assert WordPredicate("path", [], [glob]).allows(word) is not matches
 
 
-def test_licenses_and_languages_are_compared_in_any_case_and_paths_are_not() -> None:
+def test_licenses_are_compared_in_any_case_and_paths_are_not() -> None:
     assert WordPredicate("license", ["mit"], []).allows("MIT")
     assert not WordPredicate("path", ["mit"], []).allows("MIT")
 
@@ -75,17 +76,14 @@ def test_licenses_and_languages_are_compared_in_any_case_and_paths_are_not() -> 
         ("(MIT OR GPL-3.0) AND Apache-2.0", False, False),
     ],
 )
-def test_one_alternative_of_a_license_has_to_be_allowed_whole(
+def test_one_alternative_of_a_license_must_be_allowed_whole(
     license: str, allowed: bool, without_gpl: bool
 ) -> None:
-    rules = (predicate("license", ["MIT", "Apache-*"]), predicate("license", {"none_of": ["GPL-*"]}))
-    assert [rule.allows(license) for rule in rules if isinstance(rule, WordPredicate)] == [
-        allowed,
-        without_gpl,
-    ]
+    one_of, none_of = predicate("license", ["MIT", "Apache-*"]), predicate("license", {"none_of": ["GPL-*"]})
+    assert (one_of.allows(license), none_of.allows(license)) == (allowed, without_gpl)
 
 
-def test_a_missing_word_stands_in_no_list_unless_null_does() -> None:
+def test_a_missing_word_is_only_in_lists_with_null() -> None:
     assert not WordPredicate("license", ["MIT"], []).allows(None)
     assert WordPredicate("license", ["MIT", None], []).allows(None)
     assert WordPredicate("license", [], ["MIT"]).allows(None)
@@ -115,7 +113,7 @@ def documents(spark: SparkSession) -> DataFrame:
 
 
 def expected(row: Row) -> list[dict[str, Any]]:
-    """What the predicates have against a document, by their definitions in Python."""
+    """The rejections of a document by the definitions of the predicates in Python."""
     created = None if row.created_at is None else row.created_at.replace(tzinfo=dt.UTC).timestamp()
     found = {"stars": row.stars, "n_bytes": row.n_bytes, "created_at": created}
     kind = (row.metadata or {}).get("kind")
@@ -133,15 +131,11 @@ def expected(row: Row) -> list[dict[str, Any]]:
 
 
 @pytest.mark.spark
-def test_predicates_are_recorded_as_other_rules_are_and_read_no_text(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_predicates_are_decided_like_rules_and_read_no_text(spark: SparkSession, tmp_path: Path) -> None:
     documents(spark).write.parquet(str(tmp_path / "raw"))
     raw = spark.read.parquet(str(tmp_path / "raw"))
     signals = measure(raw, PREDICATES)
-    assert [(field.name, field.dataType) for field in signals.schema] == [
-        (field.name, field.dataType) for field in from_arrow_schema(signals_schema(PREDICATES).columns)
-    ]
+    assert_declared(signals, signals_schema(PREDICATES))
     plan = signals._jdf.queryExecution().executedPlan().toString()
     [scanned] = re.findall(r"FileScan parquet \[(.*?)\]", plan)
     assert "doc_id#" in scanned

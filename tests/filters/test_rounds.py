@@ -1,4 +1,4 @@
-"""A round is declared with the plain values of a file and answers wrong ones with the nearest right name."""
+"""A round is declared by plain values of a file; an error names the nearest right value."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_without_anything_a_round_has_no_rules() -> None:
     assert Round().build() == ()
 
 
-def test_a_round_of_sets_has_their_rules_with_the_limits_of_the_papers() -> None:
+def test_a_round_of_sets_has_their_rules_and_limits() -> None:
     built = Round(rules=("c4", "fineweb", "language")).build()
     assert [repr(rule) for rule in built] == [repr(rule) for rule in rules(["c4", "fineweb", "language"])]
 
@@ -79,15 +79,13 @@ def test_limits_and_predicates_may_be_given_as_objects() -> None:
         ("word_count", {"at_least": 3}, AtLeast(3)),
     ],
 )
-def test_a_number_replaces_the_one_bound_and_keeps_its_direction(
-    limit: str, value: Any, expected: Limit
-) -> None:
+def test_a_number_replaces_the_bound_in_its_direction(limit: str, value: Any, expected: Limit) -> None:
     declared = Round(rules=(limit,), limits={limit: value})
     assert declared.build()[0].limit == expected
 
 
 @pytest.mark.parametrize(
-    "declared,place,sentence",
+    "declared,field,sentence",
     [
         ({"rules": ["gofer_quality"]}, "rules", "`gofer_quality`. Did you mean `gopher_quality`?"),
         ({"rules": ["fine_web"]}, "rules", "Did you mean `fineweb`?"),
@@ -114,11 +112,11 @@ def test_a_number_replaces_the_one_bound_and_keeps_its_direction(
         ({"predicates": {"metadata.": ["x"]}}, "predicates", "Unknown field `metadata.`"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_answered_with_its_place_and_the_nearest_name(
-    declared: dict[str, Any], place: str, sentence: str
+def test_an_error_names_its_field_and_the_nearest_name(
+    declared: dict[str, Any], field: str, sentence: str
 ) -> None:
     with pytest.raises(ValidationError) as raised:
         Round.model_validate(declared)
     [error] = raised.value.errors()
-    assert error["loc"][0] == place
+    assert error["loc"][0] == field
     assert sentence in error["msg"]

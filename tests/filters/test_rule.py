@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from factory.errors import ConfigurationError
-from factory.filters.gopher_quality import WordCount
+from factory.filters.gopher_quality import word_count
 from factory.filters.rule import AtLeast, AtMost, Between, Limit
 
 
@@ -41,10 +41,9 @@ def test_bounds_in_the_wrong_order_are_refused() -> None:
 
 
 def test_another_limit_leaves_the_rule_as_it_was() -> None:
-    rule = WordCount()
-    changed = rule.with_limit(AtLeast(1))
+    changed = word_count.with_limit(AtLeast(1))
     assert (changed.limit, changed.name) == (AtLeast(1), "word_count")
-    assert rule.limit == WordCount().limit == Between(50, 100_000)
+    assert word_count.limit == Between(50, 100_000)
 
 
 def test_limits_read_as_in_the_documentation() -> None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from factory.errors import ConfigurationError
-from factory.filters.rule import AtLeast, AtMost, TextRule
+from factory.filters.rounds import Round
+from factory.filters.rule import AtLeast, TextRule
 from factory.filters.sets import RULE_SETS, rules
 from factory.filters.table import rule_table
 from factory.filters.text import Text
-
-ROOT = Path(__file__).parents[2]
+from tests.conftest import ROOT
 
 
 def test_rule_names_are_unique_over_all_sets() -> None:
@@ -53,7 +50,7 @@ def test_limits_are_those_of_the_papers() -> None:
     }
 
 
-def test_sets_and_single_rules_mix_and_a_rule_named_twice_comes_once() -> None:
+def test_sets_and_rules_mix_and_a_rule_named_twice_comes_once() -> None:
     chosen = rules(["word_count", "code", "gopher_quality", "code_lines"])
     expected = ["word_count"] + [rule.name for rule in RULE_SETS["code"]]
     expected += [rule.name for rule in RULE_SETS["gopher_quality"] if rule.name != "word_count"]
@@ -61,20 +58,11 @@ def test_sets_and_single_rules_mix_and_a_rule_named_twice_comes_once() -> None:
 
 
 def test_a_limit_replaces_that_of_one_rule_only() -> None:
-    changed = rules(["gopher_quality"], {"stop_words": AtLeast(0)})
+    changed = Round(rules=("gopher_quality",), limits={"stop_words": AtLeast(0)}).build()
     assert {rule.name: rule.limit for rule in changed} == {
         rule.name: AtLeast(0) if rule.name == "stop_words" else rule.limit
         for rule in RULE_SETS["gopher_quality"]
     }
-
-
-def test_an_unknown_name_is_answered_with_the_nearest_one() -> None:
-    with pytest.raises(ConfigurationError, match=r"`gofer_quality`\. Did you mean `gopher_quality`\?"):
-        rules(["gofer_quality"])
-    with pytest.raises(ConfigurationError, match=r"Unknown .* `x`.*Use one of .*, such as `"):
-        rules(["x"])
-    with pytest.raises(ConfigurationError, match=r"`code_lines` is not among the chosen rules.*`word_count`"):
-        rules(["word_count"], {"code_lines": AtMost(1)})
 
 
 def test_the_documentation_holds_the_table_of_all_rules() -> None:

@@ -18,11 +18,8 @@ def documents(*rows: tuple[str, str | None, str | None]) -> pa.RecordBatch:
 
 
 def test_every_document_gives_one_row_in_its_place() -> None:
-    batches = [
-        documents(("a", "two words", "p1"), ("b", None, None)),
-        documents(),
-        documents(("c", "", None)),
-    ]
+    first = documents(("a", "two words", "p1"), ("b", None, None))
+    batches = [first, documents(), documents(("c", "", None))]
     schema = signals_schema(["code_chars", "word_count"]).columns
     measured = list(measure(iter(batches), schema))
     assert [batch.schema for batch in measured] == [schema] * 3
@@ -33,7 +30,7 @@ def test_every_document_gives_one_row_in_its_place() -> None:
     ]
 
 
-def test_large_strings_are_taken_too() -> None:
+def test_large_strings_are_measured_too() -> None:
     batch = documents(("a", "two words", None))
     large = batch.cast(pa.schema([(name, pa.large_string()) for name in INPUT.names]))
     assert list(measure(iter([large]), WORDS)) == list(measure(iter([batch]), WORDS))

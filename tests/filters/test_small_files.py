@@ -1,4 +1,4 @@
-"""Rules of bulk have no value for small files of a repository and for packages' own files."""
+"""Rules of bulk have no value for a repository's small files and package files."""
 
 from __future__ import annotations
 
@@ -41,22 +41,14 @@ def test_a_small_file_belongs_to_a_repository(
     assert small_files(*columns).to_pylist() == [small]
 
 
-def test_what_rules_of_bulk_reject_stays_where_its_repository_needs_it() -> None:
+def test_rules_of_bulk_spare_the_files_that_a_repository_needs() -> None:
     rows = [
-        {
-            "doc_id": "alone",
-            "text": LICENSE_ONLY,
-            "partition": None,
-            "repository": None,
-            "path": "__init__.py",
-        },
-        {"doc_id": "init", "text": LICENSE_ONLY, "partition": None, "repository": "r", "path": "__init__.py"},
-        {"doc_id": "empty", "text": "", "partition": None, "repository": "r", "path": "a.py"},
+        ("alone", LICENSE_ONLY, None, None, "__init__.py"),
+        ("init", LICENSE_ONLY, None, "r", "__init__.py"),
+        ("empty", "", None, "r", "a.py"),
     ]
-    batch = pa.RecordBatch.from_pylist(
-        rows,
-        pa.schema([(name, pa.string()) for name in ("doc_id", "text", "partition", "repository", "path")]),
-    )
+    columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+    batch = pa.RecordBatch.from_arrays(columns, ["doc_id", "text", "partition", "repository", "path"])
     [measured] = measure(iter([batch]), signals_schema(NAMES).columns, OF_BULK)
     failing = {
         row["doc_id"]: [rule.name for rule in RULES if rule.limit.violated(row[rule.name]) is not None]

@@ -1,4 +1,4 @@
-"""Documents are measured once and decided as often as limits change, each document exactly once."""
+"""Documents are measured once and decided again when limits change, each document exactly once."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.errors import ConfigurationError
+from factory.filters.gopher_quality import word_count
+from factory.filters.rounds import Round
 from factory.filters.rule import AtLeast, AtMost, Between, TextRule
 from factory.filters.sets import RULE_SETS, rules
 from factory.filters.stage import decide, measure, signals_schema
 from factory.filters.text import Text
-from factory.lake.schemas import FILTERED, RAW
+from factory.lake.schemas import FILTERED
+from tests.frames import assert_declared
 
 pytestmark = pytest.mark.spark
 
 NATIVE = [name for name in RULE_SETS if name != "language"]
-CHOSEN = rules(
-    ["gopher_quality", "duplicate_lines", "code_generated", "code_lines"],
-    {"stop_words": AtLeast(1), "hash_to_word_ratio": AtMost(0), "code_lines": Between(1, 3)},
-)
+CHOSEN = Round(
+    rules=("gopher_quality", "duplicate_lines", "code_generated", "code_lines"),
+    limits={"stop_words": AtLeast(1), "hash_to_word_ratio": AtMost(0), "code_lines": Between(1, 3)},
+).build()
 TEXTS: dict[str, str | None] = {
     "good": "The rain went on and on, and nobody in the house had thought to close a window. " * 4,
     "empty": "",
@@ -34,16 +37,13 @@ TEXTS: dict[str, str | None] = {
 }
 
 
+def partition(doc_id: str) -> str:
+    return f"p{len(doc_id) % 2}"
+
+
 def documents(spark: SparkSession, texts: dict[str, str | None]) -> DataFrame:
-    schema = from_arrow_schema(RAW.columns)
-    schema = type(schema)(
-        [field for field in schema if field.name in ("doc_id", "text", "source", "partition")]
-    )
-    rows = [
-        {"doc_id": doc_id, "text": text, "source": "test", "partition": f"p{len(doc_id) % 2}"}
-        for doc_id, text in texts.items()
-    ]
-    return spark.createDataFrame(rows, schema)
+    rows = [(doc_id, text, "test", partition(doc_id)) for doc_id, text in texts.items()]
+    return spark.createDataFrame(rows, "doc_id string, text string, source string, partition string")
 
 
 def values(text: str | None, chosen: Sequence[TextRule]) -> dict[str, float | None]:
@@ -54,10 +54,10 @@ def values(text: str | None, chosen: Sequence[TextRule]) -> dict[str, float | No
 def rejections(text: str | None, chosen: Sequence[TextRule]) -> list[dict[str, Any]]:
     """What the reference decides."""
     measured = values(text, chosen)
-    bounds = ((rule.name, measured[rule.name], rule.limit.violated(measured[rule.name])) for rule in chosen)
+    bounds = {rule.name: rule.limit.violated(measured[rule.name]) for rule in chosen}
     return [
-        {"rule": name, "value": value, "threshold": bound}
-        for name, value, bound in bounds
+        {"rule": name, "value": measured[name], "threshold": bound}
+        for name, bound in bounds.items()
         if bound is not None
     ]
 
@@ -81,26 +81,18 @@ def test_every_document_is_measured_once_by_every_rule(signals: DataFrame) -> No
     everything = rules(NATIVE)
     assert signals.schema == from_arrow_schema(signals_schema(everything).columns)
     assert rows(signals) == {
-        doc_id: {"doc_id": doc_id, **values(text, everything), "partition": f"p{len(doc_id) % 2}"}
+        doc_id: {"doc_id": doc_id, **values(text, everything), "partition": partition(doc_id)}
         for doc_id, text in TEXTS.items()
     }
 
 
 def test_every_failing_rule_is_listed_with_its_value_and_bound(signals: DataFrame) -> None:
-    expected = {
-        doc_id: {
-            "doc_id": doc_id,
-            "kept": not rejections(text, CHOSEN),
-            "rejections": rejections(text, CHOSEN),
-            "partition": f"p{len(doc_id) % 2}",
-        }
-        for doc_id, text in TEXTS.items()
+    expected = {doc_id: rejections(text, CHOSEN) for doc_id, text in TEXTS.items()}
+    assert rows(decide(signals, CHOSEN)) == {
+        doc_id: {"doc_id": doc_id, "kept": not found, "rejections": found, "partition": partition(doc_id)}
+        for doc_id, found in expected.items()
     }
-    assert rows(decide(signals, CHOSEN)) == expected
-    reasons = {
-        doc_id: [rejection["rule"] for rejection in row["rejections"]] for doc_id, row in expected.items()
-    }
-    assert reasons == {
+    assert {doc_id: [it["rule"] for it in found] for doc_id, found in expected.items()} == {
         "good": [],
         "empty": ["word_count", "stop_words", "code_lines"],
         "null": [],
@@ -113,7 +105,7 @@ def test_every_failing_rule_is_listed_with_its_value_and_bound(signals: DataFram
 
 def test_another_limit_decides_the_same_signals_anew(signals: DataFrame) -> None:
     strict, lenient, zero = (
-        rows(decide(signals, rules(["word_count"], {"word_count": limit})))
+        rows(decide(signals, [word_count.with_limit(limit)]))
         for limit in (AtLeast(70), Between(0, 70), AtMost(0))
     )
     assert {doc_id for doc_id, row in strict.items() if row["kept"]} == {"null", "numbers"}
@@ -124,23 +116,18 @@ def test_another_limit_decides_the_same_signals_anew(signals: DataFrame) -> None
 
 def test_deciding_reads_neither_texts_nor_other_values(signals: DataFrame) -> None:
     decided = decide(signals.select("doc_id", "word_count", "partition"), rules(["word_count"]))
-    assert [(field.name, field.dataType) for field in decided.schema] == [
-        (field.name, field.dataType) for field in from_arrow_schema(FILTERED.columns)
-    ]
+    assert_declared(decided, FILTERED)
 
 
 def test_without_rules_every_document_is_kept(signals: DataFrame) -> None:
-    decided = rows(decide(signals, ()))
-    assert {doc_id: (row["kept"], row["rejections"]) for doc_id, row in decided.items()} == {
-        doc_id: (True, []) for doc_id in TEXTS
-    }
+    decided = {doc_id: (row["kept"], row["rejections"]) for doc_id, row in rows(decide(signals, ())).items()}
+    assert decided == dict.fromkeys(TEXTS, (True, []))
 
 
 def test_documents_without_a_partition_have_a_null_one(spark: SparkSession) -> None:
     bare = documents(spark, {"a": "one two"}).select("doc_id", "text")
-    assert rows(measure(bare, rules(["word_count"]))) == {
-        "a": {"doc_id": "a", "word_count": 2.0, "partition": None}
-    }
+    expected = {"a": {"doc_id": "a", "word_count": 2.0, "partition": None}}
+    assert rows(measure(bare, rules(["word_count"]))) == expected
 
 
 def test_rules_that_were_not_measured_are_named(signals: DataFrame) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from factory import _native
 from factory.filters.rule import AtLeast, AtMost, Between, Limit, bounds
 from factory.lake.schemas import FILTERED
 from spark_udfs.filters.verdicts import decide
@@ -61,7 +62,9 @@ def test_a_slice_of_a_batch_is_decided_by_its_own_rows() -> None:
     assert [(row["doc_id"], row["kept"]) for row in decided.to_pylist()] == [("1", True), ("2", False)]
 
 
-def test_values_that_are_no_numbers_are_an_error() -> None:
+def test_values_of_another_type_are_an_error() -> None:
     words = pa.RecordBatch.from_pydict({"doc_id": ["a"], "partition": ["p"], "value_0": ["word"]})
     with pytest.raises(ValueError, match=r"`small` are of type Utf8\. Cast them to float64\."):
         list(decide(iter([words]), [("small", -inf, 2.0)], FILTERED.columns))
+    with pytest.raises(ValueError, match="1 columns of values and 0 limits"):
+        _native.rejections(words.select(["value_0"]), [])

@@ -1,4 +1,4 @@
-"""Of a damaged file every whole record before the damage is a document, and one rejected row tells of it."""
+"""Whole records before the damage of a file are documents, and one rejected row reports the damage."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ import gzip
 import io
 import json
 import lzma
-import os
 import random
 import tarfile
 import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 import zstandard
@@ -26,27 +23,14 @@ from hypothesis import strategies as st
 from spark_udfs.ingest import decoders
 from spark_udfs.ingest.archive import archive_file
 from spark_udfs.ingest.decoders import decoded
-from spark_udfs.ingest.files import Input
 from spark_udfs.ingest.jsonl import jsonl_file
 from spark_udfs.ingest.records import Fields
-from spark_udfs.ingest.rows import BadRecord, Origin
-
-Rows = list[dict[str, Any]]
+from spark_udfs.ingest.rows import BadRecord
+from tests.ingest.inputs import Rows, read, rejected, tarred, texts
 
 
 def rows(name: str, content: bytes) -> Rows:
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / name).write_bytes(content)
-        source = Input(Origin("s"), os.fsencode(folder), os.fsencode(name))
-        return list(jsonl_file(source, Fields()) if "jsonl" in name else archive_file(source))
-
-
-def texts(found: Rows) -> list[str]:
-    return [row["text"] for row in found if "reason" not in row]
-
-
-def rejected(found: Rows) -> Rows:
-    return [row for row in found if "reason" in row]
+    return read(jsonl_file, name, content, Fields()) if "jsonl" in name else read(archive_file, name, content)
 
 
 def lines(seed: int, n: int) -> list[str]:
@@ -84,6 +68,14 @@ def begins(extension: str, prefix: bytes) -> bytes:
         return zstandard.ZstdDecompressor().decompressobj().decompress(prefix)
     decoder = bz2.BZ2Decompressor() if extension == "bz2" else lzma.LZMADecompressor()
     return decoder.decompress(prefix)
+
+
+def stream(content: bytes, extension: str) -> Iterator[bytes]:
+    """The pieces that a compressed file of this content is decoded to."""
+    with tempfile.TemporaryFile() as file:
+        file.write(content)
+        file.flush()
+        yield from decoded(file, NAMES[extension])
 
 
 def whole_lines(content: bytes) -> list[str]:
@@ -128,18 +120,18 @@ def test_every_line_before_a_foreign_tail_stays(extension: str, seed: int, share
 @pytest.mark.parametrize("extension", ["gz", "zst"])
 @pytest.mark.parametrize("last", [b"\n", b""])
 @pytest.mark.parametrize(
-    "tail, said",
+    "tail, error",
     [
         (b"\0", None),
         (bytes(100_000), None),
-        (b"garbage", "what follows is none"),
-        (bytes(70_000) + b"x", "what follows is none"),
+        (b"garbage", "and other bytes follow"),
+        (bytes(70_000) + b"x", "and other bytes follow"),
         ("again", None),
         ("half", "cut off"),
     ],
 )
-def test_what_stands_behind_a_whole_stream(
-    extension: str, last: bytes, tail: bytes | str, said: str | None
+def test_a_tail_behind_a_stream_is_read_or_reported(
+    extension: str, last: bytes, tail: bytes | str, error: str | None
 ) -> None:
     pack = COMPRESSORS[extension]
     whole = pack(jsonl(["a", "b"]) + b'{"text": "c"}' + last)
@@ -148,28 +140,26 @@ def test_what_stands_behind_a_whole_stream(
     found = rows(f"a.jsonl.{extension}", whole + (more[tail] if isinstance(tail, str) else tail))
     lost = tail == "half" and not last  # nobody can tell whether the line went on
     assert texts(found) == ["a", "b", "c", "d"][: 4 if tail == "again" else 2 if lost else 3]
-    assert [said in row["detail"] for row in rejected(found) if said] == [True] * bool(said)
-    assert len(rejected(found)) == bool(said)
+    assert [error in row["detail"] for row in rejected(found) if error] == [True] * bool(error)
+    assert len(rejected(found)) == bool(error)
 
 
-def test_ten_thousand_lines_before_a_padding_of_zeros_are_documents() -> None:
-    texts_ = [str(number) for number in range(10_000)]
-    found = rows("a.jsonl.gz", gzip.compress(jsonl(texts_)) + bytes(4096))
-    assert texts(found) == texts_
+def test_lines_before_a_padding_of_zeros_are_documents() -> None:
+    written = [str(number) for number in range(10_000)]
+    found = rows("a.jsonl.gz", gzip.compress(jsonl(written)) + bytes(4096))
+    assert texts(found) == written
     assert not rejected(found)
 
 
 @pytest.mark.parametrize("extension", COMPRESSORS)
-def test_a_wrong_checksum_is_told_and_keeps_what_it_is_of(extension: str, tmp_path: Path) -> None:
+def test_a_wrong_checksum_is_reported_behind_what_it_covers(extension: str) -> None:
     data = jsonl(lines(1, 50))
     packed = bytearray(COMPRESSORS[extension](data))
-    at = {"gz": -8, "bz2": -3, "xz": -30, "zst": -1}[extension]
-    packed[at] ^= 0xFF
-    (tmp_path / "a").write_bytes(packed)
-    given_: list[bytes] = []
-    with (tmp_path / "a").open("rb") as file, pytest.raises(BadRecord) as bad:
-        given_.extend(decoded(file, NAMES[extension]))
-    assert b"".join(given_) == data
+    packed[{"gz": -8, "bz2": -3, "xz": -30, "zst": -1}[extension]] ^= 0xFF
+    pieces: list[bytes] = []
+    with pytest.raises(BadRecord) as bad:
+        pieces.extend(stream(packed, extension))
+    assert b"".join(pieces) == data
     assert bad.value.reason == "corrupt"
 
 
@@ -185,37 +175,16 @@ def test_a_checksum_that_ends_in_foreign_zeros_is_damage(n_bytes: int) -> None:
 @settings(max_examples=40)
 @given(st.sampled_from([*COMPRESSORS]), st.integers(0, 3), st.floats(0, 1), st.sampled_from([1, 7, 1 << 16]))
 def test_every_byte_before_the_damage_is_given(extension: str, seed: int, share: float, chunk: int) -> None:
-    data = jsonl(lines(seed, 100))
-    packed = COMPRESSORS[extension](data)
+    packed = COMPRESSORS[extension](jsonl(lines(seed, 100)))
     at = int(share * len(packed))
     broken = packed[:at] + bytes(byte ^ 0xA5 for byte in packed[at:])
     sound = begins(extension, packed[:at]) if at else b""
-    before, decoders.CHUNK_BYTES = decoders.CHUNK_BYTES, chunk
-    try:
-        with tempfile.TemporaryFile() as file:
-            file.write(broken)
-            file.flush()
-            given_ = b""
-            with contextlib.suppress(BadRecord):
-                for piece in decoded(file, NAMES[extension]):
-                    given_ += piece
-                assert at == len(packed)
-    finally:
-        decoders.CHUNK_BYTES = before
-    assert given_.startswith(sound)
-
-
-def tarred(members: dict[str, bytes], format: int) -> tuple[bytes, list[int]]:
-    """An archive, and where the data of each member ends."""
-    buffer = io.BytesIO()
-    ends = []
-    with tarfile.open(fileobj=buffer, mode="w", format=format) as archive:
-        for name, data in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-            ends.append(buffer.tell() - -len(data) % 512)
-    return buffer.getvalue(), ends
+    pieces: list[bytes] = []
+    with pytest.MonkeyPatch.context() as patch, contextlib.suppress(BadRecord):
+        patch.setattr(decoders, "CHUNK_BYTES", chunk)
+        pieces.extend(stream(broken, extension))
+        assert at == len(packed)
+    assert b"".join(pieces).startswith(sound)
 
 
 FORMATS = st.sampled_from([tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
@@ -230,7 +199,9 @@ MEMBERS = {
 def test_every_member_before_the_damage_stays(format: int, suffix: str, share: float, damage: str) -> None:
     members = MEMBERS if format != tarfile.USTAR_FORMAT else {name[-200:]: it for name, it in MEMBERS.items()}
     members = {name.lstrip("/"): data for name, data in members.items() if len(name) < 255 or format}
-    content, ends = tarred(members, format)
+    content = tarred(members, format=format)
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        ends = [it.offset_data + it.size for it in archive if it.isfile()]
     packed = COMPRESSORS[suffix[1:]](content) if suffix else content
     at = 1 + int(share * (len(packed) - 2))
     kept = packed[:at].rstrip(b"\0") if damage == "zeros" and suffix else packed[:at]
@@ -247,29 +218,23 @@ def test_every_member_before_the_damage_stays(format: int, suffix: str, share: f
         assert len(rejected(found)) <= 1
 
 
-@given(FORMATS, st.binary(max_size=30), st.integers(0, 3000))
+@given(FORMATS, st.binary(max_size=30), st.integers(0, 3512))
 def test_any_change_of_a_tar_gives_rows_and_no_error(format: int, change: bytes, at: int) -> None:
-    content, _ = tarred({"a.txt": b"x" * 600, "b/" * 60 + "b.txt": b"y", "c.txt": b"z"}, format)
-    found = rows("a.tar", content[:at] + change + content[at + len(change) :])
-    assert found
+    content = tarred({"a.txt": b"x" * 600, "b/" * 60 + "b.txt": b"y", "c.txt": b"z"}, format=format)
+    assert rows("a.tar", content[:at] + change + content[at + len(change) :])
 
 
-def pieces(found: Iterator[bytes]) -> bytes:
-    return b"".join(found)
-
-
-def test_a_window_beyond_the_bound_is_a_bomb(tmp_path: Path) -> None:
+def test_a_window_beyond_the_bound_is_a_bomb() -> None:
     frame = b"\x28\xb5\x2f\xfd" + bytes([0, (31 - 10) << 3]) + b"\x09\x00\x00a"
     [bad] = rejected(rows("a.jsonl.zst", frame))
     assert bad["reason"] == "bomb"
     filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << 29}]
-    (tmp_path / "a").write_bytes(lzma.compress(b"a", filters=filters))
-    with (tmp_path / "a").open("rb") as file, pytest.raises(BadRecord) as refused:
-        pieces(decoded(file, "xz"))
+    with pytest.raises(BadRecord) as refused:
+        list(stream(lzma.compress(b"a", filters=filters), "xz"))
     assert refused.value.reason == "bomb"
 
 
-def test_frames_that_hold_something_else_are_passed_over() -> None:
+def test_frames_of_other_content_are_skipped() -> None:
     other = b"\x5a\x2a\x4d\x18" + (5).to_bytes(4, "little") + b"12345"
     found = rows("a.jsonl.zst", other + zstd(jsonl(["a"])) + other + zstd(jsonl(["b"])))
     assert texts(found) == ["a", "b"]
@@ -277,10 +242,8 @@ def test_frames_that_hold_something_else_are_passed_over() -> None:
 
 
 @pytest.mark.parametrize("extension", COMPRESSORS)
-def test_thousands_of_tiny_streams_are_read_once(extension: str, tmp_path: Path) -> None:
-    stream = COMPRESSORS[extension](b"a")
-    (tmp_path / "a").write_bytes(stream * 3_000)
+def test_thousands_of_tiny_streams_are_read_once(extension: str) -> None:
+    content = COMPRESSORS[extension](b"a") * 3_000
     began = time.process_time()
-    with (tmp_path / "a").open("rb") as file:
-        assert pieces(decoded(file, NAMES[extension])) == b"a" * 3_000
+    assert b"".join(stream(content, extension)) == b"a" * 3_000
     assert time.process_time() - began < 10

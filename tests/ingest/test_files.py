@@ -1,4 +1,4 @@
-"""A whole file is one document, or one rejected record that says why and where."""
+"""A whole file is one document, or one rejected record with its reason and location."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import encodings
 import os
 import pkgutil
 import socket
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +17,25 @@ from factory.lake.identity import content_hash, doc_id
 from spark_udfs.ingest.file_types import kind_of
 from spark_udfs.ingest.files import Input, declared_encoding, decode_python, name_of, opened, text_file
 from spark_udfs.ingest.rows import BadRecord, Origin
+from tests.ingest import inputs
+from tests.ingest.inputs import source
 
 ORIGIN = Origin("shelf", repository="books", revision="2", license="MIT", metadata={"keeper": "Ann"})
 
 
-def read(folder: Path, name: str | bytes, **options: Any) -> dict[str, Any]:
-    [row] = text_file(Input(ORIGIN, os.fsencode(folder), os.fsencode(name)), **options)
+def read(folder: Path, name: str | bytes) -> dict[str, Any]:
+    """The row of a file that is there."""
+    [row] = text_file(source(folder, name, ORIGIN))
     return row
 
 
-def test_a_file_becomes_a_document_with_all_its_origin_says(tmp_path: Path) -> None:
+def read_content(name: str, content: bytes, origin: Origin = ORIGIN, **options: Any) -> dict[str, Any]:
+    """The row of a file of this content."""
+    [row] = inputs.read(text_file, name, content, origin=origin, **options)
+    return row
+
+
+def test_a_file_is_a_document_with_the_columns_of_its_origin(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "b.md").write_text("Grüße\r\n", newline="")
     assert read(tmp_path, "a/b.md") == {
@@ -47,16 +55,10 @@ def test_a_file_becomes_a_document_with_all_its_origin_says(tmp_path: Path) -> N
     }
 
 
-def test_a_bad_byte_is_named_by_its_place(tmp_path: Path) -> None:
-    (tmp_path / "bad.txt").write_bytes(b"abc\xffdef")
-    row = read(tmp_path, "bad.txt")
-    assert (row["reason"], row["location"], row["n_bytes"], row["sample"]) == (
-        "not_utf8",
-        "byte 3",
-        7,
-        b"abc\xffdef",
-    )
-    assert row["doc_id"] == doc_id("shelf", "bad.txt")
+def test_the_row_of_a_bad_byte_has_its_offset() -> None:
+    row = read_content("bad.txt", b"abc\xffdef")
+    assert (row["reason"], row["location"], row["n_bytes"]) == ("not_utf8", "byte 3", 7)
+    assert (row["doc_id"], row["sample"]) == (doc_id("shelf", "bad.txt"), b"abc\xffdef")
 
 
 @pytest.mark.parametrize(
@@ -75,31 +77,23 @@ def test_a_bad_byte_is_named_by_its_place(tmp_path: Path) -> None:
         (b"x" * 101, "too_large", "byte 100"),
     ],
 )
-def test_content_that_is_no_text_is_rejected_with_its_reason(
-    tmp_path: Path, content: bytes, reason: str, location: str
-) -> None:
-    (tmp_path / "m.py").write_bytes(content)
-    [row] = text_file(Input(Origin("shelf"), os.fsencode(tmp_path), b"m.py"), max_bytes=100)
+def test_other_content_is_rejected_with_its_reason(content: bytes, reason: str, location: str) -> None:
+    row = read_content("m.py", content, Origin("shelf"), max_bytes=100)
     assert (row["reason"], row["location"], row["n_bytes"]) == (reason, location, len(content))
     assert row["sample"] == content
 
 
-def test_a_file_of_exactly_the_limit_is_a_document(tmp_path: Path) -> None:
-    (tmp_path / "m.txt").write_bytes(b"x" * 100)
-    assert read(tmp_path, "m.txt", max_bytes=100)["text"] == "x" * 100
+def test_a_file_of_exactly_the_limit_is_a_document() -> None:
+    assert read_content("m.txt", b"x" * 100, max_bytes=100)["text"] == "x" * 100
 
 
-def test_what_is_no_regular_file_is_rejected_without_waiting(tmp_path: Path) -> None:
+def test_links_folders_and_pipes_are_rejected_without_waiting(tmp_path: Path) -> None:
     (tmp_path / "here.txt").write_text("x")
     (tmp_path / "link.txt").symlink_to("here.txt")
     (tmp_path / "loop").symlink_to(".")
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe.txt")
     reasons = {
-        name: read(tmp_path, name)["reason"]
-        for name in ("link.txt", "loop", "folder", "pipe.txt", "gone.txt", "here.txt/below")
-    }
-    assert reasons == {
         "link.txt": "link",
         "loop": "link",
         "folder": "not_a_file",
@@ -107,9 +101,10 @@ def test_what_is_no_regular_file_is_rejected_without_waiting(tmp_path: Path) -> 
         "gone.txt": "vanished",
         "here.txt/below": "vanished",
     }
+    assert {name: read(tmp_path, name)["reason"] for name in reasons} == reasons
 
 
-def test_a_socket_and_a_device_are_looked_at_and_not_opened(tmp_path: Path) -> None:
+def test_a_socket_and_a_device_are_not_opened(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(tmp_path / "s.txt"))
         assert read(tmp_path, "s.txt")["reason"] == "not_a_file"
@@ -118,14 +113,11 @@ def test_a_socket_and_a_device_are_looked_at_and_not_opened(tmp_path: Path) -> N
 
 def test_a_file_whose_reading_fails_is_rejected_with_the_cause() -> None:
     row = read(Path("/proc/self"), "mem")  # a regular file, and no byte of it can be read from its start
-    assert (row["reason"], row["detail"]) == (
-        "unreadable",
-        "The file cannot be read: Input/output error.",
-    )
+    assert (row["reason"], row["detail"]) == ("unreadable", "The file cannot be read: Input/output error.")
 
 
 @pytest.mark.parametrize("name", ["mine.txt", "folder"])
-def test_what_nobody_may_read_is_rejected(tmp_path: Path, name: str) -> None:
+def test_a_file_or_folder_without_permission_is_rejected(tmp_path: Path, name: str) -> None:
     (tmp_path / "mine.txt").write_text("x")
     (tmp_path / "folder").mkdir()
     (tmp_path / name).chmod(0)
@@ -142,14 +134,11 @@ def test_what_nobody_may_read_is_rejected(tmp_path: Path, name: str) -> None:
     assert (row["reason"], row["detail"]) == ("unreadable", "The file cannot be read: Permission denied.")
 
 
-def test_an_empty_file_of_code_in_a_repository_is_a_document(tmp_path: Path) -> None:
-    for name in ("__init__.py", "mod.rs", "empty.md", "py.typed"):
-        (tmp_path / name).write_text("")
-    package = read(tmp_path, "__init__.py")
+def test_an_empty_file_of_code_in_a_repository_is_a_document() -> None:
+    package = read_content("__init__.py", b"")
     assert (package["text"], package["n_bytes"], package["content_hash"]) == ("", 0, content_hash(""))
-    assert read(tmp_path, "mod.rs")["n_bytes"] == 0
-    assert read(tmp_path, "empty.md")["reason"] == "empty"
-    assert read(tmp_path, "py.typed")["reason"] == "empty"
+    assert read_content("mod.rs", b"")["n_bytes"] == 0
+    assert [read_content(name, b"")["reason"] for name in ("empty.md", "py.typed")] == ["empty", "empty"]
 
 
 @given(st.binary(min_size=1, max_size=12) | st.text("\\xu0fd\udcff", min_size=1).map(os.fsencode))
@@ -164,9 +153,8 @@ def test_no_two_names_share_a_key() -> None:
     assert Input(ORIGIN, b"/", "sub/é.txt".encode()).key == "sub/é.txt"
 
 
-def test_a_name_with_a_backslash_is_a_path_like_any(tmp_path: Path) -> None:
-    (tmp_path / "a\\b.txt").write_text("x")
-    row = read(tmp_path, "a\\b.txt")
+def test_a_name_with_a_backslash_is_a_path_like_any() -> None:
+    row = read_content("a\\b.txt", b"x")
     assert (row["key"], row["path"]) == ("a\\\\b.txt", "a\\b.txt")
 
 
@@ -179,23 +167,21 @@ def test_no_rejection_names_the_folder_of_the_machine(tmp_path: Path) -> None:
     assert read(tmp_path, "y" * 300)["reason"] == "unreadable"
 
 
-def test_a_name_that_is_no_utf8_is_rejected_and_can_be_told(tmp_path: Path) -> None:
-    (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_text("x")
-    row = read(tmp_path, b"caf\xe9.txt")
+def test_a_name_that_is_not_utf8_is_rejected_by_its_key() -> None:
+    row = read_content(os.fsdecode(b"caf\xe9.txt"), b"x")
     assert (row["reason"], row["key"]) == ("name_not_utf8", r"caf\xe9.txt")
 
 
 def test_a_file_that_changes_while_it_is_read_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_text("one")
-    source = Input(ORIGIN, os.fsencode(tmp_path), b"log.txt")
-    with pytest.raises(BadRecord) as bad, opened(source) as file:  # noqa: PT012 - it raises on leaving
+    with pytest.raises(BadRecord) as bad, opened(source(tmp_path, "log.txt")) as file:  # noqa: PT012 - it raises on leaving
         file.read(1)
         (tmp_path / "log.txt").write_text("one and two")
     assert bad.value.reason == "changed_while_read"
 
 
 @pytest.mark.parametrize(
-    "source, encoding",
+    "content, encoding",
     [
         (b"# -*- coding: latin-1 -*-\n", "latin-1"),
         (b"#!/usr/bin/python\n# vim: set fileencoding=KOI8-R :\n", "koi8-r"),
@@ -207,8 +193,8 @@ def test_a_file_that_changes_while_it_is_read_is_noticed(tmp_path: Path) -> None
         (b"", "utf-8"),
     ],
 )
-def test_a_python_file_declares_its_encoding_in_its_first_two_lines(source: bytes, encoding: str) -> None:
-    assert declared_encoding(source) == encoding
+def test_a_python_file_declares_its_encoding_in_two_lines(content: bytes, encoding: str) -> None:
+    assert declared_encoding(content) == encoding
 
 
 def test_a_python_file_is_decoded_as_it_declares() -> None:
@@ -218,14 +204,9 @@ def test_a_python_file_is_decoded_as_it_declares() -> None:
 
 @given(st.binary(max_size=200))
 def test_any_bytes_give_one_row_that_accounts_for_them(content: bytes) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "f.py").write_bytes(content)
-        row = read(Path(folder), "f.py")
+    row = read_content("f.py", content)
     assert ("text" in row) != ("reason" in row)
-    if "reason" in row:
-        assert row["n_bytes"] == len(content)
-    else:
-        assert row["n_bytes"] == len(row["text"].encode())
+    assert row["n_bytes"] == len(content if "reason" in row else row["text"].encode())
 
 
 @pytest.mark.parametrize(
@@ -241,19 +222,20 @@ def test_any_bytes_give_one_row_that_accounts_for_them(content: bytes) -> None:
         ("a.py/data.bin", None, "text/plain"),
     ],
 )
-def test_a_files_name_says_its_language(path: str, language: str | None, media_type: str) -> None:
+def test_the_language_of_a_file_follows_from_its_name(
+    path: str, language: str | None, media_type: str
+) -> None:
     assert kind_of(path) == (language, media_type)
 
 
-def test_every_encoding_of_text_that_python_has_is_read_and_no_other() -> None:
+def test_every_text_encoding_of_python_is_read_and_no_other() -> None:
     others = {"idna", "mbcs", "oem", "punycode", "raw_unicode_escape", "undefined", "unicode_escape"}
     others |= {"utf_16", "utf_16_be", "utf_16_le", "utf_32", "utf_32_be", "utf_32_le", "utf_7", "utf_8_sig"}
     others |= {"aliases", "base64_codec", "bz2_codec", "charmap", "hex_codec", "quopri_codec", "rot_13"}
     others |= {"uu_codec", "zlib_codec"}
     for module in pkgutil.iter_modules(encodings.__path__):
-        source = f"# coding: {module.name}\n".encode()
         try:
-            reason = "" if decode_python(source) else "empty"
+            reason = "" if decode_python(f"# coding: {module.name}\n".encode()) else "empty"
         except BadRecord as bad:  # where the letters of the first line are not ASCII's
             reason = bad.reason
         assert (reason == "unknown_encoding") == (module.name in others - {"utf_8_sig"}), module.name

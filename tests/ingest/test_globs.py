@@ -1,4 +1,4 @@
-"""Patterns choose the paths they say, in time that does not grow with their wildcards."""
+"""Patterns match paths by definition, in time that does not grow with their wildcards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def matches(glob: str, path: str) -> bool:
 
 
 def plain(glob: str, path: str) -> bool:
-    """The definition, place by place."""
+    """The definition, position by position."""
 
     @cache
     def fits(g: int, p: int) -> bool:
@@ -44,7 +44,7 @@ def plain(glob: str, path: str) -> bool:
     st.lists(st.sampled_from(["**/", "**", "*", "?", "/", "a", "b", "ab"]), max_size=9).map("".join),
     st.text("ab/", max_size=12),
 )
-def test_a_pattern_matches_what_its_definition_says(glob: str, path: str) -> None:
+def test_a_pattern_matches_by_its_definition(glob: str, path: str) -> None:
     assert matches(glob, path) == plain(glob, path)
 
 

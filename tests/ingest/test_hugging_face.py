@@ -1,4 +1,4 @@
-"""A dataset's card gives defaults, its files' names their split."""
+"""A dataset's card gives defaults, and the name of a file its split."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ license: mit
 """
 
 
-def test_a_card_says_name_license_language_and_splits(tmp_path: Path) -> None:
+def test_a_card_has_name_license_language_and_splits(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text(CARD)
     card = card_of(tmp_path)
     assert card == Card(
@@ -57,11 +57,11 @@ def test_a_card_says_name_license_language_and_splits(tmp_path: Path) -> None:
         ("trained.parquet", None),
     ],
 )
-def test_a_files_name_says_its_split(path: str, split: str | None) -> None:
+def test_the_split_of_a_file_follows_from_its_name(path: str, split: str | None) -> None:
     assert Card().split_of(path) == split
 
 
-def test_without_a_card_only_a_numbered_name_says_a_split() -> None:
+def test_without_a_card_only_a_numbered_name_has_a_split() -> None:
     assert numbered_split("a/train-00000-of-00012.parquet") == "train"
     assert numbered_split("a/train.parquet") is None
 
@@ -69,13 +69,13 @@ def test_without_a_card_only_a_numbered_name_says_a_split() -> None:
 @pytest.mark.parametrize(
     "text", [None, "# No YAML\n", "---\nA line above a rule.\n", "---\n- a list\n---\n", ""]
 )
-def test_a_readme_that_is_no_card_says_nothing(tmp_path: Path, text: str | None) -> None:
+def test_a_readme_without_a_card_gives_nothing(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / "README.md").write_text(text)
     assert card_of(tmp_path) is None
 
 
-def test_values_of_another_shape_say_nothing(tmp_path: Path) -> None:
+def test_values_of_another_shape_give_nothing(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text(
         "---\nlicense: [mit, apache-2.0]\nlanguage: {a: b}\nconfigs: {a: b}\n---\n"
     )
@@ -90,7 +90,7 @@ def test_values_of_another_shape_say_nothing(tmp_path: Path) -> None:
         ("n: " + "1:" * 100_000 + "1", Card()),  # a number of the base 60 to other readers
     ],
 )
-def test_values_are_what_is_written(tmp_path: Path, text: str, card: Card) -> None:
+def test_values_are_read_as_written(tmp_path: Path, text: str, card: Card) -> None:
     (tmp_path / "README.md").write_text(f"---\n{text}\n---\n")
     assert card_of(tmp_path) == card
 
@@ -99,7 +99,7 @@ LAUGHS = "\n".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in ran
 
 
 @pytest.mark.parametrize(
-    "text, said",
+    "text, error",
     [
         (f"a0: &a0 [lol]\n{LAUGHS}", r"has an alias, `\*a0`, in line 3\. Correct"),
         ("a0: &a0 {x: y}\na1: {<<: [*a0, *a0]}", "has an alias"),
@@ -111,13 +111,13 @@ LAUGHS = "\n".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in ran
     ],
     ids=["laughs", "merge", "deep", "deeper", "items", "patterns", "long"],
 )
-def test_a_card_beyond_bounds_is_told_at_once(tmp_path: Path, text: str, said: str) -> None:
+def test_a_card_beyond_bounds_is_refused_at_once(tmp_path: Path, text: str, error: str) -> None:
     (tmp_path / "README.md").write_text(f"---\n{text}\n---\n")
-    with pytest.raises(ConfigurationError, match=said):
+    with pytest.raises(ConfigurationError, match=error):
         card_of(tmp_path)
 
 
-def test_a_card_that_is_no_yaml_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_card_that_is_not_yaml_is_refused_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("---\nlicense: mit\nlanguage: [en\n---\n")
     with pytest.raises(ConfigurationError, match=r"README\.md, line 4 is not YAML: .*\. Correct the text"):
         card_of(tmp_path)

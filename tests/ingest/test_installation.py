@@ -1,4 +1,4 @@
-"""The installation is listed as repositories, chosen by name, without what is nobody's or our own."""
+"""The installation is listed as repositories, chosen by name, without our own and ownerless files."""
 
 from __future__ import annotations
 
@@ -39,32 +39,31 @@ def distribution(
     return PathDistribution(info)
 
 
-def test_published_places_never_change() -> None:
+def test_published_positions_never_change() -> None:
     assert round(position("cpython"), 6) == 0.054948
     assert position("cpython") != position("numpy")
 
 
-def test_the_standard_library_is_out_at_a_small_share_and_in_at_a_tenth() -> None:
+def test_the_standard_library_is_in_at_a_share_of_a_tenth() -> None:
     assert 0.02 < position("cpython") < 0.1
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
-def test_a_larger_share_holds_everything_a_smaller_one_does(one: float, other: float) -> None:
+def test_a_larger_share_contains_a_smaller_one(one: float, other: float) -> None:
     names = ["cpython", *(f"package-{n}" for n in range(50))]
     smaller, larger = ({name for name in names if position(name) < share} for share in sorted([one, other]))
     assert smaller <= larger
 
 
-def test_shares_are_about_what_they_say() -> None:
+def test_a_share_selects_about_that_part_of_all_names() -> None:
     inside = sum(position(f"package-{n}") < 0.3 for n in range(2000))
     assert 500 < inside < 700
 
 
-def test_a_distribution_is_a_repository_with_what_its_metadata_says(tmp_path: Path) -> None:
+def test_a_distribution_is_a_repository_with_its_metadata(tmp_path: Path) -> None:
     files = ("pkg/b.py", "pkg/a.py", "../../bin/tool", "/etc/x.py", "Foo_Bar-1.0.dist-info/METADATA")
-    headers = (
-        "Summary: Does it\nHome-page: UNKNOWN\nLicense-Expression: MIT\nProject-URL: Source Code, https://s\n"
-    )
+    headers = "Summary: Does it\nHome-page: UNKNOWN\nLicense-Expression: MIT\n"
+    headers += "Project-URL: Source Code, https://s\n"
     [found] = installed([distribution(tmp_path, "Foo_Bar", headers, files)])
     assert (found.name, found.root) == ("foo-bar", tmp_path)
     assert found.paths == ("Foo_Bar-1.0.dist-info/METADATA", "pkg/a.py", "pkg/b.py")
@@ -83,26 +82,20 @@ def test_a_distribution_is_a_repository_with_what_its_metadata_says(tmp_path: Pa
         ("License-Expression: MIT OR Apache-2.0\nLicense: MIT\n", "MIT OR Apache-2.0"),
         ("License: BSD-3-Clause\nClassifier: License :: OSI Approved :: BSD License\n", "BSD-3-Clause"),
         ("License: UNKNOWN\nClassifier: License :: OSI Approved :: BSD License\n", "BSD License"),
-        (
-            "License: A long\n        text\nClassifier: License :: OSI Approved :: MIT License\n",
-            "MIT License",
-        ),
+        ("License: A long\n  text\nClassifier: License :: OSI Approved :: MIT License\n", "MIT License"),
         ("Classifier: License :: OSI Approved\nClassifier: License :: A\nClassifier: License :: B\n", "A; B"),
         ("", None),
     ],
 )
-def test_the_license_is_the_most_exact_statement_there_is(
-    tmp_path: Path, headers: str, license: str | None
-) -> None:
+def test_the_license_is_the_most_exact_statement(tmp_path: Path, headers: str, license: str | None) -> None:
     assert license_of(distribution(tmp_path, "x", headers)) == license
 
 
 def test_editable_distributions_and_second_copies_are_left_out(tmp_path: Path) -> None:
-    mine = distribution(
-        tmp_path, "mine", **{"direct_url.json": '{"url": "file:///x", "dir_info": {"editable": true}}'}
-    )
-    from_file = distribution(
-        tmp_path, "wheel", **{"direct_url.json": '{"url": "file:///x", "archive_info": {}}'}
+    editable, archive = '"dir_info": {"editable": true}', '"archive_info": {}'
+    mine, from_file = (
+        distribution(tmp_path, name, **{"direct_url.json": f'{{"url": "file:///x", {info}}}'})
+        for name, info in (("mine", editable), ("wheel", archive))
     )
     first, second = distribution(tmp_path / "1", "A.b"), distribution(tmp_path / "2", "a_B")
     found = list(installed([mine, from_file, first, second]))
@@ -119,7 +112,7 @@ def test_a_damaged_distribution_does_not_end_the_listing(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", ["Foo.Bar_x", "foo--bar-X", "foo_.bar__x"])
-def test_names_are_compared_as_the_specification_has_it(name: str) -> None:
+def test_names_are_normalized_by_the_specification(name: str) -> None:
     assert normalized(name) == "foo-bar-x"
 
 
@@ -150,7 +143,7 @@ def test_names_are_compared_as_the_specification_has_it(name: str) -> None:
         ("pkg/module.py", None),
     ],
 )
-def test_prose_is_told_by_its_path(path: str, format: str | None) -> None:
+def test_prose_is_recognized_by_its_path(path: str, format: str | None) -> None:
     assert prose_format(path) == format
 
 
@@ -176,12 +169,12 @@ def test_the_standard_library_is_whole_and_nothing_else() -> None:
     assert sum(map(is_code, library.paths)) == len(expected)
 
 
-def test_this_platform_is_not_among_its_own_raw_material() -> None:
+def test_this_platform_is_not_in_its_own_corpus() -> None:
     assert "model-factory" in {normalized(it.metadata["Name"]) for it in distributions()}
     assert "model-factory" not in {it.name for it in repositories(1)}
 
 
-def test_the_default_share_takes_the_standard_library_and_some_distributions() -> None:
+def test_the_default_share_has_the_standard_library_and_more() -> None:
     names = [it.name for it in repositories(Settings().installation_share)]
     assert "cpython" in names
     assert 10 < len(names) < len(repositories(1)) / 2

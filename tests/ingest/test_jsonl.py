@@ -6,10 +6,8 @@ import gzip
 import io
 import json
 import os
-import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 import zstandard
@@ -17,22 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_udfs.ingest import bounds, jsonl
-from spark_udfs.ingest.files import Input
 from spark_udfs.ingest.jsonl import Line, jsonl_file, lines
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.rows import Origin
+from tests.ingest import inputs
+from tests.ingest.inputs import Rows, source
 
 ORIGIN = Origin("web", metadata={"crawl": "1"})
 
 
-def read(path: Path, fields: Fields | None = None) -> list[dict[str, Any]]:
-    source = Input(ORIGIN, os.fsencode(path.parent), os.fsencode(path.name))
-    return list(jsonl_file(source, fields or Fields()))
-
-
-def written(folder: Path, content: bytes, name: str = "part.jsonl") -> Path:
-    (folder / name).write_bytes(content)
-    return folder / name
+def read(content: bytes, fields: Fields | None = None, name: str = "part.jsonl") -> Rows:
+    return inputs.read(jsonl_file, name, content, fields or Fields(), origin=ORIGIN)
 
 
 @pytest.mark.parametrize(
@@ -68,12 +61,10 @@ def written(folder: Path, content: bytes, name: str = "part.jsonl") -> Path:
         (b'{"text": "' + b"a" * 10_000 + b'"}', "too_long"),
     ],
 )
-def test_a_bad_line_is_rejected_with_its_number_and_its_neighbours_stay(
-    tmp_path: Path, line: bytes, reason: str
-) -> None:
-    path = written(tmp_path, b'{"text": "before"}\n' + line + b'\n{"text": "after"}\n')
+def test_a_bad_line_is_rejected_and_its_neighbours_stay(line: bytes, reason: str) -> None:
+    content = b'{"text": "before"}\n' + line + b'\n{"text": "after"}\n'
     limit = 10_000 if reason == "too_long" else 4 << 20
-    before, bad, after = read(path, Fields(max_bytes=limit))
+    before, bad, after = read(content, Fields(max_bytes=limit))
     assert (before["text"], after["text"]) == ("before", "after")
     assert (bad["reason"], bad["location"], bad["key"]) == (reason, "line 2", "part.jsonl:2")
     assert bad["n_bytes"] == len(line)
@@ -81,36 +72,33 @@ def test_a_bad_line_is_rejected_with_its_number_and_its_neighbours_stay(
 
 
 @pytest.mark.parametrize("depth", [99, 450, 480, 495, 980])
-def test_a_nested_value_is_kept_or_rejected_however_deep(tmp_path: Path, depth: int) -> None:
+def test_a_nested_value_is_kept_or_rejected_however_deep(depth: int) -> None:
     """Just below Python's limit decoding succeeded, and writing the value as text did not."""
     line = b'{"text": "a", "about": ' + b"[" * depth + b"1" + b"]" * depth + b"}\n"
-    [row] = read(written(tmp_path, line), Fields(metadata=("about",)))
+    [row] = read(line, Fields(metadata=("about",)))
     if depth < 100:
         assert dict(row["metadata"])["about"] == "[" * depth + "1" + "]" * depth
     else:
         assert (row["reason"], row["location"]) == ("too_complex", "line 1")
 
 
-def test_brackets_and_commas_in_a_text_are_no_values(tmp_path: Path) -> None:
+def test_brackets_and_commas_in_a_text_are_not_counted_as_values() -> None:
     text = '[{,\\"' * 600_000
-    [row] = read(written(tmp_path, json.dumps({"text": text}).encode()))
+    [row] = read(json.dumps({"text": text}).encode())
     assert row["text"] == text
 
 
-def test_a_key_longer_than_any_name_is_rejected(tmp_path: Path) -> None:
-    path = written(tmp_path, json.dumps({"text": "a", "id": "k" * 20_000}).encode())
-    assert [row["reason"] for row in read(path, Fields(key="id"))] == ["too_long"]
+def test_a_key_longer_than_any_name_is_rejected() -> None:
+    content = json.dumps({"text": "a", "id": "k" * 20_000}).encode()
+    assert [row["reason"] for row in read(content, Fields(key="id"))] == ["too_long"]
 
 
-def test_the_last_line_needs_no_line_feed_and_a_byte_order_mark_is_no_text(tmp_path: Path) -> None:
-    path = written(tmp_path, b'\xef\xbb\xbf{"text": "one"}\r\n{"text": "two"}')
-    assert [(row["key"], row["text"]) for row in read(path)] == [
-        ("part.jsonl:1", "one"),
-        ("part.jsonl:2", "two"),
-    ]
+def test_a_last_line_feed_and_a_byte_order_mark_are_optional() -> None:
+    found = read(b'\xef\xbb\xbf{"text": "one"}\r\n{"text": "two"}')
+    assert [(row["key"], row["text"]) for row in found] == [("part.jsonl:1", "one"), ("part.jsonl:2", "two")]
 
 
-def test_fields_fill_columns_and_what_does_not_fit_is_kept_as_metadata(tmp_path: Path) -> None:
+def test_fields_fill_columns_and_misfits_are_kept_as_metadata() -> None:
     fields = Fields(
         text="body",
         key="id",
@@ -128,8 +116,7 @@ def test_fields_fill_columns_and_what_does_not_fit_is_kept_as_metadata(tmp_path:
         "tags": {"b": 1, "a": "é"},
     }
     odd = {"body": "b", "id": "x", "when": "yesterday", "license": ["MIT"], "stars": 10**30}
-    path = written(tmp_path, f"{json.dumps(good)}\n{json.dumps(odd)}\n".encode())
-    first, second = read(path, fields)
+    first, second = read(f"{json.dumps(good)}\n{json.dumps(odd)}\n".encode(), fields)
     assert first["key"] == "7"
     assert first["created_at"] == datetime(2024, 5, 1, 10, tzinfo=UTC)
     assert (first["license"], first["stars"], first["language"]) == ("MIT", 3, "markdown")
@@ -145,57 +132,50 @@ def test_fields_fill_columns_and_what_does_not_fit_is_kept_as_metadata(tmp_path:
 
 
 @pytest.mark.parametrize("key", ["null", "true", "1.5", '""', '"\\ud800"', "{}"])
-def test_a_record_that_should_name_itself_and_does_not_is_rejected(tmp_path: Path, key: str) -> None:
-    path = written(tmp_path, f'{{"text": "a", "id": {key}}}\n'.encode())
-    [row] = read(path, Fields(key="id"))
+def test_a_record_without_its_key_is_rejected(key: str) -> None:
+    [row] = read(f'{{"text": "a", "id": {key}}}\n'.encode(), Fields(key="id"))
     assert (row["reason"], row["key"]) == ("no_key", "part.jsonl:1")
 
 
 CONTENT = b"".join(b'{"text": "line %d %s"}\n' % (n, os.urandom(40).hex().encode()) for n in range(1000))
-COMPRESSORS = {
-    "part.jsonl.gz": gzip.compress,
-    "part.jsonl.zst": zstandard.ZstdCompressor().compress,
-}
+COMPRESSORS = {"part.jsonl.gz": gzip.compress, "part.jsonl.zst": zstandard.ZstdCompressor().compress}
 
 
 @pytest.mark.parametrize("name", COMPRESSORS)
-def test_a_compressed_file_reads_as_a_plain_one(tmp_path: Path, name: str) -> None:
+def test_a_compressed_file_reads_as_a_plain_one(name: str) -> None:
     half = CONTENT.index(b"\n", len(CONTENT) // 2)
     members = COMPRESSORS[name](CONTENT[:half]) + COMPRESSORS[name](CONTENT[half:])  # concatenated members
-    plain = read(written(tmp_path, CONTENT))
-    packed = read(written(tmp_path, members, name))
-    assert [row["text"] for row in packed] == [row["text"] for row in plain]
+    packed = read(members, name=name)
+    assert [row["text"] for row in packed] == [row["text"] for row in read(CONTENT)]
     assert len(packed) == 1000
 
 
 @pytest.mark.parametrize("name", COMPRESSORS)
-def test_a_stream_that_breaks_off_keeps_its_lines_and_is_recorded(tmp_path: Path, name: str) -> None:
-    packed = COMPRESSORS[name](CONTENT)
-    *good, bad = read(written(tmp_path, packed[:-20], name))
-    assert [row["text"] for row in good] == [
-        json.loads(line)["text"] for line in CONTENT.splitlines()[: len(good)]
-    ]
-    assert (bad["reason"], bad["key"]) == ("corrupt", name)
+def test_a_cut_stream_keeps_its_lines_and_is_recorded(name: str) -> None:
+    packed = COMPRESSORS[name](CONTENT)[:-20]
+    *good, bad = read(packed, name=name)
+    lines = CONTENT.splitlines()[: len(good)]
+    assert [row["text"] for row in good] == [json.loads(line)["text"] for line in lines]
+    assert (bad["reason"], bad["key"], bad["n_bytes"]) == ("corrupt", name, len(packed))
     assert bad["location"] == f"line {len(good) + 1}"
-    assert bad["n_bytes"] == len(packed) - 20
 
 
 @pytest.mark.parametrize("name", COMPRESSORS)
-def test_a_file_that_is_not_compressed_is_one_rejected_record(tmp_path: Path, name: str) -> None:
-    [bad] = read(written(tmp_path, b'{"text": "a"}\n', name))
+def test_a_file_that_is_not_compressed_is_one_rejected_record(name: str) -> None:
+    [bad] = read(b'{"text": "a"}\n', name=name)
     assert (bad["reason"], bad["location"]) == ("corrupt", "line 1")
 
 
 def test_a_missing_file_is_one_rejected_record(tmp_path: Path) -> None:
-    [bad] = read(tmp_path / "gone.jsonl")
+    [bad] = jsonl_file(source(tmp_path, "gone.jsonl"), Fields())
     assert (bad["reason"], bad["key"]) == ("vanished", "gone.jsonl")
 
 
 @pytest.mark.parametrize(
     "name, content", [("a.jsonl", b""), ("a.jsonl.gz", gzip.compress(b"", mtime=0)), ("a.jsonl.gz", b"")]
 )
-def test_a_file_without_a_line_is_recorded(tmp_path: Path, name: str, content: bytes) -> None:
-    [bad] = read(written(tmp_path, content, name))
+def test_a_file_without_a_line_is_recorded(name: str, content: bytes) -> None:
+    [bad] = read(content, name=name)
     assert (bad["reason"], bad["key"], bad["location"]) == ("empty", name, "line 1")
 
 
@@ -209,7 +189,7 @@ def test_of_a_long_line_only_its_beginning_is_held() -> None:
 
 
 @given(st.binary(max_size=300), st.integers(1, 7))
-def test_lines_are_those_between_line_feeds_however_the_stream_is_cut(content: bytes, size: int) -> None:
+def test_lines_end_at_line_feeds_however_the_stream_is_cut(content: bytes, size: int) -> None:
     stream = io.BytesIO(content)
     expected = content.split(b"\n")
     if not expected[-1]:
@@ -235,8 +215,7 @@ ANY_LINES = JSON_LINES | st.binary(max_size=30).map(lambda data: data.replace(b"
 @given(st.lists(ANY_LINES, min_size=1, max_size=20), st.sampled_from([None, "id"]))
 def test_each_line_lands_exactly_once(content: list[bytes], key: str | None) -> None:
     fields = Fields(key=key, columns={"stars": "stars", "license": "url"}, metadata=("url",))
-    with tempfile.TemporaryDirectory() as folder:
-        rows = read(written(Path(folder), b"".join(line + b"\n" for line in content)), fields)
+    rows = read(b"".join(line + b"\n" for line in content), fields)
     assert len(rows) == len(content)
     for number, (line, row) in enumerate(zip(content, rows, strict=True), start=1):
         if "reason" in row:
@@ -247,10 +226,10 @@ def test_each_line_lands_exactly_once(content: list[bytes], key: str | None) -> 
             assert row["key"] == (str(value["id"]) if key else f"part.jsonl:{number}")
 
 
-def test_a_bomb_is_left_after_its_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bomb_is_left_after_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds, "FREE_BYTES", 2 * jsonl.CHUNK_BYTES)
     monkeypatch.setattr(bounds, "MAX_EXPANSION", 2)
-    lines_of_it = b'{"text": "a"}\n' + b"0" * (5 * jsonl.CHUNK_BYTES)
-    good, bad = read(written(tmp_path, gzip.compress(lines_of_it), "part.jsonl.gz"))
+    content = b'{"text": "a"}\n' + b"0" * (5 * jsonl.CHUNK_BYTES)
+    good, bad = read(gzip.compress(content), name="part.jsonl.gz")
     assert good["text"] == "a"
     assert (bad["reason"], bad["location"], bad["key"]) == ("bomb", "line 2", "part.jsonl.gz")

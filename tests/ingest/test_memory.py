@@ -1,4 +1,4 @@
-"""What is made to exhaust memory is read within a bound, in a process that is looked at from its start."""
+"""Hostile inputs are read in bounded memory, measured in a process of its own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import zstandard
 pytestmark = pytest.mark.process
 
 MIB = 1 << 20
-# A document of the longest kind is held as bytes, as text and as Arrow, of 32 MiB each, beside a batch.
+# The longest document is held as bytes, as text and as Arrow, of 32 MiB each, in addition to a batch.
 MOST_BYTES = 320 * MIB
 
 READER = """

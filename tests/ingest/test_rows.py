@@ -56,7 +56,7 @@ def test_a_batch_ends_with_the_row_that_fills_it(size: int, most: int) -> None:
 
 
 def test_a_batch_counts_every_text_of_a_row() -> None:
-    """A short text beside a long key or long metadata, and a rejected record that is quoted at length."""
+    """A short text with a long key or long metadata, and a rejected record with a long quote."""
     many = [("a", "x" * BATCH_BYTES)]
     metadata = (document(ORIGIN, str(n), "x", media_type="", metadata=dict(many)) for n in range(3))
     assert [batch.num_rows for batch in in_batches(metadata)] == [1, 1, 1]
@@ -66,7 +66,7 @@ def test_a_batch_counts_every_text_of_a_row() -> None:
     assert len(row["detail"]) == 1_000 + len(" ...")
 
 
-def made(outcomes: str) -> list[dict[str, Any]]:
+def rows_of(outcomes: str) -> list[dict[str, Any]]:
     bad = BadRecord("odd", "It is odd.", "line 7")
     return [
         document(ORIGIN, f"a:{n}", "text", media_type="")
@@ -80,30 +80,24 @@ def made(outcomes: str) -> list[dict[str, Any]]:
     "outcomes, n_rows",
     [("rrr", 3), ("rrrr", 4), ("rrrd", 4), ("d" * 9 + "rrrrrrrrr", 18), ("ddd" + "r" * 9, 8), ("rrrrrrr", 4)],
 )
-def test_a_file_of_mostly_rejected_records_is_left(
+def test_a_file_of_mostly_rejected_records_is_abandoned(
     outcomes: str, n_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bounds, "MAX_REJECTED_ROWS", 3)
-    rows = list(bounded(iter(made(outcomes)), ORIGIN, "a"))
+    rows = list(bounded(iter(rows_of(outcomes)), ORIGIN, "a"))
     assert len(rows) == n_rows
     if n_rows < len(outcomes) or outcomes == "rrrd":
         last = rows[-1]
         assert (last["reason"], last["key"], last["location"]) == ("too_many_rejected", "a", "line 7")
 
 
-def test_a_file_of_line_feeds_is_left_after_its_bound(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_of_line_feeds_ends_at_its_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A quarter of a megabyte held 268 million lines, each of which became a row."""
     monkeypatch.setattr(bounds, "MAX_REJECTED_ROWS", 1_000)
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b"\n" * (64 << 20)))
     (tmp_path / "b.jsonl").write_bytes(b'{"text": "b"}\n')
-    item = {
-        "format": "jsonl",
-        "source": "s",
-        "root": os.fsencode(tmp_path),
-        "names": [b"a.jsonl.gz", b"b.jsonl"],
-    }
+    item = {"format": "jsonl", "source": "s", "root": os.fsencode(tmp_path)}
+    item["names"] = [b"a.jsonl.gz", b"b.jsonl"]
     table = pa.Table.from_batches(read_work([pa.RecordBatch.from_pylist([item], schema=WORK)], Fields()))
     assert table["reason"].to_pylist() == ["empty"] * 1_000 + ["too_many_rejected", None]
     assert table["location"][1_000].as_py() == "line 1001"

@@ -1,9 +1,8 @@
-"""A document of a million different tokens is read, measured, counted, signed and kept like any other."""
+"""A document of a million different tokens is read, measured, counted, signed and kept like others."""
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,18 +13,17 @@ from factory.dedup.config import DedupConfig
 from spark_udfs.dedup.bags import count_tokens, make_bags, merge_counts
 from spark_udfs.depsort.extract import extract
 from spark_udfs.depsort.model import MAX_SOURCE_BYTES, FileSymbols
-from spark_udfs.ingest.files import Input
 from spark_udfs.ingest.jsonl import jsonl_file
 from spark_udfs.ingest.records import Fields
-from spark_udfs.ingest.rows import Origin
+from tests.ingest.inputs import source
 
 N = 1_000_000
 
 
-def test_a_document_of_a_million_different_tokens_goes_through_every_stage(tmp_path: Path) -> None:
+def test_a_document_of_a_million_tokens_passes_every_stage(tmp_path: Path) -> None:
     text = "\n".join(f"w{number:x} = v{number:x}" for number in range(N // 2))
     (tmp_path / "a.jsonl").write_text(json.dumps({"text": text}) + "\n")
-    [document] = jsonl_file(Input(Origin("s"), os.fsencode(tmp_path), b"a.jsonl"), Fields())
+    [document] = jsonl_file(source(tmp_path, "a.jsonl"), Fields())
     assert document["text"] == text
     texts = pa.RecordBatch.from_pydict({"copies": [1], "text": [document["text"]]})
 
@@ -47,14 +45,8 @@ def test_a_document_of_a_million_different_tokens_goes_through_every_stage(tmp_p
 
     # As source code it is longer than what symbols are read from; it keeps its place and gives none.
     assert len(text) > MAX_SOURCE_BYTES
-    row = {
-        "doc_id": "d",
-        "repository": "r",
-        "revision": "1",
-        "path": "a.py",
-        "language": "python",
-        "text": text,
-    }
+    row = {"doc_id": "d", "repository": "r", "revision": "1", "path": "a.py", "language": "python"}
+    row["text"] = text
     fields = [(name, pa.string()) for name in (*row, "partition")]
     [facts] = extract(iter([pa.RecordBatch.from_pylist([row], schema=pa.schema(fields))]))
     assert [FileSymbols.from_json(it) for it in facts["facts"].to_pylist()] == [FileSymbols()]

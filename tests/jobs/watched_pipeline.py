@@ -13,7 +13,7 @@ import dagster as dg
 from pyspark.sql import DataFrame
 
 from factory.lake.schemas import COMPONENTS, RAW, REJECTED
-from factory.orchestration.asset.publication import Tables
+from factory.orchestration.asset.declaration import Tables
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.host.definitions import definitions
 from factory.settings import settings

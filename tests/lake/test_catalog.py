@@ -1,4 +1,4 @@
-"""One settings object, two engines: the renderings must name the same catalog and warehouse."""
+"""Both engines get the same catalog and warehouse from one settings object."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_both_engines_get_the_same_servers(options: dict[str, str], tmp_path: Pa
         assert python["uri"].startswith("postgresql+psycopg2://u:p@h")
 
 
-def test_a_password_is_read_from_its_uri_and_options_reach_both_engines(tmp_path: Path) -> None:
+def test_password_and_options_of_a_uri_reach_both_engines(tmp_path: Path) -> None:
     uri = "postgresql://u%40team:p%2Fw%25@[::1]:5433/db?sslmode=require"
     settings = Settings(home=tmp_path, catalog="postgres", catalog_uri=uri, warehouse="/w")
     assert spark_secrets(settings) == {
@@ -74,7 +74,7 @@ def test_a_password_is_read_from_its_uri_and_options_reach_both_engines(tmp_path
     assert engine.query["sslmode"] == "require"
 
 
-def test_no_secret_is_shown_or_stands_on_a_command_line(tmp_path: Path) -> None:
+def test_no_secret_is_shown_or_passed_on_a_command_line(tmp_path: Path) -> None:
     settings = Settings(
         home=tmp_path,
         catalog="postgres",
@@ -93,7 +93,7 @@ def test_a_server_catalog_without_its_address_is_refused(tmp_path: Path) -> None
         Settings(home=tmp_path, catalog="rest", warehouse="s3://b/w")
 
 
-def test_a_rest_catalog_that_is_away_is_told_without_its_password(tmp_path: Path) -> None:
+def test_an_unreachable_catalog_is_named_without_its_password(tmp_path: Path) -> None:
     uri = "http://me:hush@127.0.0.1:1/lake"
     settings = Settings(home=tmp_path, catalog="rest", catalog_uri=uri, warehouse="/w")
     with pytest.raises(MachineError) as raised:
@@ -109,16 +109,14 @@ def test_a_misspelt_setting_is_refused(tmp_path: Path) -> None:
         Settings(home=tmp_path, wharehouse="x")  # type: ignore[call-arg]
 
 
-def test_a_catalog_that_is_no_database_is_one_sentence(tmp_path: Path) -> None:
+def test_a_catalog_that_is_not_a_database_is_one_sentence(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path)
     settings.files.catalog_database.write_bytes(b"no database at all, but long enough to look at" * 100)
     with pytest.raises(DamagedFile, match=r"catalog\.db cannot be read"):
         Lake(settings).names()
 
 
-def test_a_catalog_that_another_process_holds_is_not_called_damaged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_locked_catalog_is_not_called_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings(home=tmp_path)
     lake = Lake(settings)
     lake.names()
@@ -137,12 +135,12 @@ def test_a_folder_in_place_of_the_catalog_is_not_called_damaged(tmp_path: Path) 
         Lake(settings).names()
 
 
-def test_what_a_server_says_of_its_catalog_stays_as_it_is(tmp_path: Path) -> None:
+def test_an_error_of_a_catalog_server_is_not_translated(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path, catalog="postgres", catalog_uri="postgresql://h/db", warehouse="/w")
-    said = OperationalError("SELECT 1", {}, Exception("the server closed the connection"))
+    error = OperationalError("SELECT 1", {}, Exception("the server closed the connection"))
     with pytest.raises(OperationalError) as raised, asking_catalog(settings):
-        raise said
-    assert (raised.value, raised.value.__cause__) == (said, None)
+        raise error
+    assert (raised.value, raised.value.__cause__) == (error, None)
 
 
 def test_a_lake_in_a_file_is_one_sentence(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Ids and hashes are what the published digits say, and frame what they hash."""
+"""Ids and hashes equal the published digits and frame what they hash."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_id_of_a_tokenizer_never_changes() -> None:
 
 
 @pytest.mark.parametrize(
-    "alike",
+    "equal",
     [
         json.dumps(TOKENIZER, indent=2, sort_keys=True),
         json.dumps(TOKENIZER | {"truncation": {"max_length": 512}, "padding": {"pad_id": 0}}),
@@ -75,8 +75,8 @@ def test_the_id_of_a_tokenizer_never_changes() -> None:
         changed(vocab=dict(reversed(TOKENIZER["model"]["vocab"].items()))),
     ],
 )
-def test_tokenizers_that_make_the_same_tokens_of_every_text_have_one_id(alike: str) -> None:
-    assert tokenizer_id(alike) == tokenizer_id(json.dumps(TOKENIZER))
+def test_tokenizers_with_the_same_tokens_have_one_id(equal: str) -> None:
+    assert tokenizer_id(equal) == tokenizer_id(json.dumps(TOKENIZER))
 
 
 @pytest.mark.parametrize(
@@ -88,5 +88,5 @@ def test_tokenizers_that_make_the_same_tokens_of_every_text_have_one_id(alike: s
         json.dumps(TOKENIZER | {"normalizer": {"type": "Lowercase"}}),
     ],
 )
-def test_tokenizers_that_differ_have_two(other: str) -> None:
+def test_different_tokenizers_have_two_ids(other: str) -> None:
     assert tokenizer_id(other) != tokenizer_id(json.dumps(TOKENIZER))

@@ -1,4 +1,4 @@
-"""The law of table names."""
+"""Names of tables: how they are formed, parsed and refused."""
 
 from __future__ import annotations
 
@@ -14,19 +14,15 @@ def test_an_argument_names_its_table() -> None:
     assert TableName.from_argument("raw_python_code") == TableName("raw", "python_code")
 
 
-@pytest.mark.parametrize("text", ["web", "row.web", "raw.Web", "raw.", "raw.web-strict"])
-def test_a_name_outside_the_law_is_refused(text: str) -> None:
+@pytest.mark.parametrize("text", ["web", "packed", "row.web", "raw.Web", "raw.", "raw.web-strict"])
+def test_an_invalid_name_is_refused(text: str) -> None:
     with pytest.raises(ConfigurationError):
         TableName.parse(text)
 
 
 def test_every_name_parses_back() -> None:
-    for name in (
-        names.raw("web"),
-        names.rejected("web"),
-        names.dedup("code", "edges"),
-        names.placements("web"),
-    ):
+    dedup = names.dedup("code", "edges")
+    for name in (names.raw("web"), names.rejected("web"), dedup, names.placements("web")):
         assert TableName.parse(str(name)) == name
 
 
@@ -43,7 +39,7 @@ def test_the_last_round_has_the_plain_name() -> None:
     assert names.in_round("web", 1, 1) == "web"
 
 
-def test_variants_are_found_without_their_rounds_and_without_those_of_others() -> None:
+def test_the_variants_of_a_dataset_are_listed_without_rounds() -> None:
     tables = [names.filtered(of) for of in ("web", "web__b", "web__a", "web__a_r1", "web_r1", "webs__c")]
     others = [names.packed("web__d"), names.deduplicated("web__c"), names.deduplicated("web__b")]
     assert names.variants([*tables, *others], "web") == ["web__a", "web__b", "web__c"]
@@ -52,15 +48,15 @@ def test_variants_are_found_without_their_rounds_and_without_those_of_others() -
 @pytest.mark.parametrize(
     "name", ["web", "web2", "my_web", "web__strict", "web_rare", "rejected", "web__very_strict"]
 )
-def test_a_name_fit_for_a_dataset_is_given_back(name: str) -> None:
+def test_a_valid_name_of_a_dataset_is_returned(name: str) -> None:
     assert names.dataset(name) == name
 
 
 @pytest.mark.parametrize(
     "name", ["", "Web", "web-x", "web_", "web__", "__a", "a__b__c", "web_r1", "web_rejected", "a___b"]
 )
-def test_a_name_that_another_table_would_have_is_no_dataset(name: str) -> None:
-    with pytest.raises(ConfigurationError, match="no name of a dataset"):
+def test_a_name_that_another_table_would_have_is_refused(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="is not a dataset name"):
         names.dataset(name)
 
 

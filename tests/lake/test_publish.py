@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 import pytest
@@ -54,10 +56,25 @@ def table(unique: str) -> TableName:
     return TableName("dedup", unique)
 
 
-def write(spark: SparkSession, lake: Lake, table: TableName, run_id: str, *ids: str) -> Audit:
-    audit = spark_audit.begin(spark, lake, table, COMPONENTS, run_id)
-    spark_audit.replace_rows(spark.createDataFrame(rows(*ids)), audit, COMPONENTS, run_id)
-    content = spark_audit.content(spark_audit.read_branch(spark, lake, audit), COMPONENTS)
+Write = Callable[..., Audit]
+
+
+@pytest.fixture
+def write(spark: SparkSession, lake: Lake, table: TableName) -> Write:
+    """Write documents of these ids to the audit branch of a run."""
+
+    def written(run_id: str, *ids: str) -> Audit:
+        return audited(spark, lake, table, COMPONENTS, rows(*ids), run_id)
+
+    return written
+
+
+def audited(
+    spark: SparkSession, lake: Lake, table: TableName, schema: TableSchema, given: pa.Table, run_id: str
+) -> Audit:
+    audit = spark_audit.begin(spark, lake, table, schema, run_id)
+    spark_audit.replace_rows(spark.createDataFrame(given), audit, schema, run_id)
+    content = spark_audit.content(spark_audit.read_branch(spark, lake, audit), schema)
     seal(lake, audit, LINEAGE.with_content(str(content)))
     return audit
 
@@ -66,9 +83,15 @@ def ids(lake: Lake, table: TableName) -> list[str]:
     return sorted(lake.read(table, ["doc_id"])["doc_id"].to_pylist())
 
 
+def at_once(*works: Callable[[], object]) -> list[object]:
+    """What works that run at the same time return."""
+    with ThreadPoolExecutor(len(works)) as pool:
+        return [it.result() for it in [pool.submit(work) for work in works]]
+
+
 @pytest.mark.spark
-def test_main_shows_nothing_until_it_is_published(spark: SparkSession, lake: Lake, table: TableName) -> None:
-    audit = write(spark, lake, table, "aaaa", "x", "y")
+def test_main_shows_nothing_until_it_is_published(lake: Lake, table: TableName, write: Write) -> None:
+    audit = write("aaaa", "x", "y")
     with pytest.raises(TableNotFound, match="never been published"):
         lake.published(table)
     published = publish(lake, audit, {"factory.width": "2"})
@@ -79,72 +102,60 @@ def test_main_shows_nothing_until_it_is_published(spark: SparkSession, lake: Lak
 
 
 @pytest.mark.spark
-def test_rows_and_table_properties_are_published_in_one_commit(
-    spark: SparkSession, lake: Lake, table: TableName
-) -> None:
-    audit = write(spark, lake, table, "aaaa", "x")
+def test_rows_and_properties_are_published_in_one_commit(lake: Lake, table: TableName, write: Write) -> None:
+    audit = write("aaaa", "x")
     before = len(lake.table(table).metadata.metadata_log)
     publish(lake, audit, {"factory.width": "4"})
     assert len(lake.table(table).metadata.metadata_log) == before + 1  # a kill finds no table between them
 
 
 @pytest.mark.spark
-def test_a_full_refresh_replaces_rows_even_by_none(spark: SparkSession, lake: Lake, table: TableName) -> None:
-    publish(lake, write(spark, lake, table, "aaaa", "x", "y"))
-    publish(lake, write(spark, lake, table, "bbbb", "z"))
+def test_a_full_refresh_replaces_rows_even_by_none(lake: Lake, table: TableName, write: Write) -> None:
+    publish(lake, write("aaaa", "x", "y"))
+    publish(lake, write("bbbb", "z"))
     assert ids(lake, table) == ["z"]
-    assert publish(lake, write(spark, lake, table, "cccc")).rows == 0
+    assert publish(lake, write("cccc")).rows == 0
     assert ids(lake, table) == []
 
 
 @pytest.mark.spark
-def test_of_two_publishes_at_once_one_wins(spark: SparkSession, lake: Lake, table: TableName) -> None:
-    publish(lake, write(spark, lake, table, "aaaa", "first"))
-    audits = [write(spark, lake, table, "bbbb", "b"), write(spark, lake, table, "cccc", "c")]
-    outcomes: list[object] = []
+def test_of_two_publishes_at_once_one_wins(lake: Lake, table: TableName, write: Write) -> None:
+    publish(lake, write("aaaa", "first"))
+    audits = [write("bbbb", "b"), write("cccc", "c")]
 
-    def attempt(audit: Audit) -> None:
+    def attempt(audit: Audit) -> object:
         try:
-            outcomes.append(publish(Lake(lake.settings), audit).snapshot_id)
+            return publish(Lake(lake.settings), audit).snapshot_id
         except PublishConflict as conflict:
-            outcomes.append(conflict)
+            return str(conflict)
 
-    threads = [threading.Thread(target=attempt, args=(audit,)) for audit in audits]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    conflicts = [outcome for outcome in outcomes if isinstance(outcome, PublishConflict)]
-    winners = [outcome for outcome in outcomes if isinstance(outcome, int)]
-    assert len(conflicts) == len(winners) == 1
-    assert str(winners[0]) in str(conflicts[0])
-    assert str(audits[0].began_at) in str(conflicts[0])
+    outcomes = at_once(*(partial(attempt, audit) for audit in audits))
+    [winner] = [it for it in outcomes if isinstance(it, int)]
+    [conflict] = [it for it in outcomes if isinstance(it, str)]
+    assert str(winner) in conflict
+    assert str(audits[0].began_at) in conflict
     assert ids(lake, table) in (["b"], ["c"])
 
 
 @pytest.mark.spark
-def test_a_failed_branch_is_kept_and_only_the_last_one(
-    spark: SparkSession, lake: Lake, table: TableName
-) -> None:
-    publish(lake, write(spark, lake, table, "aaaa", "good"))
-    set_aside(lake, write(spark, lake, table, "bbbb", "bad"))
-    assert set_aside(lake, write(spark, lake, table, "cccc", "worse")) == "failed_cccc"
+def test_a_failed_branch_is_kept_and_only_the_last_one(lake: Lake, table: TableName, write: Write) -> None:
+    publish(lake, write("aaaa", "good"))
+    set_aside(lake, write("bbbb", "bad"))
+    assert set_aside(lake, write("cccc", "worse")) == "failed_cccc"
     assert sorted(lake.table(table).metadata.refs) == ["failed_cccc", "main"]
     assert ids(lake, table) == ["good"]
 
 
 @pytest.mark.spark
-def test_the_next_run_clears_the_branch_of_a_killed_one(
-    spark: SparkSession, lake: Lake, table: TableName
-) -> None:
-    write(spark, lake, table, "dead", "half")
+def test_the_next_run_clears_the_branch_of_a_killed_one(lake: Lake, table: TableName, write: Write) -> None:
+    write("dead", "half")
     assert drop_branches(lake, table, AUDIT) == ["audit_dead"]
-    publish(lake, write(spark, lake, table, "aaaa", "whole"))
+    publish(lake, write("aaaa", "whole"))
     assert ids(lake, table) == ["whole"]
 
 
 @pytest.mark.spark
-def test_spark_and_pyiceberg_append_in_turn_and_at_once_and_lose_nothing(
+def test_spark_and_pyiceberg_append_at_once_and_lose_nothing(
     spark: SparkSession, lake: Lake, table: TableName, catalog: Catalog
 ) -> None:
     lake.create(table, COMPONENTS)
@@ -153,9 +164,8 @@ def test_spark_and_pyiceberg_append_in_turn_and_at_once_and_lose_nothing(
         append(lake, table, COMPONENTS, rows(f"python{turn}"), LINEAGE)
         spark.createDataFrame(rows(f"spark{turn}")).writeTo(f"lake.{table}").append()
         expected += [f"python{turn}", f"spark{turn}"]
-        assert spark.table(f"lake.{table}").count() == len(
-            expected
-        )  # no stale read after the other engine's commit
+        # no stale read after the other engine's commit
+        assert spark.table(f"lake.{table}").count() == len(expected)
         assert catalog.load_table(table.identifier).scan().to_arrow().num_rows == len(expected)
 
     def in_python() -> None:
@@ -166,11 +176,7 @@ def test_spark_and_pyiceberg_append_in_turn_and_at_once_and_lose_nothing(
         for number in range(5):
             spark.createDataFrame(rows(f"s{number}")).writeTo(f"lake.{table}").append()
 
-    threads = [threading.Thread(target=work) for work in (in_python, in_python, in_spark)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(in_python, in_python, in_spark)
     expected += [f"p{n}" for n in range(5)] * 2 + [f"s{n}" for n in range(5)]
     assert ids(lake, table) == sorted(expected)
 
@@ -188,20 +194,13 @@ def test_an_append_adds_to_the_fingerprint_whoever_wrote_before(
 
 
 def packed(first: int, end: int) -> pa.Table:
-    row = {
-        "tokens": b"",
-        "n_tokens": 8,
-        "segments": [],
-        "append": 0,
-        "bucket": 0,
-        "chunk": 0,
-        "partition": None,
-    }
+    row = {"tokens": b"", "n_tokens": 8, "segments": [], "partition": None}
+    row |= dict.fromkeys(("append", "shard", "chunk"), 0)
     found = [row | {"ordinal": ordinal} for ordinal in range(first, end)]
     return pa.Table.from_pylist(found, schema=PACKED.columns)
 
 
-def test_an_append_says_what_holds_of_all_tokens(lake: Lake, table: TableName) -> None:
+def test_an_append_records_the_properties_of_all_tokens(lake: Lake, table: TableName) -> None:
     lake.create(table, PACKED)
     said = {TOKENIZER_ID: "1" * 32, TOKEN_BYTES: "2", SEQUENCE_LENGTH: "8"}
     append(lake, table, PACKED, packed(0, 4), LINEAGE, said)
@@ -214,7 +213,7 @@ def test_an_append_says_what_holds_of_all_tokens(lake: Lake, table: TableName) -
 
 
 def compact(lake: Lake, table: TableName) -> None:
-    """Add a snapshot as maintenance by another engine does: the same rows, and nothing said of them."""
+    """Add a snapshot as maintenance by another engine does: the same rows without our properties."""
     found = lake.table(table)
     head = found.current_snapshot()
     assert head is not None
@@ -253,14 +252,15 @@ def test_an_append_of_another_tokenizer_is_refused(
     assert lake.published(table).rows == 4
 
 
+def verdicts(doc_id: str, rejections: list[object] | None) -> pa.Table:
+    row = {"doc_id": doc_id, "kept": True, "rejections": rejections}
+    return pa.Table.from_pylist([row], schema=FILTERED.columns)
+
+
 @pytest.mark.spark
 def test_an_append_reads_null_lists_of_another_writer_as_null(
     spark: SparkSession, lake: Lake, table: TableName
 ) -> None:
-    def verdicts(doc_id: str, rejections: list[object] | None) -> pa.Table:
-        row = {"doc_id": doc_id, "kept": True, "rejections": rejections}
-        return pa.Table.from_pylist([row], schema=FILTERED.columns)
-
     lake.create(table, FILTERED)
     theirs, ours = verdicts("a", None), verdicts("b", [])
     spark.createDataFrame(theirs).writeTo(f"lake.{table}").append()
@@ -271,15 +271,16 @@ def test_an_append_reads_null_lists_of_another_writer_as_null(
 
 def test_an_append_refuses_null_lists_that_it_would_make_empty(lake: Lake, table: TableName) -> None:
     lake.create(table, FILTERED)
-    row = {"doc_id": "a", "kept": True, "rejections": None}
     with pytest.raises(ConfigurationError, match="Column `rejections` is null in 1 of 1 rows"):
-        append(lake, table, FILTERED, pa.Table.from_pylist([row], schema=FILTERED.columns), LINEAGE)
+        append(lake, table, FILTERED, verdicts("a", None), LINEAGE)
     assert lake.table(table).current_snapshot() is None
 
 
 @pytest.mark.spark
-def test_both_engines_give_one_fingerprint(spark: SparkSession, lake: Lake, table: TableName) -> None:
-    publish(lake, write(spark, lake, table, "aaaa", *[str(n) for n in range(100)]))
+def test_both_engines_give_one_fingerprint(
+    spark: SparkSession, lake: Lake, table: TableName, write: Write
+) -> None:
+    publish(lake, write("aaaa", *map(str, range(100))))
     recorded = lake.published(table).lineage.content
     assert recorded == str(fingerprint(lake.read(table).to_batches(), COMPONENTS.fingerprinted))
     frame = spark_audit.read_at(spark, table, lake.published(table).snapshot_id)
@@ -294,12 +295,16 @@ def test_a_column_may_be_added_and_none_may_go(lake: Lake, table: TableName) -> 
         lake.create(table, COMPONENTS)
 
 
-REJECTIONS = pa.list_(pa.field("element", pa.struct([pa.field("rule", pa.string())])))
+def list_of(**fields: pa.DataType) -> pa.DataType:
+    """A list of structs of these fields."""
+    return pa.list_(pa.field("element", pa.struct(list(fields.items()))))
+
+
 BASE = TableSchema(
     columns(
         pa.field("id", pa.string(), nullable=False),
         pa.field("size", pa.int64()),
-        pa.field("rejections", REJECTIONS),
+        pa.field("rejections", list_of(rule=pa.string())),
     ),
     key=("id",),
 )
@@ -313,9 +318,7 @@ def changed(**fields: pa.DataType | pa.Field) -> TableSchema:
     return TableSchema(pa.schema(list(declared.values())), key=("id",))
 
 
-WIDER = pa.list_(
-    pa.field("element", pa.struct([pa.field("rule", pa.string()), pa.field("value", pa.float64())]))
-)
+WIDER = list_of(rule=pa.string(), value=pa.float64())
 
 
 @pytest.mark.parametrize("wider", [changed(more=pa.int64()), changed(rejections=WIDER)])
@@ -341,14 +344,8 @@ def test_a_missing_property_is_set_and_an_existing_one_left(lake: Lake, table: T
         (changed(size=pa.string()), "`size` as int64, which is declared as string"),
         (changed(size=pa.field("size", pa.int64(), nullable=False)), "may have nulls in column `size`"),
         (changed(more=pa.field("more", pa.int64(), nullable=False)), "has no column `more`"),
-        (
-            changed(rejections=pa.list_(pa.struct([pa.field("rule", pa.int64())]))),
-            "`rejections.element.rule` as string",
-        ),
-        (
-            replace(BASE, partition_by=("partition",)),
-            "by no column, its declaration by partition",
-        ),
+        (changed(rejections=list_of(rule=pa.int64())), "`rejections.element.rule` as string"),
+        (replace(BASE, partition_by=("partition",)), "by no column, its declaration by partition"),
     ],
 )
 def test_a_declaration_that_differs_from_its_table_is_refused(
@@ -361,7 +358,7 @@ def test_a_declaration_that_differs_from_its_table_is_refused(
 
 
 @pytest.mark.spark
-def test_a_signal_that_is_no_longer_measured_stays_as_a_column_of_nulls(
+def test_the_column_of_a_removed_signal_stays_with_nulls(
     spark: SparkSession, lake: Lake, unique: str
 ) -> None:
     table = TableName("signals", unique)
@@ -369,11 +366,8 @@ def test_a_signal_that_is_no_longer_measured_stays_as_a_column_of_nulls(
     for run_id, names in (("aaaa", ["x", "y"]), ("bbbb", ["y"]), ("cccc", ["x", "y"])):
         schema = signals_schema(names)
         given = pa.Table.from_pylist([{"doc_id": "d", **dict.fromkeys(names, 1.0)}], schema=schema.columns)
-        audit = spark_audit.begin(spark, lake, table, schema, run_id)
-        spark_audit.replace_rows(spark.createDataFrame(given), audit, schema, run_id)
-        contents.append(str(spark_audit.content(spark_audit.read_branch(spark, lake, audit), schema)))
-        seal(lake, audit, LINEAGE.with_content(contents[-1]))
-        publish(lake, audit)
+        published = publish(lake, audited(spark, lake, table, schema, given, run_id))
+        contents.append(published.lineage.content)
         (row,) = lake.read(table).to_pylist()
         assert (row["x"], row["y"]) == (1.0 if "x" in names else None, 1.0)
     assert contents[0] == contents[2] != contents[1]

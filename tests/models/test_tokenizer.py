@@ -1,4 +1,4 @@
-"""The trained tokenizer: its size, and that the same sample gives the same bytes."""
+"""The trained tokenizer has the size asked for, and the same sample gives the same bytes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def fingerprint_elsewhere(folder: Path, **environment: str) -> str:
     return done.stdout.strip()
 
 
-def test_a_sample_gives_the_same_bytes_whatever_threads_and_hash_seed() -> None:
+def test_a_sample_gives_the_same_bytes_with_any_threads() -> None:
     folder = Path(__file__).parents[2] / "factory"
     one = fingerprint_elsewhere(folder, RAYON_NUM_THREADS="1", PYTHONHASHSEED="1")
     other = fingerprint_elsewhere(
@@ -47,7 +47,7 @@ def test_the_order_of_the_sample_does_not_matter() -> None:
     assert train(iter(texts), 300) == train(iter(sorted(texts)), 300)
 
 
-def test_the_vocabulary_has_bytes_special_tokens_and_all_merges_asked() -> None:
+def test_the_vocabulary_has_bytes_special_tokens_and_merges() -> None:
     tokenizer = train(iter(["banana bandana " * 50]), 260, ["<|begin|>", END_OF_TEXT])
     assert n_tokens(tokenizer) == 260
     assert [load(tokenizer).token_to_id(token) for token in ("<|begin|>", END_OF_TEXT)] == [0, 1]

@@ -1,4 +1,4 @@
-"""A tokenizer that somebody has already: what is taken, and what is told of a file that is none."""
+"""A tokenizer from a file: its vocabulary and special tokens, and refused files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.mark.spark
-def test_documents_are_tokenized_by_the_file_between_its_own_tokens(spark: SparkSession, path: Path) -> None:
+def test_documents_are_tokenized_between_the_tokens_of_the_file(spark: SparkSession, path: Path) -> None:
     (row,) = tokenizer_of_file(spark, "mine", path, AROUND.tokens).collect()
     assert (row.name, row.n_tokens, row.tokenizer) == ("mine", 5, path.read_text())
     documents = spark.createDataFrame([("d", "a b c", None)], "doc_id string, text string, partition string")
@@ -34,13 +34,13 @@ def test_documents_are_tokenized_by_the_file_between_its_own_tokens(spark: Spark
     assert list(memoryview(found.tokens).cast("H")) == [0, 3, 4, 2, 1]
 
 
-def test_a_token_that_it_lacks_is_named(path: Path) -> None:
+def test_a_missing_token_is_named(path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"no token `<\|endoftext\|>`. Name one of its tokens"):
         read_tokenizer(path, TokenizeConfig().tokens)
 
 
 @pytest.mark.parametrize(
-    "content, said",
+    "content, error",
     [
         (None, "cannot be read (No such file or directory). Name a `tokenizer.json`."),
         (b"\xff", "is not UTF-8 (byte 0)."),
@@ -49,13 +49,11 @@ def test_a_token_that_it_lacks_is_named(path: Path) -> None:
         (b'{"version": "1.0", "added_tokens": [], "model": {"type": "BPE", "vocab": {}, "merges": []}}', ""),
     ],
 )
-def test_a_file_that_is_no_tokenizer_is_told_in_a_sentence(
-    tmp_path: Path, content: bytes | None, said: str
-) -> None:
+def test_a_file_that_is_not_a_tokenizer_is_refused(tmp_path: Path, content: bytes | None, error: str) -> None:
     path = tmp_path / "tokenizer.json"
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(ConfigurationError) as caught:
         read_tokenizer(path, AROUND.tokens)
     assert str(path) in str(caught.value)
-    assert said in str(caught.value)
+    assert error in str(caught.value)

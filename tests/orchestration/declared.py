@@ -58,5 +58,11 @@ def refusal(folder: Path, text: str) -> str:
     return str(caught.value)
 
 
+def assert_refused(folder: Path, text: str, good: str, bad: str, sentence: str) -> None:
+    """Check that `text`, with `bad` in place of `good`, is refused by the file's name and `sentence`."""
+    assert text.count(good)
+    assert refusal(folder, text.replace(good, bad, 1)).startswith(f"my.yaml, {sentence}")
+
+
 def tables(found: Corpus) -> set[str]:
     return {".".join(key.path) for asset in found.assets for key in asset.keys}

@@ -32,7 +32,7 @@ def rows(spark: SparkSession) -> DataFrame:
                 {"doc_id": f"{ordinal}-{number}", "doc_offset": 0, "length": TOKENS // 4}
                 for number in range(ordinal % 5)
             ],
-            **dict.fromkeys(("append", "bucket", "chunk"), 0),
+            **dict.fromkeys(("append", "shard", "chunk"), 0),
             "partition": None,
         }
         for ordinal in range(N)
@@ -40,8 +40,8 @@ def rows(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame(pa.Table.from_pylist(made, schema=PACKED.columns)).coalesce(1)
 
 
-def said(spark: SparkSession, settings: Settings, table: TableName, schema: TableSchema) -> list[str]:
-    """What is said of the rows written as a table of `schema`."""
+def sentences(spark: SparkSession, settings: Settings, table: TableName, schema: TableSchema) -> list[str]:
+    """The odd pages of the rows written as a table of `schema`."""
     lake = Lake(settings)
     audit = begin(spark, lake, table, schema, "run")
     replace_rows(rows(spark), audit, schema, "run")
@@ -53,17 +53,17 @@ def said(spark: SparkSession, settings: Settings, table: TableName, schema: Tabl
     [{}, {PAGE_ROWS: "1", FIRST_LOOK: "1"}, {PAGE_ROWS: "150", FIRST_LOOK: "150"}],
     ids=["as packed", "a row", "more than a MiB"],
 )
-def test_every_column_has_pages_of_as_many_rows_as_the_table_says(
+def test_every_column_has_pages_of_the_declared_rows(
     spark: SparkSession, lake_settings: Settings, unique: str, properties: dict[str, str]
 ) -> None:
     schema = replace(PACKED, properties=PACKED.properties | properties)
-    assert said(spark, lake_settings, packed(unique), schema) == []
+    assert sentences(spark, lake_settings, packed(unique), schema) == []
 
 
 def test_without_an_early_check_a_row_group_begins_with_100_rows(
     spark: SparkSession, lake_settings: Settings, unique: str
 ) -> None:
     schema = replace(PACKED, properties={PAGE_ROWS: PACKED.properties[PAGE_ROWS]})
-    (sentence,) = said(spark, lake_settings, packed(unique), schema)
+    (sentence,) = sentences(spark, lake_settings, packed(unique), schema)
     assert "`tokens` has 1 of 26, the first is page 0 of row group 0 with 100 rows" in sentence
     assert f"and {LEAVES - 3} more columns" in sentence

@@ -1,4 +1,4 @@
-"""Tokenizing and packing through Spark: texts come back, and the tables are a function of the documents."""
+"""Tokenizing and packing through Spark: texts come back, and the tables depend on the documents alone."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from factory.packing.tokenize import TokenizeConfig, tokenize
 from spark_udfs.models.tokenizer import load
 from spark_udfs.packing.pack import next_fit_chunk, plan_chunk
 from spark_udfs.packing.tokenize import decode
+from tests.packing.visible import visible_dependencies
 
 pytestmark = pytest.mark.spark
 
-CONFIG = PackConfig(sequence_length=64, chunk_documents=7, buckets=2, slack=0.1)
+CONFIG = PackConfig(sequence_length=64, chunk_documents=7, shards=2, slack=0.1)
 ODD_TEXTS = ["", END_OF_TEXT, f"x{END_OF_TEXT}y", "naïve 👩‍👩‍👧", "\r\n\t\x00", "long " * 200]
 TOKENIZER_JSON = train(iter(["def f(x):\n    return x + 1\n", "alpha beta gamma delta"] * 20), 300)
 
@@ -46,17 +47,8 @@ def corpus() -> list[Document]:
         for r in range(8)
         for position in range(chance.randint(1, 14))
     ]
-    return documents + [
-        {
-            "doc_id": f"odd{i}",
-            "repository": None,
-            "revision": None,
-            "position": 0,
-            "text": text,
-            "partition": None,
-        }
-        for i, text in enumerate(ODD_TEXTS)
-    ]
+    odd = {"repository": None, "revision": None, "position": 0, "partition": None}
+    return documents + [odd | {"doc_id": f"odd{i}", "text": text} for i, text in enumerate(ODD_TEXTS)]
 
 
 DOCUMENTS = corpus()
@@ -68,20 +60,12 @@ DEPENDENCIES = [
     and dependency["revision"] == dependent["revision"]
     and int(dependent["position"]) - int(dependency["position"]) in (1, 3)  # type: ignore[call-overload]
 ]
-DOCUMENT_COLUMNS = pa.schema(
-    [
-        ("doc_id", pa.string()),
-        ("repository", pa.string()),
-        ("revision", pa.string()),
-        ("position", pa.int64()),
-        ("text", pa.string()),
-        ("partition", pa.string()),
-    ]
-)
+TYPES = {"position": pa.int64()}  # others are strings
 
 
 def frame(spark: SparkSession, documents: list[Document]) -> DataFrame:
-    return spark.createDataFrame(pa.Table.from_pylist(documents, schema=DOCUMENT_COLUMNS))
+    columns = pa.schema([(name, TYPES.get(name, pa.string())) for name in DOCUMENTS[0]])
+    return spark.createDataFrame(pa.Table.from_pylist(documents, schema=columns))
 
 
 @dataclass(frozen=True)
@@ -120,10 +104,9 @@ def test_every_text_comes_back_from_its_sequences(tables: Packed) -> None:
     for row in tables.sequences:
         at = 0
         for segment in row["segments"]:
-            pieces[segment["doc_id"]][segment["doc_offset"]] = row["tokens"][
-                2 * at : 2 * (at + segment["length"])
-            ]
-            at += segment["length"]
+            end = at + segment["length"]
+            pieces[segment["doc_id"]][segment["doc_offset"]] = row["tokens"][2 * at : 2 * end]
+            at = end
         assert at == row["n_tokens"] <= CONFIG.sequence_length
         assert len(row["tokens"]) == 2 * at
     end = load(TOKENIZER_JSON).token_to_id(END_OF_TEXT)
@@ -138,7 +121,7 @@ def test_a_document_without_a_repository_is_its_own(tables: Packed) -> None:
     assert {repositories[str(d["doc_id"])] == (d["repository"] or d["doc_id"]) for d in DOCUMENTS} == {True}
 
 
-def test_without_places_every_document_stands_alone(spark: SparkSession) -> None:
+def test_without_positions_every_document_stands_alone(spark: SparkSession) -> None:
     rows = tokenize(frame(spark, DOCUMENTS[:3]).drop("position"), TOKENIZER_JSON).select(
         "doc_id", "repository", "position"
     )
@@ -156,11 +139,11 @@ def test_begin_and_end_tokens_are_set_for_a_dataset(spark: SparkSession) -> None
         tokenize(one, TOKENIZER_JSON, TokenizeConfig(begin="<s>"))
 
 
-def test_ordinals_follow_bucket_and_chunk_without_a_gap(tables: Packed) -> None:
+def test_ordinals_follow_shard_and_chunk_without_a_gap(tables: Packed) -> None:
     assert [row["ordinal"] for row in tables.sequences] == list(range(len(tables.sequences)))
-    chunks = [(row["append"], row["bucket"], row["chunk"]) for row in tables.sequences]
+    chunks = [(row["append"], row["shard"], row["chunk"]) for row in tables.sequences]
     assert chunks == sorted(chunks)
-    assert {bucket for _, bucket, _ in chunks} == {0, 1}
+    assert {shard for _, shard, _ in chunks} == {0, 1}
     assert max(chunk for _, _, chunk in chunks) >= 1
 
 
@@ -171,35 +154,30 @@ def test_files_hold_ascending_runs_of_ordinals(tables: Packed) -> None:
     assert all(ordinals == sorted(ordinals) for ordinals in by_partition.values())
 
 
-def chunk_rows(tables: Packed, bucket: int, chunk: int) -> pa.Table:
+def chunk_rows(tables: Packed, shard: int, chunk: int) -> pa.Table:
     """The documents of one chunk as its plan sees them, found by what its sequences hold."""
     held = {
         segment["doc_id"]
         for row in tables.sequences
-        if (row["bucket"], row["chunk"]) == (bucket, chunk)
+        if (row["shard"], row["chunk"]) == (shard, chunk)
         for segment in row["segments"]
     }
     depends_on = {d: [b for a, b in DEPENDENCIES if a == d] for d in held}
-    rows = [
-        {name: row[name] for name in ("doc_id", "repository", "revision", "position", "n_tokens")}
-        | {"depends_on": depends_on[row["doc_id"]]}
-        for row in tables.tokens
-        if row["doc_id"] in held
-    ]
-    kinds = [pa.string(), pa.string(), pa.string(), pa.int64(), pa.int64(), pa.list_(pa.string())]
-    names = ["doc_id", "repository", "revision", "position", "n_tokens", "depends_on"]
-    return pa.Table.from_pylist(rows, schema=pa.schema(list(zip(names, kinds, strict=True))))
+    rows = [row | {"depends_on": depends_on[row["doc_id"]]} for row in tables.tokens if row["doc_id"] in held]
+    kinds = dict.fromkeys(("doc_id", "repository", "revision"), pa.string())
+    kinds |= {"position": pa.int64(), "n_tokens": pa.int64(), "depends_on": pa.list_(pa.string())}
+    return pa.Table.from_pylist(rows, schema=pa.schema(list(kinds.items())))
 
 
 def test_a_chunk_planned_alone_gives_the_same_plan(tables: Packed) -> None:
-    chunks = {(row["bucket"], row["chunk"]) for row in tables.sequences}
+    chunks = {(row["shard"], row["chunk"]) for row in tables.sequences}
     assert len(chunks) >= 4
-    for bucket, chunk in sorted(chunks):
-        alone = plan_chunk(chunk_rows(tables, bucket, chunk), CONFIG.sequence_length, CONFIG.slack)
+    for shard, chunk in sorted(chunks):
+        alone = plan_chunk(chunk_rows(tables, shard, chunk), CONFIG.sequence_length, CONFIG.slack)
         together = [
             (s["doc_id"], s["doc_offset"], s["length"])
             for row in tables.sequences
-            if (row["bucket"], row["chunk"]) == (bucket, chunk)
+            if (row["shard"], row["chunk"]) == (shard, chunk)
             for s in row["segments"]
         ]
         assert [tuple(p.values())[2:] for p in alone.to_pylist()] == together
@@ -218,7 +196,7 @@ def test_a_later_append_goes_on_where_the_table_ends(tables: Packed) -> None:
     assert [tuple(row) for row in rows] == expected
 
 
-def test_placements_are_the_segments_turned_round_by_document(tables: Packed) -> None:
+def test_placements_are_the_segments_by_document(tables: Packed) -> None:
     rows = [tuple(row)[:4] for row in placements(tables.packed).collect()]
     turned = [
         (s["doc_id"], row["ordinal"], s["doc_offset"], s["length"])
@@ -228,23 +206,18 @@ def test_placements_are_the_segments_turned_round_by_document(tables: Packed) ->
     assert rows == sorted(turned, key=lambda row: (row[0], row[2]))
 
 
-def visible(sequences: list[list[dict]]) -> int:
-    """Dependencies that stand whole before their dependent, by walking through every sequence."""
-    n_tokens: dict[str, int] = defaultdict(int)
-    for piece in (piece for pieces in sequences for piece in pieces):
-        n_tokens[piece["doc_id"]] += piece["length"]
-    seen = set()
-    for pieces in sequences:
-        whole: set[str] = set()
-        for piece in pieces:
-            seen |= {(a, b) for a, b in DEPENDENCIES if a == piece["doc_id"] and b in whole}
-            if piece["length"] == n_tokens[piece["doc_id"]]:
-                whole.add(piece["doc_id"])
-    return len(seen)
+def visible(tables: Packed, segments: list[list[dict]]) -> int:
+    depends_on: dict[str, list[str]] = defaultdict(list)
+    for dependent, dependency in DEPENDENCIES:
+        depends_on[str(dependent)].append(str(dependency))
+    lengths = {row["doc_id"]: row["n_tokens"] for row in tables.tokens}
+    pieces = [[(it["doc_id"], it["doc_offset"], it["length"]) for it in held] for held in segments]
+    return visible_dependencies(pieces, lengths, depends_on)
 
 
 def test_the_metrics_are_what_the_rows_say(tables: Packed) -> None:
-    metrics = measure(tables.packed, tables.tokenized, tables.dependencies, CONFIG.sequence_length)
+    given = (tables.packed, tables.tokenized, tables.dependencies)
+    metrics = measure(*(it.toArrow() for it in given), CONFIG.sequence_length)
     lengths = [row["n_tokens"] for row in tables.tokens if row["n_tokens"]]
     assert (metrics.n_documents, metrics.n_tokens) == (len(lengths), sum(lengths))
     assert metrics.n_sequences == len(tables.sequences)
@@ -252,34 +225,32 @@ def test_the_metrics_are_what_the_rows_say(tables: Packed) -> None:
     assert metrics.least_sequences == -(-sum(lengths) // 64)
     assert (metrics.n_fitting, metrics.n_fitting_split) == (sum(n <= 64 for n in lengths), 0)
     assert metrics.n_dependencies == len(DEPENDENCIES)
-    assert metrics.n_visible == visible([row["segments"] for row in tables.sequences])
+    assert metrics.n_visible == visible(tables, [row["segments"] for row in tables.sequences])
     names = ("doc_id", "repository", "revision", "position", "n_tokens")
     columns = pa.Table.from_pylist([{name: row[name] for name in names} for row in tables.tokens])
     next_fit: dict[int, list[dict]] = defaultdict(list)
     for piece in next_fit_chunk(columns, 64).to_pylist():
         next_fit[piece["sequence"]].append(piece)
-    assert metrics.n_visible_next_fit == visible(list(next_fit.values()))
+    assert metrics.n_visible_next_fit == visible(tables, list(next_fit.values()))
     assert metrics.n_visible >= metrics.n_visible_next_fit > 0
 
 
 def test_without_dependencies_nothing_is_visible_and_all_is_packed(tables: Packed) -> None:
     alone = pack(tables.tokenized, None, CONFIG)
-    metrics = measure(alone, tables.tokenized, None, CONFIG.sequence_length)
+    metrics = measure(alone.toArrow(), tables.tokenized.toArrow(), None, CONFIG.sequence_length)
     assert metrics.n_tokens == sum(row["n_tokens"] for row in tables.tokens)
     assert (metrics.n_dependencies, metrics.visible_share) == (0, 1.0)
 
 
-def test_buckets_follow_from_the_documents_once(tables: Packed) -> None:
+def test_shards_follow_from_the_documents_once(tables: Packed) -> None:
     many = PackConfig().resolved(n_documents=10_000_000, n_tokens=10_000_000 * 1_024)
-    assert (many.chunk_documents, many.buckets) == (8_192, 305)
+    assert (many.chunk_documents, many.shards) == (8_192, 305)
     small = resolve(tables.tokenized, PackConfig(sequence_length=64))
-    assert (small.chunk_documents, small.buckets) == (2_000, 1)
+    assert (small.chunk_documents, small.shards) == (2_000, 1)
     assert resolve(tables.tokenized, CONFIG) is CONFIG
 
 
-def test_a_tokenizer_does_not_depend_on_the_order_of_documents(
-    spark: SparkSession,
-) -> None:
+def test_a_tokenizer_does_not_depend_on_the_order_of_documents(spark: SparkSession) -> None:
     documents = frame(spark, DOCUMENTS)
     table = tokenizer_table(documents, "small", 280, sample_bytes=2_000)
     (row,) = table.collect()

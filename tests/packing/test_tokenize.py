@@ -1,4 +1,4 @@
-"""Encoding: what the tokens of a document hold, and that its text comes back."""
+"""The tokens of a document, and the text that they decode to."""
 
 from __future__ import annotations
 
@@ -65,19 +65,17 @@ def test_a_tokenizer_that_truncates_and_pads_loses_no_token() -> None:
         "pad_type_id": 0, "pad_token": END_OF_TEXT,
     }  # fmt: skip
     text = "return the cat"
-    assert (
-        encode([text], json.dumps(shipped), None, None)[0].tolist()
-        == encode([text], TOKENIZER, None, None)[0].tolist()
-    )
+    by_shipped, plain = (encode([text], it, None, None)[0] for it in (json.dumps(shipped), TOKENIZER))
+    assert by_shipped.tolist() == plain.tolist()
 
 
-def test_texts_are_encoded_alike_in_any_company() -> None:
+def test_the_tokens_of_a_text_do_not_depend_on_its_batch() -> None:
     texts = [f"def f{i}(x): return {i}" for i in range(50)]
     together = encode(texts, TOKENIZER, None, END)
     assert [t.tolist() for t in together] == [encode([x], TOKENIZER, None, END)[0].tolist() for x in texts]
 
 
-def test_a_null_text_has_no_tokens_and_an_empty_one_the_special_ones() -> None:
+def test_a_null_text_has_no_tokens_and_an_empty_one_special_ones() -> None:
     batch = pa.RecordBatch.from_pydict(
         {
             "doc_id": ["a", "b", "c"],

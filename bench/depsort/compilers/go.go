@@ -1,10 +1,10 @@
-// Prints, as tab-separated pairs of paths, which file of a Go module uses a symbol that another one declares.
+// Prints tab-separated pairs of paths: a file of a Go module that uses a symbol, and the file that declares it.
 //
-// Usage: go run go.go FOLDER, where FOLDER holds go.mod. Packages are listed by `go list`, which
-// fetches what the module requires, and checked by go/types from source: the module's own with their bodies
-// and tests, everything else by its declarations alone. An identifier counts where it is used; the file it
-// depends on is the one in which the checker found its declaration. A package that does not build
-// is taken as far as it checks. Files that the machine's system or architecture leaves out give no edges.
+// Usage: go run go.go FOLDER, where FOLDER holds go.mod. `go list` lists the packages and fetches the required
+// modules; go/types checks the module's own packages with bodies and tests, all others by their declarations
+// alone. An identifier counts where it is used; its dependency is the file of the declaration that the checker
+// found. A package that does not build counts as far as it checks. Files for another system or architecture have
+// no edges.
 package main
 
 import (

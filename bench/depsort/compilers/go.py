@@ -6,7 +6,6 @@ modules that the repository requires.
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -21,9 +20,5 @@ def edges(repository: Path) -> set[tuple[str, str]]:
     Raises CalledProcessError if the packages cannot be listed.
     """
     with tempfile.TemporaryDirectory(prefix="depsort-truth-") as folder:
-        copy = Path(folder) / "module"  # `go list` may complete go.mod, and a module cache is read-only
-        shutil.copytree(repository, copy, symlinks=True, copy_function=shutil.copyfile)
-        for path in [copy, *copy.rglob("*")]:
-            if path.is_dir():
-                path.chmod(0o755)
-        return tools.edges(tools.run("go", "run", str(_PROGRAM), str(copy)))
+        copy = tools.writable_copy(repository, Path(folder) / "module")  # `go list` may complete go.mod
+        return tools.printed_edges("go", "run", str(_PROGRAM), str(copy))

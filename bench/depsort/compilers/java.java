@@ -1,10 +1,9 @@
-// Prints, as tab-separated pairs of paths, which Java file names a symbol that another one declares.
+// Prints tab-separated pairs of paths: a Java file that names a symbol, and the file that declares the symbol.
 //
-// Usage: java java.java FOLDER [CLASSPATH]. All sources below FOLDER are attributed by javac at
-// once, without annotation processors; what is missing from the class path leaves errors, and the rest is
-// taken. A name counts where it is written, in imports too; names that javac adds by itself (the type of `var`,
-// of a lambda's parameter) do not. The file a name depends on is the one that declares its class or the class
-// it is a member of.
+// Usage: java java.java FOLDER [CLASSPATH]. javac attributes all sources below FOLDER at once, without annotation
+// processors; names that need a missing library stay unresolved. A name counts where the source spells it, also in
+// imports; names that javac infers (the type of `var` or of a lambda's parameter) do not. The dependency is the
+// file that declares the class, or the class of the member.
 
 import com.sun.source.tree.CompilationUnitTree;
 import com.sun.source.tree.IdentifierTree;

@@ -19,4 +19,4 @@ def edges(repository: Path, class_path: Path | None = None) -> set[tuple[str, st
     Raises CalledProcessError if javac does not start.
     """
     jars = [] if class_path is None else [str(class_path / "*")]
-    return tools.edges(tools.run("java", str(_PROGRAM), str(repository), *jars))
+    return tools.printed_edges("java", str(_PROGRAM), str(repository), *jars)

@@ -1,9 +1,9 @@
-// Prints, as tab-separated pairs of paths, which Kotlin file names a symbol that another one declares.
+// Prints tab-separated pairs of paths: a Kotlin file that names a symbol, and the file that declares the symbol.
 //
-// Usage: java -cp KOTLIN_COMPILER kotlin.java FOLDER [CLASSPATH]. The Kotlin compiler analyzes all
-// files below FOLDER at once, as its first front end does; what is missing from the class path leaves errors, and
-// the rest counts. A name counts where it is written, in imports too; operators, `this` and names that the
-// compiler adds (`componentN`, `iterator`) do not. An inherited member belongs to the file that declares it.
+// Usage: java -cp KOTLIN_COMPILER kotlin.java FOLDER [CLASSPATH]. The first front end of the Kotlin compiler
+// analyzes all files below FOLDER at once; names that need a missing library stay unresolved. A name counts where
+// the source spells it, also in imports; operators, `this` and names that the compiler adds (`componentN`,
+// `iterator`) do not. An inherited member belongs to the file that declares it.
 
 import java.io.File;
 import java.io.IOException;

@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from bench.depsort.tools import edges as edges_of
-from bench.depsort.tools import require, run
+from bench.depsort.tools import printed_edges, require, run
 from factory.settings import settings
 
 COMPILER = (  # the last version whose default is the first front end
@@ -42,4 +41,4 @@ def edges(repository: Path) -> set[tuple[str, str]]:
             )  # fmt: skip
     library = jars["org.jetbrains.kotlin:kotlin-stdlib:1.9.25"]
     class_path = os.pathsep.join(map(str, jars.values()))
-    return edges_of(run(java, "-cp", class_path, str(_PROGRAM), str(repository), str(library)))
+    return printed_edges(java, "-cp", class_path, str(_PROGRAM), str(repository), str(library))

@@ -1,11 +1,11 @@
 <?php
-// Prints, as tab-separated pairs of paths, which PHP file names a symbol that another one declares.
+// Prints tab-separated pairs of paths: a PHP file that names a symbol, and the file that declares the symbol.
 //
-// Usage: php php.php FOLDER. The engine's own parser (the extension `ast`) reads every file below
-// FOLDER, and names are completed as the engine completes them when it compiles: by namespace and `use`. A member
-// counts where its class is certain: named, `self`, `static`, `parent` or `$this`; it belongs to the file that
-// declares it, among ancestors and traits too. A file that is included by a path below `__DIR__` counts. What
-// several files declare, or none, is left out; types of other objects are not inferred.
+// Usage: php php.php FOLDER. The engine's own parser (the extension `ast`) reads every file below FOLDER. Names
+// are completed by namespace and `use`, as the engine does when it compiles. A member counts where its class is
+// certain: named, `self`, `static`, `parent` or `$this`; it belongs to the file that declares it, also in
+// ancestors and traits. An include of a path below `__DIR__` counts. Names that no file or several files declare
+// do not, and the types of other objects are not inferred.
 
 const VERSION = 85; // of the syntax tree
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from bench.depsort.tools import ToolMissing, require, run
-from bench.depsort.tools import edges as edges_of
+from bench.depsort.tools import ToolMissing, printed_edges, require
 
 _PROGRAM = Path(__file__).with_suffix(".php")
 
@@ -24,4 +23,4 @@ def edges(repository: Path) -> set[tuple[str, str]]:
         raise ToolMissing(
             "PHP lacks the extension `ast`. Install it, on Debian with `apt-get install php-ast`."
         )
-    return edges_of(run(php, "-d", "memory_limit=-1", str(_PROGRAM), str(repository)))
+    return printed_edges(php, "-d", "memory_limit=-1", str(_PROGRAM), str(repository))

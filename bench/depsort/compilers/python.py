@@ -57,7 +57,7 @@ def _modules(repository: Path) -> Iterator[_Module]:
         root = inside[-1].parent if inside else path.parent
         parts = path.relative_to(root).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        if name in names:  # the second script of one name cannot be imported
+        if name in names:  # the second script of a name cannot be imported
             name = path.relative_to(repository).as_posix()
         try:
             text = path.read_bytes()
@@ -89,7 +89,7 @@ def _read(module: _Module) -> None:
 
 
 def _bindings(node: ast.AST, module: _Module) -> Iterator[tuple[str, tuple[str, str | None]]]:
-    """The names an import statement binds, with their module and name."""
+    """The names that an import statement binds, with their module and name."""
     if isinstance(node, ast.Import):
         for alias in node.names:
             first = alias.name.partition(".")[0]

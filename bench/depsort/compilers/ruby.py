@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.depsort.debian import unpack
-from bench.depsort.tools import edges as edges_of
-from bench.depsort.tools import require, run
+from bench.depsort.tools import printed_edges, require
 from factory.settings import settings
 
 LIBRARIES = (  # rubocop loads these; the other libraries need only the standard library
@@ -37,13 +36,13 @@ def edges(repository: Path) -> set[tuple[str, str]]:
     require("ruby", "ruby")
     root = _libraries()
     gems = root.glob("usr/share/rubygems-integration/all/gems/*/lib")
-    return asked(repository, [*sorted(gems), root / "usr/lib/ruby/vendor_ruby"])
+    return edges_with(repository, [*sorted(gems), root / "usr/lib/ruby/vendor_ruby"])
 
 
-def asked(repository: Path, libraries: Sequence[Path]) -> set[tuple[str, str]]:
-    """The same, with the folders of the libraries that the repository loads."""
+def edges_with(repository: Path, libraries: Sequence[Path]) -> set[tuple[str, str]]:
+    """The edges of a repository that loads libraries from these folders."""
     variables = {"RUBYLIB": os.pathsep.join(map(str, libraries))}
-    return edges_of(run("ruby", str(_PROGRAM), str(repository), variables=variables))
+    return printed_edges("ruby", str(_PROGRAM), str(repository), variables=variables)
 
 
 def _libraries() -> Path:

@@ -1,11 +1,10 @@
-# Prints, as tab-separated pairs of paths, which Ruby file names a constant or method that another one makes.
+# Prints tab-separated pairs of paths: a Ruby file that names a constant or method, and the file that defines it.
 #
-# Usage: ruby ruby.rb FOLDER. The interpreter loads every file below FOLDER's `lib`, then answers:
-# Ripper finds the names, and the loaded classes say what each means. A constant means what the classes around it
-# hold, inside out, then what the innermost inherits, then what `Object` holds; only the last name of a path counts.
-# A method counts where its receiver is certain: none is written, or a constant is. Files that are required, loaded
-# or set for autoload count, too. A class belongs to the file that was first to give it more than nested classes,
-# and whoever opens it again to do so depends on that file.
+# Usage: ruby ruby.rb FOLDER. The interpreter loads every file below FOLDER's `lib`. Then Ripper finds the names,
+# and the loaded classes resolve them. A constant is looked up in the classes around it, innermost first, then in the
+# ancestors of the innermost, then in `Object`; only the last name of a path counts. A method counts where its
+# receiver is certain: absent, or a constant. Files that are required, loaded or autoloaded count, too. A class
+# belongs to the first file that gives it more than nested classes, and a file that reopens it depends on that file.
 
 require "ripper"
 require "set"
@@ -34,7 +33,7 @@ def load_everything
   end
 end
 
-# The places of a file at which a class is opened for more than nested classes.
+# The lines of a file where a class is opened for more than nested classes.
 def bodies(tree, found = Set.new)
   return found unless tree.is_a?(Array)
 
@@ -222,7 +221,7 @@ load_everything
 trees = FILES.to_h { |file| [file, Ripper.sexp(File.read(File.join(ROOT, file)))] }.compact
 opened = trees.flat_map { |file, tree| bodies(tree).map { |line| [file, line] } }.to_set
 homes = {}.compare_by_identity
-OPENED.each { |type, places| homes[type] = (places.find { |it| opened.include?(it) } || places.first)[0] }
+OPENED.each { |type, lines| homes[type] = (lines.find { |it| opened.include?(it) } || lines.first)[0] }
 homes[:opened] = opened
 pairs = Set.new
 trees.each { |file, tree| Names.new(file, tree, homes, pairs) }

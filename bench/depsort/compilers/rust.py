@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-import shutil
 import tempfile
 import tomllib
 from collections.abc import Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 
-from bench.depsort.tools import run
+from bench.depsort.tools import run, writable_copy
 
 _MODULE = re.compile(r"\bmod\s+(?:r#)?\w+\s*;")
 _LINES = re.compile(r"(\d+)(?:-(\d+))?")
@@ -31,8 +30,7 @@ def edges(repository: Path) -> set[tuple[str, str]]:
     Raises CalledProcessError if the crate does not compile.
     """
     with tempfile.TemporaryDirectory(prefix="depsort-truth-") as folder:
-        copy = Path(folder) / "crate"  # cargo may write a Cargo.lock
-        shutil.copytree(repository, copy, copy_function=shutil.copyfile)
+        copy = writable_copy(repository, Path(folder) / "crate")  # cargo may write a Cargo.lock
         run(
             "cargo", "rustdoc", "--quiet", "--lib", "--all-features", "--target-dir", f"{folder}/target",
             "--manifest-path", str(copy / "Cargo.toml"), "--", "-Z", "unstable-options",

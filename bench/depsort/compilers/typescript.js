@@ -2,11 +2,11 @@
 //
 //     node typescript.js FOLDER_OF_TYPESCRIPT REPOSITORY > edges.json
 //
-// Prints a JSON list of [dependent, dependency]. A file depends on the files its imports, re-exports, requires
-// and dynamic imports name, and on those that declare the names it uses: aliases followed to the end, names of
-// members where the type of their object is known. Of several declarations of a name the first counts.
-// Every file is resolved under the nearest tsconfig.json or jsconfig.json; packages of the repository are found
-// by the name in their package.json, as if linked into node_modules.
+// Prints a JSON list of [dependent, dependency]. A file depends on the files that its imports, re-exports, requires
+// and dynamic imports name, and on the files that declare the names it uses: through all aliases, and for members
+// where the type of the object is known. Of several declarations of a name the first counts. Every file is resolved
+// under the nearest tsconfig.json or jsconfig.json; packages of the repository resolve by the name in their
+// package.json, as if linked into node_modules.
 "use strict";
 
 const path = require("path");

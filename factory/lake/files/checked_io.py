@@ -1,14 +1,15 @@
 """PyIceberg's file system of an embedded lake, which verifies checksums on read and writes them.
 
 PyIceberg knows neither the checksum files of Hadoop's local file system nor, by itself, those that Parquet
-pages carry. `CheckedFileIO` is named in the catalog's properties (`factory.lake.catalog`) for the first, and
-`check_pages` changes for the second how PyIceberg opens and writes Parquet, which it has no option for.
+pages carry. `CheckedFileIO`, named in the catalog's properties (`factory.lake.catalog`), handles checksum
+files. `check_pages` handles pages: it patches how PyIceberg opens and writes Parquet, because PyIceberg has
+no option for it.
 """
 
 from __future__ import annotations
 
+import io
 from functools import lru_cache
-from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
@@ -55,7 +56,7 @@ class _CheckedFile(PyArrowFile):
         return _Output(self._path, super().create(overwrite))
 
 
-class _Output:
+class _Output(io.RawIOBase):
     """A stream that computes checksums of the bytes written to it."""
 
     def __init__(self, path: str, stream: pa.NativeFile) -> None:
@@ -72,40 +73,21 @@ class _Output:
         """Return the number of bytes written."""
         return int(self._stream.tell())
 
-    def flush(self) -> None:
-        """Hand the bytes written so far to the system."""
-        self._stream.flush()
-
-    @property
-    def closed(self) -> bool:
-        """Whether the file is complete."""
-        return bool(self._stream.closed)
-
-    def readable(self) -> bool:
-        """Return False: the stream is for writing."""
-        return False
-
     def writable(self) -> bool:
         """Return True."""
         return True
 
-    def seekable(self) -> bool:
-        """Return False: bytes once summed cannot be written again."""
-        return False
+    def flush(self) -> None:
+        """Hand the bytes written so far to the system."""
+        if not self.closed:
+            self._stream.flush()
 
     def close(self) -> None:
         """Complete the file and its checksums."""
         if not self.closed:
+            super().close()
             self._stream.close()
             self._sums.put(self._path)
-
-    def __enter__(self) -> _Output:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 @lru_cache
@@ -116,7 +98,7 @@ def _checking(file_format: FileFormat, **options: Any) -> ds.FileFormat:
 
 
 def check_pages() -> None:
-    """Let PyIceberg verify the checksums of Parquet pages, and write them, in all of this process."""
+    """Let PyIceberg verify and write checksums of Parquet pages, everywhere in this process."""
     arrow_io._get_file_format = _checking
     arrow_io._get_parquet_writer_kwargs = lambda properties: {
         **_writer_options(properties),

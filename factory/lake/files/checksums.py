@@ -56,14 +56,14 @@ def _require(path: str, file: int, size: int, begin: int, sums: bytes) -> None:
             f"Restore it, or delete it if {path} is known to be whole."
         )
     if (size + under_each - 1) // under_each != (len(sums) - _HEAD.size) // 4:
-        raise changed(path, f"it has {size:,} bytes, which its checksum file does not fit")
+        raise changed(path, f"it has {size:,} bytes, which do not match its checksum file")
     first = begin // under_each
     content = os.pread(file, size - first * under_each, first * under_each)
     expected = struct.unpack_from(f">{len(sums) // 4 - 2 - first}I", sums, _HEAD.size + 4 * first)
     for number, (found, sum_) in enumerate(zip(_sums(content, under_each), expected, strict=True), first):
         if found != sum_:
             at = number * under_each
-            raise changed(path, f"bytes {at:,} to {min(at + under_each, size):,} are other ones")
+            raise changed(path, f"bytes {at:,} to {min(at + under_each, size):,} have changed")
 
 
 def changed(path: str, what: str) -> DamagedFile:

@@ -25,7 +25,7 @@ UNPARSED = (
     *(EOFError, MemoryError, RecursionError, NotImplementedError, struct.error, zlib.error),
     *(FileNotFoundError, ValidationError, DamagedFile),
 )
-"""What PyIceberg raises for files that are gone, and for bytes that are not of their format."""
+"""What PyIceberg raises for missing files and for malformed bytes."""
 
 
 def damaged_metadata(name: object, file: str | None, error: BaseException) -> DamagedFile:

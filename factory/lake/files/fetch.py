@@ -17,7 +17,7 @@ from factory.lake.schemas import TEXT_AT
 S3_ENDPOINT, S3_REGION = "s3.endpoint", "client.region"
 S3_KEY_ID, S3_SECRET = "s3.access-key-id", "s3.secret-access-key"
 STORAGE = (S3_ENDPOINT, S3_REGION, S3_KEY_ID, S3_SECRET)
-"""Properties of Spark's catalog by which files that are not local are opened."""
+"""Properties of Spark's catalog for opening files that are not local."""
 
 
 def opened(file: str, storage: Mapping[str, str]) -> pa.NativeFile:

@@ -1,4 +1,4 @@
-"""Where the pages of a column lie in one Parquet file, read through any function that reads byte ranges."""
+"""The locations of a column's pages in one Parquet file, read through any function that reads byte ranges."""
 
 from __future__ import annotations
 

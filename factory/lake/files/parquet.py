@@ -20,7 +20,7 @@ from factory.lake.files.checksums import require_whole
 from factory.lake.files.page_scan import Range, scan_file
 
 UNREADABLE = (OSError, pa.ArrowException, ValueError, OverflowError, MemoryError)
-"""What pyarrow raises for bytes that are no Parquet, or not those that were written."""
+"""What pyarrow raises for bytes that are not Parquet, or not the bytes that were written."""
 
 
 def require_sound(path: str) -> None:
@@ -94,7 +94,7 @@ def fault(name: str, columns: Sequence[str], file: pa.NativeFile, row_group: int
                 _read_pages(name, leaf, size, file, row_group)
             except ValueError as error:
                 return str(error)
-            except (NotImplementedError, LookupError):  # pages that cannot be read alone, or told by name
+            except (NotImplementedError, LookupError):  # pages that cannot be read alone
                 continue
     return None
 

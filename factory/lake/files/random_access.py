@@ -20,7 +20,7 @@ from factory.lake.files.location import local_path
 from factory.lake.files.page_scan import Range, scan_file
 from factory.lake.files.parquet import gone, require_sound
 
-_KEPT_BYTES = 64 << 20  # of pages shared by several rows of one call
+_KEPT_BYTES = 64 << 20  # budget for pages that several rows of one call share
 _THREADS = 16  # concurrent range requests to a store
 
 
@@ -71,7 +71,6 @@ class ScatteredRows:
         return scan_file(file, size, self._column, lambda wanted: self._fetch([(file, wanted)])[0])
 
     def _fetch(self, asked: Sequence[tuple[str, Sequence[Range]]]) -> list[list[bytes]]:
-        """Read byte ranges (begin, end) of files in a store."""
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="scattered-rows") as threads:
             reads = [
                 [threads.submit(self._files[file].read_at, end - begin, begin) for begin, end in ranges]

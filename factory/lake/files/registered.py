@@ -91,7 +91,6 @@ def _pieces(texts: pa.Array) -> Iterator[pa.Array]:
 
 
 def _without_marks(texts: pa.Array) -> pa.Array:
-    """Return `texts` without leading byte order marks."""
     marked = pc.starts_with(texts, _MARK).fill_null(False)
     # `binary_slice` fails where nothing is left of a value.
     without = pc.binary_replace_slice(texts.filter(marked), 0, len(_MARK), b"")

@@ -40,7 +40,7 @@ class Branch:
         return self._read.frame()
 
     def in_files(self) -> dict[str, list[str]]:
-        """Return the sentences of each file check over the whole table, by check name."""
+        """Return the violations of each file check over the whole table, as sentences by check name."""
         return in_files(self.lake.table(self.audit.table), self._head, self.output.checks)
 
     def violations(self) -> dict[str, float]:

@@ -1,8 +1,8 @@
 """Charts of tables for the Dagster UI; `chart_of(schema)` picks one by the columns of the table.
 
 Each chart reads a few columns of the published rows as Arrow batches, reduces them to a handful of numbers
-and draws those. Of a table beyond the limits of `factory.orchestration.asset.rows` it shows a sample, as its
-title says.
+and draws those. For a table beyond the limits of `factory.orchestration.asset.rows` it shows a sample and
+says so in its title.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from factory.orchestration.asset.drawing import bars, curves, over
 from factory.orchestration.asset.rows import Rows
 
 Chart = Callable[[Rows], str]
-_Values = Callable[[pa.RecordBatch], pa.Array]  # the values to count in a batch: any number of them a row
+_Values = Callable[[pa.RecordBatch], pa.Array]  # the values to count in a batch, any number per row
 
 QUANTILES = 20  # steps of a quantile curve
 STEPS = 50  # bins of a similarity or share between 0 and 1
@@ -69,7 +69,7 @@ def sizes(column: str, title: str) -> Chart:
 
 
 def quantiles(*columns: str) -> Chart:
-    """Quantile curves of the columns, one panel each."""
+    """Quantile curves, one panel per column."""
 
     def chart(rows: Rows) -> str:
         batches, one_of = _sample(rows, columns)
@@ -226,7 +226,7 @@ def _counted(rows: Rows, columns: Sequence[str], values: _Values, title: str) ->
 
 
 def _sample(rows: Rows, columns: Sequence[str]) -> tuple[Iterable[pa.RecordBatch], int]:
-    """Return the rows as batches, of a large table one row in so many."""
+    """Return the rows as batches; a large table yields one row in so many."""
     batches = rows.read_locally(columns)
     if batches is not None:
         return batches, 1
@@ -236,7 +236,7 @@ def _sample(rows: Rows, columns: Sequence[str]) -> tuple[Iterable[pa.RecordBatch
 
 
 def _table(rows: Rows, columns: Sequence[str]) -> pa.Table:
-    """All rows of a table that is small by its nature."""
+    """All rows of a table that is always small."""
     batches = rows.read_locally(columns)
     if batches is None:
         return rows.frame().select(*columns).toArrow()

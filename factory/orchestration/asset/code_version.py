@@ -1,4 +1,4 @@
-"""The version of an asset's code: what must change for its rows to be made again.
+"""The version of an asset's code; when it changes, the asset's rows are stale.
 
 It covers the asset's function, every source of its stage with the worker code these import, and the native
 kernels these sources call. A change elsewhere in the platform does not make a table stale: readers of the
@@ -71,7 +71,7 @@ def kernels(paths: Iterable[Path]) -> set[str]:
 
 @cache
 def _names(path: Path) -> set[str]:
-    """Return all that may name a module or a kernel in a file: imports, attributes and strings."""
+    """Return everything in a file that may name a module or a kernel: imports, attributes and strings."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_bytes() if path.suffix == ".py" else b"")):
         if isinstance(node, ast.Import):

@@ -80,7 +80,7 @@ class Tables:
 
 
 def together(facts: Sequence[Mapping[str, str | int]]) -> dict[str, str | int]:
-    """The facts of several tables as one's: numbers added up, sentences after each other, each once."""
+    """Merge the facts of several tables: add up numbers, join distinct sentences."""
     found: dict[str, str | int] = {}
     for name in dict.fromkeys(name for of in facts for name in of):
         values = [of[name] for of in facts if name in of]

@@ -68,7 +68,7 @@ def _panels(
 
 
 def _figure(width: float, height: float) -> Figure:
-    from matplotlib.figure import Figure  # slow to import, and only a finished run draws
+    from matplotlib.figure import Figure  # slow to import, and only finished runs draw
 
     return Figure(figsize=(width, height), facecolor=_PAPER, layout="constrained")
 

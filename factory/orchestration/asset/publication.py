@@ -53,8 +53,6 @@ from factory.orchestration.asset.rows import rows_at
 from factory.orchestration.host.resources import LakeRun
 from factory.spark import batches_of
 
-__all__ = ["Tables", "materialize"]
-
 _MAX_SENTENCES = 20  # of a file check, shown in Dagster
 
 
@@ -280,7 +278,7 @@ def _require_documents(run: LakeRun, branches: Sequence[Branch], tables: Tables)
 
 
 def _kept(run: LakeRun, branches: Sequence[Branch]) -> str:
-    """Set the branches aside and return a sentence that names them."""
+    """Set the branches aside and return a sentence with their names."""
     kept = [f"{of.audit.table}.branch_{set_aside(run.lake, of.audit)}" for of in reversed(branches)]
     return f"Main is as it was; the rows are in {', '.join(kept)}."
 

@@ -5,9 +5,9 @@ A bad record ends no run. But a source that yields no document, or rejects more 
 most common reason and one example.
 
 One limit applies to two shares. A row is a document or a rejected record. A file of many records is lost if
-none of them is a document: a Parquet file without the text column is one rejected row however many rows it
-has, so the share of rows alone would hide it. Records rejected as `empty` count in neither share, because
-they hold nothing to lose.
+none of its records is a document: a Parquet file without the text column is one rejected row however many
+rows it has, so the share of rows alone would hide it. Records rejected as `empty` count in neither share,
+because they hold nothing to lose.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ EMPTY = "empty"  # the reason for records without content
 class Rejections:
     """Documents and rejected records of a table or of one of its partitions.
 
-    `files` counts the files of many records, `lost_files` those of them without a document.
+    `files` counts the files of many records, `lost_files` the ones without a document.
     """
 
     documents: int
@@ -45,7 +45,7 @@ class Rejections:
     def excess(self, max_rejected: float) -> str | None:
         """Return a clause on the share that exceeds the limit, None if neither does."""
         if self.rejected and not self.documents:
-            return f"no row is a document, {self.rejected:,} are rejected"
+            return f"no row is a document ({self.rejected:,} rejected)"
         lost = self.rejected - self.by_reason.get(EMPTY, 0)
         for noun, part, whole in (
             ("rows", lost, lost + self.documents),
@@ -82,7 +82,7 @@ def require_documents(
     for key, of in found.items():
         if excess := of.excess(max_rejected):
             source = str(table) if key is None else f"{table}, partition {key}"
-            raise CheckFailed(f"Of {source} {excess}. {_most_common(rejected, key, of)}")
+            raise CheckFailed(f"In {source}, {excess}. {_most_common(rejected, key, of)}")
 
 
 def _most_common(rejected: Branch, key: str | None, of: Rejections) -> str:
@@ -92,7 +92,7 @@ def _most_common(rejected: Branch, key: str | None, of: Rejections) -> str:
     first = rows.agg(F.min(F.struct("key", "location", "detail")).alias("at")).first()
     assert first is not None
     at = f"`{first.at.key}` at {first.at.location}"
-    return f"The most common reason is `{reason}` ({n:,}), as of {at}: {first.at.detail}"
+    return f"The most common reason is `{reason}` ({n:,}), for example {at}: {first.at.detail}"
 
 
 def facts(found: Sequence[Rejections]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Which tables and partitions a run may keep: code, configuration and upstream content are unchanged.
+"""Which tables and partitions a run may keep, because code, configuration and upstream content are unchanged.
 
 A source is always read again, because its files may have changed. A partition is compared by the snapshot
 that last replaced it, and with the same partition of upstream tables that share its partitions. A table with

@@ -13,12 +13,12 @@ from factory.lake.files.checksums import changed
 from factory.spark import innermost_cause, jvm_died
 
 JVM_DIED = (
-    "Spark's JVM died during the run, most often for want of memory. "
+    "Spark's JVM died during the run, usually because memory ran out. "
     "Free memory or raise FACTORY_SPARK_DRIVER_MEMORY, then run again."
 )
 WORKER_DIED = (
-    "A Python worker of Spark was killed or crashed, most often for want of memory. Free memory, or let "
-    "fewer workers run at once (two with FACTORY_SPARK_MASTER=local[2]), then run again."
+    "A Python worker of Spark was killed or crashed, usually because memory ran out. Free memory, or run "
+    "fewer workers at once (two with FACTORY_SPARK_MASTER=local[2]), then run again."
 )
 _CHECKSUM = re.compile(r"ChecksumException: Checksum error: (?:file:)?(.+?) at (\d+)")  # of Hadoop
 _DYING_S = 5  # a JVM whose connections are lost is gone within milliseconds

@@ -8,15 +8,14 @@
     def sources(context, ingests) -> Ingested:
         return ingests.files("checkouts", include="**/*.py")
 
-`context`, `pyspark` and `ingests` are given where they are named; every other argument is an upstream
-table, `signals_web` meaning `signals.web`, and arrives as a lazy DataFrame pinned to its snapshot. `previous`
-is the table itself, as the same code and configuration made it last, where the run keeps what is unchanged;
-else None. With
-`partitions_def` the function makes one partition, whose key the argument `partition` gives; an upstream
-table with the same partitions arrives as its rows of that partition, any other as a whole. What the
-function returns is written to an audit branch, checked there and published; only then does Dagster
-hear of a materialization (`factory.orchestration.asset.publication`). The undecorated function stays
-reachable through `source_function`.
+A function may take `context`, `pyspark`, `ingests`, `partition` and `previous`. Every other argument is an
+upstream table (`signals_web` means `signals.web`) and arrives as a lazy DataFrame pinned to its snapshot.
+`previous` is the table as the same code and configuration last wrote it, if the run keeps unchanged tables;
+otherwise it is None. With `partitions_def` the function makes the one partition that `partition` names. An
+upstream table with the same partitions arrives as the rows of that partition, any other as a whole. The rows
+that the function returns are written to an audit branch, checked there and published; only then does Dagster
+record a materialization (`factory.orchestration.asset.publication`). `source_function` returns the
+undecorated function.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from factory.errors import ConfigurationError, FactoryError
 from factory.lake.names import TableName
 from factory.lake.schemas import TableSchema
 from factory.lake_spark.read import read_at
-from factory.orchestration.asset.charts import Chart, chart_of
+from factory.orchestration.asset.charts import chart_of
 from factory.orchestration.asset.checks import Check, checks_of
 from factory.orchestration.asset.code_version import code_version
 from factory.orchestration.asset.declaration import AssetResult, Declaration, Output, PartitionSelection
@@ -49,7 +48,7 @@ from factory.orchestration.host.resources import LakeRun
 from factory.spark import ROWS_PER_ARROW_BATCH, batches_of
 
 GIVEN = ("context", "pyspark", "ingests", "partition", "previous")
-PRIORITY_TAG = "dagster/priority"  # of a step in its run, and of a run in the queue; the higher the sooner
+PRIORITY_TAG = "dagster/priority"  # orders the steps of a run and the runs in the queue, highest first
 _FUNCTIONS: dict[dg.AssetKey, Callable[..., AssetResult]] = {}
 
 
@@ -63,11 +62,7 @@ def table_asset(
     upstream: Mapping[str, TableName] | None = None,
     checks: Sequence[Check] = (),
     config: BaseModel | Mapping[str, Any] | None = None,
-    chart: Chart | None = None,
     description: str | None = None,
-    owners: Sequence[str] = (),
-    tags: Mapping[str, str] | None = None,
-    retry_policy: dg.RetryPolicy | None = None,
     partitions_def: dg.PartitionsDefinition[str] | None = None,
     backfill_policy: dg.BackfillPolicy | None = None,
     priority: int = 0,
@@ -76,15 +71,14 @@ def table_asset(
 ) -> Callable[[Callable[..., AssetResult]], dg.AssetsDefinition]:
     """Declare the decorated function as the asset of a table.
 
-    `name` is the function's unless given; `side_tables` declares further tables written with it, by suffix;
-    `upstream` names the table of each argument whose own name does not; `checks` are added to the
-    uniqueness of the key; `config` is whatever decides the rows besides code and upstream tables; `chart`
-    draws a picture of the published rows (a Markdown image) for the Dagster UI, in place of `chart_of`'s.
-    With `partitions_def` a run replaces partitions of the table, all of a backfill's in one run unless
-    `backfill_policy` says otherwise. Of the assets of a run that could come next, the one of the highest
-    `priority` does. With a `growth` above one a run that keeps what is unchanged keeps the table until the
-    rows of its upstream tables have grown or shrunk by that factor. `rows_per_batch` are sent to Python where
-    the function or the writing of its rows does that: more where no texts are among them.
+    `name` defaults to the function's name; `side_tables` declares further tables written with it, by suffix;
+    `upstream` maps arguments to tables that their names do not spell; `checks` run in addition to the
+    uniqueness check of the key; `config` holds everything besides code and upstream tables that decides the
+    rows. With `partitions_def` a run replaces partitions of the table; a backfill is a single run unless
+    `backfill_policy` says otherwise. Among runnable assets, the highest `priority` runs first. With a
+    `growth` above one, a run that keeps unchanged tables keeps this one until its upstream rows have grown or
+    shrunk by that factor. `rows_per_batch` is the size of the Arrow batches that Spark sends to Python; rows
+    without texts can have larger ones.
 
     Raises ConfigurationError at decoration for a wrong table name, a check on an undeclared column, or an
     argument `partition` of an asset without partitions.
@@ -97,8 +91,8 @@ def table_asset(
             Output(table.suffixed(suffix), _laid_out(of, partitions_def), checks_of(of), chart_of(of))
             for suffix, of in (side_tables or {}).items()
         ]
-        drawn = chart or chart_of(schema)
-        outputs.append(Output(table, _laid_out(schema, partitions_def), checks_of(schema, checks), drawn))
+        main = _laid_out(schema, partitions_def)
+        outputs.append(Output(table, main, checks_of(schema, checks), chart_of(schema)))
         for output in outputs:
             _require_columns(output)
         declaration = Declaration(
@@ -110,21 +104,49 @@ def table_asset(
             growth=growth,
             rows_per_batch=rows_per_batch,
         )
-        asset = _multi_asset(
-            function,
-            declaration,
-            asset_group=asset_group,
-            description=description or inspect.getdoc(function),
-            owners=owners,
-            tags={"stage": table.stage, **(tags or {})},
-            retry_policy=retry_policy or dg.RetryPolicy(max_retries=1),
+        specs = [
+            dg.AssetSpec(
+                key=dg.AssetKey(output.table.identifier),
+                deps=[dg.AssetKey(of.identifier) for of in declaration.upstream.values()],
+                group_name=asset_group,
+                description=(description or inspect.getdoc(function))
+                if output.table == table
+                else f"Written with {table}.",
+                kinds={"spark", "iceberg", output.table.stage},  # a node of the graph shows no namespace
+                code_version=declaration.code_version,
+                tags={"stage": table.stage},
+                metadata={
+                    "dagster/table_name": str(output.table),
+                    "dagster/column_schema": _column_schema(output.schema),
+                },
+            )
+            for output in outputs
+        ]
+        _FUNCTIONS[dg.AssetKey(table.identifier)] = function
+        return dg.multi_asset(
+            name=f"{table.namespace}__{table.name}",
+            specs=specs,
+            ins={
+                argument: dg.AssetIn(key=dg.AssetKey(of.identifier), input_manager_key="tables")
+                for argument, of in declaration.upstream.items()
+            },
+            check_specs=[
+                dg.AssetCheckSpec(
+                    name=check.name,
+                    asset=dg.AssetKey(output.table.identifier),
+                    description=check.description,
+                    blocking=check.blocking,
+                )
+                for output in outputs
+                for check in output.checks
+            ],
+            required_resource_keys={"lake", "pyspark", *({"ingests"} & set(_given(function)))},
+            retry_policy=dg.RetryPolicy(max_retries=1),
             partitions_def=partitions_def,
             # One run of many partitions publishes once; a run for each would start Spark for each.
             backfill_policy=(backfill_policy or dg.BackfillPolicy.single_run()) if partitions_def else None,
-            priority=priority,
-        )
-        _FUNCTIONS[dg.AssetKey(table.identifier)] = function
-        return asset
+            op_tags={PRIORITY_TAG: str(priority)} if priority else None,
+        )(_compute(function, declaration))
 
     return declare
 
@@ -134,20 +156,14 @@ def source_function(asset: dg.AssetsDefinition) -> Callable[..., AssetResult]:
     return next(_FUNCTIONS[key] for key in asset.keys if key in _FUNCTIONS)
 
 
-def _multi_asset(
-    function: Callable[..., AssetResult],
-    declaration: Declaration,
-    *,
-    asset_group: str,
-    description: str | None,
-    owners: Sequence[str],
-    tags: Mapping[str, str],
-    retry_policy: dg.RetryPolicy,
-    partitions_def: dg.PartitionsDefinition[str] | None,
-    backfill_policy: dg.BackfillPolicy | None,
-    priority: int,
-) -> dg.AssetsDefinition:
-    given = [argument for argument in inspect.signature(function).parameters if argument in GIVEN]
+def _given(function: Callable[..., AssetResult]) -> list[str]:
+    """Return the arguments that are not upstream tables."""
+    return [argument for argument in inspect.signature(function).parameters if argument in GIVEN]
+
+
+def _compute(function: Callable[..., AssetResult], declaration: Declaration) -> Callable[..., Iterator[Any]]:
+    """Return the function that Dagster calls in a run: it calls `function` and publishes its rows."""
+    given = _given(function)
 
     def compute(context: dg.AssetExecutionContext, **upstream: DataFrame) -> Iterator[Any]:
         offered = {
@@ -185,52 +201,11 @@ def _multi_asset(
     ]
     compute.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     compute.__annotations__ = {}
-    specs = [
-        dg.AssetSpec(
-            key=dg.AssetKey(output.table.identifier),
-            deps=[dg.AssetKey(table.identifier) for table in declaration.upstream.values()],
-            group_name=asset_group,
-            description=description
-            if output.table == declaration.table
-            else f"Written with {declaration.table}.",
-            kinds={"spark", "iceberg", output.table.stage},  # a node of the graph shows no namespace
-            code_version=declaration.code_version,
-            owners=list(owners),
-            tags=dict(tags),
-            metadata={
-                "dagster/table_name": str(output.table),
-                "dagster/column_schema": _column_schema(output.schema),
-            },
-        )
-        for output in declaration.outputs
-    ]
-    return dg.multi_asset(
-        name=f"{declaration.table.namespace}__{declaration.table.name}",
-        specs=specs,
-        ins={
-            argument: dg.AssetIn(key=dg.AssetKey(table.identifier), input_manager_key="tables")
-            for argument, table in declaration.upstream.items()
-        },
-        check_specs=[
-            dg.AssetCheckSpec(
-                name=check.name,
-                asset=dg.AssetKey(output.table.identifier),
-                description=check.description,
-                blocking=check.blocking,
-            )
-            for output in declaration.outputs
-            for check in output.checks
-        ],
-        required_resource_keys={"lake", "pyspark", *({"ingests"} & set(given))},
-        retry_policy=retry_policy,
-        partitions_def=partitions_def,
-        backfill_policy=backfill_policy,
-        op_tags={PRIORITY_TAG: str(priority)} if priority else None,
-    )(compute)
+    return compute
 
 
 def _previous(context: dg.AssetExecutionContext, declaration: Declaration) -> DataFrame | None:
-    """The table as it stands, where its rows may be taken over."""
+    """The published table, if its rows may be reused."""
     run: LakeRun = context.resources.lake
     published = made_alike(run.lake, declaration) if run.reuse else None
     if published is None:
@@ -239,7 +214,7 @@ def _previous(context: dg.AssetExecutionContext, declaration: Declaration) -> Da
 
 
 def _parts(context: dg.AssetExecutionContext, declaration: Declaration) -> PartitionSelection:
-    """The partitions this run makes of the asset, and the upstream tables partitioned as it is."""
+    """The partitions of the asset in this run, and the upstream tables with the same partitions."""
     own = context.assets_def.partitions_def
     if own is None:
         return PartitionSelection()
@@ -255,7 +230,7 @@ def _parts(context: dg.AssetExecutionContext, declaration: Declaration) -> Parti
 
 
 def _upstream(function: Callable[..., Any], named: Mapping[str, TableName]) -> dict[str, TableName]:
-    """The upstream table of each argument; `**` takes the rest of what is named."""
+    """The upstream table of each argument; `**` takes the remaining tables of `named`."""
     parameters = inspect.signature(function).parameters
     plain = [
         argument
@@ -265,7 +240,7 @@ def _upstream(function: Callable[..., Any], named: Mapping[str, TableName]) -> d
     extra = [argument for argument in named if argument not in plain]
     if extra and len(plain) + len(set(parameters) & set(GIVEN)) == len(parameters):
         raise ConfigurationError(
-            f"`upstream` names `{extra[0]}`, which is no argument of {function.__name__}. "
+            f"`upstream` names `{extra[0]}`, which is not an argument of {function.__name__}. "
             f"Its arguments are {', '.join(plain) or 'none'}."
         )
     return {
@@ -274,7 +249,7 @@ def _upstream(function: Callable[..., Any], named: Mapping[str, TableName]) -> d
 
 
 def _laid_out(schema: TableSchema, partitions_def: dg.PartitionsDefinition[str] | None) -> TableSchema:
-    """The schema with a folder for each partition, so that replacing one touches no other's files."""
+    """The schema with a folder per partition, so that replacing one leaves the others' files alone."""
     if partitions_def is None:
         return schema
     return replace(schema, partition_by=("partition", *schema.partition_by))

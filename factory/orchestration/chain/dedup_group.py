@@ -8,10 +8,10 @@ With `repositories`, whole repositories are compared first, and the documents th
 
     edges -> repository_edges -> repositories -> decisions
 
-Each asset body is one call of the stage `factory.dedup`, with the part of the settings that its table depends
-on. A group compares its documents once: `dedup_variant` decides at another threshold of the sweep, or by
-another keep rule, with components and decisions of its own. A run that keeps unchanged tables keeps the
-vocabulary while the group grows, so known texts keep their signatures.
+Each asset body is one call of the stage `factory.dedup`, with the settings that its table depends on. A group
+compares its documents once: `dedup_variant` decides at another threshold of the sweep, or by another keep
+rule, with components and decisions of its own. A run that keeps unchanged tables keeps the vocabulary while
+the group grows, so known texts keep their signatures.
 """
 
 from __future__ import annotations
@@ -110,9 +110,9 @@ def dedup_group(
         "vocabulary",
         schemas.VOCABULARY,
         "bags",
-        config={"lexer": chosen.lexer},  # the table stands while its bags change a little
+        config={"lexer": chosen.lexer},  # the vocabulary is kept while its bags change a little
         growth=chosen.recount_growth,
-        rows_per_batch=ROWS_PER_ARROW_BATCH,  # a part of the counts has 100 KB
+        rows_per_batch=ROWS_PER_ARROW_BATCH,  # one part of the counts has 100 KB
     )
     def group_vocabulary(previous: DataFrame | None, bags: DataFrame) -> DataFrame:
         """Every token with its term and document frequency."""
@@ -168,7 +168,7 @@ def dedup_group(
             alarm(
                 "buckets_find_what_they_promise",
                 "count_if(pairs >= 100 AND recall < predicted - 0.1)",
-                "Of 100 sampled pairs or more, at most a tenth is missing that the banding promises.",
+                "In steps of at least 100 sampled pairs, recall is at most 0.1 below its prediction.",
                 "pairs",
                 "recall",
                 "predicted",
@@ -181,7 +181,7 @@ def dedup_group(
 
     @declare("sweep", schemas.SWEEP, "signatures", "edges", texts=texts, config=sweeping)
     def group_sweep(signatures: DataFrame, edges: DataFrame, **upstream: DataFrame) -> DataFrame:
-        """What each threshold of the sweep keeps."""
+        """Documents kept at each threshold of the sweep."""
         return sweep(texts.documents(upstream), signatures, edges, sweeping)
 
     compared = (group_bags, group_vocabulary, group_signatures, group_buckets, group_edges)
@@ -237,7 +237,7 @@ class _Texts:
         )
 
     def located(self, upstream: Mapping[str, DataFrame]) -> DataFrame:
-        """The documents with the locations of their texts in place of the texts."""
+        """The documents with text locations in place of the texts."""
         return of_datasets(
             {
                 name: self._kept(dataset, located(upstream[f"raw_{dataset}"], "text"), upstream)
@@ -260,7 +260,7 @@ def _declare(  # type: ignore[no-untyped-def]
     tables: Mapping[str, names.TableName] | None = None,
     **options,
 ):
-    """The decorator of `dedup.<group>_<part>`, which reads `parts`, of `compared` up to the edges.
+    """The decorator of `dedup.<group>_<part>`, which reads `parts`, those up to the edges of `compared`.
 
     The function also gets the documents of `texts`, and `tables` by argument.
     """

@@ -15,8 +15,7 @@ from factory.dedup.repository_edges import RepositoryEdgeConfig, repository_edge
 from factory.lake import names, schemas
 from factory.lake.repository import WITH_ITS_REPOSITORY
 from factory.orchestration.asset.checks import Check, aggregate, holds
-from factory.orchestration.asset.declaration import AssetResult
-from factory.orchestration.asset.publication import Tables
+from factory.orchestration.asset.declaration import AssetResult, Tables
 from factory.orchestration.asset.table_asset import table_asset
 
 _WITH_ITS_REPOSITORY = f"reason IN {WITH_ITS_REPOSITORY}"

@@ -8,9 +8,9 @@
 
     raw -> signals -> filtered -> [dedup group] -> deduplicated -> [depsort] -> tokenized -> packed
 
-A variant is a dataset of its own from `filtered` on: `filtered.web__long` to `packed.web__long`; one that
-differs by its threshold of similarity or its keep rule alone begins at `deduplicated`. Each asset body is one
-call of a stage, so whatever this chain does can be declared by hand as well.
+A variant is a dataset of its own from `filtered` on: `filtered.web__long` to `packed.web__long`. A variant
+that only changes the similarity threshold or the keep rule begins at `deduplicated`. Each asset body is one
+call of a stage, so any part of this chain can also be declared by hand.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import dagster as dg
 from pyspark.sql import DataFrame
 
 from factory.dedup.decisions import Keep, deduplicated
-from factory.depsort.stage import dependencies, in_order, symbols
+from factory.depsort.stage import dependencies, sorted_documents, symbols
 from factory.errors import ConfigurationError
 from factory.filters.rounds import Round
 from factory.lake import names, schemas
@@ -34,7 +34,7 @@ from factory.lake_spark.documents import of_datasets
 from factory.models.tokenizer import tokenizer_table
 from factory.models.tokenizer_file import tokenizer_of_file
 from factory.orchestration.asset.checks import aggregate, holds, layout
-from factory.orchestration.asset.publication import Tables
+from factory.orchestration.asset.declaration import Tables
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.dedup_group import DedupGroup, dedup_group, dedup_variant
 from factory.orchestration.chain.rounds import Measured, filter_assets
@@ -46,7 +46,7 @@ Assets = list[dg.AssetsDefinition]
 
 UNIQUE_POSITIONS = aggregate(
     "unique_positions",
-    # A document without a repository is alone, and `count(DISTINCT ...)` passes over nulls.
+    # A document without a repository counts by itself, and `count(DISTINCT ...)` ignores nulls.
     "count(1) - count(DISTINCT coalesce(repository, doc_id), coalesce(revision, ''), position)",
     "No two documents of a revision of a repository share a position.",
     "repository",
@@ -55,22 +55,10 @@ UNIQUE_POSITIONS = aggregate(
     "position",
 )
 
-__all__ = [
-    "Chain",
-    "DedupGroup",
-    "Round",
-    "dedup_variant",
-    "dedup_group",
-    "refine",
-    "tokenizer",
-    "tokenizer_from",
-    "variant",
-]
-
 
 @dataclass(frozen=True)
 class Chain:
-    """What was declared of a dataset, its assets, and what a variant of it can share.
+    """The declaration of a dataset, its assets, and the parts that its variants can share.
 
     Iterating gives the assets.
     """
@@ -100,30 +88,22 @@ def refine(
     around: TokenizeConfig | None = None,
     partitions_def: dg.PartitionsDefinition[str] | None = None,
 ) -> Chain:
-    """Every asset of `dataset` after `raw.<dataset>`, but for those of its dedup group.
+    """Every asset of `dataset` after `raw.<dataset>`, except those of its dedup group.
 
-    Each of `rounds` filters what the ones before have left. A code dataset is sorted by dependency before it
-    is tokenized; the tokens of `around` stand around each document. With the `partitions_def` of
-    `raw.<dataset>` what is known of a document by itself, signals and verdicts, is made partition by
-    partition; documents are compared as a whole, so the rest is not.
-    Raises ConfigurationError for a rule, a name or a group that does not fit.
+    Each of `rounds` filters what the earlier rounds kept. A code dataset is sorted by dependency before it is
+    tokenized; the tokens of `around` enclose each document. With the `partitions_def` of `raw.<dataset>`,
+    signals and verdicts are made partition by partition, because they need one document at a time; later
+    tables compare documents, so they are made as a whole. Raises ConfigurationError for a rule, a name or a
+    group that does not fit.
     """
     if names.VARIANT in dataset:
         raise ConfigurationError(
             f"`{dataset}` is the name of a variant. Declare it with variant(chain, ...), from the chain that "
             f"refine(`{names.base(dataset)}`, ...) gives."
         )
-    first = Chain(
-        dataset,
-        dedup_group,
-        asset_group,
-        tokenizer,
-        packing or PackConfig(),
-        around or TokenizeConfig(),
-        (),
-        (),
-    )
-    return _chain(replace(first, partitions_def=partitions_def), rounds)
+    packing, around = packing or PackConfig(), around or TokenizeConfig()
+    first = Chain(dataset, dedup_group, asset_group, tokenizer, packing, around, (), (), partitions_def)
+    return _chain(first, rounds)
 
 
 def variant(
@@ -136,19 +116,19 @@ def variant(
     dedup_group: DedupGroup | None = None,
     packing: PackConfig | None = None,
 ) -> Chain:
-    """The dataset of `of` filtered or deduplicated otherwise, as `<dataset>__<name>`, beside the first.
+    """A variant of `of`, `<dataset>__<name>`, with other filters or another deduplication.
 
-    With `rounds` it reads the same `raw` table, and the same signals where these have what its rules need:
-    another limit reads no text. It then has a dedup group to itself, with the options of the first. Without,
-    it shares the verdicts and all comparisons, and differs by the `threshold` of similarity or by who stays,
-    `keep`. A `dedup_group` compares variants of several datasets: a group of them, or the `dedup_variant` of
-    the first's.
+    With `rounds` it reads the same `raw` table, and the same signals if they cover its rules: a new limit
+    reads no text. It then has a dedup group of its own, with the options of the first group. Without `rounds`
+    it shares all verdicts and comparisons, and only the similarity `threshold` or the `keep` rule differs.
+    Give `dedup_group` to compare variants of several datasets: a group of these variants, or the
+    `dedup_variant` of the first group.
     """
     dataset = names.variant(of.dataset, name)
     if rounds is None and threshold is None and keep is None and dedup_group is None:
         raise ConfigurationError(
-            f"`{dataset}` differs from `{of.dataset}` in nothing. Give the variant `rounds`, a `threshold` "
-            "or `keep`."
+            f"`{dataset}` does not differ from `{of.dataset}`. Give the variant `rounds`, a `threshold` or "
+            "`keep`."
         )
     for option, given in (("threshold", threshold), ("keep", keep)):
         if given is not None and dedup_group is not None:
@@ -164,7 +144,7 @@ def variant(
 def _own_group(
     of: Chain, name: str, rounds: Sequence[Round] | None, threshold: float | None, keep: Keep | None
 ) -> DedupGroup:
-    """The group of a variant that is given none."""
+    """The default group of a variant."""
     if rounds is None:
         return dedup_variant(of.dedup_group, name, threshold, keep)
     dataset = names.variant(of.dataset, name)
@@ -182,7 +162,7 @@ def _own_group(
 
 
 def _chain(of: Chain, rounds: Sequence[Round] | None) -> Chain:
-    """`of` with the assets of its dataset; without rounds it shares the verdicts of another."""
+    """`of` with the assets of its dataset; without `rounds` it shares the verdicts of its base dataset."""
     names.dataset(of.dataset)
     if of.dataset not in of.dedup_group.datasets:
         raise ConfigurationError(
@@ -226,7 +206,7 @@ def _depsort(dataset: str, asset_group: str) -> Assets:
         upstream={"documents": documents_of},
     )
     def file_symbols(documents: DataFrame) -> DataFrame:
-        """What every file defines, refers to and imports, and where that resolves."""
+        """The definitions, references and imports of every file, and where they resolve."""
         return symbols(documents)
 
     @table_asset(
@@ -237,7 +217,7 @@ def _depsort(dataset: str, asset_group: str) -> Assets:
         upstream={"documents": documents_of, "symbols": names.depsort(dataset, "symbols")},
     )
     def file_dependencies(documents: DataFrame, symbols: DataFrame) -> DataFrame:
-        """Which file depends on which, and whether the order satisfies it."""
+        """The dependencies between files, and whether the order satisfies each."""
         return dependencies(documents, symbols)
 
     @table_asset(
@@ -250,7 +230,7 @@ def _depsort(dataset: str, asset_group: str) -> Assets:
     )
     def in_dependency_order(documents: DataFrame, dependencies: DataFrame) -> DataFrame:
         """The documents with their position in their repository, dependencies first."""
-        return in_order(documents, dependencies)
+        return sorted_documents(documents, dependencies)
 
     return [file_symbols, file_dependencies, in_dependency_order]
 
@@ -298,12 +278,8 @@ def tokenizer_from(
 
 
 def _packing(of: Chain) -> Assets:
-    dataset, asset_group, config, is_code = (
-        of.dataset,
-        of.asset_group,
-        of.packing,
-        of.dedup_group.kind == "code",
-    )
+    dataset, asset_group, config = of.dataset, of.asset_group, of.packing
+    is_code = of.dedup_group.kind == "code"
     documents_of = names.sorted_table(dataset) if is_code else names.deduplicated(dataset)
     dependencies_of = {"dependencies": names.depsort(dataset, "dependencies")} if is_code else {}
 
@@ -356,7 +332,7 @@ def _packing(of: Chain) -> Assets:
     def sequences(  # type: ignore[no-untyped-def]
         context, tokenized: DataFrame, tokenizer: DataFrame, **upstream: DataFrame
     ) -> Tables:
-        """Training sequences: the documents packed best-fit, runs of a repository's order kept together."""
+        """Training sequences: documents packed best-fit, with runs of a repository's order kept together."""
         trained = tokenizer.first()
         assert trained is not None
         identity = tokenizer_id(trained.tokenizer)
@@ -370,7 +346,7 @@ def _packing(of: Chain) -> Assets:
             properties={
                 schemas.TOKEN_BYTES: str(chosen.token_bytes),
                 schemas.SEQUENCE_LENGTH: str(chosen.sequence_length),
-                schemas.N_BUCKETS: str(chosen.buckets),
+                schemas.N_SHARDS: str(chosen.shards),
             },
             said={schemas.TOKENIZER_ID: identity, schemas.N_TOKENS: str(n_tokens)},
         )
@@ -379,11 +355,12 @@ def _packing(of: Chain) -> Assets:
 
 
 def require_tokens_of(tokenized: Published, tokenizer: str, identity: str) -> None:
-    """Raise ConfigurationError where the tokens were not made by the tokenizer as this run reads it."""
+    """Raise ConfigurationError if another version of the tokenizer than this run's made the tokens."""
     made_by = tokenized.properties.get(schemas.TOKENIZER_ID)
     if made_by != identity:
-        by = f"by tokenizer {made_by[:12]}" if made_by else "before tables said by which tokenizer"
+        by = f"by tokenizer {made_by[:12]}" if made_by else "before tables recorded their tokenizer"
         raise ConfigurationError(
             f"{tokenized.table} was made {by}, and {names.model(tokenizer)} is {identity[:12]} now. "
-            f"Materialize {tokenized.table.namespace}/{tokenized.table.name} again, then what follows it."
+            f"Materialize {tokenized.table.namespace}/{tokenized.table.name} again, then the tables "
+            "downstream."
         )

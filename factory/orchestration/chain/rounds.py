@@ -1,16 +1,15 @@
-"""The assets that filter a dataset in rounds: what is measured, and where it is measured already.
+"""The assets that filter a dataset in rounds, and which signals they can reuse.
 
     raw -> signals_r1 -> filtered_r1 -> signals_r2 -> filtered_r2 -> ... -> signals -> filtered
 
-A round looks at the documents that passed the rounds before, and its verdicts are on all of them: a document
-that an earlier round rejected keeps its rejections. So `filtered.<dataset>`, the last round's table, holds
-every document with every rule it fails.
+A round measures the documents that passed all earlier rounds, and its verdicts cover all documents: a
+document that an earlier round rejected keeps its rejections. So `filtered.<dataset>`, the last round's table,
+holds every document with every rule it fails.
 
-Values are measured once. A round reads the signals of an earlier round, or of the dataset it is a variant of,
-where these have every column its rules need for every document it looks at. Only where none has does the
-round measure, and then the table has its own name. That a table covers the documents is known from the
-declarations alone: its documents passed some rules, and each of these, with limits as strict or stricter,
-stands before the round as well.
+Values are measured once. A round reads the signals of an earlier round, or of its base dataset, if these have
+every column that its rules need for every document it measures. Otherwise the round measures, and its signals
+table has its own name. The declarations alone tell whether a table covers the documents: every rule that the
+table's documents passed must also precede the round, with limits as strict or stricter.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Measured:
     passed: tuple[Rule, ...]
 
     def serves(self, rules: Sequence[Rule], passed: Sequence[Rule]) -> bool:
-        """Whether it has every value that `rules` need, for every document that passed `passed`."""
+        """Whether the table has every value that `rules` need for every document that passed `passed`."""
         return signals_of(rules).items() <= self.signals.items() and all(
             any(implies(ours, theirs) for ours in passed) for theirs in self.passed
         )
@@ -67,9 +66,9 @@ def filter_assets(
 ) -> FilterAssets:
     """The assets `signals` and `filtered` of every round of `dataset`.
 
-    `measured` are signals that exist already, those of the dataset that this one is a variant of. The assets
-    have the partitions of the raw table, because each of their rows is of one document. Raises
-    ConfigurationError for a rule that does not exist.
+    `measured` are existing signals, those of the base dataset of a variant. The assets have the partitions of
+    the raw table, because each row describes one document. Raises ConfigurationError for a rule that does not
+    exist.
     """
     assets: list[dg.AssetsDefinition] = []
     found = list(measured)
@@ -89,7 +88,7 @@ def filter_assets(
 
 
 def signals_of(rules: Sequence[Rule]) -> dict[str, str]:
-    """Return what each column that `rules` are decided from holds: its kind, and whose code measures it."""
+    """Return the kind of each signal column that `rules` read, and the code that measures it."""
     return {
         column: f"{kind} of {rule.source}" if isinstance(rule, TextRule) and rule.source else kind
         for rule in rules
@@ -98,7 +97,7 @@ def signals_of(rules: Sequence[Rule]) -> dict[str, str]:
 
 
 def implies(strict: Rule, loose: Rule) -> bool:
-    """Whether every document that passes `strict` passes `loose`: one rule, one limit in the other."""
+    """Whether every document that passes `strict` passes `loose`: equal rules, one limit inside the other."""
     if strict.signals != loose.signals or repr(strict.with_limit(loose.limit)) != repr(loose):
         return False
     (low, high), (least, most) = bounds(strict.limit), bounds(loose.limit)
@@ -122,7 +121,7 @@ def _signals(
         partitions_def=partitions_def,
     )
     def signals(documents: DataFrame, **upstream: DataFrame) -> DataFrame:
-        """Every measured value of every document, or of those that passed the rounds before."""
+        """Every measured value of every document that passed the earlier rounds."""
         left = kept_documents(documents, upstream["before"]) if upstream else documents
         return measure(left, rules)
 

@@ -1,7 +1,7 @@
-"""The corpus that a file of datasets declares: the same assets as `@table_asset` and `refine` declare.
+"""The corpus that a datasets file declares: the assets that `@table_asset` and `refine` would declare.
 
-`corpus(path)` reads the file (`datasets_file` has its fields), checks what no single entry knows, such as
-names given twice or a group of two kinds, and answers whatever is wrong with file, line and field.
+`corpus(path)` reads the file (`factory.orchestration.datasets.file` has its fields) and checks it across
+entries, for example for repeated names or a group of two kinds. Errors name file, line and field.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ASSET_GROUPS: Mapping[Kind, str] = {"prose": "natural_language", "code": "code"}
 
 
 def corpus(path: Path) -> Corpus:
-    """The corpus of a file; raises ConfigurationError with a sentence for what is wrong."""
+    """The corpus of a file; raises ConfigurationError with a sentence per error."""
     located = LocatedYaml.read(path)
     file = located.build(DatasetsFile)
     try:
@@ -44,7 +44,7 @@ def corpus(path: Path) -> Corpus:
 
 
 def _check(file: DatasetsFile) -> None:
-    """Raise InvalidValue for names that stand twice, name nothing, or bring together what does not fit."""
+    """Raise InvalidValue for repeated or unknown names, and for datasets that do not fit together."""
     line_of: dict[str, int] = {}
     kinds: dict[str, Dataset] = {}
     for number, entry in enumerate(file.datasets):
@@ -85,7 +85,7 @@ def _check(file: DatasetsFile) -> None:
 
 
 def _check_decisions(file: DatasetsFile) -> None:
-    """Raise InvalidValue where variants of one name, whose documents are compared, are not decided alike."""
+    """Raise InvalidValue if variants of one name, which share a group, are decided differently."""
     first: dict[str, tuple[str, Variant]] = {}
     for number, entry in enumerate(file.datasets):
         for name, given in entry.variants.items():
@@ -119,13 +119,13 @@ def _check_paths(file: DatasetsFile) -> None:
             if by_name and PARTITION not in path:
                 raise InvalidValue(
                     place,
-                    f"`{path}` would be read for every partition. Write `{PARTITION}` where its key stands.",
+                    f"`{path}` would be read for every partition. Write `{PARTITION}` in place of the key.",
                 )
             if not by_name and PARTITION in path:
                 raise InvalidValue(
                     place,
-                    f"`{path}` names a partition, and the dataset has none by name. Declare `partitions` "
-                    "by key or time, or name the folder above.",
+                    f"`{path}` contains `{PARTITION}`, but the dataset has no partitions by key or time. "
+                    "Declare them in `partitions`, or name the folder above.",
                 )
 
 
@@ -208,16 +208,16 @@ def _with_variants(entry: Dataset) -> list[str]:
 
 
 def _group(entry: Dataset, variant: str | None = None) -> str:
-    """The dedup group of a dataset, or of a variant: that of all datasets' variants of its name."""
+    """The dedup group of a dataset; variants of one name share a group."""
     group = entry.group or entry.kind
     return group if variant is None else names.variant(group, variant)
 
 
 def _groups(located: LocatedYaml, file: DatasetsFile) -> dict[str, DedupGroup]:
-    """Every dedup group, by name; those of variants have the options of the first unless they have some.
+    """Every dedup group by name; the groups of variants default to the options of the first.
 
-    A variant that decides otherwise has no comparisons of its own: its threshold joins the sweep of the group
-    it is a variant of.
+    A variant that only decides differently shares all comparisons: its threshold joins the sweep of the base
+    group.
     """
     members: dict[str, list[str]] = defaultdict(list)
     kinds: dict[str, Kind] = {}
@@ -256,7 +256,7 @@ def _groups(located: LocatedYaml, file: DatasetsFile) -> dict[str, DedupGroup]:
 
 
 def _repositories(located: LocatedYaml, place: Place, options: dict[str, Any]) -> RepositoryConfig | None:
-    """What `options` say of repositories, taken out of them; a file makes no table of topics but by hand."""
+    """Remove and return the repository settings of `options`; in a file, topics can only be given by hand."""
     if "repositories" not in options:
         return None
     found = located.part(place, RepositoryConfig, options.pop("repositories"))
@@ -287,7 +287,7 @@ def _tokenizer(
 def _source(
     located: LocatedYaml, number: int, entry: Dataset, partitions: dg.PartitionsDefinition[str] | None
 ) -> dg.AssetsDefinition:
-    """The asset that reads a dataset, partition by partition if it has some."""
+    """The asset that reads a dataset, partition by partition if the dataset is partitioned."""
     place: Place = ("datasets", number, "paths")
     paths = list(_paths(located, place, entry))
 
@@ -328,7 +328,7 @@ def _paths(located: LocatedYaml, place: Place, entry: Dataset) -> Iterator[Path]
             path = located.path.parent / Path(given).expanduser()
             above = next(it for it in (path, *path.parents) if PARTITION not in str(it))
             exists = above.exists()
-        except (OSError, RuntimeError) as error:  # too long a name, the home of nobody
+        except (OSError, RuntimeError) as error:  # too long a name, the home of an unknown user
             said = getattr(error, "strerror", None) or str(error).rstrip(".")
             raise InvalidValue(
                 (*place, number), f"`{given}` cannot be looked at ({said}). Correct it."
@@ -350,7 +350,7 @@ def _chains(
     around: TokenizeConfig,
     partitions: dg.PartitionsDefinition[str] | None,
 ) -> Iterator[Chain]:
-    """What follows `raw`, of the dataset and of its variants."""
+    """The chain after `raw`, for the dataset and its variants."""
     place: Place = ("datasets", number)
 
     def packing(below: Place, given: Mapping[str, Any]) -> PackConfig | None:

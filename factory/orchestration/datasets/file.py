@@ -1,4 +1,4 @@
-"""What a file of datasets holds: `datasets.yaml` as a pydantic model, each entry with its reader.
+"""The fields of a datasets file, `datasets.yaml`, as pydantic models; each entry knows its reader.
 
     datasets:
       - name: notes
@@ -10,11 +10,11 @@
         variants:
           long: {limits: {word_count: [200, 100_000]}}
 
-Every field means what the argument of the same name of `Ingests`, `Round`, `DedupConfig` and `PackConfig`
-means. A dataset without rules has those of its kind. A variant says what differs: with `rules` or `rounds` it
-has filters of its own; without, it takes the dataset's, and its `limits`, `languages` and `predicates` are
-put over them. One with a `threshold` or `keep` differs in nothing but which of similar documents are removed.
-`factory.orchestration.datasets.assets` makes assets of this.
+Fields have the meaning of the arguments of the same name of `Ingests`, `Round`, `DedupConfig` and
+`PackConfig`. A dataset without rules gets the default rules of its kind. A variant declares only its
+differences: with `rules` or `rounds` it has filters of its own; otherwise it takes the dataset's filters and
+overrides their `limits`, `languages` and `predicates`. A variant with a `threshold` or `keep` differs only in
+which similar documents are removed. `factory.orchestration.datasets.assets` turns the file into assets.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from factory.orchestration.datasets.partitions_file import Partitioned
 from factory.packing.tokenize import TokenizeConfig
 from spark_udfs.ingest.bounds import MAX_TEXT_BYTES
 
-RULES = {"prose": ["gopher_quality", "gopher_repetition"], "code": ["code"]}  # of a dataset that names none
+RULES = {"prose": ["gopher_quality", "gopher_repetition"], "code": ["code"]}  # default rules by kind
 FILTERS = tuple(Round.model_fields)
 
 Words = Annotated[
@@ -68,13 +68,13 @@ class Filters(Round):
         if given and "rounds" in values:
             raise PydanticCustomError(
                 "beside_rounds",
-                "`{field}` stands beside `rounds`. Move it into one of the rounds.",
+                "`{field}` cannot be combined with `rounds`. Move it into one of the rounds.",
                 {"field": given[0]},
             )
         return values
 
     def in_rounds(self) -> tuple[Round, ...]:
-        """The rounds that are declared, be it one."""
+        """The declared rounds; plain filters are a single round."""
         return self.rounds or (Round(**{name: getattr(self, name) for name in FILTERS}),)
 
 
@@ -82,30 +82,30 @@ class Variant(Filters):
     """Other filters of a dataset's documents, or another way to decide on similar ones."""
 
     threshold: Similarity | None = Field(
-        default=None, description="weighted Jaccard from which documents are similar"
+        default=None, description="least weighted Jaccard of similar documents"
     )
-    keep: Keep | None = Field(default=None, description="who stays among similar documents")
+    keep: Keep | None = Field(default=None, description="rule for which of similar documents stay")
 
     @property
     def shares_comparisons(self) -> bool:
-        """Whether it takes the filters and comparisons of its dataset, and decides otherwise."""
+        """Whether the variant shares its dataset's filters and comparisons and only decides differently."""
         return self.threshold is not None or self.keep is not None
 
 
 class Dataset(Filters):
-    """A dataset: where it is read from, how it is filtered, with what it is deduplicated."""
+    """A dataset: its files, its filters, its dedup group."""
 
     name: str = Field(description="name of its tables")
     kind: Literal["prose", "code"] = Field(description="code is sorted by dependency; both choose the rules")
     format: str = Field(description="how its files are read")
     paths: Words = Field(min_length=1, description="files and folders, relative to the folder of the file")
-    partitions: Partitioned | None = Field(default=None, description="parts that are read by themselves")
-    license: str | None = Field(default=None, description="license of documents that name none")
+    partitions: Partitioned | None = Field(default=None, description="partitions, each read by itself")
+    license: str | None = Field(default=None, description="default license of documents")
     max_rejected: float = Field(
         default=MAX_REJECTED, ge=0, le=1, description="largest share of rows or files that may be rejected"
     )
-    group: str | None = Field(default=None, description="datasets it is compared with; default its kind's")
-    tokenizer: str = Field(default="tokenizer", description="tokenizer it is packed with")
+    group: str | None = Field(default=None, description="dedup group; default: that of its kind")
+    tokenizer: str = Field(default="tokenizer", description="name of its tokenizer")
     variants: dict[str, Variant] = Field(
         default={}, description="other filters of the same documents, or other decisions on them"
     )
@@ -117,7 +117,7 @@ class Dataset(Filters):
             return values
         values = dict(values)
         if "rounds" not in values:
-            # A kind that is wrong is told as such, and not by limits that have no rule.
+            # Report a wrong kind itself, not the limits that then lack a rule.
             values.setdefault("rules", RULES.get(str(values.get("kind")), [*chain(*RULES.values())]))
         variants = values.get("variants")
         if isinstance(variants, Mapping):
@@ -129,7 +129,7 @@ class Dataset(Filters):
     def _fit_for_tables(cls, given: str | None) -> str | None:
         if given is not None and names.VARIANT in given:
             raise ValueError(
-                f"`{given}` holds two underscores, which stand before the name of a variant. Use one."
+                f"`{given}` contains two underscores, which begin the name of a variant. Use one."
             )
         return given if given is None else _name(given)
 
@@ -145,7 +145,7 @@ class Dataset(Filters):
         """The documents below `paths`, the absolute form of the field."""
 
     def reading(self) -> dict[str, Any]:
-        """What decides which documents are read."""
+        """The fields that decide which documents are read."""
         return self.model_dump(mode="json", exclude={*Filters.model_fields, *_LATER})
 
 
@@ -153,7 +153,7 @@ _LATER = ("kind", "partitions", "max_rejected", "group", "tokenizer", "variants"
 
 
 def _over(dataset: Mapping[str, Any], variant: Any) -> Any:
-    """A variant's values with those it takes from its dataset."""
+    """A variant's values over those of its dataset."""
     variant = {} if variant is None else variant
     options = [name for name in ("threshold", "keep") if isinstance(variant, Mapping) and name in variant]
     if options:
@@ -161,8 +161,8 @@ def _over(dataset: Mapping[str, Any], variant: Any) -> Any:
         if beside:
             raise PydanticCustomError(
                 "beside_decisions",
-                "A variant has filters of its own or a `{option}`, and one has `{given}` beside it. "
-                "Make two variants of it, or give its group the `{option}`.",
+                "A variant has filters of its own or a `{option}`, and this one has `{given}` too. "
+                "Split it into two variants, or give its group the `{option}`.",
                 {"field": "variants", "option": options[0], "given": beside[0]},
             )
         return variant
@@ -173,7 +173,7 @@ def _over(dataset: Mapping[str, Any], variant: Any) -> Any:
         if given:
             raise PydanticCustomError(
                 "rounds_of_variant",
-                "Its dataset has `rounds`, so it cannot be told which of them this changes. "
+                "Its dataset has `rounds`, so it is unclear which round this changes. "
                 "Give the variant `rounds` of its own.",
                 {"field": "variants"},
             )
@@ -187,17 +187,17 @@ def _over(dataset: Mapping[str, Any], variant: Any) -> Any:
 
 
 class Records(Dataset):
-    """Files of many records, a document each."""
+    """Files of many records, each record a document."""
 
-    source: str | None = Field(default=None, description="name of the source; default that of each path")
+    source: str | None = Field(default=None, description="name of the source; default: name of each path")
     text: str = Field(default="text", description="field of the text")
     key: str | None = Field(
-        default=None, description="field that identifies a record; default its file and line"
+        default=None, description="field that identifies a record; default: its file and line"
     )
     columns: dict[str, str] = Field(default={}, description="columns of `raw` and the fields that fill them")
-    metadata: Words = Field(default=(), description="further fields that are kept")
-    language: str | None = Field(default=None, description="language of documents that name none")
-    max_bytes: int = Field(default=MAX_TEXT_BYTES, ge=1, description="longest text that is read")
+    metadata: Words = Field(default=(), description="further fields to keep")
+    language: str | None = Field(default=None, description="default language of documents")
+    max_bytes: int = Field(default=MAX_TEXT_BYTES, ge=1, description="longest text to read, in bytes")
 
     @field_validator("columns")
     @classmethod
@@ -210,7 +210,7 @@ class Records(Dataset):
 
     @property
     def fields(self) -> Fields:
-        """Which field of a record is what."""
+        """The fields of a record by their meaning."""
         return Fields(
             text=self.text,
             key=self.key,
@@ -240,21 +240,26 @@ class Parquet(Records):
 
 
 class Trees(Dataset):
-    """Files below folders or in archives, a document each."""
+    """Files below folders or in archives, each file a document."""
 
     revision: str | None = Field(default=None, description="revision of the documents")
-    metadata: dict[str, str] = Field(default={}, description="what is noted with every document")
+    metadata: dict[str, str] = Field(default={}, description="metadata of every document")
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Properties of every document, by argument of a reader."""
+        return self.model_dump(include={"source", "repository", "revision", "license", "metadata"})
 
 
 class Chosen(Trees):
-    """Files that patterns choose."""
+    """Files selected by patterns."""
 
     include: Words = Field(default=("**/*",), description="patterns of paths to read; `**/` is any folders")
     exclude: Words = Field(default=(), description="patterns to leave out, besides `.git` and `__pycache__`")
 
     @property
     def unwanted(self) -> tuple[str, ...]:
-        """All that is left out."""
+        """All patterns of excluded files."""
         return (*UNWANTED, *self.exclude)
 
 
@@ -262,54 +267,31 @@ class Files(Chosen):
     """Files below folders."""
 
     format: Literal["files"]
-    source: str | None = Field(default=None, description="name of the source; default that of each path")
-    repository: str | None = Field(default=None, description="the one repository they are of")
+    source: str | None = Field(default=None, description="name of the source; default: name of each path")
+    repository: str | None = Field(default=None, description="repository of all files")
 
     def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
-        return ingests.files(
-            paths,
-            self.include,
-            self.unwanted,
-            source=self.source,
-            repository=self.repository,
-            revision=self.revision,
-            license=self.license,
-            metadata=self.metadata,
-        )
+        return ingests.files(paths, self.include, self.unwanted, **self.about)
 
 
 class Repositories(Chosen):
-    """Folders whose folders are repositories."""
+    """Folders whose subfolders are repositories."""
 
     format: Literal["repositories"]
 
     def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
-        return ingests.repositories(
-            paths,
-            self.include,
-            self.unwanted,
-            revision=self.revision,
-            license=self.license,
-            metadata=self.metadata,
-        )
+        return ingests.repositories(paths, self.include, self.unwanted, **self.about)
 
 
 class Archive(Trees):
     """Members of zip and tar archives."""
 
     format: Literal["archive"]
-    source: str | None = Field(default=None, description="name of the source; default that of each path")
-    repository: str | None = Field(default=None, description="the one repository they are of")
+    source: str | None = Field(default=None, description="name of the source; default: name of each path")
+    repository: str | None = Field(default=None, description="repository of all files")
 
     def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
-        return ingests.archive(
-            paths,
-            source=self.source,
-            repository=self.repository,
-            revision=self.revision,
-            license=self.license,
-            metadata=self.metadata,
-        )
+        return ingests.archive(paths, **self.about)
 
 
 class Blend(BaseModel):
@@ -318,19 +300,17 @@ class Blend(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     weights: dict[str, Annotated[int, Field(ge=1)]] = Field(
-        default={}, description="rows a step, by dataset or variant; default one of each dataset"
+        default={}, description="rows per step, by dataset or variant; default: one of each dataset"
     )
     seed: int = Field(default=7, ge=0, lt=1 << 64, description="seed of the order")
-    pad: bool = Field(
-        default=False, description="whether rows of unlike lengths may stand together, padded to the longest"
-    )
+    pad: bool = Field(default=False, description="allow rows of different lengths, padded to the longest")
 
 
 class Tokenizer(TokenizeConfig):
-    """A tokenizer that is trained on the datasets that name it, or that of a file."""
+    """A tokenizer, trained on the datasets that name it or read from a file."""
 
     vocabulary: int = Field(
-        default=16_384, ge=258, le=MOST_TOKENS, description="number of tokens, where it is trained"
+        default=16_384, ge=258, le=MOST_TOKENS, description="number of tokens of a trained tokenizer"
     )
     file: str | None = Field(default=None, description="a `tokenizer.json`, relative to this file's folder")
 
@@ -346,7 +326,7 @@ class Tokenizer(TokenizeConfig):
 
     @property
     def around(self) -> TokenizeConfig:
-        """What stands around documents, whatever the tokenizer."""
+        """The tokens around documents, for any tokenizer."""
         return TokenizeConfig(begin=self.begin, end=self.end)
 
 

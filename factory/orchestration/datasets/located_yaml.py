@@ -1,10 +1,10 @@
-"""A YAML file as plain values of known lines; what is wrong with it, as sentences with file, line and field.
+"""A YAML file as plain values with their lines; errors are sentences with file, line and field.
 
     my.yaml, line 7, datasets[1].textt: Unknown field `textt`. Did you mean `text`?
 
-Places are pydantic's: ("datasets", 1, "textt"). A place that the file does not hold, because a field is
-missing, has the line of what should hold it. A key that stands twice in one mapping is refused, since YAML's
-own readers would take the last and drop the others.
+A place is a location of pydantic's, such as ("datasets", 1, "textt"). The place of a missing field has the
+line of the value that should contain it. A key repeated in one mapping is refused, since YAML's own readers
+would keep the last value and drop the others.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from factory.suggestions import unknown_name
 Place = tuple[str | int, ...]
 M = TypeVar("M", bound=BaseModel)
 
-_MOST_VALUES = 100_000  # with what aliases repeat: merged mappings take as much time and memory as they hold
+_MOST_VALUES = 100_000  # counts repeats by aliases, which cost time and memory in merged mappings
 _SHOWN = 5  # errors listed before the number of further ones
-_KEY = "[key]"  # ends pydantic's place of a name that is wrong itself
-_FIELD = "field"  # in the context of a model's own error: the field below its place that it is about
+_KEY = "[key]"  # ends pydantic's place of an invalid key
+_FIELD = "field"  # in the context of a model's own error: the field at fault
 
 
 class InvalidValue(Exception):
-    """A value of the file is wrong; raised where its place is known and turned into a sentence above."""
+    """A value of the file is wrong; raised with its place and turned into a sentence by the caller."""
 
     def __init__(self, place: Place, said: str) -> None:
         super().__init__(said)
@@ -41,7 +41,7 @@ class InvalidValue(Exception):
 
 @dataclass(frozen=True)
 class LocatedYaml:
-    """The values of a file, and by place the line, from 1, on which each stands."""
+    """The values of a file, and the line (from 1) of each, by place."""
 
     path: Path
     values: Any
@@ -49,7 +49,7 @@ class LocatedYaml:
 
     @classmethod
     def read(cls, path: Path) -> LocatedYaml:
-        """The file's values; raises ConfigurationError where it cannot be read or is no YAML."""
+        """The file's values; raises ConfigurationError if it cannot be read or is not YAML."""
         try:
             text = path.read_text(encoding="utf-8")
         except OSError as error:
@@ -63,15 +63,15 @@ class LocatedYaml:
             node = loader.get_single_node()
             if node is not None and _n_values(node, {}) > _MOST_VALUES:
                 raise ConfigurationError(
-                    f"{path.name} stands for more than {_MOST_VALUES:,} values, counting what its aliases "
-                    "(`*name`) repeat. Write fewer."
+                    f"{path.name} holds more than {_MOST_VALUES:,} values, counting repeats by aliases "
+                    "(`*name`). Write fewer."
                 )
             lines = {} if node is None else _lines(node, loader, path.name)
             return cls(path, None if node is None else loader.construct_document(node), lines)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             raise ConfigurationError(
-                f"{path.name}, line {mark.line + 1 if mark else 1}: this is no YAML "
+                f"{path.name}, line {mark.line + 1 if mark else 1}: this is not YAML "
                 f"({error.problem or error.context}). Look there and just above for a missing quote, a tab "
                 "or a wrong indent."
             ) from error
@@ -79,20 +79,20 @@ class LocatedYaml:
             raise ConfigurationError(f"{path.name} is nested too deeply. Write it flatter.") from error
         except yaml.YAMLError as error:  # a forbidden character
             said = " ".join(str(error).split())
-            raise ConfigurationError(f"{path.name} is no YAML ({said}). Correct or quote it.") from error
+            raise ConfigurationError(f"{path.name} is not YAML ({said}). Correct or quote it.") from error
 
     def sentence(self, place: Place, said: str) -> str:
         """`said` with file, line and field in front."""
         return f"{self.path.name}, line {self.line(place)}{_field(place)}: {said}"
 
     def line(self, place: Place) -> int:
-        """The line of a place, or of the nearest that should hold it."""
+        """The line of a place, or of the nearest enclosing place in the file."""
         while place and place not in self.lines:
             place = place[:-1]
         return self.lines.get(place, 1)
 
     def build(self, model: type[M]) -> M:
-        """The file as `model`; raises ConfigurationError with a sentence for each thing that is wrong."""
+        """The file as `model`; raises ConfigurationError with a sentence for each error."""
         return self.part((), model, self.values)
 
     def part(self, place: Place, model: type[M], values: Any) -> M:
@@ -103,7 +103,7 @@ class LocatedYaml:
             found: list[tuple[int, str]] = []
             for it in error.errors():
                 at, said = _at(values, it), _said(model, it)
-                follows = it["type"] == "too_short" and it["input"]  # its items are wrong, and told
+                follows = it["type"] == "too_short" and it["input"]  # its items are wrong, and reported
                 if not (follows or _inherited(at, values)):
                     found.append((self.line(place + at), self.sentence(place + at, said)))
             lines = [said for _, said in sorted(dict.fromkeys(found))]
@@ -112,7 +112,7 @@ class LocatedYaml:
 
 
 def _n_values(node: yaml.Node, known_of: dict[int, int]) -> int:
-    """How many values a node stands for, each alias counted as what it names."""
+    """The number of values in a node, with the values of an anchor counted again for each alias."""
     if id(node) not in known_of:
         known_of[id(node)] = 1
         inner = node.value if isinstance(node, yaml.CollectionNode) else ()
@@ -124,11 +124,11 @@ def _n_values(node: yaml.Node, known_of: dict[int, int]) -> int:
 def _lines(root: yaml.Node, loader: yaml.SafeLoader, file: str) -> dict[Place, int]:
     """The line of every value.
 
-    Raises ConfigurationError for a key that stands twice or is no word, and for a value that `loader` cannot
+    Raises ConfigurationError for a repeated key, a key that is not a scalar, and a value that `loader` cannot
     read, such as a date that does not exist.
     """
     found: dict[Place, int] = {(): root.start_mark.line + 1}
-    walked: set[int] = set()  # an alias is its anchor's node again, which may even lie in itself
+    walked: set[int] = set()  # an alias is its anchor's node again, and an anchor may even contain itself
 
     def walk(node: yaml.Node, place: Place) -> None:
         if id(node) in walked:
@@ -152,12 +152,12 @@ def _lines(root: yaml.Node, loader: yaml.SafeLoader, file: str) -> dict[Place, i
                 line = key.start_mark.line + 1
                 if not isinstance(key, yaml.ScalarNode):
                     raise ConfigurationError(
-                        f"{file}, line {line}: a list or mapping is no name. Write `name: value`."
+                        f"{file}, line {line}: a list or mapping cannot be a name. Write `name: value`."
                     )
                 before = found.get((*place, key.value))
                 if before is not None:
                     raise ConfigurationError(
-                        f"{file}, line {line}: `{key.value}` stands on line {before} already. Keep one."
+                        f"{file}, line {line}: `{key.value}` is already on line {before}. Keep one."
                     )
                 found[*place, key.value] = line
                 walk(value, (*place, key.value))
@@ -167,7 +167,7 @@ def _lines(root: yaml.Node, loader: yaml.SafeLoader, file: str) -> dict[Place, i
 
 
 def _field(place: Place) -> str:
-    """A place as it is told after the line; nothing of the whole file."""
+    """A place as messages show it after the line; empty for the whole file."""
     shown = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
     return f", {shown}" if shown else ""
 
@@ -177,7 +177,7 @@ def _at(values: Any, error: Any) -> Place:
     place: list[str | int] = []
     for part in (*error["loc"], *([error["ctx"][_FIELD]] if _FIELD in error.get("ctx", {}) else [])):
         if isinstance(values, Mapping) and part not in values and part in values.values():
-            continue  # the tag that chose among models
+            continue  # the tag that selected the model
         if part == _KEY and not (isinstance(values, Mapping) and part in values):
             continue
         place.append(part)
@@ -195,7 +195,7 @@ def _tag(error: Any) -> str:
 
 
 def _inherited(place: Place, values: Any) -> bool:
-    """Whether a place is a variant's that the file does not hold: its dataset's value, and told there."""
+    """Whether a variant inherits the value at this place, so that the error is reported at its dataset."""
     if "variants" not in place[:-2]:
         return False
     for part in place[: place.index("variants") + 3]:
@@ -206,7 +206,7 @@ def _inherited(place: Place, values: Any) -> bool:
 
 
 def _said(model: type[BaseModel], error: Any) -> str:
-    """A sentence of fact and one of remedy for an error of pydantic's."""
+    """A sentence of fact and a sentence of remedy for a pydantic error."""
     kind, name, value = error["type"], str(error["loc"][-1]) if error["loc"] else "", error["input"]
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         return unknown_name("field", name, _fields(model, error["loc"][:-1]))
@@ -225,16 +225,16 @@ def _said(model: type[BaseModel], error: Any) -> str:
     if _FIELD in error.get("ctx", {}):
         return str(error["msg"])
     if kind == "string_type" and not isinstance(value, list | Mapping):
-        return f"YAML reads this as {value!r}, which is no text. Put it in quotes."
+        return f"YAML reads this as {value!r}, which is not text. Put it in quotes."
     shown = "nothing" if value is None else f"`{value}`"
     if kind in ("model_type", "model_attributes_type", "dataclass_type", "dict_type", "mapping_type"):
-        return f"Here stands {shown}, where fields with values belong. Write them as `name: value`."
+        return f"Expected fields with values, found {shown}. Write them as `name: value`."
     said = re.sub("^Input", "It", error["msg"]).replace("tuple", "list").replace("dictionary", "mapping")
     return f"{shown} does not fit. {said}."
 
 
 def _quoted(expected: str) -> list[str]:
-    """The words that pydantic lists, which are in quotes, or the numbers, which are not."""
+    """The values that pydantic lists: words in quotes, numbers without."""
     return re.findall(r"'([^']*)'", expected) or re.findall(r"\d+", expected)
 
 
@@ -249,7 +249,7 @@ def _fields(model: Any, place: Place) -> list[str]:
 
 
 def _inner(annotation: Any, part: str | int) -> Any:
-    """What an annotation says of the value at `part`; a tag chooses among the models of a union."""
+    """The annotation of the value at `part`; a tag selects the model of a union."""
     annotation = _plain(annotation)
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation.model_fields[str(part)].annotation
@@ -260,7 +260,7 @@ def _inner(annotation: Any, part: str | int) -> Any:
 
 
 def _plain(annotation: Any) -> Any:
-    """An annotation without what surrounds it: Annotated, and `| None`."""
+    """An annotation without its wrappers, Annotated and `| None`."""
     if get_origin(annotation) is Annotated:
         return _plain(get_args(annotation)[0])
     rest = [it for it in get_args(annotation) if it is not type(None)]
@@ -270,6 +270,6 @@ def _plain(annotation: Any) -> Any:
 
 
 def _tags(model: Any) -> set[Any]:
-    """The words that choose a model in a union."""
+    """The tags that select a model of a union."""
     literals = (it.annotation for it in model.model_fields.values() if get_origin(it.annotation) is Literal)
     return {word for literal in literals for word in get_args(literal)}

@@ -10,7 +10,7 @@ import dagster as dg
 
 from factory.errors import ConfigurationError
 
-PARTITION = "{partition}"  # stands in a path for the key of a partition
+PARTITION = "{partition}"  # placeholder for a partition key in a path
 
 
 def path_of(path: Path, key: str) -> Path:

@@ -26,7 +26,7 @@ _TIMES: Mapping[str, type[dg.TimeWindowPartitionsDefinition]] = {
     "month": dg.MonthlyPartitionsDefinition,
 }
 _KEY = re.compile(r"\w+([.-]\w+)*")  # valid in file names and as an end of a range
-_KEY_BYTES = 200  # file names may have 255, of which a suffix takes some
+_KEY_BYTES = 200  # file names may have 255 bytes, including a suffix
 
 
 class Keys(BaseModel):
@@ -51,7 +51,7 @@ class Keys(BaseModel):
                     f"`{key}` is not a partition key. Use letters and digits; between them `_`, `-` or `.`."
                 )
             if key in keys[:number]:
-                raise ValueError(f"`{key}` stands twice. Keep one.")
+                raise ValueError(f"`{key}` is listed twice. Keep one.")
         return keys
 
     def build(self, name: str) -> dg.PartitionsDefinition[str]:  # noqa: ARG002

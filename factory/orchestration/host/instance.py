@@ -29,7 +29,7 @@ from factory.settings import Settings
 
 _HEADER = "# Written by the Model Factory ({digest}). Edit it freely: an edited file stays as it is.\n"
 _WRITTEN = re.compile(r"# Written by the Model Factory \((\w+)\)\..*\n")
-IN_TURN_TAG = "factory/in-turn"  # on runs that go one at a time, highest priority first
+IN_TURN_TAG = "factory/in-turn"  # tags runs that go one at a time, highest priority first
 _COMMON = f"""telemetry:
   enabled: false
 nux:  # no newsletter dialog on a new lake's first page

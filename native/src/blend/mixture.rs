@@ -1,7 +1,7 @@
 //! Mixtures in closed form: from any row of a blend to its source and index, and back.
 //!
-//!     whole.rs      weights of whole rows a step
-//!     schedule.rs   shares that change along the rows; ramps.rs its knots
+//!     whole.rs      weights in whole rows per step
+//!     schedule.rs   shares that change along the rows; ramps.rs its knots, due.rs one source between two of them
 //!     timeline.rs   plans, each from a step on
 //!
 //! Event-time merge, which is stride scheduling (Waldspurger, 1995) without its state: every row of every source
@@ -14,6 +14,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 mod bounds;
+mod due;
 mod ramps;
 mod schedule;
 mod timeline;

@@ -6,17 +6,7 @@
 //!
 //! `packed_bag.rs` has the byte layout of stored bags.
 
-use std::sync::Arc;
-
-use arrow_array::builder::{Int32Builder, Int64Builder, ListBuilder};
-use arrow_array::{ArrayRef, RecordBatch, make_array};
-use arrow_data::ArrayData;
-use arrow_pyarrow::PyArrowType;
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
-
 use super::lexer::Lexer;
-use super::strings::Strings;
 use super::tally::Tally;
 
 /// Longest text, in bytes, whose tokens are counted in a table (up to 64 bytes a token); others are sorted.
@@ -32,10 +22,6 @@ pub struct Bag {
 }
 
 impl Bag {
-    pub fn of(text: &str, lexer: Lexer, max_distinct: usize) -> Self {
-        Self::of_text(text, lexer, max_distinct, |_, _| ())
-    }
-
     /// The bag of a text; calls `notice` with the hash and the words of each token at least once.
     pub fn of_text<'a>(
         text: &'a str,
@@ -88,55 +74,6 @@ impl Bag {
     }
 }
 
-/// The bags of `texts` as (tokens, counts, n_tokens); nulls for a null text.
-fn bags(texts: &ArrayRef, lexer: Lexer, max_distinct: usize) -> Result<RecordBatch, String> {
-    let texts = Strings::new(texts, "texts")?;
-    let mut tokens = ListBuilder::new(Int64Builder::new());
-    let mut counts = ListBuilder::new(Int32Builder::new());
-    let mut n_tokens = Int64Builder::new();
-    for row in 0..texts.len() {
-        let bag = texts.get(row).map(|text| Bag::of(text, lexer, max_distinct));
-        if let Some(bag) = &bag {
-            tokens
-                .values()
-                .extend(bag.tokens.iter().map(|token| Some(token.cast_signed())));
-            counts.values().extend(
-                bag.counts
-                    .iter()
-                    .map(|count| Some(i32::try_from(*count).unwrap_or(i32::MAX))),
-            );
-        }
-        tokens.append(bag.is_some());
-        counts.append(bag.is_some());
-        n_tokens.append_option(bag.map(|bag| bag.n_tokens as i64));
-    }
-    RecordBatch::try_from_iter_with_nullable([
-        ("tokens", Arc::new(tokens.finish()) as ArrayRef, true),
-        ("counts", Arc::new(counts.finish()) as ArrayRef, true),
-        ("n_tokens", Arc::new(n_tokens.finish()) as ArrayRef, true),
-    ])
-    .map_err(|error| error.to_string())
-}
-
-#[pyfunction]
-#[pyo3(name = "bags")]
-fn bags_py(
-    py: Python<'_>,
-    texts: PyArrowType<ArrayData>,
-    kind: &str,
-    max_distinct: usize,
-) -> PyResult<PyArrowType<RecordBatch>> {
-    let lexer = Lexer::parse(kind).map_err(PyValueError::new_err)?;
-    let texts = make_array(texts.0);
-    py.detach(|| bags(&texts, lexer, max_distinct))
-        .map(PyArrowType)
-        .map_err(PyValueError::new_err)
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(bags_py, module)?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,7 +81,7 @@ mod tests {
     use xxhash_rust::xxh3::xxh3_64;
 
     fn bag_of(text: &str, lexer: &str, max_distinct: usize) -> Bag {
-        Bag::of(text, Lexer::parse(lexer).unwrap(), max_distinct)
+        Bag::of_text(text, Lexer::parse(lexer).unwrap(), max_distinct, |_, _| ())
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Pairs of documents that share buckets, from documents with their buckets.
 //!
-//!     BucketParts   (document, its buckets)           -> (part, records): the members of buckets
-//!                   members of a part                 -> (part, records): members of shared buckets, renamed
-//!     BucketPairs   renamed members of a part         -> (part, records, large): the ends of the pairs of
-//!                                                        small buckets, and the members of large ones
+//!     add_documents   (document, its buckets)     -> (part, records): the members of buckets
+//!     add_shared      members of a part           -> (part, records): members of shared buckets, renamed
+//!     BucketPairs     renamed members of a part   -> (part, records, large): the ends of the pairs of small
+//!                                                    buckets, and the members of large ones
 //!
 //! A member is a bucket and a document; all members of a bucket are in one part (`packed_parts.rs`). A shared
 //! bucket has several members, and their exclusive or becomes its name: buckets with the same members, of which
@@ -15,10 +15,10 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, BinaryArray, BooleanArray, Int32Array, Int64Array, RecordBatch};
 use arrow_pyarrow::PyArrowType;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::packed_parts::{Parts, records};
+use super::python::{Batch, detached};
 use super::strings::{column, int64_column};
 
 const REPEATED: usize = 1 << 16; // pairs held before repetitions are dropped
@@ -27,7 +27,7 @@ const REPEATED: usize = 1 << 16; // pairs held before repetitions are dropped
 type Member = [i64; 2];
 
 /// Members of the shared buckets among `members`, with the new names of their buckets.
-fn members_of_shared(mut members: Vec<Member>) -> Vec<Member> {
+pub fn members_of_shared(mut members: Vec<Member>) -> Vec<Member> {
     members.sort_unstable();
     members
         .chunk_by(|one, next| one[0] == next[0])
@@ -39,59 +39,21 @@ fn members_of_shared(mut members: Vec<Member>) -> Vec<Member> {
         .collect()
 }
 
-/// `BucketParts` of the Python module.
-#[pyclass]
-struct BucketParts(Parts<2>);
-
-impl BucketParts {
-    fn push_documents(&mut self, batch: &RecordBatch) -> Result<(), String> {
-        let documents = int64_column(batch, "document")?;
-        let lists = column(batch, "buckets")?
-            .as_list_opt::<i32>()
-            .filter(|lists| lists.values().as_primitive_opt::<Int64Type>().is_some())
-            .ok_or("Column `buckets` does not hold lists of int64. Cast it first.")?;
-        let buckets = lists.values().as_primitive::<Int64Type>().values();
-        for (row, &document) in documents.values().iter().enumerate() {
-            let (begin, end) = (lists.value_offsets()[row], lists.value_offsets()[row + 1]);
-            buckets[begin as usize..end as usize]
-                .iter()
-                .for_each(|&bucket| self.0.push([bucket, document]));
-        }
-        Ok(())
+/// Adds the members of the rows (document, buckets).
+pub fn push_documents(batch: &RecordBatch, members: &mut Parts) -> Result<(), String> {
+    let documents = int64_column(batch, "document")?;
+    let lists = column(batch, "buckets")?
+        .as_list_opt::<i32>()
+        .filter(|lists| lists.values().as_primitive_opt::<Int64Type>().is_some())
+        .ok_or("Column `buckets` does not hold lists of int64. Cast it first.")?;
+    let buckets = lists.values().as_primitive::<Int64Type>().values();
+    for (row, &document) in documents.values().iter().enumerate() {
+        let (begin, end) = (lists.value_offsets()[row], lists.value_offsets()[row + 1]);
+        buckets[begin as usize..end as usize]
+            .iter()
+            .for_each(|&bucket| members.push([bucket, document]));
     }
-}
-
-#[pymethods]
-impl BucketParts {
-    #[new]
-    fn new() -> Self {
-        Self(Parts::new())
-    }
-
-    fn __len__(&self) -> usize {
-        self.0.held()
-    }
-
-    fn add_documents(&mut self, py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<()> {
-        py.detach(|| self.push_documents(&batch.0))
-            .map_err(PyValueError::new_err)
-    }
-
-    fn add_shared(&mut self, py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<()> {
-        py.detach(|| -> Result<(), String> {
-            for member in members_of_shared(records(&batch.0)?) {
-                self.0.push(member);
-            }
-            Ok(())
-        })
-        .map_err(PyValueError::new_err)
-    }
-
-    fn drain(&mut self, py: Python<'_>) -> PyResult<PyArrowType<RecordBatch>> {
-        py.detach(|| self.0.rows())
-            .map(PyArrowType)
-            .map_err(PyValueError::new_err)
-    }
+    Ok(())
 }
 
 /// `BucketPairs` of the Python module.
@@ -161,8 +123,8 @@ impl BucketPairs {
 
 /// (bucket, document) of the rows (part, records).
 #[pyfunction]
-fn bucket_members(py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<PyArrowType<RecordBatch>> {
-    py.detach(|| {
+fn bucket_members(py: Python<'_>, batch: Batch) -> PyResult<Batch> {
+    detached(py, || {
         let members = records::<2>(&batch.0)?;
         let column = |place: usize| -> ArrayRef {
             Arc::new(members.iter().map(|member| member[place]).collect::<Int64Array>())
@@ -171,7 +133,6 @@ fn bucket_members(py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<P
             .map_err(|error| error.to_string())
     })
     .map(PyArrowType)
-    .map_err(PyValueError::new_err)
 }
 
 #[pymethods]
@@ -190,50 +151,16 @@ impl BucketPairs {
         self.pairs.len() + self.large.len()
     }
 
-    fn add(&mut self, py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<()> {
-        py.detach(|| records(&batch.0).map(|members| self.push(members)))
-            .map_err(PyValueError::new_err)
+    fn add(&mut self, py: Python<'_>, batch: Batch) -> PyResult<()> {
+        detached(py, || records(&batch.0).map(|members| self.push(members)))
     }
 
-    fn drain(&mut self, py: Python<'_>) -> PyResult<PyArrowType<RecordBatch>> {
-        py.detach(|| self.rows())
-            .map(PyArrowType)
-            .map_err(PyValueError::new_err)
+    fn drain(&mut self, py: Python<'_>) -> PyResult<Batch> {
+        detached(py, || self.rows()).map(PyArrowType)
     }
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<BucketParts>()?;
     module.add_class::<BucketPairs>()?;
     module.add_function(wrap_pyfunction!(bucket_members, module)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn buckets_of_the_same_members_get_one_name_and_lone_members_go() {
-        let members = vec![[1, 5], [2, 9], [1, 6], [3, 6], [3, 5], [4, 7], [5, 5], [5, 9]];
-        let name = 5 ^ 6;
-        assert_eq!(
-            members_of_shared(members),
-            [[name, 5], [name, 6], [name, 5], [name, 6], [5 ^ 9, 5], [5 ^ 9, 9]]
-        );
-    }
-
-    #[test]
-    fn a_pair_comes_once_and_a_large_bucket_is_no_pairs() {
-        let mut pairs = BucketPairs::new(2);
-        pairs.push(vec![[7, 2], [7, 1], [7, 2]]);
-        pairs.push(vec![[8, 1], [8, 2]]);
-        pairs.push(vec![[9, 1], [9, 2], [9, 3]]);
-        assert_eq!((pairs.pairs.len(), pairs.large.len()), (2, 3));
-        let rows = pairs.rows().unwrap();
-        assert_eq!((rows.num_rows(), pairs.__len__()), (2, 0));
-        let large = column(&rows, "large").unwrap().as_boolean();
-        assert_eq!((large.value(0), large.value(1)), (false, true));
-        assert_eq!(records::<2>(&rows.slice(0, 1)).unwrap(), [[1, 2], [2, 1]]);
-        assert_eq!(records::<2>(&rows.slice(1, 1)).unwrap(), [[9, 1], [9, 2], [9, 3]]);
-    }
 }

@@ -6,7 +6,6 @@ use arrow_array::builder::{Float64Builder, StringBuilder};
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, make_array};
 use arrow_data::ArrayData;
 use arrow_pyarrow::PyArrowType;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -14,6 +13,7 @@ use super::agreement::{checked_value_bits, estimate, matches, matches_for, of_le
 use super::bag::Bag;
 use super::jaccard::weighted_jaccard;
 use super::packed_parts::unpacked;
+use super::python::{Batch, detached};
 use super::strings::{Binaries, Strings, column, int64_column};
 use super::weights::{Weights, table_bytes};
 
@@ -154,14 +154,8 @@ impl CandidatePairs {
 #[pymethods]
 impl CandidatePairs {
     #[new]
-    fn new(
-        py: Python<'_>,
-        batch: PyArrowType<RecordBatch>,
-        value_bits: usize,
-        least_estimate: f64,
-    ) -> PyResult<Self> {
-        py.detach(|| Self::from_cells(&batch.0, value_bits, least_estimate))
-            .map_err(PyValueError::new_err)
+    fn new(py: Python<'_>, batch: Batch, value_bits: usize, least_estimate: f64) -> PyResult<Self> {
+        detached(py, || Self::from_cells(&batch.0, value_bits, least_estimate))
     }
 
     #[getter]
@@ -176,14 +170,13 @@ impl CandidatePairs {
         bags: PyArrowType<ArrayData>,
         idf: PyArrowType<ArrayData>,
         threshold: f64,
-    ) -> PyResult<PyArrowType<RecordBatch>> {
+    ) -> PyResult<Batch> {
         let bags = make_array(bags.0);
-        py.detach(|| {
+        detached(py, || {
             let idf = table_bytes(idf.0)?;
             self.verified(&bags, &Weights::new(idf.values())?, threshold)
         })
         .map(PyArrowType)
-        .map_err(PyValueError::new_err)
     }
 }
 

@@ -22,8 +22,9 @@ use arrow_array::{Array, ArrayRef, UInt8Array, make_array};
 use arrow_buffer::MutableBuffer;
 use arrow_data::ArrayData;
 use arrow_pyarrow::PyArrowType;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+
+use super::python::detached;
 
 pub const MAGIC: [u8; 8] = *b"idf-df-1";
 const PER_LINE: usize = 6; // entries in use, of 8
@@ -140,15 +141,12 @@ impl IdfBuilder {
         document_frequencies: PyArrowType<ArrayData>,
     ) -> PyResult<()> {
         let (tokens, frequencies) = (make_array(tokens.0), make_array(document_frequencies.0));
-        py.detach(|| self.append(&tokens, &frequencies))
-            .map_err(PyValueError::new_err)
+        detached(py, || self.append(&tokens, &frequencies))
     }
 
     fn finish(&mut self, py: Python<'_>, n_documents: u64) -> PyResult<PyArrowType<ArrayData>> {
         let mut tokens = std::mem::take(&mut self.tokens);
-        py.detach(|| table(&mut tokens, n_documents))
-            .map(|lines| PyArrowType(aligned(&lines).into_data()))
-            .map_err(PyValueError::new_err)
+        detached(py, || table(&mut tokens, n_documents)).map(|lines| PyArrowType(aligned(&lines).into_data()))
     }
 }
 

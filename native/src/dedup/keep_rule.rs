@@ -16,9 +16,9 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray};
 use arrow_pyarrow::PyArrowType;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use super::python::{Batch, detached};
 use super::similarity_graph::{Edge, Neighbours, best_of_component, graph};
 
 /// The rule that chooses the documents to keep.
@@ -138,125 +138,10 @@ fn decide(batch: &RecordBatch, keep: Keep) -> Result<RecordBatch, String> {
 
 #[pyfunction]
 #[pyo3(name = "decide")]
-fn decide_py(
-    py: Python<'_>,
-    batch: PyArrowType<RecordBatch>,
-    keep: &str,
-) -> PyResult<PyArrowType<RecordBatch>> {
-    py.detach(|| decide(&batch.0, Keep::parse(keep)?))
-        .map(PyArrowType)
-        .map_err(PyValueError::new_err)
+fn decide_py(py: Python<'_>, batch: Batch, keep: &str) -> PyResult<Batch> {
+    detached(py, || decide(&batch.0, Keep::parse(keep)?)).map(PyArrowType)
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(decide_py, module)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const RULES: [Keep; 3] = [Keep::IndependentSet, Keep::OnePerComponent, Keep::Cover];
-
-    fn edge(left: u32, right: u32, similarity: f64) -> Edge {
-        Edge {
-            left,
-            right,
-            similarity,
-        }
-    }
-
-    fn graph() -> impl Strategy<Value = (usize, Vec<Edge>)> {
-        let ends = |n| (0..n, 0..n, 0u8..5);
-        (2u32..30).prop_flat_map(move |n| {
-            proptest::collection::vec(ends(n), 0..80).prop_map(move |edges| {
-                let edges = edges.into_iter().filter(|(left, right, _)| left != right);
-                let edges = edges.map(|(left, right, s)| edge(left, right, 0.8 + f64::from(s) / 25.0));
-                (n as usize, edges.collect())
-            })
-        })
-    }
-
-    fn kept(keep: Keep, n: usize, edges: &[Edge]) -> Vec<bool> {
-        decisions(keep, n, edges).iter().map(Option::is_none).collect()
-    }
-
-    proptest! {
-        #[test]
-        fn each_rule_keeps_what_it_says((n, edges) in graph()) {
-            let [alone, best, covers] = RULES.map(|rule| kept(rule, n, &edges));
-            for edge in &edges {
-                let (left, right) = (edge.left as usize, edge.right as usize);
-                prop_assert!(!(alone[left] && alone[right]));
-                prop_assert!(!(best[left] && best[right]));
-                prop_assert!(covers[left] || covers[right]);
-            }
-            let roots = best_of_component(n, &edges);
-            for vertex in 0..n {
-                prop_assert_eq!(best[vertex], roots[vertex] == vertex as u32);
-                if !edges.iter().any(|e| [e.left, e.right].contains(&(vertex as u32))) {
-                    prop_assert!(alone[vertex] && best[vertex] && covers[vertex]);
-                }
-            }
-        }
-
-        #[test]
-        fn a_removed_vertex_names_its_evidence(
-            (n, edges) in graph(), rule in 0usize..3,
-        ) {
-            let decided = decisions(RULES[rule], n, &edges);
-            let kept = |v: u32| decided[v as usize].is_none();
-            for (vertex, removal) in decided.iter().enumerate() {
-                let Some((partner, similarity)) = *removal else { continue };
-                prop_assert!(kept(partner));
-                let mut joined: Vec<(f64, u32)> = Vec::new();
-                for edge in &edges {
-                    for (from, to) in [(edge.left, edge.right), (edge.right, edge.left)] {
-                        if from as usize == vertex && kept(to) {
-                            joined.push((-edge.similarity, to));
-                        }
-                    }
-                }
-                joined.sort_by(|a, b| a.partial_cmp(b).unwrap());
-                match joined.first() {
-                    Some(&first) => prop_assert_eq!((similarity.map(|it| -it), partner), (Some(first.0), first.1)),
-                    None => {
-                        prop_assert_eq!(RULES[rule], Keep::OnePerComponent);
-                        prop_assert_eq!((partner, similarity), (best_of_component(n, &edges)[vertex], None));
-                    }
-                }
-            }
-        }
-
-        #[test]
-        fn the_order_of_edges_does_not_matter((n, edges) in graph(), rule in 0usize..3) {
-            let turned: Vec<Edge> =
-                edges.iter().rev().map(|e| Edge { left: e.right, right: e.left, ..*e }).collect();
-            prop_assert_eq!(decisions(RULES[rule], n, &turned), decisions(RULES[rule], n, &edges));
-        }
-    }
-
-    #[test]
-    fn the_rules_differ_on_chains_cliques_and_stars() {
-        let kept = |n, ends: &[(u32, u32)]| {
-            let edges: Vec<Edge> = ends.iter().map(|&(left, right)| edge(left, right, 0.9)).collect();
-            RULES.map(|rule| {
-                let kept = kept(rule, n, &edges);
-                (0..n).filter(|&vertex| kept[vertex]).collect::<Vec<_>>()
-            })
-        };
-        let chain = [(0, 1), (1, 2), (2, 3), (3, 4)];
-        assert_eq!(kept(5, &chain), [vec![0, 2, 4], vec![0], vec![1, 3]]);
-        let clique = [(0, 1), (1, 2), (0, 2)];
-        assert_eq!(kept(3, &clique), [vec![0], vec![0], vec![0, 1]]);
-        let star = [(0, 3), (1, 3), (2, 3)];
-        assert_eq!(kept(4, &star), [vec![0, 1, 2], vec![0], vec![3]]);
-        assert_eq!(kept(2, &[]), [vec![0, 1], vec![0, 1], vec![0, 1]]);
-    }
-
-    #[test]
-    fn an_unknown_rule_is_refused() {
-        assert!(Keep::parse("all").is_err());
-    }
 }

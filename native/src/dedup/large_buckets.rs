@@ -25,6 +25,7 @@ use pyo3::prelude::*;
 use super::agreement::{checked_value_bits, estimate, matches, matches_for};
 use super::bag::Bag;
 use super::jaccard::weighted_jaccard;
+use super::python::{Batch, detached};
 use super::strings::{Binaries, column, int64_column, string_column};
 use super::weights::{Weights, table_bytes};
 
@@ -183,10 +184,8 @@ impl LargeBucketEdges {
         })
     }
 
-    fn add(&mut self, py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<PyArrowType<RecordBatch>> {
-        py.detach(|| self.edges(&batch.0))
-            .map(PyArrowType)
-            .map_err(PyValueError::new_err)
+    fn add(&mut self, py: Python<'_>, batch: Batch) -> PyResult<Batch> {
+        detached(py, || self.edges(&batch.0)).map(PyArrowType)
     }
 }
 
@@ -303,28 +302,12 @@ mod tests {
                 weights: vec![1.0],
             })
             .collect();
-        assert_eq!(
-            edges_by_leaders(
-                &members,
-                Limits {
-                    min_matches: 4,
-                    ..LIMITS
-                }
-            )
-            .len(),
-            0
-        );
+        let limits = Limits {
+            min_matches: 4,
+            ..LIMITS
+        };
+        assert_eq!(edges_by_leaders(&members, limits).len(), 0);
         members[1].signature = vec![0, 0, 0, 0, 1, 1, 1, 1];
-        assert_eq!(
-            edges_by_leaders(
-                &members,
-                Limits {
-                    min_matches: 4,
-                    ..LIMITS
-                }
-            )
-            .len(),
-            1
-        );
+        assert_eq!(edges_by_leaders(&members, limits).len(), 1);
     }
 }

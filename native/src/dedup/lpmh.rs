@@ -38,7 +38,7 @@ fn level(index: usize) -> (f64, f64) {
 
 /// Tokens that are started together.
 const BLOCK: usize = 256;
-/// As few processes gain nothing by turns: each continues alone.
+/// With this few processes, turns gain nothing: each process continues alone.
 const FEW: usize = 8;
 
 /// One token in one level: its next dart, and the state of the darts after it.

@@ -19,6 +19,8 @@ mod lpmh;
 mod packed_bag;
 mod packed_parts;
 mod pair_cells;
+mod python;
+mod record_parts;
 mod sampled_pairs;
 mod signature;
 mod signer;
@@ -33,13 +35,13 @@ mod weights;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     candidate_pairs::register(module)?;
-    bag::register(module)?;
     bucket_pairs::register(module)?;
     large_buckets::register(module)?;
     idf::register(module)?;
     keep_rule::register(module)?;
     packed_bag::register(module)?;
     pair_cells::register(module)?;
+    record_parts::register(module)?;
     sampled_pairs::register(module)?;
     signature::register(module)?;
     sweep::register(module)?;

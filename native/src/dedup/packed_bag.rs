@@ -24,6 +24,7 @@ use pyo3::prelude::*;
 
 use super::bag::Bag;
 use super::lexer::Lexer;
+use super::python::{Batch, detached};
 use super::strings::Strings;
 
 const SLOTS: usize = 1 << 20; // of spelled tokens, 8 MiB
@@ -102,15 +103,9 @@ impl BagMaker {
 
     /// (n_tokens, bag, token_texts) of each text; a null text counts as an empty one.
     #[pyo3(name = "make")]
-    fn make_py(
-        &mut self,
-        py: Python<'_>,
-        texts: PyArrowType<ArrayData>,
-    ) -> PyResult<PyArrowType<RecordBatch>> {
+    fn make_py(&mut self, py: Python<'_>, texts: PyArrowType<ArrayData>) -> PyResult<Batch> {
         let texts = make_array(texts.0);
-        py.detach(|| self.make(&texts))
-            .map(PyArrowType)
-            .map_err(PyValueError::new_err)
+        detached(py, || self.make(&texts)).map(PyArrowType)
     }
 }
 

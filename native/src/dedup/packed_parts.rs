@@ -12,13 +12,13 @@ use super::strings::{Binaries, column};
 const PART_BITS: u32 = 12;
 const NUMBER_BYTES: usize = 8;
 
-/// Records of `N` numbers, by part.
-pub struct Parts<const N: usize> {
+/// Packed records, by part.
+pub struct Parts {
     parts: Vec<Vec<u8>>,
     held: usize,
 }
 
-impl<const N: usize> Parts<N> {
+impl Parts {
     pub fn new() -> Self {
         Self {
             parts: vec![Vec::new(); 1 << PART_BITS],
@@ -31,9 +31,10 @@ impl<const N: usize> Parts<N> {
         self.held
     }
 
-    pub fn push(&mut self, record: [i64; N]) {
+    #[inline]
+    pub fn push<const N: usize>(&mut self, record: [i64; N]) {
         let part = &mut self.parts[(record[0].cast_unsigned() >> (u64::BITS - PART_BITS)) as usize];
-        part.extend(record.iter().flat_map(|number| number.to_le_bytes()));
+        part.extend_from_slice(record.map(i64::to_le_bytes).as_flattened());
         self.held += 1;
     }
 

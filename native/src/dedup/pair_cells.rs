@@ -1,8 +1,8 @@
 //! Cells of documents, in which their pairs are compared.
 //!
-//!     PairEnds     (document, other)      -> (part, records): each end with its neighbour
-//!     Neighbours   the records of a part  -> (part, records): each document announced to its neighbours
-//!     PairCells    the records of a part  -> (cell, document, others)
+//!     add_pairs        (document, other)      -> (part, records): each end with its neighbour
+//!     add_neighbours   the records of a part  -> (part, records): each document announced to its neighbours
+//!     PairCells        the records of a part  -> (cell, document, others)
 //!
 //! The least neighbour of a pair's ends names its cell, so that a document of a clique or a star is read once
 //! instead of once per pair. The pairs of a hub spread over several cells, by their other end. Each pair is in one
@@ -13,11 +13,11 @@ use std::sync::Arc;
 use arrow_array::builder::{BinaryBuilder, Int64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_pyarrow::PyArrowType;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::hash::mix;
 use super::packed_parts::{Parts, records};
+use super::python::{Batch, detached};
 use super::strings::int64_column;
 
 const PAIRS_PER_CELL: u64 = 4096; // of a hub, about
@@ -60,7 +60,7 @@ fn cell(one: End, other: End) -> i64 {
 }
 
 /// (neighbour, document, the document's least, its degree) for each document and neighbour.
-fn announce_to_neighbours(mut ends: Vec<[i64; 2]>) -> Vec<[i64; 4]> {
+pub fn announce_to_neighbours(mut ends: Vec<[i64; 2]>) -> Vec<[i64; 4]> {
     ends.sort_unstable();
     ends.dedup();
     let mut announcements = Vec::with_capacity(ends.len());
@@ -97,73 +97,14 @@ fn assign_to_cells(mut announcements: Vec<[i64; 4]>) -> Vec<(i64, i64, Option<i6
     assignments
 }
 
-/// `PairEnds` of the Python module.
-#[pyclass]
-struct PairEnds(Parts<2>);
-
-#[pymethods]
-impl PairEnds {
-    #[new]
-    fn new() -> Self {
-        Self(Parts::new())
+/// Adds both ends of the pairs (document, other).
+pub fn push_pairs(batch: &RecordBatch, ends: &mut Parts) -> Result<(), String> {
+    let (documents, others) = (int64_column(batch, "document")?, int64_column(batch, "other")?);
+    for (&document, &other) in documents.values().iter().zip(others.values()) {
+        ends.push([document, other]);
+        ends.push([other, document]);
     }
-
-    fn __len__(&self) -> usize {
-        self.0.held()
-    }
-
-    fn add(&mut self, py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<()> {
-        py.detach(|| -> Result<(), String> {
-            let (documents, others) = (
-                int64_column(&batch.0, "document")?,
-                int64_column(&batch.0, "other")?,
-            );
-            for (&document, &other) in documents.values().iter().zip(others.values()) {
-                self.0.push([document, other]);
-                self.0.push([other, document]);
-            }
-            Ok(())
-        })
-        .map_err(PyValueError::new_err)
-    }
-
-    fn drain(&mut self, py: Python<'_>) -> PyResult<PyArrowType<RecordBatch>> {
-        py.detach(|| self.0.rows())
-            .map(PyArrowType)
-            .map_err(PyValueError::new_err)
-    }
-}
-
-/// `Neighbours` of the Python module.
-#[pyclass]
-struct Neighbours(Parts<4>);
-
-#[pymethods]
-impl Neighbours {
-    #[new]
-    fn new() -> Self {
-        Self(Parts::new())
-    }
-
-    fn __len__(&self) -> usize {
-        self.0.held()
-    }
-
-    fn add(&mut self, py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<()> {
-        py.detach(|| -> Result<(), String> {
-            for record in announce_to_neighbours(records(&batch.0)?) {
-                self.0.push(record);
-            }
-            Ok(())
-        })
-        .map_err(PyValueError::new_err)
-    }
-
-    fn drain(&mut self, py: Python<'_>) -> PyResult<PyArrowType<RecordBatch>> {
-        py.detach(|| self.0.rows())
-            .map(PyArrowType)
-            .map_err(PyValueError::new_err)
-    }
+    Ok(())
 }
 
 /// `PairCells` of the Python module.
@@ -211,21 +152,18 @@ impl PairCells {
         self.held
     }
 
-    fn add(&mut self, py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<()> {
-        py.detach(|| records(&batch.0).map(|announcements| self.push(announcements)))
-            .map_err(PyValueError::new_err)
+    fn add(&mut self, py: Python<'_>, batch: Batch) -> PyResult<()> {
+        detached(py, || {
+            records(&batch.0).map(|announcements| self.push(announcements))
+        })
     }
 
-    fn drain(&mut self, py: Python<'_>) -> PyResult<PyArrowType<RecordBatch>> {
-        py.detach(|| self.rows())
-            .map(PyArrowType)
-            .map_err(PyValueError::new_err)
+    fn drain(&mut self, py: Python<'_>) -> PyResult<Batch> {
+        detached(py, || self.rows()).map(PyArrowType)
     }
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PairEnds>()?;
-    module.add_class::<Neighbours>()?;
     module.add_class::<PairCells>()
 }
 
@@ -234,7 +172,6 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
-    use proptest::prelude::*;
 
     type Cells = BTreeMap<i64, (BTreeSet<i64>, BTreeSet<[i64; 2]>)>;
 
@@ -250,25 +187,6 @@ mod tests {
             assert!(other.is_none_or(|other| pairs.insert([document, other])));
         }
         cells
-    }
-
-    proptest! {
-        #[test]
-        fn every_pair_is_in_one_cell_with_its_documents(
-            pairs in proptest::collection::vec((0i64..30, 30i64..60), 0..80)
-        ) {
-            let pairs: Vec<[i64; 2]> = pairs.into_iter().map(|(one, other)| [other, one]).collect();
-            let cells = cells(&pairs);
-            let mut found: Vec<[i64; 2]> = Vec::new();
-            for (documents, pairs) in cells.values() {
-                let ends: BTreeSet<i64> = pairs.iter().flatten().copied().collect();
-                prop_assert_eq!(&ends, documents);
-                found.extend(pairs);
-            }
-            let expected: BTreeSet<[i64; 2]> = pairs.iter().map(|&[one, other]| [other, one]).collect();
-            prop_assert_eq!(found.len(), expected.len());
-            prop_assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), expected);
-        }
     }
 
     #[test]

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use arrow_array::builder::{BooleanBuilder, Float64Builder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_pyarrow::PyArrowType;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::agreement::{checked_value_bits, estimate, matches, matches_for, of_length};
+use super::python::{Batch, detached};
 use super::strings::{Binaries, column, string_column};
 
 /// The layout of a signature: bits per value, bits per band, and the number of bands.
@@ -106,21 +106,22 @@ fn pairs(
 #[pyfunction]
 fn sampled_pairs(
     py: Python<'_>,
-    batch: PyArrowType<RecordBatch>,
-    sample: PyArrowType<RecordBatch>,
+    batch: Batch,
+    sample: Batch,
     min_estimate: f64,
     value_bits: usize,
     band_bits: usize,
     bands: usize,
-) -> PyResult<PyArrowType<RecordBatch>> {
+) -> PyResult<Batch> {
     let layout = checked_value_bits(value_bits).map(|value_bits| SignatureLayout {
         value_bits,
         band_bits,
         bands,
     });
-    py.detach(|| layout.and_then(|layout| pairs(&batch.0, &sample.0, min_estimate, layout)))
-        .map(PyArrowType)
-        .map_err(PyValueError::new_err)
+    detached(py, || {
+        layout.and_then(|layout| pairs(&batch.0, &sample.0, min_estimate, layout))
+    })
+    .map(PyArrowType)
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

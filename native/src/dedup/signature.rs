@@ -12,6 +12,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::bag::Bag;
+use super::python::{Batch, detached};
 use super::signer::{LIGHTEST, Signer};
 use super::strings::Binaries;
 use super::weights::{Weights, table_bytes};
@@ -85,15 +86,14 @@ fn sign_packed_py(
     values: usize,
     value_bits: usize,
     seed: u64,
-) -> PyResult<PyArrowType<RecordBatch>> {
+) -> PyResult<Batch> {
     let bags = make_array(bags.0);
-    py.detach(|| {
+    detached(py, || {
         let mut signer = Signer::new(scheme, values, value_bits, seed)?;
         let idf = table_bytes(idf.0)?;
         sign_packed(&bags, &Weights::new(idf.values())?, &mut signer)
     })
     .map(PyArrowType)
-    .map_err(PyValueError::new_err)
 }
 
 #[pyfunction]

@@ -189,22 +189,6 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_bag_has_no_signature() {
-        for scheme in SCHEMES {
-            assert_eq!(sign(scheme, &[], 64, 8, 0), Vec::<u8>::new());
-        }
-    }
-
-    #[test]
-    fn invalid_sizes_and_schemes_are_refused() {
-        for values in [0, 8, 100, 8192] {
-            assert!(Signer::new("lpmh", values, 8, 0).is_err());
-        }
-        assert!(Signer::new("lpmh", 64, 3, 0).is_err());
-        assert!(Signer::new("icws", 64, 8, 0).is_err());
-    }
-
-    #[test]
     fn its_bits_never_change() {
         let bag: Vec<(u64, f64)> = (1..=50u32)
             .map(|i| (mix(u64::from(i), 9), f64::from(i) * 0.37))

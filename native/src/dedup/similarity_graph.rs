@@ -115,26 +115,3 @@ pub fn graph(batch: &RecordBatch) -> Result<Graph<'_>, String> {
     }
     Ok((documents, edges))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn every_vertex_finds_the_best_that_it_can_reach(ends in proptest::collection::vec((0u32..30, 0u32..30), 0..50)) {
-            let edges: Vec<Edge> =
-                ends.iter().map(|&(left, right)| Edge { left, right, similarity: 1.0 }).collect();
-            let mut expected: Vec<u32> = (0..30).collect();
-            for _ in 0..30 {
-                for &(left, right) in &ends {
-                    let best = expected[left as usize].min(expected[right as usize]);
-                    expected[left as usize] = best;
-                    expected[right as usize] = best;
-                }
-            }
-            prop_assert_eq!(best_of_component(30, &edges), expected);
-        }
-    }
-}

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
 use arrow_pyarrow::PyArrowType;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::keep_rule::{Keep, decisions};
+use super::python::{Batch, detached};
 use super::similarity_graph::{Edge, best_of_component, graph};
 use super::strings::int64_column;
 
@@ -92,54 +92,10 @@ fn outcomes(batch: &RecordBatch, keep: Keep, thresholds: &[f64]) -> Result<Recor
 }
 
 #[pyfunction]
-fn sweep(
-    py: Python<'_>,
-    batch: PyArrowType<RecordBatch>,
-    keep: &str,
-    thresholds: Vec<f64>,
-) -> PyResult<PyArrowType<RecordBatch>> {
-    py.detach(|| outcomes(&batch.0, Keep::parse(keep)?, &thresholds))
-        .map(PyArrowType)
-        .map_err(PyValueError::new_err)
+fn sweep(py: Python<'_>, batch: Batch, keep: &str, thresholds: Vec<f64>) -> PyResult<Batch> {
+    detached(py, || outcomes(&batch.0, Keep::parse(keep)?, &thresholds)).map(PyArrowType)
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sweep, module)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_higher_threshold_has_fewer_edges_and_copies_count_in_components() {
-        let edge = |left, right, similarity| Edge {
-            left,
-            right,
-            similarity,
-        };
-        let edges = [edge(0, 1, 0.8), edge(1, 2, 0.9), edge(3, 4, 0.95)];
-        let texts: Vec<Text> = [1, 3, 1, 1, 2]
-            .iter()
-            .map(|&copies| Text { copies, n_bytes: 10 })
-            .collect();
-        let at = |threshold| {
-            let found = outcome(Keep::IndependentSet, &texts, &edges, threshold);
-            (
-                found.similar_pairs,
-                found.removed,
-                found.removed_bytes,
-                found.largest_component,
-            )
-        };
-        assert_eq!(at(0.8), (3, 2, 20, 5)); // 0 removes 1, so 2 stays; 3 removes 4
-        assert_eq!(at(0.85), (2, 2, 20, 4)); // 1 removes 2
-        assert_eq!(at(0.92), (1, 1, 10, 3));
-        assert_eq!(at(0.99), (0, 0, 0, 3));
-        assert_eq!(
-            outcome(Keep::OnePerComponent, &texts, &edges, 0.8).removed_bytes,
-            30
-        );
-        assert_eq!(outcome(Keep::IndependentSet, &[], &[], 0.5), Outcome::default());
-    }
 }

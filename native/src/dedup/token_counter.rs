@@ -5,7 +5,7 @@
 //! with the counts of other counters, are bytes:
 //!
 //! ```text
-//! token (8 bytes) | texts | occurrences | bytes of the text and one more, 0 for none | text | token ...
+//! token (8 bytes) | texts | occurrences | bytes of the text plus one, 0 for none | text | token ...
 //! ```
 //!
 //! Numbers have seven bits per byte, the lowest first, and set the eighth if more follow.
@@ -17,12 +17,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, Int32Array, RecordBatch};
 use arrow_pyarrow::PyArrowType;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::bag::Bag;
 use super::packed_bag::spelled;
+use super::python::{Batch, detached};
 use super::strings::{Binaries, column, int64_column};
 
 const PART_BITS: u32 = 8; // of a token: a part's table has some thousand tokens
@@ -183,7 +183,7 @@ impl Counter {
         }
     }
 
-    /// Number of tokens counted so far, without some of the last ones.
+    /// Number of tokens counted so far, except some of the last ones.
     pub fn len(&self) -> usize {
         self.parts.iter().map(|part| part.usages.len()).sum()
     }
@@ -238,12 +238,12 @@ impl TokenCounter {
 
     /// Counts the rows (bag, token_texts, copies).
     #[pyo3(name = "add")]
-    fn add_py(&mut self, py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<()> {
-        py.detach(|| self.add(&batch.0)).map_err(PyValueError::new_err)
+    fn add_py(&mut self, py: Python<'_>, batch: Batch) -> PyResult<()> {
+        detached(py, || self.add(&batch.0))
     }
 
-    fn drain(&mut self, py: Python<'_>) -> PyResult<PyArrowType<RecordBatch>> {
-        py.detach(|| {
+    fn drain(&mut self, py: Python<'_>) -> PyResult<Batch> {
+        detached(py, || {
             let (mut numbers, mut counts) = (Vec::new(), BinaryBuilder::new());
             for (number, packed) in self.0.drain() {
                 numbers.push(number as i32);
@@ -253,9 +253,9 @@ impl TokenCounter {
                 ("part", Arc::new(Int32Array::from(numbers)) as ArrayRef),
                 ("counts", Arc::new(counts.finish())),
             ])
+            .map_err(|error| error.to_string())
         })
         .map(PyArrowType)
-        .map_err(|error| PyValueError::new_err(error.to_string()))
     }
 }
 
@@ -275,14 +275,8 @@ impl TokenCounter {
 
 #[pyfunction]
 #[pyo3(name = "merge_counts")]
-fn merge_counts_py(
-    py: Python<'_>,
-    batch: PyArrowType<RecordBatch>,
-    text_documents: u64,
-) -> PyResult<PyArrowType<RecordBatch>> {
-    py.detach(|| merge_counts(&batch.0, text_documents))
-        .map(PyArrowType)
-        .map_err(PyValueError::new_err)
+fn merge_counts_py(py: Python<'_>, batch: Batch, text_documents: u64) -> PyResult<Batch> {
+    detached(py, || merge_counts(&batch.0, text_documents)).map(PyArrowType)
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -297,7 +291,7 @@ mod tests {
     use xxhash_rust::xxh3::xxh3_64;
 
     fn bag(text: &str) -> Bag {
-        Bag::of(text, Lexer::parse("prose").unwrap(), usize::MAX)
+        Bag::of_text(text, Lexer::parse("prose").unwrap(), usize::MAX, |_, _| ())
     }
 
     fn spelling(word: &str) -> Vec<u8> {

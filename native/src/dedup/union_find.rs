@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_pyarrow::PyArrowType;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::python::{Batch, detached};
 use super::strings::string_column;
 
 /// The components of a graph that arrives edge by edge.
@@ -102,21 +102,20 @@ impl UnionFind {
         self.0.len()
     }
 
-    fn add(&mut self, py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<()> {
-        py.detach(|| {
+    fn add(&mut self, py: Python<'_>, batch: Batch) -> PyResult<()> {
+        detached(py, || {
             let left = string_column(&batch.0, "left")?;
             let right = string_column(&batch.0, "right")?;
             for row in 0..left.len() {
                 self.0
                     .join(left.required(row, "left")?, right.required(row, "right")?)?;
             }
-            Ok::<_, String>(())
+            Ok(())
         })
-        .map_err(PyValueError::new_err)
     }
 
-    fn labels(&mut self, py: Python<'_>) -> PyResult<PyArrowType<RecordBatch>> {
-        py.detach(|| {
+    fn labels(&mut self, py: Python<'_>) -> PyResult<Batch> {
+        detached(py, || {
             let labels = self.0.labels();
             let documents = StringArray::from_iter_values(labels.iter().map(|label| label.0));
             let components = StringArray::from_iter_values(labels.iter().map(|label| label.1));
@@ -124,43 +123,12 @@ impl UnionFind {
                 ("doc_id", Arc::new(documents) as ArrayRef, false),
                 ("component", Arc::new(components) as ArrayRef, false),
             ])
+            .map_err(|error| error.to_string())
         })
         .map(PyArrowType)
-        .map_err(|error| PyValueError::new_err(error.to_string()))
     }
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<UnionFind>()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn labels_are_the_least_reachable_id(edges in proptest::collection::vec((0u8..40, 0u8..40), 0..60)) {
-            let mut components = Components::default();
-            let mut expected: BTreeMap<u8, u8> = BTreeMap::new();
-            for &(left, right) in &edges {
-                components.join(&format!("{left:02}"), &format!("{right:02}")).unwrap();
-                expected.insert(left, left);
-                expected.insert(right, right);
-            }
-            for _ in 0..edges.len() {
-                for (left, right) in &edges {
-                    let least = expected[left].min(expected[right]);
-                    expected.insert(*left, least);
-                    expected.insert(*right, least);
-                }
-            }
-            let labels: BTreeMap<u8, u8> =
-                components.labels().iter().map(|(node, root)| (node.parse().unwrap(), root.parse().unwrap())).collect();
-            prop_assert_eq!(labels, expected);
-        }
-    }
 }

@@ -82,7 +82,7 @@ impl<'a> Weights<'a> {
 
     /// The document frequencies of `tokens`; `None` for a damaged table.
     ///
-    /// No branch depends on whether a token is hot, which no processor predicts.
+    /// No branch depends on whether a token is hot, because no processor predicts that.
     #[inline]
     fn look_up(&self, tokens: &[u64], frequencies: &mut [u32; TOGETHER]) -> Option<()> {
         let (mut others, mut n_others) = ([0; TOGETHER], 0);
@@ -99,8 +99,8 @@ impl<'a> Weights<'a> {
         Some(())
     }
 
-    /// Reads the lines of tokens ahead of their search. A large table is in no near cache: these reads overlap,
-    /// while a search waits for each line before the next one begins.
+    /// Reads the lines of tokens ahead of their search. A large table fits no near cache: these reads
+    /// overlap, while a search waits for each line before the next one begins.
     #[inline]
     fn fetch(&self, tokens: impl Iterator<Item = u64>) {
         let bytes = tokens.map(|token| self.lines[place(token, self.n_lines)][7][0]);

@@ -121,36 +121,3 @@ pub fn batch(pieces: &[Piece]) -> Result<RecordBatch, String> {
     ];
     RecordBatch::try_new(Arc::new(Schema::new(fields.to_vec())), columns).map_err(|error| error.to_string())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::packing::best_fit::best_fit_decreasing;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn every_token_has_one_place(lengths in prop::collection::vec(0u64..5000, 0..50), capacity in 1u32..1200) {
-            let rest: Vec<u32> = lengths.iter().map(|&l| remainder(l, capacity)).collect();
-            let (sequences, n) = best_fit_decreasing(&rest, capacity);
-            let mut pieces = placements(&lengths, capacity, &sequences, n);
-            prop_assert!(pieces.is_sorted());
-            pieces.sort_unstable_by_key(|p| (p.document, p.offset));
-            let mut reached = vec![0u64; lengths.len()];
-            for piece in pieces {
-                prop_assert_eq!(piece.offset, reached[piece.document as usize]);
-                prop_assert!(0 < piece.length && piece.length <= capacity);
-                reached[piece.document as usize] += u64::from(piece.length);
-            }
-            prop_assert_eq!(reached, lengths);
-        }
-    }
-
-    #[test]
-    fn a_document_above_the_capacity_is_split() {
-        assert_eq!((full_chunks(8, 8), remainder(8, 8)), (0, 8));
-        assert_eq!((full_chunks(9, 8), remainder(9, 8)), (1, 1));
-        assert_eq!((full_chunks(16, 8), remainder(16, 8)), (2, 0));
-        assert_eq!((full_chunks(0, 8), remainder(0, 8)), (0, 0));
-    }
-}

@@ -12,7 +12,7 @@ use super::layout::Parts;
 use super::reader::Reader;
 use super::scan::FileScan;
 
-const THREADS: usize = 8; // reading footers is waiting, not computing
+const THREADS: usize = 8; // reading footers means waiting, not computing
 const WINDOW: u64 = 64 << 10; // bytes of page headers per read of a local disk
 
 /// The index of `scans`, in their order; NotImplemented unless the column has one type in all files.

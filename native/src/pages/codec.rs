@@ -31,7 +31,7 @@ const ALL: [Codec; 7] = [
 const STEP: usize = 1 << 20; // bytes allocated ahead of the stream
 
 impl Codec {
-    /// The codec of a column chunk; LZO, which nothing here writes, is none.
+    /// The codec of a column chunk; LZO, which nothing here writes, is not supported.
     pub fn of(compression: Compression) -> Option<Self> {
         Some(match compression {
             Compression::UNCOMPRESSED => Self::Plain,

@@ -13,7 +13,7 @@ pub enum PageError {
     Column(String),
     /// The file is sound, but its layout is not supported page by page (NotImplementedError).
     Unsupported(String),
-    /// No writer writes these bytes (ValueError).
+    /// The bytes are invalid: no writer writes them (ValueError).
     Corrupt(String),
     /// The file cannot be opened or read (OSError).
     Unreadable(String),

@@ -45,7 +45,7 @@ struct Plan<'a> {
     slots: Vec<(u32, u32)>,
 }
 
-/// An array of `n` rows of type `kind`: the type of all parts, or any type of bytes if theirs are types of bytes.
+/// An array of `n` rows of type `kind`: the type of all parts, or any type of bytes if all parts have one.
 pub fn gather(kind: &DataType, n: usize, parts: &[Part<'_>], cache: &PageCache) -> Result<ArrayRef> {
     if let Some(part) = parts.iter().find(|it| !fits(kind, it.reader)) {
         let found = part.reader.kind();
@@ -58,17 +58,20 @@ pub fn gather(kind: &DataType, n: usize, parts: &[Part<'_>], cache: &PageCache) 
     let mut loader = Loader::default();
     let kept = |number: usize| plan.cached[number] && cache.holds(plan.key(number));
     loader.fetch(&plan.pages, (0..plan.pages.len()).filter(|&number| !kept(number)))?;
-    let mut worker = Worker::default();
-    if let Some(page) = plan.pages.first() {
-        worker = page.reader.take_worker();
-    }
-    let array = if of_bytes(kind) {
-        plan.bytes(kind, cache, &mut loader, &mut worker)
-    } else {
-        plan.arrays(kind, cache, &mut loader, &mut worker)
+    let reader = plan.pages.first().map(|page| page.reader);
+    let mut gathering = Gathering {
+        plan: &plan,
+        cache,
+        loader,
+        worker: reader.map(Reader::take_worker).unwrap_or_default(),
     };
-    if let Some(page) = plan.pages.first() {
-        page.reader.keep_worker(worker);
+    let array = if of_bytes(kind) {
+        gathering.bytes(kind)
+    } else {
+        gathering.arrays(kind)
+    };
+    if let Some(reader) = reader {
+        reader.keep_worker(gathering.worker);
     }
     array
 }
@@ -146,49 +149,50 @@ impl<'a> Plan<'a> {
     fn key(&self, page: usize) -> (u64, u64) {
         (self.pages[page].reader.id, self.pages[page].number)
     }
+}
 
-    fn content(
-        &self,
-        page: usize,
-        taken: u32,
-        cache: &PageCache,
-        loader: &mut Loader,
-        worker: &mut Worker,
-    ) -> Result<Arc<Content>> {
-        cache.get(self.key(page), taken, || self.decoded(page, loader, worker))
+/// A plan with the cache, loader and worker that read its pages.
+struct Gathering<'a> {
+    plan: &'a Plan<'a>,
+    cache: &'a PageCache,
+    loader: Loader,
+    worker: Worker,
+}
+
+impl Gathering<'_> {
+    fn content(&mut self, page: usize, taken: u32) -> Result<Arc<Content>> {
+        let (plan, cache) = (self.plan, self.cache);
+        cache.get(plan.key(page), taken, || self.decoded(page))
     }
 
-    fn decoded(&self, page: usize, loader: &mut Loader, worker: &mut Worker) -> Result<Content> {
-        let at = &self.pages[page];
+    fn decoded(&mut self, page: usize) -> Result<Content> {
+        let (pages, worker) = (&self.plan.pages, &mut self.worker);
+        let at = &pages[page];
         let (of, leaf, chunk) = at.described()?;
         let dictionary = || at.reader.dictionary(of, leaf, chunk, at.entry.chunk);
         if of.codec == Codec::Plain {
             let mut bytes = vec![0; at.entry.size]; // the content keeps them
-            loader.read_parts(&self.pages, page, of, chunk, &mut bytes, &mut [])?;
+            self.loader
+                .read_parts(pages, page, of, chunk, &mut bytes, &mut [])?;
             return worker.decoder.content(of, leaf, Cow::Owned(bytes), dictionary);
         }
         let bytes = worker.room(at.entry.size);
-        loader.read_parts(&self.pages, page, of, chunk, bytes, &mut [])?;
+        self.loader.read_parts(pages, page, of, chunk, bytes, &mut [])?;
         let bytes = &worker.buffer[..at.entry.size];
         worker.decoder.content(of, leaf, Cow::Borrowed(bytes), dictionary)
     }
 
     /// Byte strings, copied in the order of the result.
-    fn bytes(
-        &self,
-        kind: &DataType,
-        cache: &PageCache,
-        loader: &mut Loader,
-        worker: &mut Worker,
-    ) -> Result<ArrayRef> {
+    fn bytes(&mut self, kind: &DataType) -> Result<ArrayRef> {
         let mut rows = Rows::new(kind.clone());
-        rows.expect(self.slots.len());
-        for run in self.slots.chunk_by(|one, next| one.0 == next.0) {
+        let plan = self.plan;
+        rows.expect(plan.slots.len());
+        for run in plan.slots.chunk_by(|one, next| one.0 == next.0) {
             let number = run[0].0 as usize;
             if run[0].0 == NONE {
                 run.iter().for_each(|_| rows.push_null());
-            } else if self.cached[number] {
-                let content = self.content(number, run.len() as u32, cache, loader, worker)?;
+            } else if plan.cached[number] {
+                let content = self.content(number, run.len() as u32)?;
                 for &(_, row) in run {
                     match content.value(row as usize) {
                         Some(Some(value)) => rows.push_bytes(value),
@@ -197,29 +201,23 @@ impl<'a> Plan<'a> {
                     }
                 }
             } else {
-                self.append(number, run[0].1, loader, worker, &mut rows)?;
+                self.append(number, run[0].1, &mut rows)?;
             }
         }
-        rows.finish()
-            .map_err(|what| self.culprit(cache, loader, worker, &what))
+        rows.finish().map_err(|what| self.culprit(&what))
     }
 
     /// The only wanted row of a page.
-    fn append(
-        &self,
-        page: usize,
-        row: u32,
-        loader: &mut Loader,
-        worker: &mut Worker,
-        rows: &mut Rows,
-    ) -> Result<()> {
-        let at = &self.pages[page];
+    fn append(&mut self, page: usize, row: u32, rows: &mut Rows) -> Result<()> {
+        let (pages, worker) = (&self.plan.pages, &mut self.worker);
+        let at = &pages[page];
         let (of, leaf, chunk) = at.described()?;
         let size = at.entry.size;
         let (head, value) = worker.length_predictor.split(of, size);
         let bytes = worker.room(size);
         let taken = rows.push_filled(value, |space| {
-            loader.read_parts(&self.pages, page, of, chunk, &mut bytes[..head], space)?;
+            self.loader
+                .read_parts(pages, page, of, chunk, &mut bytes[..head], space)?;
             let is_value = value > 0 && is_one_value(of, leaf, &bytes[..head], space);
             if !is_value {
                 bytes[head..].copy_from_slice(space);
@@ -242,31 +240,23 @@ impl<'a> Plan<'a> {
     }
 
     /// Rows of any other type, taken from the arrays of their pages.
-    fn arrays(
-        &self,
-        kind: &DataType,
-        cache: &PageCache,
-        loader: &mut Loader,
-        worker: &mut Worker,
-    ) -> Result<ArrayRef> {
-        let mut arrays = Vec::with_capacity(self.pages.len() + 1);
-        for page in 0..self.pages.len() {
-            let array = if self.cached[page] {
-                match &*self.content(page, self.wanted[page], cache, loader, worker)? {
-                    Content::Array(array) => Arc::clone(array),
-                    Content::Bytes { .. } => return Err(self.corrupt(page, "it holds bytes")),
-                }
+    fn arrays(&mut self, kind: &DataType) -> Result<ArrayRef> {
+        let plan = self.plan;
+        let mut arrays = Vec::with_capacity(plan.pages.len() + 1);
+        for page in 0..plan.pages.len() {
+            let content = if plan.cached[page] {
+                self.content(page, plan.wanted[page])?
             } else {
-                match self.decoded(page, loader, worker)? {
-                    Content::Array(array) => array,
-                    Content::Bytes { .. } => return Err(self.corrupt(page, "it holds bytes")),
-                }
+                Arc::new(self.decoded(page)?)
             };
-            arrays.push(array);
+            match &*content {
+                Content::Array(array) => arrays.push(Arc::clone(array)),
+                Content::Bytes { .. } => return Err(self.corrupt(page, "it holds bytes")),
+            }
         }
         let nothing = arrays.len();
         arrays.push(new_null_array(kind, 1));
-        let places: Vec<(usize, usize)> = self
+        let places: Vec<(usize, usize)> = plan
             .slots
             .iter()
             .map(|&(page, row)| {
@@ -290,17 +280,18 @@ impl<'a> Plan<'a> {
     }
 
     fn corrupt(&self, page: usize, what: &str) -> PageError {
-        match self.pages[page].described() {
+        match self.plan.pages[page].described() {
             Ok((of, ..)) => of.place.corrupt_page(of.row_group, of.page, what),
             Err(error) => error,
         }
     }
 
     /// The error for the first page with invalid UTF-8, which made the result invalid.
-    fn culprit(&self, cache: &PageCache, loader: &mut Loader, worker: &mut Worker, what: &str) -> PageError {
-        for &(page, row) in self.slots.iter().filter(|it| it.0 != NONE) {
-            let found = self.content(page as usize, 0, cache, loader, worker);
-            let Ok(content) = found else { continue };
+    fn culprit(&mut self, what: &str) -> PageError {
+        for &(page, row) in self.plan.slots.iter().filter(|it| it.0 != NONE) {
+            let Ok(content) = self.content(page as usize, 0) else {
+                continue;
+            };
             if content
                 .value(row as usize)
                 .flatten()

@@ -42,7 +42,7 @@ pub enum PageKind {
     Data(Data),
     DataV2(DataV2),
     Dictionary(Dictionary),
-    /// An index page; no writer writes one.
+    /// An index page, which no known writer writes.
     Other,
 }
 

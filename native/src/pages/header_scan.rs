@@ -134,7 +134,7 @@ impl HeaderScan {
         Ok(())
     }
 
-    /// Whether a page with `values` values is the chunk's only one.
+    /// Whether a page with `values` values is the only page of the chunk.
     fn holds_all(&self, values: u32) -> bool {
         self.pages.is_empty() && u64::from(values) == self.chunk.values
     }

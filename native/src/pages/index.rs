@@ -3,11 +3,11 @@
 //! Layered binary search: first among the runs, about one per row group, then among the pages of a run. The first
 //! access to a block of entries verifies its checksum.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+mod whole;
 
 use arrow_buffer::Buffer;
-use xxhash_rust::xxh3::xxh3_64;
 
+use super::checked_entries::CheckedEntries;
 use super::codec::Codec;
 use super::entries::{ChunkEntry, FileEntry, PageEntry};
 use super::error::Result;
@@ -17,58 +17,20 @@ use super::runs::{Run, WIDTH};
 /// An open index.
 pub struct Index {
     sections: Sections,
-    /// One bit per block of entries, set once its checksum was verified.
-    checked: Vec<AtomicU64>,
+    entries: CheckedEntries,
 }
 
 impl Index {
     /// Opens the bytes of `Parts::to_bytes`; Corrupt for other bytes.
     pub fn open(buffer: Buffer) -> Result<Self> {
         let sections = Sections::open(buffer)?;
-        let mut checked = Vec::new();
-        checked.resize_with(sections.sums.len().div_ceil(64), AtomicU64::default);
-        let index = Self { sections, checked };
+        let entries = CheckedEntries::new(sections.entries.clone(), sections.sums.clone());
+        let index = Self { sections, entries };
         if index.is_whole() {
             Ok(index)
         } else {
             Err(damaged("its parts contradict each other"))
         }
-    }
-
-    fn is_whole(&self) -> bool {
-        let lengths = self.sections.files.len().is_multiple_of(FILE)
-            && self.sections.chunks.len().is_multiple_of(CHUNK)
-            && self.sections.runs.len().is_multiple_of(WIDTH)
-            && self.sections.ends.len() == 2 + self.n_leaves() + self.n_files()
-            && self.sections.sums.len() == self.sections.entries.len().div_ceil(BLOCK);
-        lengths
-            && (0..self.sections.ends.len() - 1).all(|number| self.text(number).is_some())
-            && (0..self.n_files()).all(|it| self.file(it).is_some_and(|file| file.leaf < self.n_leaves()))
-            && (0..self.sections.chunks.len() / CHUNK)
-                .all(|it| self.chunk(it).is_some_and(|it| it.file < self.n_files()))
-            && (0..self.n_runs()).all(|number| self.run_is_whole(number).is_some())
-    }
-
-    fn run_is_whole(&self, number: usize) -> Option<()> {
-        let run = self.run(number)?;
-        let (rows, pages) = self.end_of(number);
-        let (rows, pages) = (
-            rows.checked_sub(run.first_row)?,
-            pages.checked_sub(run.first_page)?,
-        );
-        let bytes = run.end.checked_sub(run.begin)?;
-        let fits =
-            |step: u64, total: u64| step == 0 || (pages - 1).checked_mul(step).is_some_and(|it| it < total);
-        let entries = pages.checked_mul(u64::from(run.page_rows == 0) + u64::from(run.page_bytes == 0))?;
-        let starts = number > 0 || (run.first_row == 0 && run.first_page == 0);
-        let whole = starts
-            && pages > 0
-            && bytes > 0
-            && fits(run.page_rows, rows)
-            && fits(run.page_bytes, bytes)
-            && run.entries.checked_add(entries)? <= self.sections.entries.len() as u64
-            && self.chunk(usize::try_from(run.chunk).ok()?).is_some();
-        whole.then_some(())
     }
 
     pub fn rows(&self) -> u64 {
@@ -165,7 +127,7 @@ impl Index {
             });
         }
         for block in 0..self.sections.sums.len() {
-            self.entry((block * BLOCK) as u64)?; // verifies its checksum
+            self.entries.get((block * BLOCK) as u64)?; // verifies its checksum
         }
         let runs = (0..self.n_runs()).map(|number| self.run(number).ok_or_else(missing));
         parts.runs.extend(
@@ -197,16 +159,8 @@ impl Index {
 
     /// The last run whose `key` (0: first row, 1: first page) is at most `value`.
     fn run_of(&self, key: usize, value: u64) -> Option<usize> {
-        let (mut low, mut high) = (0, self.n_runs());
-        while low < high {
-            let middle = low.midpoint(high);
-            if *self.sections.runs.get(WIDTH * middle + key)? <= value {
-                low = middle + 1
-            } else {
-                high = middle
-            }
-        }
-        low.checked_sub(1)
+        let (runs, _) = self.sections.runs.as_chunks::<WIDTH>();
+        runs.partition_point(|run| run[key] <= value).checked_sub(1)
     }
 
     /// The page that holds a row, and its number over all files; `None` beyond the last row.
@@ -223,7 +177,7 @@ impl Index {
         let (mut low, mut high) = (0, pages); // searches the last page whose first row is at most `relative`
         while low < high {
             let middle = low.midpoint(high);
-            if u64::from(self.entry(run.entries + middle)?) <= relative {
+            if u64::from(self.entries.get(run.entries + middle)?) <= relative {
                 low = middle + 1
             } else {
                 high = middle
@@ -248,7 +202,7 @@ impl Index {
         let bounds = |step: u64, entries: u64, total: u64| -> Result<(u64, u64)> {
             let at = |k: u64| match step {
                 _ if k == n => Ok(total),
-                0 => self.entry(entries + k).map(u64::from),
+                0 => self.entries.get(entries + k).map(u64::from),
                 step => Ok(k * step),
             };
             let (begin, end) = (at(k)?, at(k + 1)?);
@@ -268,29 +222,6 @@ impl Index {
             first_row: run.first_row + row,
             rows: rows as usize,
         })
-    }
-
-    fn entry(&self, number: u64) -> Result<u32> {
-        let missing = || damaged("it lacks entries");
-        let number = usize::try_from(number).map_err(|_| missing())?;
-        if number >= self.sections.entries.len() {
-            return Err(missing());
-        }
-        let block = number / BLOCK;
-        let (word, bit) = (
-            self.checked.get(block / 64).ok_or_else(missing)?,
-            1u64 << (block % 64),
-        );
-        if word.load(Ordering::Relaxed) & bit == 0 {
-            let begin = block * BLOCK;
-            let length = self.sections.entries.len().saturating_sub(begin).min(BLOCK);
-            let entries = self.sections.entries.slice(begin, length);
-            if self.sections.sums.get(block) != Some(&xxh3_64(entries.inner())) {
-                return Err(damaged("its checksums do not match"));
-            }
-            word.fetch_or(bit, Ordering::Relaxed);
-        }
-        self.sections.entries.get(number).copied().ok_or_else(missing)
     }
 }
 

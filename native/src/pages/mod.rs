@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 mod body;
 mod build;
 mod cache;
+mod checked_entries;
 mod codec;
 mod content;
 mod decode;

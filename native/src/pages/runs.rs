@@ -45,27 +45,16 @@ impl Run {
     }
 
     pub fn from_words(words: &[u64; WIDTH]) -> Self {
-        let [
-            first_row,
-            first_page,
-            chunk,
-            page_in_chunk,
-            begin,
-            end,
-            page_rows,
-            page_bytes,
-            entries,
-        ] = *words;
         Self {
-            first_row,
-            first_page,
-            chunk,
-            page_in_chunk,
-            begin,
-            end,
-            page_rows,
-            page_bytes,
-            entries,
+            first_row: words[0],
+            first_page: words[1],
+            chunk: words[2],
+            page_in_chunk: words[3],
+            begin: words[4],
+            end: words[5],
+            page_rows: words[6],
+            page_bytes: words[7],
+            entries: words[8],
         }
     }
 }

@@ -97,7 +97,7 @@ fn give_back(bytes: Vec<u8>) {
     idle.push(bytes);
     let mut held: usize = idle.iter().map(Vec::len).sum();
     while held > MOST_IDLE {
-        held -= idle.remove(0).len(); // the block idle for longest
+        held -= idle.remove(0).len(); // the block that was idle longest
     }
 }
 

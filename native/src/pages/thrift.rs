@@ -1,4 +1,4 @@
-//! The compact protocol of Thrift, as much of it as footers, offset indexes and page headers need.
+//! The part of Thrift's compact protocol that footers, offset indexes and page headers need.
 //!
 //!     struct   fields, then a zero byte
 //!     field    one byte: difference to the last field's number in the high half, type in the low one;

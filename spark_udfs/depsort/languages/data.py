@@ -5,21 +5,12 @@ Lines of a list that start with `#` are comments. Files are read once, when the 
 
 from __future__ import annotations
 
-import re
 from importlib import resources
-
-_CAPTURE = re.compile(r"@(\w+)")
-_COMMENT = re.compile(r"^\s*;.*$", re.MULTILINE)
 
 
 def read_query(package: str, *files: str) -> str:
     """The tree-sitter query in `query.scm` of a language's folder, or in `files` joined in their order."""
     return "\n".join(_read(package, file) for file in files or ("query.scm",))
-
-
-def capture_names(query: str) -> list[str]:
-    """The captures of a query in the order of their first appearance."""
-    return list(dict.fromkeys(_CAPTURE.findall(_COMMENT.sub("", query))))
 
 
 def read_names(package: str, file: str) -> frozenset[str]:

@@ -15,19 +15,20 @@ from blender.records import Source
 from factory.errors import DamagedFile, TableNotFound
 from factory.lake.catalog import open_catalog
 from factory.settings import Settings
-from tests.blender.lakes import make_lake, packed_rows, write_table
-
-CODE, PROSE = "packed.code", "packed.prose"
+from tests.blender.lakes import (
+    CODE,
+    PROSE,
+    current_snapshot,
+    load_table,
+    make_lake,
+    packed_rows,
+    tags,
+    write_table,
+)
 
 
 def source(table: str = CODE, weight: int = 1, **fields: object) -> Source:
     return Source(table=table, weight=weight, **fields)
-
-
-def tags(lake: Settings, table: str = CODE) -> dict[str, int]:
-    """The tags of a table and their snapshots."""
-    refs = open_catalog(lake).load_table(table).refs()
-    return {name: ref.snapshot_id for name, ref in refs.items() if name != "main"}
 
 
 def test_equal_definitions_are_one_blend_in_any_lake(blends: Blends, tmp_path: Path) -> None:
@@ -62,17 +63,17 @@ def test_a_blend_tags_its_snapshots_until_it_is_retired(blends: Blends, lake: Se
 
 
 def test_a_table_has_one_tag_for_each_snapshot_that_a_blend_reads(blends: Blends, lake: Settings) -> None:
-    old = open_catalog(lake).load_table(CODE).current_snapshot().snapshot_id
+    old = current_snapshot(lake)
     write_table(lake, CODE, packed_rows("code", 44))
-    before = len(open_catalog(lake).load_table(CODE).metadata.metadata_log)
+    before = len(load_table(lake, CODE).metadata.metadata_log)
     of_old = [source(name=f"old{number}", snapshot=old) for number in range(3)]
     stored = blends.create([*(source(name=f"s{number}") for number in range(5)), *of_old])
-    table = open_catalog(lake).load_table(CODE)
+    table = load_table(lake, CODE)
     assert tags(lake) == {f"blend_{stored.id}_0": stored.pins.snapshots[0], f"blend_{stored.id}_5": old}
     assert len(table.metadata.metadata_log) == before + 1
     blends.retire(stored.id)
     assert tags(lake) == {}
-    assert len(open_catalog(lake).load_table(CODE).metadata.metadata_log) == before + 2
+    assert len(load_table(lake, CODE).metadata.metadata_log) == before + 2
 
 
 def test_a_blend_that_was_opened_before_loads_no_table(blends: Blends, lake: Settings) -> None:
@@ -81,9 +82,9 @@ def test_a_blend_that_was_opened_before_loads_no_table(blends: Blends, lake: Set
     write_table(lake, PROSE, packed_rows("other", 8))  # from here on other metadata, which was not seen
     open_blends(lake).open(stored.id)
     for table in (CODE, PROSE):
-        Path(open_catalog(lake).load_table(table).metadata_location.removeprefix("file://")).write_text("-")
+        Path(load_table(lake, table).metadata_location.removeprefix("file://")).write_text("-")
     assert open_blends(lake).open(stored.id).step(5) == before
-    for facts in (lake.files.page_index).rglob("*.facts"):
+    for facts in lake.files.page_index.rglob("*.facts"):
         facts.write_bytes(facts.read_bytes()[:-1])
     with pytest.raises(DamagedFile, match=r"metadata\.json"):
         open_blends(lake).open(stored.id)
@@ -110,7 +111,7 @@ def test_copies_are_kept_anew_once_a_table_was_committed_to(blends: Blends, lake
     blends.create([source()], seed=2)  # tags the table
     assert open_blends(lake).open(blend).step(0).equals(blends.open(blend).step(0))
     assert copies.read_bytes() != before
-    assert len(list((lake.files.page_index).rglob("*.facts"))) == 1  # those of the commit before are gone
+    assert len(list(lake.files.page_index.rglob("*.facts"))) == 1  # those of the commit before are gone
     after = copies.stat().st_mtime_ns
     open_blends(lake).open(blend)
     assert copies.stat().st_mtime_ns == after
@@ -178,9 +179,8 @@ def test_a_table_with_other_content_is_never_served_instead(blends: Blends, lake
 
 
 def test_a_source_is_read_at_the_snapshot_tag_or_branch_it_names(blends: Blends, lake: Settings) -> None:
-    table = open_catalog(lake).load_table(CODE)
-    old = table.current_snapshot().snapshot_id
-    table.manage_snapshots().create_tag(old, "v1").create_branch(old, "trial").commit()
+    old = current_snapshot(lake)
+    load_table(lake, CODE).manage_snapshots().create_tag(old, "v1").create_branch(old, "trial").commit()
     write_table(lake, CODE, packed_rows("other", 8))
     main = blends.create([source()])
     named = [blends.create([source(**at)]) for at in ({"snapshot": old}, {"tag": "v1"}, {"branch": "trial"})]
@@ -216,7 +216,7 @@ def test_a_source_without_rows_is_refused(blends: Blends, lake: Settings) -> Non
 
 
 def test_a_snapshot_without_fingerprint_is_refused(blends: Blends, lake: Settings) -> None:
-    open_catalog(lake).load_table(CODE).append(packed_rows("code", 41).slice(40))
+    load_table(lake, CODE).append(packed_rows("code", 41).slice(40))
     with pytest.raises(InvalidBlend, match="no content fingerprint"):
         blends.create([source()])
 
@@ -260,7 +260,7 @@ def test_a_pin_on_other_content_is_not_believed(blends: Blends, lake: Settings) 
     stored = blends.create([source()])
     before = blends.open(stored.id).step(5)
     write_table(lake, CODE, packed_rows("other", 40))
-    wrong = open_catalog(lake).load_table(CODE).current_snapshot().snapshot_id
+    wrong = current_snapshot(lake)
     open_store(lake).put_pins(stored.id, stored.pins.model_copy(update={"snapshots": (wrong,)}))
     reopened = open_blends(lake).open(stored.id)
     assert reopened.sources[0].reader.snapshot_id == stored.pins.snapshots[0]

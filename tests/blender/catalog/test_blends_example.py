@@ -1,4 +1,4 @@
-"""The loop of docs/blends.md, which mixes by loss, as it stands there."""
+"""The loop of docs/blends.md that mixes by loss runs as printed."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ import pytest
 
 from blender import Batch, BlenderClient, Schedule, Source
 from factory.settings import Settings
-from tests.blender.lakes import serving
+from tests.blender.lakes import CODE, PROSE, serving
 
 PAGE = Path(__file__).parents[3] / "docs" / "blends.md"
-CODE, PROSE = "packed.code", "packed.prose"
 NAMES = (CODE, PROSE)
 
 

@@ -1,4 +1,4 @@
-"""What a shuffle is said to cost is what reading it touches, counted here row by row."""
+"""The planned costs of a shuffle equal those of reading it, counted here row by row."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_bytes_and_pages_of_an_epoch_are_those_its_windows_touch(
     of_one, of_all = [], []
     for window in windows(list(enumerate(order)), page_rows * window_pages):
         of_one += sorted({row // file_rows for _, row in window})
-        of_all += sorted({(ranks[place % width], row // file_rows) for place, row in window})
+        of_all += sorted({(ranks[position % width], row // file_rows) for position, row in window})
     assert found.chosen
     assert found.window_bytes == min(n_rows, page_rows * window_pages) * 10
     assert found.pages_per_step == pytest.approx(len(of_one) / n_rows * width)
@@ -78,12 +78,11 @@ def test_the_order_none_reads_each_page_once_and_mixes_nothing() -> None:
 def test_the_columns_of_a_row_are_added_up() -> None:
     shuffle = Shuffle("page", 10)
     one, two = facts(1000, 10, [0] * 5), facts(1000, 10, [0] * 5, 100)
-    alone, beside = shuffle_cost(one, shuffle, 0, shuffle), shuffle_cost(two, shuffle, 0, shuffle)
+    alone, both = shuffle_cost(one, shuffle, 0, shuffle), shuffle_cost(two, shuffle, 0, shuffle)
     assert alone.pages_per_step == pytest.approx(0.5)
-    assert beside.pages_per_step == pytest.approx(
-        1
-    )  # a page of 100 rows is read for each of its 10 pages of 10
-    assert (alone.first_pages, beside.first_pages) == (1, 2)
+    # A page of 100 rows is read for each of its 10 pages of 10.
+    assert both.pages_per_step == pytest.approx(1)
+    assert (alone.first_pages, both.first_pages) == (1, 2)
 
 
 def test_the_first_step_reads_what_its_rows_touch() -> None:

@@ -16,38 +16,33 @@ from blender.errors import InvalidBlend, SourceGone
 from blender.local import LocalBlender
 from blender.records import Schedule, Source
 from factory.cli import main
-from factory.lake.catalog import open_catalog
 from factory.lake.schemas import N_TOKENS, SEQUENCE_LENGTH, TOKENIZER_ID
 from factory.settings import Settings
-from tests.blender.lakes import packed_rows, serving, write_table
+from tests.blender.lakes import (
+    CODE,
+    PROSE,
+    append_rows,
+    current_snapshot,
+    load_table,
+    packed_rows,
+    serving,
+    write_table,
+)
 
-CODE, PROSE, LONG = "packed.code", "packed.prose", "packed.long"
+LONG = "packed.long"
 ONE, OTHER = "1" * 32, "2" * 32
 UPSTREAM = "factory.upstream"
 
 
-def write(lake: Settings, table: str, rows: int, tokenizer: str | None, length: int = 8) -> int:
-    """Write a packed table of `rows` rows that says its tokenizer and tokens; its snapshot."""
+def write(lake: Settings, table: str, n_rows: int, tokenizer: str | None, length: int = 8) -> None:
+    """Write a packed table whose snapshot declares its tokens and, if known, their tokenizer."""
     name = table.removeprefix("packed.")
-    found = packed_rows(name, rows)
-    said = {SEQUENCE_LENGTH: str(length), N_TOKENS: str(sum(found["n_tokens"].to_pylist()))}
+    rows = packed_rows(name, n_rows)
+    declared = {SEQUENCE_LENGTH: str(length), N_TOKENS: str(sum(rows["n_tokens"].to_pylist()))}
     if tokenizer is not None:
-        said |= {TOKENIZER_ID: tokenizer, UPSTREAM: f'{{"models.t{tokenizer[0]}": 1, "tokenized.{name}": 2}}'}
-    write_table(lake, table, found, said=said)
-    return current(lake, table)
-
-
-def current(lake: Settings, table: str) -> int:
-    snapshot = open_catalog(lake).load_table(table).current_snapshot()
-    assert snapshot is not None
-    return int(snapshot.snapshot_id)
-
-
-def append(lake: Settings, table: str, first: int, end: int, **said: str) -> None:
-    rows = packed_rows(table.removeprefix("packed."), end).slice(first)
-    open_catalog(lake).load_table(table).append(
-        rows, snapshot_properties={f"factory.{of}": it for of, it in said.items()}
-    )
+        upstream = f'{{"models.t{tokenizer[0]}": 1, "tokenized.{name}": 2}}'
+        declared |= {TOKENIZER_ID: tokenizer, UPSTREAM: upstream}
+    write_table(lake, table, rows, snapshot_properties=declared)
 
 
 def source(table: str, weight: int = 1, **fields: object) -> Source:
@@ -63,8 +58,8 @@ def mixed(lake: Settings) -> Settings:
 
 
 TWO = (
-    r"Source `packed\.code` \(at snapshot \d+\) is of tokenizer 111111111111 \(models\.t1\), and `prose` "
-    r"\(packed\.prose at snapshot \d+\) of 222222222222 \(models\.t2\): the same number is another token"
+    r"Source `packed\.code` \(at snapshot \d+\) has tokenizer 111111111111 \(models\.t1\), and `prose` "
+    r"\(packed\.prose at snapshot \d+\) has 222222222222 \(models\.t2\): the same number is another token"
 )
 
 
@@ -91,17 +86,17 @@ def test_two_tokenizers_are_refused_wherever_a_blend_is_defined(
     ):
         planned = CliRunner().invoke(main.app, ["blender", "plan", *arguments])
         assert (planned.exit_code, planned.stdout) == (2, "")
-        assert "of tokenizer 111111111111 (models.t1)" in " ".join(planned.stderr.split())
+        assert "has tokenizer 111111111111 (models.t1)" in " ".join(planned.stderr.split())
 
 
 def test_the_pinned_snapshot_counts_not_the_current_one(mixed: Settings) -> None:
     blends = open_blends(mixed)
-    old = current(mixed, PROSE)
+    old = current_snapshot(mixed, PROSE)
     write(mixed, PROSE, 200, ONE)
     blends.create([source(CODE), source(PROSE)])
     with pytest.raises(InvalidBlend, match="another token"):
         blends.create([source(CODE), source(PROSE, name="prose", snapshot=old)])
-    with open_catalog(mixed).load_table(CODE).transaction() as transaction:
+    with load_table(mixed, CODE).transaction() as transaction:
         transaction.set_properties({TOKENIZER_ID: OTHER})  # as a later run sets it
     assert open_blends(mixed).create([source(CODE), source(PROSE)])
 
@@ -110,7 +105,7 @@ def test_publishing_meanwhile_mixes_no_tokenizers(lake: Settings) -> None:
     """Tables are published one after the other, so for a moment they are of two tokenizers."""
     write(lake, CODE, 40, ONE)
     write(lake, PROSE, 60, ONE)
-    made, refused, done = [], 0, threading.Event()
+    created, refused, done = [], 0, threading.Event()
 
     def publish() -> None:
         for tokenizer in (OTHER, ONE, OTHER):
@@ -125,22 +120,22 @@ def test_publishing_meanwhile_mixes_no_tokenizers(lake: Settings) -> None:
     while not done.is_set():
         seed += 1
         try:
-            made.append(blends.create([source(CODE), source(PROSE)], seed=seed))
+            created.append(blends.create([source(CODE), source(PROSE)], seed=seed))
         except InvalidBlend as error:
             refused += "another token" in str(error)  # or one whose rows are replaced at this moment
     publisher.join()
-    tables = {name: open_catalog(lake).load_table(name) for name in (CODE, PROSE)}
-    for stored in made:
+    tables = {name: load_table(lake, name) for name in (CODE, PROSE)}
+    for stored in created:
         of = [
             tables[one.table].snapshot_by_id(pin).summary.additional_properties[TOKENIZER_ID]
             for one, pin in zip(stored.config.sources, stored.pins.snapshots, strict=True)
         ]
         assert len(set(of)) == 1
-    assert made or refused
+    assert created or refused
 
 
 @pytest.mark.parametrize("first", [CODE, PROSE])
-def test_an_unknown_tokenizer_blends_only_with_its_like(lake: Settings, first: str) -> None:
+def test_an_unknown_tokenizer_blends_only_with_unknown_ones(lake: Settings, first: str) -> None:
     write(lake, CODE, 40, None)
     write(lake, PROSE, 300, None)
     blends = open_blends(lake)
@@ -163,14 +158,14 @@ def test_other_columns_have_no_tokenizer_and_no_length(mixed: Settings) -> None:
 
 
 LENGTHS = (
-    r"Rows of source `packed\.code` \(at snapshot \d+\) hold 8 tokens and those of `packed\.long` "
-    r"\(at snapshot \d+\) 32: 75% of each of the shorter rows would be padding, .* or say `pad: true`\."
+    r"Rows of source `packed\.code` \(at snapshot \d+\) hold 8 tokens and rows of `packed\.long` "
+    r"\(at snapshot \d+\) 32: 75% of each shorter row would be padding, .* or say `pad: true`\."
 )
 
 
 @pytest.fixture
 def unlike(lake: Settings) -> Settings:
-    """The lake with `packed.long` beside `packed.code`, whose rows are said to hold four times as much."""
+    """The lake with `packed.long`, which declares rows four times as long as those of `packed.code`."""
     write(lake, CODE, 40, ONE)
     write(lake, LONG, 30, ONE, length=32)
     return lake
@@ -202,8 +197,8 @@ def test_rows_of_two_lengths_are_refused_unless_the_blend_pads(unlike: Settings)
 
 def test_rows_of_a_length_nobody_named_are_not_padded_either(lake: Settings) -> None:
     write(lake, CODE, 40, ONE)
-    write_table(lake, PROSE, packed_rows("prose", 20), said={TOKENIZER_ID: ONE})
-    with open_catalog(lake).load_table(PROSE).transaction() as transaction:
+    write_table(lake, PROSE, packed_rows("prose", 20), snapshot_properties={TOKENIZER_ID: ONE})
+    with load_table(lake, PROSE).transaction() as transaction:
         transaction.remove_properties(SEQUENCE_LENGTH)
     with pytest.raises(InvalidBlend, match=r"`packed\.prose` .*does not say how many tokens"):
         open_blends(lake).create([source(CODE), source(PROSE)], pad=True)
@@ -217,12 +212,12 @@ def test_what_is_described_is_what_is_served(unlike: Settings) -> None:
     assert (long.tokenizer, long.tokenizer_table, long.sequence_length) == (ONE, "models.t1", 32)
     assert (code.tokens, code.sequence_length) == (40 * 8 - 10 * 2, 8)
     counts = np.zeros(2)
-    places = 0
+    positions = 0
     for batch in local.fetch(stored.id, steps=120):  # whole epochs of both
         counts += np.bincount(batch.source, weights=batch.n_tokens, minlength=2)
-        places += batch.tokens.size
+        positions += batch.tokens.size
     assert [one.token_share for one in described.sources] == pytest.approx(list(counts / counts.sum()))
-    assert described.padding == pytest.approx(1 - counts.sum() / places)
+    assert described.padding == pytest.approx(1 - counts.sum() / positions)
     assert code.padding == pytest.approx(1 - 7.5 / 32)
     with serving(unlike.home) as server, BlenderClient(server.address) as client:
         assert client.describe(stored.id) == described
@@ -235,7 +230,7 @@ def test_shares_are_those_of_the_last_knot_or_unknown(unlike: Settings) -> None:
     described = local.describe(local.create(asked, 1, schedule, pad=True).id)
     long = 30 * 8 - 7 * 2
     assert described.sources[0].token_share == pytest.approx(long / 30 / (long / 30 + 3 * 7.5))
-    write_table(unlike, LONG, packed_rows("long", 30), said={TOKENIZER_ID: ONE})
+    write_table(unlike, LONG, packed_rows("long", 30), snapshot_properties={TOKENIZER_ID: ONE})
     again = local.describe(local.create([Source(LONG, 1), Source(CODE, 1)]).id)
     assert [one.token_share for one in again.sources] == [None, None]
     assert (again.sources[0].padding, again.sources[1].padding, again.padding) == (None, 1 - 7.5 / 8, None)
@@ -255,12 +250,12 @@ def rows_of(blends: Blends, blend: str, steps: int) -> int:
 def test_a_live_source_goes_on_with_appends_of_its_tokenizer(growing: Settings) -> None:
     blends = open_blends(growing)
     blend = blends.create([source("packed.live", 5, live=True)]).id
-    append(growing, "packed.live", 10, 15, tokenizer=ONE)
+    append_rows(growing, "packed.live", 10, 15, tokenizer=ONE)
     assert rows_of(blends, blend, 3) == 15
 
 
 @pytest.mark.parametrize(
-    "said, words",
+    "declared, sentence",
     [
         ({"tokenizer": OTHER}, f"`{TOKENIZER_ID}` {ONE} .* appends has {OTHER}"),
         ({}, f"`{TOKENIZER_ID}` {ONE} .* appends has unknown"),
@@ -268,17 +263,17 @@ def test_a_live_source_goes_on_with_appends_of_its_tokenizer(growing: Settings) 
     ],
 )
 def test_a_live_source_stops_at_an_append_of_another_tokenizer(
-    growing: Settings, said: dict[str, str], words: str
+    growing: Settings, declared: dict[str, str], sentence: str
 ) -> None:
     blends = open_blends(growing)
     blend = blends.create([source("packed.live", 5, live=True)]).id
-    append(growing, "packed.live", 10, 15, **said)
-    append(growing, "packed.live", 15, 20, tokenizer=ONE)
+    append_rows(growing, "packed.live", 10, 15, **declared)
+    append_rows(growing, "packed.live", 15, 20, tokenizer=ONE)
     for one in (blends, open_blends(growing)):
-        with pytest.raises(SourceGone, match=words):
+        with pytest.raises(SourceGone, match=sentence):
             rows_of(one, blend, 3)
     documents = blends.create([source("packed.live", 5, live=True, columns=("segments",))])
-    append(growing, "packed.live", 20, 25, **said)
+    append_rows(growing, "packed.live", 20, 25, **declared)
     assert rows_of(blends, documents.id, 5) == 25
 
 

@@ -11,7 +11,6 @@ from itertools import accumulate, chain, permutations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,6 +20,7 @@ from blender.parquet.buffer_shuffle import BufferOrder, BufferShuffle, BufferSta
 from blender.parquet.matrix import IndexMatrix, get_idx_matrix, shuffle_index
 from blender.spec.permutation import keyed
 from blender.spec.shuffle import derive_key
+from tests.blender.parquet_files import rows_per_page, write
 
 ROWS, PAGE_ROWS = 500, 10
 
@@ -48,7 +48,7 @@ def shuffled_list(sizes: Sequence[int], batch_rows: int, buffer_rows: int) -> li
             key = derive_key(seed=0, epoch=0, level=f"buffer {arrivals}", source="")
             order = keyed(len(buffer), key).forward(np.arange(len(buffer)))
             taken = sorted(buffer)
-            buffer = [taken[place] for place in order]
+            buffer = [taken[index] for index in order]
         found.append(buffer[:batch_rows])
         buffer = buffer[batch_rows:]
     return found
@@ -88,7 +88,7 @@ def test_every_row_and_every_page_comes_once_within_the_buffer(
 
 @settings(deadline=None)
 @given(sizes.filter(bool), st.integers(1, 20), st.integers(0, 100), st.data())
-def test_a_state_goes_on_as_if_nothing_had_been(
+def test_a_restored_state_continues_where_it_was_taken(
     sizes: list[int], batch_rows: int, more: int, data: st.DataObject
 ) -> None:
     options = {"batch_rows": batch_rows, "buffer_rows": batch_rows + more, "seed": 3, "epoch": 1}
@@ -126,16 +126,9 @@ def test_orders_are_as_likely_as_draws_from_the_buffer_make_them(
 ) -> None:
     expected = chances(sizes, batch_rows, buffer_rows)
     n = 20 * len(expected)
-    found = Counter(
-        tuple(
-            chain(
-                *batches(
-                    BufferOrder(pages_of(sizes), batch_rows=batch_rows, buffer_rows=buffer_rows, seed=seed)
-                )
-            )
-        )
-        for seed in range(n)
-    )
+    options = {"batch_rows": batch_rows, "buffer_rows": buffer_rows}
+    orders = (batches(BufferOrder(pages_of(sizes), seed=seed, **options)) for seed in range(n))
+    found = Counter(tuple(chain(*order)) for order in orders)
     assert set(found) <= set(expected)
     chi2 = sum(
         (found[order] - float(n * chance)) ** 2 / float(n * chance) for order, chance in expected.items()
@@ -176,16 +169,10 @@ def test_a_state_of_more_pages_is_refused() -> None:
 @pytest.fixture(scope="module")
 def matrix(tmp_path_factory: pytest.TempPathFactory) -> IndexMatrix:
     """Rows of two files; each is its own number as text."""
-    paths = [tmp_path_factory.mktemp("rows") / f"{number}.parquet" for number in range(2)]
-    options = {
-        "use_dictionary": False,
-        "write_page_index": True,
-        "data_page_size": 1,
-        "write_batch_size": PAGE_ROWS,
-    }
-    for number, path in enumerate(paths):
-        rows = [str(number * ROWS + row) for row in range(ROWS)]
-        pq.write_table(pa.table({"row": rows}), path, **options)
+    folder, paths = tmp_path_factory.mktemp("rows"), []
+    for first in (0, ROWS):
+        rows = pa.table({"row": [str(row) for row in range(first, first + ROWS)]})
+        paths.append(write(folder / f"{first}.parquet", rows, **rows_per_page(PAGE_ROWS)))
     return get_idx_matrix(paths, "row")
 
 

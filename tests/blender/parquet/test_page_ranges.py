@@ -86,6 +86,6 @@ def test_the_bytes_read_are_the_bytes_wanted(wanted: list[tuple[int, int]], gap:
     assert ranges.read("some/object", wanted) == [CONTENT[begin:end] for begin, end in wanted]
 
 
-def test_an_object_that_is_missing_is_said_to_be() -> None:
+def test_a_missing_object_raises_file_not_found() -> None:
     with pytest.raises(FileNotFoundError):
         StoreRanges(MemoryStore()).size("missing")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
 from blender.errors import CorruptPage, InvalidBlend, InvalidRequest, SourceGone, UnsupportedPageLayout
@@ -25,7 +26,8 @@ from blender.parquet.matrix import (
     shuffle_index,
 )
 from factory.errors import ConfigurationError
-from tests.blender.parquet_files import every_type, leaves, oracle, write
+from factory.lake.files.location import local_path
+from tests.blender.parquet_files import every_type, leaves, oracle, rows_per_page, write
 
 N = 400
 CODECS = ["none", "snappy", "gzip", "brotli", "zstd", "lz4"]
@@ -40,7 +42,7 @@ ENCODINGS = {
 
 
 def assert_equal(found: pa.Array, expected: pa.Array) -> None:
-    """The same values of the same type, whatever names a writer gave the elements of a list."""
+    """Check values and type, whatever names a writer gave the elements of a list."""
     found.validate(full=True)
     assert found.cast(expected.type) == expected
     if not pa.types.is_nested(expected.type):
@@ -48,7 +50,7 @@ def assert_equal(found: pa.Array, expected: pa.Array) -> None:
 
 
 def assert_reads(path: Path, leaf: str) -> IndexMatrix:
-    """All pages of a leaf, and rows of it at random, are those of pyarrow."""
+    """Check all pages of a leaf and random rows of it against pyarrow."""
     matrix, expected = get_idx_matrix([path], leaf), oracle(path, leaf)
     assert matrix.n_rows == len(expected)
     pages = [read_page(page) for page in matrix]
@@ -64,6 +66,12 @@ def assert_reads(path: Path, leaf: str) -> IndexMatrix:
 def table() -> pa.Table:
     """Rows of every type, a fifth of them null."""
     return every_type(N)
+
+
+@pytest.fixture
+def path(table: pa.Table, tmp_path: Path) -> Path:
+    """A file of `table`."""
+    return write(tmp_path / "file.parquet", table)
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -121,16 +129,8 @@ def test_columns_with_whole_and_partial_dictionaries_are_read(tmp_path: Path) ->
 
 def test_only_the_pages_asked_for_are_read(tmp_path: Path) -> None:
     rows = [bytes([it]) * 1000 for it in range(200)]
-    path = tmp_path / "file.parquet"
-    pq.write_table(
-        pa.table({"tokens": rows}),
-        path,
-        compression="none",
-        use_dictionary=False,
-        write_page_index=True,
-        data_page_size=1,
-        write_batch_size=1,
-    )
+    table = pa.table({"tokens": rows})
+    path = write(tmp_path / "file.parquet", table, compression="none", **rows_per_page(1))
     matrix = get_idx_matrix([path], "tokens")
     assert len(matrix) == 200
     assert matrix.read_rows([150, 3, 3]).to_pylist() == [rows[150], rows[3], rows[3]]
@@ -141,10 +141,8 @@ def test_only_the_pages_asked_for_are_read(tmp_path: Path) -> None:
 def test_several_files_are_one_matrix_in_their_order(table: pa.Table, tmp_path: Path) -> None:
     paths = [write(tmp_path / f"{it}.parquet", table.slice(it * 100, 100)) for it in range(4)]
     matrix = get_idx_matrix([*paths[2:], *paths[:2]], "int64")
-    assert (
-        matrix.read_rows(range(N)).to_pylist()
-        == table["int64"].to_pylist()[200:] + table["int64"].to_pylist()[:200]
-    )
+    written = table["int64"].to_pylist()
+    assert matrix.read_rows(range(N)).to_pylist() == written[200:] + written[:200]
     page = matrix.page_of_row(250)
     file, row_group, number = page.index
     assert (file, row_group, matrix.paths[file]) == (2, 0, str(paths[0]))
@@ -163,37 +161,27 @@ def test_empty_files_and_no_files_have_no_pages(table: pa.Table, tmp_path: Path)
 @settings(deadline=None, max_examples=30)
 @given(
     values=st.lists(st.none() | st.binary(max_size=40), min_size=1, max_size=300),
-    page=st.integers(1, 400),
-    batch=st.integers(1, 50),
-    group=st.integers(1, 300),
     options=st.fixed_dictionaries(
         {
             "compression": st.sampled_from(CODECS),
             "data_page_version": st.sampled_from(["1.0", "2.0"]),
             "write_page_index": st.booleans(),
             "use_dictionary": st.booleans(),
+            "data_page_size": st.integers(1, 400),
+            "write_batch_size": st.integers(1, 50),
+            "row_group_size": st.integers(1, 300),
         }
     ),
     data=st.data(),
 )
 def test_any_rows_in_any_layout_are_read(
     values: list[bytes | None],
-    page: int,
-    batch: int,
-    group: int,
     options: dict[str, object],
     data: st.DataObject,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "any.parquet"
-    pq.write_table(
-        pa.table({"value": pa.array(values, pa.binary())}),
-        path,
-        data_page_size=page,
-        write_batch_size=batch,
-        row_group_size=group,
-        **options,
-    )
+    pq.write_table(pa.table({"value": pa.array(values, pa.binary())}), path, **options)
     matrix = get_idx_matrix([path], "value")
     rows = data.draw(st.lists(st.integers(0, len(values) - 1), max_size=60))
     assert matrix.read_rows(rows).to_pylist() == [values[row] for row in rows]
@@ -234,10 +222,8 @@ def test_a_flipped_bit_in_a_page_with_a_checksum_is_named(tmp_path: Path) -> Non
     path.write_bytes(damaged)
     assert begin < end - 3
     _, row_group, number = page.index
-    with pytest.raises(
-        CorruptPage,
-        match=rf"file\.parquet, column `string`, row group {row_group}, page {number}: .*checksum",
-    ):
+    location = rf"file\.parquet, column `string`, row group {row_group}, page {number}"
+    with pytest.raises(CorruptPage, match=rf"{location}: .*checksum"):
         read_page(page)
     assert len(read_page(matrix[6])) == matrix[6].n_rows
 
@@ -257,11 +243,9 @@ def test_pages_of_one_row_are_read_whatever_the_length_of_rows(
         tmp_path / "file.parquet",
         pa.table([values], schema=schema),
         compression="none",
-        use_dictionary=False,
-        data_page_size=1,
-        write_batch_size=1,
         data_page_version=version,
         write_page_checksum=checksum,
+        **rows_per_page(1),
     )
     matrix = get_idx_matrix([path], "value")
     assert len(matrix) >= len(values) - 2  # a null has no bytes, by which pyarrow ends pages
@@ -284,8 +268,7 @@ def test_a_file_cut_anywhere_is_refused(tmp_path: Path) -> None:
             get_idx_matrix([path], "string")
 
 
-def test_a_file_cut_short_or_removed_after_it_was_indexed_is_named(tmp_path: Path) -> None:
-    path = write(tmp_path / "file.parquet", every_type(N).select(["string"]))
+def test_a_file_cut_short_or_removed_after_it_was_indexed_is_named(path: Path) -> None:
     matrix = get_idx_matrix([path], "string")
     path.write_bytes(path.read_bytes()[:-10])
     with pytest.raises(CorruptPage, match=r"file\.parquet has .* bytes, its page index says"):
@@ -295,13 +278,11 @@ def test_a_file_cut_short_or_removed_after_it_was_indexed_is_named(tmp_path: Pat
         matrix.read_rows([0])
 
 
-def test_what_cannot_be_asked_is_refused_by_name(tmp_path: Path) -> None:
-    path = write(tmp_path / "file.parquet", every_type(N))
+def test_impossible_requests_are_refused_by_name(path: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"no column `tokens`.*`string`"):
         get_idx_matrix([path], "tokens")
-    with pytest.raises(
-        ConfigurationError, match=r"`structs\.list\.element\.word`, `structs\.list\.element\.n`"
-    ):
+    leaves_of_structs = r"`structs\.list\.element\.word`, `structs\.list\.element\.n`"
+    with pytest.raises(ConfigurationError, match=leaves_of_structs):
         get_idx_matrix([path], "structs")
     matrix = get_idx_matrix([path], "string")
     for row in (N, -1, 2**40):
@@ -317,29 +298,19 @@ def test_what_cannot_be_asked_is_refused_by_name(tmp_path: Path) -> None:
         get_idx_matrix([tmp_path / "missing.parquet"], "string")
 
 
-def test_a_saved_matrix_opens_unchanged_or_not_at_all(tmp_path: Path) -> None:
-    path = write(tmp_path / "file.parquet", every_type(N))
+def test_a_saved_matrix_opens_unchanged_or_not_at_all(path: Path, tmp_path: Path) -> None:
     matrix = get_idx_matrix([path], "string")
     saved = tmp_path / "matrix"
     matrix.save(saved)
     opened = open_idx_matrix(saved)
     expected = oracle(path, "string")
     for one in (opened, pickle.loads(pickle.dumps(opened)), pickle.loads(pickle.dumps(matrix))):
-        assert (one.column, one.type, len(one), one.paths) == (
-            "string",
-            pa.string(),
-            len(matrix),
-            [str(path)],
-        )
+        assert (one.column, one.type, len(one)) == ("string", pa.string(), len(matrix))
+        assert one.paths == [str(path)]
         assert one.read_rows(range(N)) == expected
     content = saved.read_bytes()
-    for damaged in (
-        b"",
-        content[:-1],
-        content[:200],
-        b"x" + content[1:],
-        content[:700] + b"~~~~" + content[704:],
-    ):
+    overwritten = [b"x" + content[1:], content[:700] + b"~~~~" + content[704:]]
+    for damaged in (b"", content[:-1], content[:200], *overwritten):
         saved.write_bytes(damaged)
         with pytest.raises(CorruptPage):
             open_idx_matrix(saved)
@@ -347,8 +318,7 @@ def test_a_saved_matrix_opens_unchanged_or_not_at_all(tmp_path: Path) -> None:
         open_idx_matrix(tmp_path / "missing")
 
 
-def test_slices_of_a_shuffled_order_partition_the_pages(tmp_path: Path) -> None:
-    path = write(tmp_path / "file.parquet", every_type(N))
+def test_slices_of_a_shuffled_order_partition_the_pages(path: Path) -> None:
     matrix = get_idx_matrix([path], "string")
     order = shuffle_index(matrix, seed=3)
     numbers = order.numbers().tolist()
@@ -367,24 +337,18 @@ def test_slices_of_a_shuffled_order_partition_the_pages(tmp_path: Path) -> None:
 def test_a_matrix_is_read_by_many_threads(tmp_path: Path) -> None:
     path = write(tmp_path / "file.parquet", every_type(N), compression="zstd")
     matrix, expected = get_idx_matrix([path], "string"), oracle(path, "string")
-    failed = []
 
-    def read(seed: int) -> None:
+    def is_read(seed: int) -> bool:
         rows = np.random.default_rng(seed).integers(0, N, 300)
-        if matrix.read_rows(rows) != expected.take(pa.array(rows)):
-            failed.append(seed)
+        return matrix.read_rows(rows) == expected.take(pa.array(rows))
 
-    threads = [threading.Thread(target=read, args=(seed,)) for seed in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failed == []
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(is_read, range(8))) == [True] * 8
 
 
-def local(path: str) -> str:
-    """A path from the URI of a local file."""
-    return "/" + path.removeprefix("file:").lstrip("/")
+def local_files(table: Table) -> list[str | None]:
+    """The paths of a table's data files, which are local."""
+    return [local_path(path) for path in data_files(table, table.current_snapshot().snapshot_id)]
 
 
 @pytest.mark.spark
@@ -400,8 +364,7 @@ def test_files_that_spark_writes_through_iceberg_are_read(
         "array(id, id + 1) AS pair, cast(id AS decimal(20, 3)) AS amount, "
         "if(id % 3 = 0, null, double(id)) AS number FROM range(0, 300, 1, 2)"
     )
-    table = catalog.load_table(f"packed.{unique}")
-    paths = [Path(local(path)) for path in data_files(table, table.current_snapshot().snapshot_id)]
+    paths = local_files(catalog.load_table(f"packed.{unique}"))
     for path in paths:
         for leaf in leaves(path):
             assert len(assert_reads(path, leaf)) > 3
@@ -428,13 +391,10 @@ def test_a_table_with_deletes_is_refused(spark: SparkSession, catalog: Catalog, 
 def test_files_that_pyiceberg_writes_are_read(catalog: Catalog, unique: str) -> None:
     catalog.create_namespace_if_not_exists("packed")
     rows = every_type(N).select(["string", "int64", "binary", "timestamp_utc", "list"])
-    made = catalog.create_table(
-        f"packed.{unique}", rows.schema, properties={"write.parquet.page-row-limit": "9"}
-    )
-    made.append(rows)
-    paths = [Path(local(path)) for path in data_files(made, made.current_snapshot().snapshot_id)]
-    for leaf in leaves(paths[0]):
-        if leaf.startswith("list"):
-            continue
-        assert_reads(paths[0], leaf)
-    assert len(get_idx_matrix(paths, "string")) >= 1
+    small = {"write.parquet.page-row-limit": "9"}
+    table = catalog.create_table(f"packed.{unique}", rows.schema, properties=small)
+    table.append(rows)
+    (path,) = local_files(table)
+    for leaf in leaves(path):
+        if not leaf.startswith("list"):
+            assert len(assert_reads(path, leaf)) >= 1

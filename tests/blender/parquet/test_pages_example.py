@@ -1,4 +1,4 @@
-"""The dataset of docs/pages.md runs as it stands there."""
+"""The dataset of docs/pages.md runs as printed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from blender.parquet.matrix import IndexMatrix, get_idx_matrix
+from tests.blender.parquet_files import rows_per_page, write
 
 PAGE = Path(__file__).parents[3] / "docs" / "pages.md"
 ROWS = 500
@@ -31,9 +31,7 @@ def dataset() -> Any:
 def matrix(tmp_path: Path) -> IndexMatrix:
     """Rows whose every token is the row's number, ten a page."""
     rows = [np.full(4, number, dtype="<i4").tobytes() for number in range(ROWS)]
-    path = tmp_path / "file.parquet"
-    options = {"use_dictionary": False, "write_page_index": True, "data_page_size": 1, "write_batch_size": 10}
-    pq.write_table(pa.table({"tokens": rows}), path, **options)
+    path = write(tmp_path / "file.parquet", pa.table({"tokens": rows}), **rows_per_page(10))
     return get_idx_matrix([path], "tokens")
 
 

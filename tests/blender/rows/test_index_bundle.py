@@ -1,4 +1,4 @@
-"""Copies of small files in one: whole, aligned, and nothing of what was damaged."""
+"""Copies of small files in one file: whole, aligned, and rejected when damaged."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def test_no_files_are_none() -> None:
     assert unpack_bundle(pack_bundle({})) == {}
 
 
-@pytest.mark.parametrize("place", [0, 35, 60, -1])
-def test_of_a_damaged_file_nothing_is_taken(place: int) -> None:
+@pytest.mark.parametrize("position", [0, 35, 60, -1])
+def test_of_a_damaged_file_nothing_is_taken(position: int) -> None:
     content = bytearray(pack_bundle(FILES))
-    content[place] ^= 1
+    content[position] ^= 1
     assert unpack_bundle(bytes(content)) == {}
-    assert unpack_bundle(pack_bundle(FILES)[:place]) == {}
+    assert unpack_bundle(pack_bundle(FILES)[:position]) == {}

@@ -16,7 +16,7 @@ from blender.call_context import CallContext, current_context, use_context
 from blender.errors import CallCancelled, Stalled
 from blender.parquet.matrix import get_idx_matrix
 from blender.rows.lake_files import LakeFiles
-from factory.settings import Settings
+from tests.blender.lakes import store_settings
 
 
 def test_a_file_that_never_comes_is_named_at_the_deadline(tmp_path: Path) -> None:
@@ -24,16 +24,7 @@ def test_a_file_that_never_comes_is_named_at_the_deadline(tmp_path: Path) -> Non
     with socket.socket() as silent:  # a store that takes connections and says nothing
         silent.bind(("127.0.0.1", 0))
         silent.listen()
-        files = LakeFiles(
-            Settings(
-                home=tmp_path,
-                cache=tmp_path,
-                warehouse="s3://lake/warehouse",
-                s3_endpoint=f"http://127.0.0.1:{silent.getsockname()[1]}",
-                s3_access_key_id="key",
-                s3_secret_access_key="secret",
-            )
-        )
+        files = LakeFiles(store_settings(tmp_path, silent.getsockname()[1]))
         here, away = str(tmp_path / "here"), "s3://lake/warehouse/packed/code/data/1.parquet"
         began = time.monotonic()
         with (

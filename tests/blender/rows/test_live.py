@@ -17,18 +17,26 @@ from blender.client import BlenderClient
 from blender.errors import InvalidBlend, SourceGone, Stalled
 from blender.opened.blend import Blend
 from blender.proto.blender.v1 import blender_pb2 as pb
-from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
 from blender.protocol.status import to_error
+from blender.protocol.stubs import stub
 from blender.records import Schedule, Source
 from blender.rows.live_progress import LiveProgress, hashes
 from blender.spec.source import wellformed
-from factory.explain.steps import BlendServings
+from factory.explain.trace import serving_positions
 from factory.lake.catalog import open_catalog
 from factory.settings import Settings
-from tests.blender.lakes import packed_rows, serving, write_table
+from tests.blender.lakes import (
+    CODE,
+    append_rows,
+    current_snapshot,
+    load_table,
+    packed_rows,
+    serving,
+    write_table,
+)
 
-LIVE, CODE = "packed.live", "packed.code"
-GONE = "may not be those that were served. Only append to it"
+LIVE = "packed.live"
+GONE = "may differ from the served ones. Only append to it"
 
 
 @pytest.fixture
@@ -40,7 +48,7 @@ def growing(lake: Settings) -> Settings:
 
 def append(lake: Settings, first: int, end: int) -> None:
     """Append rows `first` to `end` - 1 to the live table."""
-    open_catalog(lake).load_table(LIVE).append(packed_rows("live", end).slice(first))
+    append_rows(lake, LIVE, first, end)
 
 
 def live(weight: int = 4, **fields: object) -> Source:
@@ -132,16 +140,16 @@ def test_a_live_source_mixes_with_a_fixed_one(growing: Settings) -> None:
     assert batch.column("ordinal").to_pylist() == list(range(served - 8, served))
 
 
-def test_a_row_has_its_place_before_it_is_there(growing: Settings) -> None:
+def test_a_row_has_its_position_before_it_exists(growing: Settings) -> None:
     blends = open_blends(growing)
     code = Source(table=CODE, weight=2, oversample=True)
     blend = opened(blends, live(shuffle="window", window_rows=6), code)
-    places = {ordinal: blend.order.locate(LIVE, ordinal) for ordinal in range(24)}
+    positions = {ordinal: blend.order.locate(LIVE, ordinal) for ordinal in range(24)}
     append(growing, 10, 24)
     for offset in range(6):
-        for place, row in enumerate(blend.step(offset).to_pylist()):
+        for number, row in enumerate(blend.step(offset).to_pylist()):
             if row["source"] == 0:
-                assert [(it.offset, it.row) for it in places[row["ordinal"]]] == [(offset, place)]
+                assert [(it.offset, it.row) for it in positions[row["ordinal"]]] == [(offset, number)]
     assert {row.table for row in blend.explain(5)} == {LIVE, CODE}
     assert blend.explain(0)[0].segments[0].doc_id.startswith("live-")
 
@@ -150,20 +158,17 @@ def test_a_trace_follows_the_newest_rows_of_a_live_source(growing: Settings) -> 
     blends = open_blends(growing)
     stored = blends.create([live()])
     append(growing, 10, 30)
-    traced = BlendServings(open_blends(growing).open(stored.id))
-    now = open_catalog(growing).load_table(LIVE).current_snapshot()
-    assert now is not None
-    assert traced.snapshots() == {LIVE: now.snapshot_id}
-    assert list(traced.serves(LIVE, [0, 29], 3)) == [(0, 0, 0), (29, 7, 0)]
+    blend = open_blends(growing).open(stored.id)
+    assert [source.reader.snapshot_id for source in blend.sources] == [current_snapshot(growing, LIVE)]
+    found = serving_positions(blend, LIVE, [0, 29], 3)
+    positions = {ordinal: [(it.offset, it.epoch) for it in found[ordinal]] for ordinal in found}
+    assert positions == {0: [(0, 0)], 29: [(7, 0)]}
 
 
 def test_the_id_of_a_live_source_is_its_tables_and_not_its_rows(growing: Settings) -> None:
     blends = open_blends(growing)
     stored = blends.create([live()])
-    assert (
-        stored.config.sources[0].content
-        == f"live-{open_catalog(growing).load_table(LIVE).metadata.table_uuid}"
-    )
+    assert stored.config.sources[0].content == f"live-{load_table(growing, LIVE).metadata.table_uuid}"
     append(growing, 10, 30)
     again = open_blends(growing).create([live()])
     assert again.id == stored.id
@@ -177,8 +182,8 @@ def test_an_update_continues_its_parent_s_live_source(growing: Settings) -> None
     parent = blends.create([live()])
     child = blends.update(parent.id, 2, {LIVE: 1})
     append(growing, 10, 30)
-    for made in (blends.open(child.id), open_blends(growing).open(child.id)):
-        assert ordinals(made, 5) == list(range(11))
+    for updated in (blends.open(child.id), open_blends(growing).open(child.id)):
+        assert ordinals(updated, 5) == list(range(11))
     blends.retire(parent.id)
     grandchild = blends.update(parent.id, 1, {LIVE: 2})
     assert ordinals(open_blends(growing).open(grandchild.id), 5) == list(range(12))
@@ -189,7 +194,7 @@ def overwrite(lake: Settings) -> None:
 
 
 def delete(lake: Settings) -> None:
-    open_catalog(lake).load_table(LIVE).delete("ordinal >= 5")
+    load_table(lake, LIVE).delete("ordinal >= 5")
 
 
 def append_twice(lake: Settings) -> None:
@@ -197,7 +202,7 @@ def append_twice(lake: Settings) -> None:
 
 
 def roll_back(lake: Settings) -> None:
-    table = open_catalog(lake).load_table(LIVE)
+    table = load_table(lake, LIVE)
     first = table.history()[0].snapshot_id
     table.manage_snapshots().set_current_snapshot(first).commit()
     append(lake, 10, 40)
@@ -226,7 +231,7 @@ def test_other_rows_under_an_ordinal_are_never_served(
     stored = blends.create([live()])
     blend = blends.open(stored.id)
     assert ordinals(blend, 3) == list(range(12))
-    change(growing)  # type: ignore[operator]
+    change(growing)
     for ask in (lambda: blend.step(3), lambda: open_blends(growing).open(stored.id)):
         with pytest.raises((SourceGone, InvalidBlend), match=sentence):
             ask()
@@ -241,12 +246,12 @@ def test_a_blend_made_again_after_an_overwrite_is_still_refused(growing: Setting
     assert ordinals(opened(open_blends(growing), seed=2), 9) == list(range(36))
 
 
-def expire(lake: Settings, *, keep_last: int) -> None:
-    """Expire the snapshots of the live table but the newest ones; those that have a tag stay."""
-    table = open_catalog(lake).load_table(LIVE)
+def expire(lake: Settings) -> None:
+    """Expire all snapshots of the live table but the newest and those with a tag."""
+    table = load_table(lake, LIVE)
     old = [it.snapshot_id for it in sorted(table.snapshots(), key=lambda it: it.sequence_number or 0)]
     tagged = {ref.snapshot_id for ref in table.refs().values()}
-    ids = [it for it in old[:-keep_last] if it not in tagged]
+    ids = [it for it in old[:-1] if it not in tagged]
     assert ids
     table.maintenance.expire_snapshots().by_ids(ids).commit()
 
@@ -257,7 +262,7 @@ def test_expired_appends_are_known_by_their_files(growing: Settings) -> None:
     blend = blends.open(stored.id)
     for first in (10, 20, 30):
         append(growing, first, first + 10)
-    expire(growing, keep_last=1)
+    expire(growing)
     assert ordinals(blend, 10) == list(range(40))
     assert ordinals(open_blends(growing).open(stored.id), 10) == list(range(40))
 
@@ -268,7 +273,7 @@ def test_a_history_that_has_expired_over_an_overwrite_is_refused(growing: Settin
     overwrite(growing)
     append(growing, 40, 50)
     append(growing, 50, 60)
-    expire(growing, keep_last=1)
+    expire(growing)
     for ask in (lambda: blends.open(stored.id).step(3), lambda: open_blends(growing).open(stored.id)):
         with pytest.raises(SourceGone, match=r"has other files than at snapshot .* no appends"):
             ask()
@@ -287,15 +292,15 @@ def read_beyond_the_tag(growing: Settings) -> str:
 def test_rows_of_an_expired_snapshot_are_known_by_their_files(growing: Settings) -> None:
     blend = read_beyond_the_tag(growing)
     append(growing, 30, 40)
-    expire(growing, keep_last=1)
+    expire(growing)
     assert ordinals(open_blends(growing).open(blend), 10) == list(range(40))
 
 
 def test_files_rewritten_by_an_expired_snapshot_are_refused(growing: Settings) -> None:
     blend = read_beyond_the_tag(growing)
-    open_catalog(growing).load_table(LIVE).overwrite(packed_rows("live", 30))
+    load_table(growing, LIVE).overwrite(packed_rows("live", 30))
     append(growing, 30, 40)
-    expire(growing, keep_last=1)
+    expire(growing)
     with pytest.raises(SourceGone, match=r"has other files than at snapshot \d+, from which no appends"):
         open_blends(growing).open(blend)
 
@@ -311,7 +316,7 @@ def test_rows_seen_by_a_blender_that_kept_no_files_are_not_guessed(growing: Sett
         left.unlink()
     (record.parent / f"{rows}.{snapshot}.progress").write_bytes(b"")
     append(growing, 30, 40)
-    expire(growing, keep_last=1)
+    expire(growing)
     with pytest.raises(SourceGone, match=r"lost snapshot \d+ and what happened since"):
         open_blends(growing).open(blend)
 
@@ -365,9 +370,7 @@ def client(growing: Settings) -> Iterator[BlenderClient]:
         yield blender
 
 
-def test_a_client_waits_for_rows_and_is_told_what_is_missing(
-    growing: Settings, client: BlenderClient
-) -> None:
+def test_a_client_waits_for_rows_and_learns_what_is_missing(growing: Settings, client: BlenderClient) -> None:
     stored = client.create([Source(LIVE, 4, live=True, shuffle="window", window_rows=4)], seed=3)
     assert (stored.sources[0].live, stored.sources[0].window_rows) == (True, 4)
     batches = client.fetch(stored.id)
@@ -376,13 +379,13 @@ def test_a_client_waits_for_rows_and_is_told_what_is_missing(
     threading.Timer(1.0, append, (growing, 10, 30)).start()
     later = [next(batches).ordinal.tolist() for _ in range(5)]
     assert sorted(one for step in later for one in step) == list(range(8, 28))
-    batches.close()  # type: ignore[attr-defined]
+    batches.close()
     described = client.describe(stored.id)
     assert (described.sources[0].source.live, described.sources[0].rows, described.steps) == (True, 28, None)
     with grpc.insecure_channel(client.address) as channel, pytest.raises(grpc.RpcError) as raised:
-        list(pb_grpc.BlendDataStub(channel).Fetch(pb.FetchRequest(blend=stored.id, offset=7)))
-    told = to_error(raised.value, client.address)
-    assert isinstance(told, Stalled)
-    assert "Live source `packed.live` has 28 rows in complete windows of 4" in str(told)
+        list(stub(channel, "BlendData").Fetch(pb.FetchRequest(blend=stored.id, offset=7)))
+    error = to_error(raised.value, client.address)
+    assert isinstance(error, Stalled)
+    assert "Live source `packed.live` has 28 rows in complete windows of 4" in str(error)
     with pytest.raises(Stalled, match="32 were asked for"):
         client.explain(stored.id, 7)

@@ -12,9 +12,8 @@ from blender.errors import InvalidBlend, SourceGone
 from blender.rows.index_files import numbers_of
 from blender.rows.lake_pages import LakePages
 from blender.rows.sources import SnapshotReader
-from factory.lake.catalog import open_catalog
 from factory.settings import Settings
-from tests.blender.lakes import packed_rows, write_table
+from tests.blender.lakes import CODE, load_table, open_reader, packed_rows, write_table
 
 ROWS = 100
 EVEN, ODD = list(range(0, ROWS, 2)), list(range(1, ROWS, 2))
@@ -27,12 +26,14 @@ LAYOUTS = {
 }
 
 
+def lake_at(home: Path) -> Settings:
+    return Settings(home=home, cache=home / "cache")
+
+
 def reader(home: Path, rows: pa.Table, files: object = None, budget: int = 1 << 20) -> SnapshotReader:
     """A reader of `rows` written in `files`."""
-    settings = Settings(home=home, cache=home / "cache")
-    write_table(settings, "packed.code", rows, files=files, row_group=7)  # type: ignore[arg-type]
-    table = open_catalog(settings).load_table("packed.code")
-    return SnapshotReader.at(table, table.current_snapshot().snapshot_id, LakePages(settings, budget))
+    write_table(lake_at(home), CODE, rows, files=files, row_group=7)
+    return open_reader(lake_at(home), memory_bytes=budget)
 
 
 def read(one: SnapshotReader, ordinals: list[int], columns: tuple[str, ...] = ("tokens",)) -> list[dict]:
@@ -58,15 +59,12 @@ def test_an_ordinal_is_the_same_row_in_every_layout(layout: str, tmp_path: Path)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_small_table_is_checked_as_a_whole_in_every_layout(layout: str, tmp_path: Path) -> None:
     reader(tmp_path, packed_rows("code", ROWS), LAYOUTS[layout]).prepare(("tokens",))
-    table = open_catalog(Settings(home=tmp_path, cache=tmp_path / "cache")).load_table("packed.code")
     (kept,) = (tmp_path / "page-index" / "snapshots").glob("*.ordinals")
     runs = numbers_of(kept.read_bytes())
     assert runs is not None
     assert runs[:, 3].all()
     assert sorted(it for first, n, *_ in runs.tolist() for it in range(first, first + n)) == list(range(ROWS))
-    again = SnapshotReader.at(
-        table, table.current_snapshot().snapshot_id, LakePages(Settings(home=tmp_path), 1 << 20)
-    )
+    again = open_reader(lake_at(tmp_path))
     ordinals = np.random.default_rng(1).permutation(ROWS).tolist()
     assert [row["n_tokens"] for row in read(again, ordinals, ("n_tokens",))] == [
         5 + (1 if ordinal % 4 == 3 else 3) for ordinal in ordinals
@@ -137,32 +135,28 @@ def test_a_file_cut_short_is_named(tmp_path: Path) -> None:
 
 def test_a_snapshot_that_has_expired_is_named(tmp_path: Path) -> None:
     reader(tmp_path, packed_rows("code", 4))
-    settings = Settings(home=tmp_path, cache=tmp_path)
-    table = open_catalog(settings).load_table("packed.code")
+    table = load_table(lake_at(tmp_path), CODE)
     with pytest.raises(SourceGone, match="no snapshot 12345"):
-        SnapshotReader.at(table, 12345, LakePages(settings, 1))
+        SnapshotReader.at(table, 12345, LakePages(lake_at(tmp_path), 1))
 
 
 def test_tokens_keep_the_width_and_length_of_their_own_snapshot(tmp_path: Path) -> None:
     reader(tmp_path, packed_rows("code", 4))
-    settings = Settings(home=tmp_path, cache=tmp_path)
-    table = open_catalog(settings).load_table("packed.code")
+    table = load_table(lake_at(tmp_path), CODE)
     later = packed_rows("code", 6).slice(4)
     table.append(later, snapshot_properties={"factory.token-bytes": "2", "factory.sequence-length": "8"})
     with table.transaction() as transaction:
         transaction.set_properties({"factory.token-bytes": "4", "factory.sequence-length": "16"})
-    one = SnapshotReader.at(table, table.current_snapshot().snapshot_id, LakePages(settings, 1))
+    one = open_reader(lake_at(tmp_path))
     assert (one.token_bytes, one.sequence_length) == ("2", "8")
 
 
 def test_a_column_added_later_is_null_in_older_files(tmp_path: Path) -> None:
-    one = reader(tmp_path, packed_rows("code", 4))
-    settings = Settings(home=tmp_path, cache=tmp_path)
-    table = open_catalog(settings).load_table("packed.code")
+    reader(tmp_path, packed_rows("code", 4))
+    table = load_table(lake_at(tmp_path), CODE)
     with table.update_schema() as update:
         update.union_by_name(pa.schema([pa.field("score", pa.float64())]))
     later = packed_rows("code", 6).slice(4).append_column("score", pa.array([0.5, 0.25]))
     table.append(later, snapshot_properties={"factory.content": "later-6"})
-    table = table.refresh()
-    one = SnapshotReader.at(table, table.current_snapshot().snapshot_id, LakePages(settings, 1 << 20))
+    one = open_reader(lake_at(tmp_path))
     assert [row["score"] for row in read(one, [0, 3, 4, 5], ("score",))] == [None, None, 0.5, 0.25]

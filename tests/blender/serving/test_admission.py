@@ -1,4 +1,4 @@
-"""Clients that open calls and then do nothing, beside clients that work."""
+"""Clients that open calls and then do nothing, next to clients that work."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from blender import BlenderClient, Source
 from blender.catalog.blends import Blends
 from blender.errors import BlenderUnavailable, Busy
 from blender.proto.blender.v1 import blender_pb2 as pb
-from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
 from blender.protocol.status import is_transient, to_error
+from blender.protocol.stubs import stub
 from blender.serving import transport
 from blender.serving.admission import MESSAGE_SLOTS
 from blender.serving.calls import Limits
 from blender.serving.security import ServerSecurity
 from blender.serving.server import BlenderServer
 from blender.serving.waiting_room import WAITS_ENDED
-from tests.blender.lakes import make_lake, serving
+from tests.blender.lakes import CODE, make_lake, serving
+from tests.blender.programs import eventually
 from tests.blender.raw_http2 import RawConnection, frame, headers, message
 
-SOURCES = [Source("packed.code", 6, oversample=True)]
+SOURCES = [Source(CODE, 6, oversample=True)]
 FETCH, GET = "/blender.v1.BlendData/Fetch", "/blender.v1.BlendConfigs/Get"
 CHECK, WATCH = "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"
 REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
@@ -42,17 +43,6 @@ NO_WINDOW = struct.pack("!HI", 4, 0)  # a setting: answers have no room until th
 def health_of(channel: grpc.Channel) -> health_pb2.HealthCheckResponse:
     """The answer to a health check."""
     return health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=20)
-
-
-def becomes(true: object, seconds: float = 20) -> bool:
-    """Whether `true()` holds within so long."""
-    assert callable(true)
-    end = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def accepts(address: str) -> bool:
@@ -94,16 +84,14 @@ def test_a_thousand_half_open_calls_take_nothing_from_a_client_that_works(
                 assert health_of(channel).status == health_pb2.HealthCheckResponse.SERVING
             assert len(server.admission) <= MESSAGE_SLOTS
             assert len(set(threading.enumerate()) - before) < 200
-        assert becomes(lambda: len(server.admission) == len(server.calls) == 0)
+        assert eventually(lambda: len(server.admission) == len(server.calls) == 0)
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - used < 500 << 10  # KiB
         assert client.get(blend.id) == blend
 
 
 def test_a_call_whose_message_does_not_come_is_ended(blends: Blends) -> None:
-    with (
-        BlenderServer(blends, limits=Limits(message_s=0.1)) as server,
-        grpc.insecure_channel(server.address) as channel,
-    ):
+    impatient = BlenderServer(blends, limits=Limits(message_s=0.1))
+    with impatient as server, grpc.insecure_channel(server.address) as channel:
         never = threading.Event()
         call = channel.stream_unary(GET).future(iter(never.wait, True), timeout=60)
         error = call.exception()
@@ -114,7 +102,7 @@ def test_a_call_whose_message_does_not_come_is_ended(blends: Blends) -> None:
         assert len(server.admission) == 0
 
 
-def test_a_call_that_sends_no_message_and_ends_is_told(blends: Blends) -> None:
+def test_a_call_that_ends_without_a_message_is_refused(blends: Blends) -> None:
     with BlenderServer(blends) as server, grpc.insecure_channel(server.address) as channel:
         error = channel.stream_unary(GET).future(iter(()), timeout=60).exception()
         assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
@@ -143,17 +131,17 @@ def test_a_stream_that_nobody_reads_gives_way_where_there_is_no_room(blends: Ble
     ):
         blend = patient.create(SOURCES)
         request = message(pb.FetchRequest(blend=blend.id).SerializeToString())
-        assert becomes(lambda: len(server.calls) == 0)
+        assert eventually(lambda: len(server.calls) == 0)
         streams = [attacker.call(FETCH) for _ in range(2)]
         for stream in streams:
             attacker.send(stream, request, end=True)
-        assert becomes(lambda: len(server.calls) == 2)
+        assert eventually(lambda: len(server.calls) == 2)
         with pytest.raises(Busy, match="already answers 2 calls"):
             hurried.get(blend.id)
         server.calls.limits = Limits(calls=2, unread_s=0)
         assert patient.get(blend.id) == blend
         assert len(attacker.ended(20, lambda found: len(found) == 1)) == 1
-        assert becomes(lambda: len(server.calls) == 1)
+        assert eventually(lambda: len(server.calls) == 1)
 
 
 def test_a_reader_that_gave_way_goes_on_where_it_was(blends: Blends) -> None:
@@ -162,7 +150,7 @@ def test_a_reader_that_gave_way_goes_on_where_it_was(blends: Blends) -> None:
         BlenderClient(server.address, prefetch_bytes=1, patience_s=60) as slow,
         BlenderClient(server.address, patience_s=60) as other,
     ):
-        blend = slow.create([Source("packed.code", 30_000, oversample=True)])
+        blend = slow.create([Source(CODE, 30_000, oversample=True)])
         reading = slow.fetch(blend.id, steps=20)
         offsets = [next(reading).offset]
         assert other.get(blend.id) == blend
@@ -213,7 +201,7 @@ def test_compressed_messages_are_refused_and_never_inflated(blends: Blends) -> N
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - used < 20 << 10  # KiB
         with grpc.insecure_channel(server.address, compression=grpc.Compression.Gzip) as channel:
             with pytest.raises(grpc.RpcError) as raised:
-                pb_grpc.BlendConfigsStub(channel).Get(pb.GetRequest(id="x" * 1000), timeout=20)
+                stub(channel, "BlendConfigs").Get(pb.GetRequest(id="x" * 1000), timeout=20)
             assert raised.value.code() is grpc.StatusCode.UNIMPLEMENTED
             assert raised.value.details() == "Compression algorithm 'gzip' is disabled."
 
@@ -230,7 +218,7 @@ def test_connections_are_fewer_than_the_files_a_process_may_open(
             with pytest.raises(ConnectionError):
                 RawConnection(server.address)
             assert health_of(channel).status == health_pb2.HealthCheckResponse.SERVING
-        assert becomes(lambda: accepts(server.address))
+        assert eventually(lambda: accepts(server.address))
 
 
 @pytest.mark.parametrize("confirm", [True, False])  # gRPC limits metadata once its settings are confirmed
@@ -254,7 +242,7 @@ def test_the_memory_of_streams_that_nobody_reads_comes_back(tmp_path: Path) -> N
         RawConnection(server.address, NO_WINDOW) as working,
     ):
         process = psutil.Process(server.process.pid)
-        wide = client.create([Source("packed.code", 30_000, oversample=True)])  # a step is more than a block
+        wide = client.create([Source(CODE, 30_000, oversample=True)])  # a step is more than a block
         request = message(pb.FetchRequest(blend=wide.id).SerializeToString())
         working.send(working.call(FETCH), request, end=True)  # the server is not idle afterwards
         assert len(list(client.fetch(wide.id, steps=3))) == 3  # it has what it needs for itself
@@ -262,7 +250,7 @@ def test_the_memory_of_streams_that_nobody_reads_comes_back(tmp_path: Path) -> N
         with RawConnection(server.address, NO_WINDOW) as attacker:
             for _ in range(60):
                 attacker.send(attacker.call(FETCH), request, end=True)
-            assert becomes(lambda: process.memory_info().rss - before > 60 << 20)
+            assert eventually(lambda: process.memory_info().rss - before > 60 << 20)
             time.sleep(1)
             taken = process.memory_info().rss - before
-        assert becomes(lambda: process.memory_info().rss - before < 0.3 * taken)
+        assert eventually(lambda: process.memory_info().rss - before < 0.3 * taken)

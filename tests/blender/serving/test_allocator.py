@@ -1,11 +1,10 @@
-"""Memory of large blocks that is used again."""
+"""Memory of large blocks is reused."""
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
-from tests.blender.lakes import ROOT
+from tests.blender.programs import run
 
 PROGRAM = """
 import resource, threading
@@ -28,11 +27,8 @@ thread.join()
 """
 
 
-def test_blocks_take_the_memory_that_blocks_before_have_left() -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, timeout=600, check=True
-    )
-    told, faults = ended.stdout.split()
-    assert told == str(sys.platform == "linux")
-    if told == "True":
+def test_blocks_reuse_the_memory_of_earlier_blocks() -> None:
+    is_kept, faults = run(PROGRAM).split()
+    assert is_kept == str(sys.platform == "linux")
+    if is_kept == "True":
         assert int(faults) < 2 * 3 * 256  # 256 pages a block: two rounds of 200 at most

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,20 +15,21 @@ from blender.client import BlenderClient
 from blender.errors import Busy, InvalidRequest, ServerStopping, Stalled
 from blender.opened.blend import Blend, Block
 from blender.proto.blender.v1 import blender_pb2 as pb
-from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
 from blender.protocol.status import to_error
+from blender.protocol.stubs import stub
 from blender.records import Source
 from blender.serving.calls import Limits
 from blender.serving.request_bytes import MAX_REQUEST_BYTES
 from blender.serving.security import ServerSecurity
 from blender.serving.server import BlenderServer
+from tests.blender.lakes import CODE
+from tests.blender.programs import eventually
 
-CODE = "packed.code"
 ENDLESS = [Source(CODE, 1000, oversample=True)]
 
 
 def refused(call: Iterator[object]) -> grpc.RpcError:
-    """What a call of generated code ends with."""
+    """The error that ends a call."""
     with pytest.raises(grpc.RpcError) as raised:
         list(call)
     return raised.value
@@ -71,8 +71,10 @@ def test_a_token_that_nobody_asks_for_makes_no_client_another(blends: Blends) ->
         reading.close()
 
 
-@pytest.mark.parametrize("steps, said", [(4, "asks for 4 steps"), (0, "asks for all steps up to the end")])
-def test_a_fetch_of_too_many_steps_names_the_limit(blends: Blends, steps: int, said: str) -> None:
+@pytest.mark.parametrize(
+    "steps, sentence", [(4, "asks for 4 steps"), (0, "asks for all steps up to the end")]
+)
+def test_a_fetch_of_too_many_steps_names_the_limit(blends: Blends, steps: int, sentence: str) -> None:
     with (
         BlenderServer(blends, limits=Limits(steps=3)) as server,
         grpc.insecure_channel(server.address) as channel,
@@ -80,9 +82,9 @@ def test_a_fetch_of_too_many_steps_names_the_limit(blends: Blends, steps: int, s
     ):
         blend = client.create(ENDLESS)
         assert len(list(client.fetch(blend.id, steps=3))) == 3
-        error = refused(pb_grpc.BlendDataStub(channel).Fetch(pb.FetchRequest(blend=blend.id, steps=steps)))
+        error = refused(stub(channel, "BlendData").Fetch(pb.FetchRequest(blend=blend.id, steps=steps)))
         assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
-        assert said in error.details()
+        assert sentence in error.details()
         assert "at most 3 per call" in error.details()
         assert type(to_error(error, server.address)) is InvalidRequest
 
@@ -92,17 +94,16 @@ def test_a_step_too_large_to_explain_in_one_answer_is_refused(blends: Blends) ->
         BlenderServer(blends, limits=Limits(explained_rows=999)) as server,
         BlenderClient(server.address) as client,
     ):
-        with pytest.raises(
-            InvalidRequest, match="Step 7 has 1,000 rows, and one answer explains at most 999"
-        ):
+        sentence = "Step 7 has 1,000 rows, and one answer explains at most 999"
+        with pytest.raises(InvalidRequest, match=sentence):
             client.explain(client.create(ENDLESS).id, 7)
         assert len(client.explain(client.create([Source(CODE, 999, oversample=True)]).id, 7)) == 999
 
 
-def test_a_request_larger_than_what_is_read_is_told_so(blends: Blends) -> None:
+def test_a_request_larger_than_what_is_read_is_refused(blends: Blends) -> None:
     with BlenderServer(blends) as server, grpc.insecure_channel(server.address) as channel:
         request = pb.GetRequest(id="x" * MAX_REQUEST_BYTES)
-        error = refused(map(pb_grpc.BlendConfigsStub(channel).Get, [request]))
+        error = refused(map(stub(channel, "BlendConfigs").Get, [request]))
         assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
         assert "Blender reads at most 4,194,304" in error.details()
     with (
@@ -142,7 +143,7 @@ def test_a_call_that_waits_too_long_names_the_source(
         BlenderServer(blends, limits=Limits(wait_s=0.2)) as server,
         grpc.insecure_channel(server.address) as channel,
     ):
-        error = refused(pb_grpc.BlendDataStub(channel).Fetch(pb.FetchRequest(blend=stuck[0])))
+        error = refused(stub(channel, "BlendData").Fetch(pb.FetchRequest(blend=stuck[0])))
         assert error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
         assert "Source `wiki` has 4 rows" in error.details()
         assert type(to_error(error, server.address)) is Stalled
@@ -157,8 +158,7 @@ def test_a_wait_ends_before_the_deadline_and_names_the_source(
         ThreadPoolExecutor(1) as pool,
     ):
         reading = pool.submit(next, client.fetch(stuck[0]))
-        while not stuck[1]:
-            threading.Event().wait(0.01)
+        assert eventually(lambda: len(stuck[1]) > 0)
         (call,) = stuck[1]
         assert 0 < call.remaining_s < 59.7  # 59.5, and what gRPC rounds a deadline up by
         call.set_timeout(0)  # that time, over at once
@@ -174,22 +174,20 @@ def test_a_reader_that_goes_away_ends_the_wait_for_its_rows(
         grpc.insecure_channel(server.address) as channel,
         BlenderClient(server.address, patience_s=60) as client,
     ):
-        stream = pb_grpc.BlendDataStub(channel).Fetch(pb.FetchRequest(blend=stuck[0]))
-        while not stuck[1]:
-            threading.Event().wait(0.01)
+        stream = stub(channel, "BlendData").Fetch(pb.FetchRequest(blend=stuck[0]))
+        assert eventually(lambda: len(stuck[1]) > 0)
         stream.cancel()
         assert client.get(stuck[0]).id == stuck[0]  # the one slot is free again
 
 
-def test_calls_beyond_the_grace_are_told_to_go_on_elsewhere(
+def test_calls_beyond_the_grace_are_sent_elsewhere(
     blends: Blends, stuck: tuple[str, list[CallContext]]
 ) -> None:
     server = BlenderServer(blends)
     server.start()
     with grpc.insecure_channel(server.address) as channel:
-        stream = pb_grpc.BlendDataStub(channel).Fetch(pb.FetchRequest(blend=stuck[0]))
-        while not stuck[1]:
-            threading.Event().wait(0.01)
+        stream = stub(channel, "BlendData").Fetch(pb.FetchRequest(blend=stuck[0]))
+        assert eventually(lambda: len(stuck[1]) > 0)
         server.stop(grace_s=0.1)
         error = refused(stream)
     assert error.code() is grpc.StatusCode.UNAVAILABLE

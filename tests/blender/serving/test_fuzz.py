@@ -1,4 +1,4 @@
-"""Requests nobody means: whatever comes is answered as the caller's fault, and the server lives on."""
+"""Random requests: each gets an answer that blames the caller, and the server survives."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from blender.catalog.blends import open_blends
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.serving.server import BlenderServer
 from blender.serving.service import CONFIGS, DATA
-from tests.blender.lakes import make_lake
+from factory.settings import Settings
+from tests.blender.lakes import CODE, PROSE
 
-METHODS = {
-    **{
-        f"/{CONFIGS}/{name}": getattr(pb, f"{name}Request")
-        for name in ("Create", "Update", "Get", "List", "Retire")
-    },
-    **{f"/{DATA}/{name}": getattr(pb, f"{name}Request") for name in ("Fetch", "Describe", "Explain")},
-}
+METHODS = [
+    f"/{service.full_name}/{method.name}"
+    for service in pb.DESCRIPTOR.services_by_name.values()
+    for method in service.methods
+]
 FAULTS = {"OK", "INVALID_ARGUMENT", "NOT_FOUND", "OUT_OF_RANGE", "FAILED_PRECONDITION"}
 QUICK = settings(
     deadline=None,
@@ -34,9 +33,8 @@ QUICK = settings(
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlenderServer]:
-    lake = make_lake(tmp_path_factory.mktemp("lake"), code=40, prose=300)
-    with BlenderServer(open_blends(lake)) as running:
+def server(shared_lake: Settings) -> Iterator[BlenderServer]:
+    with BlenderServer(open_blends(shared_lake)) as running:
         yield running
 
 
@@ -50,9 +48,7 @@ def channel(server: BlenderServer) -> Iterator[grpc.Channel]:
 def blend(server: BlenderServer) -> str:
     """The id of a blend that is there."""
     with BlenderClient(server.address) as client:
-        return client.create(
-            [Source("packed.code", 6, oversample=True), Source("packed.prose", 2)], seed=7
-        ).id
+        return client.create([Source(CODE, 6, oversample=True), Source(PROSE, 2)], seed=7).id
 
 
 def answered(channel: grpc.Channel, method: str, request: bytes) -> str:
@@ -101,7 +97,7 @@ sources = st.builds(
     oversample=st.booleans(),
     shuffle=st.sampled_from(["", "none", "page", "page_window", "row"]) | texts,
     columns=st.lists(
-        st.sampled_from(["tokens", "segments", "ordinal", "n_tokens", "bucket"]) | texts, max_size=3
+        st.sampled_from(["tokens", "segments", "ordinal", "n_tokens", "shard"]) | texts, max_size=3
     ),
     content=st.just("") | texts,
     page_rows=st.integers(0, 9) | numbers,

@@ -1,4 +1,4 @@
-"""Numbers for Prometheus: of this process, and of several that come and go."""
+"""Metrics for Prometheus, of one process and of several that start and end."""
 
 from __future__ import annotations
 

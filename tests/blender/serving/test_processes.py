@@ -1,4 +1,4 @@
-"""A Blender of several processes on one port, as its operator meets it."""
+"""A Blender of several processes on one port, as its operator sees it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import grpc
@@ -21,13 +20,14 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from blender import Batch, BlenderClient, Source
 from blender.proto.blender.v1 import blender_pb2 as pb
-from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
-from tests.blender.lakes import Server, make_lake, serving
+from blender.protocol.stubs import stub
+from tests.blender.lakes import CODE, Server, make_lake, serving
+from tests.blender.programs import eventually
 from tests.ports import free_ports
 
 pytestmark = pytest.mark.process
 
-SOURCES = [Source("packed.code", 6, oversample=True, shuffle="row")]
+SOURCES = [Source(CODE, 6, oversample=True, shuffle="row")]
 
 
 def scrape(port: int) -> dict[str, float]:
@@ -36,16 +36,6 @@ def scrape(port: int) -> dict[str, float]:
         lines = answer.read().decode().splitlines()
     samples = (line.rsplit(" ", 1) for line in lines if line[0] != "#")
     return defaultdict(float, {name: float(value) for name, value in samples})
-
-
-def eventually(holds: Callable[[], bool], within_s: float = 60) -> bool:
-    """Whether it holds before the time is over."""
-    end = time.monotonic() + within_s
-    while time.monotonic() < end:
-        if holds():
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def digest(batches: Iterable[Batch]) -> str:
@@ -89,7 +79,7 @@ def test_processes_share_a_port_and_a_dead_one_comes_back(tmp_path: Path) -> Non
         payloads = set()
         for _ in range(20):  # the chance that the kernel gives all to one process is 2^-19
             with channel_of_its_own(server.address) as channel:
-                messages = list(pb_grpc.BlendDataStub(channel).Fetch(request))
+                messages = list(stub(channel, "BlendData").Fetch(request))
                 payloads.add(b"".join(message.payload for message in messages))
         assert len(payloads) == 1
         assert eventually(lambda: scrape(metrics)['blender_calls_total{method="Fetch",status="OK"}'] == 21)
@@ -110,18 +100,17 @@ def test_processes_share_a_port_and_a_dead_one_comes_back(tmp_path: Path) -> Non
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(timeout=60) == 0
         assert not [child for child in children if child.is_running()]
-        assert server.process.stdout is not None
         assert server.process.stdout.read() == ""  # the address was its one line of output
 
 
-def test_what_is_wrong_is_said_once_however_many_processes(tmp_path: Path) -> None:
+def test_one_sentence_reports_an_error_however_many_processes(tmp_path: Path) -> None:
     make_lake(tmp_path, code=4)
-    given = (
+    arguments = (
         "serve --host 0.0.0.0 --port 0 --processes 2 --workers 4 --workers-per-client 2 --max-steps 9 "
         "--wait-s 5 --memory-mib 64 --grace-s 1 --metrics-port 0 --metrics-host 127.0.0.1"
     )
     ended = subprocess.run(
-        [sys.executable, "-m", "factory.cli.main", *given.split()],
+        [sys.executable, "-m", "factory.cli.main", *arguments.split()],
         env={**os.environ, "FACTORY_HOME": str(tmp_path)},
         capture_output=True,
         text=True,
@@ -139,7 +128,7 @@ def test_a_second_sigterm_ends_at_once(tmp_path: Path, processes: int) -> None:
         serving(tmp_path, "--processes", str(processes), "--grace-s", "600") as server,
         BlenderClient(server.address, patience_s=0) as client,
     ):
-        stream = client.fetch(client.create([Source("packed.code", 6000, oversample=True)]).id)
+        stream = client.fetch(client.create([Source(CODE, 6000, oversample=True)]).id)
         next(stream)
         children = listeners(server)
         server.process.send_signal(signal.SIGTERM)
@@ -159,7 +148,7 @@ def test_signals_that_another_thread_receives_count(tmp_path: Path) -> None:
         serving(tmp_path, "--grace-s", "600") as server,
         BlenderClient(server.address, patience_s=0) as client,
     ):
-        stream = client.fetch(client.create([Source("packed.code", 6000, oversample=True)]).id)
+        stream = client.fetch(client.create([Source(CODE, 6000, oversample=True)]).id)
         next(stream)
         pid = server.process.pid
         other = next(it.id for it in psutil.Process(pid).threads() if it.id != pid)
@@ -184,7 +173,7 @@ def test_many_readers_of_a_repeatedly_killed_server_get_each_row_once(tmp_path: 
         "print(seen == list(range(int(sys.argv[3]))), sums.hexdigest())\n"
     )
     with serving(tmp_path, "--processes", "2") as server, BlenderClient(server.address) as client:
-        blend = client.create([Source("packed.code", rows, oversample=True, shuffle="row")], seed=7)
+        blend = client.create([Source(CODE, rows, oversample=True, shuffle="row")], seed=7)
         expected = digest(client.fetch(blend.id, 0, steps))
         command = [sys.executable, "-c", program, server.address, blend.id, str(steps)]
         readers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
@@ -195,10 +184,10 @@ def test_many_readers_of_a_repeatedly_killed_server_get_each_row_once(tmp_path: 
             for child in killed:
                 child.kill()
             assert eventually(lambda killed=killed: len(set(listeners(server)) - killed) == 2)
-        said = {output.read().splitlines()[-1] for output in outputs}
+        printed = {output.read().splitlines()[-1] for output in outputs}
         for reader in readers:
             reader.communicate()
         children = listeners(server)
         server.kill()
         assert psutil.wait_procs(children, timeout=60)[1] == []  # no process outlives its parent
-    assert said == {f"True {expected}"}
+    assert printed == {f"True {expected}"}

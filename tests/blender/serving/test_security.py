@@ -76,15 +76,13 @@ def test_a_server_serves_clients_whose_certificates_it_trusts(blends: Blends, pa
     asking = ServerSecurity(*papers.server, client_ca=papers.ca)
     with BlenderServer(blends, security=asking) as server:
         assert fetched(server.address, Tls(papers.ca, *papers.client)) == 2
-        for shown, said in (
-            ((), "this client shows none"),
-            (papers.stranger, "may not trust .*stranger.pem"),
-        ):
+        strangers = [((), "this client shows none"), (papers.stranger, "may not trust .*stranger.pem")]
+        for shown, reason in strangers:
             tls = Tls(papers.ca, *shown)
-            with pytest.raises(BlenderUnavailable, match=rf"require a certificate, and .*{said}: give the"):
+            with pytest.raises(BlenderUnavailable, match=rf"require a certificate, and .*{reason}: give the"):
                 fetched(server.address, tls)
             client = BlenderClient(server.address, tls=tls, patience_s=0)
-            with client, pytest.raises(BlenderUnavailable, match=said):
+            with client, pytest.raises(BlenderUnavailable, match=reason):
                 next(client.fetch("0" * 32))
 
 
@@ -120,37 +118,32 @@ def broken(papers: Papers, tmp_path: Path) -> dict[str, ServerSecurity]:
     private(tmp_path / "empty", "\n")
     (tmp_path / "no.pem").write_text("no certificate")
     private(tmp_path / "two", "good\n\nnot good\n")
+    (cert, key), (_, wrong), missing = papers.server, papers.client, tmp_path / "no-such-file"
     return {
-        "needs a certificate and its key": ServerSecurity(papers.server[0]),
-        "needs a certificate and its key.": ServerSecurity(key=papers.server[1]),
+        "needs a certificate and its key": ServerSecurity(cert),
+        "needs a certificate and its key.": ServerSecurity(key=key),
         "Only TLS can check clients' certificates": ServerSecurity(client_ca=papers.ca),
-        "TLS cannot use the certificate .* with the key .*KEY_VALUES_MISMATCH": ServerSecurity(
-            papers.server[0], papers.client[1]
-        ),
-        "TLS cannot use the certificate .* with the key": ServerSecurity(
-            tmp_path / "no.pem", papers.server[1]
-        ),
-        r"no-such-file cannot be read \(No such file or directory\)": ServerSecurity(
-            papers.server[0], tmp_path / "no-such-file"
-        ),
+        "TLS cannot use the certificate .* with the key .*KEY_VALUES_MISMATCH": ServerSecurity(cert, wrong),
+        "TLS cannot use the certificate .* with the key": ServerSecurity(tmp_path / "no.pem", key),
+        r"no-such-file cannot be read \(No such file or directory\)": ServerSecurity(cert, missing),
         "contains no token. Write one per line": ServerSecurity(tokens=tmp_path / "empty"),
         "Line 3 of .*two contains a space": ServerSecurity(tokens=tmp_path / "two"),
     }
 
 
-def test_files_that_do_not_serve_are_told_before_the_port_is_bound(
+def test_unusable_files_are_refused_before_the_port_is_bound(
     blends: Blends, broken: dict[str, ServerSecurity]
 ) -> None:
-    for said, security in broken.items():
-        with pytest.raises(ConfigurationError, match=said):
+    for sentence, security in broken.items():
+        with pytest.raises(ConfigurationError, match=sentence):
             BlenderServer(blends, security=security)
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o644])
 def test_a_file_of_tokens_that_others_may_open_is_refused(blends: Blends, tokens: Path, mode: int) -> None:
     tokens.chmod(mode)
-    said = rf"other than its owner may open it \(mode {mode:o}\)\. Run `chmod 600 {tokens}`"
-    with pytest.raises(ConfigurationError, match=said):
+    sentence = rf"other than its owner may open it \(mode {mode:o}\)\. Run `chmod 600 {tokens}`"
+    with pytest.raises(ConfigurationError, match=sentence):
         BlenderServer(blends, security=ServerSecurity(tokens=tokens))
 
 
@@ -161,7 +154,7 @@ def test_plaintext_stays_on_this_machine_and_tls_does_not_have_to(blends: Blends
         assert fetched(server.address.replace("0.0.0.0", "127.0.0.1"), Tls(papers.ca)) == 2
 
 
-def test_a_client_with_half_a_pair_or_an_unreadable_file_is_told(papers: Papers) -> None:
+def test_a_client_with_half_a_pair_or_an_unreadable_file_is_refused(papers: Papers) -> None:
     with pytest.raises(ConfigurationError, match="Give both or neither"):
         BlenderClient("127.0.0.1:1", tls=Tls(papers.ca, papers.client[0]))
     with pytest.raises(ConfigurationError, match="cannot be read"):

@@ -1,4 +1,4 @@
-"""A Blender as a process: starts, stops, is killed, and nobody's rows change."""
+"""A Blender as a process: it starts, stops and is killed, and no row changes."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from blender.errors import BlenderUnavailable, InvalidRequest
 from factory.errors import FactoryError, MachineError
 from factory.settings import Settings
 from tests.blender.lakes import ROOT, make_lake, packed_rows, serving, write_table
+from tests.blender.programs import run
 from tests.ports import free_ports
 
 pytestmark = pytest.mark.process
@@ -29,11 +30,11 @@ SOURCES = [Source("packed.code", 6, oversample=True, shuffle="row"), Source("pac
 
 def digest(batches: list[Batch]) -> str:
     """Every byte and every number of the batches, in order."""
-    sum_ = hashlib.blake2b(digest_size=16)
+    content = hashlib.blake2b(digest_size=16)
     for batch in batches:
-        sum_.update(repr(batch.arrow.to_pylist()).encode())
-        sum_.update(batch.tokens.tobytes())
-    return sum_.hexdigest()
+        content.update(repr(batch.arrow.to_pylist()).encode())
+        content.update(batch.tokens.tobytes())
+    return content.hexdigest()
 
 
 def test_a_restarted_server_and_another_layout_give_the_same_batches(tmp_path: Path) -> None:
@@ -80,13 +81,10 @@ def test_sigterm_finishes_the_stream_under_way_and_exits_0(tmp_path: Path) -> No
         got += list(reading)
         assert len(got) == 100
         assert server.process.wait(timeout=60) == 0
-        assert server.process.stdout is not None
         assert server.process.stdout.read() == ""  # the address was its one line of output
 
 
-def test_a_silent_server_is_detected_while_a_client_waits_for_rows(
-    tmp_path: Path,
-) -> None:
+def test_a_silent_server_is_detected_while_a_client_waits_for_rows(tmp_path: Path) -> None:
     make_lake(tmp_path, live=8)
     with serving(tmp_path) as server:
         client = BlenderClient(server.address, timeout_s=300, patience_s=0, silence_s=10, prefetch_bytes=1)
@@ -108,7 +106,7 @@ def test_a_silent_server_is_detected_while_a_client_waits_for_rows(
 
 
 def failure(reading: Iterator[Batch]) -> BaseException:
-    """What the next step of a fetch ends with."""
+    """The error that ends the next step of a fetch."""
     with pytest.raises(FactoryError) as raised:
         next(reading)
     return raised.value
@@ -164,5 +162,4 @@ def test_the_first_batch_waits_for_no_import_of_pandas(tmp_path: Path) -> None:
     )
     with serving(tmp_path) as server, BlenderClient(server.address) as client:
         blend = client.create([Source("packed.code", 3)])
-        command = [sys.executable, "-c", program, server.address, blend.id]
-        assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "3 False\n"
+        assert run(program, server.address, blend.id) == "3 False\n"

@@ -1,11 +1,11 @@
-"""The services over a real port: the core's rows and errors, for our client and for generated code."""
+"""The services over a real port: the core's rows and errors, for our client and for any other."""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import grpc
 import pytest
@@ -24,27 +24,15 @@ from blender.errors import (
     InvalidRequest,
 )
 from blender.proto.blender.v1 import blender_pb2 as pb
-from blender.proto.blender.v1 import blender_pb2_grpc as pb_grpc
 from blender.protocol.status import to_error
+from blender.protocol.stubs import stub
 from blender.serving.calls import Limits
 from blender.serving.server import BlenderServer
 from blender.serving.service import CONFIGS, DATA
 from factory.errors import ConfigurationError, FactoryError, MachineError, TableNotFound
+from tests.blender.lakes import CODE, PROSE
 
-CODE, PROSE = "packed.code", "packed.prose"
 SOURCES = [Source(CODE, 6, oversample=True, shuffle="row"), Source(PROSE, 2)]
-
-
-@pytest.fixture
-def server(blends: Blends) -> Iterator[BlenderServer]:
-    with BlenderServer(blends) as running:
-        yield running
-
-
-@pytest.fixture
-def client(server: BlenderServer) -> Iterator[BlenderClient]:
-    with BlenderClient(server.address) as connected:
-        yield connected
 
 
 def test_a_blend_is_the_same_through_the_client_as_through_the_core(
@@ -87,107 +75,62 @@ def test_the_life_of_a_blend(client: BlenderClient) -> None:
     assert blend.id not in [one.id for one in client.list()]
 
 
-def test_explain_over_the_wire_is_the_core_s(client: BlenderClient, blends: Blends) -> None:
-    blend = client.create(SOURCES, seed=7)
-    assert list(client.explain(blend.id, 4)) == blends.open(blend.id).explain(4)
-
-
-def test_a_fetch_to_the_end_stops_and_one_beyond_it_says_so(client: BlenderClient) -> None:
-    blend = client.create(SOURCES, seed=7)
-    assert [batch.offset for batch in client.fetch(blend.id, 147)] == [147, 148, 149]
-    fetched = client.fetch(blend.id, 148, steps=5)
-    assert [next(fetched).offset, next(fetched).offset] == [148, 149]
-    with pytest.raises(EndOfData, match="ends after 150 steps"):
-        next(fetched)
-
-
 UNKNOWN = "0" * 32
 BLEND = "the blend"
 
 
+CODES = {
+    BlendNotFound: "NOT_FOUND",
+    InvalidBlend: "INVALID_ARGUMENT",
+    InvalidRequest: "INVALID_ARGUMENT",
+    ConfigurationError: "INVALID_ARGUMENT",
+    TableNotFound: "FAILED_PRECONDITION",
+    EndOfData: "OUT_OF_RANGE",
+}
+
+
+def create(**source: object) -> pb.CreateRequest:
+    return pb.CreateRequest(sources=[pb.Source(**source)])
+
+
 @pytest.mark.parametrize(
-    "method, request_, code, kind, sentence",
+    "request_, kind, sentence",
     [
-        ("Get", pb.GetRequest(id=UNKNOWN), "NOT_FOUND", BlendNotFound, "no blend 0000"),
-        ("Retire", pb.RetireRequest(), "NOT_FOUND", BlendNotFound, "Malformed blend id"),
-        ("Create", pb.CreateRequest(), "INVALID_ARGUMENT", InvalidBlend, "sum to 0 rows"),
-        (
-            "Create",
-            pb.CreateRequest(sources=[pb.Source(table=CODE, weight=-3)]),
-            "INVALID_ARGUMENT",
-            InvalidBlend,
-            "`weight` is -3",
-        ),
-        (
-            "Create",
-            pb.CreateRequest(sources=[pb.Source(weight=1)]),
-            "INVALID_ARGUMENT",
-            ConfigurationError,
-            "is no table",
-        ),
-        (
-            "Create",
-            pb.CreateRequest(sources=[pb.Source(table="packed.none", weight=1)]),
-            "FAILED_PRECONDITION",
-            TableNotFound,
-            "no table packed.none",
-        ),
-        (
-            "Create",
-            pb.CreateRequest(sources=[pb.Source(table=CODE, weight=1, shuffle="pages")]),
-            "INVALID_ARGUMENT",
-            InvalidBlend,
-            "`shuffle` is 'pages'",
-        ),
-        ("Update", pb.UpdateRequest(parent=UNKNOWN), "NOT_FOUND", BlendNotFound, "no blend"),
-        (
-            "Update",
-            pb.UpdateRequest(parent=BLEND, offset=-1),
-            "INVALID_ARGUMENT",
-            InvalidBlend,
-            "`offset` is -1",
-        ),
-        ("Fetch", pb.FetchRequest(blend=UNKNOWN), "NOT_FOUND", BlendNotFound, "no blend"),
-        ("Fetch", pb.FetchRequest(blend=BLEND, offset=-1), "INVALID_ARGUMENT", InvalidRequest, "Steps -1"),
-        ("Fetch", pb.FetchRequest(blend=BLEND, steps=-1), "INVALID_ARGUMENT", InvalidRequest, "to -1"),
-        (
-            "Fetch",
-            pb.FetchRequest(blend=BLEND, rank=3, ranks=2),
-            "INVALID_ARGUMENT",
-            InvalidRequest,
-            "Rank 3 of 2",
-        ),
-        ("Fetch", pb.FetchRequest(blend=BLEND, ranks=-2), "INVALID_ARGUMENT", InvalidRequest, "Rank 0 of -2"),
-        ("Fetch", pb.FetchRequest(blend=BLEND, ranks=3), "INVALID_ARGUMENT", InvalidRequest, "3 ranks"),
-        ("Fetch", pb.FetchRequest(blend=BLEND, offset=150, steps=1), "OUT_OF_RANGE", EndOfData, "150 steps"),
-        ("Explain", pb.ExplainRequest(blend=BLEND, offset=150), "OUT_OF_RANGE", EndOfData, "150 steps"),
-        ("Describe", pb.DescribeRequest(blend="../x"), "NOT_FOUND", BlendNotFound, "Malformed blend id"),
+        (pb.GetRequest(id=UNKNOWN), BlendNotFound, "no blend 0000"),
+        (pb.RetireRequest(), BlendNotFound, "Malformed blend id"),
+        (pb.CreateRequest(), InvalidBlend, "sum to 0 rows"),
+        (create(table=CODE, weight=-3), InvalidBlend, "`weight` is -3"),
+        (create(weight=1), ConfigurationError, "is not a table"),
+        (create(table="packed.none", weight=1), TableNotFound, "no table packed.none"),
+        (create(table=CODE, weight=1, shuffle="pages"), InvalidBlend, "`shuffle` is 'pages'"),
+        (pb.UpdateRequest(parent=UNKNOWN), BlendNotFound, "no blend"),
+        (pb.UpdateRequest(parent=BLEND, offset=-1), InvalidBlend, "`offset` is -1"),
+        (pb.FetchRequest(blend=UNKNOWN), BlendNotFound, "no blend"),
+        (pb.FetchRequest(blend=BLEND, offset=-1), InvalidRequest, "Steps -1"),
+        (pb.FetchRequest(blend=BLEND, steps=-1), InvalidRequest, "to -1"),
+        (pb.FetchRequest(blend=BLEND, rank=3, ranks=2), InvalidRequest, "Rank 3 of 2"),
+        (pb.FetchRequest(blend=BLEND, ranks=-2), InvalidRequest, "Rank 0 of -2"),
+        (pb.FetchRequest(blend=BLEND, ranks=3), InvalidRequest, "3 ranks"),
+        (pb.FetchRequest(blend=BLEND, offset=150, steps=1), EndOfData, "150 steps"),
+        (pb.ExplainRequest(blend=BLEND, offset=150), EndOfData, "150 steps"),
+        (pb.DescribeRequest(blend="../x"), BlendNotFound, "Malformed blend id"),
     ],
 )
 def test_a_malformed_request_gets_its_status_and_the_server_lives_on(
-    client: BlenderClient,
-    server: BlenderServer,
-    method: str,
-    request_: object,
-    code: str,
-    kind: type[FactoryError],
-    sentence: str,
+    client: BlenderClient, server: BlenderServer, request_: Any, kind: type[FactoryError], sentence: str
 ) -> None:
     blend = client.create(SOURCES, seed=7)
     for field in ("blend", "parent"):
         if getattr(request_, field, "") == BLEND:
-            request_ = type(request_).FromString(request_.SerializeToString())  # type: ignore[attr-defined]
+            request_ = type(request_).FromString(request_.SerializeToString())
             setattr(request_, field, blend.id)
+    method = type(request_).__name__.removesuffix("Request")
+    service = "BlendData" if method in ("Fetch", "Describe", "Explain") else "BlendConfigs"
     with grpc.insecure_channel(server.address) as channel:
-        stub = (
-            pb_grpc.BlendDataStub
-            if hasattr(pb_grpc.BlendDataStub(channel), method)
-            else pb_grpc.BlendConfigsStub
-        )(channel)
-        call = getattr(stub, method)
+        call = getattr(stub(channel, service), method)
         with pytest.raises(grpc.RpcError) as raised:
             list(call(request_)) if method == "Fetch" else call(request_)
-    assert raised.value.code().name == code
+    assert raised.value.code().name == CODES[kind]
     assert sentence in raised.value.details()
     assert type(to_error(raised.value, server.address)) is kind
     assert len(next(client.fetch(blend.id, 0, steps=1))) == 8

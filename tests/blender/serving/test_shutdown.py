@@ -11,6 +11,7 @@ import pytest
 
 from blender.serving import processes
 from blender.serving.shutdown import ShutdownSignal
+from tests.blender.programs import run
 
 START = """
 import os, signal, sys, threading, time
@@ -19,12 +20,6 @@ from blender.serving.shutdown import ForcedExit, ShutdownSignal
 shutdown = ShutdownSignal()
 shutdown.install(signal.SIGTERM, signal.SIGINT)
 """
-
-
-def ended(program: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", START + program], capture_output=True, text=True, timeout=60, check=False
-    )
 
 
 def test_it_is_set_once_and_for_good_by_any_thread() -> None:
@@ -42,8 +37,8 @@ def test_it_is_set_once_and_for_good_by_any_thread() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_that_another_thread_receives_ends_the_wait(number: signal.Signals) -> None:
-    found = ended(
-        "def receive():\n"
+    printed = run(
+        START + "def receive():\n"
         "    time.sleep(0.2)\n"  # the main thread waits by then
         f"    signal.pthread_kill(threading.get_ident(), {int(number)})\n"
         "    time.sleep(600)\n"
@@ -51,17 +46,17 @@ def test_a_signal_that_another_thread_receives_ends_the_wait(number: signal.Sign
         "print(shutdown.wait(), flush=True)\n"
         "os._exit(0)\n"
     )
-    assert (found.stdout, found.returncode) == ("True\n", 0)
+    assert printed == "True\n"
 
 
 def test_a_signal_before_the_wait_counts() -> None:
-    found = ended("os.kill(os.getpid(), signal.SIGTERM)\nprint(shutdown.wait())")
-    assert (found.stdout, found.returncode) == ("True\n", 0)
+    printed = run(START + "os.kill(os.getpid(), signal.SIGTERM)\nprint(shutdown.wait())")
+    assert printed == "True\n"
 
 
 def test_a_second_signal_is_raised() -> None:
-    found = ended(
-        "os.kill(os.getpid(), signal.SIGTERM)\n"
+    printed = run(
+        START + "os.kill(os.getpid(), signal.SIGTERM)\n"
         "shutdown.wait()\n"
         "try:\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
@@ -69,7 +64,7 @@ def test_a_second_signal_is_raised() -> None:
         "except ForcedExit as again:\n"
         "    print(again.number == signal.SIGINT)\n"
     )
-    assert (found.stdout, found.returncode) == ("True\n", 0)
+    assert printed == "True\n"
 
 
 def test_more_than_its_pipe_holds_is_set_too() -> None:

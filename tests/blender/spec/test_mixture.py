@@ -106,31 +106,12 @@ def test_a_row_is_found_again_from_its_source_and_index(
 @settings(deadline=None)
 @given(pieces)
 def test_an_index_the_blend_never_reaches_has_no_row(planned: list[tuple[int, list[int]]]) -> None:
-    planned = [
-        *planned,
-        (1, [1, *[0] * (len(planned[0][1]) - 1)]),
-    ]  # in the end only the first source is read
-    mixed = mixture(*planned)
+    first_source_alone = (1, [1, *[0] * (len(planned[0][1]) - 1)])
+    mixed = mixture(*planned, first_source_alone)
     end = mixed.first_row(1000)
     for source in range(1, mixed.n_sources):
         served = mixed.counts(np.array([end]))[0][source]
         assert mixed.row_of(source, np.array([served])).tolist() == [-1]
-
-
-@settings(deadline=None)
-@given(pieces, st.integers(0, 200))
-def test_steps_within_a_number_of_rows_is_the_last_that_fits(
-    planned: list[tuple[int, list[int]]], available: int
-) -> None:
-    mixed = mixture(*planned)
-    for source in range(mixed.n_sources):
-        steps = mixed.steps_within(source, available)
-        if steps is None:
-            assert mixed.counts(np.array([mixed.first_row(10**6)]))[0][source] <= available
-            continue
-        at = [mixed.first_row(steps), mixed.first_row(steps + 1)]
-        fits, too_many = mixed.counts(np.array(at))[:, source]
-        assert fits <= available < too_many
 
 
 def test_one_source_is_read_in_its_own_order() -> None:

@@ -24,9 +24,10 @@ from blender.spec.mixture import (
     scheduled,
     shares_of,
 )
+from tests.blender.spec.test_mixture import mixture as fixed_mixture
+from tests.blender.spec.test_mixture import pieces
 
 TICKS = 1 << 16  # of a row
-CHORDS = 64
 KINDS: tuple[ScheduleKind, ...] = ("stepped", "linear", "cosine")
 
 proportions = st.one_of(st.just(0), st.integers(1, 12), st.floats(1e-6, 1, allow_nan=False))
@@ -156,10 +157,9 @@ def test_a_count_stays_close_to_its_exact_share(schedule: tuple, row: int) -> No
         assert abs(count - exact.due(source, Fraction(row))) <= 1 + most * len(counts) / 2
 
 
-@settings(deadline=None)
-@given(schedules, st.integers(0, 60))
-def test_steps_within_a_number_of_rows_is_the_last_that_fits(schedule: tuple, available: int) -> None:
-    mixed = mixture(schedule)
+@settings(deadline=None, max_examples=200)
+@given(schedules.map(mixture) | pieces.map(lambda steps: fixed_mixture(*steps)), st.integers(0, 200))
+def test_steps_within_a_number_of_rows_is_the_last_that_fits(mixed: Mixture, available: int) -> None:
     for source in range(mixed.n_sources):
         steps = mixed.steps_within(source, available)
         if steps is None:

@@ -1,4 +1,4 @@
-"""The order of a blend without its tables: what it names is what a blend serves, for any steps and ranks."""
+"""The order of a blend, computed without its tables, names the rows it serves, for any steps and ranks."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from hypothesis import strategies as st
 from blender.catalog.blends import Blends, open_blends
 from blender.errors import InvalidRequest
 from blender.opened.blend import Blend
-from blender.records import Place, Source
+from blender.records import RowPosition, Source
 from blender.spec.config import BlendConfig, blend_config, updated
 from blender.spec.mixture import Mixture
 from blender.spec.order import BlendOrder
 from blender.spec.ranks import RankSlice
-from factory.lake.catalog import open_catalog
 from factory.settings import Settings
-from tests.blender.lakes import packed_rows, write_table
+from tests.blender.lakes import CODE, PROSE, append_rows, packed_rows, write_table
 
-CODE, PROSE, LIVE = "packed.code", "packed.prose", "packed.live"
+LIVE = "packed.live"
 SIZES = {CODE: 40, PROSE: 300}
 
 SHUFFLES: list[dict[str, Any]] = [
@@ -100,13 +99,15 @@ def test_the_slices_of_all_ranks_partition_every_step(
 ) -> None:
     config = configured(code=(weight * ranks, {}))
     order = order_of(config, updated(config, 17, {CODE: ranks}), updated(config, 23, {CODE: 2 * ranks}))
-    asked = range(offset, offset + steps * stride, stride)
+    offsets = range(offset, offset + steps * stride, stride)
     slices = [order.row_numbers(offset, RankSlice(rank, ranks), steps, stride) for rank in range(ranks)]
-    whole = [order.row_numbers(step) for step in asked]
+    whole = [order.row_numbers(step) for step in offsets]
     expected = np.concatenate([np.empty(0, dtype=np.int64), *whole])
     assert sorted(np.concatenate(slices).tolist()) == expected.tolist()
     assert order.row_numbers(offset, steps=steps, stride=stride).tolist() == expected.tolist()
-    per_step = [[order.row_numbers(step, RankSlice(rank, ranks)) for rank in range(ranks)] for step in asked]
+    per_step = [
+        [order.row_numbers(step, RankSlice(rank, ranks)) for rank in range(ranks)] for step in offsets
+    ]
     assert [np.concatenate(parts).tolist() for parts in per_step] == [rows.tolist() for rows in whole]
 
 
@@ -125,7 +126,7 @@ def test_an_epoch_reads_every_ordinal_once_and_locate_leads_back(
     rows = order.row_numbers(5)
     for row, (source, at, ordinal) in enumerate(zip(*named(order, rows), strict=True)):
         name = order.sources[source].config.name
-        assert order.locate(name, ordinal, epochs=at + 1)[-1] == Place(5, row, at)
+        assert order.locate(name, ordinal, epochs=at + 1)[-1] == RowPosition(5, row, at)
 
 
 @pytest.mark.parametrize("fields", [{}, {"shuffle": "window", "window_rows": 4}])
@@ -140,14 +141,14 @@ def test_the_order_of_a_live_source_does_not_depend_on_its_length(
     stored = open_blends(lake).create(sources, 11)
     order = order_of(stored.config)
     early = [opened().step(step) for step in range(4)]
-    open_catalog(lake).load_table(LIVE).append(packed_rows("live", 48).slice(8))
+    append_rows(lake, LIVE, 8, 48)
     late = [opened().step(step) for step in range(24)]
     assert early == late[:4]
     assert [named(order, order.row_numbers(step)) for step in range(24)] == [served(batch) for batch in late]
     assert order.rows_needed(24).tolist() == [50, 75]  # more than there are: the order knows no size
-    (place,) = order.locate(LIVE, 49)
-    assert place.offset >= 24
-    assert named(order, order.row_numbers(place.offset))[2][place.row] == 49
+    (position,) = order.locate(LIVE, 49)
+    assert position.offset >= 24
+    assert named(order, order.row_numbers(position.offset))[2][position.row] == 49
     assert (order.steps, order.ends) == (100, (None, 100))
 
 

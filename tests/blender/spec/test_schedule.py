@@ -15,19 +15,14 @@ from blender.opened.blend import Blend
 from blender.records import Schedule, Source
 from blender.spec.ranks import RankSlice
 from factory.settings import Settings
-from tests.blender.lakes import serving
+from tests.blender.lakes import CODE, PROSE, serving
 
-CODE, PROSE = "packed.code", "packed.prose"
 TURN = Schedule(8, ((0, {CODE: 1, PROSE: 1}), (20, {PROSE: 1})), "linear")
-
-
-def source(table: str, **fields: object) -> Source:
-    return Source(table=table, **fields)
 
 
 def turning(blends: Blends, schedule: Schedule = TURN, **code: object) -> Blend:
     """From half code and half prose to prose alone."""
-    stored = blends.create([source(CODE, shuffle="row", **code), source(PROSE)], seed=7, schedule=schedule)
+    stored = blends.create([Source(CODE, shuffle="row", **code), Source(PROSE)], seed=7, schedule=schedule)
     return blends.open(stored.id)
 
 
@@ -71,10 +66,10 @@ def test_ranks_share_the_steps_of_a_schedule(blends: Blends) -> None:
 def test_a_row_of_a_scheduled_source_is_located_where_it_is_served(blends: Blends) -> None:
     blend = turning(blends, oversample=True)
     for offset in (0, 7, 19, 30):
-        for place, row in enumerate(blend.step(offset).to_pylist()):
+        for number, row in enumerate(blend.step(offset).to_pylist()):
             name = (CODE, PROSE)[row["source"]]
             found = blend.order.locate(name, row["ordinal"], epochs=row["epoch"] + 1)
-            assert (offset, place, row["epoch"]) in [(it.offset, it.row, it.epoch) for it in found]
+            assert (offset, number, row["epoch"]) in [(it.offset, it.row, it.epoch) for it in found]
 
 
 def test_a_source_without_shares_may_be_empty(blends: Blends) -> None:
@@ -84,7 +79,7 @@ def test_a_source_without_shares_may_be_empty(blends: Blends) -> None:
 
 
 def test_an_update_by_a_schedule_is_the_parent_before_it(blends: Blends, lake: Settings) -> None:
-    parent = blends.create([source(CODE, weight=3, oversample=True), source(PROSE, weight=1)], seed=3)
+    parent = blends.create([Source(CODE, weight=3, oversample=True), Source(PROSE, weight=1)], seed=3)
     schedule = Schedule(8, ((10, {CODE: 3, PROSE: 1}), (30, {CODE: 1, PROSE: 3})), "stepped")
     child = blends.update(parent.id, 10, {}, schedule=schedule)
     assert blends.update(child.id, 20, {CODE: 1, PROSE: 1}).config.schedule is None

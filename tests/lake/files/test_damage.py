@@ -1,4 +1,4 @@
-"""Files of a lake that are not as they were written: which one it is, and what still works."""
+"""A damaged file of a lake is named, and what does not need it still works."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ import pytest
 from factory.errors import DamagedFile, SourceChanged
 from factory.lake.files.checksums import sums_file
 from factory.lake.files.fetch import LocatedTexts
-from factory.lake.files.location import location
 from factory.lake.files.random_access import ScatteredRows
-from factory.lake.files.registered import Place, Texts
+from factory.lake.files.registered import Texts
 from factory.lake.files.scan import stored
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName, raw
@@ -23,6 +22,7 @@ from factory.lake.publish import append
 from factory.lake.schemas import RAW
 from factory.lake.tables import Lake
 from factory.settings import Settings
+from tests.lake.files.places import place
 
 BOOK, OTHER = raw("book"), raw("other")
 LINEAGE = Lineage(asset="x", run_id="run", code_version="1")
@@ -67,9 +67,8 @@ def flip(path: Path, at: int) -> None:
 def chunk(file: Path, column: str) -> tuple[int, int]:
     """Where a column of a file begins, and the last of its bytes."""
     group = pq.read_metadata(file).row_group(0)
-    (found,) = (
-        it for number in range(group.num_columns) if (it := group.column(number)).path_in_schema == column
-    )
+    columns = (group.column(number) for number in range(group.num_columns))
+    (found,) = (it for it in columns if it.path_in_schema == column)
     begin = found.dictionary_page_offset or found.data_page_offset
     return begin, begin + found.total_compressed_size - 1
 
@@ -106,14 +105,12 @@ def test_every_reader_names_file_column_and_page_of_a_flipped_bit(
         read(lake, file)
 
 
-def test_a_registered_file_s_damaged_page_is_named(tmp_path: Path) -> None:
+def test_the_damaged_page_of_a_registered_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "own.parquet"
     pq.write_table(documents(10), path, write_page_checksum=True)
     flip(path, chunk(path, "text")[1])
-    facts = path.stat()
-    place = Place(location(str(path)), "text", 3, facts.st_size, facts.st_mtime_ns)._asdict()
     with pytest.raises(SourceChanged, match=r"own\.parquet, column `text`, row group 0, page 0"):
-        list(Texts().read([place]))
+        list(Texts().read([place(path, 3, "text")]))
 
 
 @pytest.mark.parametrize("pattern", ["*.parquet", "*.metadata.json", "*-m0.avro", "snap-*.avro"])
@@ -122,14 +119,14 @@ def test_every_byte_that_pyiceberg_wrote_is_checked(lake: Lake, pattern: str) ->
     size = file.stat().st_size
     for at in range(0, size, max(97, size // 50)):
         flip(file, at)
-        with pytest.raises(DamagedFile, match=file.name) as told:
+        with pytest.raises(DamagedFile, match=file.name) as damaged:
             Lake(lake.settings).read(BOOK)
-        assert "raw.book" in str(told.value)
+        assert "raw.book" in str(damaged.value)
         flip(file, at)
     assert lake.read(BOOK).num_rows == 300
 
 
-def test_what_no_checksum_is_kept_of_is_named_where_it_cannot_be_parsed(lake: Lake) -> None:
+def test_a_file_without_checksums_is_named_if_it_cannot_be_parsed(lake: Lake) -> None:
     for pattern in ("*.metadata.json", "*-m0.avro", "snap-*.avro", "*.parquet"):
         file = files(lake, BOOK, pattern)[-1]
         Path(sums_file(str(file))).unlink()
@@ -144,7 +141,7 @@ def test_what_no_checksum_is_kept_of_is_named_where_it_cannot_be_parsed(lake: La
         file.write_bytes(whole)
 
 
-def test_a_damaged_file_of_checksums_is_named_itself(lake: Lake) -> None:
+def test_a_damaged_file_of_checksums_is_named(lake: Lake) -> None:
     sums = Path(sums_file(str(files(lake, BOOK, "*.metadata.json")[-1])))
     sums.write_bytes(b"crc")
     with pytest.raises(DamagedFile, match=sums.name):
@@ -162,7 +159,7 @@ def test_one_damaged_table_hides_no_other(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["*.metadata.json", "*-m0.avro", "snap-*.avro"])
-def test_a_damaged_table_is_made_anew_where_all_its_rows_are_replaced(
+def test_a_damaged_table_is_recreated_if_all_its_rows_are_replaced(
     lake: Lake, pattern: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = files(lake, BOOK, pattern)[-1]
@@ -175,10 +172,10 @@ def test_a_damaged_table_is_made_anew_where_all_its_rows_are_replaced(
     assert file.name in caplog.text
     assert made.current_snapshot() is None
     assert append(lake, BOOK, RAW, documents(5), LINEAGE).rows == 5
-    assert lake.create(BOOK, RAW, replaced=True).current_snapshot() is not None  # a whole one stays
+    assert lake.create(BOOK, RAW, replaced=True).current_snapshot() is not None  # an intact one stays
 
 
-def test_a_table_whose_whole_folder_is_away_is_never_made_anew(lake: Lake) -> None:
+def test_a_table_whose_folder_is_gone_is_never_recreated(lake: Lake) -> None:
     warehouse = lake.settings.files.warehouse
     warehouse.rename(warehouse.with_name("unmounted"))
     warehouse.mkdir()

@@ -1,8 +1,7 @@
-"""Texts are read by file and row, in any order and however they are asked for."""
+"""Texts are read by file and row, in any order and in batches of any size."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factory.lake.files.fetch import LocatedTexts
-from factory.lake.files.location import location
-from factory.lake.files.registered import Place
 from factory.lake.schemas import TEXT_AT
 from spark_udfs.column_fetch import over_texts
+from tests.lake.files.places import place
 
 TEXTS = [None if row % 9 == 4 else f"text {row} é" for row in range(60)]
 
@@ -27,25 +25,18 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     texts = pa.array(TEXTS, pa.string())
     pq.write_table(pa.table({"text": texts}), folder / "plain.parquet", row_group_size=7)
     pq.write_table(pa.table({"body": texts}), folder / "theirs.parquet", row_group_size=11)
-    facts = (folder / "theirs.parquet").stat()
-    at = location(os.fsencode(folder / "theirs.parquet"))
-    places = [Place(at, "body", row, facts.st_size, facts.st_mtime_ns)._asdict() for row in range(60)]
+    places = [place(folder / "theirs.parquet", row) if row % 2 else None for row in range(60)]
     thin = {
         "text": pa.array([None if row % 2 else text for row, text in enumerate(TEXTS)], pa.string()),
-        "text_at": pa.array([it if row % 2 else None for row, it in enumerate(places)], TEXT_AT.type),
+        "text_at": pa.array(places, TEXT_AT.type),
     }
     pq.write_table(pa.table(thin), folder / "thin.parquet", row_group_size=13)
     return [f"file:{folder / name}.parquet" for name in ("plain", "thin")]
 
 
 @settings(deadline=None)
-@given(
-    st.lists(st.tuples(st.integers(0, 1), st.integers(0, 59)), max_size=80),
-    st.integers(1, 30),
-)
-def test_rows_get_the_texts_of_their_places(
-    files: list[str], wanted: list[tuple[int, int]], cut: int
-) -> None:
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 59)), max_size=80), st.integers(1, 30))
+def test_rows_get_their_texts(files: list[str], wanted: list[tuple[int, int]], cut: int) -> None:
     wanted.sort()
     rows = pa.RecordBatch.from_pydict(
         {
@@ -59,12 +50,11 @@ def test_rows_get_the_texts_of_their_places(
     assert found == [{"number": n, "text": TEXTS[row]} for n, (_, row) in enumerate(wanted)]
 
 
-def test_a_reader_goes_back_where_it_is_asked_to(files: list[str]) -> None:
+def test_a_reader_goes_back_to_earlier_rows(files: list[str]) -> None:
     texts = LocatedTexts({})
     for file, row in ((0, 50), (0, 3), (1, 20), (1, 19), (0, 50)):
-        assert [it for read in texts.read(files[file], [row]) for it in read["text"].to_pylist()] == [
-            TEXTS[row]
-        ]
+        found = [it for read in texts.read(files[file], [row]) for it in read["text"].to_pylist()]
+        assert found == [TEXTS[row]]
 
 
 def test_a_wide_text_comes_in_arrays_of_bounded_size(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def written(home: Path, *, page_rows: int, properties: dict[str, str], indexed: 
 
 
 def odd(table: Table) -> list[str]:
-    """What is said of the table's newest snapshot."""
+    """The odd pages of the newest snapshot."""
     snapshot = table.current_snapshot()
     assert snapshot is not None
     return odd_pages(table, snapshot.snapshot_id)

@@ -30,7 +30,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 @given(st.lists(st.none() | st.tuples(st.integers(0, 1), st.integers(0, 119)), max_size=60))
-def test_every_row_gets_its_value_and_no_place_none(
+def test_every_row_gets_its_value_and_no_location_none(
     files: list[str], wanted: list[tuple[int, int] | None]
 ) -> None:
     places = [(None, None) if place is None else (files[place[0]], place[1]) for place in wanted]

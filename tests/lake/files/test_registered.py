@@ -1,4 +1,4 @@
-"""Texts are read from files that are not the lake's, in any order, if the files are as they were."""
+"""Texts are read from registered files in any order, as long as the files are unchanged."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from factory.errors import SourceChanged
 from factory.lake.files import registered
-from factory.lake.files.location import location
-from factory.lake.files.registered import Place, Texts, filled
+from factory.lake.files.registered import Texts, filled
 from factory.lake.registration import Candidates
 from factory.lake.schemas import TEXT_AT
+from tests.lake.files.places import place
 
 TEXTS = {name: [f"{name} {row} é" for row in range(40)] for name in ("a", "b")}
 
@@ -29,11 +29,6 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
         table = pa.table({"body": pa.array(texts, pa.large_string()), "wide": ["x" * 200] * 40})
         pq.write_table(table, folder / f"{name}.parquet", row_group_size=7)
     return folder
-
-
-def place(path: Path, row: int, column: str = "body") -> dict[str, object]:
-    facts = path.stat()
-    return Place(location(os.fsencode(path)), column, row, facts.st_size, facts.st_mtime_ns)._asdict()
 
 
 def read(places: list[dict[str, object] | None], reader: Texts | None = None) -> list[str | None]:
@@ -78,10 +73,8 @@ def test_texts_are_handed_over_in_pieces(shelf: Path, monkeypatch: pytest.Monkey
 
 @given(st.lists(st.none() | st.sampled_from(["", "a", "\ufeff", "\ufeffone", "two\ufeff", "\ufeff\ufeff"])))
 @settings(deadline=None)
-def test_a_byte_order_mark_is_no_text(
-    tmp_path_factory: pytest.TempPathFactory, texts: list[str | None]
-) -> None:
-    file = tmp_path_factory.mktemp("marks") / "a.parquet"
+def test_a_byte_order_mark_is_not_text(shelf: Path, texts: list[str | None]) -> None:
+    file = shelf / "marks.parquet"
     pq.write_table(pa.table({"body": pa.array(texts, pa.string())}), file)
     # A document without a place comes first and last: nulls behind short texts were what failed.
     places = [None, *(place(file, row) for row in range(len(texts))), None]
@@ -102,32 +95,34 @@ def test_a_table_is_filled_and_its_own_texts_stay(shelf: Path) -> None:
     assert filled(rows.drop_columns(["text_at"])).column_names == ["doc_id", "text"]
 
 
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file of two texts."""
+    pq.write_table(pa.table({"body": ["one", "two"]}), tmp_path / "a.parquet")
+    return tmp_path / "a.parquet"
+
+
 @pytest.mark.parametrize("damage", ["written", "touched", "gone", "broken"])
-def test_a_file_that_is_not_as_it_was_is_told_by_name(tmp_path: Path, damage: str) -> None:
-    path = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"body": ["one", "two"]}), path)
-    at = place(path, 1)
+def test_a_file_that_changed_is_refused_by_name(file: Path, damage: str) -> None:
+    at = place(file, 1)
     if damage == "written":
-        pq.write_table(pa.table({"body": ["one", "two", "three"]}), path)
+        pq.write_table(pa.table({"body": ["one", "two", "three"]}), file)
     elif damage == "touched":
-        os.utime(path, ns=(0, 0))
+        os.utime(file, ns=(0, 0))
     elif damage == "gone":
-        path.unlink()
+        file.unlink()
     else:
-        content = path.read_bytes()
-        path.write_bytes(content[:-4] + b"XXXX")  # of the same size, and said to be of the same time
-        os.utime(path, ns=(0, int(str(at["modified_ns"]))))
-    with pytest.raises(SourceChanged, match=rf"^The file {path}.*\. Put it back as it was, or materialize"):
+        file.write_bytes(file.read_bytes()[:-4] + b"XXXX")  # of the same size, and said to be as old
+        os.utime(file, ns=(0, int(str(at["modified_ns"]))))
+    with pytest.raises(SourceChanged, match=rf"^The file {file}.*\. Put it back as it was, or materialize"):
         read([at])
 
 
-def test_a_file_that_changes_while_it_is_read_gives_no_text(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"body": ["one", "two"]}), path)
-    reader, at = Texts(), place(path, 0)
+def test_a_file_that_changes_while_it_is_read_gives_no_text(file: Path) -> None:
+    reader, at = Texts(), place(file, 0)
     assert read([at], reader) == ["one"]
-    with path.open("ab") as file:
-        file.write(b"more")
+    with file.open("ab") as appended:
+        appended.write(b"more")
     with pytest.raises(SourceChanged, match="changed since its rows were registered"):
         read([at], reader)
 
@@ -146,7 +141,7 @@ def test_a_file_that_changes_while_it_is_read_gives_no_text(tmp_path: Path) -> N
         ),
     ],
 )
-def test_a_file_is_fit_if_iceberg_can_add_it(
+def test_a_file_that_iceberg_can_add_is_registrable(
     tmp_path: Path, columns: dict[str, pa.Array], trouble: str | None
 ) -> None:
     path = tmp_path / "a.parquet"
@@ -159,24 +154,18 @@ def test_a_file_is_fit_if_iceberg_can_add_it(
 
 def test_files_registered_together_have_the_columns_of_the_first(tmp_path: Path) -> None:
     one, two = pa.array(["a"]), pa.array([1])
-    for name, table in {
-        "a": {"text": one, "n": two},
-        "b": {"n": two, "text": one},
-        "c": {"text": one, "n": two},
-    }.items():
-        pq.write_table(pa.table(table), tmp_path / name)
+    for name in ("a", "b", "c"):
+        columns = {"n": two, "text": one} if name == "b" else {"text": one, "n": two}
+        pq.write_table(pa.table(columns), tmp_path / name)
     (tmp_path / "link").symlink_to("a")
     (tmp_path / "half?").write_bytes((tmp_path / "a").read_bytes())
     candidates = Candidates("text")
-    fit = {
-        name: candidates.offer(os.fsencode(tmp_path / name), name)
-        for name in ("a", "b", "c", "link", "half?")
-    }
-    assert fit == {"a": True, "b": False, "c": True, "link": False, "half?": False}
-    assert candidates.refused["link"] == "it is no regular file"
+    expected = {"a": True, "b": False, "c": True, "link": False, "half?": False}
+    assert {name: candidates.offer(os.fsencode(tmp_path / name), name) for name in expected} == expected
+    assert candidates.refused["link"] == "it is not a regular file"
 
 
-def test_a_file_of_another_iceberg_table_is_not_fit(tmp_path: Path) -> None:
+def test_a_file_of_another_iceberg_table_is_not_registrable(tmp_path: Path) -> None:
     field = pa.field("text", pa.string(), metadata={"PARQUET:field_id": "7"})
     pq.write_table(pa.table({"text": ["a"]}, schema=pa.schema([field])), tmp_path / "a")
     candidates = Candidates("text")

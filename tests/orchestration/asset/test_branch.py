@@ -45,7 +45,7 @@ ROWS: list[tuple[TableSchema, list[dict[str, Any]]]] = [
         PACKED,
         [
             {"ordinal": n, "tokens": b"ab", "n_tokens": 1, "segments": [SEGMENT] * n, "partition": str(n)}
-            | {"append": 0, "bucket": 1, "chunk": 2}
+            | {"append": 0, "shard": 1, "chunk": 2}
             for n in range(3)
         ],
     ),

@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from factory.lake import schemas
 from factory.lake.schemas import TableSchema, columns, signals_schema
 from factory.orchestration.asset import charts
-from factory.orchestration.asset.charts import chart_of
+from factory.orchestration.asset.charts import Chart, chart_of
 from factory.orchestration.asset.rows import Rows
 
 SCHEMAS = {name: schema for name, schema in vars(schemas).items() if isinstance(schema, TableSchema)} | {
@@ -87,44 +87,85 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     return last
 
 
+FAILS = [("words", 1.0, 50.0), ("stop_words", 0.0, 2.0)]
+BARS: dict[str, tuple[Chart, TableSchema | str, list[tuple[Any, ...]], dict[str, int]]] = {
+    "a document counts for every rule it fails": (
+        charts.rejections,
+        schemas.FILTERED,
+        [("a", False, FAILS, None), ("b", False, FAILS[:1], None), ("c", True, [], None)],
+        {"kept": 1, "stop_words": 1, "words": 2},
+    ),
+    "counts fall between powers of two": (
+        charts.powers_of_two("n", "title"),
+        "n long",
+        [(0,), (1,), (2,), (3,), (1023,), (1024,)],
+        {"1": 2, "2": 2, "512": 1, "1K": 1},
+    ),
+    "a bucket counts once however many documents it has": (
+        charts.bucket_sizes,
+        schemas.BUCKETS,
+        [("a", [1, 5], None), ("b", [1, 6], None), ("c", [2, 7], None)],
+        {"1": 4, "2": 1},
+    ),
+    "the largest buckets are shown by how they begin": (
+        charts.largest_buckets,
+        schemas.LARGEST_BUCKETS,
+        [("a", "web", 7, 1, "# $x\t=\n" + "y" * 90, None), ("b", "web", 9, 2, "\u6771 \x00 caf\u00e9", None)],
+        {"web: ? ? caf\u00e9": 9, "web: # \\$x = " + "y" * 33: 7},
+    ),
+    "groups are counted by size": (
+        charts.sizes("component", "title"),
+        "component string",
+        [("x",), ("x",), ("y",), ("z",)],
+        {"1": 2, "2": 1},
+    ),
+    "repositories show the giant component before and after topics": (
+        charts.repositories,
+        "component string, component_in_topic string, reason string",
+        [("a", "a", "kept"), ("a", "a", "topic"), ("a", "b", "kept"), ("c", "c", "kept")],
+        {
+            "all": 4,
+            "largest component 75.0%": 3,
+            "largest in a topic 50.0%": 2,
+            "kept 75.0%": 3,
+            "topic 25.0%": 1,
+        },
+    ),
+    "the decisions of a dataset are shares of it": (
+        charts.decided,
+        "dataset string, reason string",
+        [("web", "kept"), ("code", "kept"), ("web", "similar"), ("web", "kept")],
+        {"code: kept 100.0%": 1, "web: kept 66.7%": 2, "web: similar 33.3%": 1},
+    ),
+    "edges fall in steps of similarity": (
+        charts.similarities,
+        "similarity double",
+        [(0.801,), (0.819,), (0.82,), (1.0,)],
+        {"0.80": 2, "0.82": 1, "1.00": 1},
+    ),
+    "a missing value is counted as none": (
+        charts.counts("n", "title"),
+        "n int",
+        [(7,), (None,), (7,)],
+        {"7": 2, "none": 1},
+    ),
+}
+
+
 @pytest.mark.spark
-def test_a_document_counts_for_every_rule_it_fails(
-    spark: SparkSession, of: Of, shown: dict[str, int]
+@pytest.mark.parametrize("chart, schema, rows, bars", BARS.values(), ids=BARS)
+def test_the_bars_of_a_chart_are_what_the_table_holds(
+    spark: SparkSession,
+    of: Of,
+    shown: dict[str, int],
+    chart: Chart,
+    schema: TableSchema | str,
+    rows: list[tuple[Any, ...]],
+    bars: dict[str, int],
 ) -> None:
-    fails = [("words", 1.0, 50.0), ("stop_words", 0.0, 2.0)]
-    rows = [("a", False, fails, None), ("b", False, fails[:1], None), ("c", True, [], None)]
-    charts.rejections(of(spark.createDataFrame(rows, from_arrow_schema(schemas.FILTERED.columns))))
-    assert shown == {"kept": 1, "words": 2, "stop_words": 1}
-
-
-@pytest.mark.spark
-def test_counts_fall_between_powers_of_two(spark: SparkSession, of: Of, shown: dict[str, int]) -> None:
-    frame = spark.createDataFrame([(0,), (1,), (2,), (3,), (1023,), (1024,)], "n long")
-    charts.powers_of_two("n", "title")(of(frame))
-    assert shown == {"1": 2, "2": 2, "512": 1, "1K": 1}
-
-
-@pytest.mark.spark
-def test_a_bucket_counts_once_however_many_documents_it_has(
-    spark: SparkSession, of: Of, shown: dict[str, int]
-) -> None:
-    rows = [("a", [1, 5], None), ("b", [1, 6], None), ("c", [2, 7], None)]
-    charts.bucket_sizes(of(spark.createDataFrame(rows, from_arrow_schema(schemas.BUCKETS.columns))))
-    assert shown == {"1": 4, "2": 1}
-
-
-@pytest.mark.spark
-def test_the_largest_buckets_are_shown_by_how_they_begin(
-    spark: SparkSession, of: Of, shown: dict[str, int]
-) -> None:
-    rows = [
-        ("a", "web", 7, 1, "# $x\t=\n" + "y" * 90, None),
-        ("b", "web", 9, 2, "\u6771 \x00 caf\u00e9", None),
-    ]
-    charts.largest_buckets(
-        of(spark.createDataFrame(rows, from_arrow_schema(schemas.LARGEST_BUCKETS.columns)))
-    )
-    assert list(shown.items()) == [("web: ? ? caf\u00e9", 9), ("web: # \\$x = " + "y" * 33, 7)]
+    columns = from_arrow_schema(schema.columns) if isinstance(schema, TableSchema) else schema
+    chart(of(spark.createDataFrame(rows, columns)))
+    assert list(shown.items()) == list(bars.items())
 
 
 @pytest.mark.spark
@@ -137,60 +178,9 @@ def test_a_label_that_looks_like_a_formula_is_drawn(spark: SparkSession, of: Of)
 
 
 @pytest.mark.spark
-def test_groups_are_counted_by_size(spark: SparkSession, of: Of, shown: dict[str, int]) -> None:
-    frame = spark.createDataFrame([("x",), ("x",), ("y",), ("z",)], "component string")
-    charts.sizes("component", "title")(of(frame))
-    assert shown == {"1": 2, "2": 1}
-
-
-@pytest.mark.spark
-def test_repositories_show_the_giant_component_before_and_after_topics(
-    spark: SparkSession, of: Of, shown: dict[str, int]
-) -> None:
-    rows = [("a", "a", "kept"), ("a", "a", "topic"), ("a", "b", "kept"), ("c", "c", "kept")]
-    charts.repositories(
-        of(spark.createDataFrame(rows, "component string, component_in_topic string, reason string"))
-    )
-    assert shown == {
-        "all": 4,
-        "largest component 75.0%": 3,
-        "largest in a topic 50.0%": 2,
-        "kept 75.0%": 3,
-        "topic 25.0%": 1,
-    }
-
-
-@pytest.mark.spark
 def test_of_many_groups_a_sample_is_counted_each_whole(spark: SparkSession, shown: dict[str, int]) -> None:
     frame = spark.range(3000).selectExpr("CAST(id % 1000 AS string) AS component")
     title = charts.sizes("component", "title")(many(frame, 4 * charts.SAMPLED_BYTES))
     assert title == "title, of one in 4"
     assert list(shown) == ["2"]
     assert 200 < shown["2"] < 300
-
-
-@pytest.mark.spark
-def test_the_decisions_of_a_dataset_are_shares_of_it(
-    spark: SparkSession, of: Of, shown: dict[str, int]
-) -> None:
-    rows = [("web", "kept"), ("code", "kept"), ("web", "similar"), ("web", "kept")]
-    charts.decided(of(spark.createDataFrame(rows, "dataset string, reason string")))
-    assert list(shown.items()) == [
-        ("code: kept 100.0%", 1),
-        ("web: kept 66.7%", 2),
-        ("web: similar 33.3%", 1),
-    ]
-
-
-@pytest.mark.spark
-def test_edges_fall_in_steps_of_similarity(spark: SparkSession, of: Of, shown: dict[str, int]) -> None:
-    charts.similarities(of(spark.createDataFrame([(0.801,), (0.819,), (0.82,), (1.0,)], "similarity double")))
-    assert shown == {"0.80": 2, "0.82": 1, "1.00": 1}
-
-
-@pytest.mark.spark
-def test_a_value_that_is_missing_is_counted_as_none(
-    spark: SparkSession, of: Of, shown: dict[str, int]
-) -> None:
-    charts.counts("n", "title")(of(spark.createDataFrame([(7,), (None,), (7,)], "n int")))
-    assert shown == {"7": 2, "none": 1}

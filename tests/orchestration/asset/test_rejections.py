@@ -18,44 +18,41 @@ from factory.cli.runs import RunReport, _drawn
 from factory.errors import ConfigurationError
 from factory.ingest.readers import Fields, Ingested, Ingests
 from factory.lake.names import raw
-from factory.lake.schemas import RAW, REJECTED
 from factory.lake.tables import Lake
 from factory.orchestration.asset import progress
 from factory.orchestration.asset.rejections import Rejections
-from factory.orchestration.asset.table_asset import table_asset
+from factory.orchestration.chain.source import source
 from factory.orchestration.datasets.assets import corpus
-from factory.orchestration.host.partitions import RANGE_FIRST, RANGE_LAST
-from factory.orchestration.host.resources import resources
 from factory.settings import Settings
+from tests.orchestration.runs import failure, run
+
+SHARES = [
+    (Rejections(10), 0.0, None),
+    (Rejections(0), 0.0, None),  # no input at all, which is told where files are listed
+    (Rejections(0, {"no_text": 3}), 1.0, "no row is a document (3 rejected)"),
+    (Rejections(0, {"empty": 3}), 1.0, "no row is a document (3 rejected)"),
+    (Rejections(5, {"no_text": 5}), 0.5, None),
+    (
+        Rejections(4, {"no_text": 4, "not_json": 2}),
+        0.5,
+        "6 of 10 rows are rejected (60.0%, and `max_rejected` allows 50.0%)",
+    ),
+    (Rejections(1, {"empty": 99}), 0.5, None),  # empty parts of a table lose nothing
+    (Rejections(1000, {"no_text": 1}, files=2, lost_files=1), 0.5, None),
+    (
+        Rejections(1000, {"no_text": 2}, files=3, lost_files=2),
+        0.5,
+        "2 of 3 files give no document (66.7%, and `max_rejected` allows 50.0%)",
+    ),
+    (
+        Rejections(99, {"no_text": 1}),
+        0.0,
+        "1 of 100 rows are rejected (1.0%, and `max_rejected` allows 0.0%)",
+    ),
+]
 
 
-@pytest.mark.parametrize(
-    "found, limit, said",
-    [
-        (Rejections(10), 0.0, None),
-        (Rejections(0), 0.0, None),  # no input at all, which is told where files are listed
-        (Rejections(0, {"no_text": 3}), 1.0, "no row is a document, 3 are rejected"),
-        (Rejections(0, {"empty": 3}), 1.0, "no row is a document, 3 are rejected"),
-        (Rejections(5, {"no_text": 5}), 0.5, None),
-        (
-            Rejections(4, {"no_text": 4, "not_json": 2}),
-            0.5,
-            "6 of 10 rows are rejected (60.0%, and `max_rejected` allows 50.0%)",
-        ),
-        (Rejections(1, {"empty": 99}), 0.5, None),  # empty parts of a table lose nothing
-        (Rejections(1000, {"no_text": 1}, files=2, lost_files=1), 0.5, None),
-        (
-            Rejections(1000, {"no_text": 2}, files=3, lost_files=2),
-            0.5,
-            "2 of 3 files give no document (66.7%, and `max_rejected` allows 50.0%)",
-        ),
-        (
-            Rejections(99, {"no_text": 1}),
-            0.0,
-            "1 of 100 rows are rejected (1.0%, and `max_rejected` allows 0.0%)",
-        ),
-    ],
-)
+@pytest.mark.parametrize("found, limit, said", SHARES)
 def test_a_share_above_the_limit_is_told(found: Rejections, limit: float, said: str | None) -> None:
     assert found.excess(limit) == said
 
@@ -63,24 +60,10 @@ def test_a_share_above_the_limit_is_told(found: Rejections, limit: float, said: 
 def materialize(
     settings: Settings, name: str, read: Callable[[Ingests], Ingested]
 ) -> dg.ExecuteInProcessResult:
-    @table_asset(
-        namespace="raw", name=name, asset_group="test", schema=RAW, side_tables={"rejected": REJECTED}
-    )
-    def documents(context, ingests) -> Ingested:  # type: ignore[no-untyped-def]
+    def documents(ingests: Ingests) -> Ingested:
         return read(ingests)
 
-    return dg.materialize(
-        [documents],
-        resources=resources(settings),
-        raise_on_error=False,
-        run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
-    )
-
-
-def failure(result: dg.ExecuteInProcessResult) -> str:
-    [data] = [event.step_failure_data for event in result.all_events if event.is_step_failure]
-    assert data.user_failure_data is not None
-    return str(data.user_failure_data.description)
+    return run(settings, source(asset_group="test", name=name)(documents))
 
 
 @pytest.mark.spark
@@ -92,9 +75,9 @@ def test_a_source_without_a_document_fails_and_quotes_why(
     assert not result.success
     said = failure(result)
     assert said.startswith(
-        f"Of raw.{unique} no row is a document, 1 are rejected. The most common reason is `no_text` (1), "
-        "as of `art.parquet` at byte 0: The file has no column `body`, only id, text. Main is as it was; the "
-        f"rows are in raw.{unique}.branch_failed_"
+        f"In raw.{unique}, no row is a document (1 rejected). The most common reason is `no_text` (1), "
+        "for example `art.parquet` at byte 0: The file has no column `body`, only id, text. Main is as it "
+        f"was; the rows are in raw.{unique}.branch_failed_"
     )
     assert not Lake(lake_settings).table(raw(unique)).current_snapshot()
 
@@ -118,9 +101,9 @@ def test_some_rejected_are_told_and_too_many_fail(
 
     limited = materialize(lake_settings, unique, lambda it: it.jsonl(tmp_path).limited(0.3))
     assert failure(limited).startswith(
-        f"Of raw.{unique} 1 of 3 files give no document (33.3%, and `max_rejected` allows 30.0%). The most "
-        "common reason is `not_an_object` (2), as of `0.jsonl:5` at line 5: The line holds list, not an "
-        "object."
+        f"In raw.{unique}, 1 of 3 files give no document (33.3%, and `max_rejected` allows 30.0%). The most "
+        "common reason is `not_an_object` (2), for example `0.jsonl:5` at line 5: The line holds list, not "
+        "an object."
     )
     assert Lake(lake_settings).published(raw(unique)).rows == 8
     nothing = materialize(lake_settings, unique, lambda it: it.parquet(tmp_path))
@@ -136,31 +119,14 @@ def test_each_partition_is_held_to_the_limit(
     (tmp_path / "a.jsonl").write_text('{"text": "x"}\n' * 9 + "[]\n")
     (tmp_path / "b.jsonl").write_text("[]\n")
 
-    @table_asset(
-        namespace="raw",
-        name=unique,
-        asset_group="test",
-        schema=RAW,
-        side_tables={"rejected": REJECTED},
-        partitions_def=dg.StaticPartitionsDefinition(["a", "b"]),
-    )
-    def documents(context, ingests, partition: str) -> Ingested:  # type: ignore[no-untyped-def]
-        return ingests.jsonl(tmp_path / f"{partition}.jsonl")  # type: ignore[no-any-return]
+    @source(asset_group="test", name=unique, partitions_def=dg.StaticPartitionsDefinition(["a", "b"]))
+    def documents(ingests: Ingests, partition: str) -> Ingested:
+        return ingests.jsonl(tmp_path / f"{partition}.jsonl")
 
-    said = []
-    for last in ("a", "b"):
-        result = dg.materialize(
-            [documents],
-            resources=resources(lake_settings),
-            raise_on_error=False,
-            tags={RANGE_FIRST: "a", RANGE_LAST: last},
-            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
-        )
-        said.append(result.success or failure(result))
-    assert said[0] is True
-    assert str(said[1]).startswith(
-        f"Of raw.{unique}, partition b no row is a document, 1 are rejected. The most common reason is "
-        "`not_an_object` (1), as of `b.jsonl:1` at line 1"
+    assert run(lake_settings, documents, span=("a", "a")).success
+    assert failure(run(lake_settings, documents, span=("a", "b"))).startswith(
+        f"In raw.{unique}, partition b, no row is a document (1 rejected). The most common reason is "
+        "`not_an_object` (1), for example `b.jsonl:1` at line 1"
     )
 
 

@@ -15,16 +15,14 @@ from factory.lake.names import TableName
 from factory.lake.schemas import COMPONENTS
 from factory.lake.tables import Lake
 from factory.orchestration.asset.checks import Check, alarm, holds, layout
-from factory.orchestration.asset.publication import Tables
+from factory.orchestration.asset.declaration import Tables
 from factory.orchestration.asset.table_asset import source_function, table_asset
-from factory.orchestration.host.resources import REUSE_TAG, resources
 from factory.settings import Settings
-
-COLUMNS = "doc_id string, component string"
+from tests.orchestration.runs import COLUMNS, component_table, failure, run, violations
 
 
 def source(name: str, rows: list[tuple[str, str]], **options: Any) -> dg.AssetsDefinition:
-    @table_asset(namespace="dedup", name=name, asset_group="test", schema=COMPONENTS, **options)
+    @component_table(name=name, **options)
     def made(context, pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
         return pyspark.spark_session.createDataFrame(rows, COLUMNS)
 
@@ -32,32 +30,13 @@ def source(name: str, rows: list[tuple[str, str]], **options: Any) -> dg.AssetsD
 
 
 def upper(name: str, upstream: str, version: str = "", checks: Sequence[Check] = ()) -> dg.AssetsDefinition:
-    @table_asset(
-        namespace="dedup",
-        name=name,
-        asset_group="test",
-        schema=COMPONENTS,
-        upstream={"rows": TableName("dedup", upstream)},
-        config={"version": version},
-        checks=checks,
-    )
+    upstreams = {"rows": TableName("dedup", upstream)}
+
+    @component_table(name=name, upstream=upstreams, config={"version": version}, checks=checks)
     def made(context, rows: DataFrame) -> DataFrame:  # type: ignore[no-untyped-def]
         return rows.selectExpr("upper(doc_id) doc_id", "component")
 
     return made
-
-
-def run(
-    settings: Settings, *assets: dg.AssetsDefinition, reuse: bool = False, selection: list[str] | None = None
-) -> dg.ExecuteInProcessResult:
-    return dg.materialize(
-        list(assets),
-        selection=selection,
-        resources=resources(settings),
-        raise_on_error=False,
-        tags={REUSE_TAG: "true"} if reuse else {},
-        run_config={"loggers": {"console": {"config": {"log_level": "ERROR"}}}},
-    )
 
 
 def ids(settings: Settings, name: str) -> list[str]:
@@ -91,8 +70,7 @@ def test_a_damaged_table_stops_no_other_and_is_made_again(
     file.write_bytes(file.read_bytes()[:-100])
     reads_it = upper(f"{unique}_up", unique)
     result = run(lake_settings, reads_it, bad, selection=[f"dedup/{unique}_up"])
-    (failure,) = result.get_step_failure_events()
-    assert file.name in str(failure.step_failure_data.error)
+    assert file.name in failure(result)
     assert run(lake_settings, good).success
     assert run(lake_settings, bad).success
     assert ids(lake_settings, unique) == ["b"]
@@ -115,12 +93,7 @@ def test_a_failing_check_leaves_main_untouched_and_downstream_alone(
     assert Lake(lake_settings).published(TableName("dedup", unique)).snapshot_id == before
     assert ids(lake_settings, f"{unique}_up") == ["GOOD"]
     assert not result.get_asset_materialization_events()
-    violations = {
-        check.check_name: check.metadata["violations"].value
-        for check in result.get_asset_check_evaluations()
-        if not check.passed
-    }
-    assert violations == {"unique_doc_id": 1, "short": 2}
+    assert violations(result) == {"unique_doc_id": 1, "short": 2}
     refs = Lake(lake_settings).table(TableName("dedup", unique)).metadata.refs
     assert [name for name in refs if name.startswith("failed_")]
     assert not [name for name in refs if name.startswith("audit_")]
@@ -201,13 +174,7 @@ def test_tables_written_beside_are_published_with_the_main_one(
 ) -> None:
     released: list[bool] = []
 
-    @table_asset(
-        namespace="dedup",
-        name=unique,
-        asset_group="test",
-        schema=COMPONENTS,
-        side_tables={"twice": COMPONENTS},
-    )
+    @component_table(name=unique, side_tables={"twice": COMPONENTS})
     def made(context, pyspark) -> Tables:  # type: ignore[no-untyped-def]
         frame = pyspark.spark_session.createDataFrame([("a", "1")], COLUMNS)
         return Tables(
@@ -231,7 +198,7 @@ def test_an_asset_that_raises_leaves_no_branch_and_releases_what_it_held(
 ) -> None:
     released: list[bool] = []
 
-    @table_asset(namespace="dedup", name=unique, asset_group="test", schema=COMPONENTS)
+    @component_table(name=unique)
     def made(context, pyspark) -> Tables:  # type: ignore[no-untyped-def]
         frame = pyspark.spark_session.sql("SELECT raise_error('spoiled') doc_id, '1' component")
         return Tables(frame, release=lambda: released.append(True))
@@ -252,7 +219,7 @@ def test_an_unknown_keyword_is_refused_at_decoration(unique: str) -> None:
 
 
 def test_a_namespace_outside_the_law_is_refused_at_decoration() -> None:
-    with pytest.raises(ConfigurationError, match="`row` is no namespace"):
+    with pytest.raises(ConfigurationError, match="Unknown namespace `row`"):
         table_asset(namespace="row", name="x", asset_group="test", schema=COMPONENTS)(lambda context: None)
 
 
@@ -268,14 +235,7 @@ def test_a_frozen_table_stands_until_its_input_has_grown(
     given: list[list[str] | None] = []
 
     def rows(n: int, reuse: bool = True) -> list[str]:
-        @table_asset(
-            namespace="dedup",
-            name=f"{unique}_frozen",
-            asset_group="test",
-            schema=COMPONENTS,
-            upstream={"rows": TableName("dedup", unique)},
-            growth=2,
-        )
+        @component_table(name=f"{unique}_frozen", upstream={"rows": TableName("dedup", unique)}, growth=2)
         def frozen(previous: DataFrame | None, rows: DataFrame) -> DataFrame:
             given.append(previous and sorted(row.doc_id for row in previous.collect()))
             return rows.select("doc_id", "component")

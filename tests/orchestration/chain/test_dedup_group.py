@@ -17,10 +17,10 @@ from factory.lake.tables import Lake
 from factory.orchestration.asset import table_asset as table_asset_module
 from factory.orchestration.asset.declaration import Declaration
 from factory.orchestration.asset.table_asset import table_asset
-from factory.orchestration.chain.dedup_group import DedupGroup, Kind, dedup_group
-from factory.orchestration.host.resources import REUSE_TAG, resources
+from factory.orchestration.chain.dedup_group import Kind, dedup_group
 from factory.settings import Settings
 from tests.dedup.corpus import arrow, corpus
+from tests.orchestration.runs import run
 
 ROWS = corpus(12, seed=9)
 QUARTER = len(ROWS) // 4
@@ -53,25 +53,14 @@ class Lakeside:
     def __init__(self, settings: Settings, name: str) -> None:
         self.settings, self.name, self.lake = settings, name, Lake(settings)
 
-    def run(
-        self, datasets: dict[str, Sequence[dict[str, object]]], reuse: bool = True, **config: object
-    ) -> DedupGroup:
+    def run(self, datasets: dict[str, Sequence[dict[str, object]]], **config: object) -> None:
         chosen = DedupConfig(kind="code", **config)  # type: ignore[arg-type]
         group = dedup_group(self.name, list(datasets), kind="code", config=chosen)
         sources = [asset for name, rows in datasets.items() for asset in dataset(name, rows)]
         wanted = ("bags", "vocabulary", "signatures", "buckets", "edges", "components", "decisions")
-        done = dg.materialize(
-            [*sources, *group.assets],
-            selection=[
-                *(key for asset in sources for key in asset.keys),
-                *(dg.AssetKey(names.dedup(self.name, part).identifier) for part in wanted),
-            ],
-            resources=resources(self.settings),
-            tags={REUSE_TAG: "true"} if reuse else {},
-            run_config={"loggers": {"console": {"config": {"log_level": "ERROR"}}}},
-        )
-        assert done.success
-        return group
+        selection = [key for asset in sources for key in asset.keys]
+        selection += [dg.AssetKey(names.dedup(self.name, part).identifier) for part in wanted]
+        assert run(self.settings, *sources, *group.assets, selection=selection, reuse=True).success
 
     def snapshot(self, part: str) -> int:
         return self.lake.published(names.dedup(self.name, part)).snapshot_id

@@ -32,7 +32,7 @@ def test_documents_of_a_repository_have_unique_positions(
 
 
 @pytest.mark.parametrize(
-    "made_by, words", [("2" * 32, "by tokenizer 222222222222"), (None, "before tables said")]
+    "made_by, words", [("2" * 32, "by tokenizer 222222222222"), (None, "before tables recorded")]
 )
 def test_tokens_of_another_tokenizer_are_not_packed(made_by: str | None, words: str) -> None:
     said = {TOKENIZER_ID: made_by} if made_by else {}

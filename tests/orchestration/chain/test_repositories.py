@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import dagster as dg
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -25,13 +24,14 @@ from factory.lake.tables import Lake
 from factory.lake_spark.audit import spark_schema
 from factory.orchestration.asset.checks import violations
 from factory.orchestration.asset.table_asset import table_asset
+from factory.orchestration.chain.dedup_group import dedup_group
 from factory.orchestration.chain.dedup_repositories import (
     component_keeps_a_document,
     removal_names_a_kept_document,
 )
-from factory.orchestration.chain.refine import Chain, dedup_group, refine, variant
-from factory.orchestration.host.resources import resources
+from factory.orchestration.chain.refine import Chain, refine, variant
 from factory.settings import Settings
+from tests.orchestration.runs import reads, run
 
 CODE = "repositories_of_a_test"
 CHOSEN = RepositoryConfig(
@@ -113,15 +113,12 @@ def ran(spark: SparkSession, lake_settings: Settings) -> Ran:
     first, strict = chains()
     declared = {min(it.keys): it for it in (raw, *first.dedup_group.assets, *first, *strict)}
     wanted = ("raw", "signals", "filtered", "dedup", "deduplicated")
-    result = dg.materialize(
-        [
-            asset
-            for key, asset in declared.items()
-            if key.path[0] in wanted and not key.path[1].endswith(("_recall", "_sweep"))
-        ],
-        resources=resources(lake_settings),
-        run_config={"loggers": {"console": {"config": {"log_level": "ERROR"}}}},
-    )
+    chosen = [
+        asset
+        for key, asset in declared.items()
+        if key.path[0] in wanted and not key.path[1].endswith(("_recall", "_sweep"))
+    ]
+    result = run(lake_settings, *chosen)
     assert result.success
     (event,) = result.asset_materializations_for_node(f"dedup__{CODE}_repositories")
     return Ran(Lake(lake_settings), {name: it.value for name, it in event.metadata.items()})
@@ -209,11 +206,11 @@ def test_trace_tells_which_repository_a_document_went_with(ran: Ran) -> None:
     assert (fork.outcome, dropped.outcome, kept.outcome) == ("repository", "repository", "under_way")
     assert fork.reason == (
         f"its repository {CODE}/fork was removed as a duplicate of {CODE}/engine, "
-        f"which holds {share:.1%} of it; engine/engine0.py, which is kept, "
-        f"is like it (similarity {fork.similarity:.4f})"
+        f"which holds {share:.1%} of it; the kept document engine/engine0.py "
+        f"resembles it (similarity {fork.similarity:.4f})"
     )
     assert dropped.reason == (
-        f"its repository {CODE}/go was removed with its topic games; no kept document is like it"
+        f"its repository {CODE}/go was removed with its topic games; no kept document resembles it"
     )
     assert str(_table("repositories")) in fork.tables
     strict = fork.variants[names.variant(CODE, "strict")]
@@ -280,14 +277,6 @@ def test_a_family_is_lost_where_documents_remain_and_none_is_kept(spark: SparkSe
     found = spark.createDataFrame(rows, DECIDED)
     assert violations(found, [component_keeps_a_document(CHOSEN)]) == {"no_family_is_lost": 1}
     assert violations(found, [component_keeps_a_document(None)]) == {"no_family_is_lost": 2}
-
-
-def reads(assets: Any) -> dict[str, set[str]]:
-    return {
-        ".".join(key.path): {".".join(it.path) for it in asset.keys_by_input_name.values()}
-        for asset in assets
-        for key in asset.keys
-    }
 
 
 def test_the_tables_of_repositories_read_what_they_are_made_of() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import dagster as dg
@@ -19,10 +20,11 @@ from factory.lake import names
 from factory.lake.schemas import RAW
 from factory.lake.tables import Lake
 from factory.orchestration.asset.table_asset import table_asset
-from factory.orchestration.chain.refine import Chain, dedup_group, dedup_variant, refine, variant
+from factory.orchestration.chain.dedup_group import DedupGroup, dedup_group, dedup_variant
+from factory.orchestration.chain.refine import Chain, refine, variant
 from factory.orchestration.chain.rounds import implies
-from factory.orchestration.host.resources import REUSE_TAG, resources
 from factory.settings import Settings
+from tests.orchestration.runs import reads, run
 
 WORDS = Round(rules=["word_count"], limits={"word_count": [3, 100]})
 LONGER = Round(rules=["word_count"], limits={"word_count": [5, 100]})
@@ -31,24 +33,19 @@ HASHES = Round(rules=["hash_to_word_ratio"])
 STOPS = Round(rules=["stop_words", "mean_word_length"])
 
 
-def chain(*rounds: Round, name: str = "web") -> Chain:
+def chain(*rounds: Round, name: str = "web", group: DedupGroup | None = None) -> Chain:
     return refine(
         name,
-        dedup_group=dedup_group(name, [name], kind="prose"),
+        dedup_group=group or dedup_group(name, [name], kind="prose"),
         rounds=rounds,
         asset_group="test",
         tokenizer="tokenizer",
     )
 
 
-def filters(of: Chain) -> dict[str, set[str]]:
+def filters(chain: Chain) -> dict[str, set[str]]:
     """The tables of signals and verdicts that a chain writes, each with what it reads."""
-    return {
-        ".".join(key.path): {".".join(it.path) for it in asset.keys_by_input_name.values()}
-        for asset in of
-        for key in asset.keys
-        if key.path[0] in ("signals", "filtered")
-    }
+    return {table: of for table, of in reads(chain).items() if table.startswith(("signals.", "filtered."))}
 
 
 def test_one_round_has_the_plain_names() -> None:
@@ -98,7 +95,7 @@ def test_a_variant_shares_a_later_round_where_it_lets_through_no_more() -> None:
 
 def test_a_variant_has_a_group_of_its_own_and_every_later_table() -> None:
     of = chain(WORDS)
-    keys = {".".join(key.path) for asset in variant(of, "strict", rounds=[LONGER]) for key in asset.keys}
+    keys = reads(variant(of, "strict", rounds=[LONGER])).keys()
     assert {"dedup.web__strict_decisions", "deduplicated.web__strict", "packed.web__strict"} <= keys
     assert not {"raw.web", "dedup.web_decisions"} & keys
 
@@ -110,28 +107,20 @@ def test_a_group_given_to_a_variant_is_declared_by_whoever_gives_it() -> None:
 
 
 def test_a_variant_at_another_threshold_shares_verdicts_and_comparisons() -> None:
-    assets = {
-        ".".join(key.path): {".".join(it.path) for it in asset.keys_by_input_name.values()}
-        for asset in variant(chain(WORDS), "loose", threshold=0.9)
-        for key in asset.keys
+    assert reads(variant(chain(WORDS), "loose", threshold=0.9)) == {
+        "dedup.web__loose_components": {"dedup.web_edges", "dedup.web_signatures"},
+        "dedup.web__loose_decisions": {
+            "raw.web",
+            "filtered.web",
+            "dedup.web_signatures",
+            "dedup.web_edges",
+            "dedup.web__loose_components",
+        },
+        "deduplicated.web__loose": {"raw.web", "dedup.web__loose_decisions"},
+        "tokenized.web__loose": {"deduplicated.web__loose", "models.tokenizer"},
+        "packed.web__loose": {"tokenized.web__loose", "models.tokenizer"},
+        "packed.web__loose_placements": {"tokenized.web__loose", "models.tokenizer"},
     }
-    assert set(assets) == {
-        "dedup.web__loose_components",
-        "dedup.web__loose_decisions",
-        "deduplicated.web__loose",
-        "tokenized.web__loose",
-        "packed.web__loose",
-        "packed.web__loose_placements",
-    }
-    assert assets["dedup.web__loose_components"] == {"dedup.web_edges", "dedup.web_signatures"}
-    assert assets["dedup.web__loose_decisions"] == {
-        "raw.web",
-        "filtered.web",
-        "dedup.web_signatures",
-        "dedup.web_edges",
-        "dedup.web__loose_components",
-    }
-    assert assets["deduplicated.web__loose"] == {"raw.web", "dedup.web__loose_decisions"}
 
 
 def test_a_variant_by_another_keep_rule_shares_all_comparisons() -> None:
@@ -149,41 +138,39 @@ def test_datasets_of_a_group_take_another_threshold_together() -> None:
     both = dedup_group("both", ["web", "books"], kind="prose")
     loose = dedup_variant(both, "loose", 0.9)
     assert (loose.name, loose.datasets) == ("both__loose", ("web__loose", "books__loose"))
-    web = refine("web", dedup_group=both, rounds=[WORDS], asset_group="test", tokenizer="tokenizer")
-    keys = {min(asset.keys) for asset in variant(web, "loose", dedup_group=loose)}
+    keys = {min(asset.keys) for asset in variant(chain(WORDS, group=both), "loose", dedup_group=loose)}
     assert dg.AssetKey(["deduplicated", "web__loose"]) in keys
     assert not any(key.path[0] == "dedup" for key in keys)
 
 
-def test_what_does_not_fit_is_refused_when_it_is_declared() -> None:
-    group = dedup_group("web", ["web"], kind="prose")
-    with pytest.raises(ConfigurationError, match="does not hold `books`"):
-        refine("books", dedup_group=group, rounds=[WORDS], asset_group="test", tokenizer="tokenizer")
-    with pytest.raises(ConfigurationError, match="no round of filters"):
-        refine("web", dedup_group=group, rounds=[], asset_group="test", tokenizer="tokenizer")
-    with pytest.raises(ConfigurationError, match="name of a variant"):
-        refine("web__strict", dedup_group=group, rounds=[WORDS], asset_group="test", tokenizer="tokenizer")
-    with pytest.raises(ConfigurationError, match="have the same documents"):
-        dedup_group("web", ["web", "web__strict"], kind="prose")
-    with pytest.raises(ConfigurationError, match="twice"):
-        dedup_group("web", ["web", "web"], kind="prose")
-    with pytest.raises(ConfigurationError, match="differs from `web` in nothing"):
-        variant(chain(WORDS), "same")
-    with pytest.raises(ConfigurationError, match="both a `threshold` and dedup group `web__two`"):
-        variant(
-            chain(WORDS),
-            "two",
-            threshold=0.9,
-            dedup_group=dedup_group("web__two", ["web__two"], kind="prose"),
-        )
-    with pytest.raises(ConfigurationError, match="both a `keep` and dedup group `web__two`"):
-        variant(
-            chain(WORDS), "two", keep="cover", dedup_group=dedup_group("web__two", ["web__two"], kind="prose")
-        )
-    with pytest.raises(ConfigurationError, match=r"has edges for 0.8, 0.85, 0.9, 0.95"):
-        variant(chain(WORDS), "looser", threshold=0.7)
-    with pytest.raises(ConfigurationError, match="no dataset"):
-        dedup_group("web", [], kind="prose")
+def prose(name: str, *datasets: str) -> DedupGroup:
+    return dedup_group(name, datasets, kind="prose")
+
+
+@pytest.mark.parametrize(
+    "declare, words",
+    [
+        (lambda: chain(WORDS, name="books", group=prose("web", "web")), "does not hold `books`"),
+        (lambda: chain(), "no round of filters"),
+        (lambda: chain(WORDS, name="web__strict"), "name of a variant"),
+        (lambda: prose("web", "web", "web__strict"), "have the same documents"),
+        (lambda: prose("web", "web", "web"), "twice"),
+        (lambda: prose("web"), "no dataset"),
+        (lambda: variant(chain(WORDS), "same"), "does not differ from `web`"),
+        (
+            lambda: variant(chain(WORDS), "two", threshold=0.9, dedup_group=prose("web__two", "web__two")),
+            "both a `threshold` and dedup group `web__two`",
+        ),
+        (
+            lambda: variant(chain(WORDS), "two", keep="cover", dedup_group=prose("web__two", "web__two")),
+            "both a `keep` and dedup group `web__two`",
+        ),
+        (lambda: variant(chain(WORDS), "looser", threshold=0.7), r"has edges for 0.8, 0.85, 0.9, 0.95"),
+    ],
+)
+def test_what_does_not_fit_is_refused_when_it_is_declared(declare: Callable[[], object], words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        declare()
 
 
 numbers = st.integers(0, 20).map(float)
@@ -243,12 +230,7 @@ def materialize(settings: Settings, name: str, *chains: Chain, reuse: bool = Fal
         return pyspark.spark_session.createDataFrame(rows)
 
     refined = [it for of in chains for it in of if min(it.keys).path[0] in ("signals", "filtered")]
-    assert dg.materialize(
-        [raw, *refined],
-        resources=resources(settings),
-        tags={REUSE_TAG: "true"} if reuse else {},
-        run_config={"loggers": {"console": {"config": {"log_level": "ERROR"}}}},
-    ).success
+    assert run(settings, raw, *refined, reuse=reuse).success
 
 
 @pytest.mark.spark

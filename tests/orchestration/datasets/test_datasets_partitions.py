@@ -12,11 +12,10 @@ from factory.errors import ConfigurationError
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 from factory.orchestration.host.definitions import definitions
-from factory.orchestration.host.partitions import RANGE_FIRST, RANGE_LAST
-from factory.orchestration.host.resources import resources
 from factory.settings import Settings
 from jobs.sensors import Watched, notice
-from tests.orchestration.declared import declared, refusal
+from tests.orchestration.declared import assert_refused, declared
+from tests.orchestration.runs import failure, run
 
 PARTED = """\
 datasets:
@@ -107,37 +106,35 @@ def test_a_partition_whose_folder_is_gone_is_no_partition_until_it_is_back(tmp_p
     assert instance.get_dynamic_partitions("deliveries") == ["mon", "tue"]
 
 
-@pytest.mark.parametrize(
-    "good, bad, said",
-    [
-        ("by: key", "by: ky", "line 6, datasets[0].partitions.by: Unknown value `ky`. Did you mean `key`?"),
-        ("by: key, ", "", "line 6, datasets[0].partitions.by: `by` is missing. Add it."),
-        ("keys: [de", "kys: [de", "line 6, datasets[0].partitions.keys: `keys` is missing. Add it."),
-        ("[de, en]", "[]", "line 6, datasets[0].partitions.keys: It is empty. Give at least one."),
-        ("[de, en]", "[de, no]", "line 6, datasets[0].partitions.keys[1]: YAML reads this as False"),
-        ("[de, en]", "[de, ../x]", "line 6, datasets[0].partitions.keys: `../x` is not a partition key."),
-        ("[de, en]", "[de, de]", "line 6, datasets[0].partitions.keys: `de` stands twice. Keep one."),
-        (
-            "[de, en]",
-            f"[{'d' * 300}]",
-            "line 6, datasets[0].partitions.keys: `dddddddddddddddddddd...` has 300",
-        ),
-        ("start: 2026-01-01, ", "", "line 11, datasets[1].partitions.start: `start` is missing. Add it."),
-        ("start: 2026-01-01", "start: soon", "line 11, datasets[1].partitions.start: `soon` does not fit."),
-        ("2026-01-04", "2025-01-04", "line 11, datasets[1].partitions.end: It is not after `start`,"),
-        ("by: day", "by: day, keys: [a]", "line 11, datasets[1].partitions.keys: Unknown field `keys`."),
-        ("{by: folder}", "[a]", "line 17, datasets[2].partitions: Here stands `['a']`, where fields"),
-        ("letters/{partition}", "letters", "line 5, datasets[0].paths[0]: `letters` would be read for every"),
-        ("paths: deliv", "paths: '{partition}'  # ", "line 16, datasets[2].paths[0]: `{partition}` names a"),
-        ("web/{", "wbe/{", "line 10, datasets[1].paths[0]: `wbe/{partition}/a.jsonl` does not exist."),
-    ],
-)
+WRONG = [
+    ("by: key", "by: ky", "line 6, datasets[0].partitions.by: Unknown value `ky`. Did you mean `key`?"),
+    ("by: key, ", "", "line 6, datasets[0].partitions.by: `by` is missing. Add it."),
+    ("keys: [de", "kys: [de", "line 6, datasets[0].partitions.keys: `keys` is missing. Add it."),
+    ("[de, en]", "[]", "line 6, datasets[0].partitions.keys: It is empty. Give at least one."),
+    ("[de, en]", "[de, no]", "line 6, datasets[0].partitions.keys[1]: YAML reads this as False"),
+    ("[de, en]", "[de, ../x]", "line 6, datasets[0].partitions.keys: `../x` is not a partition key."),
+    ("[de, en]", "[de, de]", "line 6, datasets[0].partitions.keys: `de` is listed twice. Keep one."),
+    ("[de, en]", f"[{'d' * 300}]", "line 6, datasets[0].partitions.keys: `dddddddddddddddddddd...` has 300"),
+    ("start: 2026-01-01, ", "", "line 11, datasets[1].partitions.start: `start` is missing. Add it."),
+    ("start: 2026-01-01", "start: soon", "line 11, datasets[1].partitions.start: `soon` does not fit."),
+    ("2026-01-04", "2025-01-04", "line 11, datasets[1].partitions.end: It is not after `start`,"),
+    ("by: day", "by: day, keys: [a]", "line 11, datasets[1].partitions.keys: Unknown field `keys`."),
+    (
+        "{by: folder}",
+        "[a]",
+        "line 17, datasets[2].partitions: Expected fields with values, found `['a']`.",
+    ),
+    ("letters/{partition}", "letters", "line 5, datasets[0].paths[0]: `letters` would be read for every"),
+    ("paths: deliv", "paths: '{partition}'  # ", "line 16, datasets[2].paths[0]: `{partition}` contains"),
+    ("web/{", "wbe/{", "line 10, datasets[1].paths[0]: `wbe/{partition}/a.jsonl` does not exist."),
+]
+
+
+@pytest.mark.parametrize("good, bad, said", WRONG)
 def test_what_is_wrong_with_partitions_is_told_with_file_line_and_field(
     parted: Path, good: str, bad: str, said: str
 ) -> None:
-    assert PARTED.count(good)
-    sentence = refusal(parted, PARTED.replace(good, bad, 1)).splitlines()[0]
-    assert sentence.startswith(f"my.yaml, {said}")
+    assert_refused(parted, PARTED, good, bad, said)
 
 
 @pytest.mark.spark
@@ -156,25 +153,16 @@ def test_a_range_of_partitions_is_backfilled_and_a_missing_one_named(
     chosen = [dg.AssetKey(["raw", unique + end]) for end in ("", "_rejected")]
     chosen += [dg.AssetKey(["signals", unique]), dg.AssetKey(["filtered", unique])]
 
-    def run(first: str, last: str) -> dg.ExecuteInProcessResult:
-        return dg.materialize(
-            found.assets,
-            selection=chosen,
-            resources=resources(lake_settings),
-            raise_on_error=False,
-            tags={RANGE_FIRST: first, RANGE_LAST: last},
-            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
-        )
+    def backfill(first: str, last: str) -> dg.ExecuteInProcessResult:
+        return run(lake_settings, *found.assets, selection=chosen, span=(first, last))
 
     def held() -> dict[str, str]:
         rows = Lake(lake_settings).read(TableName("raw", unique), ["text", "partition"]).to_pylist()
         return {row["partition"]: row["text"] for row in rows}
 
-    assert run("2026-01-02", "2026-01-03").success
+    assert backfill("2026-01-02", "2026-01-03").success
     assert held() == {"2026-01-02": "of day 2", "2026-01-03": "of day 3"}
     assert Lake(lake_settings).published(TableName("filtered", unique)).rows == 2
-    missing = run("2026-01-01", "2026-01-04")
-    [failure] = [it for it in missing.all_events if it.is_step_failure]
     said = "my.yaml, line 5, datasets[0].paths: there is no file of partition `2026-01-04` to read"
-    assert said in str(failure.step_failure_data)
+    assert said in failure(backfill("2026-01-01", "2026-01-04"))
     assert held() == {"2026-01-02": "of day 2", "2026-01-03": "of day 3"}

@@ -55,52 +55,44 @@ def test_a_variant_by_another_keep_rule_shares_filters_and_comparisons(folder: P
     definitions(found.assets, Settings(home=folder / "lake"))
 
 
-@pytest.mark.parametrize(
-    "good, bad, said",
-    [
-        (
-            "threshold: 0.6",
-            "threshold: 1.5",
-            "line 12, datasets[0].variants.loose.threshold: `1.5` does not fit.",
-        ),
-        (
-            "threshold: 0.6",
-            "threshold: 0.2",
-            "line 12, datasets[0].variants.loose.threshold: `0.2` does not fit.",
-        ),
-        (
-            "threshold: 0.6",
-            "keep: all",
-            "line 12, datasets[0].variants.loose.keep: Unknown value `all`.",
-        ),
-        (
-            "threshold: 0.6",
-            "keep: cover, rules: [stop_words]",
-            "A variant has filters of its own or a `keep`, and one has `rules` beside it.",
-        ),
-        (
-            "threshold: 0.6",
-            "threshold: 0.6, limits: {word_count: 9}",
-            "A variant has filters of its own or a `threshold`, and one has `limits` beside it.",
-        ),
-        (
-            "    columns: {created_at: date}\n",
-            "    columns: {created_at: date}\n    variants: {loose: {threshold: 0.5}}\n",
-            "line 19, datasets[1].variants.loose: `notes__loose` has threshold 0.6 and `pages__loose` has "
-            "threshold 0.5, and variants of one name in one group are decided together.",
-        ),
-        (
-            "    columns: {created_at: date}\n",
-            "    columns: {created_at: date}\n    variants: {loose: {threshold: 0.6, keep: cover}}\n",
-            "`pages__loose` has threshold 0.6 and keep cover, and variants of one name",
-        ),
-        (
-            "  prose: {t",
-            "  prose__loose: {seed: 1}\n  prose: {t",
-            "groups.prose__loose: `notes__loose` takes",
-        ),
-    ],
-)
+WRONG = [
+    (
+        "threshold: 0.6",
+        "threshold: 1.5",
+        "line 12, datasets[0].variants.loose.threshold: `1.5` does not fit.",
+    ),
+    (
+        "threshold: 0.6",
+        "threshold: 0.2",
+        "line 12, datasets[0].variants.loose.threshold: `0.2` does not fit.",
+    ),
+    ("threshold: 0.6", "keep: all", "line 12, datasets[0].variants.loose.keep: Unknown value `all`."),
+    (
+        "threshold: 0.6",
+        "keep: cover, rules: [stop_words]",
+        "A variant has filters of its own or a `keep`, and this one has `rules` too.",
+    ),
+    (
+        "threshold: 0.6",
+        "threshold: 0.6, limits: {word_count: 9}",
+        "A variant has filters of its own or a `threshold`, and this one has `limits` too.",
+    ),
+    (
+        "    columns: {created_at: date}\n",
+        "    columns: {created_at: date}\n    variants: {loose: {threshold: 0.5}}\n",
+        "line 19, datasets[1].variants.loose: `notes__loose` has threshold 0.6 and `pages__loose` has "
+        "threshold 0.5, and variants of one name in one group are decided together.",
+    ),
+    (
+        "    columns: {created_at: date}\n",
+        "    columns: {created_at: date}\n    variants: {loose: {threshold: 0.6, keep: cover}}\n",
+        "`pages__loose` has threshold 0.6 and keep cover, and variants of one name",
+    ),
+    ("  prose: {t", "  prose__loose: {seed: 1}\n  prose: {t", "groups.prose__loose: `notes__loose` takes"),
+]
+
+
+@pytest.mark.parametrize("good, bad, said", WRONG)
 def test_thresholds_of_variants_that_do_not_fit_are_told(
     folder: Path, good: str, bad: str, said: str
 ) -> None:

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import dagster as dg
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from factory.errors import ConfigurationError
+from factory.filters.rounds import Round
 from factory.lake.fingerprint import fingerprint
 from factory.lake.names import TableName
 from factory.lake.publish import AUDIT, FAILED
 from factory.lake.schemas import COMPONENTS
 from factory.lake.tables import Lake
 from factory.orchestration.asset.checks import holds
-from factory.orchestration.asset.publication import Tables
-from factory.orchestration.asset.table_asset import table_asset
-from factory.orchestration.chain.refine import Round, dedup_group, refine, variant
-from factory.orchestration.host.partitions import RANGE_FIRST, RANGE_LAST
+from factory.orchestration.asset.declaration import Tables
+from factory.orchestration.chain.dedup_group import dedup_group
+from factory.orchestration.chain.refine import refine, variant
 from factory.orchestration.host.reap import leftovers
-from factory.orchestration.host.resources import REUSE_TAG, resources
 from factory.settings import Settings
+from tests.orchestration.runs import COLUMNS, component_table, run, violations
 
-COLUMNS = "doc_id string, component string"
 LANGUAGES = dg.StaticPartitionsDefinition(["de", "en", "fr"])
 DAYS = dg.DailyPartitionsDefinition("2026-01-01", end_date="2026-01-04")
 
@@ -44,11 +41,8 @@ class Line:
     def assets(self, version: str = "") -> list[dg.AssetsDefinition]:
         rows, made = self.rows, self.made
 
-        @table_asset(
-            namespace="dedup",
+        @component_table(
             name=self.name,
-            asset_group="test",
-            schema=COMPONENTS,
             side_tables={"twice": COMPONENTS},
             partitions_def=self.partitions,
             checks=[holds("short", "length(doc_id) < 9", "doc_id")],
@@ -61,11 +55,8 @@ class Line:
                 frame, {"twice": lambda given: given.selectExpr("concat(doc_id, doc_id) doc_id", "component")}
             )
 
-        @table_asset(
-            namespace="dedup",
+        @component_table(
             name=f"{self.name}_up",
-            asset_group="test",
-            schema=COMPONENTS,
             upstream={"rows": self.table()},
             partitions_def=self.partitions,
             config={"version": version},
@@ -74,36 +65,26 @@ class Line:
             made.append("upper")
             return rows.selectExpr("upper(doc_id) doc_id", "component")
 
-        @table_asset(
-            namespace="dedup",
-            name=f"{self.name}_all",
-            asset_group="test",
-            schema=COMPONENTS,
-            upstream={"rows": TableName("dedup", f"{self.name}_up")},
-        )
+        @component_table(name=f"{self.name}_all", upstream={"rows": self.table("_up")})
         def whole(context, rows: DataFrame) -> DataFrame:  # type: ignore[no-untyped-def]
             made.append("whole")
             return rows.selectExpr("concat(doc_id, '!') doc_id", "component")
 
         return [source, upper, whole]
 
-    def run(self, first: str | None, last: str | None = None, **options: Any) -> dg.ExecuteInProcessResult:
+    def run(
+        self, first: str | None, last: str | None = None, *, reuse: bool = False, version: str = ""
+    ) -> dg.ExecuteInProcessResult:
         """Materialize the partitioned tables in a partition or a range, or (None) what is whole."""
-        reuse, version = options.pop("reuse", False), options.pop("version", "")
-        tags = {REUSE_TAG: "true"} if reuse else {}
-        if last is not None:
-            tags |= {RANGE_FIRST: str(first), RANGE_LAST: last}
         chosen = ["", "_twice", "_up"] if first is not None else ["_all"]
-        return dg.materialize(
-            self.assets(version),
+        return run(
+            self.settings,
+            *self.assets(version),
             selection=[dg.AssetKey(self.table(suffix).identifier) for suffix in chosen],
+            span=None if first is None or last is None else (first, last),
             partition_key=first if last is None else None,
             instance=self.instance,
-            resources=resources(self.settings),
-            raise_on_error=False,
-            tags=tags,
-            run_config={"loggers": {"console": {"config": {"log_level": "ERROR"}}}},
-            **options,
+            reuse=reuse,
         )
 
     def held(self, suffix: str = "") -> dict[str | None, list[str]]:
@@ -214,12 +195,7 @@ def test_checks_see_the_partition_and_uniqueness_the_table(line: Line) -> None:
     result = line.run("en")
     assert not result.success
     assert line.held() == before
-    failed = {
-        of.check_name: of.metadata["violations"].value
-        for of in result.get_asset_check_evaluations()
-        if not of.passed
-    }
-    assert failed == {"unique_doc_id": 1}
+    assert violations(result) == {"unique_doc_id": 1}
     assert line.table() in leftovers(line.lake, FAILED)
     assert line.table() not in leftovers(line.lake, AUDIT)
 
@@ -279,6 +255,6 @@ def test_refine_makes_by_partition_what_is_known_of_a_document_by_itself() -> No
 def test_an_argument_partition_needs_partitions(unique: str) -> None:
     with pytest.raises(ConfigurationError, match="Give `partitions_def`"):
 
-        @table_asset(namespace="dedup", name=unique, asset_group="test", schema=COMPONENTS)
+        @component_table(name=unique)
         def made(context, partition: str) -> DataFrame:  # type: ignore[no-untyped-def]
             raise AssertionError(partition)

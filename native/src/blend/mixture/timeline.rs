@@ -6,7 +6,7 @@ use super::bounds::{Error, MAX_OFFSET};
 use super::schedule::Schedule;
 use super::whole::Whole;
 
-/// What a blend does from some step on.
+/// The plan of a blend from some step on.
 pub enum Plan {
     Whole(Whole),
     Schedule(Schedule),
@@ -30,9 +30,9 @@ impl Plan {
 
 /// A plan, and the rows of the blend before it.
 ///
-/// `owed` has the rows that each source of a schedule was due and had not had when this schedule took over, in
-/// units of 2^-64 rows, negative where it had more. Without it a source of a third of a row a step would never
-/// be read if the shares changed at every step. Whole weights owe nothing.
+/// `owed` has the rows that each source of a schedule was due but had not received when this schedule took
+/// over, in units of 2^-64 rows, negative if it had received more. Without it, a source of a third of a row
+/// per step would never be read if the shares changed at every step. Whole weights owe nothing.
 struct Piece {
     start: i64,
     first_row: i64,
@@ -70,7 +70,7 @@ impl Timeline {
         }
     }
 
-    /// Continue with `plan` from a step on, in place of what was planned there.
+    /// Continue with `plan` from a step on, in place of earlier plans.
     pub fn go_on(&mut self, start: i64, plan: Arc<Plan>) -> Result<(), Error> {
         if !(0..=MAX_OFFSET).contains(&start) {
             return Err(Error(format!(
@@ -153,7 +153,7 @@ impl Timeline {
             .map_or(MAX_OFFSET, |it| it.start)
     }
 
-    /// The first piece of steps `offset` to `stop` whose rows `ranks` does not divide: its step and rows a step.
+    /// The first piece of steps `offset` to `stop` whose rows `ranks` does not divide: (step, rows per step).
     pub fn indivisible(&self, offset: i64, stop: i64, ranks: i64) -> Option<(i64, i64)> {
         self.pieces[self.number_of_step(offset)..]
             .iter()

@@ -63,7 +63,7 @@ impl Pattern {
     }
 }
 
-/// Rows a step of each source, the same in every step.
+/// Rows per step of each source, the same in every step.
 pub struct Whole {
     pub weights: Vec<i64>,
     pub rows_per_step: i64,

@@ -31,7 +31,7 @@ pub fn run(text: &[u8], from: usize, class: impl Fn(u8) -> bool) -> usize {
         .map_or(text.len(), |length| from + length)
 }
 
-/// Whether a run of word bytes could start at `at`: the byte before is not a word's.
+/// Whether a run of word bytes could start at `at`: the byte before does not belong to a word.
 pub fn at_boundary(text: &[u8], at: usize) -> bool {
     at == 0 || !is_word(text[at - 1])
 }

@@ -45,7 +45,7 @@ static HINTS: LazyLock<[memmem::Finder; 5]> = LazyLock::new(|| {
 /// The counts of one text; buffers are reused from text to text.
 #[derive(Default)]
 pub struct C4 {
-    /// Sentences in the lines it keeps.
+    /// Sentences in the kept lines.
     pub sentences: u64,
     /// Lines that would discard the document.
     pub lorem_ipsum: u64,
@@ -151,75 +151,4 @@ fn sentences(line: &str) -> u64 {
         })
         .count() as u64;
     within + u64::from(!line.trim_start().is_empty())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn scanned(text: &str) -> C4 {
-        let mut c4 = C4::default();
-        c4.scan("Some text stood here before, {with} brackets and lorem ipsum. Yes.");
-        c4.scan(text);
-        c4
-    }
-
-    fn kept(text: &str) -> u64 {
-        scanned(text).sentences
-    }
-
-    #[test]
-    fn a_line_stays_that_ends_and_has_three_words() {
-        assert_eq!(kept("One two three.\n  \"Is it so?\" \nHe said 'no'"), 3);
-        assert_eq!(
-            kept("One two.\nOne two three\nOne two three...\nOne two three,"),
-            0
-        );
-    }
-
-    #[test]
-    fn a_line_with_a_word_of_more_than_a_thousand_characters_goes() {
-        assert_eq!(kept(&format!("It is {}.", "é".repeat(999))), 1);
-        assert_eq!(kept(&format!("It is {}.", "é".repeat(1_000))), 0);
-    }
-
-    #[test]
-    fn lines_about_scripts_and_policies_go() {
-        assert_eq!(
-            kept("Please enable JavaScript to go on.\nRead our Privacy Policy here."),
-            0
-        );
-        assert_eq!(
-            kept("This site uses Cookies to work.\nShe uses a cookie cutter."),
-            1
-        );
-    }
-
-    #[test]
-    fn citations_are_cut_before_the_end_is_looked_at() {
-        assert_eq!(
-            kept("It was so.[12][]\nIt was not. [edit]\nHe was it.[citation needed]\nIt was a[1b]."),
-            3
-        );
-        let mut left = String::new();
-        cut_citations("a[1]b[é]c[[2]d[", &mut left);
-        assert_eq!(left, "ab[é]c[d[");
-    }
-
-    #[test]
-    fn reasons_to_discard_count_in_lines_that_pass_the_length_tests() {
-        let found = scanned("lorem ipsum\nSo Lorem Ipsum goes.\nA { b.\nThis javascript is {}.\nNo {");
-        assert_eq!((found.lorem_ipsum, found.curly_brackets), (1, 1));
-        assert_eq!(found.sentences, 2);
-    }
-
-    #[test]
-    fn a_sentence_ends_where_no_small_letter_follows() {
-        assert_eq!(
-            sentences("It came. And went (\"Why?\") 2 times, i.e. twice! Yes"),
-            4
-        );
-        assert_eq!(sentences("\"So it was\" he said"), 1);
-        assert_eq!(sentences(""), 0);
-    }
 }

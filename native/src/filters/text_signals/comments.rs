@@ -89,28 +89,3 @@ impl Scanner<'_> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::visible_in_comments as count;
-
-    #[test]
-    fn line_comments_count_to_the_end_of_the_line() {
-        assert_eq!(count("# a b\nx = 1  # c\n\t// d\n-- e\n; f"), 3 + 3 + 3 + 2);
-        assert_eq!(count("#include <a>\n#[derive]\n#{}\n#"), 1);
-    }
-
-    #[test]
-    fn blocks_count_to_their_end_and_code_after_them_does_not() {
-        assert_eq!(count("/* a\n b */ c = 1\n<!-- d -->"), 6 + 8);
-        assert_eq!(count("x = '/*'\n/* never closed\ny"), 0);
-    }
-
-    #[test]
-    fn documentation_strings_count_and_other_long_strings_do_not() {
-        assert_eq!(count("def f():\n    \"\"\"a b\"\"\"\n"), 8);
-        assert_eq!(count("r'''a\nb'''\n"), 8 + 1);
-        assert_eq!(count("x = \"\"\"\n# no comment\n\"\"\"\n# b"), 2);
-        assert_eq!(count("rest = \"\"\"open\n# a"), 2);
-    }
-}

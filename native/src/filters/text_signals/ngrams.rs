@@ -79,7 +79,7 @@ impl Ngrams {
         }
     }
 
-    /// Makes n-grams of the (n-1)-grams, but for the last one, which has no next token.
+    /// Makes n-grams of the (n-1)-grams, except of the last one, which has no next token.
     fn lengthen(&mut self, words: &Words, n: usize) {
         let last = words.hashes.len() - n;
         while self
@@ -131,67 +131,4 @@ impl Ngrams {
 fn length(words: &Words, first: u32, n: usize) -> u64 {
     let first = first as usize;
     words.ends[first + n] - words.ends[first]
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::{HashMap, HashSet};
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn measured(text: &str) -> Ngrams {
-        let mut words = Words::default();
-        words.scan(text, true, false);
-        let mut ngrams = Ngrams::default();
-        ngrams.scan(&words, &mut Table::default());
-        ngrams
-    }
-
-    fn top(words: &[&str], n: usize) -> Option<u64> {
-        let mut counts: HashMap<&[&str], u64> = HashMap::new();
-        for gram in words.windows(n) {
-            *counts.entry(gram).or_default() += 1;
-        }
-        let most = *counts.values().max()?;
-        let first = words.windows(n).find(|gram| counts[gram] == most)?;
-        Some(if most == 1 {
-            0
-        } else {
-            most * first.join(" ").len() as u64
-        })
-    }
-
-    fn repeated(words: &[&str], n: usize) -> Option<u64> {
-        let mut seen: HashSet<&[&str]> = HashSet::new();
-        let (mut at, mut characters) = (0, 0);
-        while at + n <= words.len() {
-            if seen.insert(&words[at..at + n]) {
-                at += 1;
-            } else {
-                characters += words[at..at + n].concat().len() as u64;
-                at += n;
-            }
-        }
-        (words.len() >= n).then_some(characters)
-    }
-
-    proptest! {
-        #[test]
-        fn pruned_walks_equal_the_plain_ones(words in prop::collection::vec("a|b|cc", 0..60)) {
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            let ngrams = measured(&words.join(" "));
-            for n in 2..=LONGEST {
-                prop_assert_eq!(ngrams.top[n], top(&words, n), "top {}", n);
-                prop_assert_eq!(ngrams.repeated[n], repeated(&words, n), "repeated {}", n);
-            }
-        }
-    }
-
-    #[test]
-    fn an_ngram_seen_once_does_not_count() {
-        assert_eq!(measured("one two three").top[2], Some(0));
-        assert_eq!(measured("one").top[2], None);
-    }
 }

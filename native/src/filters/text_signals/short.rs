@@ -15,7 +15,7 @@ const HIGH_KEY: u64 = 0xc2b2_ae3d_27d4_eb4f;
 
 pub struct Word {
     pub length: usize,
-    /// Whether it holds a letter or number; its token is then its core.
+    /// Whether it holds a letter or number, in which case its token is its core.
     pub has_core: bool,
     pub lettered: bool,
     pub token_length: u64,

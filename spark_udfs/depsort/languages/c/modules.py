@@ -11,11 +11,12 @@ another.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from spark_udfs.depsort.languages.data import read_names
-from spark_udfs.depsort.model import Modules
-from spark_udfs.depsort.platforms import systems_of
+from spark_udfs.depsort.model import FileSymbols, Modules
+from spark_udfs.depsort.paths import PathEndings, n_shared
+from spark_udfs.depsort.platforms import exclude_each_other, systems_of
 
 _SYSTEM_HEADERS = read_names(__package__, "system_headers.txt")
 
@@ -23,14 +24,14 @@ _SYSTEM_HEADERS = read_names(__package__, "system_headers.txt")
 class CModules(Modules):
     """The included files of one repository."""
 
-    def __init__(self, paths: Sequence[str]) -> None:
+    def __init__(
+        self, paths: Sequence[str], _files: Sequence[FileSymbols], _manifests: Mapping[str, str]
+    ) -> None:
         self._numbers: dict[str, int] = {}
-        self._by_name: dict[str, list[str]] = {}
         self._folders = [posixpath.dirname(path) for path in paths]
         for number, path in enumerate(paths):
-            if path not in self._numbers:
-                self._numbers[path] = number
-                self._by_name.setdefault(posixpath.basename(path), []).append(path)
+            self._numbers.setdefault(path, number)
+        self._endings = PathEndings(self._numbers)
         self._addresses: dict[tuple[str, str], str | None] = {}
         self._systems = [systems_of(path) for path in paths]
 
@@ -47,8 +48,7 @@ class CModules(Modules):
 
     def never_built_together(self, importer: int, file: int) -> bool:
         """Whether the systems in the paths of two files exclude each other."""
-        one, other = self._systems[importer], self._systems[file]
-        return one is not None and other is not None and not one & other
+        return exclude_each_other(self._systems[importer], self._systems[file])
 
     def _find(self, module: str, folder: str) -> str | None:
         written = module.strip("<>")
@@ -60,18 +60,10 @@ class CModules(Modules):
         ending = posixpath.normpath(written)
         while ending.startswith("../"):
             ending = ending[3:]
-        candidates = [
-            path
-            for path in self._by_name.get(posixpath.basename(ending), ())
-            if path == ending or path.endswith(f"/{ending}")
-        ]
+        candidates = self._endings.ending_in(ending)
         return min(candidates, key=lambda path: _rank(path, folder, ending), default=None)
 
 
 def _rank(path: str, folder: str, ending: str) -> tuple[int, bool, int, str]:
     root = path[: -len(ending)].rstrip("/").split("/")
-    here = folder.split("/")
-    shared = 0
-    while shared < min(len(root), len(here)) and root[shared] == here[shared]:
-        shared += 1
-    return -shared, "include" not in root, len(root), path
+    return -n_shared(root, folder.split("/")), "include" not in root, len(root), path

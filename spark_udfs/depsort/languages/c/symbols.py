@@ -11,19 +11,19 @@ A `.h` file whose text is C++ is read as C++.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from functools import cached_property
 
 import tree_sitter_c
 from tree_sitter import Node
 
 from factory import _native
+from spark_udfs.depsort.captured_file import first_child
 from spark_udfs.depsort.languages.c import text as c_text
-from spark_udfs.depsort.languages.c.family import MAX_OUTLINE, CFamily, symbols_of
+from spark_udfs.depsort.languages.c.family import MAX_OUTLINE, CFamily, Outline, symbols_of
 from spark_udfs.depsort.languages.cpp.symbols import Cpp
 from spark_udfs.depsort.languages.data import read_names, read_query
 from spark_udfs.depsort.model import FileSymbols
-from spark_udfs.depsort.syntax import Syntax
+from spark_udfs.depsort.syntax import Captures, Syntax
 
 _KEYWORDS = frozenset(it.encode() for it in read_names(__package__, "builtins.txt"))
 _CPP_HEADER = re.compile(
@@ -48,16 +48,16 @@ class C(CFamily):
         """The symbols of a text without comments."""
         text, macros, expansions = c_text.macros(text)
         outline, made, announced, static = _native.c_functions(text)
-        found = _Declared(outline, path)
+        found = _Declared(outline, path.endswith(".c"))
         found.read(self._syntax.captures(outline[:MAX_OUTLINE]) or {})
         found.definitions.update(made)
         found.declarations.update(announced)
-        if found.own:
+        if found.owns:
             found.private.update(static, macros)
         for name in found.private:
             del found.declarations[name]
         found.definitions.update(macros)
-        return symbols_of(text, found.definitions, found.declarations, found.private, expansions, _KEYWORDS)
+        return symbols_of(text, found, expansions, _KEYWORDS)
 
     @cached_property
     def _cpp(self) -> Cpp:
@@ -68,23 +68,16 @@ class C(CFamily):
         return Syntax(tree_sitter_c.language(), read_query(__package__))
 
 
-class _Declared:
-    def __init__(self, source: bytes, path: str) -> None:
-        self._source = source
-        self.own = path.endswith(".c")
-        self.definitions: Counter[bytes] = Counter()
-        self.declarations: Counter[bytes] = Counter()
-        self.private: set[bytes] = set()
-
-    def read(self, captures: dict[str, list[Node]]) -> None:
+class _Declared(Outline):
+    def read(self, captures: Captures) -> None:
         for node in captures.get("type", ()):
-            self.definitions[self._text(node)] += 1
-        if self.own:
+            self.definitions[self.bytes_of(node)] += 1
+        if self.owns:
             self.private |= self.definitions.keys()
         for node in captures.get("typedef", ()):
             for declarator in node.children_by_field_name("declarator"):
                 if (name := _named(declarator)[0]) is not None:
-                    self.definitions[self._text(name)] += 1
+                    self.definitions[self.bytes_of(name)] += 1
         for node in captures.get("function", ()):
             name, is_function = _named(node.child_by_field_name("declarator"))
             if name is not None:
@@ -92,29 +85,21 @@ class _Declared:
         for node in captures.get("declaration", ()):
             if node.parent is None or node.parent.type == "compound_statement":
                 continue
-            external = self._storage(node, b"extern")
+            external = self.is_stored(node, b"extern")
             for declarator in node.children_by_field_name("declarator"):
                 name, is_function = _named(declarator)
                 if name is None:
                     continue
                 if is_function or (external and declarator.type != "init_declarator"):
-                    self.declarations[self._text(name)] += 1
+                    self.declarations[self.bytes_of(name)] += 1
                 else:
                     self._define(node, name)
 
     def _define(self, node: Node, name: Node) -> None:
-        text = self._text(name)
+        text = self.bytes_of(name)
         self.definitions[text] += 1
-        if self.own and self._storage(node, b"static"):
+        if self.owns and self.is_stored(node, b"static"):
             self.private.add(text)
-
-    def _storage(self, node: Node, word: bytes) -> bool:
-        return any(
-            child.type == "storage_class_specifier" and self._text(child) == word for child in node.children
-        )
-
-    def _text(self, node: Node) -> bytes:
-        return self._source[node.start_byte : node.end_byte]
 
 
 def _named(declarator: Node | None) -> tuple[Node | None, bool]:
@@ -126,6 +111,6 @@ def _named(declarator: Node | None) -> tuple[Node | None, bool]:
         is_function = declarator.type == "function_declarator"
         inner = declarator.child_by_field_name("declarator")
         if inner is None and declarator.type in ("parenthesized_declarator", "attributed_declarator"):
-            inner = next(iter(declarator.named_children), None)
+            inner = first_child(declarator)
         declarator = inner
     return None, False

@@ -12,6 +12,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from spark_udfs.depsort.model import Import
+
 MAX_WORDS = 64  # of a macro's body
 MAX_ARGUMENTS = 8  # of a macro
 MAX_CALLS = 5_000  # of macros, per file
@@ -25,17 +27,18 @@ _DEFINE = re.compile(
     rb"^[ \t]*+#[ \t]*+define[ \t]++([A-Za-z_]\w*+)(\([^()\n]*+\))?((?:[^\\\n]|\\(?:\r\n|.))*+)",
     re.M | re.DOTALL,
 )
-
-
 _PASTED = re.compile(rb"[A-Za-z_0-9]\w*+(?:\s*+##\s*+[A-Za-z_0-9]\w*+)++")
 _CALL = re.compile(
     rb"^(?:[ \t]*+([A-Z_][A-Z_0-9]++)|([A-Za-z_]\w*+))[ \t]*+\(([^()\n;]{1,200})\)(?=(\s{0,80}\{)?)", re.M
 )
 
 
-def includes(text: bytes) -> Counter[str]:
+def includes(text: bytes) -> Counter[Import]:
     """The includes of a text without comments, `x.h` or `<x.h>`, with their counts."""
-    return Counter((quoted or angled).decode("utf-8", "replace") for quoted, angled in _INCLUDE.findall(text))
+    return Counter(
+        Import((quoted or angled).decode("utf-8", "replace"), "*", None)
+        for quoted, angled in _INCLUDE.findall(text)
+    )
 
 
 def macros(text: bytes) -> tuple[bytes, Counter[bytes], dict[bytes, tuple[bytes, ...]]]:
@@ -83,7 +86,7 @@ def calls(text: bytes) -> dict[bytes, dict[bytes, None]]:
         if n == MAX_CALLS:
             break
         names = [it.strip() for it in arguments.split(b",")[:MAX_ARGUMENTS]]
-        said = [it if _NAME.fullmatch(it) else b"" for it in names]
-        if any(said):
-            found.setdefault(capitals or name, {})[b",".join(said) + (b"{" if body else b"")] = None
+        given = [it if _NAME.fullmatch(it) else b"" for it in names]
+        if any(given):
+            found.setdefault(capitals or name, {})[b",".join(given) + (b"{" if body else b"")] = None
     return found

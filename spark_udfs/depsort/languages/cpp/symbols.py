@@ -9,15 +9,15 @@ belong to a namespace, so it counts as both.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from functools import cached_property
 
 import tree_sitter_cpp
 from tree_sitter import Node
 
 from factory import _native
+from spark_udfs.depsort.captured_file import first_child
 from spark_udfs.depsort.languages.c import text as c_text
-from spark_udfs.depsort.languages.c.family import MAX_OUTLINE, CFamily, symbols_of
+from spark_udfs.depsort.languages.c.family import MAX_OUTLINE, CFamily, Outline, symbols_of
 from spark_udfs.depsort.languages.data import read_builtins, read_query
 from spark_udfs.depsort.model import FileSymbols
 from spark_udfs.depsort.syntax import Captures, Syntax
@@ -55,28 +55,17 @@ class Cpp(CFamily):
         for name in _EXTERN.findall(outline):  # hidden from the tree by macros without a semicolon
             if name not in found.definitions and name not in found.declarations:
                 found.declarations[name] += 1
-        return symbols_of(
-            text, found.definitions, found.declarations, found.private, expansions, _KEYWORDS, _MEMBERS
-        )
+        return symbols_of(text, found, expansions, _KEYWORDS, _MEMBERS)
 
     @cached_property
     def _syntax(self) -> Syntax:
         return Syntax(tree_sitter_cpp.language(), read_query(__package__))
 
 
-class _Declared:
-    """The definitions and declarations of an outline."""
-
-    def __init__(self, source: bytes, owns: bool) -> None:
-        self._source = source
-        self._owns = owns  # not a header
-        self.definitions: Counter[bytes] = Counter()
-        self.declarations: Counter[bytes] = Counter()
-        self.private: set[bytes] = set()
-
+class _Declared(Outline):
     def read(self, captures: Captures) -> None:
         for node in captures.get("type", ()):
-            self.definitions[_last(self._text(node))] += 1
+            self.definitions[_last(self.bytes_of(node))] += 1
         for node in captures.get("typedef", ()):
             for declarator in node.children_by_field_name("declarator"):
                 name, _, _ = self._named(declarator)
@@ -91,13 +80,13 @@ class _Declared:
         for node in captures.get("named", ()):
             around = node.parent.parent if node.parent is not None else None
             if around is not None and around.type in _OUTSIDE:
-                self.declarations[self._text(node)] += 1
+                self.declarations[self.bytes_of(node)] += 1
 
     def _declaration(self, node: Node) -> None:
         around = node.parent
         if around is None or around.type == "compound_statement":
             return
-        external = self._storage(node, b"extern")
+        external = self.is_stored(node, b"extern")
         for declarator in node.children_by_field_name("declarator"):
             name, owner, is_function = self._named(declarator)
             if not name:
@@ -114,7 +103,7 @@ class _Declared:
             self.definitions[owner + b"." + name] += 1
             return
         self.definitions[name] += 1
-        if self._owns and (self._storage(node, b"static") or self._unnamed_around(node)):
+        if self.owns and (self.is_stored(node, b"static") or self._unnamed_around(node)):
             self.private.add(name)
 
     def _class_around(self, node: Node) -> bytes:
@@ -124,7 +113,7 @@ class _Declared:
         if around is None or around.type not in _CLASSES:
             return b""
         name = around.child_by_field_name("name")
-        return b"" if name is None else _last(self._text(name))
+        return b"" if name is None else _last(self.bytes_of(name))
 
     def _unnamed_around(self, node: Node) -> bool:
         around = node.parent
@@ -141,10 +130,10 @@ class _Declared:
         while declarator is not None:
             kind = declarator.type
             if kind in _NAMES:
-                return _last(self._text(declarator)), owner, is_function
+                return _last(self.bytes_of(declarator)), owner, is_function
             if kind == "qualified_identifier":
                 scope = declarator.child_by_field_name("scope")
-                owner = b"" if scope is None else _last(self._text(scope))
+                owner = b"" if scope is None else _last(self.bytes_of(scope))
                 declarator = declarator.child_by_field_name("name")
                 continue
             if kind == "function_declarator":
@@ -157,17 +146,9 @@ class _Declared:
                 "reference_declarator",
                 "attributed_declarator",
             ):
-                inner = next((child for child in declarator.named_children), None)
+                inner = first_child(declarator)
             declarator = inner
         return b"", b"", False
-
-    def _storage(self, node: Node, word: bytes) -> bool:
-        return any(
-            child.type == "storage_class_specifier" and self._text(child) == word for child in node.children
-        )
-
-    def _text(self, node: Node) -> bytes:
-        return self._source[node.start_byte : node.end_byte]
 
 
 _EXTERN = re.compile(rb"^[ \t]*+extern[ \t]++(?:[\w:*&<>]++[ \t]++){1,6}[*&]*+(\w++)[ \t]*+\([^;{}()]", re.M)

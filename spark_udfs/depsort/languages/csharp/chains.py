@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
-from spark_udfs.depsort.languages.class_chains import MAX_CHAIN, MAX_NESTING, ClassChains, held, joined
+from spark_udfs.depsort.captured_file import child_of_type, field_of, first_child
+from spark_udfs.depsort.languages.chains import ClassChains, held
 from spark_udfs.depsort.languages.data import read_names
 
 _CONTAINERS = read_names(__package__, "containers.txt")
@@ -13,6 +14,7 @@ _SAME_VALUE = {
     "element_access_expression": "expression",
     "conditional_expression": "consequence",
     "assignment_expression": "left",
+    "binary_expression": "left",
 }
 _ONE_CHILD = (
     "parenthesized_expression",
@@ -25,28 +27,20 @@ _ONE_CHILD = (
 class CSharpChains(ClassChains):
     """The chains of one C# file."""
 
-    def type_chain(self, node: Node | None) -> str | None:
-        """The chain of a type; for a collection that of its elements."""
-        for _ in range(MAX_CHAIN):
-            if node is None:
-                return None
-            kind = node.type
-            if kind == "identifier":
-                return self.type_root(self.text(node))
-            if kind == "qualified_name":
-                return self.written(node)
-            if kind == "generic_name":
-                name, arguments = node.named_children[0], node.named_children[-1]
-                if self.text(name) in _CONTAINERS and arguments.named_child_count:
-                    chain = self.type_chain(arguments.named_children[-1])
-                    return held(chain)
-                node = name
-            elif kind in ("array_type", "nullable_type", "ref_type", "scoped_type", "pointer_type"):
-                node = node.child_by_field_name("type") or (
-                    node.named_children[0] if node.named_child_count else None
-                )
-            else:
-                return None
+    def type_step(self, node: Node) -> Node | str | None:
+        """The type that a type stands for, or its chain."""
+        kind = node.type
+        if kind == "identifier":
+            return self.root(self.text(node), as_type=True)
+        if kind == "qualified_name":
+            return self.written(node)
+        if kind == "generic_name":
+            name, arguments = node.named_children[0], node.named_children[-1]
+            if self.text(name) in _CONTAINERS and arguments.named_child_count:
+                return held(self.type_chain(arguments.named_children[-1]))
+            return name
+        if kind in ("array_type", "nullable_type", "ref_type", "scoped_type", "pointer_type"):
+            return node.child_by_field_name("type") or first_child(node)
         return None
 
     def parts(self, node: Node) -> list[Node]:
@@ -65,62 +59,43 @@ class CSharpChains(ClassChains):
         names = [self.text(part) for part in self.parts(node)]
         if names[:1] == ["global"]:
             del names[0]
-        start = self.type_root(names[0]) if names else None
+        start = self.root(names[0], as_type=True) if names else None
         return None if start is None else ".".join([start, *names[1:]])
 
-    def value_chain(self, node: Node | None) -> str | None:
-        """The chain that gives the type of an expression."""
-        members: list[str] = []
-        for _ in range(MAX_NESTING):
-            if node is None or len(members) > MAX_CHAIN:
+    def value_step(self, node: Node, members: list[str]) -> Node | str | None:
+        """The expression that `node` takes a value from, or the chain of its type."""
+        kind = node.type
+        if kind in ("member_access_expression", "conditional_access_expression"):
+            name = self.member_name(node)
+            if name is None:
                 return None
-            kind, start = node.type, None
-            if kind == "member_access_expression":
-                name, of = node.child_by_field_name("name"), node.child_by_field_name("expression")
-                if name is None:
-                    return None
-                members.append(self.name(name))
-                if of is None:  # `this`, `base` and keyword types are unnamed nodes
-                    if node.children[0].type not in ("this", "base"):
-                        return None
-                    start = self.owner or None
-                    return joined(start, members)
-                node = of
-                continue
+            members.append(self.name(name))
+            of = node.child_by_field_name("expression")
             if kind == "conditional_access_expression":
-                binding = next(
-                    (it for it in node.named_children if it.type == "member_binding_expression"), None
-                )
-                name = None if binding is None else binding.child_by_field_name("name")
-                if name is None:
-                    return None
-                members.append(self.name(name))
-                node = node.child_by_field_name("condition")
-                continue
-            if kind in _SAME_VALUE:
-                node = node.child_by_field_name(_SAME_VALUE[kind])
-                continue
-            if kind in _ONE_CHILD:
-                node = node.named_children[0] if node.named_child_count else None
-                continue
-            if kind == "binary_expression":
-                node = node.child_by_field_name("left")
-                continue
-            if kind == "identifier":
-                start = self.root(self.text(node))
-            elif kind == "generic_name":
-                start = self.root(self.name(node))
-            elif kind in ("object_creation_expression", "cast_expression"):
-                start = self.type_chain(node.child_by_field_name("type"))
-            elif kind == "as_expression":
-                start = self.type_chain(node.child_by_field_name("right"))
-            elif kind == "alias_qualified_name":
-                name = node.child_by_field_name("name")
-                start = None if name is None else self.name(name)
-            elif kind == "qualified_name":
-                start = self.written(node)
-            return joined(start, members)
-        return None
+                return node.child_by_field_name("condition")
+            if of is None and node.children[0].type in ("this", "base"):  # unnamed, as keyword types are
+                return self.owner or None
+            return of
+        if kind in _SAME_VALUE:
+            return node.child_by_field_name(_SAME_VALUE[kind])
+        if kind in _ONE_CHILD:
+            return first_child(node)
+        if kind in ("identifier", "generic_name"):
+            return self.root(self.name(node))
+        if kind in ("object_creation_expression", "cast_expression"):
+            return self.type_chain(node.child_by_field_name("type"))
+        if kind == "as_expression":
+            return self.type_chain(node.child_by_field_name("right"))
+        if kind == "alias_qualified_name":
+            name = node.child_by_field_name("name")
+            return None if name is None else self.name(name)
+        return self.written(node) if kind == "qualified_name" else None
+
+    def member_name(self, node: Node) -> Node | None:
+        """The last name of `a.b` or `a?.b`."""
+        if node.type == "conditional_access_expression":
+            return field_of(child_of_type(node, "member_binding_expression"), "name")
+        return node.child_by_field_name("name")
 
     def name(self, node: Node) -> str:
         if node.type == "generic_name" and node.named_child_count:

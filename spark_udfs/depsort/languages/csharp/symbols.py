@@ -7,49 +7,21 @@ extension method is also a member of every value. A file's namespace is the firs
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import tree_sitter_c_sharp
 from tree_sitter import Node
 
-from spark_udfs.depsort.languages.class_chains import MAX_NESTING
+from spark_udfs.depsort.captured_file import child_of_type, first_child
+from spark_udfs.depsort.languages.chains import MAX_NESTING
 from spark_udfs.depsort.languages.csharp.chains import CSharpChains
 from spark_udfs.depsort.languages.csharp.modules import CSharpModules
-from spark_udfs.depsort.languages.data import capture_names, read_builtins, read_query
+from spark_udfs.depsort.languages.data import read_builtins, read_query
 from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
-from spark_udfs.depsort.model import FileSymbols, Import, Modules
-from spark_udfs.depsort.syntax import Captures
-from spark_udfs.depsort.type_chains import A_TYPE, EXTENSION, HOLDS, INSIDE
-
-_QUERY = read_query(__package__)
-
-
-class CSharp(TreeSitterLanguage):
-    """C#, up to records and patterns."""
-
-    name = "csharp"
-    suffixes = (".cs",)
-    grammar = staticmethod(tree_sitter_c_sharp.language)
-    query = _QUERY
-    family = "csharp"
-    builtins, builtin_members = read_builtins(__package__)
-    typed_chains = True
-
-    def modules(
-        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
-    ) -> Modules:
-        """The namespaces of one repository."""
-        return CSharpModules(paths, files, manifests)
-
-    def read(self, source: bytes, captures: Captures) -> FileSymbols:
-        """The symbols of one file from its captured nodes."""
-        return _File(source).read(captures)
+from spark_udfs.depsort.model import Import
+from spark_udfs.depsort.type_chains import A_TYPE, EXTENSION, INSIDE
 
 
 class _File(CSharpChains):
     """The captures of one C# file, turned into symbols."""
-
-    kinds = capture_names(_QUERY)
 
     # Captures: declarations
 
@@ -84,41 +56,30 @@ class _File(CSharpChains):
         self.imports[Import(module, name, text) if module else Import(name, None, text)] += 1
 
     def on_class(self, node: Node) -> None:
-        name = node.child_by_field_name("name")
+        name = self.take_name(node)
         if name is None:
             return
-        self.taken.add(name.start_byte)
         dotted = self.nested(self.text(name))
         self.define_type(dotted)
         self.enter(node, {})
         body = node.child_by_field_name("body")
         if body is not None:
             self._bodies[body.start_byte] = dotted
-        bases: list[str] = []
-        for child in node.named_children:
-            if child.type == "type_parameter_list":
-                for parameter in child.named_children:
-                    self.on_type_parameter(parameter)
-            elif child.type == "base_list":
-                for base in child.named_children:
-                    if base.type == "primary_constructor_base_type" and base.named_child_count:
-                        base = base.named_children[0]
-                    if chain := self.type_chain(base):
-                        bases.append(chain.lstrip(HOLDS))
-            elif child.type == "parameter_list":
-                self._components(dotted, child)
-        if bases or any(it.type == "modifier" and self.text(it) == "partial" for it in node.children):
-            self.bases.setdefault(dotted, []).extend(
-                bases
-            )  # another part of the class may have other members
+        self.bind_type_parameters(node)
+        bases = self.base_chains(
+            first_child(base) if base.type == "primary_constructor_base_type" else base
+            for child in node.named_children
+            if child.type == "base_list"  # a file with syntax errors may have several
+            for base in child.named_children
+        )
+        self.define_components(dotted, child_of_type(node, "parameter_list"))
+        if bases or self._has_modifier(node, "partial"):  # another part of the class may have other members
+            self.bases.setdefault(dotted, []).extend(bases)
 
-    def _components(self, owner: str, node: Node) -> None:
-        for component in node.named_children:
-            name = component.child_by_field_name("name")
-            if name is not None:
-                self.define(
-                    f"{owner}.{self.text(name)}", self.type_chain(component.child_by_field_name("type"))
-                )
+    def _has_modifier(self, node: Node | None, word: str) -> bool:
+        return node is not None and any(
+            it.type == "modifier" and self.text(it) == word for it in node.children
+        )
 
     def on_body(self, node: Node) -> None:
         dotted = self._bodies.get(node.start_byte)
@@ -126,45 +87,32 @@ class _File(CSharpChains):
             self.enter(node, {}, dotted)
 
     def on_delegate(self, node: Node) -> None:
-        name = node.child_by_field_name("name")
+        name = self.take_name(node)
         if name is not None:
-            self.taken.add(name.start_byte)
             self.define_type(self.nested(self.text(name)), self.type_chain(node.child_by_field_name("type")))
         self.enter(node, {})
 
     def _define(self, name: Node, of_type: Node | None) -> None:
         self.define(self.nested(self.text(name)), self.type_chain(of_type))
 
-    def on_constant(self, node: Node) -> None:
-        self.define_constant(node.child_by_field_name("name"))
-
     def on_method(self, node: Node) -> None:
-        name, owner = node.child_by_field_name("name"), self.owner
-        if name is not None:
-            self.taken.add(name.start_byte)
+        name, owner = self.take_name(node), self.owner
         local = node.type == "local_function_statement"
         returns = node.child_by_field_name("type" if local else "returns")
         if local and name is not None and self.scopes:
             self.scopes[-1][1][self.text(name)] = self.type_chain(returns)
         self.enter(node, {})
-        parameters = node.child_by_field_name("type_parameters")
-        for parameter in parameters.named_children if parameters is not None else ():
-            self.on_type_parameter(parameter)
+        self.bind_type_parameters(node)
         if name is None or node.type != "method_declaration":
             return
         chain = self.type_chain(returns)
         self.define(f"{owner}.{self.text(name)}", chain)
-        takes = node.child_by_field_name("parameters")
-        first = takes.named_children[0] if takes is not None and takes.named_child_count else None
-        if first is not None and any(
-            it.type == "modifier" and self.text(it) == "this" for it in first.children
-        ):
+        if self._has_modifier(first_child(node.child_by_field_name("parameters")), "this"):
             self.define(f"{EXTENSION}.{self.text(name)}", chain)
 
     def on_property(self, node: Node) -> None:
-        name = node.child_by_field_name("name")
+        name = self.take_name(node)
         if name is not None:
-            self.taken.add(name.start_byte)
             self._define(name, node.child_by_field_name("type"))
 
     def on_type_parameter(self, node: Node) -> None:
@@ -243,15 +191,8 @@ class _File(CSharpChains):
         self.taken.update(part.start_byte for part in self.parts(node))
         self._chained = node.end_byte
 
-    def on_key(self, node: Node) -> None:
-        """The name of an argument, or of a member in an initializer: no reference."""
-        self.taken.add(node.start_byte)
-
     def on_chain(self, node: Node) -> None:
-        name = node.child_by_field_name("name")
-        if node.type == "conditional_access_expression":
-            binding = next((it for it in node.named_children if it.type == "member_binding_expression"), None)
-            name = None if binding is None else binding.child_by_field_name("name")
+        name = self.member_name(node)
         if name is None:
             return
         self.taken.add(name.start_byte)
@@ -277,7 +218,18 @@ class _File(CSharpChains):
         """A name where only a type can stand."""
         if node.start_byte not in self.taken:
             self.taken.add(node.start_byte)
-            self.refer_type(self.text(node))
+            self.refer(self.text(node), as_type=True)
 
-    def on_name(self, node: Node) -> None:
-        self.refer(self.text(node))
+
+class CSharp(TreeSitterLanguage):
+    """C#, up to records and patterns."""
+
+    name = "csharp"
+    suffixes = (".cs",)
+    grammar = staticmethod(tree_sitter_c_sharp.language)
+    query = read_query(__package__)
+    family = "csharp"
+    builtins, builtin_members = read_builtins(__package__)
+    typed_chains = True
+    modules = CSharpModules
+    file = _File

@@ -8,7 +8,7 @@ Lines `// +build`, older than Go 1.17, count where a file has no `//go:build` li
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Set
 from itertools import product
 
 MAX_FREE = 6
@@ -100,19 +100,26 @@ def together(one: Constraint, other: Constraint) -> bool:
 
 
 def _either(tokens: list[str]) -> tuple[Holds, list[str]]:
-    left, rest = _both(tokens)
-    while rest and rest[0] == "||":
-        right, rest = _both(rest[1:])
-        left = _or(left, right)
-    return left, rest
+    return _operands(tokens, "||", _both, any)
 
 
 def _both(tokens: list[str]) -> tuple[Holds, list[str]]:
-    left, rest = _one(tokens)
-    while rest and rest[0] == "&&":
-        right, rest = _one(rest[1:])
-        left = _and(left, right)
-    return left, rest
+    return _operands(tokens, "&&", _one, all)
+
+
+def _operands(
+    tokens: list[str],
+    operator: str,
+    parse: Callable[[list[str]], tuple[Holds, list[str]]],
+    combine: Callable[[Iterable[bool]], bool],
+) -> tuple[Holds, list[str]]:
+    """The operands of one operator, combined, and the tokens after them."""
+    first, rest = parse(tokens)
+    found = [first]
+    while rest and rest[0] == operator:
+        operand, rest = parse(rest[1:])
+        found.append(operand)
+    return (lambda tags: combine(holds(tags) for holds in found)), rest
 
 
 def _one(tokens: list[str]) -> tuple[Holds, list[str]]:
@@ -124,11 +131,3 @@ def _one(tokens: list[str]) -> tuple[Holds, list[str]]:
         inner, rest = _either(rest)
         return inner, rest[1:] if rest[0] == ")" else ["?"]
     return (lambda tags: first in tags), rest
-
-
-def _or(left: Holds, right: Holds) -> Holds:
-    return lambda tags: left(tags) or right(tags)
-
-
-def _and(left: Holds, right: Holds) -> Holds:
-    return lambda tags: left(tags) and right(tags)

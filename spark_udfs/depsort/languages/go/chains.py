@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
-from spark_udfs.depsort.languages.class_chains import MAX_CHAIN, MAX_NESTING, joined
-from spark_udfs.depsort.scopes import ScopedNames
+from spark_udfs.depsort.captured_file import field_of, first_child, only_child
+from spark_udfs.depsort.languages.chains import Chains
 
 _COLLECTIONS = "slice_type array_type implicit_length_array_type map_type channel_type"
 _WRAPPERS = "pointer_type parenthesized_type generic_type negated_type type_constraint type_elem"
+_TYPES = ("type_identifier", "qualified_type", "generic_type", "pointer_type")
 _SEEN_THROUGH = frozenset(f"{_COLLECTIONS} {_WRAPPERS}".split())
 _SAME_VALUE = {
-    "call_expression": "function",
     "index_expression": "operand",
     "slice_expression": "operand",
     "unary_expression": "operand",
@@ -19,92 +19,54 @@ _SAME_VALUE = {
 }
 
 
-class GoChains(ScopedNames):
+class GoChains(Chains):
     """The chains of one Go file."""
 
-    def type_chain(self, node: Node | None) -> str | None:
-        """The chain of a type; for a collection that of its elements, for a function that of its result."""
-        for _ in range(MAX_CHAIN):
-            if node is None:
-                return None
-            kind = node.type
-            if kind == "type_identifier":
-                name = self.text(node)
-                bound, chain = self.local(name)
-                return chain if bound else name
-            if kind == "qualified_type":
-                return self.text(node)
-            if kind == "function_type":
-                node = self.first_result(node.child_by_field_name("result"))
-            elif kind in _SEEN_THROUGH:
-                node = (
-                    node.child_by_field_name("value")
-                    or node.child_by_field_name("element")
-                    or node.child_by_field_name("type")
-                    or (node.named_children[0] if node.named_child_count == 1 else None)
-                )
-            else:
-                return None
+    def type_step(self, node: Node) -> Node | str | None:
+        """The type that a type stands for, or its chain."""
+        kind = node.type
+        if kind == "type_identifier":
+            return self.root(self.text(node))
+        if kind == "qualified_type":
+            return self.text(node)
+        if kind == "function_type":
+            return self.first_result(node.child_by_field_name("result"))
+        if kind in _SEEN_THROUGH:
+            for field in ("value", "element", "type"):
+                if (below := node.child_by_field_name(field)) is not None:
+                    return below
+            return only_child(node)
         return None
 
     def first_result(self, node: Node | None) -> Node | None:
-        if node is not None and node.type == "parameter_list":
-            node = node.named_children[0] if node.named_child_count else None
-            return None if node is None else node.child_by_field_name("type")
-        return node
+        """The type of a function's first result."""
+        several = node is not None and node.type == "parameter_list"
+        return field_of(first_child(node), "type") if several else node
 
-    def value_chain(self, node: Node | None) -> str | None:
-        """The chain that gives the type of an expression."""
-        members: list[str] = []
-        for _ in range(MAX_NESTING):
-            if node is None:
+    def value_step(self, node: Node, members: list[str]) -> Node | str | None:
+        """The expression that `node` takes a value from, or the chain of its type."""
+        kind = node.type
+        if kind == "identifier":
+            return self.root(self.text(node))
+        if kind == "selector_expression":
+            field = node.child_by_field_name("field")
+            if field is None:
                 return None
-            kind = node.type
-            start: str | None = None
-            if kind == "identifier":
-                name = self.text(node)
-                bound, start = self.local(name)
-                if not bound:
-                    start = name
-                return joined(start, members)
-            if kind == "selector_expression":
-                field = node.child_by_field_name("field")
-                if field is None or len(members) >= MAX_CHAIN:
-                    return None
-                members.append(self.text(field))
-                node = node.child_by_field_name("operand")
-            elif kind == "call_expression":
-                function = node.child_by_field_name("function")
-                if (
-                    function is not None
-                    and function.type == "identifier"
-                    and self.text(function) in ("new", "make", "append")
-                ):
-                    arguments = node.child_by_field_name("arguments")
-                    first = (
-                        arguments.named_children[0]
-                        if arguments is not None and arguments.named_child_count
-                        else None
-                    )
-                    if self.text(function) != "append":
-                        start = self.type_chain(first)
-                        return joined(start, members)
-                    node = first
-                else:
-                    node = function
-            elif kind in _SAME_VALUE:
-                node = node.child_by_field_name(_SAME_VALUE[kind])
-            elif kind == "parenthesized_expression":
-                node = node.named_children[0] if node.named_child_count == 1 else None
-            elif kind == "func_literal":
-                start = self.type_chain(self.first_result(node.child_by_field_name("result")))
-                return joined(start, members)
-            elif kind in ("composite_literal", "type_assertion_expression", "type_conversion_expression"):
-                start = self.type_chain(node.child_by_field_name("type"))
-                return joined(start, members)
-            elif kind in ("type_identifier", "qualified_type", "generic_type", "pointer_type"):
-                start = self.type_chain(node)
-                return joined(start, members)
-            else:
-                return None
-        return None
+            members.append(self.text(field))
+            return node.child_by_field_name("operand")
+        if kind == "call_expression":
+            function = node.child_by_field_name("function")
+            called = "" if function is None or function.type != "identifier" else self.text(function)
+            if called not in ("new", "make", "append"):
+                return function
+            first = first_child(node.child_by_field_name("arguments"))
+            return first if called == "append" else self.type_chain(first)
+        if kind in _SAME_VALUE:
+            return node.child_by_field_name(_SAME_VALUE[kind])
+        if kind == "parenthesized_expression":
+            return only_child(node)
+        if kind == "func_literal":
+            return self.type_chain(self.first_result(node.child_by_field_name("result")))
+        if kind in ("composite_literal", "type_assertion_expression", "type_conversion_expression"):
+            return self.type_chain(node.child_by_field_name("type"))
+        return self.type_chain(node) if kind in _TYPES else None

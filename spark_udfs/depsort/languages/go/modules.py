@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from spark_udfs.depsort.languages.go.build_constraints import Constraint, constraint_text, together
 from spark_udfs.depsort.model import FileSymbols, Modules
 
-MAX_PAIRS = 200_000  # of conditions tried out; any further pair is taken to be buildable
+MAX_PAIRS = 200_000  # pairs of conditions to try; any further pair counts as buildable
 _ALONE = ("(ignore)", "(((ignore)))")  # as `//go:build` and `// +build` spell it
 TESTS = "\0tests"
 _MODULE = re.compile(r'^[^\S\n]*module\s+"?([^\s"]+)"?', re.MULTILINE)

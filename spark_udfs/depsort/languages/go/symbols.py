@@ -10,59 +10,38 @@ Chains have at most MAX_CHAIN members; `spark_udfs.depsort.syntax` bounds the re
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import tree_sitter_go
 from tree_sitter import Node
 
-from spark_udfs.depsort.languages.class_chains import MAX_NESTING
-from spark_udfs.depsort.languages.data import capture_names, read_builtins, read_query
+from spark_udfs.depsort.captured_file import field_of, first_child
+from spark_udfs.depsort.languages.chains import MAX_NESTING
+from spark_udfs.depsort.languages.data import read_builtins, read_query
 from spark_udfs.depsort.languages.go.build_constraints import build_line
 from spark_udfs.depsort.languages.go.chains import GoChains
 from spark_udfs.depsort.languages.go.modules import GoModules
 from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
-from spark_udfs.depsort.model import FileSymbols, Import, Modules
+from spark_udfs.depsort.model import FileSymbols, Import
 from spark_udfs.depsort.scopes import Names
 from spark_udfs.depsort.syntax import Captures
 
-_QUERY = read_query(__package__)
 _VERSION = re.compile(r"^v\d+$")
 _STEM = re.compile(r"[\w]+")
-
-
-class Go(TreeSitterLanguage):
-    """Go with generics."""
-
-    name = "go"
-    suffixes = (".go",)
-    grammar = staticmethod(tree_sitter_go.language)
-    query = _QUERY
-    family = "go"
-    manifests = ("go.mod",)
-    builtins, builtin_members = read_builtins(__package__)
-    typed_chains = True
-
-    def modules(
-        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
-    ) -> Modules:
-        """The packages of one repository."""
-        return GoModules(paths, files, manifests)
-
-    def read(self, source: bytes, captures: Captures) -> FileSymbols:
-        """The symbols of one file from its captured nodes."""
-        return replace(_File(source).read(captures), build=build_line(source))
 
 
 class _File(GoChains):
     """The captures of one Go file, turned into symbols."""
 
-    kinds = capture_names(_QUERY)
-
-    def __init__(self, source: bytes) -> None:
-        super().__init__(source)
+    def __init__(self, source: bytes, captures: Captures) -> None:
+        super().__init__(source, captures)
         self._chained = 0  # end of the last chain
         self._switched: list[tuple[int, str]] = []  # type switches around: end, bound name
+
+    def symbols(self) -> FileSymbols:
+        """Everything the file defines, imports and uses, and the condition under which it is built."""
+        return replace(super().symbols(), build=build_line(self.source))
 
     # Captures
 
@@ -96,20 +75,13 @@ class _File(GoChains):
         self.enter(node, scope)
 
     def _define(self, name: str, result: Node | None) -> None:
-        self.definitions[name] += 1
-        chain = self.type_chain(self.first_result(result))
-        if chain:
-            self.types.setdefault(name, chain)
+        self.define(name, self.type_chain(self.first_result(result)))
 
     def _receiver(self, node: Node, scope: Names) -> str | None:
         """The type that a method belongs to; binds its type parameters in the method."""
-        receiver = node.child_by_field_name("receiver")
-        parameter = (
-            receiver.named_children[0] if receiver is not None and receiver.named_child_count else None
-        )
-        of_type = None if parameter is None else parameter.child_by_field_name("type")
+        of_type = field_of(first_child(node.child_by_field_name("receiver")), "type")
         while of_type is not None and of_type.type in ("pointer_type", "parenthesized_type"):
-            of_type = of_type.named_children[0] if of_type.named_child_count else None
+            of_type = first_child(of_type)
         if of_type is not None and of_type.type == "generic_type":
             arguments = of_type.child_by_field_name("type_arguments")
             for argument in arguments.named_children if arguments is not None else ():
@@ -143,9 +115,7 @@ class _File(GoChains):
             self.enter(node, {})
             return
         self.enter(node, {})
-        parameters = node.child_by_field_name("type_parameters")
-        for parameter in parameters.named_children if parameters is not None else ():
-            self.on_type_parameter(parameter)
+        self.bind_type_parameters(node)
         self.definitions[text] += 1
         bases = self.bases.setdefault(text, [])
         if of.type == "struct_type":
@@ -168,9 +138,7 @@ class _File(GoChains):
                     bases.append(chain)
                     names = [chain.rpartition(".")[2]]
                 for name in names:
-                    self.definitions[f"{owner}.{name}"] += 1
-                    if chain:
-                        self.types.setdefault(f"{owner}.{name}", chain)
+                    self.define(f"{owner}.{name}", chain)
 
     def _methods(self, owner: str, node: Node, bases: list[str]) -> None:
         for element in node.named_children:
@@ -206,13 +174,13 @@ class _File(GoChains):
             if name.type != "identifier":
                 continue
             self.taken.add(name.start_byte)
-            value = (
-                values[position]
-                if position < len(values) and (position == 0 or len(values) == len(names))
-                else None
-            )
-            bound[self.text(name)] = self.value_chain(value)
+            bound[self.text(name)] = self._value_at(position, len(names), values)
         self.bind_after(node, bound)
+
+    def _value_at(self, position: int, n_names: int, values: Sequence[Node]) -> str | None:
+        """The chain of the value of one name; of a call with several results only the first is known."""
+        known = position < len(values) and (position == 0 or len(values) == n_names)
+        return self.value_chain(values[position]) if known else None
 
     def on_spec(self, node: Node) -> None:
         names = node.children_by_field_name("name")
@@ -226,15 +194,12 @@ class _File(GoChains):
             if of_type is not None:
                 chain = self.type_chain(of_type)
             else:
-                same = position == 0 or len(values) == len(names)
-                chain = self.value_chain(values[position]) if position < len(values) and same else None
+                chain = self._value_at(position, len(names), values)
             text = self.text(name)
             if self.scopes:
                 bound[text] = chain
             elif text != "_":
-                self.definitions[text] += 1
-                if chain:
-                    self.types.setdefault(text, chain)
+                self.define(text, chain)
         if bound:
             self.bind_after(node, bound)
 
@@ -285,21 +250,16 @@ class _File(GoChains):
             self.references[f".{self.text(field)}"] += 1
             return
         self.references[chain] += 1
-        operand = node
+        operand: Node | None = node
         while operand is not None and operand.type == "selector_expression":
-            below = operand.child_by_field_name("operand")
-            if below is None:
-                break
-            operand = below
+            operand = operand.child_by_field_name("operand")
         if operand is not None and operand.type == "identifier":
             self.taken.add(operand.start_byte)
             self._chained = field.end_byte
 
     def on_qualified(self, node: Node) -> None:
         self.references[self.text(node)] += 1
-        name = node.child_by_field_name("name")
-        if name is not None:
-            self.taken.add(name.start_byte)
+        self.take_name(node)
 
     def on_name(self, node: Node) -> None:
         name = self.text(node)
@@ -313,3 +273,18 @@ def _package_name(module: str) -> str:
     last = parts[-2] if len(parts) > 1 and _VERSION.match(parts[-1]) else parts[-1]
     found = _STEM.match(last.removeprefix("go-"))
     return found[0] if found else last
+
+
+class Go(TreeSitterLanguage):
+    """Go with generics."""
+
+    name = "go"
+    suffixes = (".go",)
+    grammar = staticmethod(tree_sitter_go.language)
+    query = read_query(__package__)
+    family = "go"
+    manifests = ("go.mod",)
+    builtins, builtin_members = read_builtins(__package__)
+    typed_chains = True
+    modules = GoModules
+    file = _File

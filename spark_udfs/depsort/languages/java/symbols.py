@@ -9,49 +9,19 @@ classes are named by a number; no other file can refer to their members.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import tree_sitter_java
 from tree_sitter import Node
 
-from spark_udfs.depsort.languages.data import capture_names, read_builtins, read_query
+from spark_udfs.depsort.captured_file import child_of_type, field_of, first_child, last_child
+from spark_udfs.depsort.languages.data import read_builtins, read_query
 from spark_udfs.depsort.languages.java.chains import JavaChains
 from spark_udfs.depsort.languages.namespaces import NamespaceModules
 from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
-from spark_udfs.depsort.model import FileSymbols, Import, Modules
-from spark_udfs.depsort.scopes import Names
-from spark_udfs.depsort.syntax import Captures
-from spark_udfs.depsort.type_chains import HOLDS
-
-_QUERY = read_query(__package__)
-
-
-class Java(TreeSitterLanguage):
-    """Java, up to records and patterns."""
-
-    name = "java"
-    suffixes = (".java",)
-    grammar = staticmethod(tree_sitter_java.language)
-    query = _QUERY
-    family = "jvm"
-    builtins, builtin_members = read_builtins(__package__)
-    typed_chains = True
-
-    def modules(
-        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
-    ) -> Modules:
-        """The packages of one repository."""
-        return NamespaceModules(paths, files, manifests)
-
-    def read(self, source: bytes, captures: Captures) -> FileSymbols:
-        """The symbols of one file from its captured nodes."""
-        return _File(source).read(captures)
+from spark_udfs.depsort.model import Import
 
 
 class _File(JavaChains):
     """The captures of one Java file, turned into symbols."""
-
-    kinds = capture_names(_QUERY)
 
     # Captures: classes and their members
 
@@ -81,17 +51,11 @@ class _File(JavaChains):
         return "".join(self.text(node).split())
 
     def on_class(self, node: Node) -> None:
-        name = node.child_by_field_name("name")
+        name = self.take_name(node)
         if name is None:
             return
-        self.taken.add(name.start_byte)
-        text = self.text(name)
-        if node.parent is not None and node.parent.type == "block":
-            dotted = self.unnamed()
-            self.scopes[-1][1][text] = dotted
-        else:
-            dotted = self.nested(text)
-        self.define(dotted, None)
+        is_local = node.parent is not None and node.parent.type == "block"
+        dotted = self.named_class(self.text(name), is_local)
         self.enter(node, {})
         body = node.child_by_field_name("body")
         if body is not None:
@@ -102,19 +66,10 @@ class _File(JavaChains):
                 bases += child.named_children
             elif child.type in ("super_interfaces", "extends_interfaces"):
                 bases += [it for types in child.named_children for it in types.named_children]
-        parameters = node.child_by_field_name("type_parameters")
-        for parameter in parameters.named_children if parameters is not None else ():
-            self.on_type_parameter(parameter)
-        chains = [chain.lstrip(HOLDS) for base in bases if (chain := self.type_chain(base))]
-        if chains:
+        self.bind_type_parameters(node)
+        if chains := self.base_chains(bases):
             self.bases[dotted] = chains
-        components = node.child_by_field_name("parameters")
-        for component in components.named_children if components is not None else ():
-            of = component.child_by_field_name("name")
-            if of is not None:
-                self.define(
-                    f"{dotted}.{self.text(of)}", self.type_chain(component.child_by_field_name("type"))
-                )
+        self.define_components(dotted, node.child_by_field_name("parameters"))
 
     def on_body(self, node: Node) -> None:
         """The body of a class, or of an anonymous class or enum constant."""
@@ -123,42 +78,30 @@ class _File(JavaChains):
             dotted, above = self.unnamed(), node.parent
             if above is not None and above.type == "enum_constant":
                 self.bases[dotted] = [self.owner]
-            elif above is not None and (chain := self.type_chain(above.child_by_field_name("type"))):
-                self.bases[dotted] = [chain.lstrip(HOLDS)]
+            elif bases := self.base_chains([field_of(above, "type")]):
+                self.bases[dotted] = bases
         self.enter(node, {}, dotted)
 
-    def on_constant(self, node: Node) -> None:
-        self.define_constant(node.child_by_field_name("name"))
-
     def on_method(self, node: Node) -> None:
-        name, owner = node.child_by_field_name("name"), self.owner
+        name, owner = self.take_name(node), self.owner
         if name is None:
             return
-        self.taken.add(name.start_byte)
-        scope: Names = {}
-        self.enter(node, scope)
-        parameters = node.child_by_field_name("type_parameters")
-        for child in node.named_children if parameters is None else [parameters]:
-            if child.type == "type_parameters":
-                for parameter in child.named_children:
-                    self.on_type_parameter(parameter)
+        self.enter(node, {})
+        self.bind_type_parameters(node)
         if node.type in ("method_declaration", "annotation_type_element_declaration"):
             self.define(f"{owner}.{self.text(name)}", self.type_chain(node.child_by_field_name("type")))
 
     def on_field(self, node: Node) -> None:
         chain = self.type_chain(node.child_by_field_name("type"))
         for declarator in node.children_by_field_name("declarator"):
-            name = declarator.child_by_field_name("name")
+            name = self.take_name(declarator)
             if name is not None:
-                self.taken.add(name.start_byte)
                 self.define(f"{self.owner}.{self.text(name)}", chain)
 
     def on_type_parameter(self, node: Node) -> None:
-        name = next((it for it in node.named_children if it.type in ("type_identifier", "identifier")), None)
-        bound = next((it for it in node.named_children if it.type == "type_bound"), None)
+        name = child_of_type(node, "type_identifier", "identifier")
         if name is not None and name.start_byte not in self.taken:
-            first = bound.named_children[0] if bound is not None and bound.named_child_count else None
-            self.bind(name, self.type_chain(first))
+            self.bind(name, self.type_chain(first_child(child_of_type(node, "type_bound"))))
 
     # Captures: code
 
@@ -184,15 +127,13 @@ class _File(JavaChains):
                 (it for it in node.named_children if it.type not in ("modifiers", "variable_declarator")),
                 None,
             )
-            declarator = node.named_children[-1] if node.named_child_count else None
-            name = None if declarator is None else declarator.child_by_field_name("name")
+            name = field_of(last_child(node), "name")
             if name is not None:
                 self.bind(name, self.type_chain(of_type))
         elif node.type == "catch_formal_parameter":
             name = node.child_by_field_name("name")
-            types = [it for it in node.named_children if it.type == "catch_type"]
             if name is not None:
-                self.bind(name, self.type_chain(types[0].named_children[0]) if types else None)
+                self.bind(name, self.type_chain(first_child(child_of_type(node, "catch_type"))))
         else:
             self._typed_name(node)
 
@@ -230,7 +171,7 @@ class _File(JavaChains):
         above = node.parent
         while above is not None and above.type not in ("switch_expression", "switch_statement"):
             above = above.parent
-        chain = None if above is None else self.value_chain(above.child_by_field_name("condition"))
+        chain = self.value_chain(field_of(above, "condition"))
         self.taken.add(node.start_byte)
         if chain is not None:
             self.references[f"{chain}.{self.text(node)}"] += 1
@@ -259,17 +200,14 @@ class _File(JavaChains):
             self.references[f".{name}" if chain is None else f"{chain}.{name}"] += 1
 
     def on_call(self, node: Node) -> None:
-        name = node.child_by_field_name("name")
+        name = self.take_name(node)
         if name is not None:
-            self.taken.add(name.start_byte)
             self._chain(node, name)
 
     def on_access(self, node: Node) -> None:
-        name = node.child_by_field_name("field")
-        if name is not None:
-            self.taken.add(name.start_byte)
-            if name.type != "this":
-                self._chain(node, name)
+        name = self.take_name(node, "field")
+        if name is not None and name.type != "this":
+            self._chain(node, name)
 
     def _chain(self, node: Node, name: Node) -> None:
         if not self.count_chain(node, name, self.text(name)):
@@ -280,8 +218,16 @@ class _File(JavaChains):
         if operand is not None and operand.type == "identifier":
             self.taken.add(operand.start_byte)
 
-    def on_key(self, node: Node) -> None:
-        self.taken.add(node.start_byte)
 
-    def on_name(self, node: Node) -> None:
-        self.refer(self.text(node))
+class Java(TreeSitterLanguage):
+    """Java, up to records and patterns."""
+
+    name = "java"
+    suffixes = (".java",)
+    grammar = staticmethod(tree_sitter_java.language)
+    query = read_query(__package__)
+    family = "jvm"
+    builtins, builtin_members = read_builtins(__package__)
+    typed_chains = True
+    modules = NamespaceModules
+    file = _File

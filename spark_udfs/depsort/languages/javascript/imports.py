@@ -14,6 +14,7 @@ from functools import cached_property
 
 from tree_sitter import Node
 
+from spark_udfs.depsort.captured_file import CapturedFile
 from spark_udfs.depsort.model import Import
 from spark_udfs.depsort.ranges import Ranges
 from spark_udfs.depsort.syntax import Captures
@@ -28,12 +29,11 @@ EXPORTS = re.compile(rb"^(?:module\s*\.\s*)?exports(?:\s*\.\s*([\w$]+))?$")
 _FUNCTIONS = {"function_declaration", "function_expression", "arrow_function", "method_definition"}
 
 
-class JavaScriptImports:
+class JavaScriptImports(CapturedFile):
     """The captures of one file and the imports among them."""
 
     def __init__(self, source: bytes, captures: Captures) -> None:
-        self.source = source
-        self.captures = captures
+        super().__init__(source, captures)
         self.imports: Counter[Import] = Counter()
         self.handled: set[int] = set()  # starts of names that are not uses
         self.is_module = bool(captures.get("import") or captures.get("export"))
@@ -47,11 +47,8 @@ class JavaScriptImports:
     def nodes(self, name: str) -> list[Node]:
         return self.captures.get(name, [])
 
-    def text(self, node: Node) -> bytes:
-        return self.source[node.start_byte : node.end_byte]
-
     def string(self, node: Node) -> str:
-        return decoded(self.text(node)[1:-1])
+        return self.text(node)[1:-1]
 
     def field(self, node: Node, name: str) -> bytes | None:
         """The text of a child, without its quotes where it is a string."""
@@ -59,7 +56,7 @@ class JavaScriptImports:
         if child is None:
             return None
         self.handled.add(child.start_byte)
-        text = self.text(child)
+        text = self.bytes_of(child)
         return text[1:-1] if child.type == "string" else text
 
     def _read_statements(self) -> None:
@@ -77,9 +74,9 @@ class JavaScriptImports:
             text = decoded(path)
             self.imports[Import(text if text.startswith(".") else f"./{text}", "*", None)] += 1
 
-        for mark, said in ((b"import(", _TYPES), (b"@import", _TYPES_BY_NAME)):
+        for mark, pattern in ((b"import(", _TYPES), (b"@import", _TYPES_BY_NAME)):
             if mark in self.source:
-                paths = said.findall(self.source)
+                paths = pattern.findall(self.source)
                 self.imports.update(Import(decoded(path), None, "", True) for path in paths)
 
     def _clause(self, module: str, clause: Node) -> Iterator[Import]:
@@ -87,10 +84,10 @@ class JavaScriptImports:
             if child.type == "identifier":
                 self.handled.add(child.start_byte)
                 name = None if clause.type == "import_require_clause" else "default"
-                yield Import(module, name, decoded(self.text(child)))
+                yield Import(module, name, self.text(child))
             elif child.type == "namespace_import" and child.named_children:
                 self.handled.add(child.named_children[0].start_byte)
-                yield Import(module, None, decoded(self.text(child.named_children[0])))
+                yield Import(module, None, self.text(child.named_children[0]))
             elif child.type == "named_imports":
                 yield from (
                     Import(module, decoded(name), decoded(alias)) for name, alias in self.specifiers(child)
@@ -137,7 +134,7 @@ class JavaScriptImports:
             target = above.child_by_field_name("name")
         elif above.type == "assignment_expression":
             target = above.child_by_field_name("left")
-            exported = None if target is None else EXPORTS.match(self.text(target))
+            exported = None if target is None else EXPORTS.match(self.bytes_of(target))
             if exported and exported[1]:
                 yield Import(module, name, decoded(exported[1]), deferred)
             elif exported and name is None:
@@ -152,12 +149,12 @@ class JavaScriptImports:
             return
         if target is not None and target.type == "identifier":
             self.handled.add(target.start_byte)
-            yield Import(module, name, decoded(self.text(target)), deferred)
+            yield Import(module, name, self.text(target), deferred)
         elif target is not None and target.type == "object_pattern" and name is None:
             for child in target.named_children:
                 if child.type == "shorthand_property_identifier_pattern":
                     self.handled.add(child.start_byte)
-                    yield Import(module, decoded(self.text(child)), decoded(self.text(child)), deferred)
+                    yield Import(module, self.text(child), self.text(child), deferred)
                 elif child.type == "pair_pattern":
                     key, bound = self.field(child, "key"), self.field(child, "value")
                     if key and bound and NAME.fullmatch(bound):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-MAX_DEPTH = 8  # of nested targets, and of manifests that extend each other
+MAX_DEPTH = 8  # depth of nested targets, and of manifests that extend each other
 
 # An unclosed string or comment extends to the end; retrying at every quote inside would take square time.
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z))|//[^\n]*|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?', re.DOTALL)

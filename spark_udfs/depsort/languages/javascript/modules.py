@@ -27,10 +27,8 @@ from spark_udfs.depsort.languages.data import read_names
 from spark_udfs.depsort.languages.javascript.manifests import MAX_DEPTH, read_manifest, targets_of
 from spark_udfs.depsort.model import FileSymbols, Modules
 
-MODULE, GLOBAL = (
-    "module",
-    "global",
-)  # a file's `package`: a module, which shares no names, or one that adds global names
+# A file's `package`: a module, which shares no names, or a module that adds global names.
+MODULE, GLOBAL = "module", "global"
 
 _SUFFIXES = (
     *(".ts", ".tsx", ".mts", ".cts", ".d.ts", ".d.mts", ".d.cts"),  # types before their implementation
@@ -142,10 +140,7 @@ class JavaScriptModules(Modules):
             for other in _WRITTEN_IN.get(suffix[0], "").split():
                 if other in self._stems.get(stem, ()):
                     yield stem + other
-        for stem in (path, _join(path, "index")):
-            found = self._stems.get(stem)
-            if found:
-                yield stem + min(found, key=_SUFFIXES.index)
+        yield from self._with_suffix(path, _join(path, "index"))
         manifest = self._manifests.get(_join(path, "package.json"))
         if manifest is not None:
             yield from self._entry(path, manifest)
@@ -246,9 +241,12 @@ class JavaScriptModules(Modules):
         """The files that `path` may name; reads no manifest, so manifests cannot form a loop."""
         if path in self._files:
             yield path
-        for stem in (_SUFFIX.sub("", path), _join(path, "index")):
-            found = self._stems.get(stem)
-            if found:
+        yield from self._with_suffix(_SUFFIX.sub("", path), _join(path, "index"))
+
+    def _with_suffix(self, *stems: str) -> Iterator[str]:
+        """The best file of each stem."""
+        for stem in stems:
+            if found := self._stems.get(stem):
                 yield stem + min(found, key=_SUFFIXES.index)
 
     # Names that no manifest explains

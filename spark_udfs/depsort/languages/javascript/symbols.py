@@ -12,9 +12,9 @@ types alone is an import: a reader needs it to understand the file. Names in com
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Mapping
 
 import tree_sitter_javascript
 import tree_sitter_typescript
@@ -23,7 +23,7 @@ from tree_sitter import Node
 from spark_udfs.depsort.languages.data import read_builtins, read_query
 from spark_udfs.depsort.languages.javascript.imports import EXPORTS, NAME, JavaScriptImports, decoded
 from spark_udfs.depsort.languages.javascript.modules import GLOBAL, MODULE, JavaScriptModules
-from spark_udfs.depsort.model import FileSymbols, Import, Language, Modules
+from spark_udfs.depsort.model import FileSymbols, Import, Language, counted_imports
 from spark_udfs.depsort.ranges import Ranges
 from spark_udfs.depsort.syntax import Captures, Syntax
 from spark_udfs.depsort.type_chains import EXTENSION
@@ -31,8 +31,12 @@ from spark_udfs.depsort.type_chains import EXTENSION
 MAX_CHAIN = 8  # parts of a dotted reference
 MAX_LINE = 5_000  # mean bytes per line; beyond is minified code without meaningful names
 
-_JAVASCRIPT = read_query(__package__, "common.scm", "javascript.scm")
-_TYPESCRIPT = read_query(__package__, "common.scm", "typescript.scm")
+_TYPED = read_query(__package__, "common.scm", "typescript.scm")
+_JAVASCRIPT = Syntax(
+    tree_sitter_javascript.language(), read_query(__package__, "common.scm", "javascript.scm")
+)
+_TYPESCRIPT = Syntax(tree_sitter_typescript.language_typescript(), _TYPED)
+_TSX = Syntax(tree_sitter_typescript.language_tsx(), _TYPED)
 _CHAIN = re.compile(rb"[\w$\x80-\xff]+(?:\s*\??\.\s*[\w$\x80-\xff]+)*")
 _PROTOTYPE = re.compile(rb"^([\w$]+)\s*\.\s*(?:prototype\s*\.\s*)?([\w$]+)$")
 _ON_GLOBAL = re.compile(rb"^(?:window|globalThis|global|self)\s*\.\s*([\w$]+)$")
@@ -44,12 +48,7 @@ class _EcmaScript(Language):
     family = "javascript"
     manifests = ("package.json", "tsconfig.json", "jsconfig.json", "tsconfig.base.json")
     builtins, builtin_members = read_builtins(__package__)
-
-    def modules(
-        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
-    ) -> Modules:
-        """The modules of one repository."""
-        return JavaScriptModules(paths, files, manifests)
+    modules = JavaScriptModules
 
     def extract(self, source: bytes, path: str) -> FileSymbols:
         """The symbols of one file; empty where it is minified or its syntax tree is out of bounds."""
@@ -58,8 +57,9 @@ class _EcmaScript(Language):
         captures = self._syntax(source, path).captures(source)
         return FileSymbols() if captures is None else _File(source, captures).symbols()
 
+    @abstractmethod
     def _syntax(self, source: bytes, path: str) -> Syntax:
-        raise NotImplementedError
+        """The grammar of a file, with its query."""
 
 
 class JavaScript(_EcmaScript):
@@ -69,15 +69,7 @@ class JavaScript(_EcmaScript):
     suffixes = (".js", ".jsx", ".mjs", ".cjs", ".es6")
 
     def _syntax(self, source: bytes, path: str) -> Syntax:
-        return self._typed if b"@flow" in source[:1_000] else self._plain
-
-    @cached_property
-    def _plain(self) -> Syntax:
-        return Syntax(tree_sitter_javascript.language(), _JAVASCRIPT)
-
-    @cached_property
-    def _typed(self) -> Syntax:
-        return Syntax(tree_sitter_typescript.language_tsx(), _TYPESCRIPT)
+        return _TSX if b"@flow" in source[:1_000] else _JAVASCRIPT
 
 
 class TypeScript(_EcmaScript):
@@ -87,15 +79,7 @@ class TypeScript(_EcmaScript):
     suffixes = (".ts", ".tsx", ".mts", ".cts")
 
     def _syntax(self, source: bytes, path: str) -> Syntax:
-        return self._with_jsx if path.endswith("x") else self._plain
-
-    @cached_property
-    def _plain(self) -> Syntax:
-        return Syntax(tree_sitter_typescript.language_typescript(), _TYPESCRIPT)
-
-    @cached_property
-    def _with_jsx(self) -> Syntax:
-        return Syntax(tree_sitter_typescript.language_tsx(), _TYPESCRIPT)
+        return _TSX if path.endswith("x") else _TYPESCRIPT
 
 
 class _File(JavaScriptImports):
@@ -114,17 +98,14 @@ class _File(JavaScriptImports):
         self._read_exports(bound)
         self._read_assignments(bound)
         self._read_members()
-        global_names = {self.text(node) for node in self.nodes("global")}
+        global_names = {self.bytes_of(node) for node in self.nodes("global")}
         for name in global_names:
             self._definitions[name] += 1
         references = self._references({item.encode() for item in bound}, top | global_names)
         private = sorted(top - self._exports.keys() - global_names) if self.is_module else []
         return FileSymbols(
             {decoded(name): n for name, n in sorted(self._definitions.items())},
-            tuple(
-                Import(i.module, i.name, i.alias, i.deferred, n)
-                for i, n in sorted(self.imports.items(), key=lambda it: _import_key(it[0]))
-            ),
+            counted_imports(self.imports),
             {decoded(name): n for name, n in sorted(references.items())},
             tuple(decoded(name) for name in self._exports if name != b"default") if self._exports else None,
             (GLOBAL if global_names else MODULE) if self.is_module else None,
@@ -140,7 +121,7 @@ class _File(JavaScriptImports):
         for capture in ("top", "exported"):
             for node in self.nodes(capture):
                 for name in self._pattern(node):
-                    text = self.text(name)
+                    text = self.bytes_of(name)
                     self.handled.add(name.start_byte)
                     if decoded(text) in imported:
                         continue
@@ -161,7 +142,7 @@ class _File(JavaScriptImports):
                 part = node.child_by_field_name("value" if node.type == "pair_pattern" else "left")
                 if part is not None:
                     pending.append(part)
-            elif NAME.fullmatch(self.text(node)):
+            elif NAME.fullmatch(self.bytes_of(node)):
                 yield node
 
     def _read_exports(self, bound: Mapping[str, Import]) -> None:
@@ -170,7 +151,7 @@ class _File(JavaScriptImports):
             module = None if source is None else self.string(source)
             kinds = {child.type: child for child in node.children}
             if module is not None and "namespace_export" in kinds:
-                alias = self.text(kinds["namespace_export"].named_children[0])
+                alias = self.bytes_of(kinds["namespace_export"].named_children[0])
                 self._pass_on(Import(module, None, decoded(alias)), alias)
             elif module is not None and "*" in kinds:
                 self.imports[Import(module, "*", None)] += 1
@@ -184,7 +165,7 @@ class _File(JavaScriptImports):
                 value = node.child_by_field_name("value") or next(
                     (child for child in node.named_children if child.type == "identifier"), None
                 )
-                name = b"" if value is None or value.type != "identifier" else self.text(value)
+                name = b"" if value is None or value.type != "identifier" else self.bytes_of(value)
                 self._export(name, b"default", bound)
 
     def _export(self, name: bytes, alias: bytes, bound: Mapping[str, Import]) -> None:
@@ -204,7 +185,7 @@ class _File(JavaScriptImports):
     def _read_assignments(self, bound: Mapping[str, Import]) -> None:
         """`exports.a = ...`, `module.exports = {a, b: c}`, `A.prototype.b = ...`, `window.a = ...`."""
         for node in self.nodes("assigned"):
-            text = self.text(node)
+            text = self.bytes_of(node)
             exported = EXPORTS.match(text)
             if exported is None:
                 if found := _PROTOTYPE.match(text):
@@ -222,8 +203,8 @@ class _File(JavaScriptImports):
                 for child in value.named_children:
                     name = child if child.type == "shorthand_property_identifier" else None
                     name = name or child.child_by_field_name("key") or child.child_by_field_name("name")
-                    if name is not None and decoded(self.text(name)) not in bound:
-                        self._definitions[self.text(name)] += 1
+                    if name is not None and self.text(name) not in bound:
+                        self._definitions[self.bytes_of(name)] += 1
 
     def _read_members(self) -> None:
         """The methods of top-level classes and interfaces."""
@@ -231,9 +212,9 @@ class _File(JavaScriptImports):
         for node in self.nodes("method"):
             around = classes.innermost(node.start_byte)
             owner = None if around < 0 else classes.nodes[around].child_by_field_name("name")
-            name = self.text(node)
-            if owner is not None and name != b"constructor" and self.text(owner) in self._definitions:
-                self._definitions[self.text(owner) + b"." + name] += 1
+            name = self.bytes_of(node)
+            if owner is not None and name != b"constructor" and self.bytes_of(owner) in self._definitions:
+                self._definitions[self.bytes_of(owner) + b"." + name] += 1
         self._read_augmentations()
 
     def _read_augmentations(self) -> None:
@@ -241,18 +222,18 @@ class _File(JavaScriptImports):
         added = Ranges(self.nodes("augmentation")) if self.is_module else None
         for node in self.nodes("offered") if added else ():
             if added is not None and added.innermost(node.start_byte) >= 0:
-                self._definitions[f"{EXTENSION}.".encode() + self.text(node)] += 1
+                self._definitions[f"{EXTENSION}.".encode() + self.bytes_of(node)] += 1
 
     # References
 
     def _references(self, roots: set[bytes], own: set[bytes]) -> Counter[bytes]:
         """Uses of imported and top-level names, and of names that the file does not bind."""
         bound = self.nodes("bound")
-        local = {self.text(node) for node in bound if node.start_byte not in self.handled}
+        local = {self.bytes_of(node) for node in bound if node.start_byte not in self.handled}
         handled = self.handled | {node.start_byte for node in bound}
         hiding: dict[bytes, set[int]] = {}
         for node in bound:
-            if (name := self.text(node)) in roots and node.start_byte not in self.handled:
+            if (name := self.bytes_of(node)) in roots and node.start_byte not in self.handled:
                 hiding.setdefault(name, set()).add(self.scopes.innermost(node.start_byte))
         found: Counter[bytes] = Counter()
         chain_ends = set()
@@ -274,9 +255,5 @@ class _File(JavaScriptImports):
             found[name] += 1
         for node in self.nodes("called"):
             if node.end_byte not in chain_ends:
-                found[b"." + self.text(node)] += 1
+                found[b"." + self.bytes_of(node)] += 1
         return found
-
-
-def _import_key(item: Import) -> tuple[str, str, str, bool]:
-    return item.module, item.name or "", item.alias or "", item.deferred

@@ -8,51 +8,23 @@ member of every value (`spark_udfs.depsort.type_chains`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import tree_sitter_kotlin
 from tree_sitter import Node
 
-from spark_udfs.depsort.languages.data import capture_names, read_builtins, read_query
+from spark_udfs.depsort.captured_file import child_of_type, first_child, last_child
+from spark_udfs.depsort.languages.data import read_builtins, read_query
 from spark_udfs.depsort.languages.kotlin.chains import FIRST_CHILD, TYPES, KotlinChains
 from spark_udfs.depsort.languages.namespaces import NamespaceModules
 from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
-from spark_udfs.depsort.model import FileSymbols, Import, Modules
+from spark_udfs.depsort.model import Import
 from spark_udfs.depsort.scopes import Names
-from spark_udfs.depsort.syntax import Captures
 from spark_udfs.depsort.type_chains import EXTENSION, HOLDS
 
 MAX_BYTES = 250_000  # the grammar's time grows with the square of the number of one-line bodies: here 6 s
-_QUERY = read_query(__package__)
-
-
-class Kotlin(TreeSitterLanguage):
-    """Kotlin, in one family with Java."""
-
-    name = "kotlin"
-    suffixes = (".kt", ".kts")
-    grammar = staticmethod(tree_sitter_kotlin.language)
-    query = _QUERY
-    max_bytes = MAX_BYTES
-    family = "jvm"
-    builtins, builtin_members = read_builtins(__package__)
-    typed_chains = True
-
-    def modules(
-        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
-    ) -> Modules:
-        """The packages of one repository."""
-        return NamespaceModules(paths, files, manifests)
-
-    def read(self, source: bytes, captures: Captures) -> FileSymbols:
-        """The symbols of one file from its captured nodes."""
-        return _File(source).read(captures)
 
 
 class _File(KotlinChains):
     """The captures of one Kotlin file, turned into symbols."""
-
-    kinds = capture_names(_QUERY)
 
     # Captures: declarations
 
@@ -77,23 +49,15 @@ class _File(KotlinChains):
         return "".join(self.text(node).split()).replace("`", "")
 
     def on_class(self, node: Node) -> None:
-        name = node.child_by_field_name("name")
+        name = self.take_name(node)
         if name is None:
             return
-        self.taken.add(name.start_byte)
-        text = self.text(name)
-        if node.parent is not None and node.parent.type in ("block", "lambda_literal"):
-            dotted = self.unnamed()
-            self.scopes[-1][1][text] = dotted
-        else:
-            dotted = self.nested(text)
-        self.define(dotted, None)
+        is_local = node.parent is not None and node.parent.type in ("block", "lambda_literal")
+        dotted = self.named_class(self.text(name), is_local)
         self.enter(node, {})
+        self.bind_type_parameters(node)
         for child in node.named_children:
-            if child.type == "type_parameters":
-                for parameter in child.named_children:
-                    self.on_type_parameter(parameter)
-            elif child.type in ("class_body", "enum_class_body"):
+            if child.type in ("class_body", "enum_class_body"):
                 self._bodies[child.start_byte] = dotted
             elif child.type == "primary_constructor":
                 self._properties(dotted, child)
@@ -104,13 +68,13 @@ class _File(KotlinChains):
         """Define the parameters of a primary constructor as members, with or without `val`."""
         for parameters in node.named_children:
             for parameter in parameters.named_children:
-                name = next((it for it in parameter.named_children if it.type == "identifier"), None)
-                of_type = next((it for it in parameter.named_children if it.type in TYPES), None)
+                name = child_of_type(parameter, "identifier")
                 if name is not None:
-                    self.define(f"{owner}.{self.text(name)}", self.type_chain(of_type))
+                    chain = self.type_chain(child_of_type(parameter, *TYPES))
+                    self.define(f"{owner}.{self.text(name)}", chain)
 
     def on_entry(self, node: Node) -> None:
-        name = node.named_children[0] if node.named_child_count else None
+        name = first_child(node)
         if name is not None and name.type == "identifier":
             self.define_constant(name)
 
@@ -135,7 +99,7 @@ class _File(KotlinChains):
         return above is not None and above.type not in ("source_file", "class_body", "enum_class_body")
 
     def on_function(self, node: Node) -> None:
-        name = node.child_by_field_name("name")
+        name = self.take_name(node)
         scope: Names = {}
         types: list[Node] = []
         receiver = None
@@ -144,18 +108,13 @@ class _File(KotlinChains):
                 receiver = child
             elif child.type in TYPES:
                 types.append(child)
-        if name is not None:
-            self.taken.add(name.start_byte)
-            if self._is_local(node):
-                if self.scopes:
-                    self.scopes[-1][1][self.text(name)] = self.type_chain(types[0]) if types else None
-                name = None
+        if name is not None and self._is_local(node):
+            if self.scopes:
+                self.scopes[-1][1][self.text(name)] = self.type_chain(types[0]) if types else None
+            name = None
         owner = self.owner
         self.enter(node, scope)
-        for child in node.named_children:
-            if child.type == "type_parameters":
-                for parameter in child.named_children:
-                    self.on_type_parameter(parameter)
+        self.bind_type_parameters(node)
         chain = self.type_chain(types[0]) if types else None
         if receiver is not None and (of := self.type_chain(receiver)):
             inside = self.unnamed()  # read the body as that of a class derived from the receiver's
@@ -163,7 +122,7 @@ class _File(KotlinChains):
             self.scopes[-1] = (node.end_byte, scope, inside)
         if name is None:
             return
-        body = node.named_children[-1] if node.named_child_count else None
+        body = last_child(node)
         if not types and body is not None and body.type == "function_body" and body.named_child_count == 1:
             chain = self.value_chain(body.named_children[0])
         self._member(owner, self.text(name), chain, receiver is not None)
@@ -192,9 +151,7 @@ class _File(KotlinChains):
                 names.append(part.named_children[0])
             elif part.type in TYPES:
                 of_type = part
-        chain = self.type_chain(of_type) if of_type is not None else None
-        if of_type is None and len(names) == 1:
-            chain = self.value_chain(value)
+        chain = self.value_chain(value) if of_type is None and len(names) == 1 else self.type_chain(of_type)
         for name in names:
             self.taken.add(name.start_byte)
         if self._is_local(node):
@@ -204,30 +161,25 @@ class _File(KotlinChains):
                 self._member(self.owner, self.text(name), chain, receiver is not None)
 
     def on_alias(self, node: Node) -> None:
-        name = node.child_by_field_name("type")
+        name = self.take_name(node, "type")
         if name is not None:
-            self.taken.add(name.start_byte)
             self.define(self.text(name), None)
             if chain := self.type_chain(node.named_children[-1]):
                 self.bases[self.text(name)] = [chain]
 
     def on_type_parameter(self, node: Node) -> None:
-        name = next((it for it in node.named_children if it.type == "identifier"), None)
+        name = child_of_type(node, "identifier")
         if name is not None and name.start_byte not in self.taken:
-            bound = next((it for it in node.named_children if it.type in TYPES), None)
-            self.bind(name, self.type_chain(bound))
+            self.bind(name, self.type_chain(child_of_type(node, *TYPES)))
 
     # Captures: code
 
     def on_lambda(self, node: Node) -> None:
-        scope: Names = {"it": None}
-        self.enter(node, scope)
-        for child in node.named_children:
-            if child.type == "lambda_parameters":
-                self._bind_variables(child, None)
+        self.enter(node, {"it": None})
+        self._bind_variables(child_of_type(node, "lambda_parameters"), None)
 
-    def _bind_variables(self, node: Node, chain: str | None) -> None:
-        pending = list(node.named_children)
+    def _bind_variables(self, node: Node | None, chain: str | None) -> None:
+        pending = list(node.named_children) if node is not None else []
         for variable in pending:
             if variable.type == "multi_variable_declaration":
                 pending.extend(variable.named_children)
@@ -250,10 +202,9 @@ class _File(KotlinChains):
             self.bind(node.named_children[0], self.type_chain(node.named_children[1]))
 
     def on_parameter(self, node: Node) -> None:
-        name = next((it for it in node.named_children if it.type == "identifier"), None)
-        of_type = next((it for it in node.named_children if it.type in TYPES), None)
+        name = child_of_type(node, "identifier")
         if name is not None:
-            self.bind(name, self.type_chain(of_type))
+            self.bind(name, self.type_chain(child_of_type(node, *TYPES)))
 
     def on_type(self, node: Node) -> None:
         names = [it for it in node.named_children if it.type == "identifier"]
@@ -291,9 +242,21 @@ class _File(KotlinChains):
         while operand is not None and (
             operand.type in FIRST_CHILD or operand.type == "navigation_expression"
         ):
-            operand = operand.named_children[0] if operand.named_child_count else None
+            operand = first_child(operand)
         if operand is not None and operand.type == "identifier":
             self.taken.add(operand.start_byte)
 
-    def on_name(self, node: Node) -> None:
-        self.refer(self.text(node))
+
+class Kotlin(TreeSitterLanguage):
+    """Kotlin, in one family with Java."""
+
+    name = "kotlin"
+    suffixes = (".kt", ".kts")
+    grammar = staticmethod(tree_sitter_kotlin.language)
+    query = read_query(__package__)
+    max_bytes = MAX_BYTES
+    family = "jvm"
+    builtins, builtin_members = read_builtins(__package__)
+    typed_chains = True
+    modules = NamespaceModules
+    file = _File

@@ -8,20 +8,21 @@ Files of one namespace see each other's names without `use`.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from spark_udfs.depsort.model import FileSymbols, Modules
+from spark_udfs.depsort.paths import PathEndings
 
 
 class PhpModules(Modules):
     """The namespaces and files of one repository."""
 
-    def __init__(self, paths: Sequence[str], files: Sequence[FileSymbols]) -> None:
+    def __init__(
+        self, paths: Sequence[str], files: Sequence[FileSymbols], _manifests: Mapping[str, str]
+    ) -> None:
         self._folders = [posixpath.dirname(path) for path in paths]
         self._paths = {path: number for number, path in reversed(list(enumerate(paths)))}
-        self._by_name: dict[str, list[str]] = {}
-        for path in self._paths:
-            self._by_name.setdefault(posixpath.basename(path), []).append(path)
+        self._endings = PathEndings(self._paths)
         self._packages = [file.package or "" for file in files]
         self._at: dict[str, list[int]] = {}
         self._known: set[str] = set()
@@ -39,12 +40,7 @@ class PhpModules(Modules):
         path = posixpath.normpath(posixpath.join(self._folders[importer], module))
         if path in self._paths:
             return f"/{path}"
-        ending = posixpath.normpath(module.lstrip("./"))
-        found = [
-            other
-            for other in self._by_name.get(posixpath.basename(ending), ())
-            if other == ending or other.endswith(f"/{ending}")
-        ]
+        found = self._endings.ending_in(posixpath.normpath(module.lstrip("./")))
         return f"/{found[0]}" if len(found) == 1 else None
 
     def files(self, address: str) -> Sequence[int]:

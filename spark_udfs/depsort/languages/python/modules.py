@@ -10,9 +10,10 @@ mean `app/logging.py` if `app` is a package.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from spark_udfs.depsort.model import Modules
+from spark_udfs.depsort.model import FileSymbols, Modules
+from spark_udfs.depsort.paths import last, parent
 
 _INIT = "__init__"
 
@@ -20,22 +21,24 @@ _INIT = "__init__"
 class PythonModules(Modules):
     """The modules of one repository."""
 
-    def __init__(self, paths: Sequence[str]) -> None:
+    def __init__(
+        self, paths: Sequence[str], _files: Sequence[FileSymbols], _manifests: Mapping[str, str]
+    ) -> None:
         self._files: dict[str, int] = {}  # address -> file
         self._packages: dict[str, int] = {}  # folder -> its __init__ file
         self._folders: set[str] = set()
-        self._directories = [_parent(path) for path in paths]
+        self._directories = [parent(path) for path in paths]
         for index, path in enumerate(paths):
             address, _, suffix = path.rpartition(".")
-            directory, name = _parent(address), _last(address)
+            directory, name = parent(address), last(address)
             index_of, key = (self._packages, directory) if name == _INIT else (self._files, address)
             if key not in index_of or (suffix != "pyi" and paths[index_of[key]].endswith(".pyi")):
                 index_of[key] = index  # source wins over its stub; of equal paths the first
             while directory not in self._folders:
                 self._folders.add(directory)
-                directory = _parent(directory)
+                directory = parent(directory)
         self._roots = self._roots_by_name()
-        self._holds_packages = {_parent(package) for package in self._packages}
+        self._holds_packages = {parent(package) for package in self._packages}
         self._addresses: dict[tuple[str, str], str | None] = {}
 
     def locate(self, module: str, importer: int) -> str | None:
@@ -65,12 +68,12 @@ class PythonModules(Modules):
     def companions(self, address: str) -> Sequence[int]:
         """The `__init__` files of the packages around `address`, outermost first."""
         found: list[int] = []
-        package = _parent(address)
+        package = parent(address)
         while package in self._packages:
             found.append(self._packages[package])
             if not package:
                 break
-            package = _parent(package)
+            package = parent(package)
         return found[::-1]
 
     def enclosing(self, importer: int) -> Sequence[int]:
@@ -85,7 +88,7 @@ class PythonModules(Modules):
         for _ in range(len(module) - len(name) - 1):
             if not directory:
                 return None
-            directory = _parent(directory)
+            directory = parent(directory)
         address = _join(directory, name.replace(".", "/")) if name else directory
         return address if self._exists(address) else None
 
@@ -105,7 +108,7 @@ class PythonModules(Modules):
     def _own_root(self, directory: str) -> str:
         """The root of the modules in `directory`."""
         while directory in self._packages and directory:
-            directory = _parent(directory)
+            directory = parent(directory)
         return directory
 
     def _rank(self, root: str, own: str) -> tuple[bool, bool, int, bool, str]:
@@ -117,18 +120,10 @@ class PythonModules(Modules):
         """For every top-level name the roots that contain it."""
         roots: dict[str, set[str]] = {}
         for address in (*self._files, *self._folders):
-            parent = _parent(address)
-            if address and (parent not in self._packages or not parent):
-                roots.setdefault(_last(address), set()).add(parent)
+            folder = parent(address)
+            if address and (folder not in self._packages or not folder):
+                roots.setdefault(last(address), set()).add(folder)
         return roots
-
-
-def _parent(path: str) -> str:
-    return path.rpartition("/")[0]
-
-
-def _last(path: str) -> str:
-    return path.rpartition("/")[2]
 
 
 def _join(folder: str, name: str) -> str:

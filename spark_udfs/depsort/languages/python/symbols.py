@@ -9,55 +9,31 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import tree_sitter_python
 from tree_sitter import Node
 
+from spark_udfs.depsort.captured_file import CapturedFile
 from spark_udfs.depsort.languages.data import read_builtins, read_query
 from spark_udfs.depsort.languages.python.modules import PythonModules
 from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
-from spark_udfs.depsort.model import FileSymbols, Import, Modules
+from spark_udfs.depsort.model import FileSymbols, Import, counted_imports
 from spark_udfs.depsort.ranges import Ranges
 from spark_udfs.depsort.syntax import Captures
 
 MAX_CHAIN = 8  # parts of a dotted reference
-
-
 _CHAIN = re.compile(rb"[\w\x80-\xff]+(?:\.[\w\x80-\xff]+)*")
 _DOT, _CALL = ord("."), (b"(", b" (")
 _DOT_AND_GAP = re.compile(rb"(?<![.\d])\.[\s\\]+(?=[\w\x80-\xff])")  # a member may follow
 _STRING = re.compile(r"""^[rRuU]?(['"])(\w+)\1$""")
 
 
-class Python(TreeSitterLanguage):
-    """Python 3, and the part of Python 2 that its grammar reads."""
-
-    name = family = "python"
-    suffixes = (".py", ".pyi", ".pyw")
-    grammar = staticmethod(tree_sitter_python.language)
-    query = read_query(__package__)
-    underscore_hides = True
-    shared_names = True  # scripts may be run in one namespace
-    builtins, builtin_members = read_builtins(__package__)
-
-    def modules(
-        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
-    ) -> Modules:
-        """The modules of one repository."""
-        return PythonModules(paths)
-
-    def read(self, source: bytes, captures: Captures) -> FileSymbols:
-        """The symbols of one file from its captured nodes."""
-        return _File(source, captures).symbols()
-
-
-class _File:
-    """The captures of one file, turned into symbols."""
+class _File(CapturedFile):
+    """The captures of one Python file, turned into symbols."""
 
     def __init__(self, source: bytes, captures: Captures) -> None:
-        self._source = source
-        self._captures = captures
+        super().__init__(source, captures)
         self._scopes = _Scopes(captures)
 
     def symbols(self) -> FileSymbols:
@@ -74,25 +50,19 @@ class _File:
             self._exports(),
         )
 
-    def _nodes(self, name: str) -> list[Node]:
-        return self._captures.get(name, [])
-
-    def _text(self, node: Node) -> bytes:
-        return self._source[node.start_byte : node.end_byte]
-
     # Definitions
 
     def _definitions(self) -> Counter[bytes]:
         """Functions, classes and assigned names of the module, and the methods of its classes."""
         found: Counter[bytes] = Counter()
         for capture in ("function", "class"):
-            for node in self._nodes(capture):
-                owners = self._scopes.classes_around(node.start_byte, self._source)
+            for node in self.captures[capture]:
+                owners = self._scopes.classes_around(node.start_byte, self.source)
                 if owners is not None:
-                    found[b".".join((*owners, self._text(node)))] += 1
-        for node in self._nodes("assigned"):
+                    found[b".".join((*owners, self.bytes_of(node)))] += 1
+        for node in self.captures["assigned"]:
             if self._scopes.innermost(node.start_byte) < 0:
-                found[self._text(node)] += 1
+                found[self.bytes_of(node)] += 1
         return found
 
     def _exports(self) -> tuple[str, ...] | None:
@@ -100,15 +70,15 @@ class _File:
         lists = [
             node.parent.child_by_field_name("right")
             for capture in ("assigned", "augmented")
-            for node in self._nodes(capture)
-            if self._text(node) == b"__all__" and node.parent is not None
+            for node in self.captures[capture]
+            if self.bytes_of(node) == b"__all__" and node.parent is not None
         ]
         names: list[str] = []
         for node in lists:
             if node is None or node.type not in ("list", "tuple"):
                 return None
             for item in node.named_children:
-                text = _STRING.match(self._text(item).decode("utf-8", "replace"))
+                text = _STRING.match(self.bytes_of(item).decode("utf-8", "replace"))
                 if text:
                     names.append(text[2])
                 elif item.type != "comment":
@@ -118,17 +88,14 @@ class _File:
     # Imports
 
     def _imports(self) -> tuple[Import, ...]:
-        guarded = Ranges(self._nodes("guarded"))
+        guarded = Ranges(self.captures["guarded"])
         found: Counter[Import] = Counter()
         for capture in ("import", "from"):
-            for node in self._nodes(capture):
+            for node in self.captures[capture]:
                 start = node.start_byte
                 deferred = self._scopes.in_function(start) or guarded.innermost(start) >= 0
                 found.update(self._imported(node, deferred))
-        return tuple(
-            Import(i.module, i.name, i.alias, i.deferred, count)
-            for i, count in sorted(found.items(), key=lambda item: _import_key(item[0]))
-        )
+        return counted_imports(found)
 
     def _imported(self, node: Node, deferred: bool) -> Iterable[Import]:
         module_node = node.child_by_field_name("module_name")
@@ -151,7 +118,7 @@ class _File:
             yield Import(module, "*", None, deferred)
 
     def _dotted(self, node: Node) -> str:
-        return b"".join(self._text(node).split()).decode("utf-8", "replace")
+        return b"".join(self.bytes_of(node).split()).decode("utf-8", "replace")
 
     # References
 
@@ -162,14 +129,14 @@ class _File:
         excluded = {
             node.start_byte
             for capture in ("keyword", "function", "class", "assigned", "bound", "imported")
-            for node in self._nodes(capture)
+            for node in self.captures[capture]
         }
-        source, scopes = self._source, self._scopes
+        source, scopes = self.source, self._scopes
         behind_gap = {gap.end() for gap in _DOT_AND_GAP.finditer(source)}
         found: Counter[bytes] = Counter()
         called: list[tuple[bytes, int]] = []
         chain_ends = set()
-        for node in self._nodes("name"):
+        for node in self.captures["name"]:
             start = node.start_byte
             if start in excluded:
                 continue
@@ -196,13 +163,13 @@ class _File:
         """The functions that bind each local name; scope -1, the module, hides nothing."""
         hiding: dict[bytes, set[int]] = {}
         for capture in ("bound", "assigned", "function", "class"):
-            for node in self._nodes(capture):
+            for node in self.captures[capture]:
                 start = node.start_byte
                 inside = self._scopes.innermost(start)
                 if capture in ("function", "class") and inside >= 0:
                     inside = self._scopes.parents[inside]  # its name is bound around it
                 if inside >= 0 or capture == "bound":
-                    hiding.setdefault(self._text(node), set()).add(inside)
+                    hiding.setdefault(self.bytes_of(node), set()).add(inside)
         return hiding
 
 
@@ -210,7 +177,7 @@ class _Scopes(Ranges):
     """The functions and classes of a file."""
 
     def __init__(self, captures: Captures) -> None:
-        names = [name for capture in ("function", "class") for name in captures.get(capture, [])]
+        names = [name for capture in ("function", "class") for name in captures[capture]]
         super().__init__(name.parent for name in names if name.parent is not None)
         self._is_function = [node.type == "function_definition" for node in self.nodes]
 
@@ -245,5 +212,15 @@ def _is_member(name: Node) -> bool:
     return before is not None and before.type == "."
 
 
-def _import_key(item: Import) -> tuple[str, str, str, bool]:
-    return item.module, item.name or "", item.alias or "", item.deferred
+class Python(TreeSitterLanguage):
+    """Python 3, and the part of Python 2 that its grammar reads."""
+
+    name = family = "python"
+    suffixes = (".py", ".pyi", ".pyw")
+    grammar = staticmethod(tree_sitter_python.language)
+    query = read_query(__package__)
+    underscore_hides = True
+    shared_names = True  # scripts may be run in one namespace
+    builtins, builtin_members = read_builtins(__package__)
+    modules = PythonModules
+    file = _File

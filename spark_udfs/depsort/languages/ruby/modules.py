@@ -8,23 +8,23 @@ folder. `require "a/b"` means a file whose path ends in `a/b`: in the importer's
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from spark_udfs.depsort.model import Modules
+from spark_udfs.depsort.model import FileSymbols, Modules
+from spark_udfs.depsort.paths import PathEndings
 
 
 class RubyModules(Modules):
     """The files of one repository."""
 
-    def __init__(self, paths: Sequence[str]) -> None:
+    def __init__(
+        self, paths: Sequence[str], _files: Sequence[FileSymbols], _manifests: Mapping[str, str]
+    ) -> None:
         self._folders = [posixpath.dirname(path) for path in paths]
         self._numbers: dict[str, int] = {}
-        self._by_name: dict[str, list[str]] = {}
         for number, path in enumerate(paths):
-            address = posixpath.splitext(path)[0]
-            if address not in self._numbers:
-                self._numbers[address] = number
-                self._by_name.setdefault(posixpath.basename(address), []).append(address)
+            self._numbers.setdefault(posixpath.splitext(path)[0], number)
+        self._endings = PathEndings(self._numbers)
 
     def locate(self, module: str, importer: int) -> str | None:
         """The path without suffix of the file that `importer` requires as `./x` or `a/b`."""
@@ -33,11 +33,7 @@ class RubyModules(Modules):
         if module.startswith("."):
             address = posixpath.normpath(posixpath.join(folder, written))
             return address if address in self._numbers else None
-        found = [
-            address
-            for address in self._by_name.get(posixpath.basename(written), ())
-            if address == written or address.endswith(f"/{written}")
-        ]
+        found = self._endings.ending_in(written)
         return min(found, key=lambda it: _rank(it[: -len(written)].rstrip("/"), folder), default=None)
 
     def files(self, address: str) -> Sequence[int]:

@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 import tree_sitter_ruby
 from tree_sitter import Node
 
+from spark_udfs.depsort.captured_file import CapturedFile, field_of
 from spark_udfs.depsort.languages.data import read_builtins, read_names, read_query
 from spark_udfs.depsort.languages.ruby.modules import RubyModules
 from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
-from spark_udfs.depsort.model import FileSymbols, Import, Modules
+from spark_udfs.depsort.model import FileSymbols, Import
 from spark_udfs.depsort.nested_constants import OPENED, SCOPE, whole_name
 from spark_udfs.depsort.ranges import Ranges
 from spark_udfs.depsort.syntax import Captures
@@ -33,38 +34,15 @@ _MIXES = frozenset({"include", "prepend"})
 _REQUIRES = frozenset({"require", "require_relative", "load", "autoload"})
 
 
-class Ruby(TreeSitterLanguage):
-    """Ruby."""
-
-    name = "ruby"
-    suffixes: tuple[str, ...] = (".rb", ".rake", ".ru", ".gemspec")
-    grammar = staticmethod(tree_sitter_ruby.language)
-    query = read_query(__package__)
-    family = "ruby"
-    builtins, builtin_members = _CORE | read_names(__package__, "library.txt"), _MEMBERS
-    nested_constants = True
-
-    def modules(
-        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
-    ) -> Modules:
-        """The required files of one repository."""
-        return RubyModules(paths)
-
-    def read(self, source: bytes, captures: Captures) -> FileSymbols:
-        """The symbols of one file from its captured nodes."""
-        return _File(source, captures).symbols()
-
-
-class _File:
-    """The captures of one file, turned into symbols."""
+class _File(CapturedFile):
+    """The captures of one Ruby file, turned into symbols."""
 
     def __init__(self, source: bytes, captures: Captures) -> None:
-        self._source = source
-        self._captures = captures
-        self._bodies = Ranges(captures.get("body", ()))
+        super().__init__(source, captures)
+        self._bodies = Ranges(captures["body"])
         self._nestings: list[str] = []  # of each body: the open modules as in references
         for body, parent in zip(self._bodies.nodes, self._bodies.parents, strict=True):
-            opened = self._written(None if body.parent is None else body.parent.child_by_field_name("name"))
+            opened = self._written(field_of(body.parent, "name"))
             around = self._nestings[parent] if parent >= 0 else ""
             nesting = f"{around}{OPENED}{opened}" if around and opened else opened or around
             self._nestings.append(nesting if len(nesting) <= _MAX_NESTING else around)
@@ -75,15 +53,15 @@ class _File:
         """Everything the file defines, requires and uses."""
         definitions: Counter[str] = Counter()
         declarations: Counter[str] = Counter()
-        for node in self._captures.get("type", ()):
+        for node in self.captures["type"]:
             if (name := self._defined(node)) and name not in _CORE:
                 (declarations if _is_namespace(node.parent) else definitions)[name] += 1
-        for node in self._captures.get("constant", ()):
+        for node in self.captures["constant"]:
             if name := self._defined(node):
                 definitions[name] += 1
-        for node in self._captures.get("method", ()):
+        for node in self.captures["method"]:
             owner = whole_name(self._nesting(node))
-            definitions[f"{owner}.{self._text(node)}" if owner else self._text(node)] += 1
+            definitions[f"{owner}.{self.text(node)}" if owner else self.text(node)] += 1
         imports = Counter(self._required())
         self._refer()
         return FileSymbols(
@@ -108,17 +86,17 @@ class _File:
     def _bases(self) -> dict[str, tuple[str, ...]]:
         """The superclass and included modules of each class and module."""
         found: dict[str, dict[str, None]] = {}
-        for node in self._captures.get("base", ()):
+        for node in self.captures["base"]:
             made = node.parent.parent if node.parent is not None else None
-            name = self._written(None if made is None else made.child_by_field_name("name"))
+            name = self._written(field_of(made, "name"))
             if name and (base := self._written(node)):
                 nesting = self._nesting(node)
                 whole = whole_name(_reference(nesting, name))
                 found.setdefault(whole, {})[_reference(nesting, base)] = None
-        for node in self._captures.get("given", ()):
+        for node in self.captures["given"]:
             call = node.parent.parent if node.parent is not None else None
-            method = None if call is None else call.child_by_field_name("method")
-            if method is None or self._text(method) not in _MIXES or call is None:
+            method = field_of(call, "method")
+            if method is None or self.text(method) not in _MIXES or call is None:
                 continue
             if call.child_by_field_name("receiver") is None and (base := self._written(node)):
                 nesting = self._nesting(node)
@@ -127,7 +105,7 @@ class _File:
 
     def _refer(self) -> None:
         """Count every use of a constant, `A::B` once."""
-        for node in sorted(self._captures.get("chain", ()), key=lambda it: (it.start_byte, -it.end_byte)):
+        for node in sorted(self.captures["chain"], key=lambda it: (it.start_byte, -it.end_byte)):
             name = node.child_by_field_name("name")
             if node.start_byte in self._read or name is None or name.start_byte in self._read:
                 continue
@@ -136,26 +114,25 @@ class _File:
                 self._pass(node)
             else:
                 self._read.add(name.start_byte)  # the constant of a computed module
-        for node in self._captures.get("name", ()):
+        for node in self.captures["name"]:
             if node.start_byte not in self._read:
-                self._references[_reference(self._nesting(node), self._text(node))] += 1
-        self._references.update("." + self._text(node) for node in self._captures.get("member", ()))
+                self._references[_reference(self._nesting(node), self.text(node))] += 1
+        self._references.update("." + self.text(node) for node in self.captures["member"])
 
     def _required(self) -> Iterator[tuple[str, bool]]:
         """Every required file, and whether it is autoloaded."""
-        for node in self._captures.get("argument", ()):
+        for node in self.captures["argument"]:
             arguments = node.parent
-            call = None if arguments is None else arguments.parent
-            function = None if call is None else call.child_by_field_name("method")
-            name = "" if function is None else self._text(function)
+            function = None if arguments is None else field_of(arguments.parent, "method")
+            name = "" if function is None else self.text(function)
             content = [child for child in node.named_children if child.type == "string_content"]
             if name in _REQUIRES and len(content) == 1 == len(node.named_children):
-                module = self._text(content[0])
+                module = self.text(content[0])
                 yield f"./{module}" if name == "require_relative" else module, name == "autoload"
 
     def _pass(self, node: Node) -> None:
         """Mark the constants of a chain as counted."""
-        text = self._source[node.start_byte : min(node.end_byte, node.start_byte + _MAX_CHAIN)]
+        text = self.source[node.start_byte : min(node.end_byte, node.start_byte + _MAX_CHAIN)]
         self._read.update(node.start_byte + part.start() for part in _PART.finditer(text))
 
     def _nesting(self, node: Node) -> str:
@@ -166,11 +143,8 @@ class _File:
         """The source of a chain of constants; empty for any other node."""
         if node is None or node.end_byte - node.start_byte > _MAX_CHAIN:
             return ""
-        text = self._text(node)
+        text = self.text(node)
         return "".join(text.split()) if _CHAIN.fullmatch(text) else ""
-
-    def _text(self, node: Node) -> str:
-        return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
 
 def _reference(nesting: str, written: str) -> str:
@@ -187,3 +161,17 @@ def _is_namespace(node: Node | None) -> bool:
     return body is not None and all(
         child.type in ("class", "module", "comment") for child in body.named_children
     )
+
+
+class Ruby(TreeSitterLanguage):
+    """Ruby."""
+
+    name = "ruby"
+    suffixes = (".rb", ".rake", ".ru", ".gemspec")
+    grammar = staticmethod(tree_sitter_ruby.language)
+    query = read_query(__package__)
+    family = "ruby"
+    builtins, builtin_members = _CORE | read_names(__package__, "library.txt"), _MEMBERS
+    nested_constants = True
+    modules = RubyModules
+    file = _File

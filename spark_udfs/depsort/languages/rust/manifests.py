@@ -35,18 +35,18 @@ def read_manifest(text: str, inherited: Mapping[str, Any] | None = None) -> Carg
     table = _parsed(text)
     if table is None:
         found = (key[1] for section in _TABLE.findall(text) if (key := _NAME.search(section)))
-        return CargoManifest(tuple(_written(name) for name in found))
+        return CargoManifest(tuple(_identifier(name) for name in found))
     package, library = _table(table, "package"), _table(table, "lib")
     names = [it["name"] for it in (package, library) if isinstance(it.get("name"), str)]
     path = library.get("path")
     renamed: dict[str, str] = {}
-    for name, said in _dependencies(table):
-        if said.get("workspace") is True:
-            said = _table(inherited or {}, name)
-        if isinstance(said.get("package"), str):
-            renamed[_written(name)] = _written(said["package"])
+    for name, dependency in _dependencies(table):
+        if dependency.get("workspace") is True:
+            dependency = _table(inherited or {}, name)
+        if isinstance(dependency.get("package"), str):
+            renamed[_identifier(name)] = _identifier(dependency["package"])
     return CargoManifest(
-        tuple(_written(name) for name in names), path if isinstance(path, str) else None, renamed
+        tuple(_identifier(name) for name in names), path if isinstance(path, str) else None, renamed
     )
 
 
@@ -72,5 +72,5 @@ def _table(around: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _written(name: str) -> str:
+def _identifier(name: str) -> str:
     return name.replace("-", "_")

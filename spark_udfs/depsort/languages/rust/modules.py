@@ -12,8 +12,9 @@ import posixpath
 from collections.abc import Mapping, Sequence
 
 from spark_udfs.depsort.languages.rust.manifests import CargoManifest, read_manifest, workspace_dependencies
-from spark_udfs.depsort.model import Modules
-from spark_udfs.depsort.platforms import systems_of
+from spark_udfs.depsort.model import FileSymbols, Modules
+from spark_udfs.depsort.paths import last, parent
+from spark_udfs.depsort.platforms import exclude_each_other, systems_of
 
 _ROOTS = ("lib", "main")
 _LANGUAGE_S_OWN = frozenset({"std", "core", "alloc", "proc_macro", "test"})
@@ -23,17 +24,19 @@ _OWN_ROOTS = frozenset({"tests", "examples", "benches", "bin"})
 class RustModules(Modules):
     """The modules of one repository."""
 
-    def __init__(self, paths: Sequence[str], manifests: Mapping[str, str]) -> None:
+    def __init__(
+        self, paths: Sequence[str], _files: Sequence[FileSymbols], manifests: Mapping[str, str]
+    ) -> None:
         stems = [path.removesuffix(".rs") for path in paths]
-        said = _manifests(manifests)
+        crates = _manifests(manifests)
         libraries = {
             posixpath.normpath(posixpath.join(folder, it.library)).removesuffix(".rs"): folder
-            for folder, it in said.items()
+            for folder, it in crates.items()
             if it.library
         }
         named = {stem: libraries[stem] for stem in stems if stem in libraries}
-        roots = {_parent(stem) for stem in stems if _last(stem) in _ROOTS} | {_parent(it) for it in named}
-        self._addresses = [_parent(stem) or "." if stem in named else _address(stem, roots) for stem in stems]
+        roots = {parent(stem) for stem in stems if last(stem) in _ROOTS} | {parent(it) for it in named}
+        self._addresses = [parent(stem) or "." if stem in named else _address(stem, roots) for stem in stems]
         self._files: dict[str, int] = {}
         for number, address in enumerate(self._addresses):
             if address not in self._files or stems[number].endswith("lib") or stems[number] in named:
@@ -41,16 +44,16 @@ class RustModules(Modules):
         self._known = {"::".join(parts[:n]) for address in self._addresses
                        for parts in (address.split("::"),) for n in range(1, len(parts) + 1)}  # fmt: skip
         self._crates: dict[str, str] = {}
-        folders = {_parent(stem): folder for stem, folder in named.items()}
+        folders = {parent(stem): folder for stem, folder in named.items()}
         for root in sorted(roots, reverse=True):
-            folder = folders.get(root, _parent(root) if _last(root) == "src" else root)
-            by_folder = (_last(folder).replace("-", "_"),)
-            names = said[folder].names if folder in said else ()
+            folder = folders.get(root, parent(root) if last(root) == "src" else root)
+            by_folder = (last(folder).replace("-", "_"),)
+            names = crates[folder].names if folder in crates else ()
             for name in names or (it for it in by_folder if it not in _LANGUAGE_S_OWN):
                 self._crates.setdefault(name, root)
         self._own = {name for name in self._crates if name}
         self._systems = [systems_of(path) for path in paths]
-        self._renamed = [_nearest(_parent(path), said).renamed or {} for path in paths]
+        self._renamed = [_nearest(parent(path), crates).renamed or {} for path in paths]
 
     def locate(self, module: str, importer: int) -> str | None:
         """The address of `crate.a.b`, `self.a`, `super.a`, a crate's `name.a` or a submodule's `a.b`."""
@@ -94,11 +97,9 @@ class RustModules(Modules):
 
     def never_built_together(self, importer: int, file: int) -> bool:
         """Whether the systems of two files exclude each other, or `file` belongs to a program of its own."""
-        one, other = self._systems[importer], self._systems[file]
-        if one is not None and other is not None and not one & other:
-            return True
         crate = self._addresses[file].partition("::")[0]
-        return _last(_parent(crate)) in _OWN_ROOTS and crate != self._addresses[importer].partition("::")[0]
+        apart = last(parent(crate)) in _OWN_ROOTS and crate != self._addresses[importer].partition("::")[0]
+        return apart or exclude_each_other(self._systems[importer], self._systems[file])
 
 
 def _manifests(texts: Mapping[str, str]) -> dict[str, CargoManifest]:
@@ -106,40 +107,32 @@ def _manifests(texts: Mapping[str, str]) -> dict[str, CargoManifest]:
     workspace = next((text for _, text in sorted(texts.items()) if "[workspace.dependencies" in text), "")
     inherited = workspace_dependencies(workspace)
     return {
-        _parent(path): read_manifest(text, inherited)
+        parent(path): read_manifest(text, inherited)
         for path, text in texts.items()
-        if _last(path) == "Cargo.toml"
+        if last(path) == "Cargo.toml"
     }
 
 
-def _nearest(folder: str, said: Mapping[str, CargoManifest]) -> CargoManifest:
+def _nearest(folder: str, crates: Mapping[str, CargoManifest]) -> CargoManifest:
     """The manifest of the crate that a folder belongs to."""
-    while folder and folder not in said:
-        folder = _parent(folder)
-    return said.get(folder, CargoManifest())
+    while folder and folder not in crates:
+        folder = parent(folder)
+    return crates.get(folder, CargoManifest())
 
 
 def _around(address: str) -> str:
     """The address below which a file's modules lie: for root files in `tests` and the like, their folder."""
-    own_root = "::" not in address and _last(_parent(address)) in _OWN_ROOTS
-    return _parent(address) if own_root else address
+    own_root = "::" not in address and last(parent(address)) in _OWN_ROOTS
+    return parent(address) if own_root else address
 
 
 def _address(stem: str, roots: set[str]) -> str:
-    folder, name = _parent(stem), _last(stem)
-    if _last(folder) in _OWN_ROOTS and name != "mod":
+    folder, name = parent(stem), last(stem)
+    if last(folder) in _OWN_ROOTS and name != "mod":
         return f"{folder}/{name}"
     parts = [] if name == "mod" or (name in _ROOTS and folder in roots) else [name]
     root = folder
-    while root not in roots and _last(root) not in _OWN_ROOTS and root:
-        parts.insert(0, _last(root))
-        root = _parent(root)
+    while root not in roots and last(root) not in _OWN_ROOTS and root:
+        parts.insert(0, last(root))
+        root = parent(root)
     return "::".join((root or ".", *parts))
-
-
-def _parent(path: str) -> str:
-    return path.rpartition("/")[0]
-
-
-def _last(path: str) -> str:
-    return path.rpartition("/")[2]

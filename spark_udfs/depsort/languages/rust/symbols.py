@@ -9,75 +9,45 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import tree_sitter_rust
 from tree_sitter import Node
 
+from spark_udfs.depsort.captured_file import CapturedFile, first_child
 from spark_udfs.depsort.languages.data import read_builtins, read_query
 from spark_udfs.depsort.languages.rust.modules import RustModules
 from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
-from spark_udfs.depsort.model import FileSymbols, Import, Modules
+from spark_udfs.depsort.model import FileSymbols, Import, counted_imports
 from spark_udfs.depsort.ranges import Ranges
 from spark_udfs.depsort.syntax import Captures
 
 MAX_CHAIN = 8  # parts of a path
-
-
 _CHAIN = re.compile(rb"\$?(?:r#)?\w+(?:\s*::\s*(?:r#)?\w+)*")
 
 
-class Rust(TreeSitterLanguage):
-    """Rust."""
-
-    name = "rust"
-    suffixes: tuple[str, ...] = (".rs",)
-    grammar = staticmethod(tree_sitter_rust.language)
-    query = read_query(__package__)
-    family = "rust"
-    manifests: tuple[str, ...] = ("Cargo.toml",)
-    builtins, builtin_members = read_builtins(__package__)
-    qualified_names = True
-    shared_names = True
-    short_names = True  # such as the macro `ok!`
-
-    def modules(
-        self, paths: Sequence[str], files: Sequence[FileSymbols], manifests: Mapping[str, str]
-    ) -> Modules:
-        """The modules of one repository."""
-        return RustModules(paths, manifests)
-
-    def read(self, source: bytes, captures: Captures) -> FileSymbols:
-        """The symbols of one file from its captured nodes."""
-        return _File(source, captures).symbols()
-
-
-class _File:
-    """The captures of one file, turned into symbols."""
+class _File(CapturedFile):
+    """The captures of one Rust file, turned into symbols."""
 
     def __init__(self, source: bytes, captures: Captures) -> None:
-        self._source = source
-        self._captures = captures
-        self._inline = Ranges(captures.get("inline", ()))
+        super().__init__(source, captures)
+        self._inline = Ranges(captures["inline"])
 
     def symbols(self) -> FileSymbols:
         """Everything the file defines, imports and uses."""
         imports: Counter[Import] = Counter()
-        for node in self._captures.get("module", ()):
-            name = self._text(node)
+        for node in self.captures["module"]:
+            name = self._identifier(node)
             if self._depth(node) == 0:
                 imports[Import(f"self.{name}", None, name)] += 1
-        imports.update(filter(None, map(self._extern_crate, self._captures.get("crate", ()))))
-        for node in self._captures.get("use", ()):
+        imports.update(filter(None, map(self._extern_crate, self.captures["crate"])))
+        for node in self.captures["use"]:
             for module, used, alias in self._used(node, ()):
                 imports[Import(self._from_here(module, node), used, alias)] += 1
         definitions = self._definitions()
         return FileSymbols(
             definitions=dict(sorted(definitions.items())),
-            imports=tuple(
-                Import(i.module, i.name, i.alias, i.deferred, n)
-                for i, n in sorted(imports.items(), key=lambda item: item[0].written + (item[0].alias or ""))
-            ),
+            imports=counted_imports(imports, lambda item: (item.written + (item.alias or ""),)),
             references=dict(sorted(self._references().items())),
         )
 
@@ -86,14 +56,14 @@ class _File:
         name, alias = node.child_by_field_name("name"), node.child_by_field_name("alias")
         if name is None:
             return None
-        module = self._text(name)
-        bound = module if alias is None else self._text(alias)
+        module = self._identifier(name)
+        bound = module if alias is None else self._identifier(alias)
         return Import("crate" if module == "self" else module, None, "" if bound == "_" else bound)
 
     def _definitions(self) -> Counter[str]:
         found: Counter[str] = Counter()
-        nodes = [node for kind in ("type", "value", "function") for node in self._captures.get(kind, ())]
-        functions = {node.start_byte for node in self._captures.get("function", ())}
+        nodes = [node for kind in ("type", "value", "function") for node in self.captures[kind]]
+        functions = {node.start_byte for node in self.captures["function"]}
         for node in nodes:
             item = node.parent
             block = None if item is None else item.parent
@@ -104,11 +74,11 @@ class _File:
             if around is not None and around.type in ("impl_item", "trait_item"):
                 owner = around.child_by_field_name("type") or around.child_by_field_name("name")
             if owner is None:
-                found[self._text(node)] += 1
+                found[self._identifier(node)] += 1
             else:
-                chain = _CHAIN.match(self._source, owner.start_byte)
+                chain = _CHAIN.match(self.source, owner.start_byte)
                 if chain is not None:
-                    found[f"{_parts(chain[0])[-1]}.{self._text(node)}"] += 1
+                    found[f"{_parts(chain[0])[-1]}.{self._identifier(node)}"] += 1
         return found
 
     def _used(
@@ -125,15 +95,15 @@ class _File:
             if item.type in ("use_list", "scoped_use_list"):
                 pending.extend((child, prefix) for child in item.named_children)
             elif item.type == "use_wildcard":
-                yield prefix + self._path(next(iter(item.named_children), None)), "*", None
+                yield prefix + self._path(first_child(item)), "*", None
             elif item.type == "use_as_clause":
                 path, alias = item.child_by_field_name("path"), item.child_by_field_name("alias")
-                yield from _named(prefix + self._path(path), "" if alias is None else self._text(alias))
+                yield from _named(prefix + self._path(path), "" if alias is None else self._identifier(alias))
             elif item.type in ("identifier", "scoped_identifier", "self", "crate", "super"):
                 yield from _named(prefix + self._path(item), None)
 
     def _path(self, node: Node | None) -> tuple[str, ...]:
-        return () if node is None else tuple(_parts(self._source[node.start_byte : node.end_byte]))
+        return () if node is None else tuple(_parts(self.bytes_of(node)))
 
     def _from_here(self, module: Sequence[str], node: Node) -> str:
         """A module path relative to the file's module, for a node that may be in an inline module."""
@@ -149,34 +119,34 @@ class _File:
 
     def _references(self) -> Counter[str]:
         found: Counter[str] = Counter()
-        uses = Ranges(self._captures.get("use", ()))
-        own = {node.start_byte for capture in ("type", "generic") for node in self._captures.get(capture, ())}
-        generic = {self._text(node) for node in self._captures.get("generic", ())}
-        for node in self._captures.get("name", ()):
+        uses = Ranges(self.captures["use"])
+        own = {node.start_byte for capture in ("type", "generic") for node in self.captures[capture]}
+        generic = {self._identifier(node) for node in self.captures["generic"]}
+        for node in self.captures["name"]:
             if node.start_byte not in own and not self._behind_path(node):
-                name = self._text(node)
+                name = self._identifier(node)
                 if name not in generic:
                     found[name] += 1
         for capture in ("start", "token"):
-            for node in self._captures.get(capture, ()):
+            for node in self.captures[capture]:
                 if (capture == "start" and uses.innermost(node.start_byte) >= 0) or self._behind_path(node):
                     continue
-                chain = _CHAIN.match(self._source, node.start_byte)
+                chain = _CHAIN.match(self.source, node.start_byte)
                 parts = [] if chain is None else _parts(chain[0])
                 if parts and parts[0].startswith("$") and (parts[0] != "$crate" or len(parts) < 2):
                     continue  # among a macro's variables only `$crate` is a module
-                if capture == "token" and len(parts) < 2 and not self._text(node)[:1].isupper():
+                if capture == "token" and len(parts) < 2 and not self._identifier(node)[:1].isupper():
                     continue
                 if parts and parts[0] not in generic:
                     found[self._from_here(parts[:MAX_CHAIN], node)] += 1
-        found.update("." + self._text(node) for node in self._captures.get("member", ()))
+        found.update("." + self._identifier(node) for node in self.captures["member"])
         return found
 
     def _behind_path(self, node: Node) -> bool:
-        return self._source[max(0, node.start_byte - 3) : node.start_byte].rstrip().endswith(b"::")
+        return self.source[max(0, node.start_byte - 3) : node.start_byte].rstrip().endswith(b"::")
 
-    def _text(self, node: Node) -> str:
-        return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace").removeprefix("r#")
+    def _identifier(self, node: Node) -> str:
+        return self.text(node).removeprefix("r#")
 
 
 def _named(
@@ -199,3 +169,20 @@ def _parts(path: bytes) -> list[str]:
         for part in path.decode("utf-8", "replace").split("::")
         if part.strip()
     ]
+
+
+class Rust(TreeSitterLanguage):
+    """Rust."""
+
+    name = "rust"
+    suffixes = (".rs",)
+    grammar = staticmethod(tree_sitter_rust.language)
+    query = read_query(__package__)
+    family = "rust"
+    manifests = ("Cargo.toml",)
+    builtins, builtin_members = read_builtins(__package__)
+    qualified_names = True
+    shared_names = True
+    short_names = True  # such as the macro `ok!`
+    modules = RustModules
+    file = _File

@@ -30,40 +30,10 @@ STATEMENTS = set(
 
 PARTS = (
     *(b"a", b"foo", b"x1", b"1", b"0x1f", b" ", b"\t", b"\n", b"\r\n", b"\f", b"\\", b'"', b"'", b"\x80"),
-    *(
-        b"/",
-        b"//",
-        b"/*",
-        b"*/",
-        b"*",
-        b"#",
-        b"#include ",
-        b"# import ",
-        b'R"',
-        b"x(",
-        b"(",
-        b")",
-        b"{",
-        b"}",
-    ),
-    *(
-        b".",
-        b"..",
-        b"->",
-        b"::",
-        b":",
-        b"~",
-        b";",
-        b",",
-        b"=",
-        b"[",
-        b"return ",
-        b"int ",
-        b"struct ",
-        b"static ",
-    ),
-    *(b"LIB_API", b"BEGIN_DECLS", b"__attribute__", b"){\n", b"}\n", b"#define "),
-)
+    *(b"/", b"//", b"/*", b"*/", b"*", b"#", b"#include ", b"# import ", b'R"', b"x(", b"(", b")", b"{"),
+    *(b".", b"..", b"->", b"::", b":", b"~", b";", b",", b"=", b"[", b"return ", b"int ", b"struct "),
+    *(b"}", b"static ", b"LIB_API", b"BEGIN_DECLS", b"__attribute__", b"){\n", b"}\n", b"#define "),
+)  # fmt: skip
 texts = st.lists(st.sampled_from(PARTS), max_size=40).map(b"".join)
 
 
@@ -95,7 +65,7 @@ def test_a_bound_name_lies_between_type_and_end_of_its_declaration(text: bytes) 
 
 @settings(deadline=None)
 @given(texts)
-def test_what_is_no_part_of_a_function_stays_in_the_outline(text: bytes) -> None:
+def test_code_outside_functions_stays_in_the_outline(text: bytes) -> None:
     outline, made, announced, static = _native.c_functions(text)
     assert len(outline) <= len(_native.c_outline(text)) <= len(text) + 2 * text.count(b"{")
     assert set(static) <= set(made)

@@ -13,23 +13,7 @@ from spark_udfs.depsort.languages.go.build_constraints import (
     together,
 )
 
-TAGS = (
-    "linux",
-    "windows",
-    "android",
-    "unix",
-    "amd64",
-    "arm64",
-    "cgo",
-    "race",
-    "a",
-    "b",
-    "c",
-    "d",
-    "e",
-    "f",
-    "g",
-)
+TAGS = (*("linux", "windows", "android", "unix", "amd64", "arm64", "cgo", "race"), *"abcdefg")
 
 
 def can_meet(one: str, other: str) -> bool:
@@ -80,10 +64,7 @@ def test_a_file_s_name_and_its_line_are_its_condition(path: str, line: str | Non
         ("package a\n//go:build linux\n", None),
         ("// Copyright\n\n//go:build linux && !cgo // why\n\npackage a\n", "linux && !cgo"),
         ("//go:build a\n// +build b\n\npackage a\n", "a"),
-        (
-            "// +build linux,cgo ios\n// +build !race\npackage a\n",
-            "((linux && cgo) || (ios)) && ((!race))",
-        ),
+        ("// +build linux,cgo ios\n// +build !race\npackage a\n", "((linux && cgo) || (ios)) && ((!race))"),
         ("//go:build\npackage a\n", None),
     ],
 )

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from spark_udfs.depsort.languages.java.symbols import Java
 from spark_udfs.depsort.model import FileSymbols
-from tests.depsort.repositories import Sorted
+from tests.depsort.repositories import dependencies, pairs
 
 JAVA = Java()
 
@@ -20,10 +18,6 @@ def extract(text: str) -> FileSymbols:
 def uses(code: str) -> list[str]:
     """The references of a method's body in a class without a base, its parameter's type left out."""
     return sorted(set(extract(f"class A {{ void f(Box b) {{ {code} }} }}").references) - {"Box"})
-
-
-def depends(texts: dict[str, str]) -> set[tuple[str, str]]:
-    return {(edge["doc_id"], edge["depends_on"]) for edge in Sorted(texts).edges}
 
 
 def test_classes_and_their_members_are_definitions_with_their_types() -> None:
@@ -54,7 +48,7 @@ def test_classes_and_their_members_are_definitions_with_their_types() -> None:
         (f"{'A<' * 20_000}A{'>' * 20_000}.B", "A.B"),
     ],
 )
-def test_arguments_and_annotations_are_no_part_of_the_name_of_a_type(written: str, name: str) -> None:
+def test_the_name_of_a_type_has_no_arguments_or_annotations(written: str, name: str) -> None:
     assert extract(f"class T {{ {written} x; }}").types == {"T.x": name}
 
 
@@ -109,7 +103,7 @@ REPOSITORY = {
 
 
 @pytest.mark.parametrize(
-    "text, dependencies",
+    "text, expected",
     [
         ("package a; class X { Tool t; }", {"a/Tool"}),
         ("package c; import a.Tool; class X { Tool t; }", {"a/Tool"}),
@@ -129,21 +123,14 @@ REPOSITORY = {
         ("package c; class X<Tool> { Tool t; void f(String Base) { Base.length(); } }", set()),
     ],
 )  # fmt: skip
-def test_a_name_leads_to_the_file_that_defines_it(text: str, dependencies: set[str]) -> None:
+def test_a_name_leads_to_the_file_that_defines_it(text: str, expected: set[str]) -> None:
     path = "src/test/java/X.java"
-    found = {to for of, to in depends({**REPOSITORY, path: text}) if of == path}
-    assert found == {f"src/main/java/{name}.java" for name in dependencies}
+    found = dependencies({**REPOSITORY, path: text}, path)
+    assert found == {f"src/main/java/{name}.java" for name in expected}
 
 
 def test_of_two_copies_of_a_class_the_nearer_is_meant() -> None:
     tool, use = "package a; class Tool {}", "package a; class Use { Tool t; }"
     texts = {f"{root}/a/{name}.java": text for root in ("jre", "android") for name, text in
              (("Tool", tool), ("Use", use))}  # fmt: skip
-    assert depends(texts) == {(f"{r}/a/Use.java", f"{r}/a/Tool.java") for r in ("jre", "android")}
-
-
-@settings(deadline=None, max_examples=60)
-@given(st.text(alphabet="(){}[].,:;=*&<>- \nafx1\"'@", max_size=60))
-def test_any_text_gives_symbols_that_survive_being_written(text: str) -> None:
-    symbols = extract(f"class A extends B {{ void f(A a) {{\n{text}")
-    assert FileSymbols.from_json(symbols.to_json()) == symbols
+    assert pairs(texts) == {(f"{r}/a/Use.java", f"{r}/a/Tool.java") for r in ("jre", "android")}

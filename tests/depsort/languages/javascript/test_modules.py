@@ -49,7 +49,7 @@ def test_a_name_means_the_file_that_a_bundler_would_take(name: str, file: str) -
 @pytest.mark.parametrize(
     "name", ["react", "fs", "node:fs", "fs/promises", "https://x/m.js", "../../m", "@a/b"]
 )
-def test_what_is_not_in_the_repository_is_external(name: str) -> None:
+def test_a_module_outside_the_repository_is_external(name: str) -> None:
     files = {
         "m.ts": TARGET,
         "fs/promises.ts": TARGET,

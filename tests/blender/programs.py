@@ -1,0 +1,31 @@
+"""Programs in processes of their own, and waits for what other processes and threads do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+from tests.blender.lakes import ROOT
+
+
+def run(program: str, *arguments: str, **environment: str) -> str:
+    """Run a Python program to its successful end; return what it prints."""
+    command = [sys.executable, "-c", program, *arguments]
+    ended = subprocess.run(
+        command, capture_output=True, text=True, timeout=600, cwd=ROOT, env={**os.environ, **environment}
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def eventually(holds: Callable[[], bool], within_s: float = 60) -> bool:
+    """Wait until `holds` is true, at most `within_s`; return whether it is."""
+    end = time.monotonic() + within_s
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True

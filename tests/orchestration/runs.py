@@ -1,0 +1,59 @@
+"""Small tables that tests declare, and runs of assets on the lake of a test."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import dagster as dg
+
+from factory.lake.schemas import COMPONENTS
+from factory.orchestration.asset.table_asset import table_asset
+from factory.orchestration.host.partitions import Batch, Span
+from factory.orchestration.host.resources import REUSE_TAG, resources
+from factory.settings import Settings
+
+COLUMNS = "doc_id string, component string"
+component_table = partial(table_asset, namespace="dedup", asset_group="test", schema=COMPONENTS)
+
+
+def run(
+    settings: Settings,
+    *assets: dg.AssetsDefinition,
+    selection: Sequence[str | dg.AssetKey] | None = None,
+    reuse: bool = False,
+    span: Span | None = None,
+    **options: Any,
+) -> dg.ExecuteInProcessResult:
+    """Materialize assets, or a selection of them, in the partitions of `span`; failures raise nothing."""
+    return dg.materialize(
+        assets,
+        selection=selection,
+        resources=resources(settings),
+        raise_on_error=False,
+        tags={**Batch((), span).tags, **({REUSE_TAG: "true"} if reuse else {})},
+        run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+        **options,
+    )
+
+
+def failure(result: dg.ExecuteInProcessResult) -> str:
+    """Return the sentence with which the one failed asset ended."""
+    [data] = [event.step_failure_data for event in result.all_events if event.is_step_failure]
+    return str(data.user_failure_data.description if data.user_failure_data else data.error)
+
+
+def violations(result: dg.ExecuteInProcessResult) -> dict[str, float]:
+    """Return the violations of each check that did not pass."""
+    found = [it for it in result.get_asset_check_evaluations() if not it.passed]
+    return {it.check_name: it.metadata["violations"].value for it in found}  # type: ignore[misc]
+
+
+def reads(assets: Any) -> dict[str, set[str]]:
+    """Return the tables that assets write, each with the tables it reads."""
+    return {
+        ".".join(key.path): {".".join(it.path) for it in asset.keys_by_input_name.values()}
+        for asset in assets
+        for key in asset.keys
+    }
