@@ -10,6 +10,8 @@ NAME ?= pipeline
 
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 export CARGO_TERM_QUIET ?= true
+# Empty: Python keeps compiled modules. Without them each process of the tests compiles them again.
+export PYTHONDONTWRITEBYTECODE :=
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := help

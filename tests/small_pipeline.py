@@ -2,7 +2,7 @@
 
 Run as a program it materializes the pipeline in a process of its own, which tests then kill:
 
-    python -m tests.small_pipeline CORPUS [--select SELECTION] [--kill ASSET:PHASE:DELAY_S] [--events FILE]
+    python -m tests.small_pipeline CORPUS [--select SELECTION] [--kill ASSET:PHASE:DELAY_S]
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import random
 import re
 import shutil
 import signal
@@ -18,11 +17,9 @@ import subprocess
 import sys
 import sysconfig
 import threading
-import time
 from contextlib import ExitStack
 from functools import reduce
 from pathlib import Path
-from typing import TextIO
 
 import dagster as dg
 import psutil
@@ -49,27 +46,23 @@ PACKING = PackConfig(sequence_length=1024)
 STANDARD = Path(sysconfig.get_path("stdlib"))
 
 
-def write_corpus(
-    folder: Path, packages: tuple[str, ...] = ("json", "email", "importlib"), *, prose: bool = True
-) -> Path:
-    """Write repositories and a JSONL file below `folder`: originals, copies, near copies and bad records."""
+def write_corpus(folder: Path) -> Path:
+    """Write two repositories and a JSONL file below `folder`: originals, copies, near copies, bad records."""
     code = folder / "code"
-    for package in packages:
-        for path in sorted((STANDARD / package).rglob("*.py")):
-            target = code / package / path.relative_to(STANDARD)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target)
+    for path in sorted((STANDARD / "json").rglob("*.py")):
+        target = code / "json" / path.relative_to(STANDARD)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
     fork = code / "fork"
-    for number, path in enumerate(sorted((code / packages[0]).rglob("*.py"))):
-        target = fork / path.relative_to(code / packages[0])
+    for number, path in enumerate(sorted((code / "json").rglob("*.py"))):
+        target = fork / path.relative_to(code / "json")
         target.parent.mkdir(parents=True, exist_ok=True)
         text = path.read_text()
         target.write_text(text if number % 2 else text.replace("self", "this", 3))
     (code / "broken").mkdir()
     (code / "broken" / "latin.py").write_bytes("x = 'é'\n".encode("latin-1"))
     (code / "broken" / "one_line.py").write_text("x = " + "1 + " * 2000 + "1\n")
-    if prose:
-        (folder / "prose.jsonl").write_text("".join(_prose_lines()))
+    (folder / "prose.jsonl").write_text("".join(_prose_lines()))
     return folder
 
 
@@ -118,14 +111,10 @@ def line(corpus: Path, lake: Settings) -> dg.Definitions:
         config = DedupConfig(kind=kind, recount_growth=1)
         return dedup_group(name, [dataset], kind=kind, config=config)
 
-    groups = {CODE: group("small_code", CODE, "code")}
-    sources = {CODE: code}
+    groups = {CODE: group("small_code", CODE, "code"), PROSE: group("small_prose", PROSE, "prose")}
     rules = {CODE: ["code"], PROSE: ["gopher_quality"]}
-    if (corpus / "prose.jsonl").exists():
-        groups[PROSE] = group("small_prose", PROSE, "prose")
-        sources[PROSE] = prose
-    assets = [tokenizer("small", list(sources), vocabulary=1_000)]
-    for dataset, source in sources.items():
+    assets = [tokenizer("small", [CODE], vocabulary=1_000)]
+    for dataset, source in ((CODE, code), (PROSE, prose)):
         refined = refine(
             dataset,
             dedup_group=groups[dataset],
@@ -192,35 +181,17 @@ def kill_at(asset: str, phase: str, delay_s: float) -> progress.Listener:
     return listener
 
 
-def noting(events: TextIO) -> progress.Listener:
-    """A listener that writes every event with its time: `seconds asset phase`."""
-
-    def listener(event: progress.Progress) -> None:
-        print(time.monotonic(), event.asset, event.phase, file=events, flush=True)
-
-    return listener
-
-
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--select", default="*")
     parser.add_argument("--kill", metavar="ASSET:PHASE:DELAY_S")
-    parser.add_argument("--events", type=argparse.FileType("w"))
     given = parser.parse_args()
     with ExitStack() as listeners:
         if given.kill:
             asset, phase, delay_s = given.kill.split(":")
             listeners.enter_context(progress.listening(kill_at(asset, phase, float(delay_s))))
-        if given.events:
-            listeners.enter_context(progress.listening(noting(given.events)))
         materialize(given.corpus, settings(), given.select)
-
-
-def seeded_delays(seed: int, n: int) -> list[float]:
-    """`n` delays in seconds, the same for the same seed."""
-    drawn = random.Random(seed)
-    return [round(drawn.uniform(0.05, 0.6), 2) for _ in range(n)]
 
 
 if __name__ == "__main__":

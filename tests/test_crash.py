@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import random
-from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,21 +17,19 @@ from factory.lake.schemas import UNFINGERPRINTED
 from factory.lake.tables import Lake
 from factory.orchestration.host.reap import leftovers
 from factory.settings import Settings
-from tests.small_pipeline import CODE, PACKED_CODE, add_file, run_apart, seeded_delays, write_corpus
-from tests.undisturbed import ADDED, SmallLake, embedded
-
-SEED = 20
-DELAYS = seeded_delays(SEED, 3)
+from tests.small_pipeline import CODE, PACKED_CODE, add_file, run_apart, write_corpus
+from tests.undisturbed import SmallLake
 
 # (asset, phase it has reached, seconds after that): inside a write, between audit and publish, twice inside
 # dedup, between the publishes of two tables of one asset
 POINTS = [
-    (f"raw.{CODE}", "started", DELAYS[0] + 1.0),
+    (f"raw.{CODE}", "started", 1.3),
     (f"filtered.{CODE}", "sealed", 0),
-    ("dedup.small_code_edges", "started", DELAYS[1]),
-    ("dedup.small_code_decisions", "started", DELAYS[2]),
+    ("dedup.small_code_edges", "started", 0.2),
+    ("dedup.small_code_decisions", "started", 0.5),
     (f"packed.{CODE}", "publishing", 0),
 ]
+_LONGEST_S = 1.5  # until most assets have their rows
 
 # The tables of the pipeline, each after what it is made of.
 ORDER = [
@@ -48,10 +45,12 @@ ORDER = [
 ]
 
 
-def run(pipeline: Pipeline, *options: str) -> int:
-    done = run_apart(pipeline.corpus, pipeline.lake, "--select", PACKED_CODE, *options)
+def killed_at(pipeline: Pipeline, asset: str, phase: str, delay_s: float) -> bool:
+    """Run the pipeline and kill it `delay_s` after `asset` has reached `phase`; whether that kill came."""
+    kill = f"{asset}:{phase}:{delay_s}"
+    done = run_apart(pipeline.corpus, pipeline.lake, "--select", PACKED_CODE, "--kill", kill)
     assert done.returncode in (0, -9, 137), done.stderr
-    return done.returncode
+    return done.returncode != 0
 
 
 def contents(lake: Settings) -> dict[str, str]:
@@ -65,36 +64,29 @@ def contents(lake: Settings) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A lake that the tests of this file disturb one after the other, and the events of its first run."""
+    """A corpus and its lake, which the tests of this file disturb one after the other."""
 
     corpus: Path
     lake: Settings
-    events: Path
 
 
 @pytest.fixture(scope="module")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
     folder = tmp_path_factory.mktemp("crash")
-    corpus = write_corpus(folder / "corpus", ("json",), prose=False)
-    made = Pipeline(corpus, embedded(folder / "lake"), folder / "events")
-    assert run(made, "--events", str(made.events)) == 0
-    return made
+    lake = Settings(home=folder / "lake", spark_master="local[2]", spark_driver_memory="1g")
+    return Pipeline(write_corpus(folder / "corpus"), lake)
 
 
 @pytest.mark.long
 @pytest.mark.process
 @pytest.mark.timeout(1_800)
-def test_a_killed_run_publishes_nothing_half(pipeline: Pipeline) -> None:
-    add_file(pipeline.corpus, ADDED)  # each kill is at a table that the runs before it did not reach
-    for asset, phase, delay_s in POINTS:
-        before = contents(pipeline.lake)
-        assert run(pipeline, "--kill", f"{asset}:{phase}:{delay_s}") != 0, (
-            f"seed {SEED}: {asset} was not killed"
-        )
-        after = contents(pipeline.lake)
-        unpublished = ORDER[ORDER.index(asset) :]
-        changed = [table for table in unpublished if after[table] != before[table]]
-        assert changed == [], f"seed {SEED}: changed without a publish after the kill at {asset}"
+@pytest.mark.parametrize("asset, phase, delay_s", POINTS)
+def test_a_killed_run_publishes_nothing_half(
+    pipeline: Pipeline, asset: str, phase: str, delay_s: float
+) -> None:
+    assert killed_at(pipeline, asset, phase, delay_s)
+    published = contents(pipeline.lake)
+    assert [it for it in ORDER if it in published] == ORDER[: ORDER.index(asset)]
 
 
 @pytest.mark.long
@@ -103,10 +95,16 @@ def test_a_killed_run_publishes_nothing_half(pipeline: Pipeline) -> None:
 def test_a_run_killed_at_random_instants_leaves_only_published_rows(
     pipeline: Pipeline, kill_points: int, kill_seed: int
 ) -> None:
-    for point, kill in enumerate(random_instants(pipeline.events, kill_points, kill_seed)):
-        print(f"seed {kill_seed}, point {point}: {kill}")
+    chance = random.Random(kill_seed)
+    for point in range(kill_points):
+        asset, delay_s = chance.choice(ORDER), round(chance.uniform(0, _LONGEST_S), 2)
+        print(f"seed {kill_seed}, point {point}: {asset}, {delay_s} s after its start")
+        before = contents(pipeline.lake)
         add_file(pipeline.corpus, f"point{point}")
-        run(pipeline, "--kill", kill)
+        assert killed_at(pipeline, asset, "started", delay_s)
+        after = contents(pipeline.lake)
+        unpublished = ORDER[ORDER.index(asset) :]
+        assert [after.get(it) for it in unpublished] == [before.get(it) for it in unpublished]
         assert_only_published_rows(pipeline.lake)
 
 
@@ -118,22 +116,12 @@ def test_the_run_after_the_kills_gives_what_an_undisturbed_lake_has(
 ) -> None:
     for path in pipeline.corpus.rglob("point*.py"):  # which leaves the corpus of the other lake
         path.unlink()
-    assert run(pipeline) == 0
+    done = run_apart(pipeline.corpus, pipeline.lake, "--select", PACKED_CODE)
+    assert done.returncode == 0, done.stderr
     assert leftovers(Lake(pipeline.lake), AUDIT) == {}
-    assert contents(pipeline.lake) == contents(undisturbed.settings)
-
-
-def random_instants(events: Path, n: int, seed: int) -> list[str]:
-    """Instants spread evenly over a run, each as ASSET:PHASE:DELAY_S after the event before it."""
-    chance = random.Random(seed)
-    told = [line.split() for line in events.read_text().splitlines()]
-    times = [float(seconds) for seconds, _, _ in told]
-    instants = []
-    for _ in range(n):
-        at = chance.uniform(times[0], times[-1])
-        seconds, asset, phase = told[bisect_right(times, at) - 1]
-        instants.append(f"{asset}:{phase}:{at - float(seconds):.3f}")
-    return instants
+    published, expected = contents(pipeline.lake), contents(undisturbed.settings)
+    assert [it for it in ORDER if it in published] == ORDER
+    assert published == {table: expected[table] for table in published}
 
 
 def assert_only_published_rows(settings: Settings) -> None:

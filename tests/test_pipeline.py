@@ -34,7 +34,8 @@ from factory.lake.tables import Lake
 from factory.orchestration.host.instance import open_instance
 from factory.settings import Settings
 from tests.damage import REMADE, Readers, answer_of, damages, named, table_of
-from tests.small_pipeline import CODE, PACKING, PROSE, materialize, run_apart, write_corpus
+from tests.small_pipeline import CODE, PACKING, PROSE, materialize, write_corpus
+from tests.undisturbed import SmallLake
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 DATASETS = (CODE, PROSE)
@@ -286,7 +287,7 @@ def test_trace_answers_for_fifty_documents_of_each_outcome(lake: Lake, blend: st
         assert {trace.outcome for trace in traces} == {expected}
         assert all(trace.reason for trace in traces)
     for trace in trace_documents(lake, served, blends):
-        opened = blends[0].blend
+        opened = blends[0]
         for serving in trace.servings:
             rows = opened.explain(serving.offset)
             assert any(segment.doc_id == trace.doc_id for row in rows for segment in row.segments)
@@ -302,20 +303,10 @@ def test_a_document_is_found_by_its_key_and_an_unknown_one_is_not(lake: Lake) ->
         find_ids(lake, "nowhere")
 
 
-@pytest.mark.process
-@pytest.mark.timeout(1_000)
 def test_lakes_of_one_corpus_are_equal_whatever_cores_and_partitions(
-    lake: Lake, blend: str, corpus: Path, tmp_path: Path
+    lake: Lake, blend: str, undisturbed: SmallLake
 ) -> None:
-    settings = Settings(
-        home=tmp_path / "other",
-        spark_master="local[1]",
-        spark_shuffle_partitions=8,
-        spark_driver_memory="1g",
-    )
-    done = run_apart(corpus, settings, PYTHONHASHSEED="7")
-    assert done.returncode == 0, done.stderr
-    other = Lake(settings)
+    other = Lake(undisturbed.settings)
     for name in other.names():
         assert other.published(name).lineage.content == lake.published(name).lineage.content, name
     assert _create_blend(other.settings) == blend
@@ -392,7 +383,7 @@ def test_another_input_changes_the_figures(
     lines = (corpus / "prose.jsonl").read_text().splitlines()
     try:
         (corpus / "prose.jsonl").write_text("\n".join(lines[10:]) + "\n")
-        materialize(corpus, lake.settings)
+        materialize(corpus, lake.settings, f"*deduplicated/{PROSE}")
         assert json.dumps(summarize(lake, DATASETS, list(GROUP.values())).plain(), sort_keys=True) != before
     finally:
         (corpus / "prose.jsonl").write_text("\n".join(lines) + "\n")

@@ -10,22 +10,15 @@ import pytest
 from filelock import FileLock
 
 from factory.settings import Settings
-from tests.small_pipeline import PACKED_CODE, add_file, run_apart, write_corpus
-
-ADDED = "added"  # a file of the corpus that is not the standard library's
+from tests.small_pipeline import run_apart, write_corpus
 
 
 @dataclass(frozen=True)
 class SmallLake:
-    """The packed code of one small corpus; tests read it and change nothing."""
+    """All tables of the small corpus; tests read them and change nothing."""
 
     corpus: Path
     settings: Settings
-
-
-def embedded(home: Path) -> Settings:
-    """An embedded lake below `home` as small as the machine of a test."""
-    return Settings(home=home, spark_master="local[2]", spark_driver_memory="1g")
 
 
 def undisturbed_lake(tmp_path_factory: pytest.TempPathFactory) -> SmallLake:
@@ -33,12 +26,19 @@ def undisturbed_lake(tmp_path_factory: pytest.TempPathFactory) -> SmallLake:
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent  # what the workers have in common
-    small = SmallLake(folder / "undisturbed" / "corpus", embedded(folder / "undisturbed" / "lake"))
+    # Other cores, partitions and hashes of strings than those of the lakes that are compared with this one.
+    settings = Settings(
+        home=folder / "undisturbed" / "lake",
+        spark_master="local[1]",
+        spark_shuffle_partitions=8,
+        spark_driver_memory="1g",
+    )
+    small = SmallLake(folder / "undisturbed" / "corpus", settings)
     made = folder / "undisturbed" / "made"
     with FileLock(folder / "undisturbed.lock"):
         if not made.exists():
-            add_file(write_corpus(small.corpus, ("json",), prose=False), ADDED)
-            done = run_apart(small.corpus, small.settings, "--select", PACKED_CODE)
+            write_corpus(small.corpus)
+            done = run_apart(small.corpus, small.settings, PYTHONHASHSEED="7")
             assert done.returncode == 0, done.stderr
             made.touch()
     return small

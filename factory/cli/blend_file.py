@@ -19,26 +19,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from blender.records import Schedule
 from blender.spec.mixture import ScheduleKind
 from blender.spec.source import WellformedSource
+from factory.frozen_model import FrozenModel
 from factory.orchestration.datasets.located_yaml import LocatedYaml
 
 
-class _Written(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class WrittenKnot(_Written):
+class WrittenKnot(FrozenModel):
     """The proportions at a step, with any sum; a missing source has proportion zero."""
 
     offset: int
     proportions: dict[str, float]
 
 
-class WrittenSchedule(_Written):
+class WrittenSchedule(FrozenModel):
     """Proportions that change along the steps, in place of weights."""
 
     kind: ScheduleKind = "linear"
@@ -46,7 +43,7 @@ class WrittenSchedule(_Written):
     knots: tuple[WrittenKnot, ...] = Field(min_length=1)
 
 
-class WrittenBlend(_Written):
+class WrittenBlend(FrozenModel):
     """The fields of a blend file; `BlendConfig` validates them as a whole."""
 
     sources: tuple[WellformedSource, ...] = Field(min_length=1)

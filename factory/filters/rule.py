@@ -185,6 +185,7 @@ def text_rule(
     """Turn a function that measures a text into a rule with the name and docstring of the function."""
 
     def make(function: Callable[[Text], float | None]) -> TextRule:
+        # A class for each rule: its docstring, its attributes and its file are read from `type(rule)`.
         members: dict[str, Any] = {
             "__doc__": function.__doc__,
             "__module__": function.__module__,

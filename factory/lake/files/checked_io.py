@@ -82,6 +82,9 @@ class _Output(io.RawIOBase):
         if not self.closed:
             self._stream.flush()
 
+    def __del__(self) -> None:
+        """Leave an abandoned file without checksums; the base class would close it as if it were whole."""
+
     def close(self) -> None:
         """Complete the file and its checksums."""
         if not self.closed:

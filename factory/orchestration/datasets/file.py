@@ -25,13 +25,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from factory.dedup.config import Similarity
 from factory.dedup.decisions import Keep
 from factory.errors import ConfigurationError
 from factory.filters.rounds import Round
+from factory.frozen_model import FrozenModel
 from factory.ingest.listing import UNWANTED
 from factory.ingest.readers import MAX_REJECTED, Fields, Ingested, Ingests
 from factory.lake import names
@@ -294,10 +295,8 @@ class Archive(Trees):
         return ingests.archive(paths, **self.about)
 
 
-class Blend(BaseModel):
+class Blend(FrozenModel):
     """The blend that the demo serves."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     weights: dict[str, Annotated[int, Field(ge=1)]] = Field(
         default={}, description="rows per step, by dataset or variant; default: one of each dataset"
@@ -330,10 +329,8 @@ class Tokenizer(TokenizeConfig):
         return TokenizeConfig(begin=self.begin, end=self.end)
 
 
-class DatasetsFile(BaseModel):
+class DatasetsFile(FrozenModel):
     """The whole file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     datasets: tuple[
         Annotated[Files | Jsonl | Parquet | Archive | Repositories, Field(discriminator="format")], ...

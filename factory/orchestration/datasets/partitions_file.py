@@ -16,8 +16,10 @@ from datetime import date, datetime, time
 from typing import Annotated, Literal
 
 import dagster as dg
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
+
+from factory.frozen_model import FrozenModel
 
 _TIMES: Mapping[str, type[dg.TimeWindowPartitionsDefinition]] = {
     "hour": dg.HourlyPartitionsDefinition,
@@ -29,10 +31,8 @@ _KEY = re.compile(r"\w+([.-]\w+)*")  # valid in file names and as an end of a ra
 _KEY_BYTES = 200  # file names may have 255 bytes, including a suffix
 
 
-class Keys(BaseModel):
+class Keys(FrozenModel):
     """A fixed list of partitions."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     by: Literal["key"]
     keys: tuple[str, ...] = Field(min_length=1, description="the partitions, in the order of ranges")
@@ -59,10 +59,8 @@ class Keys(BaseModel):
         return dg.StaticPartitionsDefinition(list(self.keys))
 
 
-class Times(BaseModel):
+class Times(FrozenModel):
     """Partitions by time, from `start` up to now or up to and without `end`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     by: Literal["hour", "day", "week", "month"]
     start: date = Field(description="the first day")
@@ -86,10 +84,8 @@ class Times(BaseModel):
         return _TIMES[self.by](start_date=start, end_date=end)  # type: ignore[call-arg]
 
 
-class Folders(BaseModel):
+class Folders(FrozenModel):
     """One partition per folder below the paths."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     by: Literal["folder"]
 
