@@ -135,9 +135,11 @@ class BlenderClient(Blender):
         answer = self._call(self._connection.data.Explain, request)
         return tuple(to_record(ExplainedRow, row) for row in answer.rows)
 
-    def _define(self, method: str, **definition: object) -> BlendRecord:
-        request = to_request(getattr(pb, f"{method.title()}Request"), definition)
-        return self._blend(getattr(self._connection.configs, method.title()), request)
+    def _create(self, **definition: Any) -> BlendRecord:
+        return self._blend(self._connection.configs.Create, to_request(pb.CreateRequest, definition))
+
+    def _update(self, **definition: Any) -> BlendRecord:
+        return self._blend(self._connection.configs.Update, to_request(pb.UpdateRequest, definition))
 
     def _rows(
         self, blend: str, offset: int, steps: int | None, rank: int, ranks: int, stride: int

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from blender.call_context import CallContext
 from blender.catalog.blends import DEFAULT_MEMORY_BYTES, Blends, open_blends
@@ -76,8 +77,11 @@ class LocalBlender(Blender):
     def explain(self, blend: str, offset: int) -> tuple[ExplainedRow, ...]:
         return tuple(self._blends.open(blend).explain(offset))
 
-    def _define(self, method: str, **definition: object) -> BlendRecord:
-        return blend_record(getattr(self._blends, method)(**definition))
+    def _create(self, **definition: Any) -> BlendRecord:
+        return blend_record(self._blends.create(**definition))
+
+    def _update(self, **definition: Any) -> BlendRecord:
+        return blend_record(self._blends.update(**definition))
 
     def _rows(
         self, blend: str, offset: int, steps: int | None, rank: int, ranks: int, stride: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from blender.batch import Batch
 from blender.errors import InvalidRequest
@@ -28,7 +29,7 @@ class Blender(ABC):
 
         `pad` admits sources with rows of different lengths and pads them to the longest.
         """
-        return self._define("create", sources=sources, seed=seed, schedule=schedule, pad=pad)
+        return self._create(sources=sources, seed=seed, schedule=schedule, pad=pad)
 
     def update(
         self,
@@ -46,7 +47,7 @@ class Blender(ABC):
         of a padded blend pads too; `pad` admits added sources of other lengths.
         """
         given = {"weights": weights or {}, "add": add, "schedule": schedule, "pad": pad}
-        return self._define("update", parent=parent, offset=offset, **given)
+        return self._update(parent=parent, offset=offset, **given)
 
     @abstractmethod
     def get(self, blend: str) -> BlendRecord:
@@ -90,8 +91,12 @@ class Blender(ABC):
             yield from batches(prefetched, offset, stride)
 
     @abstractmethod
-    def _define(self, method: str, **definition: object) -> BlendRecord:
-        """Call the method `create` or `update` with the fields of its request."""
+    def _create(self, **definition: Any) -> BlendRecord:
+        """Create the blend with the fields of a `CreateRequest`."""
+
+    @abstractmethod
+    def _update(self, **definition: Any) -> BlendRecord:
+        """Create the blend with the fields of an `UpdateRequest`."""
 
     @abstractmethod
     def _rows(

@@ -69,8 +69,8 @@ class Chain:
     tokenizer: str
     packing: PackConfig
     around: TokenizeConfig
-    measured: tuple[Measured, ...]
-    assets: tuple[dg.AssetsDefinition, ...]
+    measured: tuple[Measured, ...] = ()
+    assets: tuple[dg.AssetsDefinition, ...] = ()
     partitions_def: dg.PartitionsDefinition[str] | None = None
 
     def __iter__(self) -> Iterator[dg.AssetsDefinition]:
@@ -102,8 +102,10 @@ def refine(
             f"refine(`{names.base(dataset)}`, ...) gives."
         )
     packing, around = packing or PackConfig(), around or TokenizeConfig()
-    first = Chain(dataset, dedup_group, asset_group, tokenizer, packing, around, (), (), partitions_def)
-    return _chain(first, rounds)
+    declared = Chain(
+        dataset, dedup_group, asset_group, tokenizer, packing, around, partitions_def=partitions_def
+    )
+    return _chain(declared, rounds)
 
 
 def variant(
