@@ -14,18 +14,26 @@ if TYPE_CHECKING:
 
 _INK, _PAPER = "#3b5b92", "#ffffff"
 _COLUMNS = 4  # panels side by side
+_CHARACTER = 0.085  # width of a character of a label in inches, on average
+_LONGEST = 40  # characters of a label
+_RIGHT = 0.2  # inches beside the axes
+_BOTTOM = 0.3  # height of the labels below an axis, in inches
 
 
 def bars(labels: Sequence[str], values: Sequence[int], title: str) -> str:
     """Draw one horizontal bar per label, each with its value."""
-    figure = _figure(7, 0.8 + 0.28 * max(len(labels), 1))
+    shown = [it if len(it) <= _LONGEST else f"{it[: _LONGEST - 1]}…" for it in labels]
+    left = 0.2 + _CHARACTER * max(map(len, shown), default=0)
+    figure = _figure(7, 0.8 + 0.28 * max(len(labels), 1), left, top=0.4)
     axes = figure.subplots()
     drawn = axes.barh(range(len(labels)), values, color=_INK)
-    axes.set_yticks(range(len(labels)), labels)
+    axes.set_yticks(range(len(labels)), shown)
     axes.invert_yaxis()
     axes.bar_label(drawn, [f" {value:,}" for value in values])
     axes.set_xlim(right=max([*values, 1]) * 1.15)
     axes.set_title(title, loc="left")
+    axes.xaxis.set_visible(False)  # each bar has its value
+    axes.spines["bottom"].set_visible(False)
     _bare(axes)
     return _image(figure, title)
 
@@ -53,24 +61,32 @@ def _panels(
     bottom: float | None = None,
 ) -> str:
     rows = max(1, math.ceil(len(panels) / _COLUMNS))
-    figure = _figure(9, 0.6 + 1.1 * rows)
-    grid = figure.subplots(rows, _COLUMNS, squeeze=False).flat
-    for axes, (name, (x, values)) in zip(grid, panels.items(), strict=False):
+    figure = _figure(9, 0.6 + 1.1 * rows, left=0.5, top=0.6)
+    grid = figure.add_gridspec(rows, _COLUMNS, wspace=0.35, hspace=0.6)
+    for number, (name, (x, values)) in enumerate(panels.items()):
+        axes = figure.add_subplot(grid[number])
         axes.plot(x, values, color=_INK, linewidth=1.2, marker=marker, markersize=3)
         axes.set_ylim(bottom=bottom)
         axes.set_title(name, loc="left", fontsize=7)
         axes.tick_params(labelsize=6)
+        axes.locator_params(nbins=4)
         _bare(axes)
-    for axes in list(grid)[len(panels) :]:
-        axes.set_visible(False)
     figure.suptitle(title, x=0.01, ha="left", fontsize=10)
     return _image(figure, title)
 
 
-def _figure(width: float, height: float) -> Figure:
+def _figure(width: float, height: float, left: float, top: float) -> Figure:
+    """A figure with fixed margins; sizes are in inches.
+
+    A layout that matplotlib computes takes more time than the drawing, and every table has a chart.
+    """
     from matplotlib.figure import Figure  # slow to import, and only finished runs draw
 
-    return Figure(figsize=(width, height), facecolor=_PAPER, layout="constrained")
+    figure = Figure(figsize=(width, height), facecolor=_PAPER)
+    figure.subplots_adjust(
+        left=left / width, right=1 - _RIGHT / width, bottom=_BOTTOM / height, top=1 - top / height
+    )
+    return figure
 
 
 def _bare(axes: Axes) -> None:
