@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 NATIVE_SOURCES := $(shell find native -name '*.rs' -not -path '*/target/*') native/Cargo.toml
+NODE_PACKAGES := examples/node/node_modules/.package-lock.json
 WORKERS ?= 2
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 SHARE ?=
@@ -33,7 +34,7 @@ serve: setup ## Serve the lake's blends over gRPC (PORT=50051)
 ##@ Develop
 setup: $(VENV)/.installed $(VENV)/.native $(VENV)/.jars ## Create the environment: packages, native module, Spark's jars
 
-test: setup system-packages $(VENV)/.all-jars $(VENV)/.torch $(VENV)/classes.jsa ## Run all tests
+test: setup system-packages $(VENV)/.all-jars $(VENV)/.torch $(VENV)/classes.jsa $(NODE_PACKAGES) ## Run all tests
 	@cd native && cargo test --release
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
@@ -67,6 +68,7 @@ system-packages: ## Install the servers, the browser and the interpreters that t
 	command -v chromium >/dev/null || missing="$$missing chromium fonts-dejavu-core"; \
 	command -v ruby >/dev/null || missing="$$missing ruby"; \
 	command -v php >/dev/null || missing="$$missing php-cli php-ast"; \
+	command -v npm >/dev/null || missing="$$missing nodejs npm"; \
 	[ -z "$$missing" ] || { \
 		command -v apt-get >/dev/null || { echo "The tests need$$missing, and there is no apt-get. Install them by your system's tools." >&2; exit 1; }; \
 		echo "Installing$$missing ..."; \
@@ -112,4 +114,10 @@ $(VENV)/classes.jsa: $(VENV)/.jars
 $(VENV)/.torch: constraints.txt | $(VENV)/.installed
 	@echo "Installing torch into $(VENV) (five gigabytes, a minute, once) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	@touch $@
+
+# They run no code when they are installed.
+$(NODE_PACKAGES): examples/node/package-lock.json
+	@echo "Installing the packages of examples/node ..."
+	@npm ci --prefix examples/node --ignore-scripts --no-audit --no-fund --loglevel error
 	@touch $@

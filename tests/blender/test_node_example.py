@@ -1,0 +1,57 @@
+"""The example for Node, which knows the proto file and no code of ours, reads what our client reads."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from blender import BlenderClient, Source
+from factory.lake.schemas import TOKEN_BYTES
+from factory.settings import Settings
+from tests.blender.lakes import CODE, ROOT, packed_rows, serving, write_table
+
+EXAMPLE = Path("examples/node")
+
+pytestmark = pytest.mark.process
+
+
+@pytest.fixture(scope="module", autouse=True)
+def packages() -> None:
+    """The packages of the example, where `make test` has not installed them."""
+    subprocess.run(["make", "-s", EXAMPLE / "node_modules" / ".package-lock.json"], cwd=ROOT, check=True)
+
+
+@pytest.mark.parametrize("width", [2, 4])
+def test_the_example_reads_the_rows_of_our_client(width: int, tmp_path: Path) -> None:
+    rows = packed_rows("code", 12)
+    ids = [256**width // 4 * 3 + np.arange(n) for n in rows["n_tokens"].to_pylist()]  # above a signed one's
+    encoded = pa.array([it.astype(f"<u{width}").tobytes() for it in ids])
+    column = rows.schema.names.index("tokens")
+    write_table(
+        Settings(home=tmp_path),
+        CODE,
+        rows.set_column(column, rows.schema.field(column), encoded.cast(rows.schema.field(column).type)),
+        properties={TOKEN_BYTES: str(width)},
+    )
+    with serving(tmp_path) as server, BlenderClient(server.address) as client:
+        blend = client.create([Source(CODE, 4, shuffle="row")], seed=3).id
+        command = ["node", EXAMPLE / "fetch.mjs", server.address, blend, "1", "2"]
+        read = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+        assert read.returncode == 0, read.stderr
+        expected = [
+            (batch.offset, int(source), int(ordinal), ids[ordinal].tolist())
+            for batch in client.fetch(blend, offset=1, steps=2)
+            for source, ordinal in zip(batch.source, batch.ordinal, strict=True)
+        ]
+    found = [json.loads(line) for line in read.stdout.splitlines()]
+    assert [(it["offset"], it["source"], it["ordinal"], it["tokens"]) for it in found] == expected
+    assert len(expected) == 8
+
+
+def test_the_packages_name_no_registry() -> None:
+    assert '"resolved"' not in (ROOT / EXAMPLE / "package-lock.json").read_text()
