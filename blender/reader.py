@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 from blender.batch import Batch
-from blender.errors import InvalidRequest
+from blender.errors import InvalidBlend, InvalidRequest
 from blender.prefetch import Prefetcher
 from blender.records import BlendRecord, Description, ExplainedRow, Schedule, Source
 from blender.steps import Rows, batches
@@ -27,8 +28,9 @@ class Blender(ABC):
     ) -> BlendRecord:
         """Define a blend by its sources' weights or by a schedule; the same definition has the same id.
 
-        `pad` admits sources with rows of different lengths and pads them to the longest.
+        `pad` admits sources with rows of different lengths and pads them to the longest. Raises InvalidBlend.
         """
+        _require_whole({source.name: source.weight for source in sources})
         return self._create(sources=sources, seed=seed, schedule=schedule, pad=pad)
 
     def update(
@@ -44,8 +46,9 @@ class Blender(ABC):
         """The blend equal to `parent` before step `offset`, with `weights` by source name from there on.
 
         A source that `weights` does not name keeps its weight; a `schedule` replaces all weights. An update
-        of a padded blend pads too; `pad` admits added sources of other lengths.
+        of a padded blend pads too; `pad` admits added sources of other lengths. Raises InvalidBlend.
         """
+        _require_whole({**(weights or {}), **{source.name: source.weight for source in add}})
         given = {"weights": weights or {}, "add": add, "schedule": schedule, "pad": pad}
         return self._update(parent=parent, offset=offset, **given)
 
@@ -103,6 +106,15 @@ class Blender(ABC):
         self, blend: str, offset: int, steps: int | None, rank: int, ranks: int, stride: int
     ) -> tuple[Iterable[Rows], Callable[[], None]]:
         """The rows of a fetch, and a function that interrupts a wait for them from another thread."""
+
+
+def _require_whole(weights: Mapping[str, int]) -> None:
+    """Raise InvalidBlend for a weight that is not a whole number, which no message can carry."""
+    for name, weight in weights.items():
+        if not isinstance(weight, Integral):
+            raise InvalidBlend(
+                f"The weight of `{name}` is {weight!r}. Weights are whole rows per step, such as 1 and 4."
+            )
 
 
 def _size(rows: Rows) -> int:

@@ -12,6 +12,14 @@ def test_the_nearest_name_is_suggested() -> None:
     )
 
 
+def test_a_name_of_the_same_words_precedes_one_of_nearer_letters() -> None:
+    rules = ["stop_words", "alphabetic_words", "mean_word_length", "word_count"]
+    assert unknown_name("rule", "words", rules).endswith("Did you mean `word_count`?")
+    assert unknown_name("rule", "stop-word", rules).endswith("Did you mean `stop_words`?")
+    assert unknown_name("rule", "length", rules).endswith("Did you mean `mean_word_length`?")
+    assert unknown_name("rule", "stop_wards", rules).endswith("Did you mean `stop_words`?")
+
+
 def test_of_few_names_all_are_listed_and_of_many_the_nearest() -> None:
     assert unknown_name("kind", "xyz", ["prose", "code"]) == "Unknown kind `xyz`. Use one of `prose`, `code`."
     answer = unknown_name("language", "chinese", sorted(languages()))

@@ -5,7 +5,18 @@ from __future__ import annotations
 import ipaddress
 import socket
 
-from factory.errors import MachineError
+from factory.errors import ConfigurationError, MachineError
+
+_LAST = 65_535
+
+
+def port_number(text: str) -> int:
+    """The port that an option names; raises ConfigurationError."""
+    if not text.isdecimal():
+        raise ConfigurationError(f"`{text}` is not a port. Use 1 to {_LAST:,}, or 0 for any free one.")
+    if int(text) > _LAST:
+        raise ConfigurationError(f"Port {int(text):,} is out of range. Use 1 to {_LAST:,}, or 0 for any.")
+    return int(text)
 
 
 def require_free(host: str, port: int) -> int:

@@ -26,14 +26,14 @@ from blender.catalog.blends import DEFAULT_MEMORY_BYTES, open_blends
 from blender.serving.allocator import keep_freed_memory
 from blender.serving.calls import Limits
 from blender.serving.metrics import SampleFile, Samples, samples, serve_metrics, summed_samples
-from blender.serving.ports import reserve
+from blender.serving.ports import port_number, reserve
 from blender.serving.processes import Processes
 from blender.serving.security import ServerSecurity
 from blender.serving.server import BlenderServer
 from blender.serving.shutdown import GRACE_S, ForcedExit, ShutdownSignal
 from blender.serving.transport import raise_file_limit
 from factory.atomic_file import write_atomically
-from factory.errors import FactoryError
+from factory.errors import ConfigurationError, FactoryError
 from factory.lake.servers import require_servers
 from factory.settings import settings
 
@@ -41,11 +41,11 @@ from factory.settings import settings
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until SIGTERM or SIGINT; return the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    options = _parser().parse_args(given)
     logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s", stream=sys.stderr)
     shutdown = ShutdownSignal()
     shutdown.install(signal.SIGTERM, signal.SIGINT)
     try:
+        options = _parser().parse_args(given)
         if options.processes > 1 and options.child_of is None:
             return _serve_in_processes(options, given, shutdown)
         return _serve(options, shutdown)
@@ -148,7 +148,7 @@ def _parser() -> argparse.ArgumentParser:
 
     limits = Limits()
     add("--host", "address to listen on", "127.0.0.1")
-    add("--port", "port to listen on, 0 for any free one", 50051)
+    add("--port", "port to listen on, 0 for any free one", 50051, port_number)
     add("--address-file", "file to write the address into", kind=Path)
     add("--processes", "processes that share the port; each uses one core", 1, _positive)
     add("--tls-cert", "PEM file of the server's certificate", kind=Path)
@@ -162,7 +162,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--wait-s", "seconds to wait for rows if a call has no deadline", limits.wait_s)
     add("--memory-mib", "memory for pages, shared by all processes", DEFAULT_MEMORY_BYTES >> 20, _positive)
     add("--grace-s", "seconds to wait for calls on SIGTERM", GRACE_S)
-    add("--metrics-port", "port to answer Prometheus on", kind=int)
+    add("--metrics-port", "port to answer Prometheus on", kind=port_number)
     add("--metrics-host", "address to answer Prometheus on", "127.0.0.1")
     parser.add_argument("--child-of", type=Path, help=argparse.SUPPRESS)  # a folder, given by the parent
     return parser
@@ -170,7 +170,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"`{text}` is not a whole number of at least 1.")
+        raise ConfigurationError(f"`{text}` is not a whole number of at least 1. Correct the option.")
     return int(text)
 
 

@@ -16,6 +16,7 @@ from rich.table import Table
 from blender.catalog.blends import open_blends
 from blender.local import LocalBlender
 from blender.opened.agreement import shown
+from blender.serving.ports import port_number
 from blender.serving.processes import end_in_order
 from blender.serving.shutdown import GRACE_S
 from factory.errors import MachineError
@@ -23,7 +24,8 @@ from factory.settings import Settings
 
 
 def require_free_port(port: int, option: str = "--port") -> None:
-    """Raise MachineError when something listens on `port` of this machine already."""
+    """Raise MachineError if something listens on `port` already, ConfigurationError for no port's number."""
+    port_number(str(port))
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

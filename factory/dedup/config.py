@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, Field, field_validator, model_validator
 
 from factory.dedup.banding import Banding, SignatureSize, best_bands
 from factory.dedup.decisions import Keep
@@ -20,7 +20,19 @@ from factory.frozen_model import FrozenModel
 MIN_THRESHOLD = 0.3
 """Below this, bands are so short that half of all pairs sharing a tenth of their tokens become candidates."""
 
-Similarity = Annotated[float, Field(ge=MIN_THRESHOLD, lt=1)]
+
+def _similarity(value: float) -> float:
+    if MIN_THRESHOLD <= value < 1:
+        return value
+    remedy = f"Use at least {MIN_THRESHOLD} and less than 1."
+    if MIN_THRESHOLD <= value / 100 < 1:
+        remedy = f"Write {value / 100:g} for {value:g} %."
+    raise ValueError(f"Threshold {value:g} is out of range. {remedy}")
+
+
+Similarity = Annotated[float, AfterValidator(_similarity)]
+"""A weighted Jaccard similarity by which documents are similar, below 1."""
+
 Part = TypeVar("Part", bound=BaseModel)
 
 

@@ -47,6 +47,20 @@ def test_the_rows_are_the_server_s_bytes(
                 assert b"".join(to_ipc(one.arrow)) == b"".join(to_ipc(other.arrow))
 
 
+def test_a_weight_that_is_no_whole_number_is_a_sentence(shared_lake: Settings) -> None:
+    for blender in (LocalBlender(shared_lake), BlenderClient("127.0.0.1:1", patience_s=0)):
+        said = "The weight of `packed.code` is 0.5. Weights are whole rows per step, such as 1 and 4."
+        with pytest.raises(InvalidBlend) as created:
+            blender.create([Source(CODE, weight=0.5)])  # type: ignore[arg-type]
+        with pytest.raises(InvalidBlend) as updated:
+            blender.update("0" * 32, 5, {CODE: 0.5})  # type: ignore[dict-item]
+        with pytest.raises(InvalidBlend) as added:
+            blender.update("0" * 32, 5, add=[Source(CODE, weight=0.5)])  # type: ignore[arg-type]
+        assert {str(it.value) for it in (created, updated, added)} == {said}
+        with pytest.raises(InvalidBlend, match=r"`packed\.code` is '1'"):
+            blender.create([Source(CODE, weight="1")])  # type: ignore[arg-type]
+
+
 def test_it_answers_as_the_server_does(served: BlenderClient, local: LocalBlender) -> None:
     blend = local.create([Source(CODE, 6, oversample=True, shuffle="row"), Source(PROSE, 2)], seed=8)
     child = local.update(blend.id, 10, {CODE: 2}, [Source(CODE, 4, name="again", shuffle="row")])

@@ -207,6 +207,12 @@ def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
             assert "Traceback" not in done.stderr
 
 
+def test_a_number_that_no_port_has_is_one_sentence(lake: Lake) -> None:
+    result = factory("ui", "--port", "99999")
+    assert (result.exit_code, result.stdout) == (ConfigurationError.exit_code, "")
+    assert result.stderr == "Port 99,999 is out of range. Use 1 to 65,535, or 0 for any.\n"
+
+
 @pytest.mark.process
 def test_a_missing_jvm_is_one_sentence(tmp_path: Path) -> None:
     done = process(tmp_path, "materialize", "*", PATH="/nonexistent", JAVA_HOME="")

@@ -129,6 +129,7 @@ WRONG = [
         "blend.yaml, line 4, sources[1].nme: Unknown field `nme`. Did you mean `name`?",
     ),
     ("{prose: 1}", "{poetry: 1}", "names the unknown source `poetry`"),
+    ("oversample: true", "weight: 0.5", "sources[0].weight: The weight is 0.5. Weights are whole rows"),
     ("oversample: true", "weight: 2", "has a schedule and weights that sum to 2 rows"),
     ("page_rows: 4, ", "", "line 4, sources[1]: Shuffle `page_window` needs `page_rows`"),
     ("rows_per_step: 8", "rows_per_step: 8.5", "line 7, schedule.rows_per_step: `8.5` does not fit"),

@@ -24,6 +24,7 @@ from factory.orchestration.chain.source import source
 from factory.orchestration.datasets.corpus import Corpus
 from factory.orchestration.datasets.file import Dataset, DatasetsFile, Tokenizer, Variant
 from factory.orchestration.datasets.located_yaml import InvalidValue, LocatedYaml, Place
+from factory.orchestration.datasets.no_files import no_file_to_read
 from factory.orchestration.datasets.partition_paths import PARTITION, path_of
 from factory.packing.pack import PackConfig
 from factory.packing.tokenize import TokenizeConfig
@@ -296,12 +297,8 @@ def _source(
         there = [path for path in at if path.exists()]
         found = entry.read(ingests, there) if there else None
         if found is None or found.empty:
-            of = "" if partition is None else f" of partition `{partition}`"
-            raise ConfigurationError(
-                located.sentence(
-                    place, f"there is no file{of} to read as {entry.format} there. Name another path."
-                )
-            )
+            said = no_file_to_read(entry, at, located.path.parent)
+            raise ConfigurationError(located.sentence(place, said))
         return found.limited(entry.max_rejected)
 
     declare = source(
@@ -336,10 +333,16 @@ def _paths(located: LocatedYaml, place: Place, entry: Dataset) -> Iterator[Path]
         if not exists:
             raise InvalidValue(
                 (*place, number),
-                f"`{given}` does not exist. Paths are relative to the folder of this file, "
-                f"{located.path.parent}.",
+                f"`{given}` does not exist. {_resolution(given, located.path.parent)}",
             )
         yield path
+
+
+def _resolution(given: str, folder: Path) -> str:
+    """Say how a path of the file becomes an absolute one."""
+    if given.startswith("~"):
+        return f"`~` is a home folder: the path is {Path(given).expanduser()}. Correct it."
+    return f"Paths are relative to the folder of this file, {folder}."
 
 
 def _chains(

@@ -28,7 +28,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from factory.dedup.config import Similarity
+from factory.dedup.config import DedupConfig, Similarity
 from factory.dedup.decisions import Keep
 from factory.errors import ConfigurationError
 from factory.filters.rounds import Round
@@ -110,6 +110,24 @@ class Dataset(Filters):
     variants: dict[str, Variant] = Field(
         default={}, description="other filters of the same documents, or other decisions on them"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_options_of_a_group(cls, values: Any) -> Any:
+        given = values if isinstance(values, Mapping) else {}
+        for name in given.keys() & (DedupConfig.model_fields.keys() - cls.model_fields.keys()):
+            group = given.get("group") or given.get("kind") or "prose"
+            where = "a group or a variant" if name in Variant.model_fields else "a group"
+            raise PydanticCustomError(
+                "option_of_group",
+                "`{field}` belongs to {where}. Write `{remedy}`.",
+                {
+                    "field": name,
+                    "where": where,
+                    "remedy": f"groups: {{{group}: {{{name}: {given[name]}}}}}",
+                },
+            )
+        return values
 
     @model_validator(mode="before")
     @classmethod
@@ -340,3 +358,12 @@ class DatasetsFile(FrozenModel):
     )
     tokenizers: dict[str, Tokenizer] = Field(default={}, description="options of tokenizers, by name")
     blend: Blend = Field(default=Blend(), description="the blend that the demo serves")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fields_and_no_list(cls, values: Any) -> Any:
+        if isinstance(values, list):
+            raise ValueError(
+                "The file is a list. Begin it with `datasets:`, and put the list below that line."
+            )
+        return values

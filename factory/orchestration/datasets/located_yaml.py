@@ -227,10 +227,18 @@ def _said(model: type[BaseModel], error: Any) -> str:
     if kind == "string_type" and not isinstance(value, list | Mapping):
         return f"YAML reads this as {value!r}, which is not text. Put it in quotes."
     shown = "nothing" if value is None else f"`{value}`"
+    if kind == "int_from_float" and {"weight", "weights"} & set(error["loc"]):
+        return f"The weight is {value}. Weights are whole rows per step, such as 1 and 4."
+    if kind in ("less_than", "less_than_equal") and 1 in error["ctx"].values() and _is_percent(value):
+        return f"{shown} is out of range. Write {value / 100:g} for {value:g} %."
     if kind in ("model_type", "model_attributes_type", "dataclass_type", "dict_type", "mapping_type"):
         return f"Expected fields with values, found {shown}. Write them as `name: value`."
     said = re.sub("^Input", "It", error["msg"]).replace("tuple", "list").replace("dictionary", "mapping")
     return f"{shown} does not fit. {said}."
+
+
+def _is_percent(value: float) -> bool:
+    return 1 < value <= 100 and float(value).is_integer()
 
 
 def _quoted(expected: str) -> list[str]:

@@ -6,8 +6,9 @@ import socket
 
 import pytest
 
-from blender.serving.ports import is_loopback, require_free, reserve
-from factory.errors import MachineError
+from blender.serving import serve
+from blender.serving.ports import is_loopback, port_number, require_free, reserve
+from factory.errors import ConfigurationError, MachineError
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -20,6 +21,30 @@ def test_a_port_that_anybody_has_is_refused_shared_or_not(shared: bool) -> None:
         for take in (require_free, reserve):
             with pytest.raises(MachineError, match=rf"{port} of 127.0.0.1 cannot be bound \(address already"):
                 take("127.0.0.1", port)
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("99999", "Port 99,999 is out of range. Use 1 to 65,535, or 0 for any."),
+        ("-5", "`-5` is not a port. Use 1 to 65,535, or 0 for any free one."),
+        ("http", "`http` is not a port. Use 1 to 65,535, or 0 for any free one."),
+    ],
+)
+def test_a_number_that_no_port_has_is_one_sentence(
+    text: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        port_number(text)
+    assert str(caught.value) == said
+    for option in ("--port", "--metrics-port"):
+        assert serve.main([f"{option}={text}"]) == ConfigurationError.exit_code
+        assert capsys.readouterr() == ("", f"{said}\n")
+
+
+@pytest.mark.parametrize("text", ["0", "1", "65535"])
+def test_every_port_is_a_number(text: str) -> None:
+    assert port_number(text) == int(text)
 
 
 def test_a_reserved_port_can_be_bound_by_those_who_share_it_alone() -> None:

@@ -81,6 +81,12 @@ WRONG = [
         "[stop_word]",
         "line 10, datasets[0].variants.other.rules: Unknown rule set or rule `stop_word`",
     ),
+    (
+        "{word_count: [200, 100000]}}",
+        "{words: 50}}",
+        "line 9, datasets[0].variants.long.limits: `words` is not among the chosen rules. "
+        "Did you mean `word_count`?",
+    ),
     ("{word_count: [200", "{word_cont: [200", "line 9, datasets[0].variants.long.limits: `word_cont`"),
     ("long: {limits", "long: {limts", "line 9, datasets[0].variants.long.limts: Unknown field `limts`"),
     ("long:", "1:", "line 8, datasets[0].variants[1]: YAML reads this as 1, which is not text. Put it in"),
@@ -123,9 +129,22 @@ WRONG = [
         "{vocabulary: 1000, file: my.yaml}",
         "line 30, tokenizers.tokenizer.vocabulary: The tokenizer of a `file` has the vocabulary it has.",
     ),
-    ("0.7", "7", "line 28, groups.prose.threshold: `7` does not fit. It should be less than 1."),
-    ("0.7", "0.2", "line 28, groups.prose.threshold: `0.2` does not fit. It should be greater than or"),
-    ("{threshold", "{sweep: [1e-9], threshold", "line 28, groups.prose.sweep[0]: `1e-9` does not fit."),
+    ("0.7", "80", "line 28, groups.prose.threshold: Threshold 80 is out of range. Write 0.8 for 80 %."),
+    ("0.7", "7", "line 28, groups.prose.threshold: Threshold 7 is out of range. Use at least 0.3 and less"),
+    ("0.7", ".nan", "line 28, groups.prose.threshold: Threshold nan is out of range. Use at least 0.3"),
+    ("{threshold", "{sweep: [0.1], threshold", "line 28, groups.prose.sweep[0]: Threshold 0.1 is out of"),
+    ("license: MIT", "max_rejected: 5", "line 25, datasets[2].max_rejected: `5` is out of range. Write 0.05"),
+    (
+        "license: MIT",
+        "threshold: 0.8",
+        "line 25, datasets[2].threshold: `threshold` belongs to a group or a variant. "
+        "Write `groups: {code: {threshold: 0.8}}`.",
+    ),
+    (
+        "license: MIT",
+        "group: ours\n    shingle: 3",
+        "line 26, datasets[2].shingle: `shingle` belongs to a group. Write `groups: {ours: {shingle: 3}}`.",
+    ),
     ("{threshold", "{tokens: o200k, threshold", "line 28, groups.prose.tokens: Unknown value `o200k`."),
     ("{threshold", "{keep: all, threshold", "line 28, groups.prose.keep: Unknown value `all`. Use one of"),
     ("1000}", "1000000000}", "line 30, tokenizers.tokenizer.vocabulary: `1000000000` does not fit."),
@@ -134,6 +153,7 @@ WRONG = [
     ("tokenizer: {v", "tok: {v", "line 30, tokenizers.tok: Unknown tokenizer `tok`"),
     ("mine: 6", "mne: 6", "line 32, blend.weights.mne: Unknown dataset or variant `mne`."),
     ("mine: 6", "mine: 0", "line 32, blend.weights.mine: `0` does not fit"),
+    ("mine: 6", "mine: .5", "line 32, blend.weights.mine: The weight is 0.5. Weights are whole rows per"),
     ("pad: true", "pad: false", "line 32, blend.weights.notes: Rows of `notes` hold 8192 tokens and those"),
     ("kind: code", "kind: code\n    tokenizer: t2", "line 33, blend.weights.notes: `notes` has"),
     ("text: body", "text: body\n    text: x", "line 17: `text` is already on line 16. Keep one."),
@@ -153,6 +173,19 @@ def test_a_path_that_is_missing_says_what_it_is_relative_to(folder: Path) -> Non
         "my.yaml, line 5, datasets[0].paths[0]: `note` does not exist. "
         f"Paths are relative to the folder of this file, {folder}."
     )
+
+
+def test_a_path_in_the_home_folder_is_told_as_it_is_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(folder))
+    text = GOOD.replace("paths: notes", "paths: ~/docs")
+    assert refusal(folder, text) == (
+        "my.yaml, line 5, datasets[0].paths[0]: `~/docs` does not exist. "
+        f"`~` is a home folder: the path is {folder}/docs. Correct it."
+    )
+    (folder / "docs").mkdir()
+    assert declared(folder, text).paths["notes"] == (folder / "docs",)
 
 
 def test_everything_that_is_wrong_is_told_at_once(folder: Path) -> None:
@@ -178,7 +211,7 @@ MERGED = "a0: &a0 {x: 1}\n" + "".join(
 
 NO_DATASETS = [
     ("", "my.yaml, line 1: Expected fields with values, found nothing"),
-    ("[]", "my.yaml, line 1: Expected fields with values, found `[]`"),
+    ("- {name: a}", "my.yaml, line 1: The file is a list. Begin it with `datasets:`, and put the list below"),
     ("datasets:", "my.yaml, line 1, datasets: nothing does not fit. It should be a valid list."),
     ("datasets: [1]", "my.yaml, line 1, datasets[0]: Expected fields with values, found `1`"),
     ("x: [", "my.yaml, line 1: this is not YAML"),

@@ -163,6 +163,6 @@ def test_a_range_of_partitions_is_backfilled_and_a_missing_one_named(
     assert backfill("2026-01-02", "2026-01-03").success
     assert held() == {"2026-01-02": "of day 2", "2026-01-03": "of day 3"}
     assert Lake(lake_settings).published(TableName("filtered", unique)).rows == 2
-    said = "my.yaml, line 5, datasets[0].paths: there is no file of partition `2026-01-04` to read"
+    said = "my.yaml, line 5, datasets[0].paths: `days/2026-01-04.jsonl` does not exist."
     assert said in failure(backfill("2026-01-01", "2026-01-04"))
     assert held() == {"2026-01-02": "of day 2", "2026-01-03": "of day 3"}

@@ -59,12 +59,12 @@ WRONG = [
     (
         "threshold: 0.6",
         "threshold: 1.5",
-        "line 12, datasets[0].variants.loose.threshold: `1.5` does not fit.",
+        "line 12, datasets[0].variants.loose.threshold: Threshold 1.5 is out of range. Use at least 0.3",
     ),
     (
         "threshold: 0.6",
         "threshold: 0.2",
-        "line 12, datasets[0].variants.loose.threshold: `0.2` does not fit.",
+        "line 12, datasets[0].variants.loose.threshold: Threshold 0.2 is out of range. Use at least 0.3",
     ),
     ("threshold: 0.6", "keep: all", "line 12, datasets[0].variants.loose.keep: Unknown value `all`."),
     (

@@ -1,0 +1,51 @@
+"""The sentences for a dataset whose paths hold no file that its reader takes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from factory.ingest.listing import UNWANTED, files_below
+from factory.ingest.readers import ARCHIVES, JSONL_FILES, PARQUET_FILES
+from factory.orchestration.datasets.file import Chosen, Dataset
+from factory.suggestions import quoted
+
+_PATTERNS: Mapping[str, Sequence[str]] = {
+    "jsonl": JSONL_FILES,
+    "parquet": PARQUET_FILES,
+    "archive": ARCHIVES,
+}
+_EVERY = ("**/*",)
+
+
+def no_file_to_read(entry: Dataset, paths: Sequence[Path], folder: Path) -> str:
+    """Say why no file at `paths` is read, which files are there, and what to change.
+
+    The sentences show paths relative to `folder`, where they are below it.
+    """
+    shown = quoted(str(it.relative_to(folder) if it.is_relative_to(folder) else it) for it in paths)
+    there = [path for path in paths if path.exists()]
+    if not there:
+        return f"{shown} does not exist. Name another path."
+    every = [os.fsdecode(name) for name in _below(there, _EVERY, UNWANTED)]
+    if not every:
+        return f"There is no file under {shown}. Name another path."
+    wanted = entry.include if isinstance(entry, Chosen) else _PATTERNS[entry.format]
+    some = f"{len(every):,} file{'s' if len(every) > 1 else ''} there, such as `{every[0]}`"
+    return f"No file under {shown} matches {quoted(wanted)} ({some}). {_remedy(entry, there)}"
+
+
+def _remedy(entry: Dataset, folders: Sequence[Path]) -> str:
+    if not isinstance(entry, Chosen):
+        return "Name another path, or another `format`."
+    if any(_below(folders, entry.include, UNWANTED)):
+        return "`exclude` leaves out every file that matches: shorten it."
+    deeper = [f"**/{pattern}" for pattern in entry.include if not pattern.startswith("**")]
+    if any(_below(folders, deeper, entry.unwanted)):
+        return f"Files in folders below match {quoted(deeper)}: write that."
+    return "Correct `include`, or name another path."
+
+
+def _below(folders: Iterable[Path], include: Sequence[str], exclude: Sequence[str]) -> list[bytes]:
+    return [name for folder in folders if folder.is_dir() for name in files_below(folder, include, exclude)]

@@ -1,0 +1,65 @@
+"""What a dataset is told whose paths hold no file that its reader takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from factory.orchestration.datasets.file import DatasetsFile
+from factory.orchestration.datasets.located_yaml import LocatedYaml
+from factory.orchestration.datasets.no_files import no_file_to_read
+
+
+@pytest.mark.parametrize(
+    "format, files, said",
+    [
+        (
+            "files, include: '*.md'",
+            ["a.txt", "b.txt", ".git/x"],
+            "matches `*.md` (2 files there, such as `a.txt`). Correct `include`, or name another path.",
+        ),
+        (
+            "files, include: '*.md'",
+            ["in/a.md"],
+            "matches `*.md` (1 file there, such as `in/a.md`). "
+            "Files in folders below match `**/*.md`: write that.",
+        ),
+        (
+            "files, exclude: '**/*.md'",
+            ["a.md"],
+            "matches `**/*` (1 file there, such as `a.md`). "
+            "`exclude` leaves out every file that matches: shorten it.",
+        ),
+        (
+            "repositories, include: ['*.py', '*.pyi']",
+            ["repo/a.c"],
+            "matches `*.py`, `*.pyi` (1 file there, such as `repo/a.c`). "
+            "Correct `include`, or name another path.",
+        ),
+        (
+            "parquet",
+            ["a.csv"],
+            "matches `**/*.parquet` (1 file there, such as `a.csv`). Name another path, or another `format`.",
+        ),
+    ],
+)
+def test_files_that_are_there_are_named_with_the_patterns_they_do_not_match(
+    tmp_path: Path, format: str, files: list[str], said: str
+) -> None:
+    for name in files:
+        (tmp_path / "notes" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "notes" / name).touch()
+    assert answer(tmp_path, format) == f"No file under `notes` {said}"
+
+
+def test_a_folder_without_a_file_and_one_that_is_gone_are_told_apart(tmp_path: Path) -> None:
+    assert answer(tmp_path, "jsonl") == "`notes` does not exist. Name another path."
+    (tmp_path / "notes").mkdir()
+    assert answer(tmp_path, "jsonl") == "There is no file under `notes`. Name another path."
+
+
+def answer(folder: Path, format: str) -> str:
+    (folder / "my.yaml").write_text(f"datasets: [{{name: a, kind: prose, paths: notes, format: {format}}}]\n")
+    (entry,) = LocatedYaml.read(folder / "my.yaml").build(DatasetsFile).datasets
+    return no_file_to_read(entry, [folder / "notes"], folder)
