@@ -2,7 +2,8 @@
 
     factory serve --port 0 --address-file blender.address --processes 4
 
-prints the address it listens on as its one line of output. SIGTERM lets the calls under way finish, up to a
+prints the address it listens on as its one line of output, for programs, and to stderr, for people, which
+lake it serves and how to stop it. SIGTERM lets the calls under way finish, up to a
 limit, and ends with exit code 0; a second one ends the process at once. It serves the lake of the settings
 (`FACTORY_HOME`, ...).
 """
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from blender.catalog.blends import DEFAULT_MEMORY_BYTES, open_blends
+from blender.catalog.store import open_store
 from blender.serving.allocator import keep_freed_memory
 from blender.serving.calls import Limits
 from blender.serving.metrics import SampleFile, Samples, samples, serve_metrics, summed_samples
@@ -35,7 +37,7 @@ from blender.serving.transport import raise_file_limit
 from factory.atomic_file import write_atomically
 from factory.errors import ConfigurationError, FactoryError
 from factory.lake.servers import require_servers
-from factory.settings import settings
+from factory.settings import Settings, settings
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -73,7 +75,7 @@ def _serve(options: argparse.Namespace, shutdown: ShutdownSignal) -> int:
         return _serve_as_child(server, options, shutdown)
     with _scraped(options, partial(samples, server.calls)):
         server.start()
-        _announce(server.address, options.address_file)
+        _announce(server.address, options)
         shutdown.wait()
         server.stop(options.grace_s)
     return 0
@@ -102,7 +104,7 @@ def _serve_in_processes(options: argparse.Namespace, given: list[str], shutdown:
                 if code is not None:
                     return code
                 if not shutdown.is_set():
-                    _announce(f"{options.host}:{number}", options.address_file)
+                    _announce(f"{options.host}:{number}", options)
                 processes.watch(shutdown)
                 processes.stop(options.grace_s)
         finally:
@@ -124,11 +126,21 @@ def _scraped(options: argparse.Namespace, read: Callable[[], Samples]) -> Iterat
         server.server_close()
 
 
-def _announce(address: str, file: Path | None) -> None:
-    if file is not None:
-        write_atomically(file, f"{address}\n")
+def _announce(address: str, options: argparse.Namespace) -> None:
+    if options.address_file is not None:
+        write_atomically(options.address_file, f"{address}\n")
     sys.stdout.write(f"{address}\n")
     sys.stdout.flush()
+    sys.stderr.write(_greeting(address, settings(), options.grace_s))
+
+
+def _greeting(address: str, lake: Settings, grace_s: float) -> str:
+    n = sum(1 for _ in open_store(lake).ids())
+    blends = f"{n:,} {'blend' if n == 1 else 'blends'} on record" if n else "no blend yet"
+    return (
+        f"Blender serves the lake {lake.warehouse or lake.home} at {address}: {blends} (`factory blends`).\n"
+        f"Ctrl-C or SIGTERM stops it; running calls then have {grace_s:g} s to end.\n"
+    )
 
 
 def _stop_with_parent(shutdown: ShutdownSignal) -> None:
