@@ -39,13 +39,16 @@ class Place(NamedTuple):
     modified_ns: int
 
 
-def filled(rows: pa.Table) -> pa.Table:
-    """Return rows of a raw table with `text` filled in and without `text_at`."""
+def filled(rows: pa.Table, texts: Texts | None = None) -> pa.Table:
+    """Return rows of a raw table with `text` filled in and without `text_at`.
+
+    `texts` keeps a file open from one call to the next.
+    """
     if TEXT_AT.name not in rows.column_names:
         return rows
     if "text" in rows.column_names:
         read = pa.chunked_array(
-            list(Texts().read(rows[TEXT_AT.name].combine_chunks().to_pylist())), pa.string()
+            list((texts or Texts()).read(rows[TEXT_AT.name].combine_chunks().to_pylist())), pa.string()
         )
         text = pc.coalesce(rows["text"], read.cast(rows["text"].type))
         rows = rows.set_column(rows.column_names.index("text"), rows.schema.field("text"), text)

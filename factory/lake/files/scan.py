@@ -30,10 +30,11 @@ def stored(table: Table, snapshot_id: int, schema: pa.Schema) -> Iterator[pa.Rec
         tasks = list(table.scan(snapshot_id=snapshot_id).plan_files())
     if any(task.delete_files for task in tasks):
         return None
-    return _rows(table, tasks, schema)
+    return rows_of_files(table, tasks, schema)
 
 
-def _rows(table: Table, tasks: list[FileScanTask], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def rows_of_files(table: Table, tasks: list[FileScanTask], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield the columns of `schema` of planned files as they are stored, in batches of some megabytes."""
     for task in tasks:
         with scanning(table, [task], schema.names), table.io.new_input(task.file.file_path).open() as file:
             parquet = open_parquet(file)

@@ -1,0 +1,55 @@
+"""The rows of a snapshot in batches, whatever its size: one batch of one file is in memory at a time.
+
+PyIceberg's own batches hold whole files, several at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.io.pyarrow import ArrowScan
+from pyiceberg.table import FileScanTask, Table
+
+from factory.lake.files.damage import planning, scanning
+from factory.lake.files.registered import Texts, filled
+from factory.lake.files.scan import rows_of_files
+from factory.lake.schemas import TEXT_AT
+
+_REGISTERED_ROWS = 1024  # whose texts, which stay in the user's files, are in memory together
+
+
+def stream(table: Table, snapshot_id: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield the columns of `schema` in batches of some megabytes, registered texts filled in.
+
+    A file with deleted rows is held in memory whole. Raises DamagedFile with the file's name, SourceChanged
+    for a registered file that changed.
+    """
+    with planning(table, table.snapshot_by_id(snapshot_id)):
+        tasks = sorted(table.scan(snapshot_id=snapshot_id).plan_files(), key=lambda task: task.file.file_path)
+    registered = TEXT_AT.name in table.schema().column_names and "text" in schema.names
+    asked = schema.append(TEXT_AT) if registered else schema
+    texts = Texts()
+    for task in tasks:
+        read = (
+            _without_deleted(table, task, asked) if task.delete_files else rows_of_files(table, [task], asked)
+        )
+        for batch in read:
+            if registered:
+                yield from _filled(batch, texts)
+            elif batch.num_rows:
+                yield batch
+
+
+def _filled(batch: pa.RecordBatch, texts: Texts) -> Iterator[pa.RecordBatch]:
+    for first in range(0, batch.num_rows, _REGISTERED_ROWS):
+        rows = pa.Table.from_batches([batch.slice(first, _REGISTERED_ROWS)])
+        yield from filled(rows, texts).to_batches()
+
+
+def _without_deleted(table: Table, task: FileScanTask, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    projected = table.schema().select(*schema.names)
+    with scanning(table, [task], schema.names):
+        rows = ArrowScan(table.metadata, table.io, projected, AlwaysTrue()).to_table([task])
+    yield from rows.select(schema.names).cast(schema).to_batches()
