@@ -11,6 +11,10 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from factory.cli import error_boundary
+from factory.cli.blend import blend_app
+from factory.cli.export import export
+from factory.cli.report import report as report_command
+from factory.cli.tokenizer import tokenizer_app
 from factory.errors import ConfigurationError
 from factory.settings import Settings, settings
 
@@ -39,6 +43,8 @@ trace_app = typer.Typer(
 app.add_typer(trace_app, name="trace")
 blender_app = typer.Typer(help="Inspect a blend before training on it.", no_args_is_help=True)
 app.add_typer(blender_app, name="blender")
+app.add_typer(blend_app, name="blend")
+app.add_typer(tokenizer_app, name="tokenizer")
 console = Console(highlight=False)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -215,6 +221,10 @@ def blends(
         show_blends(_settings(), console)
     else:
         show_blend(_settings(), blend, console)
+
+
+app.command("export")(export)
+app.command("report")(report_command)
 
 
 @app.command()

@@ -78,7 +78,7 @@ def summarize(lake: Lake, datasets: Sequence[str], groups: Sequence[str]) -> Pip
     tables = lake.names()
     found = PipelineSummary()
     for dataset in datasets:
-        found.stages += _stages(lake, set(tables), dataset)
+        found.stages += rows_by_stage(lake, set(tables), dataset)
         if dataset == names.base(dataset):
             found.bad_records[dataset] = _count_by(lake.read(names.rejected(dataset), ["reason"]), "reason")
         found.rejections[dataset] = _by_rule(lake, names.verdicts(tables, dataset))
@@ -90,7 +90,9 @@ def summarize(lake: Lake, datasets: Sequence[str], groups: Sequence[str]) -> Pip
     return found
 
 
-def _stages(lake: Lake, tables: set[TableName], dataset: str) -> list[StageRows]:
+def rows_by_stage(lake: Lake, tables: set[TableName], dataset: str) -> list[StageRows]:
+    """Return the rows into and out of each table of a dataset from `raw` on; it must be deduplicated."""
+
     def rows(name: TableName) -> int:
         return lake.published(name).rows
 

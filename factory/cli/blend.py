@@ -1,0 +1,46 @@
+"""`factory blend create`: a blend from a file, without a server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from factory.settings import settings
+
+blend_app = typer.Typer(help="Create a blend from a file.", no_args_is_help=True)
+console = Console(highlight=False)
+
+
+@blend_app.callback()
+def _group() -> None:
+    """Keep `create` a command of its own: typer drops the name of an only command."""
+
+
+@blend_app.command("create")
+def create(
+    file: Annotated[Path, typer.Argument(help="A blend in YAML or JSON: sources, weights, seed, schedule.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Create the blend of a file; the same file and tables give the same blend.
+
+    A server of the lake serves it at once. `factory blender plan --file` prices it without creating it.
+    """
+    from blender.catalog.blends import open_blends
+    from factory.cli.blend_file import WrittenBlend
+    from factory.cli.serving import show_blend
+
+    written = WrittenBlend.read(file)
+    given = settings()
+    stored = open_blends(given).create(written.sources, written.seed, written.planned, pad=written.pad)
+    if as_json:
+        sources = {
+            source.name: {"table": source.table, "snapshot": str(snapshot)}
+            for source, snapshot in zip(stored.config.sources, stored.pins.snapshots, strict=True)
+        }
+        console.print_json(json.dumps({"blend": stored.id, "seed": stored.config.seed, "sources": sources}))
+        return
+    show_blend(given, stored.id, console)

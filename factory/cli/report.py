@@ -1,0 +1,52 @@
+"""`factory report`: figures, checks and charts of a run or of the newest tables, in one HTML file."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from factory.errors import TableNotFound
+from factory.settings import settings
+
+console = Console(highlight=False, soft_wrap=True)
+
+
+def report(
+    file: Annotated[Path, typer.Argument(help="The HTML file to write.")] = Path("report.html"),
+    run: Annotated[
+        str | None, typer.Option(help="A run, by the beginning of its id; by default the newest tables.")
+    ] = None,
+) -> None:
+    """Write one HTML file with the figures, checks and charts of the lake's newest tables, or of a run.
+
+    The file needs no other file and no network. It has the charts that runs drew, so no JVM starts.
+    """
+    from factory.atomic_file import write_atomically
+    from factory.cli.error_boundary import raise_together
+    from factory.cli.output import require_writable
+    from factory.explain.report import report_of_lake, report_of_run
+    from factory.explain.report_page import page
+    from factory.lake.tables import Lake
+    from factory.orchestration.host.instance import open_instance, reading_runs
+
+    require_writable(file)
+    given = settings()
+    lake = Lake(given)
+    with open_instance(given) as instance, reading_runs(given):
+        found = report_of_run(lake, instance, run) if run else report_of_lake(lake, instance)
+    if not found.tables and not found.damaged:
+        raise TableNotFound(
+            "There is no table to report. Run the pipeline: make demo, or factory materialize '*'."
+        )
+    content = page(found, datetime.now(UTC))
+    write_atomically(file, content)
+    charts = sum(it.picture is not None for it in found.tables)
+    console.print(
+        f"{file}: {len(found.tables):,} tables, {charts:,} charts, {len(content.encode()) / 1e6:,.1f} MB.",
+        markup=False,
+    )
+    raise_together(found.damaged)

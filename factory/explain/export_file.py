@@ -1,0 +1,89 @@
+"""Files of rows for other tools: Parquet, or JSON lines that may be compressed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from factory.errors import ConfigurationError
+
+Write = Callable[[pa.RecordBatch], None]
+
+_GROUP_BYTES = 64 << 20  # of a row group in memory
+_COMPRESSION = {".jsonl": None, ".jsonl.gz": "gzip", ".jsonl.zst": "zstd"}
+
+
+def require_format(file: Path) -> None:
+    """Raise ConfigurationError for a file whose suffix names no format."""
+    if file.suffix != ".parquet" and _compression(file) == "":
+        raise ConfigurationError(
+            f"{file.name} names no format. End it in .parquet, .jsonl, .jsonl.gz or .jsonl.zst."
+        )
+
+
+@contextmanager
+def writer(file: Path, temporary: Path, schema: pa.Schema) -> Iterator[Write]:
+    """Yield a function that appends batches to `temporary`, in the format that the suffix of `file` names."""
+    require_format(file)
+    chosen = (
+        _parquet(temporary, schema) if file.suffix == ".parquet" else _jsonl(temporary, _compression(file))
+    )
+    with chosen as write:
+        yield write
+
+
+@contextmanager
+def _parquet(file: Path, schema: pa.Schema) -> Iterator[Write]:
+    held: list[pa.RecordBatch] = []
+
+    with pq.ParquetWriter(file, schema, compression="zstd") as parquet:
+
+        def flush() -> None:
+            if held:
+                parquet.write_table(pa.Table.from_batches(held))
+                held.clear()
+
+        def write(batch: pa.RecordBatch) -> None:
+            held.append(batch)
+            if sum(it.nbytes for it in held) >= _GROUP_BYTES:
+                flush()
+
+        yield write
+        flush()
+
+
+@contextmanager
+def _jsonl(file: Path, compression: str | None) -> Iterator[Write]:
+    with pa.OSFile(str(file), "wb") as plain:
+        output = pa.CompressedOutputStream(plain, compression) if compression else plain
+
+        def write(batch: pa.RecordBatch) -> None:
+            lines = [json.dumps(row, ensure_ascii=False, default=_plain) for row in _rows(batch)]
+            output.write("".join(f"{line}\n" for line in lines).encode())
+
+        yield write
+        output.close()
+
+
+def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, object]]:
+    """Yield rows as JSON has them: a map becomes an object."""
+    maps = [field.name for field in batch.schema if pa.types.is_map(field.type)]
+    for row in batch.to_pylist():
+        yield row | {name: dict(row[name]) for name in maps if row[name] is not None}
+
+
+def _plain(value: object) -> str:
+    assert isinstance(value, datetime), value
+    return value.isoformat()
+
+
+def _compression(file: Path) -> str | None:
+    """Return the codec of a file of JSON lines, None for a plain one, "" for a file of another kind."""
+    ending = "".join(file.suffixes[-2:]) if file.suffix in (".gz", ".zst") else file.suffix
+    return _COMPRESSION.get(ending, "")

@@ -1,0 +1,140 @@
+"""A run, or the newest state of a lake, as one page: figures, checks and charts of its tables.
+
+The lake says which tables there are and how many rows they have; Dagster's records have the charts, which
+runs drew. Without these records a table is shown without its chart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from factory.errors import DamagedFile
+from factory.explain.summary import StageRows, rows_by_stage
+from factory.explain.tables import published_tables
+from factory.lake import names
+from factory.lake.names import TableName
+from factory.lake.tables import Lake, Published
+from factory.orchestration.host.history import (
+    CheckRecord,
+    RunRecord,
+    TableRecord,
+    find_run,
+    tables_of_run,
+)
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+_CHART = re.compile(r"!\[(?P<title>[^]]*)\]\((?P<source>data:image/[^)\s]+)\)")
+_OWN_COLUMN = ("dagster/row_count", "bytes", "seconds")  # figures with a column of their own
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A chart; `source` is a data URI, so that a page needs no other file."""
+
+    title: str
+    source: str
+
+
+@dataclass(frozen=True)
+class ReportedTable:
+    """A table of the report; `figures` are the further numbers that its run recorded."""
+
+    table: TableName
+    rows: int
+    n_bytes: int
+    seconds: float | None
+    snapshot: str
+    content: str
+    run_id: str
+    reused: bool
+    figures: Mapping[str, float]
+    picture: Picture | None
+    checks: tuple[CheckRecord, ...]
+
+    @property
+    def complaints(self) -> list[CheckRecord]:
+        """The checks that did not pass."""
+        return [check for check in self.checks if not check.passed]
+
+
+@dataclass(frozen=True)
+class Report:
+    """The tables of a run, or all of a lake if `run` is None; `stages` and `damaged` are the lake's."""
+
+    lake: str
+    run: RunRecord | None
+    tables: list[ReportedTable]
+    stages: list[StageRows] = field(default_factory=list)
+    damaged: list[DamagedFile] = field(default_factory=list)
+
+
+def report_of_run(lake: Lake, instance: dg.DagsterInstance, run: str) -> Report:
+    """Return the tables that a run made or kept; raise NotFound for an unknown run."""
+    found = find_run(instance, run)
+    tables = [
+        _reported(table, found.run_id, record)
+        for table, record in tables_of_run(instance, found.run_id).items()
+    ]
+    return Report(str(lake.settings.home), found, tables)
+
+
+def report_of_lake(lake: Lake, instance: dg.DagsterInstance) -> Report:
+    """Return every published table, with the records of the run that published it."""
+    published, damaged = published_tables(lake)
+    runs = {of.lineage.run_id for of in published if of.lineage.run_id}
+    records = {run_id: tables_of_run(instance, run_id) for run_id in sorted(runs)}
+    tables = [
+        _newest(of, records.get(of.lineage.run_id, {}).get(of.table, TableRecord())) for of in published
+    ]
+    known = {of.table for of in published}
+    datasets = [
+        it.name for it in sorted(known) if it.namespace == "deduplicated" and _is_whole(known, it.name)
+    ]
+    stages = [stage for dataset in datasets for stage in rows_by_stage(lake, known, dataset)]
+    return Report(str(lake.settings.home), None, tables, stages, damaged)
+
+
+def _is_whole(tables: set[TableName], dataset: str) -> bool:
+    return {names.raw(dataset), names.rejected(dataset), names.verdicts(tables, dataset)} <= tables
+
+
+def _newest(published: Published, record: TableRecord) -> ReportedTable:
+    now = {
+        "dagster/row_count": published.rows,
+        "bytes": published.size_bytes,
+        "snapshot": str(published.snapshot_id),
+        "content": published.lineage.content,
+    }
+    record.figures |= now
+    return _reported(published.table, published.lineage.run_id, record)
+
+
+def _reported(table: TableName, run_id: str, record: TableRecord) -> ReportedTable:
+    of = record.figures
+    return ReportedTable(
+        table=table,
+        rows=int(of.get("dagster/row_count") or 0),
+        n_bytes=int(of.get("bytes") or 0),
+        seconds=of.get("seconds"),
+        snapshot=str(of.get("snapshot", "")),
+        content=str(of.get("content", "")),
+        run_id=run_id,
+        reused=bool(of.get("reused")),
+        figures={name: value for name, value in of.items() if name not in _OWN_COLUMN and _is_number(value)},
+        picture=_picture(record.chart),
+        checks=tuple(record.checks),
+    )
+
+
+def _picture(chart: str | None) -> Picture | None:
+    found = _CHART.search(chart or "")
+    return Picture(found["title"], found["source"]) if found else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,84 @@
+"""The tokenizers of a lake: the newest of a name, or the one that made the tokens of a blend.
+
+A tokenizer that was trained again keeps its table and changes its tokens. The tokens of a blend are decoded
+right by the snapshot with the identity that its packed tables record, and by no other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from blender.local import LocalBlender
+from factory.errors import ConfigurationError, NotFound
+from factory.lake import names
+from factory.lake.identity import tokenizer_id
+from factory.lake.names import TableName
+from factory.lake.tables import Lake
+from factory.settings import Settings
+
+
+@dataclass(frozen=True)
+class StoredTokenizer:
+    """A tokenizer of the lake; `content` is its Hugging Face `tokenizer.json`."""
+
+    table: TableName
+    snapshot_id: int
+    n_tokens: int
+    content: str
+
+    @property
+    def id(self) -> str:
+        """The identity that packed tables record."""
+        return tokenizer_id(self.content)
+
+
+def newest_tokenizer(lake: Lake, name: str | None) -> StoredTokenizer:
+    """Return the newest tokenizer `name`, or the only tokenizer of the lake.
+
+    Raises TableNotFound for an unknown name, NotFound for a lake without tokenizers, ConfigurationError if
+    the lake has several and none is named.
+    """
+    table = _only(lake) if name is None else names.model(name)
+    return _read(lake, table, lake.published(table).snapshot_id)
+
+
+def tokenizer_of_blend(settings: Settings, blend: str) -> StoredTokenizer:
+    """Return the tokenizer that made the tokens of a blend.
+
+    Raises BlendNotFound, and NotFound if the blend does not record its tokenizer or the snapshot has expired.
+    """
+    lake = Lake(settings)
+    sources = LocalBlender(settings).describe(blend).sources
+    made_by = next((it for it in sources if it.tokenizer and it.tokenizer_table), None)
+    if made_by is None or made_by.tokenizer_table is None:
+        raise NotFound(
+            f"Blend {blend} does not record which tokenizer made its tokens. "
+            "Name the tokenizer: factory tokenizer export FILE --name tokenizer."
+        )
+    table = TableName.parse(made_by.tokenizer_table)
+    for snapshot in reversed(lake.table(table).snapshots()):
+        found = _read(lake, table, snapshot.snapshot_id)
+        if found.id == made_by.tokenizer:
+            return found
+    raise NotFound(
+        f"No snapshot of {table} holds tokenizer {made_by.tokenizer}, which made the tokens of {blend}. "
+        "It has expired: pack the sources again and create the blend anew."
+    )
+
+
+def _only(lake: Lake) -> TableName:
+    tables = [it for it in lake.names() if it.namespace == "models"]
+    if not tables:
+        raise NotFound("The lake has no tokenizer. Make one: factory materialize '*models/tokenizer'.")
+    if len(tables) > 1:
+        raise ConfigurationError(
+            f"The lake has the tokenizers {', '.join(it.name for it in tables)}. Choose one with --name."
+        )
+    return tables[0]
+
+
+def _read(lake: Lake, table: TableName, snapshot_id: int) -> StoredTokenizer:
+    rows = lake.read(table, ["n_tokens", "tokenizer"], snapshot_id=snapshot_id).to_pylist()
+    if not rows:  # the snapshot of a table that was emptied before its new row
+        return StoredTokenizer(table, snapshot_id, 0, "{}")
+    return StoredTokenizer(table, snapshot_id, rows[0]["n_tokens"], rows[0]["tokenizer"])

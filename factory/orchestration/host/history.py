@@ -1,0 +1,87 @@
+"""What Dagster recorded of a run: figures, chart and checks of each table it published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import dagster as dg
+
+from factory.errors import NotFound
+from factory.lake.names import TableName
+
+_SHOWN_RUNS = 5  # named in an error
+_SEARCHED_RUNS = 1000  # by the beginning of their id
+_EVENTS = {dg.DagsterEventType.ASSET_MATERIALIZATION, dg.DagsterEventType.ASSET_CHECK_EVALUATION}
+
+
+@dataclass(frozen=True)
+class CheckRecord:
+    """The result of a check; a failed one that is not `blocking` has only warned."""
+
+    name: str
+    passed: bool
+    blocking: bool
+    description: str
+    figures: Mapping[str, Any]
+
+
+@dataclass
+class TableRecord:
+    """A table as a run published it, or kept it; `chart` is a Markdown image."""
+
+    figures: dict[str, Any] = field(default_factory=dict)
+    chart: str | None = None
+    checks: list[CheckRecord] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """A run by its full id; `started` is in seconds since 1970, None for a run that never started."""
+
+    run_id: str
+    status: str
+    started: float | None
+    seconds: float | None
+
+
+def find_run(instance: dg.DagsterInstance, run: str) -> RunRecord:
+    """Return the run whose id begins with `run`; raise NotFound with the newest ids for none or several."""
+    records = instance.get_run_records(limit=_SEARCHED_RUNS)
+    found = [it for it in records if it.dagster_run.run_id.startswith(run)]
+    if len(found) != 1:
+        newest = ", ".join(it.dagster_run.run_id for it in records[:_SHOWN_RUNS]) or "none"
+        raise NotFound(f"{len(found)} runs have an id that begins with `{run}`. The newest runs: {newest}.")
+    (it,) = found
+    seconds = it.end_time - it.start_time if it.start_time and it.end_time else None
+    return RunRecord(it.dagster_run.run_id, it.dagster_run.status.value, it.start_time, seconds)
+
+
+def tables_of_run(instance: dg.DagsterInstance, run_id: str) -> dict[TableName, TableRecord]:
+    """Return the tables that a run published or kept, in the order it finished them; none for a lost run."""
+    found: dict[TableName, TableRecord] = {}
+    for entry in instance.all_logs(run_id, of_type=_EVENTS):
+        event = entry.dagster_event
+        if event is None:
+            continue
+        if event.event_type is dg.DagsterEventType.ASSET_MATERIALIZATION:
+            materialization = event.step_materialization_data.materialization
+            of = found.setdefault(TableName(*materialization.asset_key.path), TableRecord())
+            values = {name: it.value for name, it in materialization.metadata.items()}
+            chart = values.pop("chart", None)
+            of.chart = str(chart) if chart else of.chart
+            of.figures |= values
+        else:
+            check = event.asset_check_evaluation_data
+            of = found.setdefault(TableName(*check.asset_key.path), TableRecord())
+            of.checks.append(
+                CheckRecord(
+                    check.check_name,
+                    check.passed,
+                    check.severity is dg.AssetCheckSeverity.ERROR,
+                    check.description or "",
+                    {name: it.value for name, it in check.metadata.items()},
+                )
+            )
+    return {table: of for table, of in found.items() if of.figures}

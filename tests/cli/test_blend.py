@@ -1,0 +1,71 @@
+"""`factory blend create` stores the blend of a file, without a server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from blender.catalog.blends import open_blends
+from blender.local import LocalBlender
+from blender.records import Source
+from factory.cli import blend, main
+from factory.settings import Settings
+from tests.blender.lakes import make_lake
+
+WRITTEN = """\
+seed: 7
+sources:
+  - {table: packed.code, weight: 2, oversample: true, shuffle: row}
+  - {table: packed.prose, weight: 6}
+"""
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """A lake with `packed.code` (40 rows) and `packed.prose` (300 rows), that the command works on."""
+    made = make_lake(tmp_path / "lake", code=40, prose=300)
+    monkeypatch.setattr(blend, "settings", lambda: made)
+    return made
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    written = tmp_path / "blend.yaml"
+    written.write_text(WRITTEN)
+    return written
+
+
+def create(*arguments: str) -> Result:
+    return CliRunner(env={"COLUMNS": "140"}).invoke(main.app, ["blend", "create", *arguments])
+
+
+def test_the_blend_of_a_file_is_the_one_a_client_creates(lake: Settings, file: Path) -> None:
+    sources = [
+        Source("packed.code", weight=2, oversample=True, shuffle="row"),
+        Source("packed.prose", weight=6),
+    ]
+    shown = create(str(file)).stdout
+    (stored,) = open_blends(lake).list()
+    assert stored.id == LocalBlender(lake).create(sources, seed=7).id
+    assert shown.splitlines()[-1].strip() == f"Blend {stored.id} has 50 steps."
+    assert shown.splitlines()[1].split()[:5] == ["packed.code", "packed.code", "40", "2", "8"]
+
+
+def test_creating_again_gives_the_same_id_as_json(lake: Settings, file: Path) -> None:
+    first, again = (json.loads(create(str(file), "--json").stdout) for _ in range(2))
+    assert first == again
+    (stored,) = open_blends(lake).list()
+    assert first["blend"] == stored.id
+    snapshots = [of["snapshot"] for of in first["sources"].values()]
+    assert snapshots == [str(it) for it in stored.pins.snapshots]
+
+
+def test_a_blend_that_cannot_be_created_is_one_sentence(lake: Settings, file: Path) -> None:
+    file.write_text(WRITTEN.replace("packed.prose", "packed.poetry"))
+    refused = create(str(file))
+    assert (refused.exit_code, refused.stdout) == (5, "")
+    assert "no table packed.poetry" in refused.stderr
+    assert open_blends(lake).list() == []

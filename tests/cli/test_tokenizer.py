@@ -1,0 +1,98 @@
+"""`factory tokenizer export` writes a tokenizer that decodes the tokens it made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer
+from typer.testing import CliRunner, Result
+
+from blender.catalog.blends import open_blends
+from blender.records import Source
+from factory.cli import main, tokenizer
+from factory.lake import names
+from factory.lake.identity import tokenizer_id
+from factory.lake.schemas import TOKENIZER, TOKENIZER_ID
+from factory.lake.tables import Lake
+from factory.models.tokenizer import train
+from factory.settings import Settings
+from tests.blender.lakes import make_lake, packed_rows, write_table
+from tests.explain.lakes import publish
+
+TEXT = "The quick brown fox, naïvely, jumps over 雪."
+
+
+def trained(text: str, name: str, lake: Lake) -> str:
+    """Publish a tokenizer trained on a text; return its content."""
+    content = train(iter([text]), 300)
+    row = {"name": name, "n_tokens": Tokenizer.from_str(content).get_vocab_size(), "tokenizer": content}
+    publish(lake, names.model(name), TOKENIZER, [row])
+    return content
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    given = Settings(home=tmp_path / "lake")
+    monkeypatch.setattr(tokenizer, "settings", lambda: given)
+    return Lake(given)
+
+
+@pytest.fixture
+def exported(tmp_path: Path) -> Callable[..., Result]:
+    """The command, with a file of the test's folder."""
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(main.app, ["tokenizer", "export", str(tmp_path / "t.json"), *arguments])
+
+    return run
+
+
+def test_the_only_tokenizer_of_a_lake_decodes_its_text(
+    lake: Lake, exported: Callable[..., Result], tmp_path: Path
+) -> None:
+    content = trained(TEXT, "web", lake)
+    said = exported().stdout
+    assert "tokens of models.web at snapshot" in said
+    assert tokenizer_id(content) in said
+    read = Tokenizer.from_file(str(tmp_path / "t.json"))
+    assert read.decode(read.encode(TEXT).ids) == TEXT
+
+
+def test_several_tokenizers_need_a_name(lake: Lake, exported: Callable[..., Result], tmp_path: Path) -> None:
+    trained(TEXT, "web", lake)
+    code = trained("def function(): return 1", "code", lake)
+    refused = exported()
+    assert (refused.exit_code, (tmp_path / "t.json").exists()) == (2, False)
+    assert "has the tokenizers code, web. Choose one with --name" in refused.stderr
+    assert exported("--name", "code").exit_code == 0
+    assert (tmp_path / "t.json").read_text() == code
+    assert exported("--name", "none").exit_code == 5
+
+
+def test_a_blend_gets_the_tokenizer_that_made_its_tokens(
+    exported: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = make_lake(tmp_path / "lake", code=40)
+    monkeypatch.setattr(tokenizer, "settings", lambda: settings)
+    lake = Lake(settings)
+    first = trained(TEXT, "web", lake)
+    at = lake.published(names.model("web")).snapshot_id
+    said = {TOKENIZER_ID: tokenizer_id(first), "factory.upstream": f'{{"models.web": {at}}}'}
+    write_table(settings, "packed.code", packed_rows("code", 40), snapshot_properties=said)
+    made = open_blends(settings).create([Source("packed.code", weight=1)])
+    assert trained(f"{TEXT} It was trained again.", "web", lake) != first
+    result = exported("--blend", made.id)
+    assert result.exit_code == 0, result.stderr
+    assert (tmp_path / "t.json").read_text() == first
+
+
+def test_what_cannot_be_exported_is_one_sentence(
+    lake: Lake, exported: Callable[..., Result], tmp_path: Path
+) -> None:
+    assert exported().exit_code == 8
+    both = exported("--name", "web", "--blend", "0" * 32)
+    assert (both.exit_code, "exclude each other" in both.stderr) == (2, True)
+    elsewhere = CliRunner().invoke(main.app, ["tokenizer", "export", str(tmp_path / "no" / "t.json")])
+    assert (elsewhere.exit_code, "does not exist. Create it" in elsewhere.stderr) == (2, True)

@@ -1,0 +1,183 @@
+"""An export accounts for every document once, with text, key and the decision on it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner, Result
+
+from factory.cli import export as command
+from factory.cli import main
+from factory.errors import DamagedFile
+from factory.lake import names
+from factory.lake.schemas import DECISIONS, DEDUPLICATED, RAW
+from factory.lake.tables import Lake
+from factory.settings import Settings
+from tests.explain.lakes import document, documents, publish, verdicts
+
+GONE = {"removed": ("b", "c", "e", "f"), "kept": ("a", "d")}
+RAW_WEB, RAW_BOOKS = names.raw("web"), names.raw("books")
+
+
+def deduplicate(lake: Lake) -> None:
+    """Decide on the documents a to f of `web`, in one group with `books`, and publish what is kept."""
+
+    def decision(
+        doc_id: str, reason: str, kept_one: str | None = None, similarity: float | None = None
+    ) -> Any:
+        return {
+            "doc_id": doc_id,
+            "dataset": "books" if doc_id == "m" else "web",
+            "kept": kept_one is None,
+            "reason": reason,
+            "duplicate_of": kept_one,
+            "similarity": similarity,
+        }
+
+    rows = [
+        decision("a", "kept"),
+        decision("b", "similar", "a", 0.9),
+        decision("c", "exact_copy", "a", 1.0),
+        decision("d", "no_tokens"),
+        decision("e", "similar", "m", 0.85),
+        decision("m", "kept"),
+    ]
+    upstream = (RAW_WEB, RAW_BOOKS, names.filtered("web"), names.filtered("books"))
+    publish(lake, names.dedup("prose", "decisions"), DECISIONS, rows, *upstream)
+    kept = [
+        document(letter)
+        | {
+            "created_at": datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
+            "metadata": {"snow": "雪"},
+        }
+        for letter in GONE["kept"]
+    ]
+    publish(lake, names.deduplicated("web"), DEDUPLICATED, kept, RAW_WEB, names.dedup("prose", "decisions"))
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    """A lake in which `web` keeps a and d of six documents."""
+    lake = Lake(Settings(home=tmp_path / "lake"))
+    monkeypatch.setattr(command, "settings", lambda: lake.settings)
+    documents(lake, "web", "abcdef")
+    documents(lake, "books", "m")
+    verdicts(lake, "web", {"f": {"word_count": 1.0}})
+    verdicts(lake, "books", {}, "m")
+    deduplicate(lake)
+    return lake
+
+
+def export(*arguments: object) -> Result:
+    return CliRunner().invoke(main.app, ["export", *map(str, arguments)])
+
+
+def test_kept_documents_come_with_text_key_and_reason(lake: Lake, tmp_path: Path) -> None:
+    said = export("web", tmp_path / "kept.parquet").stdout
+    assert "2 kept documents of web (kept 1, no_tokens 1)" in said
+    rows = {row["doc_id"]: row for row in pq.read_table(tmp_path / "kept.parquet").to_pylist()}
+    assert sorted(rows) == ["a", "d"]
+    assert [rows[it]["text"] for it in "ad"] == ["a", "d"]
+    assert [rows[it]["key"] for it in "ad"] == ["page a", "page d"]
+    assert [rows[it]["reason"] for it in "ad"] == ["kept", "no_tokens"]
+    assert dict(rows["a"]["metadata"]) == {"snow": "雪"}
+
+
+def test_every_document_is_listed_with_its_reason(lake: Lake, tmp_path: Path) -> None:
+    file = tmp_path / "all.jsonl"
+    said = export("web", file, "--all", "--no-text").stdout
+    assert "2 kept and 4 removed documents of web" in said
+    rows = {row["doc_id"]: row for row in map(json.loads, file.read_text().splitlines())}
+    assert sorted(rows) == list("abcdef")
+    assert {it: (rows[it]["kept"], rows[it]["reason"]) for it in rows} == {
+        "a": (True, "kept"),
+        "b": (False, "similar"),
+        "c": (False, "exact_copy"),
+        "d": (True, "no_tokens"),
+        "e": (False, "similar"),
+        "f": (False, "filtered"),
+    }
+    partners = {it: (row["duplicate_of"], row["duplicate_of_key"]) for it, row in rows.items()}
+    assert partners["c"] == ("a", "page a")
+    assert partners["e"] == ("m", "page m")  # of another dataset of its group
+    assert partners["a"] == partners["f"] == (None, None)
+    assert rows["b"]["similarity"] == 0.9
+    assert rows["f"]["rejections"] == [{"rule": "word_count", "value": 1.0, "threshold": 9.0}]
+    assert all("text" not in row for row in rows.values())
+
+
+def test_a_compressed_file_has_the_same_lines_with_text(lake: Lake, tmp_path: Path) -> None:
+    plain, packed = tmp_path / "kept.jsonl", tmp_path / "kept.jsonl.gz"
+    assert (export("web", plain).exit_code, export("web", packed).exit_code) == (0, 0)
+    lines = plain.read_text()
+    assert gzip.decompress(packed.read_bytes()).decode() == lines
+    (first,) = [row for row in map(json.loads, lines.splitlines()) if row["doc_id"] == "a"]
+    assert (first["text"], first["metadata"], first["created_at"]) == (
+        "a",
+        {"snow": "雪"},
+        "2026-01-02T03:04:05+00:00",
+    )
+    assert "雪" in lines
+
+
+def test_an_export_is_of_the_state_that_was_decided(lake: Lake, tmp_path: Path) -> None:
+    documents(lake, "web", "abcdefgh")  # two arrive after the decisions
+    verdicts(lake, "web", {"a": {"word_count": 1.0}}, "abcdefgh")
+    export("web", tmp_path / "all.jsonl", "--all")
+    rows = list(map(json.loads, (tmp_path / "all.jsonl").read_text().splitlines()))
+    assert sorted(row["doc_id"] for row in rows) == list("abcdef")
+    assert sorted(row["doc_id"] for row in rows if row["kept"]) == list(GONE["kept"])
+
+
+def test_a_document_without_a_decision_is_not_called_kept(lake: Lake, tmp_path: Path) -> None:
+    documents(lake, "web", "abcdefg")
+    kept = [document(letter) for letter in GONE["kept"]]
+    publish(lake, names.deduplicated("web"), DEDUPLICATED, kept, RAW_WEB, names.dedup("prose", "decisions"))
+    export("web", tmp_path / "all.jsonl", "--all")
+    rows = {row["doc_id"]: row for row in map(json.loads, (tmp_path / "all.jsonl").read_text().splitlines())}
+    assert (rows["g"]["kept"], rows["g"]["reason"]) == (False, "undecided")
+
+
+def test_a_failed_export_leaves_the_older_file_and_nothing_else(lake: Lake, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "kept.parquet").write_text("older")
+    data = next((lake.settings.files.warehouse / "deduplicated" / "web" / "data").glob("*.parquet"))
+    data.write_bytes(data.read_bytes()[:-20])
+    failed = export("web", folder / "kept.parquet")
+    assert failed.exit_code == DamagedFile.exit_code
+    assert data.name in failed.stderr
+    assert [it.name for it in folder.iterdir()] == ["kept.parquet"]
+    assert (folder / "kept.parquet").read_text() == "older"
+
+
+@pytest.mark.parametrize(
+    "arguments, code, words",
+    [
+        (("web", "kept.csv"), 2, "names no format. End it in .parquet"),
+        (("web", "kept.json.gz"), 2, "names no format"),
+        (("web", "no/kept.parquet"), 2, "does not exist. Create it"),
+        (("books", "kept.parquet"), 5, "factory materialize deduplicated/books"),
+        (("Web", "kept.parquet"), 2, "is not a dataset name"),
+    ],
+)
+def test_what_cannot_be_exported_is_one_sentence(
+    lake: Lake, tmp_path: Path, arguments: tuple[str, str], code: int, words: str
+) -> None:
+    refused = export(arguments[0], tmp_path / arguments[1])
+    assert (refused.exit_code, refused.stdout) == (code, "")
+    assert words in refused.stderr
+
+
+def test_an_empty_dataset_gives_a_file_with_columns(lake: Lake, tmp_path: Path) -> None:
+    publish(lake, names.deduplicated("web"), DEDUPLICATED, [], RAW_WEB, names.dedup("prose", "decisions"))
+    assert "0 kept documents" in export("web", tmp_path / "kept.parquet").stdout
+    written = pq.read_table(tmp_path / "kept.parquet")
+    assert written.num_rows == 0
+    assert set(RAW.names) - {"content", "partition"} <= set(written.column_names)

@@ -1,0 +1,133 @@
+"""A report has the tables of a lake or a run, each with the figures, checks and chart of its run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from typer.testing import CliRunner, Result
+
+from factory.cli import main
+from factory.cli import report as command
+from factory.errors import DamagedFile, NotFound, TableNotFound
+from factory.lake import names
+from factory.lake.schemas import DECISIONS, DEDUPLICATED, REJECTED
+from factory.lake.tables import Lake
+from factory.orchestration.asset.drawing import bars
+from factory.orchestration.host.instance import open_instance
+from factory.settings import Settings
+from tests.explain.lakes import document, documents, publish, verdicts
+
+WEB = names.raw("web")
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    lake = Lake(Settings(home=tmp_path / "lake"))
+    monkeypatch.setattr(command, "settings", lambda: lake.settings)
+    monkeypatch.setenv("DAGSTER_HOME", "")
+    return lake
+
+
+def record_run(lake: Lake, warned: float = 0.8) -> str:
+    """Run an asset that records what an asset of `raw.web` does, without its table; return the run's id."""
+    loses_little = dg.AssetCheckSpec("web_loses_little", asset=dg.AssetKey(WEB.identifier))
+
+    @dg.asset(key=dg.AssetKey(WEB.identifier), check_specs=[loses_little])
+    def web() -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
+        yield dg.MaterializeResult(
+            metadata={
+                "dagster/row_count": 6,
+                "bytes": 21,
+                "seconds": 1.5,
+                "rejected": 4,
+                "snapshot": "17",
+                "chart": dg.MetadataValue.md(bars(["1", "2"], [3, 3], "documents by <bytes>")),
+            }
+        )
+        yield dg.AssetCheckResult(
+            passed=warned <= 0.5,
+            check_name="web_loses_little",
+            severity=dg.AssetCheckSeverity.WARN,
+            description="At most 50% are removed.",
+            metadata={"measured": warned, "limit": 0.5},
+        )
+
+    with open_instance(lake.settings) as instance:
+        return dg.materialize([web], instance=instance).run_id
+
+
+def report(*arguments: str) -> Result:
+    return CliRunner().invoke(main.app, ["report", *arguments])
+
+
+def section(page: str, table: str) -> str:
+    """The part of a page below the heading of a table."""
+    return page.split(f'<h3 id="{table}">')[1].split("<h3")[0]
+
+
+def test_newest_tables_come_with_the_chart_of_their_run(lake: Lake, tmp_path: Path) -> None:
+    run = record_run(lake)
+    publish(lake, WEB, DEDUPLICATED, [document(letter) for letter in "abcdef"], run_id=run)
+    verdicts(lake, "web", {"f": {"word_count": 1.0}})
+    said = report(str(tmp_path / "page.html"))
+    assert "2 tables, 1 charts" in said.stdout
+    page = (tmp_path / "page.html").read_text()
+    of_web = section(page, "raw.web")
+    assert "rejected 4" in of_web
+    assert 'alt="documents by &lt;bytes&gt;" src="data:image/png;base64,' in of_web
+    assert "web_loses_little: At most 50% are removed." in of_web
+    assert "limit 0.5, measured 0.8" in of_web
+    assert str(lake.published(WEB).snapshot_id) in of_web  # the lake's, whatever the record says
+    assert "the record of its run is gone" in section(page, "filtered.web")
+
+
+def test_a_page_needs_no_other_file(lake: Lake, tmp_path: Path) -> None:
+    publish(lake, WEB, DEDUPLICATED, [document("a")], run_id=record_run(lake))
+    report(str(tmp_path / "page.html"))
+    page = (tmp_path / "page.html").read_text()
+    assert set(re.findall(r'(?:src|href)="([a-z]+:|#)', page)) == {"data:", "#"}
+    assert "<script" not in page
+    assert "<link" not in page
+
+
+def test_rows_in_and_out_of_a_whole_dataset_are_summed_up(lake: Lake, tmp_path: Path) -> None:
+    documents(lake, "web", "abcdef")
+    publish(lake, names.rejected("web"), REJECTED, [])
+    verdicts(lake, "web", {"f": {"word_count": 1.0}})
+    publish(lake, names.dedup("prose", "decisions"), DECISIONS, [])
+    publish(lake, names.deduplicated("web"), DEDUPLICATED, [document(letter) for letter in "abc"])
+    report(str(tmp_path / "page.html"))
+    rows = re.sub(r"<[^>]+>|\s+", " ", (tmp_path / "page.html").read_text().split("<h2>Tables")[0])
+    assert re.search(r"filtered\.web +6 +5 +83\.3 %", rows)
+    assert re.search(r"deduplicated\.web +5 +3 +60\.0 %", rows)
+
+
+def test_a_run_is_found_by_the_beginning_of_its_id(lake: Lake, tmp_path: Path) -> None:
+    record_run(lake)
+    run = record_run(lake, warned=0.25)
+    result = report(str(tmp_path / "page.html"), "--run", run[:8])
+    assert "1 tables, 1 charts" in result.stdout
+    page = (tmp_path / "page.html").read_text()
+    assert f"Run <code>{run}</code>: success" in page
+    assert "did not pass" not in page
+    unknown = report("--run", "nowhere")
+    assert (unknown.exit_code, run in unknown.stderr) == (NotFound.exit_code, True)
+
+
+def test_an_empty_lake_has_nothing_to_report(lake: Lake, tmp_path: Path) -> None:
+    refused = report(str(tmp_path / "page.html"))
+    assert (refused.exit_code, (tmp_path / "page.html").exists()) == (TableNotFound.exit_code, False)
+
+
+def test_a_damaged_table_is_named_on_the_page(lake: Lake, tmp_path: Path) -> None:
+    documents(lake, "web", "abc")
+    verdicts(lake, "web", {}, "abc")
+    folder = lake.settings.files.warehouse / "filtered" / "web" / "metadata"
+    max(folder.glob("*.metadata.json")).write_text("{}")
+    result = report(str(tmp_path / "page.html"))
+    assert result.exit_code == DamagedFile.exit_code
+    assert "Table filtered.web is damaged" in (tmp_path / "page.html").read_text()
