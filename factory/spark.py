@@ -223,9 +223,14 @@ def innermost_cause(trace: str) -> str:
 
 
 def require_java() -> None:
-    """Raise MachineError unless a JVM is installed."""
+    """Raise MachineError unless a JVM is installed where Spark looks for it."""
     home = os.environ.get("JAVA_HOME")
-    if not shutil.which("java") and not (home and (Path(home) / "bin" / "java").exists()):
+    if home and not (Path(home) / "bin" / "java").exists():
+        raise MachineError(
+            f"JAVA_HOME is {home}, which has no bin/java, and Spark needs a JVM of version 17 or newer. "
+            "Correct JAVA_HOME or unset it."
+        )
+    if not home and not shutil.which("java"):
         raise MachineError(
             "No Java was found, and Spark needs a JVM of version 17 or newer. "
             "Install one (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME."
@@ -300,4 +305,5 @@ if __name__ == "__main__":
     try:
         fetch_jars(Settings(), ALL_JARS if sys.argv[1:] == ["--all"] else coordinates(Settings()))
     except MachineError as error:
-        sys.exit(str(error))
+        sys.stderr.write(f"{error}\n")
+        sys.exit(error.exit_code)

@@ -20,11 +20,12 @@ from blender.catalog.blends import open_blends
 from blender.local import LocalBlender
 from blender.records import Source
 from factory.cli import main
-from factory.cli.runs import RunFailed
+from factory.cli.failures import RunFailed
 from factory.errors import NotFound
+from factory.explain.find import find_ids
 from factory.explain.steps import served_by
 from factory.explain.summary import summarize
-from factory.explain.trace import find_ids, trace_documents
+from factory.explain.trace import trace_documents
 from factory.lake import names
 from factory.lake.files.checksums import sums_file
 from factory.lake.identity import tokenizer_id

@@ -11,6 +11,8 @@ from rich.text import Text
 
 from factory.explain.diff import Diff, Example, Moved
 
+_EXAMPLE = 60  # characters of an example that stay on one line, however narrow the screen
+
 
 def show(found: Diff, console: Console, *, as_json: bool) -> None:
     """Print both states, then the documents that leave and enter, by cause."""
@@ -18,7 +20,8 @@ def show(found: Diff, console: Console, *, as_json: bool) -> None:
         console.print_json(json.dumps(asdict(found)))
         return
     for state in (found.left, found.right):
-        console.print(f"{state.table} [dim]at snapshot {state.snapshot}[/]: {state.documents:,} documents")
+        at = f"[dim]at snapshot {state.snapshot}[/]"
+        console.print(f"{state.table} {at}: {state.documents:,} documents", soft_wrap=True)
     console.print(f"{found.stay:,} documents are in both.")
     for verb, moved, state in (("leave", found.leave, found.left), ("enter", found.enter, found.right)):
         share = (
@@ -28,7 +31,9 @@ def show(found: Diff, console: Console, *, as_json: bool) -> None:
         )
         console.print(f"\n[bold]{moved.documents:,} {verb}[/]{share}")
         if moved.documents:
-            console.print(_table(moved))
+            table = _table(moved)
+            width = max(console.width, _least_width(table, console))
+            Console(file=console.file, width=width).print(table)  # rich prints nothing wider than its console
 
 
 def _table(moved: Moved) -> Table:
@@ -41,6 +46,15 @@ def _table(moved: Moved) -> Table:
         counts = (f"{it.documents:,}", f"{it.share:.1%}", f"{it.alone:,}", _megabytes(it.n_bytes))
         table.add_row(Text(it.cause), *counts, Text("\n".join(map(_said, it.examples))))
     return table
+
+
+def _least_width(table: Table, console: Console) -> int:
+    """Return the width that shows every count whole, and examples in lines of `_EXAMPLE` characters."""
+    examples = table.columns[-1]
+    examples.max_width = _EXAMPLE
+    needed = console.measure(table, options=console.options.update(width=10_000)).maximum
+    examples.max_width = None
+    return needed
 
 
 def _said(example: Example) -> str:

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from factory.errors import FactoryError, MachineError
+from factory.errors import ConfigurationError, FactoryError, MachineError
 from factory.lake.servers import (
     CATALOG_URI,
     DAGSTER_URI,
@@ -27,6 +27,7 @@ from factory.lake.servers import (
 from factory.settings import Settings, size_bytes, unknown_variables
 
 GIB = 1 << 30
+_BUILD_KERNELS = "Build the native kernels: make setup."
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ def examine(settings: Settings) -> list[Finding]:
         _rust,
         _native,
         _names,
+        _datasets,
         _memory,
         _driver_memory,
         _disk,
@@ -72,7 +74,7 @@ def report(settings: Settings, console: Console) -> None:
     console.print(table)
     bad = [finding.name for finding in findings if not finding.good]
     if bad:
-        raise MachineError(f"This machine lacks {', '.join(bad)}. The table names the remedies.")
+        raise MachineError(f"Not in order: {', '.join(bad)}. The table names the remedies.")
 
 
 def _python(_settings: Settings) -> Finding:
@@ -107,7 +109,7 @@ def _native(_settings: Settings) -> Finding:
     try:
         from factory import _native
     except ImportError as error:
-        return Finding("native kernels", str(error), "Build them: make setup.")
+        return Finding("native kernels", str(error), _BUILD_KERNELS)
     return Finding("native kernels", f"{len(_native.__source_hashes__)} functions and classes")
 
 
@@ -122,6 +124,17 @@ def _names(_settings: Settings) -> Finding:
     unknown = [name for name, _ in unknown_variables()]
     remedy = "docs/operation.md lists the settings; unset unknown ones." if unknown else ""
     return Finding("settings", f"unknown: {', '.join(unknown)}" if unknown else "all known", remedy)
+
+
+def _datasets(settings: Settings) -> Finding:
+    try:
+        from assets.corpus import corpus
+
+        return Finding("datasets", corpus(settings).title)
+    except ImportError as error:
+        return Finding("datasets", f"not read: {error}", _BUILD_KERNELS)
+    except ConfigurationError as error:
+        return Finding("datasets", f"{settings.datasets} is wrong", str(error))
 
 
 def _driver_memory(settings: Settings) -> Finding:
@@ -210,8 +223,10 @@ def _cluster(settings: Settings) -> str:
 
 
 def _lake(settings: Settings) -> Finding:
-    from factory.lake.tables import Lake
-
+    try:
+        from factory.lake.tables import Lake
+    except ImportError as error:
+        return Finding("lake", f"not read: {error}", _BUILD_KERNELS)
     if settings.embedded and not settings.files.catalog_database.exists():
         return Finding("lake", "none yet; the first run creates it")
     try:

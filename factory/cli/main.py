@@ -138,9 +138,7 @@ def diff(
 
 @trace_app.command("document")
 def trace_document(
-    document: Annotated[
-        str, typer.Argument(help="A doc_id, or the key of a document as raw tables show it.")
-    ],
+    document: Annotated[str, typer.Argument(help="A doc_id, a key, or a path: flate2/src/lib.rs.")],
     as_json: Json = False,
 ) -> None:
     """Follow a document from its source to the steps that serve it, or to what removed it."""

@@ -20,7 +20,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import dagster as dg
-from dagster_shared.error import SerializableErrorInfo
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -32,8 +31,9 @@ from rich.progress import (
 )
 
 from factory.cli.check_warnings import CheckWarning, show_warnings, warnings_of
+from factory.cli.failures import run_error
 from factory.cli.streams import OfThisThread, no_traces_of_a_dead_jvm
-from factory.errors import CheckFailed, ConfigurationError, FactoryError
+from factory.errors import ConfigurationError
 from factory.lake.lock import writing
 from factory.orchestration.asset import progress
 from factory.orchestration.asset.spark_failure import require_jvm
@@ -46,13 +46,8 @@ from factory.spark import kill_jvm
 from factory.suggestions import suggestion
 from jobs.sensors import Watched, notice
 
-_OURS = ("factory.errors.", "blender.errors.")  # prefixes of serialized error messages
 _LOOK_EVERY_S = 0.2  # an interrupt just before a wait, or in another thread, does not end the wait
 _ENDS = ("published", "reused", "failed")  # the final phases of an asset
-
-
-class RunFailed(FactoryError, exit_code=CheckFailed.exit_code):
-    """A run ended with failed assets or checks; the message names each with its sentence."""
 
 
 @dataclass
@@ -128,8 +123,9 @@ def execute(
     """Materialize `keys`; with `reuse`, keep tables whose code, configuration and upstream are unchanged.
 
     Partitioned tables get the partitions of `span`, or all, including new folders below `watched` paths.
-    Warnings of checks are printed with their figures. Raises RunFailed naming every failed asset, LakeLocked
-    if another run writes the lake, ConfigurationError for an unknown partition.
+    Warnings of checks are printed with their figures. Raises RunFailed naming every failed asset,
+    MachineError if the machine lacks something (a JVM), LakeLocked if another run writes the lake,
+    ConfigurationError for an unknown partition.
     """
     with writing(settings, "a run that is just starting"):
         pass  # report the lock's holder before anything starts; the run takes the lock itself
@@ -166,8 +162,7 @@ def execute(
     if failed is not None:
         require_jvm()  # whatever errors the assets raised because of it
         skipped = _steps(definitions, keys) - len(report.rows) - len(report.failed)
-        behind = f"\nAssets downstream of the failures, not run: {skipped}." if skipped > 0 else ""
-        raise RunFailed(_failures(failed) + behind)
+        raise run_error(failed, skipped)
     return report
 
 
@@ -259,32 +254,6 @@ def _drawn(console: Console, total: int, report: RunReport) -> Iterator[Progress
 
     with bar, progress.listening(listener):
         yield bar
-
-
-def _failures(result: RunOutcome) -> str:
-    """Return the failures, one asset per line, or the failure of the run if no asset failed."""
-    steps, others = [], []
-    for event in result.events:
-        if event.is_step_failure:
-            data = event.step_failure_data
-            said = data.user_failure_data.description if data.user_failure_data else None
-            name = (event.step_key or "").replace("__", ".", 1)
-            steps.append(f"{name}: {said or _first_cause(data.error)}")
-        elif event.is_failure:
-            others.append(_first_cause(getattr(event.event_specific_data, "error", None)))
-    return (
-        "\n".join(steps or others) + f"\nThe traces are in the Dagster UI (factory ui), run {result.run_id}."
-    )
-
-
-def _first_cause(error: SerializableErrorInfo | None) -> str:
-    """Return the sentence of the first FactoryError among the causes, else the innermost message."""
-    if error is None:
-        return "no reason was recorded"
-    while not error.message.startswith(_OURS) and error.cause is not None:
-        error = error.cause
-    message = error.message.strip()
-    return message.partition(": ")[2] if message.startswith(_OURS) else message
 
 
 def _silence_logs() -> None:

@@ -43,15 +43,18 @@ def serve_blends(settings: Settings, arguments: Sequence[str]) -> None:
 
 
 def show_blends(settings: Settings, console: Console) -> None:
-    """Print every blend of the lake, its seed and its sources with their rows a step."""
+    """Print every blend of the lake: seed, sources with their rows a step, and the blend it updates."""
+    stored = open_blends(settings).list()
     table = Table(box=None, header_style="bold")
-    table.add_column("blend", no_wrap=True, min_width=32)  # a truncated id is useless
+    indent = 10 if any(it.config.parent for it in stored) else 0
+    table.add_column("blend", no_wrap=True, min_width=indent + 32)  # a truncated id is useless
     for column in ("made", "seed", "sources"):
         table.add_column(column)
-    stored = open_blends(settings).list()
     for it in stored:
         sources = ", ".join(f"{source.name} x {source.weight}" for source in it.config.sources)
-        table.add_row(it.id, it.pins.created_at[:16], str(it.config.seed), sources)
+        parent = f"\n  updates {it.config.parent}" if it.config.parent else ""
+        since = f"\nfrom step {it.config.offset:,} on" if it.config.parent else ""
+        table.add_row(it.id + parent, it.pins.created_at[:16], str(it.config.seed), sources + since)
     console.print(
         table if stored else "No blend yet. Make one: BlenderClient(...).create(...), or factory demo."
     )
@@ -59,7 +62,8 @@ def show_blends(settings: Settings, console: Console) -> None:
 
 def show_blend(settings: Settings, blend: str, console: Console) -> None:
     """Print the sources of a blend; raises BlendNotFound and what opening it raises."""
-    found = LocalBlender(settings).describe(blend)
+    blender = LocalBlender(settings)
+    found = blender.describe(blend)
     table = Table(box=None, header_style="bold")
     for column in ("source", "table"):
         table.add_column(column, no_wrap=True)
@@ -82,6 +86,10 @@ def show_blend(settings: Settings, blend: str, console: Console) -> None:
     steps = "does not end" if found.steps is None else f"has {found.steps:,} steps"
     padding = "" if found.padding is None else f"; {found.padding:.1%} of a step is padding"
     console.print(f"Blend {found.blend} {steps}{padding}.", soft_wrap=True)
+    record = blender.get(blend)
+    while record.parent:
+        console.print(f"Before step {record.offset:,} it equals blend {record.parent}.", soft_wrap=True)
+        record = blender.get(record.parent)
 
 
 def or_dash(value: float | None, kind: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from typing import Any
 
@@ -12,12 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 from factory.cli.error_boundary import raise_together
-from factory.errors import TableNotFound
 from factory.explain.tables import as_plain, published_tables
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 
 _LONGEST = 1_200  # characters of a text shown in a sample
+_LONGEST_FACT = 200  # characters of any other value
+_BODIES = ("text", "sample")  # the text of a document, and the first bytes of a rejected record
+_HIDDEN = (*_BODIES, "content", "partition")
 
 
 def show_tables(lake: Lake, console: Console, *, as_json: bool) -> None:
@@ -27,15 +30,9 @@ def show_tables(lake: Lake, console: Console, *, as_json: bool) -> None:
         console.print_json(json.dumps([as_plain(published) for published in found]))
         raise_together(damaged)
         return
-    if not found:
-        raise_together(damaged)
-        raise TableNotFound(
-            "The lake has no published table yet. Run the pipeline: make demo, or factory materialize '*'."
-        )
     table = Table(box=None, header_style="bold")
-    table.add_column(
-        "table", no_wrap=True, overflow="ignore", min_width=max(len(str(it.table)) for it in found)
-    )
+    longest = max((len(str(it.table)) for it in found), default=0)
+    table.add_column("table", no_wrap=True, overflow="ignore", min_width=longest)
     table.add_column("stage", no_wrap=True)
     for column in ("rows", "MB", "published"):
         table.add_column(column, justify="right", no_wrap=True)
@@ -45,19 +42,41 @@ def show_tables(lake: Lake, console: Console, *, as_json: bool) -> None:
         megabytes = f"{it.size_bytes / 1e6:,.1f}"
         table.add_row(str(it.table), it.table.stage, f"{it.rows:,}", megabytes, when, it.lineage.content[:12])
     console.print(table)
+    if not found and not damaged:
+        sys.stderr.write("No table is published yet. Run the pipeline: factory materialize '*'.\n")
     raise_together(damaged)
 
 
 def show_sample(rows: list[dict[str, Any]], table: TableName, console: Console) -> None:
-    """Print one panel per row, with the text last."""
+    """Print one panel per row, with the text or the first bytes last; mark what is cut."""
     for row in rows:
         facts = Text()
         for name, value in row.items():
-            if name not in ("text", "content", "partition") and value is not None:
+            if name not in _HIDDEN and value is not None:
                 facts.append(f"{name} ", "bold").append(f"{_short(value)}\n")
-        text = row.get("text")
-        body = Group(facts, Text(text[:_LONGEST], "dim")) if isinstance(text, str) else facts
-        console.print(Panel(body, title=str(table), title_align="left"))
+        bodies = [_body(row[name], row.get("n_bytes")) for name in _BODIES if row.get(name) is not None]
+        console.print(Panel(Group(facts, *bodies), title=str(table), title_align="left"))
+
+
+def _body(value: str | bytes, n_bytes: int | None) -> Text:
+    """Return a text, or the first of `n_bytes` bytes with those escaped that are not UTF-8."""
+    if isinstance(value, str):
+        return Text(_cut(value, _LONGEST), "dim")
+    shown = "".join(_visible(it) for it in value.decode(errors="backslashreplace"))
+    rest = f"\n... (first {len(value):,} of {n_bytes:,} bytes)" if (n_bytes or 0) > len(value) else ""
+    return Text(shown + rest, "dim")
+
+
+def _visible(character: str) -> str:
+    """Return the character, or an escape for one that a terminal would obey."""
+    return character if character.isprintable() or character in "\n\t" else repr(character)[1:-1]
+
+
+def _cut(text: str, longest: int) -> str:
+    """Return the beginning of a text; mark what it leaves out."""
+    if len(text) <= longest:
+        return text
+    return f"{text[:longest]} ... (first {longest:,} of {len(text):,} characters)"
 
 
 def _short(value: object) -> str:
@@ -65,5 +84,4 @@ def _short(value: object) -> str:
         return f"{len(value):,} bytes"
     if isinstance(value, list) and value and isinstance(value[0], dict) and "rule" in value[0]:
         return ", ".join(f"{it['rule']} = {it['value']:g} (limit {it['threshold']:g})" for it in value)
-    text = str(value)
-    return text if len(text) <= 200 else f"{text[:200]} ..."
+    return _cut(str(value), _LONGEST_FACT)

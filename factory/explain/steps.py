@@ -9,7 +9,8 @@ from blender.errors import BrokenBlend, SourceGone
 from blender.opened.blend import Blend
 from blender.records import ExplainedRow
 from factory.errors import DamagedFile, TableNotFound
-from factory.explain.trace import DocumentTrace, find_ids, trace_documents, trace_known
+from factory.explain.find import find_ids
+from factory.explain.trace import DocumentTrace, trace_documents, trace_known
 from factory.lake.tables import Lake
 from factory.settings import Settings
 
@@ -37,7 +38,7 @@ def served_by(settings: Settings) -> tuple[list[Blend], list[str]]:
 
 
 def trace_text(settings: Settings, text: str) -> tuple[list[DocumentTrace], list[str]]:
-    """The trace of every document that `text` names by doc_id or key, and a sentence per unreadable blend."""
+    """The trace of every document that `text` names (`find_ids`), and a sentence per unreadable blend."""
     lake = Lake(settings)
     opened, lost = served_by(settings)
     return trace_documents(lake, find_ids(lake, text), opened), lost

@@ -6,23 +6,21 @@ scanned once for all of them.
 
 from __future__ import annotations
 
-import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pyiceberg.expressions import BooleanExpression, In, Or
+from pyiceberg.expressions import In
 
 from blender.opened.blend import Blend
 from blender.records import RowPosition
-from factory.errors import DamagedFile, NotFound
+from factory.errors import NotFound
+from factory.explain.find import search_raw_tables
 from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.repository import WITH_ITS_REPOSITORY, repositories_of, repository_id, why_removed
 from factory.lake.tables import Lake
-
-_LOG = logging.getLogger(__name__)
 
 Outcome = Literal["bad_record", "filtered", "duplicate", "repository", "packed", "served", "under_way"]
 _ABOUT = ("doc_id", "source", "key", "n_bytes", "repository", "path", "revision", "license")
@@ -104,7 +102,7 @@ def trace_known(
     """Trace the ids that a raw table holds; omit the others."""
     tables = set(lake.names())
     traces: dict[str, DocumentTrace] = {}
-    _in_raw_tables(
+    search_raw_tables(
         tables,
         lambda table: traces.update(_read_raw(lake, table, ids)),
         lambda: all(of in traces for of in ids),
@@ -122,43 +120,6 @@ def trace_known(
             for blend in blends:
                 _follow_blend(lake, blend, name, traced, first)
     return traces
-
-
-def find_ids(lake: Lake, text: str, limit: int = 20) -> list[str]:
-    """Return the doc_ids that `text` names: a doc_id, or documents with the key `text`.
-
-    Raises NotFound, or DamagedFile if nothing was found and a raw table cannot be read.
-    """
-    found: list[str] = []
-    where: BooleanExpression = Or(In("doc_id", [text]), In("key", [text]))
-
-    def search(table: TableName) -> None:
-        if lake.table(table).current_snapshot() is not None:
-            found.extend(lake.read(table, ["doc_id"], where, limit=limit)["doc_id"].to_pylist())
-
-    _in_raw_tables(lake.names(), search, lambda: bool(found))
-    if not found:
-        raise NotFound(
-            f"No raw table holds `{text}`, neither as doc_id nor as key. "
-            "Look for keys with: factory sample raw.<dataset>."
-        )
-    return found[:limit]
-
-
-def _in_raw_tables(
-    tables: Iterable[TableName], search: Callable[[TableName], None], found_all: Callable[[], bool]
-) -> None:
-    """Search all readable raw tables; raise DamagedFile if a damaged one may hold the rest."""
-    damaged: list[DamagedFile] = []
-    for table in sorted(it for it in tables if it.namespace == "raw"):
-        try:
-            search(table)
-        except DamagedFile as error:
-            damaged.append(error)
-    if damaged and not found_all():
-        raise damaged[0]
-    for other in damaged:
-        _LOG.warning("%s", other)
 
 
 def _read_raw(lake: Lake, table: TableName, ids: Sequence[str]) -> dict[str, DocumentTrace]:

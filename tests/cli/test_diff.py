@@ -78,6 +78,14 @@ def test_the_tables_for_people_show_counts_and_examples(lake: Lake) -> None:
     assert "page b" not in none
 
 
+def test_examples_keep_their_width_on_a_narrow_screen(lake: Lake) -> None:
+    verdicts(lake, "web", {})
+    verdicts(lake, STRICT, {"b": {"a_rule_with_a_long_name": 2.0}})
+    done = CliRunner(env={"COLUMNS": "30"}).invoke(main.app, ["diff", "filtered.web", "filtered.web__strict"])
+    (line,) = [it for it in done.stdout.splitlines() if "a_rule_with_a_long_name" in it]
+    assert " ".join(line.split()) == "a_rule_with_a_long_name 1 16.7% 1 0.00 web / page b: 2 (limit 9)"
+
+
 def test_a_table_is_compared_with_what_it_was_before(lake: Lake) -> None:
     first = verdicts(lake, "web", {"a": {"words": 1.0}})
     verdicts(lake, "web", {"b": {"words": 2.0}})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 from pathlib import Path
 
 import psutil
@@ -52,6 +54,46 @@ def test_an_unknown_variable_is_listed(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("FACTORY_FLOOR", "2")
     found = finding(Settings(home=tmp_path), "settings")
     assert (found.good, found.found) == (False, "unknown: FACTORY_FLOOR")
+
+
+def test_a_file_of_datasets_is_read_and_its_faults_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "my.yaml"
+    entry = "{name: notes, kind: prose, format: files, paths: .}"
+    file.write_text(f"datasets:\n- {entry}\n")
+    found = finding(Settings(home=tmp_path, datasets=file), "datasets")
+    assert (found.good, found.found) == (True, "the datasets of my.yaml (notes)")
+    file.write_text(f"datasets:\n- {entry.replace('paths', 'pahts')}\n")
+    found = finding(Settings(home=tmp_path, datasets=file), "datasets")
+    assert found.found == f"{file} is wrong"
+    assert found.remedy.splitlines() == [
+        "my.yaml, line 2, datasets[0].pahts: Unknown field `pahts`. Did you mean `paths`?",
+        "my.yaml, line 2, datasets[0].paths: `paths` is missing. Add it.",
+    ]
+    gone = finding(Settings(home=tmp_path, datasets=tmp_path / "none.yaml"), "datasets")
+    assert "cannot be read (No such file or directory). Name a file." in gone.remedy
+    assert finding(Settings(home=tmp_path), "datasets").found.endswith("of this Python installation")
+
+
+WITHOUT_KERNELS = """
+import sys
+from pathlib import Path
+sys.modules["factory._native"] = None
+from factory.cli.doctor import examine
+from factory.settings import Settings
+found = examine(Settings(home=Path(sys.argv[1])))
+print([it.name for it in found if it.remedy == "Build the native kernels: make setup."])
+"""
+
+
+def test_without_the_native_kernels_the_other_checks_are_made(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_KERNELS, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert (done.stdout, done.stderr) == ("['native kernels', 'datasets', 'lake']\n", "")
 
 
 def test_jars_that_were_not_fetched_are_counted_for_the_engines_named(tmp_path: Path) -> None:

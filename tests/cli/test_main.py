@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -19,11 +20,11 @@ from factory.cli import error_boundary, main
 from factory.cli.runs import select
 from factory.errors import ConfigurationError, DamagedFile, LakeLocked, MachineError
 from factory.lake.lock import writing
-from factory.lake.names import TableName, filtered, raw
-from factory.lake.schemas import FILTERED, RAW
+from factory.lake.names import TableName, filtered, raw, rejected
+from factory.lake.schemas import FILTERED, RAW, REJECTED
 from factory.lake.tables import Lake
 from factory.settings import Settings
-from tests.explain.lakes import pack, publish
+from tests.explain.lakes import document, documents, pack, publish
 
 
 @pytest.fixture
@@ -99,6 +100,32 @@ def test_a_sample_of_rejected_documents_shows_their_text_and_reason(lake: Lake) 
     assert shown.count("key page ") == shown.count("source book") == 4
 
 
+def test_a_sample_shows_rejected_bytes_as_text_and_escapes_the_rest(lake: Lake) -> None:
+    record = {
+        "doc_id": "f" * 32,
+        "source": "book",
+        "key": "bad.py",
+        "location": "byte 8",
+        "reason": "not_utf8",
+    }
+    given = {"n_bytes": 999, "sample": b'print("b\xf6se")\x1b[2J\n\tna\xc3\xafve'}
+    publish(lake, rejected("book"), REJECTED, [{**record, "detail": "Byte 8 is not UTF-8.", **given}])
+    lines = [line.strip("│ ") for line in factory("sample", "raw.book_rejected").stdout.splitlines()]
+    assert 'print("b\\xf6se")\\x1b[2J' in lines
+    assert "naïve" in lines
+    assert "... (first 25 of 999 bytes)" in lines
+
+
+def test_a_sample_says_how_much_of_a_text_it_shows(lake: Lake) -> None:
+    rows = [{**document("a"), "text": "x" * 1_200}, {**document("b"), "text": "y" * 34_567}]
+    publish(lake, raw("long"), RAW, [{**row, "path": "p" * 201} for row in rows])
+    shown = re.sub(r"[\s│]", "", factory("sample", "raw.long").stdout)  # lines break anywhere
+    assert shown.count("x" * 1_200) == shown.count("y" * 1_200) == 1
+    assert shown.count("...(first1,200of34,567characters)") == 1
+    assert shown.count("...(first200of201characters)") == 2
+    assert shown.count("...(first") == 3
+
+
 def test_a_rule_that_rejected_nothing_is_named_with_those_that_did(lake: Lake) -> None:
     result = factory("sample", "filtered.book", "--rejected-by", "mean_word_length")
     assert result.exit_code == 8
@@ -146,6 +173,48 @@ def test_a_sample_without_raw_documents_skips_unpublished_tables(lake: Lake) -> 
     assert "text of page 1" in factory("sample", "filtered.other").stdout
 
 
+def test_trace_takes_the_name_that_it_prints_and_suggests_near_ones(lake: Lake) -> None:
+    for name in ("book / page 2", "book/page 2", "shelf/book/page 2"):
+        assert factory("trace", "document", name).stdout.startswith("book / page 2 ")
+    result = factory("trace", "document", "book/pgae 2")
+    assert (result.exit_code, result.stdout) == (8, "")
+    assert "Did you mean `book / page 2`" in result.stderr
+
+
+def test_trace_names_table_and_file_of_placements_that_were_cut_short(lake: Lake) -> None:
+    documents(lake, "book", "ab")
+    pack(lake, "book", "ab")
+    (file,) = (lake.settings.files.warehouse / "packed" / "book_placements").rglob("*.parquet")
+    whole = file.read_bytes()
+    for n_bytes in (0, 3, len(whole) // 2, len(whole) - 1):
+        file.write_bytes(whole[:n_bytes])
+        result = factory("trace", "document", "page a")
+        assert (result.exit_code, result.stdout) == (DamagedFile.exit_code, "")
+        fact = f"Table packed.book_placements is damaged. File {file} cannot be read as Parquet: "
+        assert result.stderr.startswith(fact)
+        remedy = "Restore the file, or make the table anew: factory materialize packed/book_placements."
+        assert result.stderr.endswith(f". {remedy}\n")
+
+
+def test_a_damaged_page_index_is_made_again_with_a_warning(
+    lake: Lake, caplog: pytest.LogCaptureFixture
+) -> None:
+    documents(lake, "book", "ab")
+    pack(lake, "book", "ab")
+    blend = open_blends(lake.settings).create([Source(table="packed.book", weight=1)]).id
+    shown = factory("trace", "batch", blend, "0").stdout
+    assert "page a" in shown
+    indexes = [it for it in lake.settings.files.page_index.rglob("snapshots/*") if it.suffix != ".facts"]
+    for index in indexes:
+        index.write_bytes(b"damaged")
+    again = factory("trace", "batch", blend, "0")
+    assert (again.exit_code, again.stdout) == (0, shown)
+    unread = [it for it in indexes if it.read_bytes() == b"damaged"]  # a trace reads no tokens
+    assert len(unread) == 1
+    for index in set(indexes) - set(unread):
+        assert f"Page index {index} is damaged. It is made again from the data files." in caplog.text
+
+
 def test_clean_drops_what_failed_runs_left(lake: Lake) -> None:
     table = lake.table(raw("book"))
     table.manage_snapshots().create_branch(table.current_snapshot().snapshot_id, "failed_abc").commit()  # type: ignore[union-attr]
@@ -187,11 +256,16 @@ def test_clean_waits_for_no_run(lake: Lake) -> None:
     assert "a long run" in result.stderr
 
 
-def test_an_empty_lake_says_how_to_fill_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_lake_is_an_empty_table_and_says_how_to_fill_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(main, "_settings", lambda: Settings(home=tmp_path))
     result = factory("tables")
-    assert result.exit_code == 5
-    assert "make demo" in result.stderr
+    assert result.exit_code == 0
+    assert result.stdout.split() == ["table", "stage", "rows", "MB", "published", "content"]
+    assert result.stderr == "No table is published yet. Run the pipeline: factory materialize '*'.\n"
+    plain = factory("tables", "--json")
+    assert (plain.exit_code, json.loads(plain.stdout), plain.stderr) == (0, [], "")
 
 
 @pytest.mark.process
@@ -215,10 +289,14 @@ def test_a_number_that_no_port_has_is_one_sentence(lake: Lake) -> None:
 
 @pytest.mark.process
 def test_a_missing_jvm_is_one_sentence(tmp_path: Path) -> None:
-    done = process(tmp_path, "materialize", "*", PATH="/nonexistent", JAVA_HOME="")
-    assert done.returncode != 0
-    assert "needs a JVM of version 17" in done.stderr
-    assert "Traceback" not in done.stderr
+    for java_home in ("", "/nonexistent"):
+        for command in (("materialize", "*"), ("demo",)):
+            done = process(tmp_path, *command, PATH="/nonexistent", JAVA_HOME=java_home)
+            assert done.returncode == MachineError.exit_code
+            (line,) = done.stderr.splitlines()
+            assert "needs a JVM of version 17 or newer. " in line
+    found = process(tmp_path, "doctor", PATH="/nonexistent", JAVA_HOME="")
+    assert found.returncode == MachineError.exit_code
 
 
 @pytest.mark.process
@@ -323,3 +401,22 @@ def test_blends_lists_what_there_is(lake: Lake) -> None:
     source = Source(table="packed.book", weight=1, columns=("n_tokens",))
     made = open_blends(lake.settings).create([source])
     assert made.id in CliRunner(env={"COLUMNS": "50"}).invoke(main.app, ["blends"]).stdout
+
+
+def test_blends_shows_which_blend_another_updates_and_from_which_step(lake: Lake) -> None:
+    pack(lake, "book", "a", "b", "c", "d")
+    blends = open_blends(lake.settings)
+    first = blends.create([Source(table="packed.book", weight=1, columns=("n_tokens",))])
+    second = blends.update(first.id, 1, {"packed.book": 2})
+    third = blends.update(second.id, 2, {"packed.book": 1})
+    lines = CliRunner(env={"COLUMNS": "90"}).invoke(main.app, ["blends"]).stdout.splitlines()
+    after = {
+        line.split()[0]: following.split() for line, following in zip(lines, [*lines[1:], ""], strict=True)
+    }
+    assert after[second.id] == ["updates", first.id, "from", "step", "1", "on"]
+    assert after[third.id] == ["updates", second.id, "from", "step", "2", "on"]
+    assert factory("blends", third.id).stdout.splitlines()[-2:] == [
+        f"Before step 2 it equals blend {second.id}.",
+        f"Before step 1 it equals blend {first.id}.",
+    ]
+    assert "Before step" not in factory("blends", first.id).stdout

@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
 from factory.cli.error_boundary import translate
-from factory.cli.runs import RunFailed, RunReport, execute
+from factory.cli.failures import RunFailed
+from factory.cli.runs import RunReport, execute
 from factory.orchestration.asset.checks import alarm, holds, layout
 from factory.orchestration.asset.spark_failure import WORKER_DIED
 from factory.orchestration.host.definitions import definitions

@@ -1,0 +1,124 @@
+"""Find documents by what a person knows of them: a doc_id, a key, or a path.
+
+A path names a document if its end is the document's source and key: `flate2 / src/lib.rs`, as `factory trace`
+prints it, `flate2/src/lib.rs`, and `crates/flate2/src/lib.rs`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyiceberg.expressions import And, BooleanExpression, EqualTo, In, Or
+
+from factory.errors import DamagedFile, NotFound
+from factory.lake.names import TableName
+from factory.lake.tables import Lake
+from factory.suggestions import quoted
+
+_LOG = logging.getLogger(__name__)
+
+_SEPARATOR = re.compile(" / |/")
+_SEARCHED = 1_000_000  # rows of a table that are searched for near names
+_COMPARED = 20_000  # names compared letter by letter, about a second
+_SUGGESTED = 3
+_SIMILAR = 0.6  # ratio of equal letters from which a name is near
+
+
+def find_ids(lake: Lake, text: str, limit: int = 20) -> list[str]:
+    """Return the doc_ids that `text` names: a doc_id, or documents with the key or path `text`.
+
+    Raises NotFound with the nearest names, or DamagedFile if nothing was found and a raw table cannot be
+    read.
+    """
+    found: dict[int, list[str]] = defaultdict(list)  # by the number of leading folders that were left out
+    pairs = _sources_and_keys(text)
+    where: BooleanExpression = Or(EqualTo("doc_id", text), EqualTo("key", text))
+    if pairs:
+        sources, keys = zip(*pairs, strict=True)
+        where = Or(where, And(In("source", set(sources)), In("key", set(keys))))
+
+    def search(table: TableName) -> None:
+        for row in _read(lake, table, ("doc_id", "source", "key"), where).to_pylist():
+            left_out = 0 if text in (row["doc_id"], row["key"]) else pairs.get((row["source"], row["key"]))
+            if left_out is not None:
+                found[left_out].append(row["doc_id"])
+
+    search_raw_tables(lake.names(), search, lambda: bool(found))
+    if not found:
+        raise NotFound(
+            f"No raw table holds `{text}`, neither as doc_id nor as key or path. {_advice(lake, text)}"
+        )
+    return found[min(found)][:limit]
+
+
+def search_raw_tables(
+    tables: Iterable[TableName], search: Callable[[TableName], None], found_all: Callable[[], bool]
+) -> None:
+    """Search all readable raw tables; raise DamagedFile if a damaged one may hold the rest."""
+    damaged: list[DamagedFile] = []
+    for table in sorted(it for it in tables if it.namespace == "raw"):
+        try:
+            search(table)
+        except DamagedFile as error:
+            damaged.append(error)
+    if damaged and not found_all():
+        raise damaged[0]
+    for other in damaged:
+        _LOG.warning("%s", other)
+
+
+def _sources_and_keys(path: str) -> dict[tuple[str, str], int]:
+    """Return each source and key that the end of `path` can be, with the number of folders before them."""
+    separators = list(_SEPARATOR.finditer(path))
+    begins = [0, *(it.end() for it in separators)]
+    return {
+        (path[begin : separator.start()], path[separator.end() :]): left_out
+        for number, separator in enumerate(separators)
+        for left_out, begin in enumerate(begins[: number + 1])
+    }
+
+
+def _advice(lake: Lake, text: str) -> str:
+    near = _near_names(lake, text)
+    return f"Did you mean {quoted(near)}?" if near else "Look for keys with: factory sample raw.<dataset>."
+
+
+def _near_names(lake: Lake, text: str) -> list[str]:
+    """Return the names nearest to `text`, among those of its file name if there are any, else among all."""
+    names = [pa.array([], pa.string())]
+    for table in (it for it in lake.names() if it.namespace == "raw"):
+        with contextlib.suppress(DamagedFile):
+            rows = _read(lake, table, ("source", "key"), limit=_SEARCHED)
+            names += pc.binary_join_element_wise(rows["source"], rows["key"], " / ").chunks
+    every = pa.chunked_array(names)
+    file = _SEPARATOR.split(text)[-1]
+    same_file = every.filter(pc.ends_with(every, file, ignore_case=True)) if file else every[:0]
+    near = same_file if len(same_file) else every
+    shown = {_SEPARATOR.sub("/", it): it for it in near[:_COMPARED].to_pylist()}
+    cutoff = 0.0 if len(same_file) else _SIMILAR
+    wanted = _SEPARATOR.sub("/", text)
+    return [shown[it] for it in get_close_matches(wanted, shown, _SUGGESTED, cutoff)]
+
+
+def _read(
+    lake: Lake,
+    table: TableName,
+    columns: tuple[str, ...],
+    where: BooleanExpression | None = None,
+    limit: int | None = None,
+) -> pa.Table:
+    """Read a published table; a table without a snapshot has no rows."""
+    if lake.table(table).current_snapshot() is None:
+        return pa.table({name: pa.array([], pa.string()) for name in columns})
+    return (
+        lake.read(table, columns, limit=limit)
+        if where is None
+        else lake.read(table, columns, where, None, limit)
+    )

@@ -1,0 +1,62 @@
+"""The error and exit code of a failed run, by what failed its assets."""
+
+from __future__ import annotations
+
+import dagster as dg
+import pytest
+
+from factory.cli.failures import RunFailed, run_error
+from factory.errors import CheckFailed, ConfigurationError, FactoryError, MachineError
+from factory.orchestration.host.execution import run_assets
+
+NO_JVM = MachineError("No Java was found. Install one.")
+WRONG = ConfigurationError("A path is wrong. Correct it.")
+
+
+def ended(first: Exception, second: Exception, *, wrapped: bool) -> FactoryError:
+    """The error of a run whose two assets raise these errors, as `table_asset` wraps them or bare."""
+
+    def asset(name: str, error: Exception) -> dg.AssetsDefinition:
+        @dg.asset(name=name)
+        def made() -> None:
+            if wrapped:
+                raise dg.Failure(description=str(error), allow_retries=False) from error
+            raise error
+
+        return made
+
+    assets = [asset("one", first), asset("two", second)]
+    defined = dg.Definitions(assets=assets, executor=dg.in_process_executor)
+    with dg.DagsterInstance.ephemeral() as instance:
+        outcome = run_assets(
+            defined.resolve_implicit_global_asset_job_def(),
+            instance,
+            [dg.AssetKey("one"), dg.AssetKey("two")],
+            tags={},
+            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+        )
+    assert not outcome.success
+    return run_error(outcome, skipped=3)
+
+
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_what_the_machine_lacks_is_said_once_with_its_own_exit_code(wrapped: bool) -> None:
+    error = ended(NO_JVM, NO_JVM, wrapped=wrapped)
+    assert (type(error), str(error)) == (MachineError, str(NO_JVM))
+
+
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_a_run_that_fails_for_several_reasons_names_each_asset(wrapped: bool) -> None:
+    error = ended(NO_JVM, WRONG, wrapped=wrapped)
+    assert isinstance(error, RunFailed)
+    assert error.exit_code == CheckFailed.exit_code
+    first, second, traces, skipped = str(error).splitlines()
+    assert {first, second} == {f"one: {NO_JVM}", f"two: {WRONG}"}
+    assert traces.startswith("The traces are in the Dagster UI")
+    assert skipped == "Assets downstream of the failures, not run: 3."
+
+
+def test_an_error_that_nobody_foresaw_is_no_fault_of_the_machine() -> None:
+    error = ended(KeyError("surprise"), KeyError("surprise"), wrapped=False)
+    assert isinstance(error, RunFailed)
+    assert "surprise" in str(error)

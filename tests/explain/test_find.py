@@ -1,0 +1,76 @@
+"""Documents by doc_id, key and path, and the names near to one that nothing has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from factory.errors import NotFound
+from factory.explain.find import find_ids
+from factory.lake import names
+from factory.lake.schemas import RAW, REJECTED
+from factory.lake.tables import Lake
+from factory.settings import Settings
+from tests.explain.lakes import document, publish
+
+FILES = {
+    "a": ("flate2", "src/lib.rs"),
+    "b": ("flate2", "src/gz/read.rs"),
+    "c": ("tar", "src/lib.rs"),
+    "d": ("talks", "AC / DC"),
+    "e": ("gz", "read.rs"),
+}
+BAD = {"source": "flate2", "key": "src/bad.rs", "location": "byte 3", "reason": "not_utf8", "detail": "No."}
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """A lake with files of four sources, a rejected one, and a table that nothing was published to."""
+    lake = Lake(Settings(home=tmp_path_factory.mktemp("lake")))
+    rows = [{**document(it), "source": source, "key": key} for it, (source, key) in FILES.items()]
+    publish(lake, names.raw("crates"), RAW, rows)
+    publish(lake, names.rejected("crates"), REJECTED, [{**BAD, "doc_id": "f", "n_bytes": 9}])
+    lake.create(names.raw("half"), RAW)
+    return lake
+
+
+@pytest.mark.parametrize(
+    "text, found",
+    [
+        ("a", "a"),
+        ("src/lib.rs", "ac"),
+        ("flate2 / src/lib.rs", "a"),
+        ("flate2/src/lib.rs", "a"),
+        ("/home/me/crates/flate2/src/lib.rs", "a"),
+        ("flate2/src/gz/read.rs", "b"),  # whose end is the whole name of `e`
+        ("elsewhere/gz/read.rs", "e"),
+        ("talks / AC / DC", "d"),
+        ("AC / DC", "d"),
+        ("flate2/src/bad.rs", "f"),
+    ],
+)
+def test_a_document_is_found_by_id_key_and_path(lake: Lake, text: str, found: str) -> None:
+    assert sorted(find_ids(lake, text)) == list(found)
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("flate2/lib.rs", "Did you mean `flate2 / src/lib.rs`, `tar / src/lib.rs`?"),
+        ("flate2/src/lip.rs", "Did you mean `flate2 / src/lib.rs`, `"),
+        ("Bad.rs", "Did you mean `flate2 / src/bad.rs`?"),
+        ("zebra", "Look for keys with: factory sample raw.<dataset>."),
+        ("/", "Look for keys with: factory sample raw.<dataset>."),
+    ],
+)
+def test_a_name_that_nothing_has_is_answered_with_near_ones(lake: Lake, text: str, said: str) -> None:
+    with pytest.raises(NotFound) as caught:
+        find_ids(lake, text)
+    fact = f"No raw table holds `{text}`, neither as doc_id nor as key or path. "
+    assert str(caught.value).startswith(fact + said)
+
+
+def test_an_empty_lake_has_no_near_names(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="Look for keys"):
+        find_ids(Lake(Settings(home=tmp_path)), "src/lib.rs")
