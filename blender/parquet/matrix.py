@@ -217,7 +217,10 @@ def open_idx_matrix(path: str | os.PathLike[str], ranges: StoreRanges | None = N
     with _sentences():
         content = pa.memory_map(os.fspath(path)).read_buffer()
         array = pa.Array.from_buffers(pa.uint8(), content.size, [None, content])
-        return IndexMatrix(array, ranges, os.fspath(path))
+        try:
+            return IndexMatrix(array, ranges, os.fspath(path))
+        except CorruptPage as error:
+            raise CorruptPage(f"{os.fspath(path)}: {error}") from error
 
 
 def read_page(page: Page) -> pa.Array:

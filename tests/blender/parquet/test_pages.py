@@ -312,7 +312,8 @@ def test_a_saved_matrix_opens_unchanged_or_not_at_all(path: Path, tmp_path: Path
     overwritten = [b"x" + content[1:], content[:700] + b"~~~~" + content[704:]]
     for damaged in (b"", content[:-1], content[:200], *overwritten):
         saved.write_bytes(damaged)
-        with pytest.raises(CorruptPage):
+        said = rf"^{saved}: The page index is invalid: .*\. Build it again from its files\.$"
+        with pytest.raises(CorruptPage, match=said):
             open_idx_matrix(saved)
     with pytest.raises(SourceGone):
         open_idx_matrix(tmp_path / "missing")
