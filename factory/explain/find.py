@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,9 +27,9 @@ _LOG = logging.getLogger(__name__)
 
 _SEPARATOR = re.compile(" / |/")
 _SEARCHED = 1_000_000  # rows of a table that are searched for near names
-_COMPARED = 20_000  # names compared letter by letter, about a second
+_COMPARED = 20_000  # names compared letter by letter, in about two seconds
 _SUGGESTED = 3
-_SIMILAR = 0.6  # ratio of equal letters from which a name is near
+_SIMILAR = 0.6  # ratio of equal letters from which a name of another file is near
 
 
 def find_ids(lake: Lake, text: str, limit: int = 20) -> list[str]:
@@ -91,20 +92,23 @@ def _advice(lake: Lake, text: str) -> str:
 
 
 def _near_names(lake: Lake, text: str) -> list[str]:
-    """Return the names nearest to `text`, among those of its file name if there are any, else among all."""
+    """Return the names nearest to `text`, among those that have most of its folders and its file name."""
     names = [pa.array([], pa.string())]
     for table in (it for it in lake.names() if it.namespace == "raw"):
         with contextlib.suppress(DamagedFile):
             rows = _read(lake, table, ("source", "key"), limit=_SEARCHED)
             names += pc.binary_join_element_wise(rows["source"], rows["key"], " / ").chunks
     every = pa.chunked_array(names)
-    file = _SEPARATOR.split(text)[-1]
-    same_file = every.filter(pc.ends_with(every, file, ignore_case=True)) if file else every[:0]
-    near = same_file if len(same_file) else every
-    shown = {_SEPARATOR.sub("/", it): it for it in near[:_COMPARED].to_pylist()}
-    cutoff = 0.0 if len(same_file) else _SIMILAR
+    parts = [part for part in _SEPARATOR.split(text) if part]
+    if not parts or not len(every):
+        return []
+    having = [pc.match_substring(every, part, ignore_case=True) for part in parts]
+    n_having = reduce(pc.add, (pc.cast(it, pa.int64()) for it in having))
+    nearest = pc.equal(n_having, pc.max(n_having))
+    shown = {_SEPARATOR.sub("/", it): it for it in every.filter(nearest)[:_COMPARED].to_pylist()}
+    same_file = pc.any(pc.and_(nearest, having[-1])).as_py()
     wanted = _SEPARATOR.sub("/", text)
-    return [shown[it] for it in get_close_matches(wanted, shown, _SUGGESTED, cutoff)]
+    return [shown[it] for it in get_close_matches(wanted, shown, _SUGGESTED, 0.0 if same_file else _SIMILAR)]
 
 
 def _read(

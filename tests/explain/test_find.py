@@ -57,8 +57,11 @@ def test_a_document_is_found_by_id_key_and_path(lake: Lake, text: str, found: st
 @pytest.mark.parametrize(
     "text, said",
     [
-        ("flate2/lib.rs", "Did you mean `flate2 / src/lib.rs`, `tar / src/lib.rs`?"),
+        ("lib.rs", "Did you mean `tar / src/lib.rs`, `flate2 / src/lib.rs`?"),
+        ("flate2/lib.rs", "Did you mean `flate2 / src/lib.rs`?"),
+        ("flat2/src/lib.rs", "Did you mean `flate2 / src/lib.rs`, `tar / src/lib.rs`?"),
         ("flate2/src/lip.rs", "Did you mean `flate2 / src/lib.rs`, `"),
+        ("src/quite_another.cpp", "Look for keys with: factory sample raw.<dataset>."),
         ("Bad.rs", "Did you mean `flate2 / src/bad.rs`?"),
         ("zebra", "Look for keys with: factory sample raw.<dataset>."),
         ("/", "Look for keys with: factory sample raw.<dataset>."),
