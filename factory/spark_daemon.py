@@ -3,15 +3,22 @@
 It is `pyspark.daemon` (`spark.python.daemon.module`) without two costs per task: rescanning the directories
 of `pyspark.zip` and Spark's jar for new modules, and garbage collection over all objects of all modules.
 Packages of the environment need no archive, and objects from before the fork are never garbage.
+
+It also reaps its workers, so that their CPU time stays known after they have ended.
 """
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib.util
+import os
+import signal
 import sys
+import time
 
 _ARCHIVES = (".zip", ".jar")  # Spark's own jar is on the path, too
+_LAST_WAIT_S = 1.0  # for workers that the daemon has told to end when it ends itself
 
 
 def leave_archives() -> None:
@@ -25,8 +32,40 @@ def leave_archives() -> None:
         del sys.path_importer_cache[place]  # a directory that was scanned once is read again with the others
 
 
+def reap_workers() -> None:
+    """Let this process reap the children that it forks, also those that are alive when it exits.
+
+    PySpark's daemon ignores the end of its workers, and then the kernel adds their CPU time to nobody's. The
+    daemon says so between its start and its first fork, so the handler is set before every fork.
+    """
+    daemon = os.getpid()
+
+    def before_fork() -> None:
+        if os.getpid() == daemon:  # a worker inherits this function and starts processes of its own
+            signal.signal(signal.SIGCHLD, lambda *_: _reap())
+
+    def at_exit() -> None:
+        end = time.monotonic() + _LAST_WAIT_S
+        while _reap() and time.monotonic() < end:
+            time.sleep(0.01)
+
+    os.register_at_fork(before=before_fork)
+    atexit.register(at_exit)  # workers leave by `os._exit`, which calls no such function
+
+
+def _reap() -> bool:
+    """Reap the children that have ended; return whether others are alive."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
+
+
 if __name__ == "__main__":
     leave_archives()
+    reap_workers()
 
     import pandas  # noqa: F401  # PySpark's serializers import it in every worker
     import pyarrow.acero

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
+from bench.processes import Meter
 from tests.conftest import ROOT
 
 
@@ -33,6 +36,21 @@ def test_a_worker_imports_from_the_environment_and_freezes_modules(spark: SparkS
     assert not [path for path in json.loads(found["path"]) if path.endswith((".zip", ".jar"))]
     assert found["pyspark"] == pyspark.__file__
     assert found["frozen"] > 10_000
+
+
+def _burn_and_die(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from ()
+    end = time.process_time() + 0.5
+    while time.process_time() < end:
+        pass
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.spark
+def test_the_cpu_time_of_a_killed_worker_is_not_lost(spark: SparkSession) -> None:
+    with Meter() as meter, pytest.raises(Exception, match="crashed"):
+        spark.range(1).coalesce(1).mapInArrow(_burn_and_die, "id long").collect()
+    assert meter.spans[0].cpu_s.workers >= 0.45
 
 
 @pytest.mark.parametrize("elsewhere, left", [(True, 0), (False, 2)])

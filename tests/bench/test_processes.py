@@ -125,6 +125,58 @@ worker.communicate()
     assert meter.spans[1].peak.workers > meter.spans[0].peak.workers
 
 
+@pytest.mark.parametrize("end", ["os.kill(os.getpid(), signal.SIGKILL)", "os._exit(1)"])
+def test_a_worker_that_dies_is_counted(end: str) -> None:
+    """PySpark's daemon ignores the end of its workers before it forks the first, as this process does."""
+    code = f"""{BURN}
+import os, signal
+from factory.spark_daemon import reap_workers
+reap_workers()
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+worker = os.fork()
+if worker == 0:
+    burn(0.5)
+    {end}
+try:
+    while True:
+        os.kill(worker, 0)
+        time.sleep(0.01)
+except ProcessLookupError:
+    print("dead", flush=True)
+sys.stdin.readline()
+"""
+    with Meter() as meter:
+        meter.begin("work")
+        with talking([sys.executable, "-c", code]) as daemon:
+            hear(daemon, "dead")
+            meter.begin("rest")
+    _, work, rest = meter.spans
+    assert 0.5 - CLOCK_S <= work.cpu_s.driver < 0.5 + 2 * STARTUP_S
+    assert rest.cpu_s.driver > -CLOCK_S
+
+
+def test_a_worker_that_its_daemon_leaves_is_counted() -> None:
+    """The daemon ends its workers by a signal and exits at once."""
+    code = f"""{BURN}
+import os, signal
+from factory.spark_daemon import reap_workers
+reap_workers()
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+read, write = os.pipe()
+worker = os.fork()
+if worker == 0:
+    burn(0.5)
+    os.write(write, b"burnt")
+    signal.pause()
+os.read(read, 5)
+os.kill(worker, signal.SIGTERM)
+"""
+    with Meter() as meter:
+        meter.begin("work")
+        subprocess.run([sys.executable, "-c", code], check=True)
+    assert 0.5 - CLOCK_S <= meter.spans[1].cpu_s.driver < 0.5 + 2 * STARTUP_S
+
+
 def test_the_peak_belongs_to_the_span_that_held_the_memory() -> None:
     megabyte = 1_000_000
     code = f"held = bytearray(b'x') * {100 * megabyte}; print('held', flush=True); sys.stdin.readline()"
