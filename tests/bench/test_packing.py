@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from bench.dedup.corpus import FOLDS, Corpus
+from bench.packing.lengths import of_repositories
 from bench.packing.metrics import visible_dependencies
 from bench.packing.repositories import Repositories, best_fit, ours
 from spark_udfs.packing.pack import next_fit_chunk
@@ -36,7 +42,9 @@ def test_runs_keep_dependencies_that_single_documents_lose(repositories: Reposit
     # Of b0 only the end stands before b1; best-fit keeps a0 a1 together, and a2 stands with b1.
     visible = [visible_dependencies(plan, repositories.dependencies) for plan in plans]
     assert visible == [(4, 3), (4, 3), (4, 1)]
-    assert [repositories.fill(plan, 10) for plan in plans] == [29 / 30] * 3
+    assert [repositories.fill_of_best(plan, 10) for plan in plans] == [1] * 3
+    alone = pa.table({"doc_id": ["a"] * 4, "sequence": [0, 1, 2, 3]})
+    assert repositories.fill_of_best(alone, 10) == 3 / 4
 
 
 def test_a_dependency_that_fits_is_visible_wherever_its_dependent_ends(
@@ -45,3 +53,36 @@ def test_a_dependency_that_fits_is_visible_wherever_its_dependent_ends(
     plan = ours(repositories, 20)
     assert visible_dependencies(plan, repositories.dependencies) == (4, 4)
     assert len(plan["sequence"].unique()) == 2
+
+
+def test_the_lengths_of_repositories_are_estimated_from_bytes(tmp_path: Path) -> None:
+    made = Corpus(tmp_path)
+    for number, file in enumerate(made.files(range(FOLDS))):
+        pq.write_table(pa.table({"n_bytes": pa.array([1, 100 * number], pa.int64())}), file)
+    assert of_repositories(made).tolist()[2:6] == [1, 25, 1, 50]
+
+
+@pytest.mark.parametrize("sequence_length", [2_048, 8_192, 32_768])
+def test_the_default_slack_fills_sequences_and_shows_more_than_next_fit(sequence_length: int) -> None:
+    """40,000 documents in repositories of 50, a third of which depend on two of the ones before them."""
+    random, n, size = np.random.default_rng(5), 40_000, 50
+    documents = pa.table(
+        {
+            "doc_id": [f"{number:06}" for number in range(n)],
+            "repository": [f"{number // size:04}" for number in range(n)],
+            "revision": pa.nulls(n, pa.string()),
+            "position": np.arange(n) % size,
+            "n_tokens": random.lognormal(6.3, 1.2, n).astype(np.int64) + 1,
+        }
+    )
+    dependents = np.repeat(np.arange(0, n, 3), 2)
+    dependencies = dependents - random.integers(1, 20, len(dependents))
+    inside = (dependencies >= 0) & (dependencies // size == dependents // size)
+    ids = documents["doc_id"]
+    edges = {"doc_id": ids.take(dependents[inside]), "depends_on": ids.take(dependencies[inside])}
+    made = Repositories(documents, pa.table(edges))
+    plan = ours(made, sequence_length)
+    _, visible = visible_dependencies(plan, made.dependencies)
+    _, by_next_fit = visible_dependencies(next_fit_chunk(documents, sequence_length), made.dependencies)
+    assert made.fill_of_best(plan, sequence_length) >= 0.999
+    assert visible > by_next_fit
