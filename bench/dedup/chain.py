@@ -1,7 +1,7 @@
 """The deduplication of parts of a corpus, asset by asset, as in production.
 
-For every named part: its documents as a raw table, verdicts that keep all of them, and the assets of a dedup
-group up to the decisions (the group's other assets measure and sweep). They run in one process and one
+For every named part: its documents as a raw table, verdicts that keep all of them, every asset of a dedup
+group, those that measure and sweep included, and the deduplicated documents. They run in one process and one
 session, on a lake of their own.
 """
 
@@ -21,15 +21,18 @@ from rich.console import Console
 from bench.pipeline.measure import run
 from bench.processes import Span
 from factory.dedup.config import DedupConfig
+from factory.filters.rounds import Round
 from factory.lake import names
+from factory.lake.names import TableName
 from factory.lake.schemas import FILTERED, RAW
 from factory.lake.tables import Lake
 from factory.orchestration.asset.table_asset import table_asset
-from factory.orchestration.chain.dedup_group import dedup_group
+from factory.orchestration.chain.dedup_group import DedupGroup, dedup_group
+from factory.orchestration.chain.refine import refine
 from factory.orchestration.host.definitions import definitions
 from factory.settings import Settings
 
-TABLES = ("bags", "vocabulary", "signatures", "buckets", "edges", "components", "decisions")
+DEDUPLICATED = "deduplicated"
 
 
 @dataclass(frozen=True)
@@ -45,28 +48,54 @@ class Chain:
 
     def __init__(self, parts: Sequence[Part], config: DedupConfig, own: Settings) -> None:
         self._own = own
-        groups = {
-            part.name: dedup_group(part.name, [part.name], kind="code", config=config) for part in parts
+        counted = {
+            part.name: counted_assets(dedup_group(part.name, [part.name], kind="code", config=config))
+            for part in parts
         }
-        assets = [it for part in parts for it in (*_given(part), *groups[part.name].assets)]
+        self._tables = {name: [_table(it) for it in assets] for name, assets in counted.items()}
+        assets = [it for part in parts for it in (*_given(part), *counted[part.name])]
         self._definitions = definitions(assets, own)
 
     def run(self, part: str, progress: Console) -> dict[str, Span]:
-        """Deduplicate a part; return the cost of its tables by name."""
-        keys = [names.raw(part), names.filtered(part), *(names.dedup(part, it) for it in TABLES)]
+        """Deduplicate a part; return the cost of its tables by name, in the order in which they were made."""
+        counted = {str(table): short_name(table, part) for table in self._tables[part]}
+        keys = [names.raw(part), names.filtered(part), *self._tables[part]]
         chosen = [dg.AssetKey(table.identifier) for table in keys]
         meter = run(self._definitions, self._own, chosen, progress)
-        spans = {span.name: span for span in meter.spans}
-        return {table: spans[str(names.dedup(part, table))] for table in TABLES}
+        spans = {counted[span.name]: span for span in meter.spans if span.name in counted}
+        assert len(spans) == len(counted), f"These tables have no cost: {set(counted.values()) - set(spans)}"
+        return spans
 
     def table(self, part: str, name: str, columns: Sequence[str]) -> pa.Table:
-        """Columns of one of `TABLES`."""
+        """Columns of a table of the part's group."""
         return Lake(self._own).read(names.dedup(part, name), list(columns))
 
     def stored(self, part: str, name: str | None = None) -> int:
-        """Bytes of the data files of one of `TABLES`, or of the raw table."""
+        """Bytes of the data files of a table of the part's group, or of the raw table."""
         table = Lake(self._own).table(names.dedup(part, name) if name else names.raw(part))
         return sum(task.file.file_size_in_bytes for task in table.scan().plan_files())
+
+
+def counted_assets(group: DedupGroup) -> list[dg.AssetsDefinition]:
+    """The assets that a group's user pays for: all of the group, and its datasets' deduplicated documents."""
+    selected = [
+        asset
+        for dataset in group.datasets
+        for asset in refine(
+            dataset, dedup_group=group, rounds=[Round()], asset_group=group.name, tokenizer="none"
+        )
+        if dg.AssetKey([DEDUPLICATED, dataset]) in asset.keys
+    ]
+    return [*group.assets, *selected]
+
+
+def short_name(table: TableName, group: str) -> str:
+    """The name of a table without the name of its group."""
+    return table.name.removeprefix(f"{group}_") if table.namespace == "dedup" else table.namespace
+
+
+def _table(asset: dg.AssetsDefinition) -> TableName:
+    return TableName(*asset.key.path)
 
 
 def _given(part: Part) -> tuple[dg.AssetsDefinition, dg.AssetsDefinition]:
@@ -103,3 +132,9 @@ def total(spans: Mapping[str, Span]) -> Span:
 def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
     """The power of the size with which costs grow, by least squares on logarithms."""
     return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
+
+
+def fixed_cost(sizes: Sequence[float], costs: Sequence[float]) -> float:
+    """The cost of no documents, on the line through the costs of the two smallest of ascending sizes."""
+    slope = (costs[1] - costs[0]) / (sizes[1] - sizes[0])
+    return costs[0] - slope * sizes[0]

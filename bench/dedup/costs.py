@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.table import Table
 
-from bench.dedup.chain import TABLES, exponent, total
+from bench.dedup.chain import exponent, fixed_cost, total
 from bench.dedup.peers import Kept
 from bench.harness import Report, Row, at_least, at_most, cells, table
 from bench.processes import Span
@@ -22,9 +22,9 @@ def add_costs(
     spans: Mapping[str, Mapping[str, Span]],
     sizes: Mapping[str, pa.ChunkedArray],
     peers: Mapping[str, Kept],
-    judged_mb: float,
+    compared: str,
 ) -> None:
-    """Add the cost of each part, its growth, and the speeds of all tools."""
+    """Add the cost of each part, the smallest first, its growth, and all tools' speeds on one of them."""
     costs = table("Costs", " | documents | MB | CPU s | driver | JVM | workers | peak MB | MB/CPU s")
     totals = {name: total(of) for name, of in spans.items()}
     for name, span in totals.items():
@@ -40,27 +40,34 @@ def add_costs(
             Row(f"dedup.{name}.speed", round(size / cpu_s, 2), "MB/CPU s"),
             Row(f"dedup.{name}.peak_memory", round(span.peak.total / MB), "MB"),
         ]
+    size = megabytes(sizes[compared])
     for name, kept in peers.items():
-        speed = judged_mb / kept.cpu_s
-        line = f"{name} | | {judged_mb:,.0f} | {kept.cpu_s:,.1f} | | | | {kept.peak / MB:,.0f} | {speed:.2f}"
+        speed = size / kept.cpu_s
+        line = f"{name}, {compared} | {len(sizes[compared]):,} | {size:,.0f} | {kept.cpu_s:,.1f} | | |"
+        line += f" | {kept.peak / MB:,.0f} | {speed:.2f}"
         costs.add_row(*cells(line))
         report.rows += [
             Row(f"dedup.{name}.speed", round(speed, 3), "MB/CPU s"),
             Row(f"dedup.{name}.peak_memory", round(kept.peak / MB), "MB"),
         ]
     report.tables += [costs, _by_table(spans)]
-    grown = exponent([len(sizes[it]) for it in totals], [of.cpu_s.total for of in totals.values()])
-    report.rows.append(at_most("dedup.exponent", round(grown, 3), "power of documents", 1.05))
-    ours = megabytes(sizes["whole"]) / totals["whole"].cpu_s.total
+    documents = [len(sizes[it]) for it in totals]
+    seconds = [of.cpu_s.total for of in totals.values()]
+    marginal = exponent(documents[-2:], seconds[-2:])
+    report.rows += [
+        at_most("dedup.marginal_exponent", round(marginal, 3), "power of documents", 1.05),
+        Row("dedup.fixed_cost", round(fixed_cost(documents, seconds), 2), "CPU s"),
+    ]
     for name, kept in peers.items():
-        times = ours * kept.cpu_s / judged_mb
+        times = kept.cpu_s / totals[compared].cpu_s.total
         report.rows.append(at_least(f"dedup.times_{name}", round(times, 2), "times", TIMES[name]))
 
 
 def _by_table(spans: Mapping[str, Mapping[str, Span]]) -> Table:
-    made = table("CPU s by table", f"table | {' | '.join(spans)} | JVM, whole | workers, whole")
-    for name in TABLES:
-        whole = spans["whole"][name].cpu_s
+    *_, largest = spans
+    made = table("CPU s by table", f"table | {' | '.join(spans)} | JVM, {largest} | workers, {largest}")
+    for name in spans[largest]:
+        whole = spans[largest][name].cpu_s
         totals = (of[name].cpu_s.total for of in spans.values())
         made.add_row(name, *(f"{it:,.1f}" for it in (*totals, whole.jvm, whole.workers)))
     return made

@@ -18,18 +18,21 @@ from hypothesis import strategies as st
 from bench.bags import joined
 from bench.dedup.accuracy import Judged, check_decisions, exact_pairs, kept_ids, numbered
 from bench.dedup.bandings import candidates, met
-from bench.dedup.chain import exponent
+from bench.dedup.chain import counted_assets, exponent, fixed_cost
 from bench.dedup.corpus import COLUMNS, FOLDS, Corpus, _documents, _write, fold
+from bench.dedup.costs import add_costs
 from bench.dedup.exact import Alike, alike
 from bench.dedup.judge import lost_families, shown, verdict
 from bench.dedup.measure import _texts
-from bench.dedup.peers import lay_out
+from bench.dedup.peers import Kept, lay_out
 from bench.dedup.releases import RELEASES, requirements
 from bench.dedup.truth import code_words, weighted_words
 from bench.harness import Report, WrongAnswer
 from bench.minhash.corpus import counted
+from bench.processes import ByKind, Span
 from factory.dedup.banding import Banding
 from factory.lake.schemas import RAW
+from factory.orchestration.chain.dedup_group import dedup_group
 
 Bag = dict[int, float]
 bags = st.dictionaries(st.integers(0, 30), st.sampled_from([0.5, 1.0, 1.5, 4.0]), max_size=12)
@@ -239,6 +242,36 @@ def test_peers_get_all_documents_in_two_files(tmp_path: Path) -> None:
 def test_the_exponent_is_that_of_the_costs(power: float) -> None:
     sizes = [1_000, 3_000, 10_000]
     assert exponent(sizes, [5 * size**power for size in sizes]) == pytest.approx(power)
+
+
+def test_the_fixed_cost_is_that_of_no_documents() -> None:
+    assert fixed_cost([1_000, 3_000, 10_000], [50 + 2, 50 + 6, 90]) == pytest.approx(50)
+
+
+def test_every_table_of_a_group_and_the_deduplicated_documents_are_counted() -> None:
+    group = dedup_group("some", ["one", "other"], kind="code")
+    counted = [".".join(asset.key.path) for asset in counted_assets(group)]
+    assert {".".join(asset.key.path) for asset in group.assets} < set(counted)
+    assert {"dedup.some_recall", "dedup.some_largest_buckets", "dedup.some_sweep"} < set(counted)
+    assert sorted(set(counted) - {".".join(asset.key.path) for asset in group.assets}) == [
+        "deduplicated.one",
+        "deduplicated.other",
+    ]
+
+
+def test_growth_is_that_between_the_two_largest_parts_and_speed_that_on_the_same_part() -> None:
+    seconds = {"tenth": 60.0, "third": 80.0, "whole": 160.0}
+    spans = {name: {"bags": Span("bags", cpu_s=ByKind(jvm=cpu_s))} for name, cpu_s in seconds.items()}
+    sizes = {
+        name: pa.chunked_array([[1_000_000] * n]) for name, n in (("tenth", 1), ("third", 3), ("whole", 6))
+    }
+    report = Report([], "")
+    add_costs(report, spans, sizes, {"rensa": Kept(set(), 30.0, 0.0)}, "tenth")
+    found = {row.name: row.value for row in report.rows}
+    assert found["dedup.marginal_exponent"] == 1.0
+    assert found["dedup.fixed_cost"] == 50.0
+    assert found["dedup.times_rensa"] == 0.5
+    assert found["dedup.rensa.speed"] == round(1 / 30, 3)
 
 
 @settings(deadline=None)
