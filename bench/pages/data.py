@@ -15,18 +15,27 @@ from rich.console import Console
 from bench.cache import cached
 from bench.formats import write_parquet
 from blender.pages import get_idx_matrix
+from factory.lake import schemas
 
 ROWS, LENGTH = 131_072, 2_048
 ROW_BYTES = 4 * LENGTH
 VOCABULARY = 32_000
 _PART = 4_096  # rows drawn at a time
 
+_PACKED_ROWS = int(schemas.PACKED.properties["write.parquet.page-row-limit"])
 LAYOUTS: dict[str, dict[str, Any]] = {
-    "p1": {"write_batch_size": 1, "compression": "none", "row_group": 16_384},
+    "packed": {
+        "write_batch_size": _PACKED_ROWS,
+        "compression": "zstd",
+        "compression_level": 3,
+        "row_group": 16_384,
+    },
+    "plain": {"write_batch_size": 1, "compression": "none", "row_group": 16_384},
     "p8": {"write_batch_size": 8, "compression": "none", "row_group": 1_000},
-    "p16z": {"write_batch_size": 16, "compression": "zstd", "compression_level": 1, "row_group": 16_384},
 }
-"""pN has N rows per page, z is zstd; pyarrow writes a page whenever a batch has at least a byte."""
+"""The layout that packing writes, zstd at Iceberg's default level, and uncompressed pages of 1 and 8 rows.
+
+pyarrow writes a page whenever a batch has at least a byte."""
 SCHEMA = pa.schema([pa.field("tokens", pa.binary(), nullable=False)])
 
 
@@ -37,7 +46,7 @@ def written(progress: Console) -> Path:
         progress.print(f"writing 1 GiB of rows and {len(LAYOUTS)} Parquet files into {home}")
         write(home, ROWS)
 
-    return cached(f"pages/{ROWS}x{LENGTH}", make)
+    return cached(f"pages/{ROWS}x{LENGTH}-{'-'.join(LAYOUTS)}", make)
 
 
 def write(home: Path, n_rows: int) -> None:

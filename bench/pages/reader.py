@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -119,9 +120,7 @@ def litdata(home: Path, _times: int) -> Read:
 
 READERS: dict[str, tuple[Callable[[Path, int], Read], str]] = {
     "memmap": (memmap, "rows.npy"),
-    "p1": (lambda home, times: pages(home, times, "p1"), "p1.parquet"),
-    "p8": (lambda home, times: pages(home, times, "p8"), "p8.parquet"),
-    "p16z": (lambda home, times: pages(home, times, "p16z"), "p16z.parquet"),
+    **{layout: (partial(pages, layout=layout), f"{layout}.parquet") for layout in ("packed", "plain", "p8")},
     "pyarrow": (row_groups, "p8.parquet"),
     "hf": (hf_datasets, "rows.arrow"),
     "lance": (lance, "rows.lance"),

@@ -23,17 +23,21 @@ from bench.lakes import PACKED, add_packed, own_lake
 from bench.stream.rows import LENGTH, SHARES, SOURCES, STEP_ROWS, array, n_rows_of, rows_file
 from blender.catalog.blends import open_blends
 from blender.records import Source
+from factory.lake import schemas
 
 VOCABULARY = 32_000
 SEED = 7
+PAGE_ROWS = int(schemas.PACKED.properties["write.parquet.page-row-limit"])
 LAYOUTS: dict[str, dict[str, object]] = {
+    "packed": {"data_page_size": PAGE_ROWS * 4 * LENGTH, "compression": "zstd", "compression_level": 3},
     "plain": {"data_page_size": 4 * LENGTH, "compression": "none"},
-    "zstd": {"data_page_size": 8 * 4 * LENGTH, "compression": "zstd", "compression_level": 1},
 }
-"""Pages of 1 and 8 rows (pyarrow ends a page once it has reached a size), and the codec."""
+"""The layout that packing writes, zstd at Iceberg's default level, and uncompressed pages of one row.
+
+pyarrow ends a page once it has reached a size."""
 SHUFFLES: dict[str, dict[str, Any]] = {
+    "packed": {"shuffle": "page_window", "page_rows": PAGE_ROWS, "window_pages": 1024},
     "plain": {"shuffle": "row"},
-    "zstd": {"shuffle": "page_window", "page_rows": 8, "window_pages": 1024},
 }
 _PART = 2_048  # rows drawn or written at a time
 _ROW_GROUP = 16_384
@@ -46,7 +50,7 @@ def written(rows: int, progress: Console) -> Path:
         progress.print(f"writing {rows * LENGTH * 4 / 2**30:.2f} GiB of rows, twice in Parquet, into {home}")
         write(home, rows)
 
-    return cached(f"stream/{rows}x{LENGTH}", make)
+    return cached(f"stream/{rows}x{LENGTH}-{'-'.join(LAYOUTS)}", make)
 
 
 def write(home: Path, rows: int) -> None:

@@ -95,6 +95,6 @@ def memmap(home: Path, state: Any) -> Stream:
 _BLENDER = ("blender.catalog.blends", "bench.lakes")
 READERS = {
     "memmap": Reader((), memmap),
+    "packed": Reader(_BLENDER, direct("packed")),
     "plain": Reader(_BLENDER, direct("plain")),
-    "zstd": Reader(_BLENDER, direct("zstd")),
 }

@@ -63,7 +63,7 @@ def hf_streaming(home: Path, state: Any) -> Stream:
     sources = [
         load_dataset(
             "parquet",
-            data_files=str(home / f"packed.s{source}_zstd.parquet"),
+            data_files=str(home / f"packed.s{source}_packed.parquet"),
             split="train",
             streaming=True,
             columns=["tokens"],

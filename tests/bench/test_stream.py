@@ -6,15 +6,20 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
-from bench.stream.data import write
+from bench.harness import Report, Runs
+from bench.stream import measure as bench
+from bench.stream.data import LAYOUTS, PAGE_ROWS, write
+from bench.stream.measure import FIGURES
 from bench.stream.ours import ranks
 from bench.stream.reader import READERS, measured
 from bench.stream.rows import BATCH, SOURCES, STEP_ROWS, array, n_rows_of, total
+from blender.pages import get_idx_matrix
 
 ROWS = 1_000
-OURS = ("memmap", "plain", "zstd")
+OURS = ("packed", "plain", "memmap")
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +64,32 @@ def test_costs_are_of_the_batches_asked_for(home: Path) -> None:
 
 
 def test_ranks_behind_one_cache_read_what_one_reader_reads(home: Path) -> None:
-    found = ranks(home, "zstd", 10)
+    found = ranks(home, "packed", 10)
     assert found["one"] > 100_000
     assert found["together"] == pytest.approx(found["one"], rel=0.05)
     assert found["alone"] > 5 * found["one"]
+
+
+def test_the_first_layout_has_the_pages_and_codec_of_packed_tables(home: Path) -> None:
+    assert [*LAYOUTS] == ["packed", "plain"]
+    for layout, rows, codec in (("packed", PAGE_ROWS, "ZSTD"), ("plain", 1, "UNCOMPRESSED")):
+        path = home / f"packed.s0_{layout}.parquet"
+        assert pq.ParquetFile(path).metadata.row_group(0).column(1).compression == codec
+        assert get_idx_matrix([path], "tokens")[0].n_rows == rows
+
+
+def test_medians_decide_and_memory_is_compared_with_map_style() -> None:
+    def run(cpu_s: float) -> dict[str, float]:
+        return dict.fromkeys((key for key, _ in FIGURES.values()), cpu_s)
+
+    names = [*bench.OURS, "memmap", *bench.PEERS]
+    runs = {name: Runs(tuple(run(it) for it in (1.0, 4.0, 9.0))) for name in names}
+    runs["hf_map"] = Runs((run(2.0),))
+    about = {name: {"first_s": 1.0, "bytes_read": 1} for name in names}
+    report = Report([], "")
+    bench._add(report, about, about, runs, dict.fromkeys(names, 1.0))
+    found = {row.name: row for row in report.rows}
+    assert found["stream.packed.memory_of_hf_map"].value == 2.0
+    assert found["stream.packed.memory_of_hf_map"].met is False
+    assert found["stream.plain.cpu_of_memmap"].value == 1.0
+    assert found["stream.packed.memory_of_hf_streaming"].aim is None
