@@ -20,6 +20,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from rich.console import Console
 
@@ -53,6 +54,22 @@ def corpus(console: Console) -> Path:
 def originals(folder: Path) -> pa.Table:
     """The original documents."""
     return pq.read_table(folder / ORIGINALS)
+
+
+def copies(folder: Path, least: int) -> list[Path]:
+    """The first files of the corpus that hold at least `least` bytes of text together."""
+    found: list[Path] = []
+    size = 0
+    for file in sorted(folder.glob("copy-*.parquet")):
+        if size < least:
+            found.append(file)
+            size += text_bytes(file)
+    return found
+
+
+def text_bytes(file: Path) -> int:
+    """The bytes of the texts of one file."""
+    return int(pc.sum(pc.binary_length(pq.read_table(file, columns=["text"])["text"])).as_py())
 
 
 def _make(folder: Path) -> None:

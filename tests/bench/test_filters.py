@@ -8,6 +8,7 @@ from io import StringIO
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +17,10 @@ from rich.console import Console
 from bench.filters import corpus
 from bench.filters import measure as bench
 from bench.filters.causes import CASE, FILTERS, LINES, NONE, ONCE, REASONS, SENTENCES, WORDS, Theirs
+from bench.filters.ours import SETS, spans_of
 from bench.harness import Report, WrongAnswer
+from bench.peers import answer
+from bench.processes import Span
 from factory.filters.sets import RULE_SETS, rules
 from factory.filters.text import Text
 from factory.settings import Settings
@@ -86,8 +90,8 @@ def test_a_definition_is_named_as_the_cause(name: str, text: str, expected: tupl
 
 
 def test_every_reason_of_datatrove_is_a_rule_of_ours_or_an_empty_text() -> None:
-    assert set(REASONS.values()) == {rule.name for rule in rules(bench.SETS)} | {"empty"}
-    assert sorted(FILTERS) == sorted(bench.SETS)
+    assert set(REASONS.values()) == {rule.name for rule in rules(SETS)} | {"empty"}
+    assert sorted(FILTERS) == sorted(SETS)
     for name, it in FILTERS.items():
         assert it.rules == RULE_SETS[name]
 
@@ -111,7 +115,7 @@ def test_a_copy_of_the_corpus_has_other_words_and_the_same_values() -> None:
     assert corpus._renaming(words, 0) == {}
     copy = corpus._renamed(text, names)
     assert copy != text
-    for rule in rules(bench.SETS):
+    for rule in rules(SETS):
         assert rule.measure(Text(copy)) == rule.measure(Text(text)), rule
 
 
@@ -129,7 +133,12 @@ def test_disagreements_are_counted_by_cause_and_listed_one_by_one(
     monkeypatch.setattr(bench, "settings", lambda: Settings(cache=tmp_path))
     (tmp_path / "bench").mkdir()
     rejected = {"filter": "c4", "ours": ["c4_sentences"], "datatrove": None, "cause": [SENTENCES]}
-    kept = {"filter": "fineweb", "ours": [], "datatrove": "newline_to_word_ratio", "cause": None}
+    kept: dict[str, object] = {
+        "filter": "fineweb",
+        "ours": [],
+        "datatrove": "newline_to_word_ratio",
+        "cause": None,
+    }
     found = {
         "documents": 3,
         "wrong": [],
@@ -149,3 +158,42 @@ def test_disagreements_are_counted_by_cause_and_listed_one_by_one(
     assert SENTENCES.partition(": ")[2] in printed
     with pytest.raises(WrongAnswer, match="gives our failing rules without a switch"):
         bench.add_disagreements(Report([], ""), found | {"wrong": [["a", "c4", "ours"]]})
+
+
+def test_both_passes_on_both_sizes_are_held_against_the_aim() -> None:
+    def spans(first_s: float, cpu_s: float) -> dict[str, Span]:
+        printed = {"start": 9.0, "first pass": first_s, "measure": cpu_s * 0.75, "decide": cpu_s * 0.25}
+        return spans_of({"spans": {name: [1.0, 0.0, it, 0.0] for name, it in printed.items()}})
+
+    report = Report([], "")
+    ours = {"325mb": spans(8.0, 4.0), "1gb": spans(12.0, 10.0)}
+    sizes = {"325mb": 400 * 10**6, "1gb": 1_000 * 10**6}
+    peers = {"as shipped": {"cpu_s": 1.0}, "run to the end": {"cpu_s": 2.0}}
+    bench.add_costs(report, ours, sizes, peers, 10**6)
+    found = {row.name: (row.value, row.met) for row in report.rows}
+    shipped = "filters.times_datatrove.as_shipped"
+    assert found[f"{shipped}.325mb.first_pass"] == (50.0, True)
+    assert found[f"{shipped}.325mb.second_pass"] == (100.0, True)
+    assert found[f"{shipped}.1gb.first_pass"] == (83.3, True)
+    assert found["filters.325mb.second_pass.cpu"][0] == 4.0
+    assert {name for name, (_, met) in found.items() if met is not None} == {
+        f"{shipped}.{size}.{part}_pass" for size in sizes for part in ("first", "second")
+    }
+
+
+def test_a_size_takes_the_first_copies_that_reach_it(tmp_path: Path) -> None:
+    for number in range(4):
+        pq.write_table(pa.table({"text": ["é" * 50]}), tmp_path / f"copy-{number:03}.parquet")
+    assert [it.name for it in corpus.copies(tmp_path, 101)] == ["copy-000.parquet", "copy-001.parquet"]
+    assert len(corpus.copies(tmp_path, 10_000)) == 4
+
+
+@pytest.mark.spark
+def test_our_program_runs_twice_and_prints_the_costs(tmp_path: Path) -> None:
+    file = tmp_path / "copy-000.parquet"
+    pq.write_table(pa.table({"doc_id": ["a", "b"], "text": [PROSE * 9, "# one"]}), file)
+    printed = answer("bench.filters.ours", tmp_path / "scratch", file)
+    assert (printed["documents"], printed["complete"]) == (2, True)
+    found = spans_of(printed)
+    assert found["second pass"].cpu_s.total > 0.05
+    assert found["first pass"].cpu_s.total > found["second pass"].cpu_s.total
