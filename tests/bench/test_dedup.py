@@ -248,7 +248,7 @@ def test_the_fixed_cost_is_that_of_no_documents() -> None:
     assert fixed_cost([1_000, 3_000, 10_000], [50 + 2, 50 + 6, 90]) == pytest.approx(50)
 
 
-def test_every_table_of_a_group_and_the_deduplicated_documents_are_counted() -> None:
+def test_every_table_of_a_group_and_the_kept_documents_are_counted() -> None:
     group = dedup_group("some", ["one", "other"], kind="code")
     counted = [".".join(asset.key.path) for asset in counted_assets(group)]
     assert {".".join(asset.key.path) for asset in group.assets} < set(counted)
@@ -259,7 +259,7 @@ def test_every_table_of_a_group_and_the_deduplicated_documents_are_counted() -> 
     ]
 
 
-def test_growth_is_that_between_the_two_largest_parts_and_speed_that_on_the_same_part() -> None:
+def test_growth_is_between_the_largest_parts_and_speed_on_the_same() -> None:
     seconds = {"tenth": 60.0, "third": 80.0, "whole": 160.0}
     spans = {name: {"bags": Span("bags", cpu_s=ByKind(jvm=cpu_s))} for name, cpu_s in seconds.items()}
     sizes = {

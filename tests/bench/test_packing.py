@@ -63,7 +63,7 @@ def test_the_lengths_of_repositories_are_estimated_from_bytes(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("sequence_length", [2_048, 8_192, 32_768])
-def test_the_default_slack_fills_sequences_and_shows_more_than_next_fit(sequence_length: int) -> None:
+def test_the_default_slack_fills_sequences_and_beats_next_fit(sequence_length: int) -> None:
     """40,000 documents in repositories of 50, a third of which depend on two of the ones before them."""
     random, n, size = np.random.default_rng(5), 40_000, 50
     documents = pa.table(
