@@ -53,10 +53,14 @@ def add_costs(
     report.tables += [costs, _by_table(spans)]
     documents = [len(sizes[it]) for it in totals]
     seconds = [of.cpu_s.total for of in totals.values()]
-    marginal = exponent(documents[-2:], seconds[-2:])
+    marginal, fixed = exponent(documents[-2:], seconds[-2:]), fixed_cost(documents, seconds)
+    between = " to ".join([*totals][-2:])
+    growth = table("Growth", f"parts | marginal exponent, {between} | fixed cost, CPU s")
+    growth.add_row(", ".join(totals), f"{marginal:.3f}", f"{fixed:,.1f}")
+    report.tables.append(growth)
     report.rows += [
         at_most("dedup.marginal_exponent", round(marginal, 3), "power of documents", 1.05),
-        Row("dedup.fixed_cost", round(fixed_cost(documents, seconds), 2), "CPU s"),
+        Row("dedup.fixed_cost", round(fixed, 2), "CPU s"),
     ]
     for name, kept in peers.items():
         times = kept.cpu_s / totals[compared].cpu_s.total
