@@ -29,27 +29,29 @@ FIRST, MEASURE, DECIDE = "first pass", "measure", "decide"
 
 
 def run(scratch: Path, files: Sequence[str]) -> dict[str, Any]:
-    """Measure and decide all rules on the documents of `files`, twice."""
-    first, second = scratch / "first", scratch / "second"
+    """Measure and decide all rules on the documents of `files`, twice, in a new session."""
     scratch.mkdir(parents=True, exist_ok=True)
     with Meter() as meter:
         spark = build_session(own_lake(scratch / "lake"))
-        meter.begin(FIRST)
-        _measure(spark, files, first)
-        _decide(spark, first)
-        meter.begin(MEASURE)
-        _measure(spark, files, second)
-        meter.begin(DECIDE)
-        _decide(spark, second)
-        meter.begin("stop")
+        counts = passes(spark, meter, scratch, files)
         spark.stop()
+    return counts | {"spans": {it.name: [it.wall_s, *astuple(it.cpu_s)] for it in meter.spans}}
+
+
+def passes(spark: SparkSession, meter: Meter, scratch: Path, files: Sequence[str]) -> dict[str, Any]:
+    """Measure and decide twice, each part in a span of its own; return the counts of documents."""
+    first, second = scratch / "first", scratch / "second"
+    meter.begin(FIRST)
+    _measure(spark, files, first)
+    _decide(spark, first)
+    meter.begin(MEASURE)
+    _measure(spark, files, second)
+    meter.begin(DECIDE)
+    _decide(spark, second)
+    meter.begin("check")
     expected = sorted(doc_id for file in files for doc_id in _ids(Path(file)))
     verdicts = [sorted(_ids(target / "filtered")) for target in (first, second)]
-    return {
-        "documents": len(expected),
-        "complete": verdicts == [expected, expected],
-        "spans": {it.name: [it.wall_s, *astuple(it.cpu_s)] for it in meter.spans},
-    }
+    return {"documents": len(expected), "complete": verdicts == [expected, expected]}
 
 
 def spans_of(printed: dict[str, Any]) -> dict[str, Span]:

@@ -12,15 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 from rich.console import Console
 
 from bench.filters import corpus
 from bench.filters import measure as bench
 from bench.filters.causes import CASE, FILTERS, LINES, NONE, ONCE, REASONS, SENTENCES, WORDS, Theirs
-from bench.filters.ours import SETS, spans_of
+from bench.filters.ours import SETS, passes, spans_of
 from bench.harness import Report, WrongAnswer
-from bench.peers import answer
-from bench.processes import Span
+from bench.processes import Meter, Span
 from factory.filters.sets import RULE_SETS, rules
 from factory.filters.text import Text
 from factory.settings import Settings
@@ -189,11 +189,10 @@ def test_a_size_takes_the_first_copies_that_reach_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_our_program_runs_twice_and_prints_the_costs(tmp_path: Path) -> None:
+def test_both_passes_give_each_document_one_verdict(spark: SparkSession, tmp_path: Path) -> None:
     file = tmp_path / "copy-000.parquet"
     pq.write_table(pa.table({"doc_id": ["a", "b"], "text": [PROSE * 9, "# one"]}), file)
-    printed = answer("bench.filters.ours", tmp_path / "scratch", file)
-    assert (printed["documents"], printed["complete"]) == (2, True)
-    found = spans_of(printed)
-    assert found["second pass"].cpu_s.total > 0.05
-    assert found["first pass"].cpu_s.total > found["second pass"].cpu_s.total
+    with Meter() as meter:
+        counts = passes(spark, meter, tmp_path / "scratch", [str(file)])
+    assert counts == {"documents": 2, "complete": True}
+    assert {"first pass", "measure", "decide"} < {span.name for span in meter.spans}
