@@ -26,7 +26,8 @@ import psutil
 from pyspark.sql import DataFrame
 from rich.console import Console
 
-from factory.cli.runs import execute, select
+from factory.cli.runs import execute
+from factory.cli.selection import select
 from factory.dedup.config import DedupConfig
 from factory.filters.rounds import Round
 from factory.ingest.readers import Fields
@@ -113,7 +114,7 @@ def line(corpus: Path, lake: Settings) -> dg.Definitions:
 
     groups = {CODE: group("small_code", CODE, "code"), PROSE: group("small_prose", PROSE, "prose")}
     rules = {CODE: ["code"], PROSE: ["gopher_quality"]}
-    assets = [tokenizer("small", [CODE], vocabulary=1_000)]
+    assets = [tokenizer("small", [CODE], vocabulary=1_000, lasting=False)]
     for dataset, source in ((CODE, code), (PROSE, prose)):
         refined = refine(
             dataset,

@@ -109,6 +109,8 @@ def script(port: int) -> tuple[list[str], str]:
             ran[bare] = None
             lines.append(f"printf '\\n@@@ %s\\n' {_quoted(bare)}")
             lines.append("serve" if command == "make serve" else command.replace(readme_blend, "$BLEND"))
+            if command == "factory init my-data":
+                lines.append("cp page.yaml my-data/datasets.yaml")
             if command == "python fetch.py":
                 lines.append("python fetch.py > again; cat again; BLEND=$(sed -n 's/^blend //p' again)")
                 lines.append("python readme.py")
@@ -139,7 +141,7 @@ def port() -> int:
 @pytest.fixture(scope="module")
 def outputs(clone: Path, port: int) -> dict[str, str]:
     """What every command of the pages printed."""
-    (clone / "my-data" / "datasets.yaml").write_text(fenced(WALK, "yaml")[0])
+    (clone / "page.yaml").write_text(fenced(WALK, "yaml")[0])
     for name, page in (("fetch.py", WALK), ("readme.py", README)):
         (text,) = [it for it in fenced(page, "python") if "BlenderClient(" in it]
         (clone / name).write_text(of_the_walk(text).replace("50051", str(port)))
@@ -180,7 +182,15 @@ def outputs(clone: Path, port: int) -> dict[str, str]:
 @pytest.mark.long
 @pytest.mark.timeout(PATIENCE_S + 30)
 def test_the_pages_lead_from_a_folder_to_a_batch(outputs: dict[str, str]) -> None:
+    assert "repositories" in outputs["factory init my-data"]
+    assert re.search(r"^ notes .* 42  long", outputs["factory check my-data/datasets.yaml"], re.MULTILINE)
     assert "1,000 steps" in outputs["make demo"]
+    dry = outputs["factory materialize --changed --dry-run '*'"]
+    assert re.search(r"^make  raw\.notes +because sources are read every time$", dry, re.MULTILINE)
+    made = outputs["factory materialize --changed notes"]
+    assert re.search(r"^made  filtered\.notes .* because its configuration changed$", made, re.MULTILINE)
+    assert re.search(r"^kept  models\.tokenizer .* although deduplicated\.notes changed", made, re.MULTILINE)
+    assert "Rows in and out" in made
     assert "bad record" in outputs["factory trace document test/tokenizedata/badsyntax_pep3120.py"]
     assert "served first at step" in outputs["factory trace document json/decoder.py"]
     assert "code_letters is" in outputs["factory trace document stringprep.py"]

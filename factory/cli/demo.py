@@ -20,7 +20,8 @@ from blender.batch import Batch
 from blender.catalog.blends import open_blends
 from blender.errors import BlenderFailure
 from blender.spec.mixture import MAX_ROWS_PER_STEP
-from factory.cli.runs import RunReport, execute, select
+from factory.cli.runs import RunReport, execute
+from factory.cli.selection import select
 from factory.cli.serving import blender_process
 from factory.cli.summary import show_summary
 from factory.cli.trace import as_plain, document_tree

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,7 +33,6 @@ app = typer.Typer(
     cls=_Sentences,
     help="Refine raw material into training sequences, follow every document, serve blends.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
@@ -54,12 +54,29 @@ def _settings() -> Settings:
     return settings()
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        console.print(f"factory {installed_version('model-factory')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
+    pass
+
+
 @app.command()
 def materialize(
     selection: Annotated[
         str,
         typer.Argument(
-            help="Assets in Dagster's selection syntax: '*', raw/web, '*packed/web' (with all upstream)."
+            help="A dataset, a wildcard such as 'raw/*', or assets in Dagster's selection syntax: '*', "
+            "raw/web, '*packed/web' (with all upstream). `factory assets` lists them."
         ),
     ],
     changed: Annotated[
@@ -71,22 +88,53 @@ def materialize(
     partitions: Annotated[
         str | None, typer.Option(help="Make only this range of partitions: FIRST...LAST.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say which tables a run would make, and why, without running.")
+    ] = False,
 ) -> None:
-    """Materialize assets.
+    """Materialize assets, and print why each table is made again.
 
     The exit code is 0 if every asset was published, or kept by --changed. A blocking check fails its asset
     (exit code 7). Any other check only warns: its figures are printed, and the last line counts the warnings.
     """
-    from factory.cli.runs import execute, select
+    from factory.cli import materialize as command
     from factory.orchestration.host.partitions import span_of
-    from jobs.definitions import WATCHED, defs
 
     if partition is not None and partitions is not None:
         raise ConfigurationError("--partition and --partitions exclude each other. Give one of them.")
     span = (partition, partition) if partition is not None else partitions and span_of(partitions)
-    keys = select(defs, selection)
-    report = execute(defs, _settings(), keys, console, reuse=changed, span=span or None, watched=WATCHED)
-    console.print(report.closing())
+    run = command.dry_run if dry_run else command.materialize
+    run(_settings(), selection, console, reuse=changed, span=span or None)
+
+
+@app.command()
+def init(folder: Annotated[Path, typer.Argument(help="The folder of your files.")]) -> None:
+    """Write a commented datasets.yaml into a folder, with the formats of its files guessed."""
+    from factory.cli.datasets import init as write
+
+    write(folder, console)
+
+
+@app.command()
+def check(
+    file: Annotated[
+        Path | None, typer.Argument(help="A datasets file; by default the one in FACTORY_DATASETS.")
+    ] = None,
+) -> None:
+    """Check a datasets file and count the files of its datasets; nothing runs."""
+    from factory.cli.datasets import check as checked
+
+    checked(file or _settings().datasets, console)
+
+
+@app.command()
+def assets(as_json: Json = False) -> None:
+    """List the assets, by dataset."""
+    from factory.cli.assets import show_assets
+    from factory.cli.selection import by_dataset
+    from jobs.definitions import defs
+
+    show_assets(by_dataset(defs), console, as_json=as_json)
 
 
 @app.command()

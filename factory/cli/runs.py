@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import sys
 import threading
 import time
@@ -21,6 +20,7 @@ from dataclasses import dataclass, field
 
 import dagster as dg
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -33,7 +33,6 @@ from rich.progress import (
 from factory.cli.check_warnings import CheckWarning, show_warnings, warnings_of
 from factory.cli.failures import run_error
 from factory.cli.streams import OfThisThread, no_traces_of_a_dead_jvm
-from factory.errors import ConfigurationError
 from factory.lake.lock import writing
 from factory.orchestration.asset import progress
 from factory.orchestration.asset.spark_failure import require_jvm
@@ -43,7 +42,6 @@ from factory.orchestration.host.partitions import Batch, Span, batches
 from factory.orchestration.host.resources import REUSE_TAG
 from factory.settings import Settings
 from factory.spark import kill_jvm
-from factory.suggestions import suggestion
 from jobs.sensors import Watched, notice
 
 _LOOK_EVERY_S = 0.2  # an interrupt just before a wait, or in another thread, does not end the wait
@@ -52,13 +50,14 @@ _ENDS = ("published", "reused", "failed")  # the final phases of an asset
 
 @dataclass
 class RunReport:
-    """The results of a selection's runs: seconds, rows and rejected records by asset, and reused assets."""
+    """The results of a selection's runs: seconds, rows, rejected records and reasons by asset."""
 
     run_ids: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
     rejected: dict[str, int] = field(default_factory=dict)  # by source, if any
     reused: list[str] = field(default_factory=list)
+    reasons: dict[str, str] = field(default_factory=dict)  # of tables that were made again, or kept despite
     warnings: list[CheckWarning] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
 
@@ -69,45 +68,6 @@ class RunReport:
 
 
 warnings.filterwarnings("ignore", category=dg.BetaWarning)  # Dagster warns of its own internals
-
-
-def select(definitions: dg.Definitions, selection: str) -> list[dg.AssetKey]:
-    """Return the assets of a selection in Dagster's syntax, including their side tables.
-
-    Raises ConfigurationError for an empty selection.
-    """
-    graph = definitions.resolve_asset_graph()
-    try:
-        chosen = dg.AssetSelection.from_string(selection).resolve(graph, allow_missing=True)
-    except dg.DagsterError as error:
-        raise ConfigurationError(
-            f"The selection `{selection}` is not in Dagster's syntax, which allows raw/web and 'raw/web*' "
-            f"(with all downstream) for one asset only. Write '{_of_several(selection)}'."
-        ) from error
-    together = {key for asset in graph.assets_defs if set(asset.keys) & chosen for key in asset.keys}
-    if not together:
-        assets = sorted(key.to_user_string() for key in graph.get_all_asset_keys())
-        remedy = suggestion(selection.replace(".", "/").strip("*+"), assets)
-        raise ConfigurationError(f"The selection `{selection}` names no asset. {remedy}")
-    return sorted(together)
-
-
-def _of_several(selection: str) -> str:
-    """Suggest the selection in Dagster's syntax for several assets, or an example."""
-
-    def written(found: re.Match[str]) -> str:
-        before, key, after = found.groups()
-        layers = {"*": "+", "+": "1+"}.get(before, before), {"*": "+", "+": "+1"}.get(after, after)
-        return f'{layers[0]}key:"{key.replace(".", "/")}"{layers[1]}'
-
-    words = re.sub(r"\s*,\s*", " or ", selection.strip())
-    meant = re.sub(r"(?<![\w\":])([*+]?)([a-z]\w*[/.]\w+)([*+]?)", written, words)
-    meant = re.sub(r"(\"[\d+]*) +(?=[\d+]*key:)", r"\1 or ", meant)
-    try:
-        dg.AssetSelection.from_string(meant)
-    except dg.DagsterError:
-        return 'key:"raw/web"+ or key:"raw/books"+'
-    return meant
 
 
 def execute(
@@ -250,7 +210,10 @@ def _drawn(console: Console, total: int, report: RunReport) -> Iterator[Progress
         if event.rejected:
             report.rejected[event.asset] = event.rejected
             line += f"  [yellow]{event.rejected:,} rejected[/]"
-        bar.print(line, highlight=False)
+        if event.reason:
+            report.reasons[event.asset] = event.reason
+            line += f"  {'although' if event.phase == 'reused' else 'because'} {escape(event.reason)}"
+        bar.print(line, highlight=False, soft_wrap=True)
 
     with bar, progress.listening(listener):
         yield bar

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table
 
-from factory.explain.summary import PipelineSummary
+from factory.explain.summary import PipelineSummary, StageRows
 
 
 def show_summary(found: PipelineSummary, console: Console) -> None:
     """Print the figures as tables."""
-    stages = Table("table", title="Rows in and out", title_justify="left", box=None, header_style="bold")
-    for column in ("in", "out", "share", "MB"):
-        stages.add_column(column, justify="right")
-    for it in found.stages:
-        same_kind = it.table.partition(".")[0] != "packed"  # sequences are not a share of documents
-        share = f"{it.rows_out / it.rows_in:.1%}" if it.rows_in and same_kind else ""
-        stages.add_row(it.table, f"{it.rows_in:,}", f"{it.rows_out:,}", share, f"{it.megabytes:,.1f}")
-    console.print(stages)
+    show_stages(found.stages, console)
     for title, counts in (
         ("Bad records", found.bad_records),
         ("Rejections by rule (a document can fail several)", found.rejections),
@@ -48,6 +43,19 @@ def show_summary(found: PipelineSummary, console: Console) -> None:
             f"{fill.split_documents_that_fit:,} documents split that would fit",
         )
     console.print(results)
+
+
+def show_stages(stages: Sequence[StageRows], console: Console) -> None:
+    """Print the rows in and out of tables."""
+    table = Table("table", title="Rows in and out", title_justify="left", box=None, header_style="bold")
+    for column in ("in", "out", "share", "MB"):
+        table.add_column(column, justify="right")
+    for it in stages:
+        same_kind = it.table.partition(".")[0] != "packed"  # sequences are not a share of documents
+        share = f"{it.rows_out / it.rows_in:.1%}" if it.rows_in and same_kind else ""
+        rows_in = "" if it.rows_in is None else f"{it.rows_in:,}"
+        table.add_row(it.table, rows_in, f"{it.rows_out:,}", share, f"{it.megabytes:,.1f}")
+    console.print(table)
 
 
 def _show_counts(title: str, counts: dict[str, dict[str, int]], console: Console) -> None:

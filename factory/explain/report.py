@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from factory.errors import DamagedFile
-from factory.explain.summary import StageRows, rows_by_stage
+from factory.explain.summary import StageRows, stage_rows
 from factory.explain.tables import published_tables
 from factory.lake import names
 from factory.lake.names import TableName
@@ -95,7 +95,7 @@ def report_of_lake(lake: Lake, instance: dg.DagsterInstance) -> Report:
     datasets = [
         it.name for it in sorted(known) if it.namespace == "deduplicated" and _is_whole(known, it.name)
     ]
-    stages = [stage for dataset in datasets for stage in rows_by_stage(lake, known, dataset)]
+    stages = stage_rows(lake, datasets)
     return Report(str(lake.settings.home), None, tables, stages, damaged)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from factory.errors import TableNotFound
 from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.schemas import REPOSITORY, SEQUENCE_LENGTH
@@ -76,9 +77,8 @@ class PipelineSummary:
 def summarize(lake: Lake, datasets: Sequence[str], groups: Sequence[str]) -> PipelineSummary:
     """The figures of packed `datasets` and of dedup `groups`."""
     tables = lake.names()
-    found = PipelineSummary()
+    found = PipelineSummary(stage_rows(lake, datasets))
     for dataset in datasets:
-        found.stages += rows_by_stage(lake, set(tables), dataset)
         if dataset == names.base(dataset):
             found.bad_records[dataset] = _count_by(lake.read(names.rejected(dataset), ["reason"]), "reason")
         found.rejections[dataset] = _by_rule(lake, names.verdicts(tables, dataset))
@@ -90,32 +90,45 @@ def summarize(lake: Lake, datasets: Sequence[str], groups: Sequence[str]) -> Pip
     return found
 
 
-def rows_by_stage(lake: Lake, tables: set[TableName], dataset: str) -> list[StageRows]:
-    """Return the rows into and out of each table of a dataset from `raw` on; it must be deduplicated."""
+def stage_rows(lake: Lake, datasets: Sequence[str]) -> list[StageRows]:
+    """The rows in and out of the tables of `datasets`, from raw documents to packed sequences.
 
-    def rows(name: TableName) -> int:
-        return lake.published(name).rows
+    Tables that are not published are left out. Tables that a variant shares with its dataset are listed with
+    the dataset.
+    """
+    tables = set(lake.names())
+    return [it for of in datasets for it in _stages(lake, tables, of) if it.table.endswith(f".{of}")]
 
+
+def _stages(lake: Lake, tables: set[TableName], dataset: str) -> Iterator[StageRows]:
     verdicts = names.verdicts(tables, dataset)
-    kept = lake.read(verdicts, ["kept"])["kept"]
-    n_kept = int(pc.sum(kept).as_py() or 0)
-    read = rows(names.raw(dataset))
-    steps: list[tuple[TableName, int | None, int]] = [
-        (names.raw(dataset), read + rows(names.rejected(dataset)), read),
-        (verdicts, read, n_kept),
-        (names.deduplicated(dataset), n_kept, rows(names.deduplicated(dataset))),
-    ]
-    before = names.deduplicated(dataset)
-    for name in (names.sorted_table(dataset), names.tokenized(dataset), names.packed(dataset)):
-        if name in tables:
-            steps.append((name, rows(before), rows(name)))
-            before = name
-    # Tables that a variant shares with its dataset are listed with the dataset.
-    own = [step for step in steps if step[0].name == dataset]
-    return [
-        StageRows(name.stage, str(name), rows_in, rows_out, lake.published(name).size_bytes / 1e6)
-        for name, rows_in, rows_out in own
-    ]
+    before: int | None = None
+    for name in (
+        names.raw(dataset),
+        verdicts,
+        names.deduplicated(dataset),
+        names.sorted_table(dataset),
+        names.tokenized(dataset),
+        names.packed(dataset),
+    ):
+        try:
+            at = lake.published(name)
+        except TableNotFound:
+            continue
+        rows = at.rows
+        if name == names.raw(dataset):
+            before = rows + _rows(lake, names.rejected(dataset))
+        if name == verdicts:
+            rows = int(pc.sum(lake.read(verdicts, ["kept"])["kept"]).as_py() or 0)
+        yield StageRows(name.stage, str(name), before, rows, at.size_bytes / 1e6)
+        before = rows
+
+
+def _rows(lake: Lake, name: TableName) -> int:
+    try:
+        return lake.published(name).rows
+    except TableNotFound:  # an asset of one's own may write no rejected records
+        return 0
 
 
 def _by_rule(lake: Lake, verdicts: TableName) -> dict[str, int]:

@@ -8,6 +8,7 @@ import re
 import socket
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import dagster as dg
@@ -17,7 +18,7 @@ from typer.testing import CliRunner, Result
 from blender.catalog.blends import open_blends
 from blender.records import Source
 from factory.cli import error_boundary, main
-from factory.cli.runs import select
+from factory.cli.selection import select
 from factory.errors import ConfigurationError, DamagedFile, LakeLocked, MachineError
 from factory.lake.lock import writing
 from factory.lake.names import TableName, filtered, raw, rejected
@@ -321,6 +322,62 @@ def test_a_selection_of_nothing_lists_the_assets(tmp_path: Path) -> None:
     done = process(tmp_path, "materialize", "raw/nowhere")
     assert done.returncode == ConfigurationError.exit_code
     assert "raw/python_code" in done.stderr
+
+
+@pytest.mark.process
+def test_a_dry_run_says_why_and_makes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text("One note.")
+    file, home = tmp_path / "my.yaml", tmp_path / "lake"
+    file.write_text("datasets: [{name: notes, kind: prose, format: files, paths: notes}]")
+    done = process(home, "materialize", "--dry-run", "raw/*", FACTORY_DATASETS=str(file), PATH="/nonexistent")
+    assert (done.returncode, done.stderr) == (0, "")
+    line, last = done.stdout.splitlines()
+    assert line.split() == ["make", "raw.notes", "because", "it", "is", "new"]
+    assert last == "Nothing was run. A run makes 1 table, and keeps 0."
+    assert Lake(Settings(home=home)).names() == []
+
+
+@pytest.mark.process
+def test_assets_are_listed_by_dataset(tmp_path: Path) -> None:
+    file = tmp_path / "my.yaml"
+    file.write_text("datasets: [{name: notes, kind: prose, format: files, paths: .}]")
+    done = process(tmp_path, "assets", "--json", FACTORY_DATASETS=str(file))
+    found = {(it["kind"], it["name"]): it["assets"] for it in json.loads(done.stdout)}
+    assert list(found) == [("dataset", "notes"), ("dedup group", "prose"), ("models", "")]
+    assert found["dataset", "notes"][0] == "raw/notes"
+    assert "packed/notes" in found["dataset", "notes"]
+
+
+def test_init_writes_a_file_that_check_accepts_and_writes_over_none(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text("One note.")
+    written = factory("init", str(tmp_path))
+    assert written.exit_code == 0, written.stderr
+    checked = factory("check", str(tmp_path / "datasets.yaml"))
+    assert checked.exit_code == 0
+    assert checked.stdout.splitlines()[1].split() == ["notes", "prose", "files", "1"]
+    assert written.stdout.endswith(checked.stdout)
+    (tmp_path / "notes" / "a.md").unlink()
+    (tmp_path / "b.txt").touch()
+    again, empty = factory("init", str(tmp_path)), factory("check", str(tmp_path / "datasets.yaml"))
+    assert (again.exit_code, "exists already" in again.stderr) == (2, True)
+    assert (empty.exit_code, "line 12, datasets[0].paths: There is no file" in empty.stderr) == (2, True)
+
+
+def test_check_without_a_file_says_which_to_name(lake: Lake) -> None:
+    assert factory("check").exit_code == 2
+    assert "factory init" in factory("check").stderr
+
+
+def test_a_shell_can_complete_the_commands() -> None:
+    asked = {"_FACTORY_COMPLETE": "complete_bash", "COMP_WORDS": "factory mat", "COMP_CWORD": "1"}
+    completed = CliRunner().invoke(main.app, [], prog_name="factory", env=asked)
+    assert completed.stdout.split() == ["materialize"]
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert factory("--version").stdout == f"factory {version('model-factory')}\n"
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,7 @@ class Declaration:
     code_version: str
     config: str
     growth: float = 1
+    lasting: bool = False
     rows_per_batch: int = ROWS_PER_ARROW_BATCH
 
 

@@ -21,13 +21,14 @@ class Progress:
     """An asset has reached a phase.
 
     `rows`, and for a source `rejected`, are the numbers of rows and rejected records; they are set once the
-    asset is `published` or `reused`.
+    asset is `published` or `reused`. `reason` says why it was written again, or what a kept table ignores.
     """
 
     asset: str
     phase: Phase
     rows: int | None = None
     rejected: int | None = None
+    reason: str = ""
 
 
 Listener = Callable[[Progress], None]
@@ -44,7 +45,9 @@ def listening(listener: Listener) -> Iterator[None]:
         _listeners.remove(listener)
 
 
-def emit(asset: str, phase: Phase, rows: int | None = None, rejected: int | None = None) -> None:
+def emit(
+    asset: str, phase: Phase, rows: int | None = None, rejected: int | None = None, reason: str = ""
+) -> None:
     """Notify the listeners that `asset` has reached `phase`."""
     for listener in _listeners:
-        listener(Progress(asset, phase, rows, rejected))
+        listener(Progress(asset, phase, rows, rejected, reason))

@@ -1,7 +1,6 @@
 """One asset's run: write its tables to audit branches, check them there, publish, then report to Dagster.
 
-1. If the run reuses tables, it keeps a table or partition whose code, configuration and upstream content
-   are unchanged.
+1. The run keeps tables and partitions that it has no reason to write (`factory.orchestration.asset.reuse`).
 2. Spark writes every output to its audit branch.
 3. The checks of every output run on its branch. One failure keeps the branches for inspection, leaves every
    main branch untouched and ends the asset.
@@ -48,7 +47,7 @@ from factory.orchestration.asset.declaration import (
 )
 from factory.orchestration.asset.progress import emit
 from factory.orchestration.asset.rejections import count_rejections, facts, require_documents
-from factory.orchestration.asset.reuse import outdated
+from factory.orchestration.asset.reuse import NEW, Request, phrase, reasons, stale_lasting
 from factory.orchestration.asset.rows import rows_at
 from factory.orchestration.host.resources import LakeRun
 from factory.spark import batches_of
@@ -71,15 +70,15 @@ def materialize(
     began = time.monotonic()
     emit(str(declared.table), "started")
     upstream = {str(table): run.pin(table) for table in declared.upstream.values()}
-    made = outdated(run.lake, declared, upstream, parts) if run.reuse else parts
+    request = Request.of(declared, context.job_def.asset_layer.selected_asset_keys, reuse=run.reuse)
+    found = reasons(run.lake, declared, upstream, parts, request)
+    made = parts.only(found)
     if not made.keys:
         current = [run.lake.published(output.table) for output in declared.outputs]
-        stands = [
-            of.rows
-            for output, of in zip(declared.outputs, current, strict=True)
-            if output.schema.columns == REJECTED.columns
-        ]
-        emit(str(declared.table), "reused", current[-1].rows, *stands)
+        pairs = zip(declared.outputs, current, strict=True)
+        stand = next((of.rows for output, of in pairs if output.schema.columns == REJECTED.columns), None)
+        kept_despite = stale_lasting(run.lake, declared, upstream)
+        emit(str(declared.table), "reused", current[-1].rows, stand, kept_despite)
         for output in declared.outputs:
             yield from _checks_of_reused(spark, run, output)
         yield from _results(context, current, parts, {"reused": True})
@@ -90,13 +89,14 @@ def materialize(
     except BaseException:
         emit(str(declared.table), "failed")
         raise
-    emit(str(declared.table), "published", published[-1].rows, rejected.get("rejected"))
+    emit(str(declared.table), "published", published[-1].rows, rejected.get("rejected"), phrase(found))
     seconds = time.monotonic() - began
     charts = [
         output.chart(rows_at(spark, run.lake, output.table, of.snapshot_id, output.schema))
         for output, of in zip(declared.outputs, published, strict=True)
     ]
-    yield from _results(context, published, parts, {"seconds": seconds, **tables.facts, **rejected}, charts)
+    of_all = {"seconds": seconds, "made because": phrase(found) or NEW, **tables.facts, **rejected}
+    yield from _results(context, published, parts, of_all, charts)
 
 
 def _call(

@@ -1,14 +1,19 @@
-"""Which tables and partitions a run may keep, because code, configuration and upstream content are unchanged.
+"""Which tables and partitions a run writes again, each with the reason; it may keep the others.
 
 A source is always read again, because its files may have changed. A partition is compared by the snapshot
 that last replaced it, and with the same partition of upstream tables that share its partitions. A table with
-a `growth` above one is frozen until the rows of its upstream tables have grown or shrunk by that factor.
+a `growth` above one is frozen until the rows of its upstream tables have grown or shrunk by that factor. A
+`lasting` table, such as a trained tokenizer, is written again if its configuration changed, or by a run that
+selects it without any of its upstream tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
+
+import dagster as dg
 
 from factory.errors import DamagedFile, TableNotFound
 from factory.lake.lineage import Lineage
@@ -16,46 +21,147 @@ from factory.lake.names import TableName
 from factory.lake.tables import Lake, Partitions, Published
 from factory.orchestration.asset.declaration import Declaration, PartitionSelection
 
+NEW = "it is new"
+SELECTED = "it was selected"
+READ_EVERY_TIME = "sources are read every time"
 
-def outdated(
-    lake: Lake, declared: Declaration, upstream: Mapping[str, Published], parts: PartitionSelection
-) -> PartitionSelection:
-    """Return the part of `parts` that must be written again; `upstream` are the pinned snapshots by table."""
-    if not upstream:
-        return parts
-    partitions = lru_cache(maxsize=None)(lake.partitions)
+Reasons = Mapping[str | None, str]
+"""The reason to write each partition of a table, by key (None for a whole table)."""
 
-    def stands(key: str | None) -> bool:
+
+@dataclass(frozen=True)
+class Request:
+    """How a run asks for a table.
+
+    `reuse` keeps what is unchanged. `by_itself` means that the run selects none of its upstream tables, which
+    asks for a lasting table.
+    """
+
+    reuse: bool
+    by_itself: bool
+
+    @classmethod
+    def of(cls, declared: Declaration, selected: Iterable[dg.AssetKey], *, reuse: bool) -> Request:
+        """Return the request of a run of the `selected` assets."""
+        read = {dg.AssetKey(table.identifier) for table in declared.upstream.values()}
+        return cls(reuse, read.isdisjoint(selected))
+
+
+def reasons(
+    lake: Lake,
+    declared: Declaration,
+    upstream: Mapping[str, Published],
+    parts: PartitionSelection,
+    request: Request,
+) -> Reasons:
+    """Return why the run writes each key of `parts`; it keeps a key without a reason.
+
+    `upstream` are the pinned snapshots by table.
+    """
+    compared = _Comparison(lake, declared, upstream, parts.alike)
+    lasts = declared.lasting and (request.reuse or not request.by_itself)
+    found: dict[str | None, str] = {}
+    for key in parts.keys:
+        why = compared.reason(key, lasts=lasts)
+        if why is None and not request.reuse and not lasts:
+            why = SELECTED
+        if why is not None:
+            found[key] = why
+    return found
+
+
+def stale_lasting(lake: Lake, declared: Declaration, upstream: Mapping[str, Published]) -> str:
+    """Return what changed since a lasting table was written, and the command that writes it again.
+
+    Empty for other tables and if nothing changed.
+    """
+    if not declared.lasting:
+        return ""
+    why = _Comparison(lake, declared, upstream, frozenset()).reason(None, lasts=False)
+    table = declared.table
+    return f"{why}; `factory materialize {table.namespace}/{table.name}` makes it again" if why else ""
+
+
+def phrase(found: Reasons) -> str:
+    """Return the distinct reasons in one phrase, without that of new tables: only a remake needs one."""
+    return "; ".join(dict.fromkeys(why for why in found.values() if why != NEW))
+
+
+class _Comparison:
+    """A table as it was written, compared with its declaration and upstream tables of now."""
+
+    def __init__(
+        self,
+        lake: Lake,
+        declared: Declaration,
+        upstream: Mapping[str, Published],
+        alike: frozenset[TableName],
+    ) -> None:
+        self.lake, self.declared, self.upstream, self.alike = lake, declared, upstream, alike
+        self.partitions = lru_cache(maxsize=None)(lake.partitions)
+
+    def reason(self, key: str | None, *, lasts: bool) -> str | None:
+        """Return why the rows of `key` do not stand; rows that last do not depend on code and upstream."""
         try:
-            return all(
-                _stands(_lineage(lake, output.table, key, partitions), key) for output in declared.outputs
-            )
-        except (TableNotFound, DamagedFile):
-            return False
+            written = [
+                _lineage(self.lake, output.table, key, self.partitions) for output in self.declared.outputs
+            ]
+        except TableNotFound:
+            return NEW
+        except DamagedFile:
+            return "it is damaged"
+        lineages = [lineage for lineage in written if lineage is not None]
+        if len(lineages) < len(written):
+            return NEW if key is None else f"partition {key} is new"
+        return next(filter(None, (self._reason(lineage, key, lasts) for lineage in lineages)), None)
 
-    def _stands(lineage: Lineage | None, key: str | None) -> bool:
-        if lineage is None or not _made_alike(lineage, declared):
-            return False
-        return _same_upstream(lineage, key) or _frozen(lake, lineage, upstream, declared.growth)
+    def _reason(self, lineage: Lineage, key: str | None, lasts: bool) -> str | None:
+        if lineage.config != self.declared.config:
+            return "its configuration changed"
+        if lasts:
+            return None
+        if lineage.code_version != self.declared.code_version:
+            return "its code changed"
+        if not self.upstream:
+            return READ_EVERY_TIME
+        try:
+            why = _joined(self._differences(lineage, key))
+            if why and _frozen(self.lake, lineage, self.upstream, self.declared.growth):
+                return None
+        except TableNotFound:
+            return "a snapshot that it was made from has expired"
+        except DamagedFile:
+            return "a table that it was made from was damaged"
+        return why
 
-    def _same_upstream(lineage: Lineage, key: str | None) -> bool:
-        if set(lineage.upstream) != set(upstream):
-            return False
-        for table, snapshot_id in lineage.upstream.items():
-            name, now = TableName.parse(table), upstream[table]
-            if snapshot_id == now.snapshot_id:
-                continue
-            before = lake.published_at(name, snapshot_id)
-            if key is not None and name in parts.alike:
-                of_key = [partitions(name, of.snapshot_id).content(key) for of in (before, now)]
-                if of_key[0] is None or of_key[0] != of_key[1]:
-                    return False
-            # A snapshot of another writer has no fingerprint to compare.
-            elif before.lineage.content != now.lineage.content or not now.lineage.content:
-                return False
-        return True
+    def _differences(self, lineage: Lineage, key: str | None) -> Iterator[tuple[str, str]]:
+        """Yield upstream tables that differ from those the rows were made from, and how."""
+        for table in sorted(set(self.upstream) - set(lineage.upstream)):
+            yield table, "is read now"
+        for table in sorted(set(lineage.upstream) - set(self.upstream)):
+            yield table, "is not read any more"
+        for table, snapshot_id in sorted(lineage.upstream.items()):
+            if table in self.upstream and not self._same(table, snapshot_id, key):
+                yield table, "changed"
 
-    return parts.only(key for key in parts.keys if not stands(key))
+    def _same(self, table: str, snapshot_id: int, key: str | None) -> bool:
+        name, now = TableName.parse(table), self.upstream[table]
+        if snapshot_id == now.snapshot_id:
+            return True
+        before = self.lake.published_at(name, snapshot_id)
+        if key is not None and name in self.alike:
+            of_key = [self.partitions(name, of.snapshot_id).content(key) for of in (before, now)]
+            return of_key[0] is not None and of_key[0] == of_key[1]
+        # A snapshot of another writer has no fingerprint to compare.
+        return bool(now.lineage.content) and before.lineage.content == now.lineage.content
+
+
+def _joined(differences: Iterable[tuple[str, str]]) -> str | None:
+    """Return one phrase: tables of the same difference together, None without any."""
+    tables: dict[str, list[str]] = {}
+    for table, how in differences:
+        tables.setdefault(how, []).append(table)
+    return ", ".join(f"{' and '.join(of)} {how}" for how, of in tables.items()) or None
 
 
 def made_alike(lake: Lake, declared: Declaration) -> Published | None:
@@ -67,11 +173,8 @@ def made_alike(lake: Lake, declared: Declaration) -> Published | None:
         published = lake.published(declared.table)
     except (TableNotFound, DamagedFile):
         return None
-    return published if _made_alike(published.lineage, declared) else None
-
-
-def _made_alike(lineage: Lineage, declared: Declaration) -> bool:
-    return (lineage.code_version, lineage.config) == (declared.code_version, declared.config)
+    version = (published.lineage.code_version, published.lineage.config)
+    return published if version == (declared.code_version, declared.config) else None
 
 
 def _frozen(lake: Lake, lineage: Lineage, upstream: Mapping[str, Published], growth: float) -> bool:

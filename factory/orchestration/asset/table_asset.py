@@ -49,7 +49,7 @@ from factory.spark import ROWS_PER_ARROW_BATCH, batches_of
 
 GIVEN = ("context", "pyspark", "ingests", "partition", "previous")
 PRIORITY_TAG = "dagster/priority"  # orders the steps of a run and the runs in the queue, highest first
-_FUNCTIONS: dict[dg.AssetKey, Callable[..., AssetResult]] = {}
+_DECLARED: dict[dg.AssetKey, tuple[Callable[..., AssetResult], Declaration]] = {}
 
 
 def table_asset(
@@ -67,6 +67,7 @@ def table_asset(
     backfill_policy: dg.BackfillPolicy | None = None,
     priority: int = 0,
     growth: float = 1,
+    lasting: bool = False,
     rows_per_batch: int = ROWS_PER_ARROW_BATCH,
 ) -> Callable[[Callable[..., AssetResult]], dg.AssetsDefinition]:
     """Declare the decorated function as the asset of a table.
@@ -77,8 +78,9 @@ def table_asset(
     rows. With `partitions_def` a run replaces partitions of the table; a backfill is a single run unless
     `backfill_policy` says otherwise. Among runnable assets, the highest `priority` runs first. With a
     `growth` above one, a run that keeps unchanged tables keeps this one until its upstream rows have grown or
-    shrunk by that factor. `rows_per_batch` is the size of the Arrow batches that Spark sends to Python; rows
-    without texts can have larger ones.
+    shrunk by that factor. A `lasting` table is written again only if `config` changed, or by a run that
+    selects it without any of its upstream tables. `rows_per_batch` is the size of the Arrow batches that
+    Spark sends to Python; rows without texts can have larger ones.
 
     Raises ConfigurationError at decoration for a wrong table name, a check on an undeclared column, or an
     argument `partition` of an asset without partitions.
@@ -102,6 +104,7 @@ def table_asset(
             code_version=code_version(function, table.stage, [output.schema for output in outputs]),
             config=_config_hash(config),
             growth=growth,
+            lasting=lasting,
             rows_per_batch=rows_per_batch,
         )
         specs = [
@@ -122,7 +125,7 @@ def table_asset(
             )
             for output in outputs
         ]
-        _FUNCTIONS[dg.AssetKey(table.identifier)] = function
+        _DECLARED[dg.AssetKey(table.identifier)] = function, declaration
         return dg.multi_asset(
             name=f"{table.namespace}__{table.name}",
             specs=specs,
@@ -153,7 +156,22 @@ def table_asset(
 
 def source_function(asset: dg.AssetsDefinition) -> Callable[..., AssetResult]:
     """The function an asset was declared with, for tests that give it plain DataFrames."""
-    return next(_FUNCTIONS[key] for key in asset.keys if key in _FUNCTIONS)
+    return next(_DECLARED[key][0] for key in asset.keys if key in _DECLARED)
+
+
+def declaration_of(asset: dg.AssetsDefinition) -> Declaration:
+    """The declaration of an asset, for those who compare it with its tables."""
+    return next(_DECLARED[key][1] for key in asset.keys if key in _DECLARED)
+
+
+def alike(
+    declared: Declaration,
+    own: dg.PartitionsDefinition[str] | None,
+    of: Callable[[dg.AssetKey], dg.PartitionsDefinition[str] | None],
+) -> frozenset[TableName]:
+    """The upstream tables with the partitions `own`; `of` gives the partitions of a table by its key."""
+    tables = declared.upstream.values()
+    return frozenset(it for it in tables if own is not None and of(dg.AssetKey(it.identifier)) == own)
 
 
 def _given(function: Callable[..., AssetResult]) -> list[str]:
@@ -177,8 +195,8 @@ def _compute(function: Callable[..., AssetResult], declaration: Declaration) -> 
         def rows(key: str | None) -> AssetResult:
             arguments = {argument: (offered | {"partition": key})[argument] for argument in given}
             for argument, frame in upstream.items():
-                alike = key is not None and declaration.upstream[argument] in parts.alike
-                arguments[argument] = frame.where(F.col("partition") == key) if alike else frame
+                of_key = key is not None and declaration.upstream[argument] in parts.alike
+                arguments[argument] = frame.where(F.col("partition") == key) if of_key else frame
             with batches_of(context.resources.pyspark.spark_session, declaration.rows_per_batch):
                 return function(**arguments)
 
@@ -219,14 +237,10 @@ def _parts(context: dg.AssetExecutionContext, declaration: Declaration) -> Parti
     if own is None:
         return PartitionSelection()
     graph = context.job_def.asset_layer
-    alike = (
-        table
-        for table in declaration.upstream.values()
-        if graph.get(dg.AssetKey(table.identifier)).partitions_def == own
-    )
+    shared = alike(declaration, own, lambda key: graph.get(key).partitions_def)
     keys = tuple(context.partition_keys)
     has = own.get_partition_keys(dynamic_partitions_store=context.instance)
-    return PartitionSelection(keys, frozenset(alike), every=set(keys) >= set(has))
+    return PartitionSelection(keys, shared, every=set(keys) >= set(has))
 
 
 def _upstream(function: Callable[..., Any], named: Mapping[str, TableName]) -> dict[str, TableName]:

@@ -244,10 +244,13 @@ def tokenizer(
     asset_group: str = "models",
     vocabulary: int = 16_384,
     around: TokenizeConfig | None = None,
+    lasting: bool = True,
 ) -> dg.AssetsDefinition:
     """Declare a byte-level BPE tokenizer trained on a sample of the deduplicated `datasets`.
 
-    The tokens of `around`, which `refine` puts around documents, are its special tokens.
+    The tokens of `around`, which `refine` puts around documents, are its special tokens. A `lasting`
+    tokenizer, whose change would change every packed table, is trained again only with another vocabulary
+    or other special tokens, or by a run that selects it without any of `datasets`.
     """
     special = (around or TokenizeConfig()).tokens
 
@@ -258,6 +261,7 @@ def tokenizer(
         schema=schemas.TOKENIZER,
         upstream={dataset: names.deduplicated(dataset) for dataset in datasets},
         config={"vocabulary": vocabulary, "special": special},
+        lasting=lasting,
     )
     def trained(**upstream: DataFrame) -> DataFrame:
         """A byte-level BPE tokenizer trained on the corpus."""

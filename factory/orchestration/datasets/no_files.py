@@ -1,4 +1,4 @@
-"""The sentences for a dataset whose paths hold no file that its reader takes."""
+"""The files that a dataset's reader takes, and the sentences for paths that hold none."""
 
 from __future__ import annotations
 
@@ -17,6 +17,17 @@ _PATTERNS: Mapping[str, Sequence[str]] = {
     "archive": ARCHIVES,
 }
 _EVERY = ("**/*",)
+
+
+def files_to_read(entry: Dataset, paths: Sequence[Path]) -> int:
+    """Return the number of files at `paths` that the reader of `entry` takes; it opens none."""
+    single = [path for path in paths if path.is_file()]
+    if not isinstance(entry, Chosen):
+        return len(single) + len(_below(paths, _PATTERNS[entry.format], UNWANTED))
+    folders = [path for path in paths if path.is_dir()]
+    if entry.format == "repositories":
+        folders = [it for path in folders for it in path.iterdir() if it.is_dir() and not it.is_symlink()]
+    return len(_below(folders, entry.include, entry.unwanted))
 
 
 def no_file_to_read(entry: Dataset, paths: Sequence[Path], folder: Path) -> str:

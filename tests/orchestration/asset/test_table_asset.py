@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import dagster as dg
@@ -14,7 +13,8 @@ from factory.errors import ConfigurationError
 from factory.lake.names import TableName
 from factory.lake.schemas import COMPONENTS
 from factory.lake.tables import Lake
-from factory.orchestration.asset.checks import Check, alarm, holds, layout
+from factory.orchestration.asset import progress
+from factory.orchestration.asset.checks import alarm, holds, layout
 from factory.orchestration.asset.declaration import Tables
 from factory.orchestration.asset.table_asset import source_function, table_asset
 from factory.settings import Settings
@@ -29,10 +29,10 @@ def source(name: str, rows: list[tuple[str, str]], **options: Any) -> dg.AssetsD
     return made
 
 
-def upper(name: str, upstream: str, version: str = "", checks: Sequence[Check] = ()) -> dg.AssetsDefinition:
+def upper(name: str, upstream: str, version: str = "", **options: Any) -> dg.AssetsDefinition:
     upstreams = {"rows": TableName("dedup", upstream)}
 
-    @component_table(name=name, upstream=upstreams, config={"version": version}, checks=checks)
+    @component_table(name=name, upstream=upstreams, config={"version": version}, **options)
     def made(context, rows: DataFrame) -> DataFrame:  # type: ignore[no-untyped-def]
         return rows.selectExpr("upper(doc_id) doc_id", "component")
 
@@ -250,3 +250,27 @@ def test_a_frozen_table_stands_until_its_input_has_grown(
     assert rows(2) == ["0", "1"]
     assert rows(3, reuse=False) == ["0", "1", "2"]
     assert given == [None, ["0", "1"], ["0", "1", "2", "3"], None]
+
+
+@pytest.mark.spark
+def test_a_lasting_table_stays_until_a_run_selects_it_without_its_input(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
+    name = f"{unique}_lasting"
+    told: list[progress.Progress] = []
+
+    def rows(letter: str, selection: list[str] | None = None, version: str = "") -> list[str]:
+        lasting = upper(name, unique, version, lasting=True)
+        told.clear()
+        with progress.listening(told.append):
+            assert run(lake_settings, source(unique, [(letter, "1")]), lasting, selection=selection).success
+        return ids(lake_settings, name)
+
+    assert rows("a") == ["A"]
+    assert rows("b") == ["A"]
+    changed = f"dedup.{unique} changed; `factory materialize dedup/{name}` makes it again"
+    assert (told[-1].phase, told[-1].reason) == ("reused", changed)
+    assert rows("b", [f"dedup/{name}"]) == ["B"]
+    assert (told[-1].phase, told[-1].reason) == ("published", f"dedup.{unique} changed")
+    assert rows("c", version="2") == ["C"]
+    assert told[-1].reason == "its configuration changed"

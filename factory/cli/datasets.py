@@ -1,0 +1,55 @@
+"""`factory init` and `factory check`: write a datasets file for a folder, and check one."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from factory.errors import ConfigurationError
+from factory.orchestration.datasets.check import check as checked
+from factory.orchestration.datasets.guess import guess
+from factory.orchestration.datasets.template import template
+
+FILE = "datasets.yaml"
+
+
+def init(folder: Path, console: Console) -> None:
+    """Write FOLDER/datasets.yaml and print what it declares; raises ConfigurationError if it exists."""
+    path = folder / FILE
+    guesses = guess(folder)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(template(guesses, shlex.quote(str(path))))
+    except FileExistsError as error:
+        raise ConfigurationError(
+            f"{path} exists already. Edit it, or remove it and write another."
+        ) from error
+    console.print(f"Wrote {path}. Look at what was guessed:", markup=False)
+    check(path, console)
+
+
+def check(path: Path | None, console: Console) -> None:
+    """Print what a datasets file declares; raises ConfigurationError where it is wrong."""
+    if path is None:
+        raise ConfigurationError(
+            "There is no datasets file to check. Name one, such as my-data/datasets.yaml, or set "
+            "FACTORY_DATASETS. `factory init FOLDER` writes one."
+        )
+    found = checked(path)
+    table = Table(box=None, header_style="bold")
+    for column in ("dataset", "kind", "format", "files", "variants"):
+        table.add_column(column, justify="right" if column == "files" else "left")
+    for it in found.datasets:
+        table.add_row(it.name, it.kind, it.format, f"{it.files:,}", escape(", ".join(it.variants)))
+    console.print(table)
+    n_tables = sum(len(asset.keys) for asset in found.corpus.assets)
+    console.print(
+        f"{path.name} is correct: {len(found.datasets)} datasets, {n_tables} tables. Materialize them:\n"
+        f"FACTORY_DATASETS={shlex.quote(str(path))} factory materialize '*'",
+        markup=False,
+        soft_wrap=True,
+    )

@@ -1,0 +1,148 @@
+"""The assets that a word on the command line selects, and all assets by dataset.
+
+A selection is the name of a dataset, a wildcard such as `raw/*`, or Dagster's syntax. The name of a dataset
+selects the tables from its raw documents to its packed sequences, those of its dedup group and tokenizer on
+the way included.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+import dagster as dg
+from dagster import AssetKey, AssetSelection
+
+from factory.errors import ConfigurationError
+from factory.lake import names
+from factory.lake.names import TableName
+from factory.suggestions import nearest
+
+_WILDCARD = re.compile(r"\w+/\*|\*/\w+")
+_OF_DATASETS = ("raw", "filtered", "deduplicated")  # namespaces whose tables have the names of datasets
+
+
+@dataclass(frozen=True)
+class AssetGroup:
+    """The assets of a dataset, of a dedup group or of the models, upstream first."""
+
+    kind: str  # "dataset", "dedup group" or "models"
+    name: str
+    keys: tuple[AssetKey, ...]
+
+
+def select(
+    definitions: dg.Definitions, selection: str, published: Collection[AssetKey] | None = None
+) -> list[AssetKey]:
+    """Return the assets of a selection, including their side tables.
+
+    The name of a dataset also selects tables upstream that are not `published` yet, if those are given.
+    Raises ConfigurationError for a selection of nothing or in no syntax.
+    """
+    graph = definitions.resolve_asset_graph()
+    groups = by_dataset(definitions)
+    of_dataset = next((it for it in groups if (it.kind, it.name) == ("dataset", selection)), None)
+    try:
+        if of_dataset is not None:
+            chosen = _way(of_dataset).resolve(graph, allow_missing=True)
+            if published is not None:
+                upstream = AssetSelection.assets(*of_dataset.keys).upstream().resolve(graph)
+                chosen = chosen | {key for key in upstream if key not in published}
+        else:
+            written = f'key:"{selection}"' if _WILDCARD.fullmatch(selection) else selection
+            chosen = AssetSelection.from_string(written).resolve(graph, allow_missing=True)
+    except dg.DagsterError as error:
+        raise ConfigurationError(
+            f"The selection `{selection}` is not in Dagster's syntax, which allows raw/web and 'raw/web*' "
+            f"(with all downstream) for one asset only. Write '{_of_several(selection)}'."
+        ) from error
+    together = {key for asset in graph.assets_defs if set(asset.keys) & chosen for key in asset.keys}
+    if not together:
+        raise ConfigurationError(f"The selection `{selection}` names no asset. {_instead(selection, groups)}")
+    return sorted(together)
+
+
+def by_dataset(definitions: dg.Definitions) -> list[AssetGroup]:
+    """Return every asset in its group: datasets and variants by name, dedup groups, then the models."""
+    graph = definitions.resolve_asset_graph()
+    keys = [key for layer in graph.toposorted_asset_keys_by_level for key in sorted(layer)]
+    tables = [TableName(*key.path) for key in keys if _is_table(key)]
+    datasets = sorted({it.name for it in tables if it.namespace in _OF_DATASETS and _is_dataset(it.name)})
+    dedup_groups = sorted(
+        it.name.removesuffix("_decisions")
+        for it in tables
+        if it.namespace == "dedup" and it.name.endswith("_decisions")
+    )
+
+    found: dict[tuple[str, str], list[AssetKey]] = {("dataset", name): [] for name in datasets}
+    found |= {("dedup group", name): [] for name in dedup_groups}
+    for table in tables:
+        if table.namespace == "models":
+            place = ("models", "")
+        elif table.namespace == "dedup":
+            place = ("dedup group", _longest(table.name, dedup_groups))
+        else:
+            place = ("dataset", _longest(table.name, datasets))
+        found.setdefault(place, []).append(AssetKey(table.identifier))
+    return [AssetGroup(kind, name, tuple(of)) for (kind, name), of in found.items()]
+
+
+def listed(groups: Iterable[AssetGroup]) -> str:
+    """Return a line for each group with its assets."""
+    return "\n".join(f"  {title(it)}: {', '.join(key.to_user_string() for key in it.keys)}" for it in groups)
+
+
+def title(group: AssetGroup) -> str:
+    """Return the name of a dataset as it stands, of other groups with their kind."""
+    return group.name if group.kind == "dataset" else f"{group.kind} {group.name}".strip()
+
+
+def _way(dataset: AssetGroup) -> AssetSelection:
+    """The tables of a dataset and all between its raw documents and these tables."""
+    own = AssetSelection.assets(*dataset.keys)
+    raw = AssetSelection.assets(AssetKey(names.raw(dataset.name).identifier))
+    return own | (raw.downstream() & own.upstream())
+
+
+def _instead(selection: str, groups: list[AssetGroup]) -> str:
+    """Suggest the nearest dataset or asset, else list all."""
+    assets = [key.to_user_string() for it in groups for key in it.keys]
+    datasets = [it.name for it in groups if it.kind == "dataset"]
+    if meant := nearest(selection.replace(".", "/").strip("*+"), [*datasets, *assets], n=1):
+        return f"Did you mean `{meant[0]}`?"
+    return f"Use the name of a dataset, or of an asset of these:\n{listed(groups)}"
+
+
+def _is_table(key: AssetKey) -> bool:
+    return len(key.path) == 2 and key.path[0] in names.STAGE_OF_NAMESPACE
+
+
+def _is_dataset(name: str) -> bool:
+    try:
+        return names.dataset(name) == name
+    except ConfigurationError:  # a side table, or a round before the last
+        return False
+
+
+def _longest(table: str, owners: Iterable[str]) -> str:
+    """The longest of `owners` that a table is named after: `web_old` for web_old_rejected."""
+    return max((it for it in owners if table == it or table.startswith(f"{it}_")), key=len, default=table)
+
+
+def _of_several(selection: str) -> str:
+    """Suggest the selection in Dagster's syntax for several assets, or an example."""
+
+    def written(found: re.Match[str]) -> str:
+        before, key, after = found.groups()
+        layers = {"*": "+", "+": "1+"}.get(before, before), {"*": "+", "+": "+1"}.get(after, after)
+        return f'{layers[0]}key:"{key.replace(".", "/")}"{layers[1]}'
+
+    words = re.sub(r"\s*,\s*", " or ", selection.strip())
+    meant = re.sub(r"(?<![\w\":])([*+]?)([a-z]\w*[/.]\w+)([*+]?)", written, words)
+    meant = re.sub(r"(\"[\d+]*) +(?=[\d+]*key:)", r"\1 or ", meant)
+    try:
+        AssetSelection.from_string(meant)
+    except dg.DagsterError:
+        return 'key:"raw/web"+ or key:"raw/books"+'
+    return meant

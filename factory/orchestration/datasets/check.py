@@ -1,0 +1,64 @@
+"""A datasets file checked whole without running: its fields, its names, and the files of each dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from factory.errors import ConfigurationError
+from factory.orchestration.datasets.assets import corpus
+from factory.orchestration.datasets.corpus import Corpus
+from factory.orchestration.datasets.file import Dataset, DatasetsFile
+from factory.orchestration.datasets.located_yaml import LocatedYaml
+from factory.orchestration.datasets.no_files import files_to_read, no_file_to_read
+from factory.orchestration.datasets.partition_paths import keys_at, path_of
+
+
+@dataclass(frozen=True)
+class CheckedDataset:
+    """A dataset with the number of its files."""
+
+    name: str
+    kind: str
+    format: str
+    variants: tuple[str, ...]
+    files: int
+
+
+@dataclass(frozen=True)
+class CheckedFile:
+    """A correct file: what it declares, and its datasets."""
+
+    corpus: Corpus
+    datasets: tuple[CheckedDataset, ...]
+
+
+def check(path: Path) -> CheckedFile:
+    """Return what the file declares; it starts nothing and opens no file of a dataset.
+
+    Raises ConfigurationError with a sentence for each error, also for a dataset without a file to read.
+    """
+    declared = corpus(path)
+    located = LocatedYaml.read(path)
+    datasets: list[CheckedDataset] = []
+    wrong: list[str] = []
+    for number, entry in enumerate(located.build(DatasetsFile).datasets):
+        paths = list(_paths(declared, entry))
+        n_files = files_to_read(entry, paths)
+        if not n_files:
+            said = no_file_to_read(entry, paths or declared.paths[entry.name], path.parent)
+            wrong.append(located.sentence(("datasets", number, "paths"), said))
+        datasets.append(CheckedDataset(entry.name, entry.kind, entry.format, tuple(entry.variants), n_files))
+    if wrong:
+        raise ConfigurationError("\n".join(wrong))
+    return CheckedFile(declared, tuple(datasets))
+
+
+def _paths(declared: Corpus, entry: Dataset) -> Iterator[Path]:
+    """Yield the existing paths of a dataset, of each partition if it has partitions."""
+    given: Sequence[Path] = declared.paths[entry.name]
+    partitions = declared.partitions.get(entry.name)
+    if partitions is not None:
+        given = [path_of(path, key) for key in keys_at(given, partitions) for path in given]
+    yield from (path for path in given if path.exists())

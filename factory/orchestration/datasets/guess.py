@@ -1,0 +1,196 @@
+"""The datasets that a folder seems to hold, with the format and fields of each, from names and first records.
+
+A folder directly below is a dataset of its own; many folders, or the folders of one repository, are one. A
+guess reads the first record of one file at most, so it can be wrong: a person edits what is written of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, count, islice
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from factory.errors import ConfigurationError
+from factory.ingest.globs import compiled
+from factory.ingest.listing import UNWANTED, files_below
+from factory.ingest.readers import ARCHIVES, JSONL_FILES, PARQUET_FILES
+from factory.lake import names
+from spark_udfs.ingest.compression import content
+from spark_udfs.ingest.file_types import CODE, kind_of
+from spark_udfs.ingest.jsonl import lines
+
+MOST_FILES = 100_000  # listed of a folder; a larger one is guessed from its first files
+MOST_PATHS = 12  # folders as datasets of their own, or loose files in one; more are read as one folder
+_RECORD_BYTES = 1 << 20
+_PROSE = {"md", "markdown", "rst", "txt", "tex", "htm", "html"}
+_RECORDS = {"parquet": PARQUET_FILES, "jsonl": JSONL_FILES, "archive": ARCHIVES}
+
+_TEXT_FIELDS = ("text", "content", "body", "document", "raw_content", "markdown", "article", "code")
+_KEY_FIELDS = ("id", "doc_id", "uuid", "hexsha", "url")
+_COLUMN_FIELDS = {
+    "repository": ("repository", "repo_name", "repo", "max_stars_repo_name"),
+    "path": ("path", "file_path", "max_stars_repo_path"),
+    "language": ("language", "lang"),
+}
+
+
+@dataclass(frozen=True)
+class RecordFields:
+    """The fields of a record that seem to fill the columns of raw documents."""
+
+    text: str | None = None
+    key: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    others: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A dataset as a datasets file would declare it; `paths` are relative to the folder."""
+
+    name: str
+    kind: Literal["prose", "code"]
+    format: Literal["files", "repositories", "archive", "jsonl", "parquet"]
+    paths: tuple[str, ...]
+    files: int
+    include: tuple[str, ...] = ()
+    fields: RecordFields = RecordFields()
+
+
+def guess(folder: Path) -> list[Guess]:
+    """Return a guess for each dataset in `folder`.
+
+    Raises ConfigurationError if `folder` is no folder, or holds no file of a known format.
+    """
+    if not folder.is_dir():
+        raise ConfigurationError(f"`{folder}` is not a folder. Name the folder of your files.")
+    below = [it for it in sorted(folder.iterdir()) if it.is_dir() and not it.name.startswith((".", "__"))]
+    loose = list(_datasets(folder, ".", deep=False))
+    if (
+        max(len(below), *(len(it.paths) for it in loose), 0) > MOST_PATHS
+        or (folder / ".git").exists()
+        or _are_repositories(below)
+    ):
+        found = list(_datasets(folder, "."))
+    else:
+        found = [*loose, *(it for sub in below for it in _datasets(sub, sub.name))]
+    if not found:
+        some = [os.fsdecode(it) for it in islice(files_below(folder, ("**/*",), UNWANTED), 3)]
+        there = f"holds {', '.join(some)}" if some else "is empty"
+        raise ConfigurationError(
+            f"No file below `{folder}` looks like text, code, JSON lines, Parquet or an archive: it {there}. "
+            "Write the file by hand (docs/your-data.md lists the fields)."
+        )
+    return list(_named_once(found))
+
+
+def _are_repositories(folders: Sequence[Path]) -> bool:
+    return bool(folders) and all((folder / ".git").exists() for folder in folders)
+
+
+def _datasets(folder: Path, path: str, *, deep: bool = True) -> Iterator[Guess]:
+    """Yield the datasets of one folder: one for each format of records, and one for its texts."""
+    listed = files_below(folder, ("**/*",), UNWANTED, deep=deep)
+    files = [name for name in islice(listed, MOST_FILES) if not name.startswith(b".")]
+    rest = files
+    for format, patterns in _RECORDS.items():
+        of_format = compiled(patterns)
+        chosen = [name for name in rest if of_format.fullmatch(name)]
+        rest = [name for name in rest if not of_format.fullmatch(name)]
+        if chosen:
+            yield _records(folder, path, format, chosen, deep)
+    extensions = Counter(_extension(name) for name in rest)
+    code = {it: n for it, n in extensions.items() if kind_of(f"a.{it}").language in CODE}
+    prose = {it: n for it, n in extensions.items() if it in _PROSE}
+    if code and sum(code.values()) >= sum(prose.values()):
+        whole = (folder / ".git").exists() or any(
+            b"/" not in name for name in rest if _extension(name) in code
+        )
+        format = "files" if whole else "repositories"
+        yield _texts(folder, path, "code", format, code, deep)
+    elif prose:
+        yield _texts(folder, path, "prose", "files", prose, deep)
+
+
+def _texts(
+    folder: Path, path: str, kind: Any, format: Any, extensions: Mapping[str, int], deep: bool
+) -> Guess:
+    most_first = sorted(extensions, key=lambda it: (-extensions[it], it))
+    include = tuple(f"{'**/' if deep else ''}*.{it}" for it in most_first)
+    return Guess(_name(folder), kind, format, (path,), sum(extensions.values()), include)
+
+
+def _records(folder: Path, path: str, format: Any, files: Sequence[bytes], deep: bool) -> Guess:
+    """One dataset of files of records: a folder, or the loose files in it."""
+    loose = tuple(os.fsdecode(name) for name in files)
+    fields = RecordFields() if format == "archive" else _fields(folder / loose[0], format)
+    kind: Literal["prose", "code"] = "code" if {"repository", "path"} <= set(fields.columns) else "prose"
+    return Guess(_name(folder), kind, format, (path,) if deep else loose, len(files), fields=fields)
+
+
+def _fields(file: Path, format: str) -> RecordFields:
+    """The fields of the first record; none if it cannot be read, which the run will report."""
+    try:
+        texts = _string_columns(file) if format == "parquet" else _strings_of_line(file)
+    except Exception:  # any damage: the reader of the format names it
+        return RecordFields()
+    every = list(texts)
+    text = next((it for it in _TEXT_FIELDS if it in texts), None) or max(
+        texts, key=lambda it: texts[it], default=None
+    )
+    columns = {
+        column: name
+        for column, candidates in _COLUMN_FIELDS.items()
+        if (name := next((it for it in candidates if it in texts and it != text), None))
+    }
+    key = next((it for it in _KEY_FIELDS if it in every and it != text), None)
+    taken = {text, key, *columns.values()}
+    return RecordFields(text, key, columns, tuple(it for it in every if it not in taken))
+
+
+def _string_columns(file: Path) -> dict[str, int]:
+    """The text columns of a Parquet file; its schema tells no lengths."""
+    schema = pq.read_schema(file)
+    strings = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return {it.name: 0 for it in schema if any(is_string(it.type) for is_string in strings)}
+
+
+def _strings_of_line(file: Path) -> dict[str, int]:
+    """The text fields of the first line of a file, with their lengths."""
+    with file.open("rb") as opened:
+        line = next(lines(content(opened, file.name), _RECORD_BYTES))
+    record = json.loads(line.data)
+    return {name: len(value) for name, value in record.items() if isinstance(value, str)}
+
+
+def _extension(name: bytes) -> str:
+    return os.fsdecode(name).rpartition("/")[2].rpartition(".")[2].lower()
+
+
+def _name(folder: Path) -> str:
+    """A name of a dataset like that of its folder."""
+    plain = re.sub("[^a-z0-9]+", "_", folder.resolve().name.lower()).strip("_")
+    plain = plain if plain[:1].isalpha() else f"data_{plain}".strip("_")
+    try:
+        return names.dataset(plain)
+    except ConfigurationError:  # an ending of the platform's own
+        return f"{plain}_data"
+
+
+def _named_once(found: Iterable[Guess]) -> Iterator[Guess]:
+    """Yield the guesses, with the format or a number in names that were taken."""
+    taken: set[str] = set()
+    for it in found:
+        candidates = chain([it.name, f"{it.name}_{it.format}"], (f"{it.name}_{n}" for n in count(2)))
+        name = next(name for name in candidates if name not in taken)
+        taken.add(name)
+        yield replace(it, name=name)

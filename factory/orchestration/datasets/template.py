@@ -1,0 +1,84 @@
+"""The text of a datasets file for guessed datasets, with comments on what to check and what else there is."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from factory.orchestration.datasets.guess import Guess
+
+_PLAIN = re.compile(r"[A-Za-z][\w./-]*")
+_RESERVED = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}  # YAML reads these as no text
+
+_HEAD = """\
+# The datasets of this folder, guessed from its files. Correct what is wrong, then:
+#
+#     factory check {file}
+#     FACTORY_DATASETS={file} factory materialize '*'
+#
+# docs/your-data.md explains every field. Paths are relative to the folder of this file.
+
+datasets:
+"""
+
+_TAIL = """\
+# Each kind is deduplicated together, from this similarity on:
+# groups:
+#   {kind}: {{threshold: 0.8}}
+
+# All datasets train one tokenizer; a small corpus needs a small vocabulary. `file` names one that you have.
+# tokenizers:
+#   tokenizer: {{vocabulary: 16384}}
+
+# The blend that `factory demo` serves, in rows per step:
+# blend:
+#   weights: {{{weights}}}
+"""
+
+
+def template(guesses: Sequence[Guess], file: str) -> str:
+    """Return the text of a datasets file; `file` is its name in the commands that its head shows."""
+    entries = "\n".join("".join(f"{line}\n" for line in _entry(it)) for it in guesses)
+    weights = ", ".join(f"{_scalar(it.name)}: 1" for it in guesses)
+    return _HEAD.format(file=file) + entries + "\n" + _TAIL.format(kind=guesses[0].kind, weights=weights)
+
+
+def _entry(it: Guess) -> Iterator[str]:
+    yield f"  - name: {_scalar(it.name)}"
+    yield f"    kind: {it.kind}"
+    yield f"    format: {it.format} # {it.files:,} file{'s' if it.files != 1 else ''}"
+    paths = ", ".join(map(_scalar, it.paths))
+    yield f"    paths: {paths if len(it.paths) == 1 else f'[{paths}]'}"
+    if it.include:
+        yield f"    include: [{', '.join(json.dumps(pattern) for pattern in it.include)}]"
+    if it.format in ("jsonl", "parquet"):
+        yield from _fields(it)
+    if it.kind == "code" and it.format == "files":
+        yield f"    repository: {_scalar(it.name)}"
+    yield "    # license: CC-BY-4.0 # of documents that do not name one"
+    rule = "word_count: [50, 100000]" if it.kind == "prose" else "code_letters: 0.5"
+    yield f"    # limits: {{{rule}}} # docs/filters.md lists the rules and their limits"
+    yield "    # packing: {sequence_length: 8192}"
+
+
+def _fields(it: Guess) -> Iterator[str]:
+    fields = it.fields
+    if fields.text is None:
+        yield "    text: text # the first record shows no text: name its field"
+    else:
+        yield f"    text: {_scalar(fields.text)}"
+    if fields.key is not None:
+        yield f"    # key: {_scalar(fields.key)} # if it identifies a record; by default its file and line do"
+    if fields.columns:
+        pairs = ", ".join(f"{column}: {_scalar(name)}" for column, name in fields.columns.items())
+        yield f"    columns: {{{pairs}}}"
+    if fields.others:
+        yield f"    # metadata: [{', '.join(map(_scalar, fields.others))}] # further fields to keep"
+
+
+def _scalar(text: str) -> str:
+    """Return `text` as YAML reads it back: plain if it can be, else in quotes."""
+    if _PLAIN.fullmatch(text) and text.lower() not in _RESERVED:
+        return text
+    return json.dumps(text)

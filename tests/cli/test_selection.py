@@ -1,0 +1,87 @@
+"""What a word on the command line selects, and how assets are listed by dataset."""
+
+from __future__ import annotations
+
+import dagster as dg
+import pytest
+
+from factory.cli.selection import by_dataset, listed, select
+from factory.errors import ConfigurationError
+
+GRAPH = {
+    "raw/web": [],
+    "raw/web_rejected": [],
+    "raw/books": [],
+    "filtered/web_r1": ["raw/web"],
+    "filtered/web": ["raw/web", "filtered/web_r1"],
+    "filtered/web__long": ["raw/web"],
+    "filtered/books": ["raw/books"],
+    "dedup/prose_edges": ["filtered/web", "filtered/books"],
+    "dedup/prose_decisions": ["dedup/prose_edges"],
+    "dedup/prose_sweep": ["dedup/prose_edges"],
+    "deduplicated/web": ["raw/web", "dedup/prose_decisions"],
+    "models/tokenizer": ["deduplicated/web"],
+    "packed/web": ["deduplicated/web", "models/tokenizer"],
+}
+
+
+def key(text: str) -> dg.AssetKey:
+    return dg.AssetKey(text.split("/"))
+
+
+@pytest.fixture(scope="module")
+def defined() -> dg.Definitions:
+    assets = []
+    for number, (name, upstream) in enumerate(GRAPH.items()):
+        spec = dg.AssetSpec(key(name), deps=[key(of) for of in upstream])
+        assets.append(dg.multi_asset(name=f"asset_{number}", specs=[spec])(lambda: None))
+    return dg.Definitions(assets=assets)
+
+
+def selected(defined: dg.Definitions, selection: str, *published: str) -> set[str]:
+    found = select(defined, selection, [key(it) for it in published] if published else None)
+    return {it.to_user_string() for it in found}
+
+
+def test_a_dataset_selects_the_way_from_its_source_to_its_sequences(defined: dg.Definitions) -> None:
+    of_web = {
+        "raw/web",
+        "raw/web_rejected",
+        "filtered/web_r1",
+        "filtered/web",
+        "dedup/prose_edges",
+        "dedup/prose_decisions",
+        "deduplicated/web",
+        "models/tokenizer",
+        "packed/web",
+    }
+    assert selected(defined, "web") == of_web
+    assert selected(defined, "web__long") == {"raw/web", "filtered/web__long"}
+    # The tables of other datasets that it needs come along until they exist.
+    assert selected(defined, "web", "raw/web") == of_web | {"raw/books", "filtered/books"}
+    assert selected(defined, "web", "raw/books", "filtered/books") == of_web
+
+
+def test_a_wildcard_selects_a_namespace_or_a_name(defined: dg.Definitions) -> None:
+    assert selected(defined, "raw/*") == {"raw/web", "raw/web_rejected", "raw/books"}
+    assert selected(defined, "*/books") == {"raw/books", "filtered/books"}
+    assert selected(defined, "raw/books*") >= {"raw/books", "packed/web"}  # downstream, as ever
+
+
+def test_assets_are_grouped_by_dataset_upstream_first(defined: dg.Definitions) -> None:
+    assert listed(by_dataset(defined)).splitlines() == [
+        "  books: raw/books, filtered/books",
+        "  web: raw/web, raw/web_rejected, filtered/web_r1, filtered/web, deduplicated/web, packed/web",
+        "  web__long: filtered/web__long",
+        "  dedup group prose: dedup/prose_edges, dedup/prose_decisions, dedup/prose_sweep",
+        "  models: models/tokenizer",
+    ]
+
+
+def test_an_unknown_name_lists_the_assets_by_dataset(defined: dg.Definitions) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        select(defined, "xyzzy")
+    assert str(caught.value).startswith("The selection `xyzzy` names no asset. Use the name of a dataset")
+    assert "\n  books: raw/books, filtered/books\n" in str(caught.value)
+    with pytest.raises(ConfigurationError, match="Did you mean `books`"):
+        select(defined, "boks")

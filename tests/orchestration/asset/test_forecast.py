@@ -1,0 +1,81 @@
+"""What a run would do to each table, said without running."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from factory.lake.tables import Lake
+from factory.orchestration.asset.forecast import forecast
+from factory.orchestration.host.partitions import Span, batches
+from factory.settings import Settings
+from tests.orchestration.asset.published import component, publish
+
+LINE = [
+    component("source"),
+    component("upper", "source"),
+    component("trained", "source", lasting=True),
+    component("last", "upper", "trained"),
+]
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(Settings(home=tmp_path))
+
+
+def said(
+    lake: Lake, assets: list[dg.AssetsDefinition], *, reuse: bool, span: Span | None = None, only: str = ""
+) -> dict[str, tuple[str, str]]:
+    instance = dg.DagsterInstance.ephemeral()
+    keys = [key for asset in assets for key in asset.keys if only in key.path[-1]]
+    runs = batches(assets, keys, instance, span)
+    found = forecast(lake, assets, runs, instance, reuse=reuse)
+    return {it.table.name: (it.verdict, it.reason) for it in found}
+
+
+def test_an_empty_lake_makes_everything(lake: Lake) -> None:
+    found = said(lake, LINE, reuse=True)
+    assert list(found) == ["source", "trained", "upper", "last"]
+    assert set(found.values()) == {("make", "it is new")}
+
+
+def test_tables_behind_a_source_depend_on_its_content(lake: Lake) -> None:
+    for asset in LINE:
+        publish(lake, asset, "a")
+    assert said(lake, LINE, reuse=True) == {
+        "source": ("make", "sources are read every time"),
+        "trained": ("keep", ""),
+        "upper": ("maybe", "dedup.source changes"),
+        "last": ("maybe", "dedup.upper changes"),
+    }
+    assert said(lake, LINE, reuse=True, only="last") == {"last": ("keep", "")}
+    publish(lake, LINE[0], "b")
+    assert said(lake, LINE, reuse=False) == {
+        "source": ("make", "sources are read every time"),
+        "trained": (
+            "keep",
+            "dedup.source changed; `factory materialize dedup/trained` makes it again",
+        ),
+        "upper": ("make", "dedup.source changed"),
+        "last": ("make", "it was selected"),
+    }
+    assert said(lake, LINE, reuse=False, only="trained") == {"trained": ("make", "dedup.source changed")}
+
+
+def test_a_table_whose_input_is_not_there_is_told_which(lake: Lake) -> None:
+    publish(lake, LINE[0], "a")
+    publish(lake, LINE[1], "A")
+    changed = component("upper", "source", "other")
+    assert said(lake, [component("other"), changed], reuse=True)["upper"] == ("make", "dedup.other is new")
+
+
+def test_partitions_of_the_range_alone_are_compared(lake: Lake) -> None:
+    days = dg.StaticPartitionsDefinition(["de", "en", "fr"])
+    assets = [component("source", partitions_def=days), component("upper", "source", partitions_def=days)]
+    for asset in assets:
+        publish(lake, asset, "a")
+    found = said(lake, assets, reuse=True, span=("de", "en"))
+    assert found["upper"] == ("make", "partition de is new; partition en is new")

@@ -1,0 +1,46 @@
+"""A datasets file checked without running: the files of each dataset are counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from factory.errors import ConfigurationError
+from factory.orchestration.datasets.check import check
+from tests.orchestration.datasets.test_guess import fill
+
+PARTITIONED = """\
+datasets:
+  - {name: web, kind: prose, format: jsonl, paths: "web/{partition}.jsonl",
+     partitions: {by: key, keys: [de, en, fr]}}
+  - {name: days, kind: prose, format: files, paths: days, partitions: {by: folder}}
+"""
+
+
+def checked(folder: Path, text: str) -> dict[str, int]:
+    (folder / "my.yaml").write_text(text)
+    return {it.name: it.files for it in check(folder / "my.yaml").datasets}
+
+
+def test_files_are_counted_as_the_reader_takes_them(tmp_path: Path) -> None:
+    fill(tmp_path, "notes/a.md", "notes/b.txt", "repos/loose.py", "repos/one/a.py", "repos/one/b.py")
+    text = """\
+datasets:
+  - {name: notes, kind: prose, format: files, paths: notes, include: "**/*.md"}
+  - {name: code, kind: code, format: repositories, paths: repos, include: "*.py", exclude: "b.py"}
+"""
+    assert checked(tmp_path, text) == {"notes": 1, "code": 1}
+
+
+def test_the_files_of_all_partitions_are_counted(tmp_path: Path) -> None:
+    fill(tmp_path, "web/de.jsonl", "web/en.jsonl", "web/it.jsonl", "days/1/a.txt", "days/2/b.txt")
+    assert checked(tmp_path, PARTITIONED) == {"web": 2, "days": 2}
+
+
+def test_a_dataset_without_a_file_is_told_with_its_line(tmp_path: Path) -> None:
+    fill(tmp_path, "notes/a.txt")
+    text = "datasets:\n- {name: notes, kind: prose, format: files, paths: notes, include: '*.md'}\n"
+    with pytest.raises(ConfigurationError) as caught:
+        checked(tmp_path, text)
+    assert str(caught.value).startswith("my.yaml, line 2, datasets[0].paths: No file under `notes` matches")

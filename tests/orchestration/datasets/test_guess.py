@@ -1,0 +1,117 @@
+"""What `factory init` guesses of a folder, and the file it writes of that."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from factory.errors import ConfigurationError
+from factory.orchestration.datasets.check import check
+from factory.orchestration.datasets.guess import Guess, RecordFields, guess
+from factory.orchestration.datasets.template import template
+
+
+def fill(folder: Path, *files: str) -> None:
+    for name in files:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text('{"text": "one line"}\n')
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with one of each format."""
+    fill(tmp_path, "notes/a.md", "notes/deep/b.md", "notes/c.txt", "notes/picture.png")
+    fill(
+        tmp_path, "checkouts/one/a.py", "checkouts/one/README.md", "checkouts/two/b.rs", "checkouts/two/c.rs"
+    )
+    fill(tmp_path, "off/x.zip", "2024-raw/a.jsonl", "loose.jsonl", ".hidden/a.md", "pictures/a.png")
+    (tmp_path / "web").mkdir()
+    with gzip.open(tmp_path / "web" / "a.jsonl.gz", "wt") as file:
+        file.write(json.dumps({"id": "7", "n": 1, "body": "hello", "lang": "en", "title": "a longer text"}))
+    (tmp_path / "The-Stack").mkdir()
+    rows = {"n": [1], "content": ["x"], "max_stars_repo_name": ["r"], "max_stars_repo_path": ["p"]}
+    pq.write_table(pa.table(rows), tmp_path / "The-Stack" / "a.parquet")
+    return tmp_path
+
+
+def test_each_folder_is_a_dataset_of_its_format(folder: Path) -> None:
+    stack = RecordFields(
+        "content", columns={"repository": "max_stars_repo_name", "path": "max_stars_repo_path"}
+    )
+    text = RecordFields("text")
+    assert guess(folder)[1:] == [
+        Guess("data_2024_raw", "prose", "jsonl", ("2024-raw",), 1, fields=text),
+        Guess("the_stack", "code", "parquet", ("The-Stack",), 1, fields=stack),
+        Guess("checkouts", "code", "repositories", ("checkouts",), 3, ("**/*.rs", "**/*.py")),
+        Guess("notes", "prose", "files", ("notes",), 3, ("**/*.md", "**/*.txt")),
+        Guess("off", "prose", "archive", ("off",), 1),
+        Guess(
+            "web",
+            "prose",
+            "jsonl",
+            ("web",),
+            1,
+            fields=RecordFields("body", "id", {"language": "lang"}, ("title",)),
+        ),
+    ]
+    loose = guess(folder)[0]
+    assert (loose.format, loose.paths, loose.fields) == ("jsonl", ("loose.jsonl",), text)
+
+
+def test_the_file_of_a_guess_declares_what_was_guessed(folder: Path) -> None:
+    guesses = guess(folder)
+    (folder / "datasets.yaml").write_text(template(guesses, "datasets.yaml"))
+    found = check(folder / "datasets.yaml")
+    assert [(it.name, it.kind, it.format, it.files) for it in found.datasets] == [
+        (it.name, it.kind, it.format, it.files) for it in guesses
+    ]
+
+
+def test_every_comment_of_the_file_is_a_field_that_fits(folder: Path) -> None:
+    text = template(guess(folder), "datasets.yaml")
+    options = re.sub(r"^( *)# (?= *[a-z]+:(?: |$))", r"\1", text, flags=re.MULTILINE)
+    assert options.count("license:") == 7
+    assert "\ntokenizers:\n  tokenizer:" in options
+    (folder / "datasets.yaml").write_text(options)
+    assert len(check(folder / "datasets.yaml").datasets) == 7
+
+
+def test_a_clone_is_one_dataset(tmp_path: Path) -> None:
+    fill(tmp_path, ".git/config", "src/a.py", "b.py", "docs/a.md")
+    [found] = guess(tmp_path)
+    assert (found.kind, found.format, found.paths, found.files) == ("code", "files", (".",), 2)
+
+
+def test_a_folder_of_clones_is_one_dataset_of_repositories(tmp_path: Path) -> None:
+    fill(tmp_path, "one/.git/config", "one/a.go", "two/.git/config", "two/b.go")
+    [found] = guess(tmp_path)
+    assert (found.format, found.paths, found.include) == ("repositories", (".",), ("**/*.go",))
+
+
+def test_many_folders_are_one_dataset(tmp_path: Path) -> None:
+    fill(tmp_path, *(f"{number}/a.txt" for number in range(13)))
+    [found] = guess(tmp_path)
+    assert (found.paths, found.files) == ((".",), 13)
+
+
+def test_a_damaged_record_is_guessed_without_fields(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("not json\n")
+    (tmp_path / "b.parquet").write_bytes(b"not Parquet")
+    assert [it.fields for it in guess(tmp_path)] == [RecordFields(), RecordFields()]
+    assert len({it.name for it in guess(tmp_path)}) == 2
+
+
+def test_a_folder_of_nothing_known_names_what_it_holds(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="is empty"):
+        guess(tmp_path)
+    fill(tmp_path, "a.png")
+    with pytest.raises(ConfigurationError, match=r"holds a\.png"):
+        guess(tmp_path)
+    with pytest.raises(ConfigurationError, match="is not a folder"):
+        guess(tmp_path / "a.png")
