@@ -115,7 +115,7 @@ class Dataset(Filters):
     @classmethod
     def _no_options_of_a_group(cls, values: Any) -> Any:
         given = values if isinstance(values, Mapping) else {}
-        for name in given.keys() & (DedupConfig.model_fields.keys() - cls.model_fields.keys()):
+        for name in (it for it in given if it in DedupConfig.model_fields and it not in cls.model_fields):
             group = given.get("group") or given.get("kind") or "prose"
             where = "a group or a variant" if name in Variant.model_fields else "a group"
             raise PydanticCustomError(
