@@ -97,6 +97,10 @@ def lake_settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 def spark(lake_settings: Settings) -> Iterator[SparkSession]:
     """The one SparkSession of the test process, on its lake."""
     session = build_session(lake_settings)
+    # Generating and compiling code for a handful of rows takes a fifth of a test's time. Runs in processes of
+    # their own (`tests.small_pipeline`, the walk, the engines) generate code as users' runs do.
+    session.conf.set("spark.sql.codegen.wholeStage", "false")
+    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     yield session
     session.stop()
 
