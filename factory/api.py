@@ -2,13 +2,13 @@
 
     from factory.api import Ingested, Ingests, Round, dedup_group, refine, source, tokenizer
 
-    @source(asset_group="notes")
+    @source()
     def notes(ingests: Ingests) -> Ingested:
         return ingests.files("/path/to/notes", include="**/*.md")
 
     GROUP = dedup_group("notes", ["notes"], kind="prose")
     ROUNDS = [Round(rules=["gopher_quality"])]
-    NOTES = refine("notes", dedup_group=GROUP, rounds=ROUNDS, asset_group="notes", tokenizer="tokenizer")
+    NOTES = refine("notes", dedup_group=GROUP, rounds=ROUNDS, tokenizer="tokenizer")
     ASSETS = [notes, *GROUP.assets, *NOTES, tokenizer("tokenizer", ["notes"])]
 
 `definitions(ASSETS, settings())` makes them a Dagster code location of their own. `TextRule`, `Text` and the

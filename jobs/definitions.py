@@ -5,6 +5,7 @@ from __future__ import annotations
 import dagster as dg
 
 from assets.corpus import corpus
+from factory.orchestration.datasets.blend_asset import blend_asset
 from factory.orchestration.host.definitions import definitions
 from factory.settings import settings
 from jobs.schedules import nightly
@@ -18,7 +19,8 @@ WATCHED = [Watched(dataset, paths, CORPUS.partitions.get(dataset)) for dataset, 
 pipeline = dg.define_asset_job(
     "pipeline",
     selection=dg.AssetSelection.assets(*(it for it in CORPUS.assets if it.partitions_def is None)),
-    description="The whole pipeline, from source to sequence, except partitioned tables.",
+    description="Make every table anew, from source to sequence, except partitioned tables: a backfill or "
+    "`factory materialize` makes these.",
 )
 
 defs = definitions(
@@ -27,4 +29,5 @@ defs = definitions(
     jobs=[pipeline],
     schedules=[nightly(CORPUS.assets, WATCHED)],
     sensors=[new_input(CORPUS.assets, WATCHED)],
+    external=[blend_asset(CORPUS)],
 )

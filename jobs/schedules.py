@@ -12,6 +12,11 @@ from factory.orchestration.host.partitions import batches
 from factory.orchestration.host.resources import REUSE_TAG
 from jobs.sensors import Watched, notice
 
+DESCRIPTION = (
+    "Reads every source again and updates the tables that a change affects; tables with unchanged code, "
+    "configuration and input stay. Partitions by folder follow the folders on disk, and their runs go first, "
+    "one after the other. Off until you start it."
+)
 ASSET_JOB = "__ASSET_JOB"  # Dagster's implicit job of all assets; only its runs may have any partitions
 
 
@@ -24,9 +29,8 @@ def nightly(
     folders on disk. The schedule is off until somebody starts it.
     """
 
-    @dg.schedule(name="nightly", cron_schedule=cron, job_name=ASSET_JOB)
+    @dg.schedule(name="nightly", cron_schedule=cron, job_name=ASSET_JOB, description=DESCRIPTION)
     def schedule(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
-        """Update everything that has changed."""
         notice(watched, context.instance)
         keys = [
             key

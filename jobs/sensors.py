@@ -69,9 +69,17 @@ def new_input(
     The sensor is off until somebody starts it.
     """
 
-    @dg.sensor(name="new_input", asset_selection=dg.AssetSelection.all(), minimum_interval_seconds=every_s)
+    watches = ", ".join(f"`{of.dataset}`" for of in watched) or "no dataset"
+
+    @dg.sensor(
+        name="new_input",
+        asset_selection=dg.AssetSelection.all(),
+        minimum_interval_seconds=every_s,
+        description=f"Every {every_s} seconds, looks for files that were added, changed or removed below the "
+        f"paths of {watches}. A change that two looks find alike requests a run of the dataset's tables and "
+        "everything downstream; a new folder becomes a partition. Off until you start it.",
+    )
     def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        """Notice files that were added, changed or removed."""
         if not watched:
             return dg.SkipReason("No dataset of this corpus is read from files that can be watched.")
         remembered = json.loads(context.cursor or "{}")

@@ -120,7 +120,6 @@ def line(corpus: Path, lake: Settings) -> dg.Definitions:
             dataset,
             dedup_group=groups[dataset],
             rounds=[Round(rules=rules[dataset])],
-            asset_group=groups[dataset].kind,
             tokenizer="small",
             packing=PACKING,
         )

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from factory.api import Ingested, Ingests, Round, dedup_group, refine, settings, source
 
-GROUP = "code"
 
-
-@source(asset_group=GROUP, config={"share": settings().installation_share})
+@source(config={"share": settings().installation_share})
 def python_code(ingests: Ingests) -> Ingested:
     """Every Python file of the installation, each distribution a repository with version and license."""
     return ingests.installation_code(settings().installation_share)
@@ -22,7 +20,6 @@ ASSETS = [
         "python_code",
         dedup_group=DUPLICATES,
         rounds=[Round(rules=["code"])],
-        asset_group=GROUP,
         tokenizer="tokenizer",
     ),
 ]

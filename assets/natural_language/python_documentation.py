@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from factory.api import Ingested, Ingests, Round, dedup_group, refine, settings, source
 
-GROUP = "natural_language"
 
-
-@source(asset_group=GROUP, config={"share": settings().installation_share})
+@source(config={"share": settings().installation_share})
 def python_prose(ingests: Ingests) -> Ingested:
     """Every long description, license, help topic and documentation file of the installation."""
     return ingests.installation_prose(settings().installation_share)
 
 
-DUPLICATES = dedup_group("prose", ["python_prose"], kind="prose", asset_group=GROUP)
+DUPLICATES = dedup_group("prose", ["python_prose"], kind="prose")
 
 ASSETS = [
     python_prose,
@@ -22,7 +20,6 @@ ASSETS = [
         "python_prose",
         dedup_group=DUPLICATES,
         rounds=[Round(rules=["gopher_quality", "gopher_repetition"])],
-        asset_group=GROUP,
         tokenizer="tokenizer",
     ),
 ]

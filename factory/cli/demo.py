@@ -30,7 +30,9 @@ from factory.explain.summary import PipelineSummary, summarize
 from factory.explain.trace import DocumentTrace, trace_documents
 from factory.lake import names
 from factory.lake.tables import Lake
+from factory.orchestration.datasets.blend_asset import created
 from factory.orchestration.datasets.corpus import Corpus
+from factory.orchestration.host.instance import open_instance
 from factory.settings import Settings
 
 CHECKED_OFFSETS = 5  # steps fetched again, and again from a restarted server
@@ -69,6 +71,8 @@ def run(settings: Settings, steps: int, console: Console) -> None:
     report = execute(defs, settings, select(defs, "*"), console, reuse=True, watched=WATCHED)
     lake = Lake(settings)
     fetched = _fetch(settings, _weights(lake, CORPUS, console), CORPUS, steps, console)
+    figures = {"steps": fetched.steps, "rows": fetched.rows, "tokens": fetched.tokens}
+    open_instance(settings).report_runless_asset_event(created(fetched.blend, figures))
     summary = summarize(lake, CORPUS.datasets, CORPUS.groups)
     followed = _two_documents(settings, lake, CORPUS.datasets, fetched.blend)
     seconds = time.monotonic() - began

@@ -57,7 +57,8 @@ def select(
             f"The selection `{selection}` is not in Dagster's syntax, which allows raw/web and 'raw/web*' "
             f"(with all downstream) for one asset only. Write '{_of_several(selection)}'."
         ) from error
-    together = {key for asset in graph.assets_defs if set(asset.keys) & chosen for key in asset.keys}
+    made = (asset for asset in graph.assets_defs if asset.is_executable)  # no run makes an external asset
+    together = {key for asset in made if set(asset.keys) & chosen for key in asset.keys}
     if not together:
         raise ConfigurationError(f"The selection `{selection}` names no asset. {_instead(selection, groups)}")
     return sorted(together)

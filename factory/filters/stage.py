@@ -8,8 +8,10 @@ document passes; 0 is a limit like any other.
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -37,11 +39,19 @@ from spark_udfs.filters import python_rules, verdicts
 from spark_udfs.filters import signals as udf
 
 
-def signals_schema(rules: Iterable[Rule]) -> TableSchema:
+def signals_schema(rules: Sequence[Rule]) -> TableSchema:
     """Return the schema of the signals that `rules` need, each once, in the order of the rules."""
     kinds = {name: kind for rule in rules for name, kind in rule.signals.items()}
     numbers, words = ([name for name in kinds if kinds[name] == kind] for kind in ("number", "word"))
-    return schemas.signals_schema(numbers, words)
+    schema = schemas.signals_schema(numbers, words)
+    measured = {name: _about(rule) for rule in rules for name in rule.signals if kinds[name] == "number"}
+    return replace(schema, descriptions={**schema.descriptions, **measured})
+
+
+def _about(rule: Rule) -> str:
+    """Return the first sentence of a rule's docstring, and the unit of its number."""
+    sentence = " ".join((inspect.getdoc(type(rule)) or "").partition("\n\n")[0].split())
+    return f"{sentence} Unit: {rule.unit}.".strip()
 
 
 def measure(documents: DataFrame, rules: Sequence[Rule]) -> DataFrame:

@@ -100,9 +100,9 @@ def test_a_person_materializes_an_asset_and_sees_its_check_and_its_chart(
     address: str, page: Page, pictures: Path | None
 ) -> None:
     page.goto(f"{address}/asset-groups")
-    page.locator("[data-tooltip=natural_language]").dblclick()  # the node of the graph, not of the list
-    for name in ("notes_rejected", "prose_decisions"):
-        expect(page.get_by_text(name).first).to_be_visible()
+    page.locator("[data-tooltip=notes]").dblclick()  # the node of the graph, not of the list
+    for name in ("bookkeeping", "dedup", "models", "blends"):
+        expect(page.locator(f"[data-tooltip={name}]")).to_be_visible()
 
     page.goto(f"{address}/assets/raw/notes")
     expect(page.get_by_text("Never materialized").first).to_be_visible()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from factory.orchestration.asset.rows import Rows
 Chart = Callable[[Rows], str]
 _Values = Callable[[pa.RecordBatch], pa.Array]  # the values to count in a batch, any number per row
 
+KEPT = "kept"  # the label that leads a chart, in a color of its own
 QUANTILES = 20  # steps of a quantile curve
 STEPS = 50  # bins of a similarity or share between 0 and 1
 SAMPLED_BYTES = 64 << 20  # compressed size of a sample
@@ -35,20 +36,24 @@ def chart_of(schema: TableSchema) -> Chart:
         if set(columns) <= set(schema.names):
             return chart
     numbers = [field.name for field in schema.columns if pa.types.is_float64(field.type)]
-    return quantiles(*numbers) if numbers else counts("partition", "rows by partition")
+    return quantiles(*numbers) if numbers else by_partition
 
 
 def counts(column: str, title: str) -> Chart:
-    """Rows by value of a column."""
+    """Rows by value of a column of words, most frequent first; the word `kept` leads."""
 
     def chart(rows: Rows) -> str:
-        def labels(batch: pa.RecordBatch) -> pa.Array:
-            return batch[column].cast(pa.string()).fill_null("none")
-
-        counted, shown = _counted(rows, [column], labels, title)
-        return bars(list(counted), list(counted.values()), shown)
+        return _most_first(*_counted(rows, [column], lambda batch: _labels(batch[column]), title))
 
     return chart
+
+
+def by_partition(rows: Rows) -> str:
+    """Rows by partition, in the order of the keys."""
+    counted, title = _counted(
+        rows, ["partition"], lambda batch: _labels(batch["partition"]), "rows by partition"
+    )
+    return bars(list(counted), list(counted.values()), title)
 
 
 def powers_of_two(column: str, title: str) -> Chart:
@@ -86,15 +91,14 @@ def quantiles(*columns: str) -> Chart:
 
 
 def rejections(rows: Rows) -> str:
-    """Documents by rejecting rule; several rules may reject one document."""
+    """Documents kept, then those rejected by each rule, most first; several rules may reject one document."""
 
     def rules(batch: pa.RecordBatch) -> pa.Array:
-        kept = pa.repeat(" kept", pc.sum(batch["kept"]).as_py() or 0)  # the space sorts it first
+        kept = pa.repeat(KEPT, pc.sum(batch["kept"]).as_py() or 0)
         rejected = batch["rejections"].filter(pc.invert(batch["kept"]))
         return pa.concat_arrays([kept, rejected.flatten().field("rule")])
 
-    counted, title = _counted(rows, ["kept", "rejections"], rules, "documents by rule")
-    return bars([rule.strip() for rule in counted], list(counted.values()), title)
+    return _most_first(*_counted(rows, ["kept", "rejections"], rules, "documents by rule"))
 
 
 def similarities(rows: Rows) -> str:
@@ -103,18 +107,24 @@ def similarities(rows: Rows) -> str:
 
 
 def decided(rows: Rows) -> str:
-    """Documents by dataset and reason, with their share of the dataset."""
+    """Documents by dataset and reason, most first within a dataset, with their share of it."""
     counted, title = _counted(
         rows,
         ["dataset", "reason"],
         lambda batch: pc.binary_join_element_wise(batch["dataset"], batch["reason"], ": "),
         "documents by dataset and reason",
     )
-    totals = Counter[str]()
+    by_dataset: dict[str, dict[str, int]] = {}
     for label, n in counted.items():
-        totals[label.split(":")[0]] += n
-    shares = {f"{label} {n / totals[label.split(':')[0]]:.1%}": n for label, n in counted.items()}
-    return bars(list(shares), list(shares.values()), title)
+        dataset, _, reason = label.partition(": ")
+        by_dataset.setdefault(dataset, {})[reason] = n
+    bar, kept = dict[str, int](), list[str]()
+    for dataset, reasons in by_dataset.items():
+        for reason, n in _by_count(reasons):
+            label = f"{dataset}: {reason} {n / sum(reasons.values()):.1%}"
+            bar[label] = n
+            kept += [label] if reason == KEPT else []
+    return bars(list(bar), list(bar.values()), title, kept)
 
 
 def repositories(rows: Rows) -> str:
@@ -125,9 +135,10 @@ def repositories(rows: Rows) -> str:
     for label, column in (("largest component", "component"), ("largest in a topic", "component_in_topic")):
         largest = max(_tally(table[column].chunks).values(), default=0)
         bar[f"{label} {largest / max(1, n):.1%}"] = largest
-    for reason, count in _tally(table["reason"].chunks).items():
-        bar[f"{reason} {count / n:.1%}"] = count
-    return bars(list(bar), list(bar.values()), "repositories")
+    reasons = _by_count(_tally(table["reason"].chunks))
+    bar |= {f"{reason} {count / n:.1%}": count for reason, count in reasons}
+    kept = [f"{reason} {count / n:.1%}" for reason, count in reasons if reason == KEPT]
+    return bars(list(bar), list(bar.values()), "repositories", kept)
 
 
 def shares(rows: Rows) -> str:
@@ -242,6 +253,20 @@ def _table(rows: Rows, columns: Sequence[str]) -> pa.Table:
         return rows.frame().select(*columns).toArrow()
     held = list(batches)
     return pa.Table.from_batches(held) if held else pa.table({name: pa.nulls(0) for name in columns})
+
+
+def _labels(column: pa.Array) -> pa.Array:
+    return column.cast(pa.string()).fill_null("none")
+
+
+def _by_count(counted: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Sort by count, largest first and `KEPT` before all; ties by name."""
+    return sorted(counted.items(), key=lambda it: (it[0] != KEPT, -it[1], it[0]))
+
+
+def _most_first(counted: Mapping[str, int], title: str) -> str:
+    ordered = dict(_by_count(counted))
+    return bars(list(ordered), list(ordered.values()), title, [KEPT])
 
 
 def _one_of(rows: Rows) -> int:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_INK, _PAPER = "#3b5b92", "#ffffff"
+_INK, _KEPT, _PAPER = "#3b5b92", "#2f855a", "#ffffff"
 _COLUMNS = 4  # panels side by side
 _CHARACTER = 0.085  # width of a character of a label in inches, on average
 _LONGEST = 40  # characters of a label
@@ -20,13 +20,14 @@ _RIGHT = 0.2  # inches beside the axes
 _BOTTOM = 0.3  # height of the labels below an axis, in inches
 
 
-def bars(labels: Sequence[str], values: Sequence[int], title: str) -> str:
-    """Draw one horizontal bar per label, each with its value."""
+def bars(labels: Sequence[str], values: Sequence[int], title: str, kept: Collection[str] = ()) -> str:
+    """Draw one horizontal bar per label, each with its value; the bars of `kept` have their own color."""
     shown = [it if len(it) <= _LONGEST else f"{it[: _LONGEST - 1]}…" for it in labels]
     left = 0.2 + _CHARACTER * max(map(len, shown), default=0)
     figure = _figure(7, 0.8 + 0.28 * max(len(labels), 1), left, top=0.4)
     axes = figure.subplots()
-    drawn = axes.barh(range(len(labels)), values, color=_INK)
+    colors = [_KEPT if label in kept else _INK for label in labels]
+    drawn = axes.barh(range(len(labels)), values, color=colors)
     axes.set_yticks(range(len(labels)), shown)
     axes.invert_yaxis()
     axes.bar_label(drawn, [f" {value:,}" for value in values])

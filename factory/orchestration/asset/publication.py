@@ -45,6 +45,7 @@ from factory.orchestration.asset.declaration import (
     Tables,
     together,
 )
+from factory.orchestration.asset.materialization import results, shown_of
 from factory.orchestration.asset.progress import emit
 from factory.orchestration.asset.rejections import count_rejections, facts, require_documents
 from factory.orchestration.asset.reuse import NEW, Request, phrase, reasons, stale_lasting
@@ -81,7 +82,7 @@ def materialize(
         emit(str(declared.table), "reused", current[-1].rows, stand, kept_despite)
         for output in declared.outputs:
             yield from _checks_of_reused(spark, run, output)
-        yield from _results(context, current, parts, {"reused": True})
+        yield from results(context, current, parts, {"reused": True})
         return
     try:
         tables = _call(function, made, declared)
@@ -91,12 +92,16 @@ def materialize(
         raise
     emit(str(declared.table), "published", published[-1].rows, rejected.get("rejected"), phrase(found))
     seconds = time.monotonic() - began
-    charts = [
-        output.chart(rows_at(spark, run.lake, output.table, of.snapshot_id, output.schema))
+    shown = [
+        shown_of(
+            output,
+            rows_at(spark, run.lake, output.table, of.snapshot_id, output.schema),
+            run.lake.table(output.table).properties,
+        )
         for output, of in zip(declared.outputs, published, strict=True)
     ]
     of_all = {"seconds": seconds, "made because": phrase(found) or NEW, **tables.facts, **rejected}
-    yield from _results(context, published, parts, of_all, charts)
+    yield from results(context, published, parts, of_all, shown)
 
 
 def _call(
@@ -359,39 +364,3 @@ def _result(
 def _told(sentences: Sequence[str] | None) -> dict[str, dg.MetadataValue]:
     """Return the first sentences of a file check as Dagster metadata."""
     return {"found": dg.MetadataValue.text("\n".join(sentences[:_MAX_SENTENCES]))} if sentences else {}
-
-
-def _results(
-    context: dg.AssetExecutionContext,
-    published: Sequence[Published],
-    parts: PartitionSelection,
-    of_all: Mapping[str, Any],
-    charts: Sequence[str] = (),
-) -> Iterator[dg.MaterializeResult]:
-    """Yield a materialization of every output, with row count and content of each partition."""
-    run: LakeRun = context.resources.lake
-    for number, of in enumerate(published):
-        key = dg.AssetKey(of.table.identifier)
-        version = of.lineage.content
-        if parts.partitions is not None:
-            contents = run.lake.partitions(of.table)
-            for partition in parts.partitions:
-                version = contents.lineage[partition].partitions[partition]
-                said = {"dagster/partition_row_count": Fingerprint.parse(version).rows, "content": version}
-                context.add_asset_metadata(said, asset_key=key, partition_key=partition)
-        yield dg.MaterializeResult(
-            asset_key=key,
-            data_version=dg.DataVersion(version if len(parts.keys) == 1 else of.lineage.content),
-            metadata={
-                "dagster/row_count": of.rows,
-                "bytes": of.size_bytes,
-                "snapshot": str(of.snapshot_id),
-                "content": of.lineage.content,
-                # As text: a browser reads a number of JSON above 2^53 as another one.
-                "upstream snapshots": dg.MetadataValue.json(
-                    {table: str(at) for table, at in of.lineage.upstream.items()}
-                ),
-                **of_all,
-                **({"chart": dg.MetadataValue.md(charts[number])} if charts else {}),
-            },
-        )

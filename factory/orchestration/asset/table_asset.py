@@ -1,6 +1,6 @@
 """`@table_asset`: a function that returns a DataFrame, declared as a table of the lake.
 
-    @table_asset(namespace="filtered", asset_group="natural_language", schema=FILTERED)
+    @table_asset(namespace="filtered", asset_group="web", schema=FILTERED)
     def web(context, signals_web: DataFrame) -> DataFrame:
         return decide(signals_web, RULES)
 
@@ -41,6 +41,7 @@ from factory.orchestration.asset.charts import chart_of
 from factory.orchestration.asset.checks import Check, checks_of
 from factory.orchestration.asset.code_version import code_version
 from factory.orchestration.asset.declaration import AssetResult, Declaration, Output, PartitionSelection
+from factory.orchestration.asset.groups import bookkeeping
 from factory.orchestration.asset.publication import materialize
 from factory.orchestration.asset.reuse import made_alike
 from factory.orchestration.asset.spark_failure import JVM_DIED, WORKER_DIED, explained
@@ -63,6 +64,7 @@ def table_asset(
     checks: Sequence[Check] = (),
     config: BaseModel | Mapping[str, Any] | None = None,
     description: str | None = None,
+    owners: Sequence[str] = (),
     partitions_def: dg.PartitionsDefinition[str] | None = None,
     backfill_policy: dg.BackfillPolicy | None = None,
     priority: int = 0,
@@ -75,7 +77,8 @@ def table_asset(
     `name` defaults to the function's name; `side_tables` declares further tables written with it, by suffix;
     `upstream` maps arguments to tables that their names do not spell; `checks` run in addition to the
     uniqueness check of the key; `config` holds everything besides code and upstream tables that decides the
-    rows. With `partitions_def` a run replaces partitions of the table; a backfill is a single run unless
+    rows. The description defaults to the function's docstring; `owners` are mail addresses and `team:name`s.
+    With `partitions_def` a run replaces partitions of the table; a backfill is a single run unless
     `backfill_policy` says otherwise. Among runnable assets, the highest `priority` runs first. With a
     `growth` above one, a run that keeps unchanged tables keeps this one until its upstream rows have grown or
     shrunk by that factor. A `lasting` table is written again only if `config` changed, or by a run that
@@ -111,11 +114,12 @@ def table_asset(
             dg.AssetSpec(
                 key=dg.AssetKey(output.table.identifier),
                 deps=[dg.AssetKey(of.identifier) for of in declaration.upstream.values()],
-                group_name=asset_group,
+                group_name=asset_group if output.table == table else bookkeeping(asset_group),
                 description=(description or inspect.getdoc(function))
                 if output.table == table
-                else f"Written with {table}.",
-                kinds={"spark", "iceberg", output.table.stage},  # a node of the graph shows no namespace
+                else f"{output.schema.about} Written with {table}.".strip(),
+                owners=owners,
+                kinds={"spark", "iceberg", output.table.stage},
                 code_version=declaration.code_version,
                 tags={"stage": table.stage},
                 metadata={
@@ -300,7 +304,10 @@ def _column_schema(schema: TableSchema) -> dg.TableSchema:
     return dg.TableSchema(
         columns=[
             dg.TableColumn(
-                field.name, str(field.type), constraints=dg.TableColumnConstraints(nullable=field.nullable)
+                field.name,
+                str(field.type),
+                description=schema.descriptions.get(field.name),
+                constraints=dg.TableColumnConstraints(nullable=field.nullable),
             )
             for field in schema.columns
         ]

@@ -16,6 +16,7 @@ the group grows, so known texts keep their signatures.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -41,6 +42,8 @@ from factory.errors import ConfigurationError
 from factory.lake import names, schemas
 from factory.lake_spark.documents import kept_documents, located, of_datasets
 from factory.orchestration.asset.checks import Check, alarm, holds
+from factory.orchestration.asset.declaration import AssetResult
+from factory.orchestration.asset.groups import bookkeeping, comparison_group
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.dedup_repositories import (
     component_keeps_a_document,
@@ -65,8 +68,8 @@ class DedupGroup:
     datasets: tuple[str, ...]
     config: DedupConfig
     assets: tuple[dg.AssetsDefinition, ...]
-    asset_group: str
     repositories: RepositoryConfig | None = None
+    owners: tuple[str, ...] = ()
 
 
 def dedup_group(
@@ -74,16 +77,15 @@ def dedup_group(
     datasets: Sequence[str],
     *,
     kind: Kind,
-    asset_group: str | None = None,
     config: DedupConfig | None = None,
     repositories: RepositoryConfig | None = None,
+    owners: Sequence[str] = (),
 ) -> DedupGroup:
     """Declare that `datasets` are deduplicated together, once; `refine` refers to the group.
 
-    Dagster shows the assets in `asset_group`, by default named like the group. With `repositories`, duplicate
-    repositories go as a whole before documents are decided. Raises ConfigurationError for no datasets, for a
-    dataset named twice, for two variants of one dataset, whose documents would be copies of each other, and
-    for repositories of prose.
+    With `repositories`, duplicate repositories go as a whole before documents are decided. `owners` are mail
+    addresses and `team:name`s. Raises ConfigurationError for no datasets, for a dataset named twice, for two
+    variants of one dataset, whose documents would be copies of each other, and for repositories of prose.
     """
     _require_apart(name, datasets)
     if repositories is not None and kind != "code":
@@ -91,9 +93,10 @@ def dedup_group(
             f"Dedup group `{name}` is {kind}, which has no repositories. Leave `repositories` out."
         )
     chosen = config or DedupConfig(kind=kind)
-    asset_group = asset_group or name
+    owners = tuple(owners)
     texts = _Texts(datasets)
-    declare = partial(_declare, name, name, asset_group)
+    declare = partial(_declare, name, name, owners)
+    report = partial(declare, asset_group=bookkeeping(comparison_group(name)))
     signing = chosen.part(SignatureConfig)
     bucketing = chosen.part(BucketConfig)
     comparing = chosen.part(EdgeConfig)
@@ -130,7 +133,7 @@ def dedup_group(
         """The bucket of every signature in every band."""
         return buckets(signatures, bucketing, signing.version())
 
-    @declare("largest_buckets", schemas.LARGEST_BUCKETS, "buckets", texts=texts, config=largest)
+    @report("largest_buckets", schemas.LARGEST_BUCKETS, "buckets", texts=texts, config=largest)
     def group_largest_buckets(buckets: DataFrame, **upstream: DataFrame) -> DataFrame:
         """The largest buckets, with the beginning of their best document."""
         return largest_buckets(texts.documents(upstream), buckets, largest)
@@ -157,7 +160,7 @@ def dedup_group(
         documents, bags = texts.documents(upstream), located(bags, *LARGE)
         return edges(buckets, signatures, bags, documents, vocabulary, comparing, signing.version())
 
-    @declare(
+    @report(
         "recall",
         schemas.RECALL,
         "signatures",
@@ -179,18 +182,18 @@ def dedup_group(
         """The share of similar pairs that share a bucket, measured on a sample."""
         return recall(signatures, located(bags, *LARGE), vocabulary, sampling)
 
-    @declare("sweep", schemas.SWEEP, "signatures", "edges", texts=texts, config=sweeping)
+    @report("sweep", schemas.SWEEP, "signatures", "edges", texts=texts, config=sweeping)
     def group_sweep(signatures: DataFrame, edges: DataFrame, **upstream: DataFrame) -> DataFrame:
         """Documents kept at each threshold of the sweep."""
         return sweep(texts.documents(upstream), signatures, edges, sweeping)
 
     compared = (group_bags, group_vocabulary, group_signatures, group_buckets, group_edges)
     reports = (group_recall, group_largest_buckets, group_sweep)
-    decided = _decisions(name, name, asset_group, chosen, texts, repositories)
+    decided = _decisions(name, name, owners, chosen, texts, repositories)
     assets = [*compared, *reports, *decided]
     if repositories is not None and repositories.topics:
-        assets.append(topics_by_hand(name, asset_group, repositories.topics))
-    return DedupGroup(name, kind, tuple(datasets), chosen, tuple(assets), asset_group, repositories)
+        assets.append(topics_by_hand(name, owners, repositories.topics))
+    return DedupGroup(name, kind, tuple(datasets), chosen, tuple(assets), repositories, owners)
 
 
 def dedup_variant(
@@ -214,9 +217,9 @@ def dedup_variant(
     config = group.config.changed(threshold=threshold, sweep=others, keep=keep or group.config.keep)
     own = names.variant(group.name, name)
     texts = _Texts(group.datasets, lambda dataset: names.variant(dataset, name))
-    assets = _decisions(own, group.name, group.asset_group, config, texts, group.repositories)
+    assets = _decisions(own, group.name, group.owners, config, texts, group.repositories)
     datasets = tuple(names.variant(dataset, name) for dataset in group.datasets)
-    return DedupGroup(own, group.kind, datasets, config, assets, group.asset_group, group.repositories)
+    return DedupGroup(own, group.kind, datasets, config, assets, group.repositories, group.owners)
 
 
 class _Texts:
@@ -252,7 +255,7 @@ class _Texts:
 def _declare(  # type: ignore[no-untyped-def]
     group: str,
     compared: str,
-    asset_group: str,
+    owners: tuple[str, ...],
     part: str,
     schema: schemas.TableSchema,
     *parts: str,
@@ -262,30 +265,41 @@ def _declare(  # type: ignore[no-untyped-def]
 ):
     """The decorator of `dedup.<group>_<part>`, which reads `parts`, those up to the edges of `compared`.
 
-    The function also gets the documents of `texts`, and `tables` by argument.
+    The function also gets the documents of `texts`, and `tables` by argument. Its docstring, with the name of
+    the group, is the description.
     """
     upstream = {it: names.dedup(compared if it in _COMPARED else group, it) for it in parts}
-    return table_asset(
-        namespace="dedup",
-        name=f"{group}_{part}",
-        asset_group=asset_group,
-        schema=schema,
-        upstream=upstream | (texts.tables if texts else {}) | dict(tables or {}),
-        # Texts and bags bypass these batches.
-        **{"rows_per_batch": NARROW_ROWS_PER_ARROW_BATCH, **options},
-    )
+
+    def declare(function: Callable[..., AssetResult]) -> dg.AssetsDefinition:
+        about = (inspect.getdoc(function) or "").rstrip(".")
+        return table_asset(
+            namespace="dedup",
+            name=f"{group}_{part}",
+            schema=schema,
+            upstream=upstream | (texts.tables if texts else {}) | dict(tables or {}),
+            description=f"{about}, in dedup group `{group}`.",
+            owners=owners,
+            # Texts and bags bypass these batches.
+            **{
+                "asset_group": comparison_group(group),
+                "rows_per_batch": NARROW_ROWS_PER_ARROW_BATCH,
+                **options,
+            },
+        )(function)
+
+    return declare
 
 
 def _decisions(
     group: str,
     compared: str,
-    asset_group: str,
+    owners: tuple[str, ...],
     config: DedupConfig,
     texts: _Texts,
     repositories: RepositoryConfig | None,
 ) -> tuple[dg.AssetsDefinition, ...]:
     """The assets that decide at the threshold of `config`."""
-    declare = partial(_declare, group, compared, asset_group)
+    declare = partial(_declare, group, compared, owners)
     deciding = config.part(DecisionConfig)
 
     @declare("components", schemas.COMPONENTS, "edges", "signatures", config={"threshold": config.threshold})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import dagster as dg
 from pyspark.sql import DataFrame
@@ -16,6 +16,7 @@ from factory.lake import names, schemas
 from factory.lake.repository import WITH_ITS_REPOSITORY
 from factory.orchestration.asset.checks import Check, aggregate, holds
 from factory.orchestration.asset.declaration import AssetResult, Tables
+from factory.orchestration.asset.groups import comparison_group
 from factory.orchestration.asset.table_asset import table_asset
 
 _WITH_ITS_REPOSITORY = f"reason IN {WITH_ITS_REPOSITORY}"
@@ -95,19 +96,20 @@ def _topics(group: str, chosen: RepositoryConfig) -> dict[str, names.TableName]:
     return {"topics": names.dedup(group, "topics")} if chosen.topics else {}
 
 
-def topics_by_hand(group: str, asset_group: str, topics: Mapping[str, str]) -> dg.AssetsDefinition:
+def topics_by_hand(group: str, owners: Sequence[str], topics: Mapping[str, str]) -> dg.AssetsDefinition:
     """`dedup.<group>_topics`, with `topics` by repository."""
     table = names.dedup(group, "topics")
 
     @table_asset(
         namespace=table.namespace,
         name=table.name,
-        asset_group=asset_group,
+        asset_group=comparison_group(group),
         schema=schemas.TOPICS,
         config={"topics": dict(topics)},
+        description=f"The topic of each repository of dedup group `{group}`, given by hand.",
+        owners=owners,
     )
     def group_topics(pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
-        """The topic of each repository, given by hand."""
         rows = sorted(topics.items())
         return pyspark.spark_session.createDataFrame(rows, "repository string, topic string")
 

@@ -3,7 +3,7 @@
     GROUP = dedup_group("web", ["web"], kind="prose")
     PLAIN = Round(rules=["gopher_quality"])
     LONG = Round(rules=["gopher_quality"], limits={"word_count": [200, 100_000]})
-    WEB = refine("web", dedup_group=GROUP, rounds=[PLAIN], asset_group="web", tokenizer="tokenizer")
+    WEB = refine("web", dedup_group=GROUP, rounds=[PLAIN], tokenizer="tokenizer")
     assets = [*GROUP.assets, *WEB, *variant(WEB, "long", rounds=[LONG]), tokenizer("tokenizer", ["web"])]
 
     raw -> signals -> filtered -> [dedup group] -> deduplicated -> [depsort] -> tokenized -> packed
@@ -15,9 +15,10 @@ call of a stage, so any part of this chain can also be declared by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 from pyspark.sql import DataFrame
@@ -35,6 +36,7 @@ from factory.models.tokenizer import tokenizer_table
 from factory.models.tokenizer_file import tokenizer_of_file
 from factory.orchestration.asset.checks import aggregate, holds, layout
 from factory.orchestration.asset.declaration import Tables
+from factory.orchestration.asset.groups import MODELS, dataset_group
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.dedup_group import DedupGroup, dedup_group, dedup_variant
 from factory.orchestration.chain.rounds import Measured, filter_assets
@@ -65,16 +67,20 @@ class Chain:
 
     dataset: str
     dedup_group: DedupGroup
-    asset_group: str
     tokenizer: str
     packing: PackConfig
     around: TokenizeConfig
     measured: tuple[Measured, ...] = ()
     assets: tuple[dg.AssetsDefinition, ...] = ()
+    owners: tuple[str, ...] = ()
     partitions_def: dg.PartitionsDefinition[str] | None = None
 
     def __iter__(self) -> Iterator[dg.AssetsDefinition]:
         return iter(self.assets)
+
+    def table_asset(self, **options: Any) -> Callable[..., dg.AssetsDefinition]:
+        """`table_asset` in the group of the dataset, with its owners."""
+        return table_asset(asset_group=dataset_group(self.dataset), owners=self.owners, **options)
 
 
 def refine(
@@ -82,10 +88,10 @@ def refine(
     *,
     dedup_group: DedupGroup,
     rounds: Sequence[Round],
-    asset_group: str,
     tokenizer: str,
     packing: PackConfig | None = None,
     around: TokenizeConfig | None = None,
+    owners: Sequence[str] = (),
     partitions_def: dg.PartitionsDefinition[str] | None = None,
 ) -> Chain:
     """Every asset of `dataset` after `raw.<dataset>`, except those of its dedup group.
@@ -93,8 +99,9 @@ def refine(
     Each of `rounds` filters what the earlier rounds kept. A code dataset is sorted by dependency before it is
     tokenized; the tokens of `around` enclose each document. With the `partitions_def` of `raw.<dataset>`,
     signals and verdicts are made partition by partition, because they need one document at a time; later
-    tables compare documents, so they are made as a whole. Raises ConfigurationError for a rule, a name or a
-    group that does not fit.
+    tables compare documents, so they are made as a whole. `owners` are mail addresses and `team:name`s.
+    Raises
+    ConfigurationError for a rule, a name or a group that does not fit.
     """
     if names.VARIANT in dataset:
         raise ConfigurationError(
@@ -103,7 +110,13 @@ def refine(
         )
     packing, around = packing or PackConfig(), around or TokenizeConfig()
     declared = Chain(
-        dataset, dedup_group, asset_group, tokenizer, packing, around, partitions_def=partitions_def
+        dataset,
+        dedup_group,
+        tokenizer,
+        packing,
+        around,
+        owners=tuple(owners),
+        partitions_def=partitions_def,
     )
     return _chain(declared, rounds)
 
@@ -155,11 +168,11 @@ def _own_group(
         dataset,
         [dataset],
         kind=of.dedup_group.kind,
-        asset_group=of.asset_group,
         config=of.dedup_group.config.changed(
             **{option: it for option, it in given.items() if it is not None}
         ),
         repositories=of.dedup_group.repositories,
+        owners=of.owners,
     )
 
 
@@ -171,67 +184,69 @@ def _chain(of: Chain, rounds: Sequence[Round] | None) -> Chain:
             f"Dedup group `{of.dedup_group.name}` does not hold `{of.dataset}`. It holds "
             f"{', '.join(of.dedup_group.datasets)}: name the dataset there, or give another group."
         )
-    assets, measured = [_deduplicated(of.dataset, of.dedup_group, of.asset_group)], of.measured
+    assets, measured = [_deduplicated(of)], of.measured
     if rounds is not None:
         if not rounds:
             raise ConfigurationError(f"`{of.dataset}` has no round of filters. Give one, if only Round().")
-        filters = filter_assets(of.dataset, rounds, of.asset_group, measured, of.partitions_def)
+        filters = filter_assets(of.dataset, rounds, measured, of.owners, of.partitions_def)
         assets, measured = [*filters.assets, *assets], filters.measured
     if of.dedup_group.kind == "code":
-        assets += _depsort(of.dataset, of.asset_group)
+        assets += _depsort(of)
     return replace(of, measured=measured, assets=(*assets, *_packing(of)))
 
 
-def _deduplicated(dataset: str, group: DedupGroup, asset_group: str) -> dg.AssetsDefinition:
-    @table_asset(
+def _deduplicated(of: Chain) -> dg.AssetsDefinition:
+    @of.table_asset(
         namespace="deduplicated",
-        name=dataset,
-        asset_group=asset_group,
+        name=of.dataset,
         schema=schemas.DEDUPLICATED,
-        upstream={"documents": names.raw(dataset), "decisions": names.dedup(group.name, "decisions")},
+        upstream={
+            "documents": names.raw(of.dataset),
+            "decisions": names.dedup(of.dedup_group.name, "decisions"),
+        },
+        description=f"The documents of `{of.dataset}` that passed the filters and were kept among their "
+        f"duplicates in dedup group `{of.dedup_group.name}`.",
     )
     def kept(documents: DataFrame, decisions: DataFrame) -> DataFrame:
-        """The documents that passed the filters and were kept among their duplicates."""
         return deduplicated(documents, decisions)
 
     return kept
 
 
-def _depsort(dataset: str, asset_group: str) -> Assets:
-    documents_of = names.deduplicated(dataset)
+def _depsort(of: Chain) -> Assets:
+    dataset, documents_of = of.dataset, names.deduplicated(of.dataset)
 
-    @table_asset(
+    @of.table_asset(
         namespace="depsort",
         name=f"{dataset}_symbols",
-        asset_group=asset_group,
         schema=schemas.SYMBOLS,
         upstream={"documents": documents_of},
+        description=f"The definitions, references and imports of every file of `{dataset}`, and where they "
+        "resolve.",
     )
     def file_symbols(documents: DataFrame) -> DataFrame:
-        """The definitions, references and imports of every file, and where they resolve."""
         return symbols(documents)
 
-    @table_asset(
+    @of.table_asset(
         namespace="depsort",
         name=f"{dataset}_dependencies",
-        asset_group=asset_group,
         schema=schemas.DEPENDENCIES,
+        description=f"The dependencies between files of `{dataset}`, and whether the order satisfies each.",
         upstream={"documents": documents_of, "symbols": names.depsort(dataset, "symbols")},
     )
     def file_dependencies(documents: DataFrame, symbols: DataFrame) -> DataFrame:
-        """The dependencies between files, and whether the order satisfies each."""
         return dependencies(documents, symbols)
 
-    @table_asset(
+    @of.table_asset(
         namespace="sorted",
         name=dataset,
-        asset_group=asset_group,
         schema=schemas.SORTED,
+        description=f"The documents of `{dataset}` with their position in their repository, dependencies "
+        "first.",
         upstream={"documents": documents_of, "dependencies": names.depsort(dataset, "dependencies")},
         checks=[UNIQUE_POSITIONS],
     )
     def in_dependency_order(documents: DataFrame, dependencies: DataFrame) -> DataFrame:
-        """The documents with their position in their repository, dependencies first."""
         return sorted_documents(documents, dependencies)
 
     return [file_symbols, file_dependencies, in_dependency_order]
@@ -241,7 +256,6 @@ def tokenizer(
     name: str,
     datasets: Sequence[str],
     *,
-    asset_group: str = "models",
     vocabulary: int = 16_384,
     around: TokenizeConfig | None = None,
     lasting: bool = True,
@@ -257,48 +271,51 @@ def tokenizer(
     @table_asset(
         namespace="models",
         name=name,
-        asset_group=asset_group,
+        asset_group=MODELS,
         schema=schemas.TOKENIZER,
         upstream={dataset: names.deduplicated(dataset) for dataset in datasets},
+        description="A byte-level BPE tokenizer, trained on a sample of "
+        f"{', '.join(f'`{dataset}`' for dataset in datasets)}.",
         config={"vocabulary": vocabulary, "special": special},
         lasting=lasting,
     )
     def trained(**upstream: DataFrame) -> DataFrame:
-        """A byte-level BPE tokenizer trained on the corpus."""
         return tokenizer_table(of_datasets(upstream), name, vocabulary, special_tokens=special)
 
     return trained
 
 
-def tokenizer_from(
-    path: Path, name: str, *, asset_group: str = "models", around: TokenizeConfig | None = None
-) -> dg.AssetsDefinition:
+def tokenizer_from(path: Path, name: str, *, around: TokenizeConfig | None = None) -> dg.AssetsDefinition:
     """Declare the tokenizer of a Hugging Face `tokenizer.json`, which has the tokens of `around`."""
 
-    @table_asset(namespace="models", name=name, asset_group=asset_group, schema=schemas.TOKENIZER)
+    @table_asset(
+        namespace="models",
+        name=name,
+        asset_group=MODELS,
+        schema=schemas.TOKENIZER,
+        description=f"The tokenizer of the file `{path.name}`.",
+    )
     def given(pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
-        """A tokenizer read from its file."""
         return tokenizer_of_file(pyspark.spark_session, name, path, (around or TokenizeConfig()).tokens)
 
     return given
 
 
 def _packing(of: Chain) -> Assets:
-    dataset, asset_group, config = of.dataset, of.asset_group, of.packing
+    dataset, config = of.dataset, of.packing
     is_code = of.dedup_group.kind == "code"
     documents_of = names.sorted_table(dataset) if is_code else names.deduplicated(dataset)
     dependencies_of = {"dependencies": names.depsort(dataset, "dependencies")} if is_code else {}
 
-    @table_asset(
+    @of.table_asset(
         namespace="tokenized",
         name=dataset,
-        asset_group=asset_group,
         schema=schemas.TOKENIZED,
+        description=f"The tokens of every document of `{dataset}`, by `{names.model(of.tokenizer)}`.",
         upstream={"documents": documents_of, "tokenizer": names.model(of.tokenizer)},
         config=of.around,
     )
     def tokens(documents: DataFrame, tokenizer: DataFrame) -> Tables:
-        """The tokens of every document."""
         trained = tokenizer.first()
         assert trained is not None
         return Tables(
@@ -307,11 +324,12 @@ def _packing(of: Chain) -> Assets:
             said={schemas.TOKENIZER_ID: tokenizer_id(trained.tokenizer)},
         )
 
-    @table_asset(
+    @of.table_asset(
         namespace="packed",
         name=dataset,
-        asset_group=asset_group,
         schema=schemas.PACKED,
+        description=f"The training sequences of `{dataset}`: documents packed best-fit, with runs of a "
+        "repository's order kept together.",
         side_tables={"placements": schemas.PLACEMENTS},
         upstream={
             "tokenized": names.tokenized(dataset),
@@ -338,7 +356,6 @@ def _packing(of: Chain) -> Assets:
     def sequences(  # type: ignore[no-untyped-def]
         context, tokenized: DataFrame, tokenizer: DataFrame, **upstream: DataFrame
     ) -> Tables:
-        """Training sequences: documents packed best-fit, with runs of a repository's order kept together."""
         trained = tokenizer.first()
         assert trained is not None
         identity = tokenizer_id(trained.tokenizer)

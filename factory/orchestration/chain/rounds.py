@@ -14,8 +14,10 @@ table's documents passed must also precede the round, with limits as strict or s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import dagster as dg
 from pyspark.sql import DataFrame
@@ -27,6 +29,7 @@ from factory.lake import names, schemas
 from factory.lake.names import TableName
 from factory.lake_spark.documents import kept_documents
 from factory.orchestration.asset.checks import holds
+from factory.orchestration.asset.groups import dataset_group
 from factory.orchestration.asset.table_asset import table_asset
 
 A_VERDICT_HAS_ITS_REASONS = holds(
@@ -60,8 +63,8 @@ class FilterAssets:
 def filter_assets(
     dataset: str,
     rounds: Sequence[Round],
-    asset_group: str,
     measured: Sequence[Measured] = (),
+    owners: Sequence[str] = (),
     partitions_def: dg.PartitionsDefinition[str] | None = None,
 ) -> FilterAssets:
     """The assets `signals` and `filtered` of every round of `dataset`.
@@ -74,6 +77,9 @@ def filter_assets(
     found = list(measured)
     passed: tuple[Rule, ...] = ()
     before: TableName | None = None
+    declare = partial(
+        table_asset, asset_group=dataset_group(dataset), owners=owners, partitions_def=partitions_def
+    )
     for number, declared in enumerate(rounds, start=1):
         name = names.in_round(dataset, number, len(rounds))
         rules = declared.build()
@@ -81,8 +87,8 @@ def filter_assets(
         if source is None:
             source = Measured(names.signals(name), signals_of(rules), passed)
             found.append(source)
-            assets.append(_signals(name, rules, asset_group, before, partitions_def))
-        assets.append(_filtered(name, rules, asset_group, source.table, before, partitions_def))
+            assets.append(_signals(declare, name, rules, before))
+        assets.append(_filtered(declare, name, rules, source.table, before))
         passed, before = (*passed, *rules), names.filtered(name)
     return FilterAssets(tuple(assets), tuple(found))
 
@@ -105,49 +111,42 @@ def implies(strict: Rule, loose: Rule) -> bool:
 
 
 def _signals(
-    name: str,
-    rules: Sequence[Rule],
-    asset_group: str,
-    before: TableName | None,
-    partitions_def: dg.PartitionsDefinition[str] | None,
+    declare: Callable[..., Any], name: str, rules: Sequence[Rule], before: TableName | None
 ) -> dg.AssetsDefinition:
-    @table_asset(
+    left = f" that `{before}` kept" if before else ""
+
+    @declare(
         namespace="signals",
         name=name,
-        asset_group=asset_group,
         schema=signals_schema(rules),
         upstream={"documents": names.raw(name), **({"before": before} if before else {})},
         config={"signals": signals_of(rules)},
-        partitions_def=partitions_def,
+        description=f"Every measured value of every document of `{names.raw(name)}`{left}.",
     )
     def signals(documents: DataFrame, **upstream: DataFrame) -> DataFrame:
-        """Every measured value of every document that passed the earlier rounds."""
-        left = kept_documents(documents, upstream["before"]) if upstream else documents
-        return measure(left, rules)
+        measured = kept_documents(documents, upstream["before"]) if upstream else documents
+        return measure(measured, rules)
 
     return signals
 
 
 def _filtered(
+    declare: Callable[..., Any],
     name: str,
     rules: Sequence[Rule],
-    asset_group: str,
     source: TableName,
     before: TableName | None,
-    partitions_def: dg.PartitionsDefinition[str] | None,
 ) -> dg.AssetsDefinition:
-    @table_asset(
+    @declare(
         namespace="filtered",
         name=name,
-        asset_group=asset_group,
         schema=schemas.FILTERED,
         upstream={"signals": source, **({"before": before} if before else {})},
         config={"rules": [repr(rule) for rule in rules]},
-        partitions_def=partitions_def,
+        description=f"The verdict of `{name}` on every document of `{names.raw(name)}`, with failed rules.",
         checks=[A_VERDICT_HAS_ITS_REASONS],
     )
     def filtered(signals: DataFrame, **upstream: DataFrame) -> DataFrame:
-        """Every document with its verdict and every rule it fails."""
         if not upstream:
             return decide(signals, rules)
         before = upstream["before"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
@@ -10,32 +10,40 @@ from pydantic import BaseModel
 
 from factory.ingest.readers import Ingested
 from factory.lake.schemas import RAW, REJECTED
+from factory.orchestration.asset.groups import dataset_group
 from factory.orchestration.asset.table_asset import table_asset
 
 
 def source(
     *,
-    asset_group: str,
     name: str | None = None,
     config: BaseModel | Mapping[str, Any] | None = None,
     description: str | None = None,
+    owners: Sequence[str] = (),
     partitions_def: dg.PartitionsDefinition[str] | None = None,
 ) -> Callable[[Callable[..., Ingested]], dg.AssetsDefinition]:
     """Declare the decorated function as the source of dataset `name`, by default the function's name.
 
     The function takes `ingests`, the readers of raw material, and with `partitions_def` also `partition`, the
     key to read. Its documents become `raw.<name>`, its bad records `raw.<name>_rejected`. `config` holds
-    everything besides the code that decides which documents are read.
+    everything besides the code that decides which documents are read. `owners` are mail addresses and
+    `team:name`s.
 
     Raises ConfigurationError at decoration for an invalid name.
     """
-    return table_asset(
-        namespace="raw",
-        name=name,
-        asset_group=asset_group,
-        schema=RAW,
-        side_tables={"rejected": REJECTED},
-        config=config,
-        description=description,
-        partitions_def=partitions_def,
-    )
+
+    def declare(function: Callable[..., Ingested]) -> dg.AssetsDefinition:
+        dataset = name or function.__name__
+        return table_asset(
+            namespace="raw",
+            name=dataset,
+            asset_group=dataset_group(dataset),
+            schema=RAW,
+            side_tables={"rejected": REJECTED},
+            config=config,
+            description=description,
+            owners=owners,
+            partitions_def=partitions_def,
+        )(function)
+
+    return declare

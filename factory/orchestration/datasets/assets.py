@@ -30,8 +30,6 @@ from factory.packing.pack import PackConfig
 from factory.packing.tokenize import TokenizeConfig
 from factory.suggestions import unknown_name
 
-ASSET_GROUPS: Mapping[Kind, str] = {"prose": "natural_language", "code": "code"}
-
 
 def corpus(path: Path) -> Corpus:
     """The corpus of a file; raises ConfigurationError with a sentence per error."""
@@ -246,14 +244,20 @@ def _groups(located: LocatedYaml, file: DatasetsFile) -> dict[str, DedupGroup]:
             name,
             datasets,
             kind=kinds[name],
-            asset_group=ASSET_GROUPS[kinds[name]],
             config=config.model_copy(update={"sweep": tuple(swept)}),
             repositories=repositories,
+            owners=_owners(file, datasets),
         )
         for variant_name, given in variants.items():
             group = dedup_variant(found[name], variant_name, given.threshold, given.keep)
             found[group.name] = group
     return dict(sorted(found.items()))
+
+
+def _owners(file: DatasetsFile, datasets: Sequence[str]) -> list[str]:
+    """The owners of `datasets`, of variants those of their dataset."""
+    bases = set(map(names.base, datasets))
+    return sorted({owner for it in file.datasets if it.name in bases for owner in it.owners})
 
 
 def _repositories(located: LocatedYaml, place: Place, options: dict[str, Any]) -> RepositoryConfig | None:
@@ -303,9 +307,10 @@ def _source(
 
     declare = source(
         name=entry.name,
-        asset_group=ASSET_GROUPS[entry.kind],
         config=entry.reading(),
-        description=f"{(type(entry).__doc__ or '').strip('.')}, read as {located.path.name} says.",
+        description=f"The documents of `{entry.name}`, read as {located.path.name} says: "
+        f"{(type(entry).__doc__ or '').lower()}",
+        owners=entry.owners,
         partitions_def=partitions,
     )
 
@@ -365,10 +370,10 @@ def _chains(
         entry.name,
         dedup_group=groups[_group(entry)],
         rounds=entry.in_rounds(),
-        asset_group=ASSET_GROUPS[entry.kind],
         tokenizer=entry.tokenizer,
         packing=packing((*place, "packing"), entry.packing),
         around=around,
+        owners=entry.owners,
         partitions_def=partitions,
     )
     yield first

@@ -19,6 +19,7 @@ which similar documents are removed. `factory.orchestration.datasets.assets` tur
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Mapping
 from itertools import chain
@@ -43,6 +44,7 @@ from spark_udfs.ingest.bounds import MAX_TEXT_BYTES
 
 RULES = {"prose": ["gopher_quality", "gopher_repetition"], "code": ["code"]}  # default rules by kind
 FILTERS = tuple(Round.model_fields)
+_OWNER = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}|team:.+")  # as Dagster has it
 
 Words = Annotated[
     tuple[str, ...], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)
@@ -107,6 +109,7 @@ class Dataset(Filters):
     )
     group: str | None = Field(default=None, description="dedup group; default: that of its kind")
     tokenizer: str = Field(default="tokenizer", description="name of its tokenizer")
+    owners: Words = Field(default=(), description="mail addresses and `team:name`s, shown in Dagster")
     variants: dict[str, Variant] = Field(
         default={}, description="other filters of the same documents, or other decisions on them"
     )
@@ -152,6 +155,14 @@ class Dataset(Filters):
             )
         return given if given is None else _name(given)
 
+    @field_validator("owners")
+    @classmethod
+    def _fit_for_dagster(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        for owner in given:
+            if not _OWNER.fullmatch(owner):
+                raise ValueError(f"`{owner}` is not an owner. Write a mail address, or `team:` and a name.")
+        return given
+
     @field_validator("variants")
     @classmethod
     def _variants_fit_too(cls, given: dict[str, Variant]) -> dict[str, Variant]:
@@ -168,7 +179,7 @@ class Dataset(Filters):
         return self.model_dump(mode="json", exclude={*Filters.model_fields, *_LATER})
 
 
-_LATER = ("kind", "partitions", "max_rejected", "group", "tokenizer", "variants")
+_LATER = ("kind", "partitions", "max_rejected", "group", "tokenizer", "owners", "variants")
 
 
 def _over(dataset: Mapping[str, Any], variant: Any) -> Any:

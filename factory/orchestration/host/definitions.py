@@ -17,14 +17,16 @@ def definitions(
     jobs: Sequence[dg.JobDefinition | object] = (),
     schedules: Sequence[dg.ScheduleDefinition] = (),
     sensors: Sequence[dg.SensorDefinition] = (),
+    external: Sequence[dg.AssetSpec] = (),
 ) -> dg.Definitions:
     """Return the Dagster definitions of `assets` on the lake of `settings`.
 
-    Raises ConfigurationError if an asset reads a table that no asset writes.
+    `external` are assets that no run makes. Raises ConfigurationError if an asset reads a table that no asset
+    writes.
     """
     require_writers(assets)
     return dg.Definitions(
-        assets=list(assets),
+        assets=[*assets, *external],
         jobs=list(jobs),  # type: ignore[arg-type]
         schedules=list(schedules),
         sensors=list(sensors),

@@ -50,11 +50,12 @@ def batches(
 ) -> list[Batch]:
     """Return the runs that materialize `keys`, with the partitions of `span`, or all partitions.
 
+    Keys of external assets, which no run makes, are left out.
     A single dynamic partition that `span` names is created. Raises ConfigurationError if `span` names an
     unknown partition, if no table has partitions, or if a partitioned table has none yet.
     """
     chosen = set(keys)
-    nodes = {key: asset for asset in assets for key in sorted(asset.keys & chosen)}
+    nodes = {key: asset for asset in assets if asset.is_executable for key in sorted(asset.keys & chosen)}
     if span is not None and not any(asset.partitions_def for asset in nodes.values()):
         raise ConfigurationError(
             f"None of {_named(sorted(nodes))} has partitions. Leave out --partition and --partitions."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from typing import Any
 
@@ -76,11 +76,11 @@ def test_every_table_has_a_picture(spark: SparkSession, of: Of, name: str) -> No
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """What the last chart of bars showed."""
+    """What the last chart of bars showed, a star before a bar in the color of kept ones."""
     last: dict[str, int] = {}
 
-    def bars(labels: list[str], values: list[int], title: str) -> str:
-        last.update(zip(labels, values, strict=True))
+    def bars(labels: list[str], values: list[int], title: str, kept: Collection[str] = ()) -> str:
+        last.update(zip((f"*{it}" if it in kept else it for it in labels), values, strict=True))
         return title
 
     monkeypatch.setattr(charts, "bars", bars)
@@ -93,7 +93,7 @@ BARS: dict[str, tuple[Chart, TableSchema | str, list[tuple[Any, ...]], dict[str,
         charts.rejections,
         schemas.FILTERED,
         [("a", False, FAILS, None), ("b", False, FAILS[:1], None), ("c", True, [], None)],
-        {"kept": 1, "stop_words": 1, "words": 2},
+        {"*kept": 1, "words": 2, "stop_words": 1},
     ),
     "counts fall between powers of two": (
         charts.powers_of_two("n", "title"),
@@ -127,21 +127,32 @@ BARS: dict[str, tuple[Chart, TableSchema | str, list[tuple[Any, ...]], dict[str,
             "all": 4,
             "largest component 75.0%": 3,
             "largest in a topic 50.0%": 2,
-            "kept 75.0%": 3,
+            "*kept 75.0%": 3,
             "topic 25.0%": 1,
         },
     ),
     "the decisions of a dataset are shares of it": (
         charts.decided,
         "dataset string, reason string",
-        [("web", "kept"), ("code", "kept"), ("web", "similar"), ("web", "kept")],
-        {"code: kept 100.0%": 1, "web: kept 66.7%": 2, "web: similar 33.3%": 1},
+        [("web", "exact_copy"), ("code", "kept"), *[("web", "similar")] * 2, ("web", "kept")],
+        {
+            "*code: kept 100.0%": 1,
+            "*web: kept 25.0%": 1,
+            "web: similar 50.0%": 2,
+            "web: exact_copy 25.0%": 1,
+        },
     ),
     "edges fall in steps of similarity": (
         charts.similarities,
         "similarity double",
         [(0.801,), (0.819,), (0.82,), (1.0,)],
         {"0.80": 2, "0.82": 1, "1.00": 1},
+    ),
+    "partitions are in the order of their keys": (
+        charts.by_partition,
+        "partition string",
+        [("b",), ("a",), ("b",)],
+        {"a": 1, "b": 2},
     ),
     "a missing value is counted as none": (
         charts.counts("n", "title"),

@@ -63,7 +63,7 @@ def materialize(
     def documents(ingests: Ingests) -> Ingested:
         return read(ingests)
 
-    return run(settings, source(asset_group="test", name=name)(documents))
+    return run(settings, source(name=name)(documents))
 
 
 @pytest.mark.spark
@@ -119,7 +119,7 @@ def test_each_partition_is_held_to_the_limit(
     (tmp_path / "a.jsonl").write_text('{"text": "x"}\n' * 9 + "[]\n")
     (tmp_path / "b.jsonl").write_text("[]\n")
 
-    @source(asset_group="test", name=unique, partitions_def=dg.StaticPartitionsDefinition(["a", "b"]))
+    @source(name=unique, partitions_def=dg.StaticPartitionsDefinition(["a", "b"]))
     def documents(ingests: Ingests, partition: str) -> Ingested:
         return ingests.jsonl(tmp_path / f"{partition}.jsonl")
 

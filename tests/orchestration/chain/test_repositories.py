@@ -87,7 +87,7 @@ def documents() -> Iterator[dict[str, Any]]:
 def chains() -> tuple[Chain, Chain]:
     """The dataset, and a variant of it at another threshold."""
     group = dedup_group(CODE, [CODE], kind="code", repositories=CHOSEN)
-    first = refine(CODE, dedup_group=group, rounds=[Round()], asset_group="test", tokenizer="tokenizer")
+    first = refine(CODE, dedup_group=group, rounds=[Round()], tokenizer="tokenizer")
     return first, variant(first, "strict", threshold=0.95)
 
 

@@ -38,7 +38,6 @@ def chain(*rounds: Round, name: str = "web", group: DedupGroup | None = None) ->
         name,
         dedup_group=group or dedup_group(name, [name], kind="prose"),
         rounds=rounds,
-        asset_group="test",
         tokenizer="tokenizer",
     )
 

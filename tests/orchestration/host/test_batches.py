@@ -6,7 +6,9 @@ import dagster as dg
 import pytest
 
 from factory.errors import ConfigurationError
+from factory.orchestration.host.definitions import definitions
 from factory.orchestration.host.partitions import Batch, batches, span_of
+from factory.settings import Settings
 from tests.jobs.chain import keys, table
 
 DAYS = dg.DailyPartitionsDefinition("2026-01-01", end_date="2026-02-01")
@@ -86,3 +88,10 @@ def test_a_dynamic_partition_comes_into_being_when_it_is_named_alone(instance: d
 def test_a_range_has_two_ends(text: str) -> None:
     with pytest.raises(ConfigurationError, match=r"FIRST\.\.\.LAST"):
         span_of(text)
+
+
+def test_an_external_asset_is_left_out(instance: dg.DagsterInstance) -> None:
+    made, blend = table("packed.web"), dg.AssetSpec("blend", deps=[dg.AssetKey(["packed", "web"])])
+    graph = definitions([made], Settings(), external=[blend]).resolve_asset_graph()
+    (only,) = batches(graph.assets_defs, graph.get_all_asset_keys(), instance)
+    assert names(only) == ["packed.web"]

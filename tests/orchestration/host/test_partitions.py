@@ -236,9 +236,7 @@ def test_the_content_is_right_after_another_writer(line: Line, spark: SparkSessi
 def test_refine_makes_by_partition_what_is_known_of_a_document_by_itself() -> None:
     group = dedup_group("web", ["web"], kind="prose")
     rounds = [Round(rules=["gopher_quality"]), Round(rules=["gopher_repetition"])]
-    chain = refine(
-        "web", dedup_group=group, rounds=rounds, asset_group="web", tokenizer="tokenizer", partitions_def=DAYS
-    )
+    chain = refine("web", dedup_group=group, rounds=rounds, tokenizer="tokenizer", partitions_def=DAYS)
     beside = variant(chain, "strict", rounds=[Round(rules=["c4"])])
     partitioned = {
         key.path[0]: asset.partitions_def

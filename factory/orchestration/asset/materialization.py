@@ -1,0 +1,60 @@
+"""What Dagster records of a published table: its version, its figures and its chart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import dagster as dg
+
+from factory.lake.fingerprint import Fingerprint
+from factory.lake.tables import Published
+from factory.orchestration.asset.declaration import Output, PartitionSelection
+from factory.orchestration.asset.figures import figures_of
+from factory.orchestration.asset.rows import Rows
+from factory.orchestration.host.resources import LakeRun
+
+
+def shown_of(output: Output, rows: Rows, properties: Mapping[str, str]) -> dict[str, Any]:
+    """Return the figures and the chart of a published table with these table properties, as metadata."""
+    figures = figures_of(output.schema)(rows, properties)
+    return {**figures, "chart": dg.MetadataValue.md(output.chart(rows))}
+
+
+def results(
+    context: dg.AssetExecutionContext,
+    published: Sequence[Published],
+    parts: PartitionSelection,
+    of_all: Mapping[str, Any],
+    shown: Sequence[Mapping[str, Any]] = (),
+) -> Iterator[dg.MaterializeResult]:
+    """Yield a materialization of every output, with row count and content of each partition.
+
+    `of_all` is metadata of every output, `shown` of each.
+    """
+    run: LakeRun = context.resources.lake
+    for number, of in enumerate(published):
+        key = dg.AssetKey(of.table.identifier)
+        version = of.lineage.content
+        if parts.partitions is not None:
+            contents = run.lake.partitions(of.table)
+            for partition in parts.partitions:
+                version = contents.lineage[partition].partitions[partition]
+                said = {"dagster/partition_row_count": Fingerprint.parse(version).rows, "content": version}
+                context.add_asset_metadata(said, asset_key=key, partition_key=partition)
+        yield dg.MaterializeResult(
+            asset_key=key,
+            data_version=dg.DataVersion(version if len(parts.keys) == 1 else of.lineage.content),
+            metadata={
+                "dagster/row_count": of.rows,
+                "bytes": of.size_bytes,
+                "snapshot": str(of.snapshot_id),
+                "content": of.lineage.content,
+                # As text: a browser reads a number of JSON above 2^53 as another one.
+                "upstream snapshots": dg.MetadataValue.json(
+                    {table: str(at) for table, at in of.lineage.upstream.items()}
+                ),
+                **of_all,
+                **(shown[number] if shown else {}),
+            },
+        )

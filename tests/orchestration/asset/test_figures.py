@@ -1,0 +1,62 @@
+"""The figures that Dagster plots: they are what the published rows hold, wherever these are counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from factory.lake import schemas
+from factory.lake.schemas import SEQUENCE_LENGTH, TableSchema
+from factory.orchestration.asset.figures import figures_of
+from factory.orchestration.asset.rows import Rows
+
+DECIDED = "kept boolean, reason string"
+FIGURES: dict[str, tuple[TableSchema, str, list[tuple[Any, ...]], dict[str, float]]] = {
+    "verdicts": (
+        schemas.FILTERED,
+        "kept boolean",
+        [(True,), (False,), (True,)],
+        {"kept": 2, "rejected": 1},
+    ),
+    "nothing but kept documents": (
+        schemas.FILTERED,
+        "kept boolean",
+        [(True,)],
+        {"kept": 1, "rejected": 0},
+    ),
+    "decisions, a document of a dropped topic is no duplicate": (
+        schemas.DECISIONS,
+        DECIDED,
+        [(True, "kept"), (False, "similar"), (False, "exact_copy"), (False, "topic"), (True, "no_tokens")],
+        {"kept": 2, "duplicates": 2},
+    ),
+    "repositories": (
+        schemas.REPOSITORIES,
+        DECIDED,
+        [(True, "pinned"), (False, "duplicate")],
+        {"kept": 1, "duplicates": 1},
+    ),
+    "tokens": (schemas.TOKENIZED, "n_tokens long", [(3,), (4,)], {"tokens": 7}),
+    "sequences": (schemas.PACKED, "n_tokens long", [(10,), (5,)], {"tokens": 15, "fill": 0.75}),
+    "no sequence": (schemas.PACKED, "n_tokens long", [], {"tokens": 0}),
+    "none": (schemas.BAGS, "n_tokens long", [(1,)], {}),
+}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("schema, columns, rows, figures", FIGURES.values(), ids=FIGURES)
+def test_figures_are_what_the_rows_hold(
+    spark: SparkSession,
+    schema: TableSchema,
+    columns: str,
+    rows: list[tuple[Any, ...]],
+    figures: dict[str, float],
+) -> None:
+    frame = spark.createDataFrame(rows, columns)
+    batches = frame.toArrow().to_batches()
+    locally = Rows(lambda: frame, lambda names: (batch.select(list(names)) for batch in batches), 0)
+    in_spark = Rows(lambda: frame, lambda names: None, 0)
+    for given in (locally, in_spark):
+        assert figures_of(schema)(given, {SEQUENCE_LENGTH: "10"}) == figures
