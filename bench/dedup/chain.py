@@ -81,9 +81,7 @@ def counted_assets(group: DedupGroup) -> list[dg.AssetsDefinition]:
     selected = [
         asset
         for dataset in group.datasets
-        for asset in refine(
-            dataset, dedup_group=group, rounds=[Round()], asset_group=group.name, tokenizer="none"
-        )
+        for asset in refine(dataset, dedup_group=group, rounds=[Round()], tokenizer="none")
         if dg.AssetKey([DEDUPLICATED, dataset]) in asset.keys
     ]
     return [*group.assets, *selected]

@@ -85,3 +85,10 @@ def test_an_unknown_name_lists_the_assets_by_dataset(defined: dg.Definitions) ->
     assert "\n  books: raw/books, filtered/books\n" in str(caught.value)
     with pytest.raises(ConfigurationError, match="Did you mean `books`"):
         select(defined, "boks")
+
+
+def test_an_asset_that_no_run_makes_is_not_selected(defined: dg.Definitions) -> None:
+    blend = dg.AssetSpec("blend", deps=[key("packed/web")])
+    with_blend = dg.Definitions(assets=[*(defined.assets or ()), blend])
+    assert selected(with_blend, "packed/web*") == {"packed/web"}
+    assert selected(with_blend, "*") == set(GRAPH)
