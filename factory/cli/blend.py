@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +11,7 @@ from rich.console import Console
 from factory.settings import settings
 
 blend_app = typer.Typer(help="Create a blend from a file.", no_args_is_help=True)
-console = Console(highlight=False)
+told = Console(stderr=True, highlight=False)  # apart from the id, which scripts read
 
 
 @blend_app.callback()
@@ -23,9 +22,8 @@ def _group() -> None:
 @blend_app.command("create")
 def create(
     file: Annotated[Path, typer.Argument(help="A blend in YAML or JSON: sources, weights, seed, schedule.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Create the blend of a file; the same file and tables give the same blend.
+    """Create the blend of a file and print its id; the same file and tables give the same blend.
 
     A server of the lake serves it at once. `factory blender plan --file` prices it without creating it.
     """
@@ -36,11 +34,5 @@ def create(
     written = WrittenBlend.read(file)
     given = settings()
     stored = open_blends(given).create(written.sources, written.seed, written.planned, pad=written.pad)
-    if as_json:
-        sources = {
-            source.name: {"table": source.table, "snapshot": str(snapshot)}
-            for source, snapshot in zip(stored.config.sources, stored.pins.snapshots, strict=True)
-        }
-        console.print_json(json.dumps({"blend": stored.id, "seed": stored.config.seed, "sources": sources}))
-        return
-    show_blend(given, stored.id, console)
+    show_blend(given, stored.id, told)
+    print(stored.id)

@@ -8,6 +8,7 @@ from factory.errors import TableNotFound
 from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.tables import Lake, Published
+from factory.suggestions import unknown_name
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,11 @@ class DatasetVersion:
 
         Raises TableNotFound if it was never deduplicated, or if a snapshot it was made from has expired.
         """
-        kept = lake.published(names.deduplicated(names.dataset(dataset)))
+        table = names.deduplicated(names.dataset(dataset))
+        known = [it.name for it in lake.names() if it.namespace == table.namespace]
+        if known and table.name not in known:
+            raise TableNotFound(unknown_name("deduplicated dataset", dataset, known))
+        kept = lake.published(table)
         decisions = _upstream(lake, kept, next((it for it in _tables(kept) if it.namespace == "dedup"), None))
         made_of = _tables(decisions)
         return cls(

@@ -16,6 +16,7 @@ from factory.errors import ConfigurationError
 Write = Callable[[pa.RecordBatch], None]
 
 _GROUP_BYTES = 64 << 20  # of a row group in memory
+_ROWS_AT_ONCE = 1024  # as objects of Python, which take more memory than a batch
 _COMPRESSION = {".jsonl": None, ".jsonl.gz": "gzip", ".jsonl.zst": "zstd"}
 
 
@@ -64,8 +65,10 @@ def _jsonl(file: Path, compression: str | None) -> Iterator[Write]:
         output = pa.CompressedOutputStream(plain, compression) if compression else plain
 
         def write(batch: pa.RecordBatch) -> None:
-            lines = [json.dumps(row, ensure_ascii=False, default=_plain) for row in _rows(batch)]
-            output.write("".join(f"{line}\n" for line in lines).encode())
+            for first in range(0, batch.num_rows, _ROWS_AT_ONCE):
+                rows = _rows(batch.slice(first, _ROWS_AT_ONCE))
+                lines = [json.dumps(row, ensure_ascii=False, default=_plain) for row in rows]
+                output.write("".join(f"{line}\n" for line in lines).encode())
 
         yield write
         output.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -47,20 +46,17 @@ def test_the_blend_of_a_file_is_the_one_a_client_creates(lake: Settings, file: P
         Source("packed.code", weight=2, oversample=True, shuffle="row"),
         Source("packed.prose", weight=6),
     ]
-    shown = create(str(file)).stdout
+    created = create(str(file))
     (stored,) = open_blends(lake).list()
+    assert created.stdout == f"{stored.id}\n"
     assert stored.id == LocalBlender(lake).create(sources, seed=7).id
-    assert shown.splitlines()[-1].strip() == f"Blend {stored.id} has 50 steps."
-    assert shown.splitlines()[1].split()[:5] == ["packed.code", "packed.code", "40", "2", "8"]
+    assert f"Blend {stored.id} has 50 steps." in created.stderr
+    assert "packed.prose" in created.stderr
 
 
-def test_creating_again_gives_the_same_id_as_json(lake: Settings, file: Path) -> None:
-    first, again = (json.loads(create(str(file), "--json").stdout) for _ in range(2))
-    assert first == again
-    (stored,) = open_blends(lake).list()
-    assert first["blend"] == stored.id
-    snapshots = [of["snapshot"] for of in first["sources"].values()]
-    assert snapshots == [str(it) for it in stored.pins.snapshots]
+def test_creating_again_gives_the_same_id(lake: Settings, file: Path) -> None:
+    assert create(str(file)).stdout == create(str(file)).stdout != ""
+    assert len(open_blends(lake).list()) == 1
 
 
 def test_a_blend_that_cannot_be_created_is_one_sentence(lake: Settings, file: Path) -> None:

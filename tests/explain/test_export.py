@@ -163,7 +163,7 @@ def test_a_failed_export_leaves_the_older_file_and_nothing_else(lake: Lake, tmp_
         (("web", "kept.csv"), 2, "names no format. End it in .parquet"),
         (("web", "kept.json.gz"), 2, "names no format"),
         (("web", "no/kept.parquet"), 2, "does not exist. Create it"),
-        (("books", "kept.parquet"), 5, "factory materialize deduplicated/books"),
+        (("webb", "kept.parquet"), 5, "Unknown deduplicated dataset `webb`. Did you mean `web`?"),
         (("Web", "kept.parquet"), 2, "is not a dataset name"),
     ],
 )
