@@ -4,7 +4,8 @@ Spark measures and decides all rules of Gopher (quality and repetition), C4 and 
 of prose (`bench/filters/corpus.py`), twice each. datatrove runs its four filters on a sample: as shipped,
 dropping a document at its first failing rule, and each filter on every document. Verdicts are compared on the
 sample, and every disagreement is traced by computation to the definitions that cause it
-(`bench/filters/causes.py`).
+(`bench/filters/causes.py`). The sets `datatrove_*`, which have datatrove's definitions, judge the same
+sample.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from factory.settings import settings
 SIZES = {"325mb": 325_000_000, "1gb": LEAST_BYTES}  # least bytes of text
 SAMPLE = 4_000  # documents that both judge
 TIMES_DATATROVE = 50
+EQUAL_VERDICTS = 99.5  # percent of documents, by the sets `datatrove_*`
 SHIPPED, SECOND = "as shipped", "second pass"
 MB = 1e6
 PROGRAM = "bench.filters.peer"
@@ -68,6 +70,7 @@ def measure(progress: Console) -> Report:
         apart = DATATROVE.answer(PROGRAM, "apart", sample, failing, console=progress)
     add_costs(report, spans, n_bytes, {SHIPPED: shipped, "run to the end": apart}, _bytes(documents))
     add_disagreements(report, apart)
+    add_equal_verdicts(report, apart, _bytes(documents))
     return report
 
 
@@ -170,6 +173,29 @@ def add_disagreements(report: Report, found: Mapping[str, Any]) -> None:
         number = sum(it["filter"] == name for it in disagreements)
         report.rows.append(Row(f"filters.disagreements.{name}", number, "documents"))
     report.rows.append(at_most("filters.unexplained", len(unexplained), "verdicts", 0))
+
+
+def add_equal_verdicts(report: Report, found: Mapping[str, Any], sample_bytes: int) -> None:
+    """Add the share of equal verdicts by our definitions and by datatrove's, and the cost of the latter."""
+    documents, compatible = found["documents"], found["compatible"]
+    made = table(
+        "Verdicts equal to datatrove's, percent of documents", "set | ours | datatrove_<set> | reasons"
+    )
+    for name in SETS:
+        different = sum(it["filter"] == name for it in found["disagreements"])
+        ours = 100 * (documents - different) / documents
+        theirs, reasons = (100 * compatible[what][name] / documents for what in ("equal", "same_reason"))
+        made.add_row(name, f"{ours:.2f}", f"{theirs:.2f}", f"{reasons:.2f}")
+        report.rows += [
+            Row(f"filters.equal.{name}", round(ours, 2), "%"),
+            at_least(f"filters.equal.datatrove_{name}", round(theirs, 2), "%", EQUAL_VERDICTS),
+        ]
+    report.tables.append(made)
+    report.rows += [
+        at_most("filters.datatrove_sets.other_words", compatible["other_words"], "documents", 0),
+        Row("filters.datatrove_sets.speed", round(sample_bytes / MB / compatible["cpu_s"], 2), "MB/CPU s"),
+        Row("filters.datatrove_sets.times", round(found["cpu_s"] / compatible["cpu_s"], 1), "times"),
+    ]
 
 
 def _short(cause: str) -> str:

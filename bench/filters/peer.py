@@ -1,9 +1,10 @@
-"""The cost of datatrove's four heuristic filters, and why its verdicts differ; run in its environment.
+"""The cost of datatrove's four heuristic filters, and how verdicts differ; run in its environment.
 
 Arguments: `shipped` or `apart`, and a Parquet file (doc_id, text). `shipped` runs the four as a pipeline,
 each on the documents that the one before kept. `apart` runs each on every text; a third argument, a JSON
-file, holds our failing rules by document and filter, from which it finds the cause of each disagreement. Both
-print one JSON line, with the CPU seconds after a first document, which loads spaCy.
+file, holds our failing rules by document and filter, from which it finds the cause of each disagreement. It
+also runs the sets `datatrove_*`, whose first failing rule should be datatrove's reason. Both print one JSON
+line, with the CPU seconds after a first document, which loads spaCy.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from datatrove.utils.text import (
 )
 
 from bench.filters.causes import FILTERS, NONE, REASONS, Theirs
+from bench.filters.compatible import COMPATIBLE, first_failing, rule_of
+from factory.filters.datatrove.tokenizer import english
 
 STEPS = {
     "gopher_repetition": GopherRepetitionFilter,
@@ -70,13 +73,38 @@ def apart(path: Path, ours: dict[str, dict[str, list[str]]]) -> dict[str, object
     for name, step in steps.items():
         began = time.process_time()
         verdicts[name] = {
-            doc_id: _reason(step.filter(Document(text=text, id=doc_id))) for doc_id, text in texts.items()
+            doc_id: reason(step.filter(Document(text=text, id=doc_id))) for doc_id, text in texts.items()
         }
         seconds[name] = time.process_time() - began
-    return {"cpu_s": sum(seconds.values()), "seconds": seconds, **compared(texts, verdicts, ours)}
+    return {
+        "cpu_s": sum(seconds.values()),
+        "seconds": seconds,
+        **compared(texts, verdicts, ours),
+        "compatible": compatible(texts, verdicts),
+    }
 
 
-def _reason(answer: bool | tuple[bool, str]) -> str | None:
+def compatible(texts: dict[str, str], verdicts: dict[str, dict[str, str | None]]) -> dict[str, object]:
+    """How often the sets `datatrove_*` give datatrove's verdict and reason, and their CPU seconds.
+
+    Texts whose words differ from spaCy's are counted, too.
+    """
+    began = time.process_time()
+    failing = {doc_id: first_failing(text) for doc_id, text in texts.items()}
+    cpu_s = time.process_time() - began
+    pairs = {
+        name: [(failing[doc_id][name], rule_of(name, verdicts[name][doc_id])) for doc_id in texts]
+        for name in COMPATIBLE
+    }
+    return {
+        "equal": {name: sum((ours is None) == (it is None) for ours, it in pairs[name]) for name in pairs},
+        "same_reason": {name: sum(ours == it for ours, it in pairs[name]) for name in pairs},
+        "other_words": sum(english().words(text) != split_into_words(text) for text in texts.values()),
+        "cpu_s": cpu_s,
+    }
+
+
+def reason(answer: bool | tuple[bool, str]) -> str | None:
     """Why a document is dropped, None if it is kept."""
     return answer[1] if isinstance(answer, tuple) else None if answer else "dropped"
 

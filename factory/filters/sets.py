@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from factory.errors import ConfigurationError
 from factory.filters import c4, code, fineweb, gopher_quality, gopher_repetition, language
+from factory.filters.datatrove import gopher, web
 from factory.filters.python_rule import require_rule
 from factory.filters.rule import TextRule
 from factory.suggestions import unknown_name
@@ -17,6 +18,10 @@ RULE_SETS: dict[str, tuple[TextRule, ...]] = {
     "fineweb": fineweb.RULES,
     "code": code.RULES,
     "language": language.RULES,
+    "datatrove_gopher_quality": gopher.QUALITY,
+    "datatrove_gopher_repetition": gopher.REPETITION,
+    "datatrove_c4": web.C4,
+    "datatrove_fineweb": web.FINEWEB,
 }
 
 

@@ -18,6 +18,7 @@ from rich.console import Console
 from bench.filters import corpus
 from bench.filters import measure as bench
 from bench.filters.causes import CASE, FILTERS, LINES, NONE, ONCE, REASONS, SENTENCES, WORDS, Theirs
+from bench.filters.compatible import COMPATIBLE, rule_of
 from bench.filters.ours import SETS, passes, spans_of
 from bench.harness import Report, WrongAnswer
 from bench.processes import Meter, Span
@@ -196,3 +197,35 @@ def test_both_passes_give_each_document_one_verdict(spark: SparkSession, tmp_pat
         counts = passes(spark, meter, tmp_path / "scratch", [str(file)])
     assert counts == {"documents": 2, "complete": True}
     assert {"first pass", "measure", "decide"} < {span.name for span in meter.spans}
+
+
+def test_equal_verdicts_are_counted_for_our_sets_and_for_those_of_datatrove() -> None:
+    found = {
+        "documents": 200,
+        "cpu_s": 30.0,
+        "disagreements": [{"filter": "c4"}, {"filter": "c4"}, {"filter": "fineweb"}],
+        "compatible": {
+            "equal": dict.fromkeys(COMPATIBLE, 200) | {"c4": 198},
+            "same_reason": dict.fromkeys(COMPATIBLE, 197),
+            "other_words": 1,
+            "cpu_s": 10.0,
+        },
+    }
+    report = Report([], "")
+    bench.add_equal_verdicts(report, found, sample_bytes=5_000_000)
+    rows = {row.name.removeprefix("filters."): (row.value, row.met) for row in report.rows}
+    assert rows["equal.c4"] == (99.0, None)
+    assert rows["equal.datatrove_c4"] == (99.0, False)
+    assert rows["equal.datatrove_fineweb"] == (100.0, True)
+    assert rows["datatrove_sets.other_words"] == (1, False)
+    assert rows["datatrove_sets.speed"] == (0.5, None)
+    assert rows["datatrove_sets.times"] == (3.0, None)
+
+
+def test_every_reason_of_datatrove_is_a_rule_of_a_compatible_set() -> None:
+    names = {rule.name for chosen in COMPATIBLE.values() for rule in chosen}
+    stand = {rule_of("c4", reason) for reason in REASONS if reason != "empty"}
+    stand |= {rule_of(name, "empty") for name in ("gopher_repetition", "fineweb")}
+    assert stand == names
+    assert all(RULE_SETS[f"datatrove_{name}"] == chosen for name, chosen in COMPATIBLE.items())
+    assert rule_of("c4", None) is None
