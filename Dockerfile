@@ -1,4 +1,5 @@
 # One image for every process of the platform: the wheel with its pinned packages, a JVM and Spark's jars.
+# To install a wheel that is built already: make wheel && docker build --build-context wheel=dist .
 FROM rust:1.95.0-bookworm AS wheel
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends python3-venv \

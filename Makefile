@@ -9,6 +9,15 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 SHARE ?=
 NAME ?= pipeline
 
+# A pipe fails where pip fails. A step of the set-up says how many packages it has seen, and its seconds.
+SHELL := bash
+.SHELLFLAGS := -o pipefail -c
+COUNTED = { n=0; while read -r word _; do case $$word in \
+	Collecting) n=$$((n + 1)); printf '\r  %d packages' $$n ;; \
+	Installing) printf ', installing them' ;; esac; \
+	done; printf ', %d s\n' $$SECONDS; }
+PIP = $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
+
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 export CARGO_TERM_QUIET ?= true
 # Empty: Python keeps compiled modules. Without them each process of the tests compiles them again.
@@ -16,7 +25,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup demo ui serve test test-crash test-damage pictures lint format proto bench system-packages clean
+.PHONY: help prerequisites setup demo ui serve test test-crash test-damage pictures lint format proto bench wheel system-packages clean
 
 ##@ Use
 help: ## Show this help
@@ -62,6 +71,10 @@ proto: setup ## Generate the messages from the .proto files
 bench: setup ## Measure (NAME=pipeline)
 	@$(BIN)/python -m bench $(NAME)
 
+wheel: $(VENV)/.maturin ## Build the package for pip, into dist/wheel
+	@rm -rf dist/wheel
+	@$(BIN)/maturin build --release --out dist/wheel
+
 system-packages: ## Install the servers, the browser and the interpreters that the tests start, where they are missing (Debian: as root, or with sudo)
 	@missing=; \
 	command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
@@ -86,16 +99,19 @@ prerequisites:
 	@command -v java >/dev/null || [ -x "$$JAVA_HOME/bin/java" ] || { echo "No Java was found, and Spark needs a JVM of version 17 or newer. Install one (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME." >&2; exit 1; }
 
 # PySpark comes as source alone, which setuptools and wheel build; a fresh environment may have neither.
-$(VENV)/.installed: pyproject.toml constraints.txt | prerequisites
+$(VENV)/.maturin: constraints.txt | prerequisites
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "Installing packages into $(VENV) (a minute or two, once) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt maturin setuptools wheel
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	@$(PIP) --quiet maturin setuptools wheel
+	@touch $@
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/.maturin
+	@echo "Installing packages into $(VENV) and compiling the native module (some minutes, once) ..."
+	@$(PIP) --no-build-isolation -e '.[dev]' | $(COUNTED)
 	@touch $@ $(VENV)/.native
 
 $(VENV)/.native: $(NATIVE_SOURCES) | $(VENV)/.installed
-	@echo "Building the native module ..."
-	@$(BIN)/maturin develop --release --quiet --skip-install
+	@echo "Compiling the native module ..."
+	@$(BIN)/maturin develop --release --quiet --skip-install && echo "  $$SECONDS s"
 	@touch $@
 
 $(VENV)/.jars: factory/spark_jars.py | $(VENV)/.installed $(VENV)/.native
@@ -113,7 +129,7 @@ $(VENV)/classes.jsa: $(VENV)/.jars
 
 $(VENV)/.torch: constraints.txt | $(VENV)/.installed
 	@echo "Installing torch into $(VENV) (five gigabytes, a minute, once) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	@$(PIP) torch | $(COUNTED)
 	@touch $@
 
 # They run no code when they are installed.

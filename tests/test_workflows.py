@@ -1,4 +1,4 @@
-"""The workflows for a public CI call commands that exist, with pinned actions and allowed versions."""
+"""The workflows, ours and that of docs/ci.md, call commands that exist, with pinned actions and versions."""
 
 from __future__ import annotations
 
@@ -18,38 +18,54 @@ from factory.cli.main import app
 from factory.settings import Settings
 
 ROOT = Path(__file__).parents[1]
-WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-every_workflow = pytest.mark.parametrize("path", WORKFLOWS, ids=[path.name for path in WORKFLOWS])
+OURS = {path.name: path.read_text() for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))}
+(TO_COPY,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "ci.md").read_text(), re.DOTALL)
+WORKFLOWS = OURS | {"docs/ci.md": TO_COPY}
+TOOLS = {"make", "factory", "rustup", "python3", "pip", "apt-get", "docker"}
+every_workflow = pytest.mark.parametrize("text", WORKFLOWS.values(), ids=WORKFLOWS)
 
 
-def steps(path: Path) -> Iterator[dict[str, Any]]:
+def steps(text: str) -> Iterator[dict[str, Any]]:
     """Every step of every job of a workflow."""
-    for job in yaml.safe_load(path.read_text())["jobs"].values():
+    for job in yaml.safe_load(text)["jobs"].values():
         yield from job["steps"]
 
 
-def commands(path: Path) -> Iterator[list[str]]:
+def commands(text: str) -> Iterator[list[str]]:
     """The words of every command that a workflow runs."""
-    for step in steps(path):
+    for step in steps(text):
         for line in step.get("run", "").splitlines():
             for command in line.split("&&"):
                 yield shlex.split(command)
 
 
 def test_one_workflow_runs_the_tests_the_demo_and_a_selection() -> None:
-    found = [words for path in WORKFLOWS for words in commands(path)]
+    found = [words for text in OURS.values() for words in commands(text)]
     assert ["make", "test"] in found
     assert any(words[:2] == ["make", "demo"] for words in found)
     assert any(words[1:2] == ["materialize"] and "--changed" in words for words in found)
 
 
+def test_the_wheel_that_is_built_is_run_where_no_compiler_is() -> None:
+    jobs = yaml.safe_load(OURS["ci.yml"])["jobs"]
+    built = [step["with"] for step in jobs["wheel"]["steps"] if "upload-artifact" in step.get("uses", "")]
+    taken = [step["with"] for step in jobs["install"]["steps"] if "download-artifact" in step.get("uses", "")]
+    assert built == taken == [{"name": "wheel", "path": "dist/wheel"}]
+    assert jobs["install"]["needs"] == "wheel"
+    runs = [step.get("run", "") for step in jobs["install"]["steps"]]
+    assert "factory demo" in runs
+    assert not any("rust" in run or "make" in run for run in runs)
+    (image,) = re.findall(r"^FROM (python:.*)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    assert jobs["install"]["container"] == image
+
+
 @every_workflow
-def test_every_target_and_command_exists(path: Path) -> None:
+def test_every_target_and_command_exists(text: str) -> None:
     targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     variables = set(re.findall(r"^([A-Z]+) \?=", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    for words in commands(path):
+    for words in commands(text):
         tool = words[0].rpartition("/")[2]
-        assert tool in ("make", "factory", "rustup"), words
+        assert tool in TOOLS, words
         if tool == "make":
             given = [word.partition("=")[0] for word in words[1:] if "=" in word]
             assert {word for word in words[1:] if "=" not in word} <= targets, words
@@ -60,17 +76,17 @@ def test_every_target_and_command_exists(path: Path) -> None:
 
 
 @every_workflow
-def test_every_action_is_pinned_by_version(path: Path) -> None:
-    for step in steps(path):
+def test_every_action_is_pinned_by_version(text: str) -> None:
+    for step in steps(text):
         if "uses" in step:
             assert re.fullmatch(r"[\w-]+/[\w-]+@v\d+\.\d+\.\d+", step["uses"]), step["uses"]
 
 
 @every_workflow
-def test_every_setting_and_version_is_valid(path: Path) -> None:
+def test_every_setting_and_version_is_valid(text: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     least = tuple(map(int, re.findall(r"\d+", project["requires-python"])))
-    for step in steps(path):
+    for step in [yaml.safe_load(text), *steps(text)]:
         for name in step.get("env", {}):
             assert name.removeprefix("FACTORY_").lower() in Settings.model_fields, name
         options = step.get("with", {})
