@@ -14,7 +14,6 @@ class HomeFiles:
         self.dagster = home / "dagster"  # the Dagster instance (`DAGSTER_HOME`)
         self.dagster_config = self.dagster / "dagster.yaml"
         self.dagster_runs = self.dagster / "history" / "runs.db"  # SQLite file of Dagster's run records
-        self.dagster_workspace = self.dagster / "workspace.yaml"  # code location that `factory ui` serves
         self.page_index = home / "page-index"  # Blender's page indexes, rebuilt when missing
         self.spark = home / "spark"  # scratch folders of all processes that run Spark
         self.spark_log = self.spark / "spark.log"

@@ -278,7 +278,7 @@ def ui(port: Annotated[int, typer.Option(help="Port of the web page.")] = 3000) 
     """Open the Dagster UI on the lake."""
     from factory.cli.ui import open_ui
 
-    open_ui(_settings(), port)
+    open_ui(_settings(), port, console)
 
 
 @app.command()

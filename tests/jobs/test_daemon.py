@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
-import psutil
 import pytest
 
-from factory.cli.ui import ui_command
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 from factory.orchestration.host.execution import CODE_LOCATION, run_assets
@@ -25,7 +23,14 @@ from factory.orchestration.host.instance import prepare_home
 from factory.settings import Settings
 from tests.ports import free_ports
 
-MODULE = "tests.jobs.watched_pipeline"
+OPEN = """
+import sys
+from rich.console import Console
+from factory.cli.ui import open_ui
+from factory.settings import settings
+
+open_ui(settings(), int(sys.argv[1]), Console(), module="tests.jobs.watched_pipeline")
+"""
 WHERE = {"repositoryLocationName": CODE_LOCATION, "repositoryName": "__repository__"}
 RAW = TableName("raw", "letters")
 TIMELINE = (
@@ -109,9 +114,8 @@ def ui(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     }
     with log.open("wb") as output:
         process = subprocess.Popen(
-            ui_command(settings, port, MODULE), env=environment, stdout=output, stderr=output
+            [sys.executable, "-c", OPEN, str(port)], env=environment, stdout=output, stderr=output
         )
-    family = psutil.Process(process.pid)
     try:
         opened = Ui(settings, port)
 
@@ -125,11 +129,8 @@ def ui(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
         until("the webserver", answers)
         yield opened
     finally:
-        everyone = [family, *family.children(recursive=True)] if process.poll() is None else []
-        for it in everyone:  # asked politely they took more than 15 s
-            with suppress(psutil.NoSuchProcess):
-                it.kill()
-        psutil.wait_procs(everyone, timeout=15)
+        process.terminate()
+        process.wait(60)
 
 
 @pytest.mark.long

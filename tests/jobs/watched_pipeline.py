@@ -1,6 +1,6 @@
 """A code location for a real daemon: a dataset partitioned by folder, and assets without tables.
 
-WATCHED_FOLDER=... python -m dagster dev -m tests.jobs.watched_pipeline
+The folder is `WATCHED_FOLDER` in the environment.
 """
 
 from __future__ import annotations

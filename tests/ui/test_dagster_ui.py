@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -57,14 +56,13 @@ def address(tmp_path: Path) -> Iterator[str]:
         env=os.environ | settings,
         stdout=log,
         stderr=log,
-        start_new_session=True,
     )
     try:
         _wait_for(f"http://127.0.0.1:{port}/server_info", server, tmp_path / "ui.log")
         yield f"http://127.0.0.1:{port}"
     finally:
-        os.killpg(server.pid, signal.SIGKILL)  # asked politely it was seen to take more than a minute
-        server.wait()
+        server.terminate()
+        server.wait(60)
 
 
 def _wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:

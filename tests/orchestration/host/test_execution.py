@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 import yaml
 
-from factory.cli.ui import ui_command
+from factory.cli.ui import workspace_of
 from factory.orchestration.host.execution import CODE_LOCATION, run_assets
 from factory.orchestration.host.instance import open_instance
 from factory.settings import Settings
@@ -55,21 +55,12 @@ def test_a_run_has_the_origin_of_the_code_location_and_says_what_happened(
     assert asset.run_id == bad.run_id
 
 
-def test_everything_that_loads_the_assets_gives_the_code_location_one_name(tmp_path: Path) -> None:
-    command = ui_command(Settings(home=_home(tmp_path)), 3000)
-    files = [
-        ROOT / "workspace.yaml",
-        ROOT / "docker" / "workspace.yaml",
-        Path(command[command.index("-w") + 1]),
-    ]
-    for file in files:
-        (location,) = yaml.safe_load(file.read_text())["load_from"]
-        assert [of["location_name"] for of in location.values()] == [CODE_LOCATION], file
+def test_everything_that_loads_the_assets_gives_the_code_location_one_name() -> None:
+    files = [ROOT / "workspace.yaml", ROOT / "docker" / "workspace.yaml"]
+    workspaces = [workspace_of(Path("code.sock")), *(yaml.safe_load(file.read_text()) for file in files)]
+    for workspace in workspaces:
+        (location,) = workspace["load_from"]
+        assert [of["location_name"] for of in location.values()] == [CODE_LOCATION]
     tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
     assert tool["dagster"]["code_location_name"] == CODE_LOCATION
     assert tool["dg"]["project"]["code_location_name"] == CODE_LOCATION
-
-
-def _home(folder: Path) -> Path:
-    (folder / "dagster").mkdir()
-    return folder
