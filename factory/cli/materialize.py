@@ -45,7 +45,6 @@ def show_rows(settings: Settings, report: RunReport, console: Console) -> None:
     """Print the rows in and out of the tables of a run that belong to a dataset."""
     stages = [it for it in stage_rows(Lake(settings), CORPUS.datasets) if it.table in report.rows]
     if stages:
-        console.print()
         show_stages(stages, console)
 
 
@@ -62,7 +61,7 @@ def dry_run(settings: Settings, selection: str, console: Console, *, reuse: bool
     n = Counter(it.verdict for it in found)
     more = f", {n['maybe']} more if their input changes" if n["maybe"] else ""
     tables = "1 table" if n["make"] == 1 else f"{n['make']} tables"
-    console.print(f"Nothing was run. A run makes {tables}{more}, and keeps {n['keep']}.")
+    console.print(f"Nothing was run. A run makes {tables}{more}, and keeps {n['keep']}.", soft_wrap=True)
 
 
 def _line(it: Forecast) -> str:

@@ -161,7 +161,8 @@ def _joined(differences: Iterable[tuple[str, str]]) -> str | None:
     tables: dict[str, list[str]] = {}
     for table, how in differences:
         tables.setdefault(how, []).append(table)
-    return ", ".join(f"{' and '.join(of)} {how}" for how, of in tables.items()) or None
+    listed = {how: " and ".join(filter(None, (", ".join(of[:-1]), of[-1]))) for how, of in tables.items()}
+    return ", ".join(f"{of} {how}" for how, of in listed.items()) or None
 
 
 def made_alike(lake: Lake, declared: Declaration) -> Published | None:

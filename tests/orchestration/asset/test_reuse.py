@@ -55,6 +55,15 @@ def test_the_reason_names_each_upstream_table_that_changed(lake: Lake, request_o
     assert reason(lake, down(), request_of) == "dedup.one and dedup.two changed"
 
 
+def test_the_reason_lists_three_tables_with_commas(lake: Lake) -> None:
+    names = ("one", "three", "two")
+    publish(lake, component("three"), "a")
+    publish(lake, down(*names), "a")
+    for name in names:
+        publish(lake, component(name), "b")
+    assert reason(lake, down(*names)) == "dedup.one, dedup.three and dedup.two changed"
+
+
 def test_the_reason_names_tables_that_are_read_now_or_not_any_more(lake: Lake) -> None:
     publish(lake, component("three"), "a")
     assert reason(lake, down("one", "three")) == "dedup.three is read now, dedup.two is not read any more"
