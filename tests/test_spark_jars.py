@@ -37,7 +37,7 @@ def test_a_failed_fetch_leaves_nothing_and_is_one_sentence(
     command = [sys.executable, "-m", "factory.spark"]
     environment = os.environ | {"FACTORY_CACHE": str(cache)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
+    assert done.returncode == MachineError.exit_code
     assert done.stderr.startswith("No Java was found")
     assert len(done.stderr.splitlines()) == 1
     assert sorted(path.name for path in cache.iterdir()) == ["making.lock"]

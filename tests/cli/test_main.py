@@ -305,7 +305,7 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     done = process(tmp_path / "file" / "lake", "materialize", "*")
     assert done.returncode == MachineError.exit_code
-    assert "Set FACTORY_HOME to a folder you can write" in done.stderr
+    assert "cannot be written (Not a directory). Set FACTORY_HOME" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -466,7 +466,7 @@ def test_blends_shows_which_blend_another_updates_and_from_which_step(lake: Lake
     first = blends.create([Source(table="packed.book", weight=1, columns=("n_tokens",))])
     second = blends.update(first.id, 1, {"packed.book": 2})
     third = blends.update(second.id, 2, {"packed.book": 1})
-    lines = CliRunner(env={"COLUMNS": "90"}).invoke(main.app, ["blends"]).stdout.splitlines()
+    lines = CliRunner(env={"COLUMNS": "120"}).invoke(main.app, ["blends"]).stdout.splitlines()
     after = {
         line.split()[0]: following.split() for line, following in zip(lines, [*lines[1:], ""], strict=True)
     }
