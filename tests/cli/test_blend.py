@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from blender.catalog.blends import open_blends
 from blender.local import LocalBlender
 from blender.records import Source
-from factory.cli import blend, main
+from factory.cli import blend
 from factory.settings import Settings
 from tests.blender.lakes import make_lake
+from tests.terminal import in_columns
 
 WRITTEN = """\
 seed: 7
@@ -38,7 +39,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def create(*arguments: str) -> Result:
-    return CliRunner(env={"COLUMNS": "140"}).invoke(main.app, ["blend", "create", *arguments])
+    return in_columns(140, "blend", "create", *arguments)
 
 
 def test_the_blend_of_a_file_is_the_one_a_client_creates(lake: Settings, file: Path) -> None:

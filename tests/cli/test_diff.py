@@ -18,6 +18,7 @@ from factory.lake.schemas import DECISIONS, RAW, TOKENIZER
 from factory.lake.tables import Lake
 from factory.settings import Settings
 from tests.explain.lakes import document, documents, pack, publish, tokenize, verdicts
+from tests.terminal import in_columns
 
 STRICT = names.variant("web", "strict")
 
@@ -81,7 +82,7 @@ def test_the_tables_for_people_show_counts_and_examples(lake: Lake) -> None:
 def test_examples_keep_their_width_on_a_narrow_screen(lake: Lake) -> None:
     verdicts(lake, "web", {})
     verdicts(lake, STRICT, {"b": {"a_rule_with_a_long_name": 2.0}})
-    done = CliRunner(env={"COLUMNS": "30"}).invoke(main.app, ["diff", "filtered.web", "filtered.web__strict"])
+    done = in_columns(30, "diff", "filtered.web", "filtered.web__strict")
     (line,) = [it for it in done.stdout.splitlines() if "a_rule_with_a_long_name" in it]
     assert " ".join(line.split()) == "a_rule_with_a_long_name 1 16.7% 1 0.00 web / page b: 2 (limit 9)"
 

@@ -26,6 +26,7 @@ from factory.lake.schemas import FILTERED, RAW, REJECTED
 from factory.lake.tables import Lake
 from factory.settings import Settings
 from tests.explain.lakes import document, documents, pack, publish
+from tests.terminal import in_columns
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ def test_tables_lists_what_is_published(lake: Lake) -> None:
 def test_tables_cuts_no_name_on_a_narrow_screen(lake: Lake) -> None:
     name = TableName.parse("raw.a_dataset_whose_name_is_long")
     publish(lake, name, RAW, [])
-    lines = CliRunner(env={"COLUMNS": "60"}).invoke(main.app, ["tables"]).stdout.splitlines()
+    lines = in_columns(60, "tables").stdout.splitlines()
     assert len(lines) == 4  # the header and a line a table
     assert any(str(name) in line for line in lines)
 
@@ -457,7 +458,7 @@ def test_blends_lists_what_there_is(lake: Lake) -> None:
     pack(lake, "book", "a")
     source = Source(table="packed.book", weight=1, columns=("n_tokens",))
     made = open_blends(lake.settings).create([source])
-    assert made.id in CliRunner(env={"COLUMNS": "50"}).invoke(main.app, ["blends"]).stdout
+    assert made.id in in_columns(50, "blends").stdout
 
 
 def test_blends_shows_which_blend_another_updates_and_from_which_step(lake: Lake) -> None:
@@ -466,7 +467,7 @@ def test_blends_shows_which_blend_another_updates_and_from_which_step(lake: Lake
     first = blends.create([Source(table="packed.book", weight=1, columns=("n_tokens",))])
     second = blends.update(first.id, 1, {"packed.book": 2})
     third = blends.update(second.id, 2, {"packed.book": 1})
-    lines = CliRunner(env={"COLUMNS": "120"}).invoke(main.app, ["blends"]).stdout.splitlines()
+    lines = in_columns(120, "blends").stdout.splitlines()
     after = {
         line.split()[0]: following.split() for line, following in zip(lines, [*lines[1:], ""], strict=True)
     }

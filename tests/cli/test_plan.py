@@ -15,6 +15,7 @@ from factory.cli import main
 from factory.lake.schemas import N_TOKENS, SEQUENCE_LENGTH, TOKENIZER_ID
 from factory.settings import Settings
 from tests.blender.lakes import make_lake, packed_rows, write_table
+from tests.terminal import in_columns
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 
 def planned(*arguments: str) -> Result:
-    return CliRunner(env={"COLUMNS": "140"}).invoke(main.app, ["blender", "plan", *arguments])
+    return in_columns(140, "blender", "plan", *arguments)
 
 
 def test_a_considered_blend_is_priced_and_not_made(lake: Settings) -> None:

@@ -1,0 +1,17 @@
+"""The command in a terminal of a known width, whatever the environment says."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+from rich.console import Console
+from typer.testing import CliRunner, Result
+
+from factory.cli import main
+
+
+def in_columns(width: int, *arguments: str) -> Result:
+    """Run the command in this process and on a console of its own: one reads COLUMNS only when it is made."""
+    console = Console(width=width, height=25, force_terminal=False, highlight=False)
+    with patch.object(main, "console", console):
+        return CliRunner().invoke(main.app, list(arguments))
