@@ -40,7 +40,7 @@ WARM = "warm"
 WARM_FOLDS = range(FOLDS - 3, FOLDS)
 WORST = 5  # families shown
 MEASURES = {"datatrove": "its 5-grams", "rensa": "its 5-grams"}
-WEIGHTED = "weighted words"
+WEIGHTED = "J_W"
 CAVEATS = [
     "Ours: the CPU of driver, JVM and Python workers for every table of the dedup group and the deduplicated "
     "documents, with checks, fingerprints and publishing. The JVM starts and compiles on three other folds, "
@@ -102,8 +102,8 @@ def _judge(report: Report, judged: Judged, decided: pa.Table, exact: Alike) -> N
         verdict(name, WEIGHTED, texts, n, exact, threshold)
         for name, texts in {
             "ours": _texts(judged, kept),
-            "exact, independent set": kept_by(numbers, edges, "independent_set"),
-            "exact, one per component": kept_by(numbers, edges, "one_per_component"),
+            "independent set": kept_by(numbers, edges, "independent_set"),
+            "one per component": kept_by(numbers, edges, "one_per_component"),
         }.items()
     ]
     report.tables.append(_verdicts("By exact weighted Jaccard of all pairs", found))
@@ -158,11 +158,11 @@ def _verdict_rows(it: Verdict, own: bool) -> list[Row]:
 
 
 def _verdicts(title: str, found: list[Verdict]) -> Table:
-    columns = f"tool | measure | kept | removed | unsupported | none at {FAR:g} | precision"
+    columns = f"tool | measure | kept | removed | unsupported | none\nat {FAR:g} | precision"
     lines = (
         f"{it.tool} | {it.measure} | {it.kept:,} | {it.removed:,} | {it.unsupported:,} | {it.far:,}"
         f" | {it.precision:.3f} | {it.pairs:,} | {it.alike_kept:,} | {it.recall:.4f} | {it.lost:,}"
         for it in found
     )
-    columns += " | similar pairs | both kept | recall | families lost"
+    columns += " | similar\npairs | both\nkept | recall | families\nlost"
     return table(title, columns, map(cells, lines))

@@ -61,9 +61,8 @@ def add_lengths(report: Report, name: str, lengths: np.ndarray, console: Console
     """Pack `lengths` at every sequence length; raises WrongAnswer, PeerFailed."""
     chunks = " | ".join(f"plans of {n:,}" for n in CHUNKS)
     shown = table(
-        f"{name}, {len(lengths):,} lengths: sequences above the bound, million lengths a CPU second",
-        f"sequence length | bound | one plan | {chunks} | best-fit decreasing | seqpacker"
-        " | M/s | best-fit M/s | seqpacker M/s",
+        f"{name}, {len(lengths):,} lengths: sequences above the bound, million lengths a CPU second (M/s)",
+        f"tokens | bound | one plan | {chunks} | best-fit | seqpacker | M/s: ours | best-fit | seqpacker",
     )
     for sequence_length in SEQUENCE_LENGTHS:
         console.print(f"packing {len(lengths):,} lengths ({name}) in sequences of {sequence_length:,}")

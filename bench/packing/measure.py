@@ -91,7 +91,7 @@ def _metrics(lake: Lake, dataset: str) -> PackingMetrics:
 
 
 def _show(report: Report, found: Mapping[str, PackingMetrics]) -> None:
-    columns = "dataset | tokens/sequence | documents | sequences | fill | of the best | fitting split"
+    columns = "dataset | tokens per\nsequence | documents | sequences | fill | of the\nbest | fitting\nsplit"
     made = table("Packed sequences", f"{columns} | edges | visible | next-fit")
     for dataset, it in found.items():
         line = f"{dataset} | {it.sequence_length:,} | {it.n_documents:,} | {it.n_sequences:,} | {it.fill:.2%}"

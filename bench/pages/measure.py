@@ -131,8 +131,8 @@ def _disk_rate(path: Path, n: int = 16_000) -> float:
 
 def _show(report: Report, title: str, cells: Cells, first: str) -> None:
     what = "CPU us/row" if first == "cpu_us" else "rows/s"
-    columns = " | ".join(f"{what}, batch {batch}" for batch in BATCHES)
-    made = table(title, f"reader | {columns} | CPU us, 64 | asked/used | disk/used | anonymous MiB")
+    columns = " | ".join(f"{what}\nbatch {batch:,}" for batch in BATCHES)
+    made = table(title, f"reader | {columns} | CPU us/row\nbatch 64 | asked/used | disk/used | anonymous MiB")
     for reader in dict.fromkeys(reader for reader, _ in cells):
         at_64 = cells[reader, 64]
         made.add_row(

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 from bench.bags import joined
 from bench.dedup.accuracy import Judged, check_decisions, exact_pairs, kept_ids, numbered
@@ -22,8 +23,8 @@ from bench.dedup.chain import counted_assets, exponent, fixed_cost
 from bench.dedup.corpus import COLUMNS, FOLDS, Corpus, _documents, _write, fold
 from bench.dedup.costs import add_costs
 from bench.dedup.exact import Alike, alike
-from bench.dedup.judge import lost_families, shown, verdict
-from bench.dedup.measure import _texts
+from bench.dedup.judge import Verdict, lost_families, shown, verdict
+from bench.dedup.measure import _texts, _verdicts
 from bench.dedup.peers import Kept, lay_out
 from bench.dedup.releases import RELEASES, requirements
 from bench.dedup.truth import code_words, weighted_words
@@ -286,3 +287,10 @@ def test_a_word_of_the_truth_weighs_its_damped_count_times_its_idf() -> None:
     assert made.offsets.tolist() == [0, 2, 4, 4, 4]
     expected = [(1 + math.log(2)) * math.log(5), math.log(3), math.log(3), math.log(5)]
     assert made.weights.tolist() == pytest.approx(expected, rel=1e-14)
+
+
+def test_the_verdicts_on_a_large_corpus_fit_a_terminal() -> None:
+    found = Verdict(
+        "one per component", "its 5-grams", 123_456, 123_456, 12_345, 12_345, 123_456, 1_234_567, 999
+    )
+    assert Console(width=500).measure(_verdicts("Peers", [found])).maximum <= 120

@@ -8,10 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
 from bench.dedup.corpus import FOLDS, Corpus
+from bench.harness import Report
 from bench.packing.lengths import of_repositories
-from bench.packing.metrics import visible_dependencies
+from bench.packing.measure import _show
+from bench.packing.metrics import PackingMetrics, visible_dependencies
 from bench.packing.repositories import Repositories, best_fit, ours
 from spark_udfs.packing.pack import next_fit_chunk
 
@@ -86,3 +89,12 @@ def test_the_default_slack_fills_sequences_and_beats_next_fit(sequence_length: i
     _, by_next_fit = visible_dependencies(next_fit_chunk(documents, sequence_length), made.dependencies)
     assert made.fill_of_best(plan, sequence_length) >= 0.999
     assert visible > by_next_fit
+
+
+def test_the_figures_of_large_tables_fit_a_terminal() -> None:
+    report = Report([], "")
+    _show(
+        report,
+        {"python_prose": PackingMetrics(999_999, 10**12, 999_999, 32_768, 999_999, 9, 999_999, 99_999, 9)},
+    )
+    assert Console(width=500).measure(report.tables[0]).maximum <= 120
