@@ -21,6 +21,7 @@ from factory.orchestration.asset.table_asset import PRIORITY_TAG
 from factory.orchestration.datasets.partition_paths import keys_at, path_of
 from factory.orchestration.host.instance import IN_TURN_TAG
 from factory.orchestration.host.resources import REUSE_TAG
+from factory.orchestration.keys import key_of
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ def _requests(
     """
     if not asked:
         return
-    behind = downstream(assets, dg.AssetKey(names.raw(of.dataset).identifier))
+    behind = downstream(assets, key_of(names.raw(of.dataset)))
     partitioned = sorted(key for asset in assets if asset.partitions_def for key in asset.keys & behind)
     whole = sorted(behind - set(partitioned))
     tags = {REUSE_TAG: "true", IN_TURN_TAG: "true"}

@@ -42,7 +42,7 @@ from factory.packing.pack import PackConfig
 from factory.settings import Settings, settings
 
 CODE, PROSE = "small_code", "small_prose"
-PACKED_CODE = f"*packed/{CODE}"  # packed code and its ancestors
+PACKED_CODE = f"*packed.{CODE}"  # packed code and its ancestors
 PACKING = PackConfig(sequence_length=1024)
 STANDARD = Path(sysconfig.get_path("stdlib"))
 

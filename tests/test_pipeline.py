@@ -384,7 +384,7 @@ def test_another_input_changes_the_figures(
     lines = (corpus / "prose.jsonl").read_text().splitlines()
     try:
         (corpus / "prose.jsonl").write_text("\n".join(lines[10:]) + "\n")
-        materialize(corpus, lake.settings, f"*deduplicated/{PROSE}")
+        materialize(corpus, lake.settings, f"*deduplicated.{PROSE}")
         assert json.dumps(summarize(lake, DATASETS, list(GROUP.values())).plain(), sort_keys=True) != before
     finally:
         (corpus / "prose.jsonl").write_text("\n".join(lines) + "\n")

@@ -30,6 +30,7 @@ from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.dedup_group import DedupGroup, dedup_group
 from factory.orchestration.chain.refine import refine
 from factory.orchestration.host.definitions import definitions
+from factory.orchestration.keys import key_of, table_of
 from factory.settings import Settings
 
 DEDUPLICATED = "deduplicated"
@@ -60,7 +61,7 @@ class Chain:
         """Deduplicate a part; return the cost of its tables by name, in the order in which they were made."""
         counted = {str(table): short_name(table, part) for table in self._tables[part]}
         keys = [names.raw(part), names.filtered(part), *self._tables[part]]
-        chosen = [dg.AssetKey(table.identifier) for table in keys]
+        chosen = [key_of(table) for table in keys]
         meter = run(self._definitions, self._own, chosen, progress)
         spans = {counted[span.name]: span for span in meter.spans if span.name in counted}
         assert len(spans) == len(counted), f"These tables have no cost: {set(counted.values()) - set(spans)}"
@@ -82,7 +83,7 @@ def counted_assets(group: DedupGroup) -> list[dg.AssetsDefinition]:
         asset
         for dataset in group.datasets
         for asset in refine(dataset, dedup_group=group, rounds=[Round()], tokenizer="none")
-        if dg.AssetKey([DEDUPLICATED, dataset]) in asset.keys
+        if key_of(TableName(DEDUPLICATED, dataset)) in asset.keys
     ]
     return [*group.assets, *selected]
 
@@ -93,7 +94,7 @@ def short_name(table: TableName, group: str) -> str:
 
 
 def _table(asset: dg.AssetsDefinition) -> TableName:
-    return TableName(*asset.key.path)
+    return table_of(asset.key)
 
 
 def _given(part: Part) -> tuple[dg.AssetsDefinition, dg.AssetsDefinition]:

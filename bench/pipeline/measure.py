@@ -35,6 +35,7 @@ from factory.lake.names import TableName
 from factory.lake.tables import Lake
 from factory.orchestration.asset import progress
 from factory.orchestration.host.definitions import definitions
+from factory.orchestration.keys import table_of
 from factory.settings import Settings
 
 START, TOTAL = "start", "total"
@@ -108,7 +109,7 @@ def run(
 
 def datasets_of(keys: Iterable[dg.AssetKey]) -> list[str]:
     """The datasets among the tables of `keys`."""
-    return sorted({key.path[1] for key in keys if key.path[0] == "filtered"})
+    return sorted({table.name for table in map(table_of, keys) if table.namespace == "filtered"})
 
 
 def by_stage(spans: Iterable[Span]) -> dict[str, Span]:

@@ -35,7 +35,7 @@ def warnings_of(evaluations: Iterable[dg.AssetCheckEvaluation]) -> list[CheckWar
     last = {(of.asset_key, of.check_name): of for of in evaluations}
     return [
         CheckWarning(
-            table=".".join(of.asset_key.path),
+            table=of.asset_key.to_user_string(),
             check=of.check_name,
             figures={
                 name: value.value

@@ -75,8 +75,8 @@ def materialize(
     selection: Annotated[
         str,
         typer.Argument(
-            help="A dataset, a wildcard such as 'raw/*', or assets in Dagster's selection syntax: '*', "
-            "raw/web, '*packed/web' (with all upstream). `factory assets` lists them."
+            help="A dataset, a wildcard such as 'raw.*', or assets in Dagster's selection syntax: '*', "
+            "raw.web, '*packed.web' (with all upstream). `factory assets` lists them."
         ),
     ],
     changed: Annotated[

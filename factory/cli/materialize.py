@@ -16,6 +16,7 @@ from factory.lake.tables import Lake
 from factory.orchestration.asset.forecast import Forecast, Verdict, forecast
 from factory.orchestration.host.instance import open_instance
 from factory.orchestration.host.partitions import Span, batches
+from factory.orchestration.keys import key_of
 from factory.settings import Settings
 from jobs.definitions import CORPUS, WATCHED, defs
 from jobs.sensors import notice
@@ -70,5 +71,5 @@ def _line(it: Forecast) -> str:
 
 
 def _selected(settings: Settings, selection: str) -> list[dg.AssetKey]:
-    published = {dg.AssetKey(name.identifier) for name in Lake(settings).names()}
+    published = {key_of(name) for name in Lake(settings).names()}
     return select(defs, selection, published)

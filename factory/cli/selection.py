@@ -1,8 +1,8 @@
 """The assets that a word on the command line selects, and all assets by dataset.
 
-A selection is the name of a dataset, a wildcard such as `raw/*`, or Dagster's syntax. The name of a dataset
-selects the tables from its raw documents to its packed sequences, those of its dedup group and tokenizer on
-the way included.
+A selection is the name of a dataset, a wildcard such as `raw.*`, or Dagster's syntax; `raw/web` also means
+`raw.web`. The name of a dataset selects the tables from its raw documents to its packed sequences, those of
+its dedup group and tokenizer on the way included.
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ from dagster import AssetKey, AssetSelection
 
 from factory.errors import ConfigurationError
 from factory.lake import names
-from factory.lake.names import TableName
+from factory.orchestration.keys import key_of, table_of
 from factory.suggestions import nearest
 
-_WILDCARD = re.compile(r"\w+/\*|\*/\w+")
+_NAMESPACE = "|".join(names.STAGE_OF_NAMESPACE)
+# The slash of raw/web and key:"raw/web", not that of group:"dedup/web".
+_SLASH = re.compile(rf'(?<![\w/.:"])(key:")?({_NAMESPACE}|\*)/(?=[\w*])')
+_WILDCARD = re.compile(r"\w+\.\*|\*\.\w+")
 _OF_DATASETS = ("raw", "filtered", "deduplicated")  # namespaces whose tables have the names of datasets
 
 
@@ -50,11 +53,12 @@ def select(
                 upstream = AssetSelection.assets(*of_dataset.keys).upstream().resolve(graph)
                 chosen = chosen | {key for key in upstream if key not in published}
         else:
-            written = f'key:"{selection}"' if _WILDCARD.fullmatch(selection) else selection
+            dotted = _SLASH.sub(r"\1\2.", selection.strip())
+            written = f'key:"{dotted}"' if _WILDCARD.fullmatch(dotted) else dotted
             chosen = AssetSelection.from_string(written).resolve(graph, allow_missing=True)
     except dg.DagsterError as error:
         raise ConfigurationError(
-            f"The selection `{selection}` is not in Dagster's syntax, which allows raw/web and 'raw/web*' "
+            f"The selection `{selection}` is not in Dagster's syntax, which allows raw.web and 'raw.web*' "
             f"(with all downstream) for one asset only. Write '{_of_several(selection)}'."
         ) from error
     made = (asset for asset in graph.assets_defs if asset.is_executable)  # no run makes an external asset
@@ -68,7 +72,7 @@ def by_dataset(definitions: dg.Definitions) -> list[AssetGroup]:
     """Return every asset in its group: datasets and variants by name, dedup groups, then the models."""
     graph = definitions.resolve_asset_graph()
     keys = [key for layer in graph.toposorted_asset_keys_by_level for key in sorted(layer)]
-    tables = [TableName(*key.path) for key in keys if _is_table(key)]
+    tables = [table_of(key) for key in keys if _is_table(key)]
     datasets = sorted({it.name for it in tables if it.namespace in _OF_DATASETS and _is_dataset(it.name)})
     dedup_groups = sorted(
         it.name.removesuffix("_decisions")
@@ -85,7 +89,7 @@ def by_dataset(definitions: dg.Definitions) -> list[AssetGroup]:
             place = ("dedup group", _longest(table.name, dedup_groups))
         else:
             place = ("dataset", _longest(table.name, datasets))
-        found.setdefault(place, []).append(AssetKey(table.identifier))
+        found.setdefault(place, []).append(key_of(table))
     return [AssetGroup(kind, name, tuple(of)) for (kind, name), of in found.items()]
 
 
@@ -102,7 +106,7 @@ def title(group: AssetGroup) -> str:
 def _way(dataset: AssetGroup) -> AssetSelection:
     """The tables of a dataset and all between its raw documents and these tables."""
     own = AssetSelection.assets(*dataset.keys)
-    raw = AssetSelection.assets(AssetKey(names.raw(dataset.name).identifier))
+    raw = AssetSelection.assets(key_of(names.raw(dataset.name)))
     return own | (raw.downstream() & own.upstream())
 
 
@@ -110,13 +114,13 @@ def _instead(selection: str, groups: list[AssetGroup]) -> str:
     """Suggest the nearest dataset or asset, else list all."""
     assets = [key.to_user_string() for it in groups for key in it.keys]
     datasets = [it.name for it in groups if it.kind == "dataset"]
-    if meant := nearest(selection.replace(".", "/").strip("*+"), [*datasets, *assets], n=1):
+    if meant := nearest(selection.replace("/", ".").strip("*+"), [*datasets, *assets], n=1):
         return f"Did you mean `{meant[0]}`?"
     return f"Use the name of a dataset, or of an asset of these:\n{listed(groups)}"
 
 
 def _is_table(key: AssetKey) -> bool:
-    return len(key.path) == 2 and key.path[0] in names.STAGE_OF_NAMESPACE
+    return key.to_user_string().partition(".")[0] in names.STAGE_OF_NAMESPACE
 
 
 def _is_dataset(name: str) -> bool:
@@ -137,7 +141,7 @@ def _of_several(selection: str) -> str:
     def written(found: re.Match[str]) -> str:
         before, key, after = found.groups()
         layers = {"*": "+", "+": "1+"}.get(before, before), {"*": "+", "+": "+1"}.get(after, after)
-        return f'{layers[0]}key:"{key.replace(".", "/")}"{layers[1]}'
+        return f'{layers[0]}key:"{key.replace("/", ".")}"{layers[1]}'
 
     words = re.sub(r"\s*,\s*", " or ", selection.strip())
     meant = re.sub(r"(?<![\w\":])([*+]?)([a-z]\w*[/.]\w+)([*+]?)", written, words)
@@ -145,5 +149,5 @@ def _of_several(selection: str) -> str:
     try:
         AssetSelection.from_string(meant)
     except dg.DagsterError:
-        return 'key:"raw/web"+ or key:"raw/books"+'
+        return 'key:"raw.web"+ or key:"raw.books"+'
     return meant

@@ -70,7 +70,7 @@ def _upstream(lake: Lake, published: Published, table: TableName | None) -> Publ
         raise TableNotFound(
             f"{published.table} at snapshot {published.snapshot_id} does not record which "
             f"{table or 'decisions'} it was made from. Materialize it again: "
-            f"factory materialize {published.table.namespace}/{published.table.name}."
+            f"factory materialize {published.table}."
         )
     return lake.published_at(table, published.lineage.upstream[str(table)])
 

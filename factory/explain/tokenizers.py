@@ -69,7 +69,7 @@ def tokenizer_of_blend(settings: Settings, blend: str) -> StoredTokenizer:
 def _only(lake: Lake) -> TableName:
     tables = [it for it in lake.names() if it.namespace == "models"]
     if not tables:
-        raise NotFound("The lake has no tokenizer. Make one: factory materialize '*models/tokenizer'.")
+        raise NotFound("The lake has no tokenizer. Make one: factory materialize '*models.tokenizer'.")
     if len(tables) > 1:
         raise ConfigurationError(
             f"The lake has the tokenizers {', '.join(it.name for it in tables)}. Choose one with --name."

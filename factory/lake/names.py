@@ -1,7 +1,7 @@
 """Table names: which stage writes which namespace and table.
 
-A table is `namespace.name`. An asset's key is the same pair, so the argument `raw_python_code` of an
-asset means the table `raw.python_code`.
+A table is `namespace.name`. The key of its asset is this name in one part, and the argument `raw_python_code`
+of an asset means the table `raw.python_code`.
 
 A variant is a dataset named after another: `web__strict` reads `raw.web` and has every later table to itself.
 Filter rounds before the last write `filtered.web_r1`, `filtered.web_r2` and so on; the last round has the

@@ -92,8 +92,7 @@ class Lake:
                 return self.catalog.load_table(name.identifier)
             except (NoSuchTableError, NoSuchNamespaceError) as error:
                 raise TableNotFound(
-                    f"The lake has no table {name}. "
-                    f"Materialize it first: factory materialize {name.namespace}/{name.name}."
+                    f"The lake has no table {name}. Materialize it first: factory materialize {name}."
                 ) from error
             except UNPARSED as error:
                 raise damaged_metadata(name, self.metadata_files([name]).get(name), error) from error
@@ -223,8 +222,7 @@ class Lake:
         snapshot = table.current_snapshot()
         if snapshot is None:
             raise TableNotFound(
-                f"Table {name} has never been published. "
-                f"Materialize it first: factory materialize {name.namespace}/{name.name}."
+                f"Table {name} has never been published. Materialize it first: factory materialize {name}."
             )
         return as_published(name, table, snapshot)
 

@@ -251,10 +251,10 @@ def test_the_fixed_cost_is_that_of_no_documents() -> None:
 
 def test_every_table_of_a_group_and_the_kept_documents_are_counted() -> None:
     group = dedup_group("some", ["one", "other"], kind="code")
-    counted = [".".join(asset.key.path) for asset in counted_assets(group)]
-    assert {".".join(asset.key.path) for asset in group.assets} < set(counted)
+    counted = [asset.key.to_user_string() for asset in counted_assets(group)]
+    assert {asset.key.to_user_string() for asset in group.assets} < set(counted)
     assert {"dedup.some_recall", "dedup.some_largest_buckets", "dedup.some_sweep"} < set(counted)
-    assert sorted(set(counted) - {".".join(asset.key.path) for asset in group.assets}) == [
+    assert sorted(set(counted) - {asset.key.to_user_string() for asset in group.assets}) == [
         "deduplicated.one",
         "deduplicated.other",
     ]

@@ -59,7 +59,7 @@ def process(home: Path, datasets: Path, *, held: bool = False) -> subprocess.Pop
         "FACTORY_SPARK_DRIVER_MEMORY": "1g",
     }
     return subprocess.Popen(
-        [sys.executable, *program, "materialize", "raw/letters"],
+        [sys.executable, *program, "materialize", "raw.letters"],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -44,7 +44,7 @@ def test_a_killed_jvm_is_one_sentence_and_leaves_scratch_that_is_dropped(tmp_pat
         "FACTORY_SPARK_MASTER": "local[2]",
         "FACTORY_SPARK_DRIVER_MEMORY": "1g",
     }
-    command = [sys.executable, "-c", KILLED, "materialize", "raw/letters"]
+    command = [sys.executable, "-c", KILLED, "materialize", "raw.letters"]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=800)
     assert (ended.returncode, ended.stderr.splitlines()) == (3, [JVM_DIED])
     assert "Traceback" not in ended.stdout

@@ -139,7 +139,7 @@ def test_a_rule_that_rejected_nothing_is_named_with_those_that_did(lake: Lake) -
     [
         (("sample", "book"), 2, "namespace.name"),
         (("sample", "row.book"), 2, "Unknown namespace `row`"),
-        (("sample", "raw.other"), 5, "factory materialize raw/other"),
+        (("sample", "raw.other"), 5, "factory materialize raw.other"),
         (("sample", "raw.book", "--rejected-by", "word_count"), 2, "Sample filtered.book"),
         (("trace", "document", "nothing"), 8, "`nothing`"),
         (("trace", "batch", "0" * 32, "3"), 8, "no blend"),
@@ -194,7 +194,7 @@ def test_trace_names_table_and_file_of_placements_that_were_cut_short(lake: Lake
         assert (result.exit_code, result.stdout) == (DamagedFile.exit_code, "")
         fact = f"Table packed.book_placements is damaged. File {file} cannot be read as Parquet: "
         assert result.stderr.startswith(fact)
-        remedy = "Restore the file, or make the table anew: factory materialize packed/book_placements."
+        remedy = "Restore the file, or make the table anew: factory materialize packed.book_placements."
         assert result.stderr.endswith(f". {remedy}\n")
 
 
@@ -231,7 +231,7 @@ def test_one_damaged_table_is_a_sentence_of_its_own(lake: Lake) -> None:
     told = [factory("tables"), factory("tables", "--json"), factory("clean")]
     assert [it.exit_code for it in told] == [DamagedFile.exit_code] * 3
     for it in told:
-        assert (newest.name in it.stderr, "factory materialize filtered/book" in it.stderr) == (True, True)
+        assert (newest.name in it.stderr, "factory materialize filtered.book" in it.stderr) == (True, True)
     assert "raw.book" in told[0].stdout
     assert [it["table"] for it in json.loads(told[1].stdout)] == ["raw.book"]
     assert "Nothing to drop" in told[2].stdout
@@ -320,9 +320,9 @@ def test_a_second_run_on_the_lake_is_told_who_holds_it(tmp_path: Path) -> None:
 
 @pytest.mark.process
 def test_a_selection_of_nothing_lists_the_assets(tmp_path: Path) -> None:
-    done = process(tmp_path, "materialize", "raw/nowhere")
+    done = process(tmp_path, "materialize", "raw.nowhere")
     assert done.returncode == ConfigurationError.exit_code
-    assert "raw/python_code" in done.stderr
+    assert "raw.python_code" in done.stderr
 
 
 @pytest.mark.process
@@ -331,7 +331,7 @@ def test_a_dry_run_says_why_and_makes_nothing(tmp_path: Path) -> None:
     (tmp_path / "notes" / "a.md").write_text("One note.")
     file, home = tmp_path / "my.yaml", tmp_path / "lake"
     file.write_text("datasets: [{name: notes, kind: prose, format: files, paths: notes}]")
-    done = process(home, "materialize", "--dry-run", "raw/*", FACTORY_DATASETS=str(file), PATH="/nonexistent")
+    done = process(home, "materialize", "--dry-run", "raw.*", FACTORY_DATASETS=str(file), PATH="/nonexistent")
     assert (done.returncode, done.stderr) == (0, "")
     line, last = done.stdout.splitlines()
     assert line.split() == ["make", "raw.notes", "because", "it", "is", "new"]
@@ -346,8 +346,8 @@ def test_assets_are_listed_by_dataset(tmp_path: Path) -> None:
     done = process(tmp_path, "assets", "--json", FACTORY_DATASETS=str(file))
     found = {(it["kind"], it["name"]): it["assets"] for it in json.loads(done.stdout)}
     assert list(found) == [("dataset", "notes"), ("dedup group", "prose"), ("models", "")]
-    assert found["dataset", "notes"][0] == "raw/notes"
-    assert "packed/notes" in found["dataset", "notes"]
+    assert found["dataset", "notes"][0] == "raw.notes"
+    assert "packed.notes" in found["dataset", "notes"]
 
 
 def test_init_writes_a_file_that_check_accepts_and_writes_over_none(tmp_path: Path) -> None:
@@ -384,11 +384,11 @@ def test_the_version_is_that_of_the_package() -> None:
 @pytest.mark.parametrize(
     "given, meant",
     [
-        ("raw/web* or raw/books*", 'key:"raw/web"+ or key:"raw/books"+'),
-        ("*raw/web and packed/web", '+key:"raw/web" and key:"packed/web"'),
-        ("raw/web, raw/books", 'key:"raw/web" or key:"raw/books"'),
-        ("raw/web* raw.books+", 'key:"raw/web"+ or key:"raw/books"+1'),
-        ("((", 'key:"raw/web"+ or key:"raw/books"+'),
+        ("raw/web* or raw/books*", 'key:"raw.web"+ or key:"raw.books"+'),
+        ("*raw/web and packed/web", '+key:"raw.web" and key:"packed.web"'),
+        ("raw/web, raw/books", 'key:"raw.web" or key:"raw.books"'),
+        ("raw/web* raw.books+", 'key:"raw.web"+ or key:"raw.books"+1'),
+        ("((", 'key:"raw.web"+ or key:"raw.books"+'),
     ],
 )
 def test_a_selection_that_does_not_parse_is_told_what_to_write(given: str, meant: str) -> None:
@@ -399,9 +399,9 @@ def test_a_selection_that_does_not_parse_is_told_what_to_write(given: str, meant
 
 
 def test_a_selection_that_names_no_asset_is_told_the_nearest() -> None:
-    defined = dg.Definitions(assets=[dg.AssetSpec(dg.AssetKey(("raw", "web")))])
-    for given in ("raw.web", "raw/wep", "raw/webs*"):
-        with pytest.raises(ConfigurationError, match="Did you mean `raw/web"):
+    defined = dg.Definitions(assets=[dg.AssetSpec(dg.AssetKey("raw.web"))])
+    for given in ("raw.wep", "raw/wep", "raw/webs*"):
+        with pytest.raises(ConfigurationError, match=r"Did you mean `raw\.web`"):
             select(defined, given)
 
 

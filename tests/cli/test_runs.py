@@ -43,7 +43,7 @@ def test_checks_that_warn_are_printed_with_their_figures_and_counted(
             return pyspark.spark_session.createDataFrame([("abc", "1"), ("abcd", "1")], COLUMNS)
 
         said = StringIO()
-        defined, keys = definitions([made], lake_settings), [dg.AssetKey(["dedup", unique])]
+        defined, keys = definitions([made], lake_settings), [dg.AssetKey(f"dedup.{unique}")]
         ended: RunReport | RunFailed
         try:
             ended = execute(defined, lake_settings, keys, Console(file=said), reuse=False)
@@ -101,7 +101,7 @@ def test_a_killed_python_worker_is_said_as_one_and_its_asset_is_tried_again(
         return rows.mapInArrow(killed_once(tmp_path, times), COLUMNS)
 
     said = StringIO()
-    console, keys = Console(file=said), [dg.AssetKey(["dedup", unique])]
+    console, keys = Console(file=said), [dg.AssetKey(f"dedup.{unique}")]
     defined = definitions([made], lake_settings)
     if times == 1:
         report = execute(defined, lake_settings, keys, console, reuse=False)

@@ -9,24 +9,24 @@ from factory.cli.selection import by_dataset, listed, select
 from factory.errors import ConfigurationError
 
 GRAPH = {
-    "raw/web": [],
-    "raw/web_rejected": [],
-    "raw/books": [],
-    "filtered/web_r1": ["raw/web"],
-    "filtered/web": ["raw/web", "filtered/web_r1"],
-    "filtered/web__long": ["raw/web"],
-    "filtered/books": ["raw/books"],
-    "dedup/prose_edges": ["filtered/web", "filtered/books"],
-    "dedup/prose_decisions": ["dedup/prose_edges"],
-    "dedup/prose_sweep": ["dedup/prose_edges"],
-    "deduplicated/web": ["raw/web", "dedup/prose_decisions"],
-    "models/tokenizer": ["deduplicated/web"],
-    "packed/web": ["deduplicated/web", "models/tokenizer"],
+    "raw.web": [],
+    "raw.web_rejected": [],
+    "raw.books": [],
+    "filtered.web_r1": ["raw.web"],
+    "filtered.web": ["raw.web", "filtered.web_r1"],
+    "filtered.web__long": ["raw.web"],
+    "filtered.books": ["raw.books"],
+    "dedup.prose_edges": ["filtered.web", "filtered.books"],
+    "dedup.prose_decisions": ["dedup.prose_edges"],
+    "dedup.prose_sweep": ["dedup.prose_edges"],
+    "deduplicated.web": ["raw.web", "dedup.prose_decisions"],
+    "models.tokenizer": ["deduplicated.web"],
+    "packed.web": ["deduplicated.web", "models.tokenizer"],
 }
 
 
 def key(text: str) -> dg.AssetKey:
-    return dg.AssetKey(text.split("/"))
+    return dg.AssetKey(text)
 
 
 @pytest.fixture(scope="module")
@@ -45,36 +45,60 @@ def selected(defined: dg.Definitions, selection: str, *published: str) -> set[st
 
 def test_a_dataset_selects_the_way_from_its_source_to_its_sequences(defined: dg.Definitions) -> None:
     of_web = {
-        "raw/web",
-        "raw/web_rejected",
-        "filtered/web_r1",
-        "filtered/web",
-        "dedup/prose_edges",
-        "dedup/prose_decisions",
-        "deduplicated/web",
-        "models/tokenizer",
-        "packed/web",
+        "raw.web",
+        "raw.web_rejected",
+        "filtered.web_r1",
+        "filtered.web",
+        "dedup.prose_edges",
+        "dedup.prose_decisions",
+        "deduplicated.web",
+        "models.tokenizer",
+        "packed.web",
     }
     assert selected(defined, "web") == of_web
-    assert selected(defined, "web__long") == {"raw/web", "filtered/web__long"}
+    assert selected(defined, "web__long") == {"raw.web", "filtered.web__long"}
     # The tables of other datasets that it needs come along until they exist.
-    assert selected(defined, "web", "raw/web") == of_web | {"raw/books", "filtered/books"}
-    assert selected(defined, "web", "raw/books", "filtered/books") == of_web
+    assert selected(defined, "web", "raw.web") == of_web | {"raw.books", "filtered.books"}
+    assert selected(defined, "web", "raw.books", "filtered.books") == of_web
 
 
 def test_a_wildcard_selects_a_namespace_or_a_name(defined: dg.Definitions) -> None:
-    assert selected(defined, "raw/*") == {"raw/web", "raw/web_rejected", "raw/books"}
-    assert selected(defined, "*/books") == {"raw/books", "filtered/books"}
-    assert selected(defined, "raw/books*") >= {"raw/books", "packed/web"}  # downstream, as ever
+    for raw in ("raw.*", "raw/*", 'key:"raw.*"', 'key:"raw/*"'):
+        assert selected(defined, raw) == {"raw.web", "raw.web_rejected", "raw.books"}
+    assert selected(defined, "*.books") == selected(defined, "*/books") == {"raw.books", "filtered.books"}
+    assert selected(defined, "raw.books*") >= {"raw.books", "packed.web"}  # downstream, as ever
+
+
+@pytest.mark.parametrize(
+    "slash, dot",
+    [
+        ("raw/web", "raw.web"),
+        (" raw/web ", "raw.web"),
+        ("raw/web*", "raw.web*"),
+        ("*packed/web", "*packed.web"),
+        ("+filtered/web+", "+filtered.web+"),
+        ('+key:"dedup/*"', '+key:"dedup.*"'),
+        ('key:"raw/web" or 1+key:"dedup/*_edges"', 'key:"raw.web" or 1+key:"dedup.*_edges"'),
+        ('not (key:"raw/web" or key:"*/books")', 'not (key:"raw.web" or key:"*.books")'),
+    ],
+)
+def test_a_slash_means_the_dot_of_a_table(defined: dg.Definitions, slash: str, dot: str) -> None:
+    assert selected(defined, slash) == selected(defined, dot)
+
+
+def test_the_slash_of_a_group_stays() -> None:
+    in_group = dg.AssetSpec(key("dedup.web_bags"), group_name="dedup/web")
+    defined = dg.Definitions(assets=[dg.multi_asset(name="bags", specs=[in_group])(lambda: None)])
+    assert selected(defined, 'group:"dedup/web"') == {"dedup.web_bags"}
 
 
 def test_assets_are_grouped_by_dataset_upstream_first(defined: dg.Definitions) -> None:
     assert listed(by_dataset(defined)).splitlines() == [
-        "  books: raw/books, filtered/books",
-        "  web: raw/web, raw/web_rejected, filtered/web_r1, filtered/web, deduplicated/web, packed/web",
-        "  web__long: filtered/web__long",
-        "  dedup group prose: dedup/prose_edges, dedup/prose_decisions, dedup/prose_sweep",
-        "  models: models/tokenizer",
+        "  books: raw.books, filtered.books",
+        "  web: raw.web, raw.web_rejected, filtered.web_r1, filtered.web, deduplicated.web, packed.web",
+        "  web__long: filtered.web__long",
+        "  dedup group prose: dedup.prose_edges, dedup.prose_decisions, dedup.prose_sweep",
+        "  models: models.tokenizer",
     ]
 
 
@@ -82,13 +106,13 @@ def test_an_unknown_name_lists_the_assets_by_dataset(defined: dg.Definitions) ->
     with pytest.raises(ConfigurationError) as caught:
         select(defined, "xyzzy")
     assert str(caught.value).startswith("The selection `xyzzy` names no asset. Use the name of a dataset")
-    assert "\n  books: raw/books, filtered/books\n" in str(caught.value)
+    assert "\n  books: raw.books, filtered.books\n" in str(caught.value)
     with pytest.raises(ConfigurationError, match="Did you mean `books`"):
         select(defined, "boks")
 
 
 def test_an_asset_that_no_run_makes_is_not_selected(defined: dg.Definitions) -> None:
-    blend = dg.AssetSpec("blend", deps=[key("packed/web")])
+    blend = dg.AssetSpec("blend", deps=[key("packed.web")])
     with_blend = dg.Definitions(assets=[*(defined.assets or ()), blend])
-    assert selected(with_blend, "packed/web*") == {"packed/web"}
+    assert selected(with_blend, "packed.web*") == {"packed.web"}
     assert selected(with_blend, "*") == set(GRAPH)

@@ -18,6 +18,7 @@ from factory.lake.schemas import DECISIONS, DEDUPLICATED, REJECTED
 from factory.lake.tables import Lake
 from factory.orchestration.asset.drawing import bars
 from factory.orchestration.host.instance import open_instance
+from factory.orchestration.keys import key_of
 from factory.settings import Settings
 from tests.explain.lakes import document, documents, publish, verdicts
 
@@ -34,9 +35,9 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
 
 def record_run(lake: Lake, warned: float = 0.8) -> str:
     """Run an asset that records what an asset of `raw.web` does, without its table; return the run's id."""
-    loses_little = dg.AssetCheckSpec("web_loses_little", asset=dg.AssetKey(WEB.identifier))
+    loses_little = dg.AssetCheckSpec("web_loses_little", asset=key_of(WEB))
 
-    @dg.asset(key=dg.AssetKey(WEB.identifier), check_specs=[loses_little])
+    @dg.asset(key=key_of(WEB), check_specs=[loses_little])
     def web() -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
         yield dg.MaterializeResult(
             metadata={

@@ -31,6 +31,7 @@ from factory.orchestration.asset.declaration import Tables
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.host.partitions import RANGE_FIRST, RANGE_LAST
 from factory.orchestration.host.resources import resources
+from factory.orchestration.keys import table_of
 from factory.settings import Settings
 
 pytestmark = pytest.mark.spark
@@ -276,7 +277,7 @@ def test_a_partition_of_registrable_files_is_rewritten_and_says_so(
     made = [
         event.step_materialization_data.materialization for event in result.get_asset_materialization_events()
     ]
-    said = next(it.metadata for it in made if it.asset_key.path[-1] == unique)
+    said = next(it.metadata for it in made if table_of(it.asset_key).name == unique)
     assert said["rewritten files"].value == 3
     assert said["why rewritten"].value == "files of a partitioned table are not registered"
     assert "registered files" not in said
@@ -330,7 +331,7 @@ def test_unregistrable_files_are_rewritten_and_the_reason_is_given(
     made = [
         event.step_materialization_data.materialization for event in result.get_asset_materialization_events()
     ]
-    [said] = [it.metadata for it in made if it.asset_key.path[-1] == unique]
+    [said] = [it.metadata for it in made if table_of(it.asset_key).name == unique]
     assert (said["registered files"].value, said["rewritten files"].value) == (1, 3)
     why = str(said["why rewritten"].value)
     assert "b.parquet: its columns are not those of the first file" in why

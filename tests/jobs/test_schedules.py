@@ -31,15 +31,15 @@ def test_a_night_asks_for_what_changed_partitions_first(tmp_path: Path) -> None:
         scheduled_execution_time=datetime(2026, 1, 5, 3, tzinfo=UTC),
     )
     partitioned, whole = schedule.evaluate_tick(context).run_requests or ()
-    assert partitioned.asset_selection == [dg.AssetKey(["raw", "web"])]
+    assert partitioned.asset_selection == [dg.AssetKey("raw.web")]
     assert (partitioned.tags[RANGE_FIRST], partitioned.tags[RANGE_LAST]) == ("2026-01-01", "2026-01-03")
-    assert whole.asset_selection == [dg.AssetKey(["dedup", "web"])]
+    assert whole.asset_selection == [dg.AssetKey("dedup.web")]
     assert {of.tags[tag] for of in (partitioned, whole) for tag in (REUSE_TAG, IN_TURN_TAG)} == {"true"}
     assert int(partitioned.tags["dagster/priority"]) > int(whole.tags["dagster/priority"])
     assert partitioned.run_key == "2026-01-05T03:00/0"
     (tmp_path / "new" / "first").mkdir()
     keys = [of.asset_selection for of in schedule.evaluate_tick(context).run_requests or ()]
-    assert [dg.AssetKey(["raw", "new"])] in keys
+    assert [dg.AssetKey("raw.new")] in keys
 
 
 def test_the_code_location_has_the_schedule_and_the_sensor() -> None:

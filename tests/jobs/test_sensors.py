@@ -61,7 +61,7 @@ def test_a_change_asks_once_for_the_dataset_and_what_is_made_from_it(
     )
     assert tick() == []  # seen, and perhaps still being written
     (first,) = tick()
-    assert selected(first) == ["filtered/web", "packed/all", "raw/web", "raw/web_rejected"]
+    assert selected(first) == ["filtered.web", "packed.all", "raw.web", "raw.web_rejected"]
     assert first.tags[REUSE_TAG] == "true"
     assert tick() == []
     (tmp_path / "below").mkdir()
@@ -108,8 +108,8 @@ def test_a_new_folder_is_a_new_partition_and_the_others_are_left_alone(
     tick()
     *partitions, whole = tick()
     assert [request.partition_key for request in partitions] == ["de", "en"]
-    assert all(selected(request) == ["filtered/web", "raw/web"] for request in partitions)
-    assert (selected(whole), whole.partition_key) == (["dedup/web"], None)
+    assert all(selected(request) == ["filtered.web", "raw.web"] for request in partitions)
+    assert (selected(whole), whole.partition_key) == (["dedup.web"], None)
     assert int(partitions[0].tags["dagster/priority"]) > int(whole.tags.get("dagster/priority", "0"))
     (tmp_path / "fr").mkdir()
     (tmp_path / "fr" / "a.txt").write_text("fr")
@@ -174,4 +174,4 @@ def test_downstream_holds_what_is_written_together() -> None:
         table("packed.web", ["raw.web_rejected"], side_tables=["placements"]),
         table("raw.web", side_tables=["rejected"]),
     ]
-    assert len(downstream(assets, dg.AssetKey(["raw", "web"]))) == 4
+    assert len(downstream(assets, dg.AssetKey("raw.web"))) == 4

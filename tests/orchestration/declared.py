@@ -65,4 +65,4 @@ def assert_refused(folder: Path, text: str, good: str, bad: str, sentence: str) 
 
 
 def tables(found: Corpus) -> set[str]:
-    return {".".join(key.path) for asset in found.assets for key in asset.keys}
+    return {key.to_user_string() for asset in found.assets for key in asset.keys}

@@ -53,7 +53,7 @@ def violations(result: dg.ExecuteInProcessResult) -> dict[str, float]:
 def reads(assets: Any) -> dict[str, set[str]]:
     """Return the tables that assets write, each with the tables it reads."""
     return {
-        ".".join(key.path): {".".join(it.path) for it in asset.keys_by_input_name.values()}
+        key.to_user_string(): {it.to_user_string() for it in asset.keys_by_input_name.values()}
         for asset in assets
         for key in asset.keys
     }

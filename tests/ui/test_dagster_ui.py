@@ -103,7 +103,7 @@ def test_a_person_materializes_an_asset_and_sees_its_check_and_its_chart(
     for name in ("bookkeeping", "dedup", "models", "blends"):
         expect(page.locator(f"[data-tooltip={name}]")).to_be_visible()
 
-    page.goto(f"{address}/assets/raw/notes")
+    page.goto(f"{address}/assets/raw.notes")
     expect(page.get_by_text("Never materialized").first).to_be_visible()
     page.get_by_text("Materialize", exact=True).first.click()
     page.get_by_role("button", name="Confirm").click()  # its table of bad records is made with it
@@ -113,7 +113,7 @@ def test_a_person_materializes_an_asset_and_sees_its_check_and_its_chart(
     expect(page.get_by_text("unique_doc_id").first).to_be_visible()
     expect(page.get_by_text("Passed").first).to_be_visible()
 
-    page.goto(f"{address}/assets/raw/notes")
+    page.goto(f"{address}/assets/raw.notes")
     page.get_by_text("[Show Markdown]").first.click()
     chart = page.locator("img[alt='documents by bytes']")
     expect(chart).to_be_visible()

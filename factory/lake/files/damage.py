@@ -115,7 +115,7 @@ def _unread(what: str, file: str | None, error: BaseException) -> str:
 
 
 def _again(name: object) -> str:
-    return f"factory materialize {str(name).replace('.', '/', 1)}"
+    return f"factory materialize {name}"
 
 
 def _name(table: Table) -> str:

@@ -13,6 +13,7 @@ from factory.orchestration.asset.declaration import Output, PartitionSelection
 from factory.orchestration.asset.figures import figures_of
 from factory.orchestration.asset.rows import Rows
 from factory.orchestration.host.resources import LakeRun
+from factory.orchestration.keys import key_of
 
 
 def shown_of(output: Output, rows: Rows, properties: Mapping[str, str]) -> dict[str, Any]:
@@ -34,7 +35,7 @@ def results(
     """
     run: LakeRun = context.resources.lake
     for number, of in enumerate(published):
-        key = dg.AssetKey(of.table.identifier)
+        key = key_of(of.table)
         version = of.lineage.content
         if parts.partitions is not None:
             contents = run.lake.partitions(of.table)

@@ -51,6 +51,7 @@ from factory.orchestration.asset.rejections import count_rejections, facts, requ
 from factory.orchestration.asset.reuse import NEW, Request, phrase, reasons, stale_lasting
 from factory.orchestration.asset.rows import rows_at
 from factory.orchestration.host.resources import LakeRun
+from factory.orchestration.keys import key_of
 from factory.spark import batches_of
 
 _MAX_SENTENCES = 20  # of a file check, shown in Dagster
@@ -352,7 +353,7 @@ def _result(
     of_all: Mapping[str, Any] | None = None,
 ) -> dg.AssetCheckResult:
     return dg.AssetCheckResult(
-        asset_key=dg.AssetKey(output.table.identifier),
+        asset_key=key_of(output.table),
         check_name=check.name,
         passed=check.passes(figure),
         severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,

@@ -20,6 +20,7 @@ from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.tables import Lake, Partitions, Published
 from factory.orchestration.asset.declaration import Declaration, PartitionSelection
+from factory.orchestration.keys import key_of
 
 NEW = "it is new"
 SELECTED = "it was selected"
@@ -43,7 +44,7 @@ class Request:
     @classmethod
     def of(cls, declared: Declaration, selected: Iterable[dg.AssetKey], *, reuse: bool) -> Request:
         """Return the request of a run of the `selected` assets."""
-        read = {dg.AssetKey(table.identifier) for table in declared.upstream.values()}
+        read = {key_of(table) for table in declared.upstream.values()}
         return cls(reuse, read.isdisjoint(selected))
 
 
@@ -79,7 +80,7 @@ def stale_lasting(lake: Lake, declared: Declaration, upstream: Mapping[str, Publ
         return ""
     why = _Comparison(lake, declared, upstream, frozenset()).reason(None, lasts=False)
     table = declared.table
-    return f"{why}; `factory materialize {table.namespace}/{table.name}` makes it again" if why else ""
+    return f"{why}; `factory materialize {table}` makes it again" if why else ""
 
 
 def phrase(found: Reasons) -> str:

@@ -46,6 +46,7 @@ from factory.orchestration.asset.publication import materialize
 from factory.orchestration.asset.reuse import made_alike
 from factory.orchestration.asset.spark_failure import JVM_DIED, WORKER_DIED, explained
 from factory.orchestration.host.resources import LakeRun
+from factory.orchestration.keys import key_of
 from factory.spark import ROWS_PER_ARROW_BATCH, batches_of
 
 GIVEN = ("context", "pyspark", "ingests", "partition", "previous")
@@ -112,8 +113,8 @@ def table_asset(
         )
         specs = [
             dg.AssetSpec(
-                key=dg.AssetKey(output.table.identifier),
-                deps=[dg.AssetKey(of.identifier) for of in declaration.upstream.values()],
+                key=key_of(output.table),
+                deps=[key_of(of) for of in declaration.upstream.values()],
                 group_name=asset_group if output.table == table else bookkeeping(asset_group),
                 description=(description or inspect.getdoc(function))
                 if output.table == table
@@ -129,18 +130,18 @@ def table_asset(
             )
             for output in outputs
         ]
-        _DECLARED[dg.AssetKey(table.identifier)] = function, declaration
+        _DECLARED[key_of(table)] = function, declaration
         return dg.multi_asset(
             name=f"{table.namespace}__{table.name}",
             specs=specs,
             ins={
-                argument: dg.AssetIn(key=dg.AssetKey(of.identifier), input_manager_key="tables")
+                argument: dg.AssetIn(key=key_of(of), input_manager_key="tables")
                 for argument, of in declaration.upstream.items()
             },
             check_specs=[
                 dg.AssetCheckSpec(
                     name=check.name,
-                    asset=dg.AssetKey(output.table.identifier),
+                    asset=key_of(output.table),
                     description=check.description,
                     blocking=check.blocking,
                 )
@@ -175,7 +176,7 @@ def alike(
 ) -> frozenset[TableName]:
     """The upstream tables with the partitions `own`; `of` gives the partitions of a table by its key."""
     tables = declared.upstream.values()
-    return frozenset(it for it in tables if own is not None and of(dg.AssetKey(it.identifier)) == own)
+    return frozenset(it for it in tables if own is not None and of(key_of(it)) == own)
 
 
 def _given(function: Callable[..., AssetResult]) -> list[str]:

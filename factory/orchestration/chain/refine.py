@@ -384,6 +384,6 @@ def require_tokens_of(tokenized: Published, tokenizer: str, identity: str) -> No
         by = f"by tokenizer {made_by[:12]}" if made_by else "before tables recorded their tokenizer"
         raise ConfigurationError(
             f"{tokenized.table} was made {by}, and {names.model(tokenizer)} is {identity[:12]} now. "
-            f"Materialize {tokenized.table.namespace}/{tokenized.table.name} again, then the tables "
+            f"Materialize {tokenized.table} again, then the tables "
             "downstream."
         )

@@ -10,6 +10,7 @@ import dagster as dg
 from factory.lake import names
 from factory.orchestration.asset.groups import BLENDS
 from factory.orchestration.datasets.corpus import Corpus
+from factory.orchestration.keys import key_of
 
 BLEND = dg.AssetKey("blend")
 
@@ -20,7 +21,7 @@ def blend_asset(corpus: Corpus) -> dg.AssetSpec:
     shown = ", ".join(f"{weight} of `{table}`" for table, weight in rows.items())
     return dg.AssetSpec(
         key=BLEND,
-        deps=[dg.AssetKey(names.packed(dataset).identifier) for dataset in corpus.weights],
+        deps=[key_of(names.packed(dataset)) for dataset in corpus.weights],
         group_name=BLENDS,
         kinds={"blender"},
         description=f"The blend that `factory demo` creates and serves. Rows per step: {shown}. "

@@ -42,8 +42,8 @@ def require_writers(assets: Iterable[dg.AssetsDefinition]) -> None:
     for asset in declared:
         for argument, key in asset.keys_by_input_name.items():
             if key not in written:
-                table, reader = (".".join(of.path) for of in (key, min(asset.keys)))
+                table, reader = (of.to_user_string() for of in (key, min(asset.keys)))
                 raise ConfigurationError(
                     f"Asset {reader} reads {table} (argument `{argument}`), which no asset writes. "
-                    f"Tables with a writer: {', '.join(sorted('.'.join(of.path) for of in written))}."
+                    f"Tables with a writer: {', '.join(sorted(of.to_user_string() for of in written))}."
                 )

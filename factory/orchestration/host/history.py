@@ -10,6 +10,7 @@ import dagster as dg
 
 from factory.errors import NotFound
 from factory.lake.names import TableName
+from factory.orchestration.keys import table_of
 
 _SHOWN_RUNS = 5  # named in an error
 _SEARCHED_RUNS = 1000  # by the beginning of their id
@@ -67,14 +68,14 @@ def tables_of_run(instance: dg.DagsterInstance, run_id: str) -> dict[TableName, 
             continue
         if event.event_type is dg.DagsterEventType.ASSET_MATERIALIZATION:
             materialization = event.step_materialization_data.materialization
-            of = found.setdefault(TableName(*materialization.asset_key.path), TableRecord())
+            of = found.setdefault(table_of(materialization.asset_key), TableRecord())
             values = {name: it.value for name, it in materialization.metadata.items()}
             chart = values.pop("chart", None)
             of.chart = str(chart) if chart else of.chart
             of.figures |= values
         else:
             check = event.asset_check_evaluation_data
-            of = found.setdefault(TableName(*check.asset_key.path), TableRecord())
+            of = found.setdefault(table_of(check.asset_key), TableRecord())
             of.checks.append(
                 CheckRecord(
                     check.check_name,

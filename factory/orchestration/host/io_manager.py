@@ -5,8 +5,8 @@ from __future__ import annotations
 import dagster as dg
 from pyspark.sql import DataFrame
 
-from factory.lake.names import TableName
 from factory.lake_spark.read import read_at
+from factory.orchestration.keys import table_of
 
 
 class TableInputs(dg.IOManager):
@@ -14,7 +14,7 @@ class TableInputs(dg.IOManager):
 
     def load_input(self, context: dg.InputContext) -> DataFrame:
         """Return the rows of the upstream table at the run's snapshot."""
-        table = TableName(*context.asset_key.path)
+        table = table_of(context.asset_key)
         published = context.resources.lake.pin(table)
         return read_at(context.resources.pyspark.spark_session, table, published.snapshot_id)
 

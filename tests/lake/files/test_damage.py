@@ -165,7 +165,7 @@ def test_a_damaged_table_is_recreated_if_all_its_rows_are_replaced(
     file = files(lake, BOOK, pattern)[-1]
     file.write_bytes(file.read_bytes()[:-20])
     if pattern == "*.metadata.json":
-        with pytest.raises(DamagedFile, match="factory materialize raw/book"):
+        with pytest.raises(DamagedFile, match=r"factory materialize raw\.book"):
             lake.create(BOOK, RAW)
     with caplog.at_level(logging.WARNING):
         made = lake.create(BOOK, RAW, replaced=True)

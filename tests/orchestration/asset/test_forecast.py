@@ -30,7 +30,7 @@ def said(
     lake: Lake, assets: list[dg.AssetsDefinition], *, reuse: bool, span: Span | None = None, only: str = ""
 ) -> dict[str, tuple[str, str]]:
     instance = dg.DagsterInstance.ephemeral()
-    keys = [key for asset in assets for key in asset.keys if only in key.path[-1]]
+    keys = [key for asset in assets for key in asset.keys if only in key.to_user_string()]
     runs = batches(assets, keys, instance, span)
     found = forecast(lake, assets, runs, instance, reuse=reuse)
     return {it.table.name: (it.verdict, it.reason) for it in found}
@@ -57,7 +57,7 @@ def test_tables_behind_a_source_depend_on_its_content(lake: Lake) -> None:
         "source": ("make", "sources are read every time"),
         "trained": (
             "keep",
-            "dedup.source changed; `factory materialize dedup/trained` makes it again",
+            "dedup.source changed; `factory materialize dedup.trained` makes it again",
         ),
         "upper": ("make", "dedup.source changed"),
         "last": ("make", "it was selected"),

@@ -12,6 +12,7 @@ from factory.lake.tables import Lake
 from factory.orchestration.asset.declaration import PartitionSelection
 from factory.orchestration.asset.reuse import Request, phrase, reasons, stale_lasting
 from factory.orchestration.asset.table_asset import declaration_of
+from factory.orchestration.keys import key_of
 from factory.settings import Settings
 from tests.orchestration.asset.published import component, publish
 
@@ -109,11 +110,11 @@ def test_a_kept_lasting_table_names_what_changed_and_the_command(lake: Lake) -> 
 
     assert said() == ""
     publish(lake, component("one"), "b")
-    assert said() == "dedup.one changed; `factory materialize dedup/down` makes it again"
+    assert said() == "dedup.one changed; `factory materialize dedup.down` makes it again"
 
 
 def test_a_run_asks_for_a_table_by_itself_if_it_makes_none_of_its_input() -> None:
     declared = declaration_of(down())
-    own, later, read = (dg.AssetKey(TableName("dedup", it).identifier) for it in ("down", "last", "two"))
+    own, later, read = (key_of(TableName("dedup", it)) for it in ("down", "last", "two"))
     assert Request.of(declared, [own, later], reuse=False).by_itself
     assert not Request.of(declared, [own, read], reuse=False).by_itself

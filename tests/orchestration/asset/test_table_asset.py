@@ -69,7 +69,7 @@ def test_a_damaged_table_stops_no_other_and_is_made_again(
     file = max(folder.rglob(pattern))
     file.write_bytes(file.read_bytes()[:-100])
     reads_it = upper(f"{unique}_up", unique)
-    result = run(lake_settings, reads_it, bad, selection=[f"dedup/{unique}_up"])
+    result = run(lake_settings, reads_it, bad, selection=[f"dedup.{unique}_up"])
     assert file.name in failure(result)
     assert run(lake_settings, good).success
     assert run(lake_settings, bad).success
@@ -164,7 +164,7 @@ def test_a_table_is_made_again_after_each_append_by_another_writer(
         rows = pa.Table.from_pylist([{"doc_id": appended, "component": "1"}], schema=COMPONENTS.columns)
         lake.table(name).append(rows)  # leaves no lineage, so no content fingerprint to compare
         definitions = [source(unique, []), upper(f"{unique}_up", unique)]
-        assert run(lake_settings, *definitions, reuse=True, selection=[f"dedup/{unique}_up"]).success
+        assert run(lake_settings, *definitions, reuse=True, selection=[f"dedup.{unique}_up"]).success
         assert ids(lake_settings, f"{unique}_up") == expected
 
 
@@ -268,9 +268,9 @@ def test_a_lasting_table_stays_until_a_run_selects_it_without_its_input(
 
     assert rows("a") == ["A"]
     assert rows("b") == ["A"]
-    changed = f"dedup.{unique} changed; `factory materialize dedup/{name}` makes it again"
+    changed = f"dedup.{unique} changed; `factory materialize dedup.{name}` makes it again"
     assert (told[-1].phase, told[-1].reason) == ("reused", changed)
-    assert rows("b", [f"dedup/{name}"]) == ["B"]
+    assert rows("b", [f"dedup.{name}"]) == ["B"]
     assert (told[-1].phase, told[-1].reason) == ("published", f"dedup.{unique} changed")
     assert rows("c", version="2") == ["C"]
     assert told[-1].reason == "its configuration changed"

@@ -18,6 +18,7 @@ from factory.orchestration.asset import table_asset as table_asset_module
 from factory.orchestration.asset.declaration import Declaration
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.dedup_group import Kind, dedup_group
+from factory.orchestration.keys import key_of
 from factory.settings import Settings
 from tests.dedup.corpus import arrow, corpus
 from tests.orchestration.runs import run
@@ -59,7 +60,7 @@ class Lakeside:
         sources = [asset for name, rows in datasets.items() for asset in dataset(name, rows)]
         wanted = ("bags", "vocabulary", "signatures", "buckets", "edges", "components", "decisions")
         selection = [key for asset in sources for key in asset.keys]
-        selection += [dg.AssetKey(names.dedup(self.name, part).identifier) for part in wanted]
+        selection += [key_of(names.dedup(self.name, part)) for part in wanted]
         assert run(self.settings, *sources, *group.assets, selection=selection, reuse=True).success
 
     def snapshot(self, part: str) -> int:

@@ -30,6 +30,7 @@ from factory.orchestration.chain.dedup_repositories import (
     removal_names_a_kept_document,
 )
 from factory.orchestration.chain.refine import Chain, refine, variant
+from factory.orchestration.keys import table_of
 from factory.settings import Settings
 from tests.orchestration.runs import reads, run
 
@@ -116,7 +117,7 @@ def ran(spark: SparkSession, lake_settings: Settings) -> Ran:
     chosen = [
         asset
         for key, asset in declared.items()
-        if key.path[0] in wanted and not key.path[1].endswith(("_recall", "_sweep"))
+        if table_of(key).namespace in wanted and not table_of(key).name.endswith(("_recall", "_sweep"))
     ]
     result = run(lake_settings, *chosen)
     assert result.success

@@ -23,6 +23,7 @@ from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.dedup_group import DedupGroup, dedup_group, dedup_variant
 from factory.orchestration.chain.refine import Chain, refine, variant
 from factory.orchestration.chain.rounds import implies
+from factory.orchestration.keys import table_of
 from factory.settings import Settings
 from tests.orchestration.runs import reads, run
 
@@ -102,7 +103,7 @@ def test_a_variant_has_a_group_of_its_own_and_every_later_table() -> None:
 def test_a_group_given_to_a_variant_is_declared_by_whoever_gives_it() -> None:
     group = dedup_group("strict", ["web__strict", "books__strict"], kind="prose")
     assets = variant(chain(WORDS), "strict", rounds=[LONGER], dedup_group=group)
-    assert not any(key.path[0] == "dedup" for asset in assets for key in asset.keys)
+    assert not any(table_of(key).namespace == "dedup" for asset in assets for key in asset.keys)
 
 
 def test_a_variant_at_another_threshold_shares_verdicts_and_comparisons() -> None:
@@ -125,8 +126,8 @@ def test_a_variant_at_another_threshold_shares_verdicts_and_comparisons() -> Non
 def test_a_variant_by_another_keep_rule_shares_all_comparisons() -> None:
     made = variant(chain(WORDS), "cover", keep="cover")
     assert (made.dedup_group.config.keep, made.dedup_group.config.threshold) == ("cover", 0.8)
-    assert dg.AssetKey(["dedup", "web__cover_decisions"]) in {key for asset in made for key in asset.keys}
-    assert not any(key.path[-1].endswith("_edges") for asset in made for key in asset.keys)
+    assert dg.AssetKey("dedup.web__cover_decisions") in {key for asset in made for key in asset.keys}
+    assert not any(table_of(key).name.endswith("_edges") for asset in made for key in asset.keys)
     filtered = variant(chain(WORDS), "strict", rounds=[WORDS], keep="one_per_component")
     assert filtered.dedup_group.config.keep == "one_per_component"
     with pytest.raises(ValidationError, match="keep"):
@@ -138,8 +139,8 @@ def test_datasets_of_a_group_take_another_threshold_together() -> None:
     loose = dedup_variant(both, "loose", 0.9)
     assert (loose.name, loose.datasets) == ("both__loose", ("web__loose", "books__loose"))
     keys = {min(asset.keys) for asset in variant(chain(WORDS, group=both), "loose", dedup_group=loose)}
-    assert dg.AssetKey(["deduplicated", "web__loose"]) in keys
-    assert not any(key.path[0] == "dedup" for key in keys)
+    assert dg.AssetKey("deduplicated.web__loose") in keys
+    assert not any(table_of(key).namespace == "dedup" for key in keys)
 
 
 def prose(name: str, *datasets: str) -> DedupGroup:
@@ -228,7 +229,9 @@ def materialize(settings: Settings, name: str, *chains: Chain, reuse: bool = Fal
         ]
         return pyspark.spark_session.createDataFrame(rows)
 
-    refined = [it for of in chains for it in of if min(it.keys).path[0] in ("signals", "filtered")]
+    refined = [
+        it for of in chains for it in of if table_of(min(it.keys)).namespace in ("signals", "filtered")
+    ]
     assert run(settings, raw, *refined, reuse=reuse).success
 
 

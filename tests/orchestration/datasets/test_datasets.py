@@ -12,6 +12,7 @@ from factory.orchestration.datasets.assets import corpus
 from factory.orchestration.datasets.file import DatasetsFile
 from factory.orchestration.datasets.located_yaml import LocatedYaml
 from factory.orchestration.host.definitions import definitions
+from factory.orchestration.keys import table_of
 from factory.settings import Settings
 from tests.orchestration.declared import GOOD, assert_refused, declared, refusal, tables
 
@@ -40,7 +41,7 @@ def test_options_of_a_group_reach_its_variants_unless_they_have_their_own(folder
         "  prose: {threshold: 0.7}\n", "  prose: {threshold: 0.7}\n  prose__long: {seed: 1}\n"
     )
     checks = {
-        check.key.asset_key.path[-1]: check.description
+        table_of(check.key.asset_key).name: check.description
         for asset in declared(folder, text).assets
         for check in asset.check_specs
         if check.name == "every_edge_is_similar"
@@ -52,7 +53,7 @@ def test_options_of_a_group_reach_its_variants_unless_they_have_their_own(folder
 def test_a_tokenizer_of_a_file_is_trained_on_nothing(folder: Path) -> None:
     (folder / "tokenizer.json").write_text("{}")
     text = GOOD.replace("{vocabulary: 1000}", "{file: tokenizer.json, begin: <s>, end: </s>}")
-    model = dg.AssetKey(["models", "tokenizer"])
+    model = dg.AssetKey("models.tokenizer")
     (given,) = (it for it in declared(folder, text).assets if model in it.keys)
     assert not given.dependency_keys
 

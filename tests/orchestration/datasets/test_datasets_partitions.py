@@ -50,14 +50,14 @@ def parted(folder: Path) -> Path:
 def test_partitions_by_key_time_and_folder_are_dagsters_up_to_the_verdicts(parted: Path) -> None:
     found = declared(parted, PARTED)
     by_table = {key.to_user_string(): it.partitions_def for it in found.assets for key in it.keys}
-    letters, web, deliveries = (by_table[f"raw/{name}"] for name in ("letters", "web", "deliveries"))
+    letters, web, deliveries = (by_table[f"raw.{name}"] for name in ("letters", "web", "deliveries"))
     assert letters == dg.StaticPartitionsDefinition(["de", "en"])
     assert web == dg.DailyPartitionsDefinition("2026-01-01", end_date="2026-01-04")
     assert web is not None
     assert list(web.get_partition_keys()) == ["2026-01-01", "2026-01-02", "2026-01-03"]
     assert deliveries == dg.DynamicPartitionsDefinition(name="deliveries")
-    assert by_table["signals/web"] == by_table["filtered/web__long"] == web
-    whole = {by_table[name] for name in ("raw/plain", "dedup/prose_decisions", "packed/letters")}
+    assert by_table["signals.web"] == by_table["filtered.web__long"] == web
+    whole = {by_table[name] for name in ("raw.plain", "dedup.prose_decisions", "packed.letters")}
     assert whole == {None}
     assert dict(found.partitions) == {"letters": letters, "web": web, "deliveries": deliveries}
     definitions(found.assets, Settings(home=parted / "lake"))
@@ -150,8 +150,8 @@ def test_a_range_of_partitions_is_backfilled_and_a_missing_one_named(
         "  partitions: {by: day, start: 2026-01-01, end: 2026-01-05}\n"
     )
     found = declared(tmp_path, text)
-    chosen = [dg.AssetKey(["raw", unique + end]) for end in ("", "_rejected")]
-    chosen += [dg.AssetKey(["signals", unique]), dg.AssetKey(["filtered", unique])]
+    chosen = [dg.AssetKey(f"raw.{unique}{end}") for end in ("", "_rejected")]
+    chosen += [dg.AssetKey(f"signals.{unique}"), dg.AssetKey(f"filtered.{unique}")]
 
     def backfill(first: str, last: str) -> dg.ExecuteInProcessResult:
         return run(lake_settings, *found.assets, selection=chosen, span=(first, last))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import dagster as dg
 import pytest
 
 from factory.orchestration.datasets.file import DatasetsFile
@@ -41,7 +42,7 @@ def test_a_variant_at_another_threshold_shares_filters_and_comparisons(folder: P
         check.description
         for asset in found.assets
         for check in asset.check_specs
-        if check.key.asset_key.path == ["dedup", "prose_edges"] and check.name == "every_edge_is_similar"
+        if check.key.asset_key == dg.AssetKey("dedup.prose_edges") and check.name == "every_edge_is_similar"
     )
     assert edges == "similarity >= 0.6 in every row."
     definitions(found.assets, Settings(home=folder / "lake"))

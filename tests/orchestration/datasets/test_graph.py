@@ -19,7 +19,7 @@ OWNED = GOOD.replace("    license: MIT\n", "    license: MIT\n    owners: [ada@e
 def specs(folder: Path) -> dict[str, dg.AssetSpec]:
     """Every asset by its table."""
     found = declared(folder, OWNED)
-    return {".".join(spec.key.path): spec for asset in found.assets for spec in asset.specs}
+    return {spec.key.to_user_string(): spec for asset in found.assets for spec in asset.specs}
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_the_blend_is_downstream_of_its_tables_and_no_run_makes_it(folder: Path)
     found = declared(folder, GOOD)
     location = definitions(found.assets, Settings(home=folder / "lake"), external=[blend_asset(found)])
     graph = location.resolve_asset_graph()
-    parents = {".".join(key.path) for key in graph.get(BLEND).parent_keys}
+    parents = {key.to_user_string() for key in graph.get(BLEND).parent_keys}
     assert parents == {"packed.mine", "packed.notes", "packed.notes__long"}
     assert "6 of `packed.mine`" in str(graph.get(BLEND).description)
     assert BLEND not in graph.executable_asset_keys

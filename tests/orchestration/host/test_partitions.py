@@ -18,6 +18,7 @@ from factory.orchestration.asset.declaration import Tables
 from factory.orchestration.chain.dedup_group import dedup_group
 from factory.orchestration.chain.refine import refine, variant
 from factory.orchestration.host.reap import leftovers
+from factory.orchestration.keys import key_of, table_of
 from factory.settings import Settings
 from tests.orchestration.runs import COLUMNS, component_table, run, violations
 
@@ -80,7 +81,7 @@ class Line:
         return run(
             self.settings,
             *self.assets(version),
-            selection=[dg.AssetKey(self.table(suffix).identifier) for suffix in chosen],
+            selection=[key_of(self.table(suffix)) for suffix in chosen],
             span=None if first is None or last is None else (first, last),
             partition_key=first if last is None else None,
             instance=self.instance,
@@ -239,14 +240,14 @@ def test_refine_makes_by_partition_what_is_known_of_a_document_by_itself() -> No
     chain = refine("web", dedup_group=group, rounds=rounds, tokenizer="tokenizer", partitions_def=DAYS)
     beside = variant(chain, "strict", rounds=[Round(rules=["c4"])])
     partitioned = {
-        key.path[0]: asset.partitions_def
+        table_of(key).namespace: asset.partitions_def
         for asset in (*group.assets, *chain, *beside)
         for key in asset.keys
         if asset.partitions_def is not None
     }
     assert partitioned == {"signals": DAYS, "filtered": DAYS}
     for asset in (*chain, *beside):
-        (namespace,) = {key.path[0] for key in asset.keys}
+        (namespace,) = {table_of(key).namespace for key in asset.keys}
         assert (asset.partitions_def is not None) == (namespace in partitioned)
 
 
