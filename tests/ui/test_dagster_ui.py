@@ -25,7 +25,9 @@ SEED_TEXT = (
     "On page {n} of volume {n} the clerk wrote that the roof leaked and that the shelves were moved. "
     "Nobody knows who moved them back, but the ledger of the following spring has them in their old place. "
 )
-OPENED = ("notes", "dedup", "dedup/prose", "models", "blends")  # groups in the picture of the graph
+STAGES = ("raw", "signals", "filtered", "deduplicated", "tokenized", "packed")
+GRAPH_VIEWPORT = {"width": 1400, "height": 1500}  # at this size the UI draws the graph's names in full size
+GRAPH_PANE = {"x": 545, "y": 112, "width": 805, "height": 1290}  # without menus, so that a page shows 1:1
 WAIT_MS = 300_000  # a run starts a JVM first
 BROWSER_FLAGS = [
     "--no-sandbox",  # the tests may run as root
@@ -120,8 +122,12 @@ def test_a_person_materializes_an_asset_and_sees_its_check_and_its_chart(
     assert chart.evaluate("image => image.naturalWidth") > 300
     if pictures:
         page.screenshot(path=pictures / "ui-chart.png")
-        groups = ",".join(f"global@global:{it}" for it in OPENED)
-        page.goto(f"{address}/asset-groups?expanded={groups}")
-        expect(page.get_by_text("prose_decisions").first).to_be_visible()
-        page.wait_for_timeout(3_000)  # the graph glides into place
-        page.screenshot(path=pictures / "ui-graph.png")
+        page.set_viewport_size(GRAPH_VIEWPORT)
+        page.evaluate("localStorage.setItem('asset-graph-direction', JSON.stringify('vertical'))")
+        page.goto(f"{address}/asset-groups?expanded=global@global:notes")
+        for stage in STAGES:
+            expect(page.get_by_text(f"{stage}.notes", exact=True)).to_be_visible()
+        for waiting in ("Loading...", "fetching statuses"):
+            expect(page.get_by_text(waiting)).to_have_count(0)
+        page.wait_for_timeout(5_000)  # the graph glides into place, and then draws its edges
+        page.screenshot(path=pictures / "ui-graph.png", clip=GRAPH_PANE)
