@@ -365,7 +365,7 @@ def test_a_flipped_bit_in_raw_ends_the_run_that_reads_it(lake: Lake, corpus: Pat
         if not sums:  # as in a store, where a page's own checksum is all there is
             kept.unlink()
         with pytest.raises(RunFailed) as failed:
-            materialize(corpus, lake.settings, f"{bags.namespace}/{bags.name}", reuse=False)
+            materialize(corpus, lake.settings, str(bags), reuse=False)
     finally:
         file.write_bytes(whole)
         kept.write_bytes(sums_of_it)

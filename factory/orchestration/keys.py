@@ -16,5 +16,8 @@ def key_of(table: TableName) -> dg.AssetKey:
 
 
 def table_of(key: dg.AssetKey) -> TableName:
-    """Return the table of an asset key; raise ConfigurationError for the key of anything else."""
-    return TableName.parse(key.to_user_string())
+    """Return the table of an asset key; raise ConfigurationError for the key of anything else.
+
+    Runs recorded before keys had one part have keys such as `raw/web`.
+    """
+    return TableName.parse(".".join(key.path))

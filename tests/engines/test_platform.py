@@ -45,7 +45,7 @@ def test_services_start_in_order_and_a_run_reaches_the_tables(
         for name, value in up.environment("code-server").items():
             monkeypatch.setenv(name, value)
         client = DagsterGraphQLClient("127.0.0.1", port_number=up.port(3000))
-        together = [["raw", "python_prose"], ["raw", "python_prose_rejected"]]  # one asset writes both
+        together = [["raw.python_prose"], ["raw.python_prose_rejected"]]  # one asset writes both
         run = client.submit_job_execution("__ASSET_JOB", asset_selection=together)
         deadline = time.monotonic() + 600
         while (status := client.get_run_status(run)) not in ENDED and time.monotonic() < deadline:

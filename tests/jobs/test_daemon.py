@@ -180,7 +180,7 @@ def test_a_daemon_notices_input_runs_a_backfill_and_keeps_priorities(ui: Ui, fol
         "mutation ($p: LaunchBackfillParams!) { launchPartitionBackfill(backfillParams: $p) "
         "{ ... on LaunchBackfillSuccess { backfillId } ... on PythonError { message } } }",
         p={
-            "assetSelection": [{"path": list(of.identifier)} for of in (RAW, RAW.suffixed("rejected"))],
+            "assetSelection": [{"path": [str(of)]} for of in (RAW, RAW.suffixed("rejected"))],
             "partitionNames": ["de", "en"],
         },
     )
