@@ -16,7 +16,7 @@ from typing import Any
 
 Pieces = tuple[str, ...]
 
-LONGEST_AFFIX = 32  # characters; only a run of dots is longer
+LONGEST_AFFIX = 32  # characters; only a run of dots is longer, and is counted without a search
 
 
 class Chunks:
@@ -31,9 +31,8 @@ class Chunks:
         self._recorded = {text: tuple(pieces) for text, pieces in tables["exceptions"].items()}
         self._longest = max(map(len, self._recorded))
         self._exceptions: Mapping[str, Pieces] = {}
-        self.rejoined: dict[Pieces, Pieces] = {
-            self.cut(text): pieces for text, pieces in self._recorded.items() if self._is_cut(text)
-        }
+        cuts = ((self.cut(text), pieces) for text, pieces in self._recorded.items() if self._is_cut(text))
+        self.rejoined: dict[Pieces, Pieces] = {cut: pieces for cut, pieces in cuts if len(cut) > 1}
         """The exceptions that affixes and infixes may cut, by the pieces these leave."""
         self._exceptions = self._recorded
 
@@ -83,15 +82,19 @@ class Chunks:
 
     def _prefix_length(self, chunk: str, start: int, end: int) -> int:
         found = self._prefix(chunk[start : min(end, start + LONGEST_AFFIX)])
-        if found and found.end() == LONGEST_AFFIX:
-            found = self._prefix(chunk[start:end])
-        return len(found[0]) if found else 0
+        length = len(found[0]) if found else 0
+        if length == LONGEST_AFFIX:
+            while start + length < end and chunk[start + length] == ".":
+                length += 1
+        return length
 
     def _suffix_length(self, chunk: str, start: int, end: int) -> int:
         found = self._suffix(chunk[max(start, end - LONGEST_AFFIX) : end])
-        if found and len(found[0]) == LONGEST_AFFIX:
-            found = self._suffix(chunk[start:end])
-        return len(found[0]) if found else 0
+        length = len(found[0]) if found else 0
+        if length == LONGEST_AFFIX:
+            while start < end - length and chunk[end - length - 1] == ".":
+                length += 1
+        return length
 
     def _is_cut(self, text: str) -> bool:
         searches = (self._prefix(text), self._suffix(text), next(self._infixes(text), None))

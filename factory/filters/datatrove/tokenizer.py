@@ -49,7 +49,7 @@ class Tokenizer:
         self._chunks = Chunks(tables)
         self._rejoined = self._chunks.rejoined
         self._most_pieces = max(map(len, self._rejoined))
-        self._beginnings = frozenset(pieces[0] for pieces in self._rejoined)
+        self._beginnings = frozenset(pieces[:2] for pieces in self._rejoined)
         self._splits: dict[tuple[str, str], list[tuple[Pieces, Pieces]]] = defaultdict(list)
         for pieces in self._rejoined:
             for at, pair in enumerate(pairwise(pieces), start=1):
@@ -149,9 +149,9 @@ class Tokenizer:
         """Return the sequences that are the pieces of an exception: negative length, start, end."""
         return [
             (start - end, start, end)
-            for start, piece in enumerate(pieces)
-            if piece in self._beginnings
-            for end in range(start + 1, min(start + self._most_pieces, len(pieces)) + 1)
+            for start, pair in enumerate(pairwise(pieces))
+            if pair in self._beginnings
+            for end in range(start + 2, min(start + self._most_pieces, len(pieces)) + 1)
             if tuple(pieces[start:end]) in self._rejoined
         ]
 

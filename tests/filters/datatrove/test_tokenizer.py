@@ -38,6 +38,8 @@ def test_words_and_sentences_are_those_of_spacy() -> None:
         ("see http://a.b.org/x, a@b.org!", ["see", "http://a.b.org/x", ",", "a@b.org", "!"]),
         ("well-known and/or 1,000 U.S.", ["well", "-", "known", "and/or", "1,000", "U.S."]),
         ("(:)) x", ["(", ":))", "x"]),
+        ("." * 31 + "x" + "." * 33 + "'", ["." * 31, "x", "." * 33, "'"]),
+        ("'" + "." * 32 + "x" + "." * 40, ["'", "." * 32, "x", "." * 40]),
         ("IS_ALPHA of IS_ALPHA", ["of"]),
     ],
 )
@@ -74,7 +76,15 @@ def test_chunks_are_forgotten_before_they_fill_the_memory(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    "chunk", ["*" * 300_000, "(" * 300_000, "." * 300_000, "a:" * 100_000 + "@.", "x" * 10**6]
+    "chunk",
+    [
+        "*" * 300_000,
+        "(" * 300_000,
+        "." * 300_000,
+        ("." * 40 + "'") * 8_000,
+        "a:" * 100_000 + "@.",
+        "x" * 10**6,
+    ],
 )
 def test_the_time_grows_with_the_length_of_a_chunk(chunk: str) -> None:
     began = time.process_time()
