@@ -9,13 +9,16 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 SHARE ?=
 NAME ?= pipeline
 
-# A pipe fails where pip fails. A step of the set-up says how many packages it has seen, and its seconds.
+# A pipe fails where pip fails. A step of the set-up counts its packages, in place on a terminal and every 50 in a
+# log, and ends with its seconds.
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
-COUNTED = { n=0; while read -r word _; do case $$word in \
-	Collecting) n=$$((n + 1)); printf '\r  %d packages' $$n ;; \
-	Installing) printf ', installing them' ;; esac; \
-	done; printf ', %d s\n' $$SECONDS; }
+COUNTED = { n=0; every=50; count='  %d packages\n'; \
+	if [ -t 1 ]; then every=1; count='\r  %d packages'; fi; \
+	while read -r word _; do case $$word in \
+	Collecting) n=$$((n + 1)); [ $$((n % every)) -ne 0 ] || printf "$$count" $$n ;; \
+	Installing) printf "$${count%\\n}, installing them" $$n ;; \
+	esac; done; printf ', %d s\n' $$SECONDS; }
 PIP = $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
 
 export PYO3_PYTHON := $(abspath $(BIN)/python)
