@@ -44,9 +44,9 @@ serve: setup ## Serve the lake's blends over gRPC (PORT=50051)
 	@$(BIN)/factory serve $(if $(PORT),--port $(PORT))
 
 ##@ Develop
-setup: $(VENV)/.installed $(VENV)/.native $(VENV)/.jars ## Create the environment: packages, native module, Spark's jars
+setup: $(VENV)/.installed $(VENV)/.native $(VENV)/.jars ## Create the environment: packages, native module, Spark's jars and classes
 
-test: setup system-packages $(VENV)/.all-jars $(VENV)/.torch $(VENV)/classes.jsa $(NODE_PACKAGES) ## Run all tests
+test: setup system-packages $(VENV)/.all-jars $(VENV)/.torch $(NODE_PACKAGES) ## Run all tests
 	@cd native && cargo test --release
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
@@ -117,18 +117,13 @@ $(VENV)/.native: $(NATIVE_SOURCES) | $(VENV)/.installed
 	@$(BIN)/maturin develop --release --quiet --skip-install && echo "  $$SECONDS s"
 	@touch $@
 
-$(VENV)/.jars: factory/spark_jars.py | $(VENV)/.installed $(VENV)/.native
+$(VENV)/.jars: factory/spark_jars.py factory/spark_archive.py | $(VENV)/.installed $(VENV)/.native
 	@$(BIN)/python -m factory.spark
 	@touch $@
 
 $(VENV)/.all-jars: $(VENV)/.jars
 	@$(BIN)/python -m factory.spark --all
 	@touch $@
-
-# Its JVMs take a third less CPU time until their first query.
-$(VENV)/classes.jsa: $(VENV)/.jars
-	@echo "Archiving the classes of Spark for the tests ..."
-	@$(BIN)/python -m tests.archived_classes $@
 
 $(VENV)/.torch: constraints.txt | $(VENV)/.installed
 	@echo "Installing torch into $(VENV) (five gigabytes, a minute, once) ..."

@@ -41,7 +41,9 @@ class Settings(BaseSettings):
     )
 
     home: Path = Field(Path(".factory"), description="folder of the lake: tables, Dagster, scratch")
-    cache: Path = Field(Path(".cache"), description="downloads that outlive a lake: Spark's jars")
+    cache: Path = Field(
+        Path(".cache"), description="kept between lakes: Spark's jars and the archive of their classes"
+    )
 
     datasets: Path | None = Field(None, description="file of datasets; unset: this Python installation's")
 

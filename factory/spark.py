@@ -1,4 +1,4 @@
-"""Build the SparkSession of a lake and fetch its jars."""
+"""Build the SparkSession of a lake, and fetch what it starts from."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from factory.errors import MachineError
 from factory.lake.catalog import open_catalog, spark_properties, spark_secrets
 from factory.lake.lock import making
 from factory.settings import Settings
+from factory.spark_classes import archive_options, class_path, on_class_path, require_archive
 from factory.spark_jars import ALL_JARS, coordinates, jar_file, missing_jars
 from factory.spark_scratch import LOCAL_DIR, own_scratch
 
@@ -59,19 +60,20 @@ logger.gateway.level = error
 """
 
 
-def spark_conf(settings: Settings) -> dict[str, str]:
+def spark_conf(settings: Settings, java_options: str = "") -> dict[str, str]:
     """Return the Spark configuration for `settings`, without the part that is set after Spark has started."""
     scratch, own = settings.files.spark, own_scratch(settings)
     return {
         "spark.master": settings.spark_master,
         "spark.app.name": "model-factory",
-        "spark.jars": ",".join(str(jar_file(settings, name)) for name in coordinates(settings)),
+        **_jars(settings),
         "spark.driver.memory": settings.spark_driver_memory,
         **_addresses(settings),
         "spark.executor.memory": settings.spark_executor_memory,
         "spark.driver.extraJavaOptions": (
             f"-Dlog4j2.configurationFile={_log_configuration(scratch).as_uri()} "
-            f'"-Djava.io.tmpdir={own}" {_COMPILE_LATER} {_COLLECT}'  # the path may hold blanks
+            f'"-Djava.io.tmpdir={own}" {_COMPILE_LATER} {_COLLECT} '  # the path may hold blanks
+            f"{java_options or archive_options(settings)}"
         ),
         LOCAL_DIR: str(own),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
@@ -94,10 +96,18 @@ def spark_conf(settings: Settings) -> dict[str, str]:
     }
 
 
-def build_session(settings: Settings) -> SparkSession:
+def _jars(settings: Settings) -> dict[str, str]:
+    """Return where the driver finds the lake's jars, and where executors of a cluster fetch them."""
+    if on_class_path(settings):
+        return {"spark.driver.extraClassPath": class_path(settings)}
+    return {"spark.jars": ",".join(str(jar_file(settings, name)) for name in coordinates(settings))}
+
+
+def build_session(settings: Settings, java_options: str = "") -> SparkSession:
     """Start Spark on the lake of `settings`, or return the existing session of this process.
 
-    Raises MachineError if no JVM is found, or no master or executor of a cluster.
+    `java_options` take the place of the archive of classes. Raises MachineError if no JVM is found, or no
+    master or executor of a cluster.
     """
     require_java()
     require_master(settings)
@@ -106,8 +116,10 @@ def build_session(settings: Settings) -> SparkSession:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     open_catalog(settings)
     _require_jars(settings)
+    if not java_options:
+        require_archive(settings)
     builder = SparkSession.builder
-    for key, value in spark_conf(settings).items():
+    for key, value in spark_conf(settings, java_options).items():
         builder = builder.config(key, value)
     with _started(settings.files.spark_log):
         session = builder.getOrCreate()
@@ -304,6 +316,7 @@ def _require_jars(settings: Settings) -> None:
 if __name__ == "__main__":
     try:
         fetch_jars(Settings(), ALL_JARS if sys.argv[1:] == ["--all"] else coordinates(Settings()))
+        require_archive(Settings())
     except MachineError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(error.exit_code)

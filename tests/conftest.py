@@ -16,18 +16,19 @@ from pyspark.sql import SparkSession
 from factory.lake.catalog import open_catalog
 from factory.settings import Settings
 from factory.spark import build_session
-from tests.archived_classes import jvm_options
 
 if TYPE_CHECKING:
     from tests.undisturbed import SmallLake
 
 ROOT = Path(__file__).parents[1]
 _EXECUTOR = "spark.executor.extraJavaOptions"
+# A JVM of the tests lives for seconds: compiling for speed costs it more CPU than it gains.
+_SHORT_LIVED = "-XX:TieredStopAtLevel=1"
 
 # For every JVM that this process and its children start: drivers, daemons of a cluster, executors.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", jvm_options())
-os.environ.setdefault("SPARK_DAEMON_JAVA_OPTS", jvm_options())
-os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--conf '{_EXECUTOR}={jvm_options()}' pyspark-shell")
+os.environ.setdefault("SPARK_SUBMIT_OPTS", _SHORT_LIVED)
+os.environ.setdefault("SPARK_DAEMON_JAVA_OPTS", _SHORT_LIVED)
+os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--conf '{_EXECUTOR}={_SHORT_LIVED}' pyspark-shell")
 
 # The same code gets the same verdict, and a pause of the machine fails no test. Hypothesis' own profile
 # (`--hypothesis-profile=default`) draws new examples in every run and gives each 200 ms.

@@ -1,0 +1,72 @@
+"""Write the classes that a run loads to a file, by working on a small lake beside that file.
+
+    python -m factory.spark_archive FILE
+
+`factory.spark_classes` starts it, once for each Java and each set of jars.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark import SparkContext
+from pyspark.sql import SparkSession, Window
+from pyspark.sql import functions as F
+
+from factory.settings import Settings
+from factory.spark import build_session
+from factory.spark_classes import archiving_options
+
+_EXIT_S = 300  # the JVM takes seconds to write; on a busy machine, minutes
+
+
+def archive_classes(target: Path) -> None:
+    """Run Spark on a small lake and write the classes of its JVM to `target`."""
+    settings = Settings(
+        home=target.parent / "lake",
+        warehouse=None,  # not the user's
+        spark_master="local[2]",
+        spark_driver_memory="1g",
+    )
+    session = build_session(settings, archiving_options(target))
+    load_classes(session)
+    session.stop()
+    _end_jvm()
+
+
+def load_classes(session: SparkSession) -> None:
+    """Read, join, sort, rank, call Python and write to a branch, as every stage does."""
+    session.sql("CREATE NAMESPACE lake.raw")
+    session.sql("CREATE TABLE lake.raw.rows (id bigint, text string, place struct<file:string,row:bigint>)")
+    session.sql("ALTER TABLE lake.raw.rows CREATE OR REPLACE BRANCH audit")
+    rows = session.range(100).select("id", F.col("id").cast("string").alias("text"))
+    rows = rows.mapInArrow(unchanged, rows.schema).sort("text")
+    placed = rows.withColumn("place", F.struct(F.col("text").alias("file"), F.col("id").alias("row")))
+    placed.writeTo("lake.raw.rows.branch_audit").overwrite(F.lit(True))
+    table = session.read.option("branch", "audit").table("lake.raw.rows")
+    counted = table.groupBy((F.col("id") % 7).alias("id")).agg(F.count("*"), F.collect_list("text"))
+    counted.join(table, "id").collect()
+    ranked = table.withColumn("rank", F.row_number().over(Window.partitionBy("text").orderBy(F.desc("id"))))
+    ranked.filter("rank = 1").select(F.xxhash64("text"), F.explode(F.split("text", ""))).distinct().count()
+    files = table.repartition(2, "id").groupBy("place.file").agg(F.min("id"), F.max(F.struct("id", "text")))
+    session.createDataFrame(files.toArrow()).orderBy("file").persist().toArrow()
+
+
+def unchanged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the batches as they come."""
+    yield from batches
+
+
+def _end_jvm() -> None:
+    """End the JVM in order: it writes the archive before it exits."""
+    gateway = SparkContext._gateway
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(_EXIT_S)
+
+
+if __name__ == "__main__":
+    archive_classes(Path(sys.argv[1]))

@@ -1,0 +1,83 @@
+"""A JVM maps the archive of its classes, which is made once for each set of jars."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import psutil
+import pytest
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from factory.settings import Settings
+from factory.spark import spark_conf
+from factory.spark_classes import archive_file, require_archive
+from factory.spark_jars import EMBEDDED_JARS, jar_file
+
+
+def _own_jars(cache: Path) -> list[Path]:
+    """Copy the jars to a cache of their own."""
+    copies = [jar_file(Settings(cache=cache), name) for name in EMBEDDED_JARS]
+    copies[0].parent.mkdir(parents=True)
+    for name, copy in zip(EMBEDDED_JARS, copies, strict=True):
+        shutil.copy2(jar_file(Settings(), name), copy)
+    return copies
+
+
+@pytest.mark.spark
+def test_the_jvm_maps_the_archive(spark: SparkSession, lake_settings: Settings) -> None:
+    assert spark.range(1).count() == 1
+    jvm = psutil.Process(SparkContext._gateway.proc.pid)
+    assert str(archive_file(lake_settings).resolve()) in {it.path for it in jvm.memory_maps()}
+
+
+@pytest.mark.spark
+def test_classes_of_iceberg_come_from_the_class_path(spark: SparkSession) -> None:
+    jvm = spark._jvm
+    assert jvm is not None
+    catalog = jvm.java.lang.Class.forName("org.apache.iceberg.spark.SparkCatalog")
+    assert catalog.getClassLoader().equals(jvm.java.lang.ClassLoader.getSystemClassLoader())
+
+
+@pytest.mark.process
+def test_an_archive_is_made_once_and_again_for_other_jars(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    settings = Settings(home=tmp_path / "lake", cache=tmp_path / "my cache")
+    jars = _own_jars(settings.cache)
+    require_archive(settings)
+    first = archive_file(settings)
+    assert [path.name for path in first.parent.iterdir() if path.name != "making.lock"] == [first.name]
+    assert f"-XX:SharedArchiveFile={first}" in spark_conf(settings)["spark.driver.extraJavaOptions"]
+    require_archive(settings)
+    assert capfd.readouterr().out.count("Archiving") == 1
+    os.utime(jars[0], (0, 0))
+    assert archive_file(settings) != first
+    assert "SharedArchiveFile" not in spark_conf(settings)["spark.driver.extraJavaOptions"]
+
+
+def test_a_jvm_that_writes_no_archive_is_asked_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    settings = Settings(home=tmp_path / "lake", cache=tmp_path)
+    require_archive(settings)
+    require_archive(settings)
+    assert capfd.readouterr().out.count("Archiving") == 1
+    (log,) = archive_file(settings).parent.glob("*.log")
+    assert "No Java was found" in log.read_text()
+
+
+def test_no_archive_is_made_where_no_cache_is(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path / "lake", cache=tmp_path / "absent")
+    require_archive(settings)
+    assert not settings.cache.exists()
+
+
+def test_a_lake_on_servers_keeps_its_jars_for_executors(tmp_path: Path) -> None:
+    conf = spark_conf(Settings(home=tmp_path, spark_master="spark://host:7077"))
+    assert "iceberg" in conf["spark.jars"]
+    assert "spark.driver.extraClassPath" not in conf
