@@ -22,7 +22,7 @@ def most_satisfied(edges: Set[Edge]) -> int:
 
 
 def disjoint_cycles(edges: Set[Edge]) -> int:
-    """The number of cycles of `edges`, chosen greedily, of which no two share an edge."""
+    """The number of cycles of `edges`, chosen greedily so that no two share an edge."""
     left = _on_cycles({edge for edge in edges if edge[0] != edge[1]})
     mutual = {(one, other) for one, other in left if (other, one) in left}
     after: dict[str, set[str]] = {}

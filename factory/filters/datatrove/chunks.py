@@ -63,7 +63,7 @@ class Chunks:
         """Yield the pieces of a chunk without its affixes."""
         if text in self._exceptions:
             yield from self._exceptions[text]
-        elif "." in text and self._url(text):  # no URL is without a dot, and most chunks are
+        elif "." in text and self._url(text):  # every URL has a dot, and few chunks do
             yield text
         else:
             start = 0

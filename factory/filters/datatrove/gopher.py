@@ -30,13 +30,13 @@ def datatrove_mean_word_length(text: Text) -> float | None:
 
 @text_rule("per word", DATATROVE, gopher_quality.hash_to_word_ratio.limit, example="# comment " * 20)
 def datatrove_hash_to_word_ratio(text: Text) -> float | None:
-    """Signs `#` per word of spaCy's, punctuation marks included."""
+    """Signs `#` per spaCy word, punctuation marks included."""
     return ratio(text.text.count("#"), len(datatrove_text(text).words))
 
 
 @text_rule("per word", DATATROVE, gopher_quality.ellipsis_to_word_ratio.limit, example="... comment " * 20)
 def datatrove_ellipsis_to_word_ratio(text: Text) -> float | None:
-    """Ellipses, `...` or `…`, per word of spaCy's, punctuation marks included."""
+    """Ellipses, `...` or `…`, per spaCy word, punctuation marks included."""
     return ratio(sum(map(text.text.count, ELLIPSES)), len(datatrove_text(text).words))
 
 

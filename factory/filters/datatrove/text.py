@@ -1,4 +1,4 @@
-"""A text as datatrove's filters see it: its words, lines, paragraphs and n-grams, and what repeats."""
+"""A text as datatrove's filters see it: its words, lines, paragraphs, n-grams and their repetitions."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ class DatatroveText:
 
     @cached_property
     def pieces(self) -> list[str]:
-        """What runs of newlines separate, an empty piece for a newline at either end."""
+        """The pieces between runs of newlines; a newline at either end adds an empty piece."""
         return LINE_END.split(self.text)
 
     @cached_property
     def paragraphs(self) -> list[str]:
-        """What two or more newlines separate."""
+        """The paragraphs, separated by two or more newlines."""
         return PARAGRAPH_END.split(self.text.strip())
 
     @cached_property
     def written_lines(self) -> list[str]:
-        """What newlines separate and is not blank."""
+        """The lines, as newlines separate them, that are not blank."""
         return [line for line in self.text.split("\n") if line.strip()]
 
     def top_ngram_chars(self, n: int) -> int | None:

@@ -3,11 +3,11 @@
 `english.json` holds spaCy's patterns and exceptions, recorded by `python -m bench.filters.record`. So the
 words are those of one version of spaCy, and no worker needs spaCy.
 
-Spaces cut a text into chunks, and `chunks.py` cuts chunks into pieces. At last the pieces that spell an
+Spaces cut a text into chunks, and `chunks.py` cuts chunks into pieces. Finally, pieces that spell an
 exception (`:)`, `he's`) become its words, the longest exception first. The words of a chunk depend on the
-chunk alone and are remembered, but for one case: pieces that spell an exception from one chunk into the next
-stay as they are, because a space is among them, and they hide the shorter exceptions that they overlap. A
-text with such pieces is cut as a whole.
+chunk alone and are remembered, except in one case: pieces that spell an exception from one chunk into the
+next stay as they are, because a space is among them, and they hide the shorter exceptions that they overlap.
+A text with such pieces is cut as a whole.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Tokenizer:
     def n_sentences(self, text: str) -> int:
         """Return the number of sentences of `text`, 1 for an empty one.
 
-        A sentence begins at the first token that is no punctuation after an end mark. Spaces are a token,
-        except a single blank.
+        A sentence begins at the first token that is not punctuation after an end mark. A run of spaces is a
+        token, unless it is a single blank.
         """
         words = self.words(text)
         found, ended = 1, False

@@ -88,7 +88,7 @@ def datatrove_fineweb_duplicate_chars(text: Text) -> float | None:
 
 @text_rule("per word", DATATROVE, fineweb.newline_to_word_ratio.limit, example="Fresh milk\nBrown eggs\n")
 def datatrove_newline_to_word_ratio(text: Text) -> float | None:
-    """Newlines per word of spaCy's, punctuation marks included."""
+    """Newlines per spaCy word, punctuation marks included."""
     return ratio(text.text.count("\n"), len(datatrove_text(text).words))
 
 
