@@ -1,4 +1,4 @@
-"""Build the SparkSession of a lake, and fetch what it starts from."""
+"""Build the SparkSession of a lake; fetch its jars and make the archive of its classes."""
 
 from __future__ import annotations
 

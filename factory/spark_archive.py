@@ -1,4 +1,4 @@
-"""Write the classes that a run loads to a file, by working on a small lake beside that file.
+"""Write the classes that a run loads to a file, by running Spark on a small lake beside the file.
 
     python -m factory.spark_archive FILE
 

@@ -1,12 +1,13 @@
 """The archive of classes from which the JVM of an embedded lake starts (class data sharing).
 
     FACTORY_CACHE/classes/<key>.jsa    the classes that Spark and Iceberg load, parsed and verified
-    FACTORY_CACHE/classes/<key>.log    what the JVM said, if it could not write the archive
+    FACTORY_CACHE/classes/<key>.log    the output of a JVM that could not write the archive
 
 A JVM maps an archive instead of reading thousands of classes from jars, which takes a third of the CPU time
-of a small run. The key hashes the Java installation and all jars on the class path: the JVM itself refuses
-an archive of others, and a change of either makes a new archive. An archive holds classes of the class path
-only, not those of `spark.jars`; so an embedded lake has its jars there, and other lakes have no archive.
+of a small run. The key hashes the Java installation and all jars on the class path, because a JVM refuses an
+archive of another Java or of other jars; a change of either makes a new archive. An archive only holds
+classes of the class path, not of `spark.jars`, so an embedded lake has its jars on the class path, and other
+lakes have no archive.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from factory.spark_jars import EMBEDDED_JARS, coordinates, jar_file
 
 log = logging.getLogger(__name__)
 
-_QUIET = "-Xlog:cds*=off"  # an archive that does not fit is no error
+_QUIET = "-Xlog:cds*=off"  # no warnings about an archive that does not fit
 
 
 def on_class_path(settings: Settings) -> bool:
@@ -45,7 +46,7 @@ def class_path(settings: Settings) -> str:
 
 
 def _embedded_jars(settings: Settings) -> list[Path]:
-    """Return the jars behind all links: the JVM compares the names of files."""
+    """Return the jars with links resolved: the JVM compares the names of files."""
     return [jar_file(settings, name).resolve() for name in EMBEDDED_JARS]
 
 
@@ -99,7 +100,7 @@ def _failure(archive: Path) -> Path:
 
 
 def _record(settings: Settings, written: Path) -> str:
-    """Let a JVM work on a small lake beside `written` and write its classes there; return its output."""
+    """Run a JVM that writes its classes to `written`, on a small lake beside it; return its output."""
     command = [sys.executable, "-m", "factory.spark_archive", str(written)]
     environment = os.environ | settings.environment()
     done = subprocess.run(
@@ -109,7 +110,7 @@ def _record(settings: Settings, written: Path) -> str:
 
 
 def _key(settings: Settings) -> str:
-    """Return the hash of all that the JVM compares with an archive before it maps it."""
+    """Return a hash of the files that a JVM compares with an archive before it maps it."""
     jars = [
         *_embedded_jars(settings),
         *sorted((Path(pyspark.__file__).resolve().parent / "jars").glob("*.jar")),
@@ -121,7 +122,7 @@ def _key(settings: Settings) -> str:
 
 
 def _java() -> Path:
-    """Return the `java` that Spark starts, behind all links."""
+    """Return the `java` that Spark starts, with links resolved."""
     home = os.environ.get("JAVA_HOME")
     return Path(home, "bin", "java").resolve() if home else Path(shutil.which("java") or "java").resolve()
 

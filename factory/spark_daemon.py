@@ -4,7 +4,7 @@ It is `pyspark.daemon` (`spark.python.daemon.module`) without two costs per task
 of `pyspark.zip` and Spark's jar for new modules, and garbage collection over all objects of all modules.
 Packages of the environment need no archive, and objects from before the fork are never garbage.
 
-It also reaps its workers, so that their CPU time stays known after they have ended.
+It also reaps its workers, so that the kernel keeps their CPU time after they have ended.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import sys
 import time
 
 _ARCHIVES = (".zip", ".jar")  # Spark's own jar is on the path, too
-_LAST_WAIT_S = 1.0  # for workers that the daemon has told to end when it ends itself
+_LAST_WAIT_S = 1.0  # for workers that the daemon signals when it exits
 
 
 def leave_archives() -> None:
@@ -33,10 +33,10 @@ def leave_archives() -> None:
 
 
 def reap_workers() -> None:
-    """Let this process reap the children that it forks, also those that are alive when it exits.
+    """Make this process reap the children that it forks, also children that outlive its main loop.
 
-    PySpark's daemon ignores the end of its workers, and then the kernel adds their CPU time to nobody's. The
-    daemon says so between its start and its first fork, so the handler is set before every fork.
+    PySpark's daemon ignores SIGCHLD, and the kernel drops the CPU time of ignored children. The daemon sets
+    that between its start and its first fork, so the handler is set again before every fork.
     """
     daemon = os.getpid()
 
@@ -50,7 +50,7 @@ def reap_workers() -> None:
             time.sleep(0.01)
 
     os.register_at_fork(before=before_fork)
-    atexit.register(at_exit)  # workers leave by `os._exit`, which calls no such function
+    atexit.register(at_exit)  # not called in workers, which leave by `os._exit`
 
 
 def _reap() -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher, get_close_matches
 
 _SHOWN = 12
-_MISSPELLED = 0.8  # ratio of equal letters from which a name is another one misspelled
+_MISSPELLED = 0.8  # ratio of equal letters from which a name counts as misspelled
 _WORD = re.compile(r"[a-z]+|[0-9]+")
 
 

@@ -19,8 +19,8 @@ WATCHED = [Watched(dataset, paths, CORPUS.partitions.get(dataset)) for dataset, 
 pipeline = dg.define_asset_job(
     "pipeline",
     selection=dg.AssetSelection.assets(*(it for it in CORPUS.assets if it.partitions_def is None)),
-    description="Make every table anew, from source to sequence, except partitioned tables: a backfill or "
-    "`factory materialize` makes these.",
+    description="Makes every table again, from source to sequence, except partitioned tables, which a "
+    "backfill or `factory materialize` makes.",
 )
 
 defs = definitions(

@@ -77,8 +77,8 @@ def new_input(
         asset_selection=dg.AssetSelection.all(),
         minimum_interval_seconds=every_s,
         description=f"Every {every_s} seconds, looks for files that were added, changed or removed below the "
-        f"paths of {watches}. A change that two looks find alike requests a run of the dataset's tables and "
-        "everything downstream; a new folder becomes a partition. Off until you start it.",
+        f"paths of {watches}. If two looks in a row find the same change, it requests a run of the dataset's "
+        "tables and everything downstream; a new folder becomes a partition. Off until you start it.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         if not watched:

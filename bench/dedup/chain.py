@@ -78,7 +78,7 @@ class Chain:
 
 
 def counted_assets(group: DedupGroup) -> list[dg.AssetsDefinition]:
-    """The assets that a group's user pays for: all of the group, and its datasets' deduplicated documents."""
+    """The assets whose cost counts: those of the group, and the deduplicated documents of its datasets."""
     selected = [
         asset
         for dataset in group.datasets

@@ -24,7 +24,7 @@ def add_costs(
     peers: Mapping[str, Kept],
     compared: str,
 ) -> None:
-    """Add the cost of each part, the smallest first, its growth, and all tools' speeds on one of them."""
+    """Add the costs of the parts, smallest first, their growth, and the speed of each tool on `compared`."""
     costs = table("Costs", " | documents | MB | CPU s | driver | JVM | workers | peak MB | MB/CPU s")
     totals = {name: total(of) for name, of in spans.items()}
     for name, span in totals.items():

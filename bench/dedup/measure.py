@@ -1,8 +1,8 @@
 """The whole deduplication in Spark against datatrove's and rensa's: cost, growth, and lost documents.
 
 The corpus is several releases each of 100 packages. Ours runs as its assets do in production, from raw table
-to deduplicated documents, on a tenth, a third and all of it; the peers run on the same tenth, because all of
-it would take datatrove an hour. On that tenth every pair of texts is compared exactly
+to deduplicated documents, on a tenth, a third and all of it; the peers run on the same tenth, because
+datatrove would need an hour for the whole. On that tenth every pair of texts is compared exactly
 (`bench/dedup/exact.py`), by words and weights made without our code (`bench/dedup/truth.py`). Each tool is
 judged by the documents it keeps, by the weighted Jaccard and by its own measure.
 """
@@ -35,7 +35,7 @@ from factory.spark import build_session
 
 CONFIG = DedupConfig(kind="code")
 SHARES = {"tenth": FOLDS // 10, "third": FOLDS // 3, "whole": FOLDS}  # in folds, from the first on
-COMPARED = "tenth"  # what all tools run on
+COMPARED = "tenth"  # the part that every tool runs on
 WARM = "warm"
 WARM_FOLDS = range(FOLDS - 3, FOLDS)
 WORST = 5  # families shown

@@ -1,9 +1,8 @@
-"""A bound of the dependencies that any order of files can satisfy.
+"""An upper bound on the dependencies that an order of files can satisfy.
 
-An order breaks an edge of every cycle, so it breaks at least as many edges as there are cycles that share
-none. The cycles are chosen greedily, the shortest first where that is cheap: all pairs of files that depend
-on each other, then for each edge the shortest cycle through it. More disjoint cycles may exist, so the bound
-is an upper one and the best order may lie below it.
+An order breaks an edge of every cycle, so it breaks at least as many edges as there are edge-disjoint cycles.
+The cycles are chosen greedily: first all pairs of files that depend on each other, then for each edge the
+shortest cycle through it. More disjoint cycles may exist, so the best order may lie below the bound.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ def disjoint_cycles(edges: Set[Edge]) -> int:
     found = len(mutual) // 2 + sum(one == other for one, other in edges)
     for one, other in sorted(left - mutual):
         if other not in after[one]:
-            continue  # a cycle that was found before has it
+            continue  # the edge of an earlier cycle
         cycle = _path(other, one, after)
         found += bool(cycle)
-        after[one].remove(other)  # an edge without a cycle has none later, either
+        after[one].remove(other)  # an edge that is on no cycle now is on none later
         for edge in cycle:
             after[edge[0]].remove(edge[1])
     return found
@@ -56,7 +55,7 @@ def _on_cycles(edges: Set[Edge]) -> set[Edge]:
 
 
 def _path(start: str, end: str, after: dict[str, set[str]]) -> list[Edge]:
-    """The edges of a shortest path; none if there is no path."""
+    """The edges of a shortest path; empty without a path."""
     came: dict[str, str] = {start: start}
     waiting = deque([start])
     while waiting and end not in came:

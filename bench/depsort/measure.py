@@ -4,8 +4,8 @@ The measure is the share of a repository's true dependencies that stand before t
 dependency counts once, however often it is used. Each language's own compiler or parser finds the true ones
 (`bench/depsort/compilers`), never depsort. The bench compares our order with the order by path, an order by
 the imports that regular expressions find, the best order found, and a bound of all orders. The best order
-found is the best of these and of our ordering of the true dependencies, a heuristic; the bound counts cycles
-without a common edge, of which an order breaks one each. `folders` orders our dependencies folder by folder,
+found is the best of these and of our ordering of the true dependencies, a heuristic; the bound counts
+edge-disjoint cycles, each of which costs every order an edge. `folders` orders our dependencies by folder,
 and `beside` is the share of files that follow a file of the same folder: together they show the gain and the
 price of mixing folders.
 """

@@ -16,7 +16,7 @@ EMPTY = {"gopher_repetition": "datatrove_chars", "fineweb": "datatrove_written_l
 
 
 def first_failing(text: str) -> dict[str, str | None]:
-    """Return by filter of datatrove the first rule that `text` fails, None where it fails none.
+    """Return the first rule that `text` fails, or None, for each of datatrove's filters.
 
     Every rule measures the text, as in Spark's workers.
     """
@@ -29,7 +29,7 @@ def first_failing(text: str) -> dict[str, str | None]:
 
 
 def rule_of(name: str, reason: str | None) -> str | None:
-    """Return the rule that stands for datatrove's `reason` in its filter `name`, None for none."""
+    """Return the rule that stands for datatrove's `reason` in its filter `name`; None for a kept text."""
     if reason is None:
         return None
     return EMPTY[name] if reason == "empty" else f"datatrove_{REASONS[reason]}"

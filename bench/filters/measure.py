@@ -42,8 +42,8 @@ PROGRAM = "bench.filters.peer"
 CAVEATS = [
     "The prose is documentation: 40 MB as found, and renamed copies that make up 1 GB.",
     "Ours: the CPU of driver, JVM and workers, including reading Parquet and writing signals and verdicts. "
-    "Everything runs twice in a process of its own: the JVM compiles during the first pass, which is what a "
-    "single run pays. Both passes are held against the aim.",
+    "Everything runs twice, in its own process. A single run costs as much as the first pass, in which the "
+    "JVM compiles. Both passes are held against the aim.",
     "The comparison counts measuring and deciding, as datatrove's time includes both; measuring alone has a "
     "row, too.",
     "datatrove: one process, including reading Parquet, writing nothing; loading spaCy is left out.",

@@ -1,4 +1,4 @@
-"""`python -m bench.filters.ours SCRATCH FILE ...`: what our filters cost on Parquet files, twice in a row.
+"""`python -m bench.filters.ours SCRATCH FILE ...`: the cost of our filters on Parquet files, twice in a row.
 
 A process of its own, so that the JVM is new and compiles during the first pass. Prints one line of JSON: the
 number of verdicts, whether each document has one, and by span (`start`, `first pass`, `measure`, `decide`)
@@ -55,7 +55,7 @@ def passes(spark: SparkSession, meter: Meter, scratch: Path, files: Sequence[str
 
 
 def spans_of(printed: dict[str, Any]) -> dict[str, Span]:
-    """The spans of what this program printed, and `second pass`, the sum of `measure` and `decide`."""
+    """The spans that this program printed, and `second pass`, the sum of `measure` and `decide`."""
     spans = {name: Span(name, wall_s, ByKind(*cpu_s)) for name, (wall_s, *cpu_s) in printed["spans"].items()}
     second = Span("second pass")
     for name in (MEASURE, DECIDE):

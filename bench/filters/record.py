@@ -1,4 +1,4 @@
-"""Record what the sets `datatrove_*` and their tests need; run in datatrove's environment.
+"""Record the tables of the sets `datatrove_*` and the answers of their tests; run in datatrove's environment.
 
 `tables` prints `factory/filters/datatrove/english.json`: the patterns and exceptions of spaCy's blank English
 pipeline (MIT license) and datatrove's sets of characters (Apache 2.0). `answers` prints
@@ -44,7 +44,7 @@ WORDS = ["foo", "Bar", "He", "it", "D", "x", "é", "日本", "°", "A.B.", "1,00
 
 
 def tables() -> dict[str, object]:
-    """Return everything that decides on the words and sentences of an English text."""
+    """Return the tables that determine the words and sentences of an English text."""
     pipeline = spacy.blank("en")
     tokenizer = pipeline.tokenizer
     if tokenizer.token_match is not None:

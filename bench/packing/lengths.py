@@ -1,8 +1,8 @@
 """The sequences that many lengths need, and the speed of the kernel and of seqpacker.
 
-There are two sets of lengths: a million lognormal ones, and those of the files of real repositories. A length
-above the sequence length gives full sequences and a remainder, and the remainders are packed. The yardstick
-is a lower bound of every plan: the tokens divided by the sequence length.
+There are two sets of lengths: a million lognormal ones, and the lengths of files of real repositories. A
+length above the sequence length gives full sequences and a remainder, and the remainders are packed. The
+yardstick is a lower bound of every plan: the tokens divided by the sequence length.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Packed:
 
 
 def lognormal() -> np.ndarray:
-    """A million lengths, distributed like those of documents."""
+    """A million lengths, distributed like the lengths of documents."""
     drawn = np.random.default_rng(0).lognormal(MEAN_LOG, SIGMA_LOG, N_LENGTHS)
     return np.maximum(1, drawn).astype(np.int64)
 

@@ -1,6 +1,6 @@
 """The sequences that packing needs, its speed, and how much of a repository's order it keeps together.
 
-`bench.packing.lengths` packs a million drawn lengths and those of real repositories and compares seqpacker,
+`bench.packing.lengths` packs drawn lengths and the lengths of real files and compares seqpacker,
 `bench.packing.repositories` plans the repositories of a lake and compares next-fit and best-fit.
 `bench.packing.metrics` measures the packed tables, planned by chunk: their fill against the fewest sequences
 any plan needs, and the dependencies that stand whole in the dependent's sequence, before it, against next-fit

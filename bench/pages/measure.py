@@ -40,7 +40,7 @@ PEERS = {
     "mosaicml": (TORCH, "mds"),
     "litdata": (TORCH, "litdata"),
 }
-JUDGED = ("packed", "plain")  # what packing writes first
+JUDGED = ("packed", "plain")  # `packed` is the layout that packing writes
 OURS = (*JUDGED, "p8", "memmap", "pyarrow")
 BATCHES = (1, 64, 1024)
 N, RUNS = 10_000, 3
@@ -158,7 +158,7 @@ def _add_warm(report: Report, cells: Cells) -> None:
 
 
 def _add_memory(report: Report, warm: Cells, grown: Mapping[str, float]) -> None:
-    """Add the anonymous memory of our layouts; `grown` is that with `TENFOLD` rows."""
+    """Add the anonymous memory of our layouts; `grown` is their memory with `TENFOLD` rows."""
     of_hf = warm["hf", 64].median("anonymous_mib")
     for layout in JUDGED:
         held, name = warm[layout, 64].median("anonymous_mib"), f"pages.{layout}.anonymous"

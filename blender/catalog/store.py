@@ -179,7 +179,7 @@ def _parsing(blend: str, path: str) -> Iterator[None]:
     except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
         raise BrokenBlend(
             f"Blend {blend} cannot be read: {path} is not what was stored "
-            f"({first_line(error)}). Restore it, or create the blend anew."
+            f"({first_line(error)}). Restore it, or create the blend again."
         ) from error
 
 

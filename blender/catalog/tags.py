@@ -23,7 +23,7 @@ from blender.errors import SourceGone
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 
-_ATTEMPTS = 20  # a concurrent commit to the table fails ours; each attempt reads the table anew
+_ATTEMPTS = 20  # a concurrent commit to the table fails ours; each attempt reads the table again
 
 
 @dataclass(frozen=True)

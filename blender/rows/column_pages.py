@@ -196,6 +196,6 @@ def _scan_or_none(pages: LakePages, file: TableFile, column: str) -> _native.Pag
         top = column.split(".")[0]
         if top in pages.files.names(file.path):
             raise UnsupportedPageLayout(
-                f"{error.args[0]} Iceberg's own writers use other names below `{top}`. Write the file anew."
+                f"{error.args[0]} Iceberg's own writers use other names below `{top}`. Write the file again."
             ) from error
         return None

@@ -27,7 +27,7 @@ from factory import _native
 from factory.errors import DamagedFile, first_line
 from factory.settings import Settings
 
-_REWRITE = "Spark's `rewrite_data_files` with `rewrite-all` writes a table anew, with offset indexes."
+_REWRITE = "Spark's `rewrite_data_files` with `rewrite-all` rewrites a table, with offset indexes."
 
 
 class LakePages:
@@ -70,5 +70,5 @@ def reading(what: str) -> Iterator[None]:
 def _gone(what: str, error: Exception) -> SourceGone:
     return SourceGone(
         f"{what}: a file cannot be read ({first_line(error)}). "
-        "Restore it, or materialize the table again and create the blend anew."
+        "Restore it, or materialize the table again and create the blend again."
     )

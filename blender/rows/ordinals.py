@@ -128,7 +128,7 @@ class Ordinals:
             wrong = int(np.flatnonzero(ascending[:, 0] != expected)[0])
             raise SourceGone(
                 f"Table {self._table} holds an ordinal twice among {first:,} to {first + length - 1:,} (near "
-                f"{int(expected[wrong]):,}), which its files' statistics do not show. Write the table anew."
+                f"{int(expected[wrong]):,}), which its files' statistics do not show. Write the table again."
             )
         return ascending
 
@@ -164,7 +164,7 @@ def _whole(runs: Ints, table: str) -> int:
         what = "is missing" if found > expected else "is there twice"
         raise InvalidBlend(
             f"Table {table}: ordinal {min(found, expected):,} {what}. "
-            "Blender needs each of 0 .. n-1 once; write the table anew."
+            "Blender needs each of 0 .. n-1 once; write the table again."
         )
     return int(ends[-1])
 

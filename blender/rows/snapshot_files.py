@@ -30,7 +30,7 @@ def snapshot_of(table: Table, snapshot_id: int) -> Snapshot:
     if snapshot is None:
         name = ".".join(table.name())
         raise SourceGone(
-            f"Table {name} has no snapshot {snapshot_id}: it has expired. Create the blend anew."
+            f"Table {name} has no snapshot {snapshot_id}: it has expired. Create the blend again."
         )
     return snapshot
 

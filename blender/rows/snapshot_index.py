@@ -73,7 +73,7 @@ def _runs(pages: LakePages, files: Sequence[TableFile]) -> list[Ints]:
     scanned = scans(pages, [files[number] for number in unknown], ORDINAL)
     for number, scan in zip(unknown, scanned, strict=True):
         if scan is None:
-            raise InvalidBlend(f"File {files[number].path} lacks column `{ORDINAL}`. Write the table anew.")
+            raise InvalidBlend(f"File {files[number].path} lacks column `{ORDINAL}`. Write the table again.")
         content = _native.join_pages(ORDINAL, [scan])
         put_index(pages.indexes.of_file(files[number], ORDINAL), content)
         index = _native.PageIndex(content, pages.files.fetch_for([files[number].path]))

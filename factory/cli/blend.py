@@ -11,12 +11,12 @@ from rich.console import Console
 from factory.settings import settings
 
 blend_app = typer.Typer(help="Create a blend from a file.", no_args_is_help=True)
-told = Console(stderr=True, highlight=False)  # apart from the id, which scripts read
+_description = Console(stderr=True, highlight=False)  # scripts read the id from stdout
 
 
 @blend_app.callback()
 def _group() -> None:
-    """Keep `create` a command of its own: typer drops the name of an only command."""
+    """Keep the name `create`: typer drops the name of a single command."""
 
 
 @blend_app.command("create")
@@ -34,5 +34,5 @@ def create(
     written = WrittenBlend.read(file)
     given = settings()
     stored = open_blends(given).create(written.sources, written.seed, written.planned, pad=written.pad)
-    show_blend(given, stored.id, told)
+    show_blend(given, stored.id, _description)
     print(stored.id)

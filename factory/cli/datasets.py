@@ -18,7 +18,7 @@ FILE = "datasets.yaml"
 
 
 def init(folder: Path, console: Console) -> None:
-    """Write FOLDER/datasets.yaml and print what it declares; raises ConfigurationError if it exists."""
+    """Write FOLDER/datasets.yaml and print its datasets; raise ConfigurationError if the file exists."""
     path = folder / FILE
     guesses = guess(folder)
     try:
@@ -33,7 +33,7 @@ def init(folder: Path, console: Console) -> None:
 
 
 def check(path: Path | None, console: Console) -> None:
-    """Print what a datasets file declares; raises ConfigurationError where it is wrong."""
+    """Print the datasets of a file; raise ConfigurationError with a sentence for each mistake."""
     if path is None:
         raise ConfigurationError(
             "There is no datasets file to check. Name one, such as my-data/datasets.yaml, or set "

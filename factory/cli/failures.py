@@ -1,4 +1,4 @@
-"""The error with which a failed run ends, from the events of its assets."""
+"""The error of a failed run, from the events of its assets."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class RunFailed(FactoryError, exit_code=CheckFailed.exit_code):
 
 @dataclass(frozen=True)
 class _Cause:
-    """Why an asset failed; `of_machine` if the machine lacks something, such as a JVM."""
+    """Why an asset failed; `of_machine` marks a fault of the machine, such as a missing JVM."""
 
     said: str
     of_machine: bool = False
 
 
 def run_error(outcome: RunOutcome, skipped: int) -> FactoryError:
-    """Return the error of a failed run, of which `skipped` assets were not reached.
+    """Return the error of a failed run that did not reach `skipped` assets.
 
-    This is a MachineError if nothing failed but for what the machine lacks, else RunFailed.
+    This is a MachineError if every failure is the machine's, such as a missing JVM, else RunFailed.
     """
     steps: list[tuple[str, _Cause]] = []
     others: list[_Cause] = []

@@ -89,7 +89,7 @@ def materialize(
         str | None, typer.Option(help="Make only this range of partitions: FIRST...LAST.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say which tables a run would make, and why, without running.")
+        bool, typer.Option("--dry-run", help="Print which tables a run would make, and why, without running.")
     ] = False,
 ) -> None:
     """Materialize assets, and print why each table is made again.

@@ -1,4 +1,4 @@
-"""`factory materialize`: make a selection of assets, or say what a run would do to each."""
+"""`factory materialize`: make a selection of assets, or forecast the run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def materialize(
 ) -> None:
     """Make the assets of `selection`; print why each is made again, then the rows of its stages in and out.
 
-    Raises what `execute` raises.
+    Raises the errors of `execute`.
     """
     report = execute(
         defs, settings, _selected(settings, selection), console, reuse=reuse, span=span, watched=WATCHED
@@ -50,7 +50,7 @@ def show_rows(settings: Settings, report: RunReport, console: Console) -> None:
 
 
 def dry_run(settings: Settings, selection: str, console: Console, *, reuse: bool, span: Span | None) -> None:
-    """Print what a run would do to each asset of `selection`, and why; it writes no table."""
+    """Print the forecast of a run of `selection`, with a reason for each asset; write no table."""
     instance = open_instance(settings)
     for gone in notice(WATCHED, instance):
         console.print(f"{gone} has no folder any more. Its rows stay.", markup=False)

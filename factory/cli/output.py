@@ -1,4 +1,4 @@
-"""Files that a command writes where its user asks for them."""
+"""Output files of commands, at paths that the user names."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def report(
 ) -> None:
     """Write one HTML file with the figures, checks and charts of the lake's newest tables, or of a run.
 
-    The file needs no other file and no network. It has the charts that runs drew, so no JVM starts.
+    The file needs no other file and no network. Its charts come from the records of runs, so no JVM starts.
     """
     from factory.atomic_file import write_atomically
     from factory.cli.error_boundary import raise_together
@@ -40,7 +40,7 @@ def report(
         found = report_of_run(lake, instance, run) if run else report_of_lake(lake, instance)
     if not found.tables and not found.damaged:
         raise TableNotFound(
-            "There is no table to report. Run the pipeline: make demo, or factory materialize '*'."
+            "The lake has no tables to report. Run the pipeline: make demo, or factory materialize '*'."
         )
     content = page(found, datetime.now(UTC))
     write_atomically(file, content)

@@ -1,8 +1,8 @@
-"""The assets that a word on the command line selects, and all assets by dataset.
+"""The assets of a selection on the command line, and all assets by dataset.
 
 A selection is the name of a dataset, a wildcard such as `raw.*`, or Dagster's syntax; `raw/web` also means
-`raw.web`. The name of a dataset selects the tables from its raw documents to its packed sequences, those of
-its dedup group and tokenizer on the way included.
+`raw.web`. The name of a dataset selects the tables from its raw documents to its packed sequences, including
+the tables of its dedup group and its tokenizer.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ def select(
 ) -> list[AssetKey]:
     """Return the assets of a selection, including their side tables.
 
-    The name of a dataset also selects tables upstream that are not `published` yet, if those are given.
-    Raises ConfigurationError for a selection of nothing or in no syntax.
+    The name of a dataset also selects upstream tables that are not in `published`, unless it is None. Raises
+    ConfigurationError for an empty selection and for a syntax error.
     """
     graph = definitions.resolve_asset_graph()
     groups = by_dataset(definitions)
     of_dataset = next((it for it in groups if (it.kind, it.name) == ("dataset", selection)), None)
     try:
         if of_dataset is not None:
-            chosen = _way(of_dataset).resolve(graph, allow_missing=True)
+            chosen = _chain(of_dataset).resolve(graph, allow_missing=True)
             if published is not None:
                 upstream = AssetSelection.assets(*of_dataset.keys).upstream().resolve(graph)
                 chosen = chosen | {key for key in upstream if key not in published}
@@ -99,12 +99,12 @@ def listed(groups: Iterable[AssetGroup]) -> str:
 
 
 def title(group: AssetGroup) -> str:
-    """Return the name of a dataset as it stands, of other groups with their kind."""
+    """Return the name of a dataset, or the kind and name of another group."""
     return group.name if group.kind == "dataset" else f"{group.kind} {group.name}".strip()
 
 
-def _way(dataset: AssetGroup) -> AssetSelection:
-    """The tables of a dataset and all between its raw documents and these tables."""
+def _chain(dataset: AssetGroup) -> AssetSelection:
+    """The tables of a dataset and all tables between its raw documents and these."""
     own = AssetSelection.assets(*dataset.keys)
     raw = AssetSelection.assets(key_of(names.raw(dataset.name)))
     return own | (raw.downstream() & own.upstream())
@@ -116,7 +116,7 @@ def _instead(selection: str, groups: list[AssetGroup]) -> str:
     datasets = [it.name for it in groups if it.kind == "dataset"]
     if meant := nearest(selection.replace("/", ".").strip("*+"), [*datasets, *assets], n=1):
         return f"Did you mean `{meant[0]}`?"
-    return f"Use the name of a dataset, or of an asset of these:\n{listed(groups)}"
+    return f"Name a dataset or an asset:\n{listed(groups)}"
 
 
 def _is_table(key: AssetKey) -> bool:

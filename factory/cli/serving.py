@@ -24,7 +24,7 @@ from factory.settings import Settings
 
 
 def require_free_port(port: int, option: str = "--port") -> None:
-    """Raise MachineError if something listens on `port` already, ConfigurationError for no port's number."""
+    """Raise MachineError if something listens on `port`, ConfigurationError for a number above 65,535."""
     port_number(str(port))
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -48,7 +48,7 @@ def show_tables(lake: Lake, console: Console, *, as_json: bool) -> None:
 
 
 def show_sample(rows: list[dict[str, Any]], table: TableName, console: Console) -> None:
-    """Print one panel per row, with the text or the first bytes last; mark what is cut."""
+    """Print one panel per row, with the text or the first bytes last; mark texts that are cut."""
     for row in rows:
         facts = Text()
         for name, value in row.items():
@@ -59,7 +59,7 @@ def show_sample(rows: list[dict[str, Any]], table: TableName, console: Console) 
 
 
 def _body(value: str | bytes, n_bytes: int | None) -> Text:
-    """Return a text, or the first of `n_bytes` bytes with those escaped that are not UTF-8."""
+    """Return a text, or the first of `n_bytes` bytes, escaping bytes that are not UTF-8."""
     if isinstance(value, str):
         return Text(_cut(value, _LONGEST), "dim")
     shown = "".join(_visible(it) for it in value.decode(errors="backslashreplace"))
@@ -73,7 +73,7 @@ def _visible(character: str) -> str:
 
 
 def _cut(text: str, longest: int) -> str:
-    """Return the beginning of a text; mark what it leaves out."""
+    """Return the beginning of a text; mark a text that is cut."""
     if len(text) <= longest:
         return text
     return f"{text[:longest]} ... (first {longest:,} of {len(text):,} characters)"

@@ -11,13 +11,13 @@ from rich.console import Console
 from factory.errors import ConfigurationError
 from factory.settings import settings
 
-tokenizer_app = typer.Typer(help="Take a tokenizer out of the lake.", no_args_is_help=True)
+tokenizer_app = typer.Typer(help="Export a tokenizer of the lake.", no_args_is_help=True)
 console = Console(highlight=False, soft_wrap=True)
 
 
 @tokenizer_app.callback()
 def _group() -> None:
-    """Keep `export` a command of its own: typer drops the name of an only command."""
+    """Keep the name `export`: typer drops the name of a single command."""
 
 
 @tokenizer_app.command("export")

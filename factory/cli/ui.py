@@ -66,7 +66,7 @@ def open_ui(settings: Settings, port: int, console: Console, module: str = DEFIN
         if services.wait_for(socket.AF_INET, (HOST, port)):
             console.print(f"The UI is at http://{HOST}:{port}. Ctrl-C stops it and the runs it started.")
         services.watch()
-    os._exit(0)  # nothing is left to do, and a regular exit takes Dagster's modules apart for seconds
+    os._exit(0)  # a regular exit spends seconds on taking Dagster's modules apart
 
 
 def workspace_of(code_server: Path) -> dict[str, Any]:
@@ -84,21 +84,21 @@ def _code_server(module: str, path: Path) -> list[str]:
 
 
 class _Services:
-    """Processes that run until this one is told to stop."""
+    """Child processes that run until this process is asked to stop."""
 
     def __init__(self, shutdown: ShutdownSignal) -> None:
         self._shutdown = shutdown
         self._running: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, name: str, module: str, *arguments: str) -> None:
-        """Start a Python module; not once this process is told to stop."""
+        """Start a Python module, unless this process was asked to stop."""
         if not self._shutdown.is_set():
             # A session of its own: Ctrl-C in a terminal reaches this process, which ends the others.
             command = [sys.executable, "-m", module, *arguments]
             self._running[name] = subprocess.Popen(command, start_new_session=True)
 
     def wait_for(self, family: socket.AddressFamily, address: str | tuple[str, int]) -> bool:
-        """Wait until a service listens at an address; return False when told to stop before."""
+        """Wait until a service listens at an address; return False if asked to stop before."""
         while not self._shutdown.wait(_LOOK_EVERY_S):
             self._require_running()
             with socket.socket(family) as probe, suppress(OSError):
@@ -107,7 +107,7 @@ class _Services:
         return False
 
     def watch(self) -> None:
-        """Wait until this process is told to stop."""
+        """Wait until this process is asked to stop."""
         while not self._shutdown.wait(_LOOK_EVERY_S):
             self._require_running()
 

@@ -22,10 +22,10 @@ class Pinned:
 
 @dataclass(frozen=True)
 class DatasetVersion:
-    """A dataset as its newest table `deduplicated` has it.
+    """The snapshots behind a table `deduplicated.<dataset>`.
 
-    `raw` has every document, `verdicts` what the filters say of each, `decisions` which of similar ones
-    stay; `compared` are the raw tables of all datasets of its dedup group.
+    `raw` has every document, `verdicts` the filters' verdict on each, `decisions` the choice among similar
+    documents; `compared` are the raw tables of all datasets of the dedup group.
     """
 
     dataset: str
@@ -37,9 +37,9 @@ class DatasetVersion:
 
     @classmethod
     def newest(cls, lake: Lake, dataset: str) -> DatasetVersion:
-        """The newest version of `dataset`, or of a variant such as `web__strict`.
+        """Return the newest version of `dataset`, or of a variant such as `web__strict`.
 
-        Raises TableNotFound if it was never deduplicated, or if a snapshot it was made from has expired.
+        Raises TableNotFound if it was never deduplicated, or if an upstream snapshot has expired.
         """
         table = names.deduplicated(names.dataset(dataset))
         known = [it.name for it in lake.names() if it.namespace == table.namespace]

@@ -29,12 +29,12 @@ _DECISION = pa.schema(
     ]
 )
 _FIRST = ("doc_id", "source", "key")
-_LEFT_OUT = ("content", "partition", "text")  # bytes that are no text, and storage; a text comes last
+_LEFT_OUT = ("content", "partition", "text")  # binary content, a storage column; the text comes last
 
 
 @dataclass(frozen=True)
 class Exported:
-    """What a file has: documents by reason, and its size."""
+    """The result of an export: documents by reason, and the size of the file."""
 
     version: DatasetVersion
     reasons: Counter[str]
@@ -44,9 +44,9 @@ class Exported:
 
 @dataclass(frozen=True)
 class Export:
-    """Which documents and columns of a dataset a file gets.
+    """The documents and columns of a dataset that a file gets.
 
-    Without `removed` it gets the kept documents only, without `text` everything but the texts.
+    Without `removed` the file has the kept documents only, without `text` every column but the texts.
     """
 
     lake: Lake
@@ -63,7 +63,7 @@ class Export:
 
     @property
     def n_rows(self) -> int:
-        """The rows that an export reads, of all tables."""
+        """Rows to read, over all tables."""
         own = self.version
         if not self.removed:
             return own.decisions.rows + own.kept.rows

@@ -1,4 +1,4 @@
-"""Find documents by what a person knows of them: a doc_id, a key, or a path.
+"""Find documents by doc_id, key or path.
 
 A path names a document if its end is the document's source and key: `flate2 / src/lib.rs`, as `factory trace`
 prints it, `flate2/src/lib.rs`, and `crates/flate2/src/lib.rs`.
@@ -33,12 +33,12 @@ _SIMILAR = 0.6  # ratio of equal letters from which a name of another file is ne
 
 
 def find_ids(lake: Lake, text: str, limit: int = 20) -> list[str]:
-    """Return the doc_ids that `text` names: a doc_id, or documents with the key or path `text`.
+    """Return the ids of the documents with the doc_id, key or path `text`.
 
     Raises NotFound with the nearest names, or DamagedFile if nothing was found and a raw table cannot be
     read.
     """
-    found: dict[int, list[str]] = defaultdict(list)  # by the number of leading folders that were left out
+    found: dict[int, list[str]] = defaultdict(list)  # by the number of ignored leading folders
     pairs = _sources_and_keys(text)
     where: BooleanExpression = Or(EqualTo("doc_id", text), EqualTo("key", text))
     if pairs:
@@ -76,7 +76,7 @@ def search_raw_tables(
 
 
 def _sources_and_keys(path: str) -> dict[tuple[str, str], int]:
-    """Return each source and key that the end of `path` can be, with the number of folders before them."""
+    """Return each source and key that `path` may end with, and the number of folders before them."""
     separators = list(_SEPARATOR.finditer(path))
     begins = [0, *(it.end() for it in separators)]
     return {
@@ -92,7 +92,7 @@ def _advice(lake: Lake, text: str) -> str:
 
 
 def _near_names(lake: Lake, text: str) -> list[str]:
-    """Return the names nearest to `text`, among those that have most of its folders and its file name."""
+    """Return the names nearest to `text`, among the names that contain most parts of it."""
     names = [pa.array([], pa.string())]
     for table in (it for it in lake.names() if it.namespace == "raw"):
         with contextlib.suppress(DamagedFile):

@@ -1,7 +1,7 @@
-"""Why each document of a dataset stayed or left, in a scratch database that memory need not hold.
+"""Why each document of a dataset stayed or left, in a scratch database on disk.
 
-Verdicts and decisions come in another order than documents, and a lake may have hundreds of millions of them.
-SQLite sorts them on disk once; then each batch of documents looks its own up.
+Verdicts and decisions are stored in another order than documents, and a lake may have hundreds of millions of
+them. SQLite sorts them on disk once, and then answers look-ups for each batch of documents.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from factory.lake.files.stream import stream
 from factory.lake.schemas import DECISIONS, FILTERED, RAW
 from factory.lake.tables import Lake
 
-KEPT = "kept"  # the reason of a document that no other resembles, and of the best of similar ones
+KEPT = "kept"  # the reason of a document without duplicates, and of the best of similar documents
 FILTERED_OUT = "filtered"  # the reason of a document that failed a rule
-UNDECIDED = "undecided"  # the reason of a document that arrived after the decisions
+UNDECIDED = "undecided"  # the reason of a document newer than the decisions
 
 _CACHE_KB = 64 << 10
 _SCHEMA = """
@@ -43,7 +43,7 @@ _INSERT = "INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?)"
 
 
 class Outcome(NamedTuple):
-    """Whether and why a document stayed; the key is that of the kept document it resembles."""
+    """Whether and why a document stayed; `duplicate_of_key` is the key of the kept document."""
 
     kept: bool
     reason: str
@@ -83,7 +83,7 @@ class Outcomes:
         self._database.execute("COMMIT")
 
     def index(self) -> None:
-        """Sort what was added; look-ups need the index, and adding rows is faster without."""
+        """Build the index for look-ups, after all rows were added: an index slows down adding."""
         self._database.execute("CREATE UNIQUE INDEX by_id ON outcome (doc_id)")
 
     def name_partners(self, ids_and_keys: Iterable[tuple[str, str]]) -> None:
@@ -98,7 +98,7 @@ class Outcomes:
 
 
 def exceptions(lake: Lake, version: DatasetVersion, file: Path, advance: Callable[[int], None]) -> Outcomes:
-    """The outcomes of kept documents: only those with a reason of their own are stored."""
+    """The outcomes of kept documents; only reasons other than `kept` are stored."""
     outcomes = Outcomes(file, Outcome(kept=True, reason=KEPT))
     outcomes.add(
         row
@@ -114,7 +114,7 @@ def exceptions(lake: Lake, version: DatasetVersion, file: Path, advance: Callabl
 def every_outcome(
     lake: Lake, version: DatasetVersion, file: Path, advance: Callable[[int], None]
 ) -> Outcomes:
-    """The outcome of every document: failed rules, the decision, and the key of the one it resembles."""
+    """The outcome of every document: failed rules, the decision, and the key of the kept document."""
     outcomes = Outcomes(file, Outcome(kept=False, reason=UNDECIDED))
     outcomes.add(
         row

@@ -1,7 +1,7 @@
-"""A run, or the newest state of a lake, as one page: figures, checks and charts of its tables.
+"""A report of a run, or of the newest tables of a lake: their figures, checks and charts.
 
-The lake says which tables there are and how many rows they have; Dagster's records have the charts, which
-runs drew. Without these records a table is shown without its chart.
+The lake has the tables and their rows. Dagster's records have the charts, which runs drew; a table whose
+record is gone is shown without a chart.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The tokenizers of a lake: the newest of a name, or the one that made the tokens of a blend.
 
-A tokenizer that was trained again keeps its table and changes its tokens. The tokens of a blend are decoded
-right by the snapshot with the identity that its packed tables record, and by no other.
+A tokenizer that is trained again keeps its table and changes its tokens. Only the snapshot whose identity the
+packed tables of a blend record decodes their tokens correctly.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def tokenizer_of_blend(settings: Settings, blend: str) -> StoredTokenizer:
             return found
     raise NotFound(
         f"No snapshot of {table} holds tokenizer {made_by.tokenizer}, which made the tokens of {blend}. "
-        "It has expired: pack the sources again and create the blend anew."
+        "It has expired: pack the sources again, then create the blend again."
     )
 
 
@@ -79,6 +79,6 @@ def _only(lake: Lake) -> TableName:
 
 def _read(lake: Lake, table: TableName, snapshot_id: int) -> StoredTokenizer:
     rows = lake.read(table, ["n_tokens", "tokenizer"], snapshot_id=snapshot_id).to_pylist()
-    if not rows:  # the snapshot of a table that was emptied before its new row
+    if not rows:  # a snapshot in which the old row is deleted and the new one not yet written
         return StoredTokenizer(table, snapshot_id, 0, "{}")
     return StoredTokenizer(table, snapshot_id, rows[0]["n_tokens"], rows[0]["tokenizer"])

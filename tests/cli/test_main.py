@@ -363,7 +363,7 @@ def test_init_writes_a_file_that_check_accepts_and_writes_over_none(tmp_path: Pa
     (tmp_path / "b.txt").touch()
     again, empty = factory("init", str(tmp_path)), factory("check", str(tmp_path / "datasets.yaml"))
     assert (again.exit_code, "exists already" in again.stderr) == (2, True)
-    assert (empty.exit_code, "line 12, datasets[0].paths: There is no file" in empty.stderr) == (2, True)
+    assert (empty.exit_code, "line 12, datasets[0].paths: No file exists" in empty.stderr) == (2, True)
 
 
 def test_check_without_a_file_says_which_to_name(lake: Lake) -> None:

@@ -105,7 +105,7 @@ def test_assets_are_grouped_by_dataset_upstream_first(defined: dg.Definitions) -
 def test_an_unknown_name_lists_the_assets_by_dataset(defined: dg.Definitions) -> None:
     with pytest.raises(ConfigurationError) as caught:
         select(defined, "xyzzy")
-    assert str(caught.value).startswith("The selection `xyzzy` names no asset. Use the name of a dataset")
+    assert str(caught.value).startswith("The selection `xyzzy` names no asset. Name a dataset or an asset:")
     assert "\n  books: raw.books, filtered.books\n" in str(caught.value)
     with pytest.raises(ConfigurationError, match="Did you mean `books`"):
         select(defined, "boks")

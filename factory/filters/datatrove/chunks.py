@@ -4,8 +4,8 @@
 2. Prefixes and suffixes are taken off, until none is left or the rest is an exception.
 3. The rest is a piece if it is a URL; otherwise its infixes cut it.
 
-spaCy searches all that is left of a chunk for each affix, which takes hours for a ruler of a million `*`.
-Here a search sees no more than the longest affix, so the time grows with the length of the chunk.
+For each affix, spaCy searches the whole rest of the chunk, which takes hours for a line of a million `*`.
+Here a search sees at most the length of the longest affix, so the time is linear in the length of the chunk.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Chunks:
         self._exceptions: Mapping[str, Pieces] = {}
         cuts = ((self.cut(text), pieces) for text, pieces in self._recorded.items() if self._is_cut(text))
         self.rejoined: dict[Pieces, Pieces] = {cut: pieces for cut, pieces in cuts if len(cut) > 1}
-        """The exceptions that affixes and infixes may cut, by the pieces these leave."""
+        """The exceptions that affixes and infixes may cut, by the pieces of the cut."""
         self._exceptions = self._recorded
 
     def cut(self, chunk: str) -> Pieces:

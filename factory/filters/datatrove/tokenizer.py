@@ -86,9 +86,9 @@ class Tokenizer:
     def _forget(self) -> None:
         self._pieces: dict[str, Pieces] = {}  # by chunk
         self._words: dict[str, Pieces] = {}  # by chunk
-        self._openers: dict[str, Pieces] = {}  # the pieces of a chunk whose last may begin an exception
-        self._closers: dict[str, Pieces] = {}  # the pieces of a chunk whose first may go on with one
-        self._with_exception: set[str] = set()  # chunks that hold an exception to put together again
+        self._openers: dict[str, Pieces] = {}  # pieces of chunks whose last piece may begin an exception
+        self._closers: dict[str, Pieces] = {}  # pieces of chunks whose first piece may continue one
+        self._with_exception: set[str] = set()  # chunks with an exception that is cut and rejoined
         self._remembered = 0
 
     def _remember(self, chunks: Iterable[str]) -> None:
@@ -120,7 +120,7 @@ class Tokenizer:
     def _meet(self, left: Pieces, right: Pieces) -> bool:
         """Return whether the pieces of an exception may run from the end of `left` into `right`.
 
-        An exception that exceeds one of them counts, because the chunk behind may have the rest.
+        An exception longer than `left` or `right` counts, because the next chunk may have the rest.
         """
         return any(
             left[-len(head) :] == head[-len(left) :] and right[: len(tail)] == tail[: len(right)]
@@ -156,7 +156,7 @@ class Tokenizer:
         ]
 
     def _rejoin(self, pieces: Sequence[str], blank: Sequence[bool]) -> list[str]:
-        """Replace the pieces of an exception by its words, the longest and then the first before others."""
+        """Replace the pieces of exceptions by their words, the longest exception first, then the leftmost."""
         taken: set[int] = set()
         words = [[piece] for piece in pieces]
         for _, start, end in sorted(self._spans(pieces)):

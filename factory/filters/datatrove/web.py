@@ -1,7 +1,7 @@
 """The filters of C4 and FineWeb as datatrove runs them on English: `C4QualityFilter`, `FineWebQualityFilter`.
 
-datatrove's C4 filter also edits: a filter behind it sees only the lines that it kept. Rules here judge every
-document as it is.
+datatrove's C4 filter also edits: later filters see only the lines that it kept. Rules here judge unedited
+documents.
 """
 
 from __future__ import annotations

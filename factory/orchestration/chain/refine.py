@@ -100,8 +100,7 @@ def refine(
     tokenized; the tokens of `around` enclose each document. With the `partitions_def` of `raw.<dataset>`,
     signals and verdicts are made partition by partition, because they need one document at a time; later
     tables compare documents, so they are made as a whole. `owners` are mail addresses and `team:name`s.
-    Raises
-    ConfigurationError for a rule, a name or a group that does not fit.
+    Raises ConfigurationError for a rule, a name or a group that does not fit.
     """
     if names.VARIANT in dataset:
         raise ConfigurationError(
@@ -263,7 +262,7 @@ def tokenizer(
     """Declare a byte-level BPE tokenizer trained on a sample of the deduplicated `datasets`.
 
     The tokens of `around`, which `refine` puts around documents, are its special tokens. A `lasting`
-    tokenizer, whose change would change every packed table, is trained again only with another vocabulary
+    tokenizer, whose change would change every packed table, is trained again only for another vocabulary
     or other special tokens, or by a run that selects it without any of `datasets`.
     """
     special = (around or TokenizeConfig()).tokens

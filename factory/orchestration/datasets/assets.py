@@ -255,7 +255,7 @@ def _groups(located: LocatedYaml, file: DatasetsFile) -> dict[str, DedupGroup]:
 
 
 def _owners(file: DatasetsFile, datasets: Sequence[str]) -> list[str]:
-    """The owners of `datasets`, of variants those of their dataset."""
+    """The owners of `datasets`; a variant has the owners of its dataset."""
     bases = set(map(names.base, datasets))
     return sorted({owner for it in file.datasets if it.name in bases for owner in it.owners})
 
@@ -344,7 +344,7 @@ def _paths(located: LocatedYaml, place: Place, entry: Dataset) -> Iterator[Path]
 
 
 def _resolution(given: str, folder: Path) -> str:
-    """Say how a path of the file becomes an absolute one."""
+    """Explain how a path in the file is resolved."""
     if given.startswith("~"):
         return f"`~` is a home folder: the path is {Path(given).expanduser()}. Correct it."
     return f"Paths are relative to the folder of this file, {folder}."

@@ -1,6 +1,6 @@
 """The blend of a corpus in the Dagster graph: an external asset, downstream of the packed tables it serves.
 
-No run makes it. `factory demo` creates the blend and records its id.
+No run makes this asset. `factory demo` creates the blend and records its id.
 """
 
 from __future__ import annotations

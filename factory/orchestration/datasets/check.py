@@ -1,4 +1,4 @@
-"""A datasets file checked whole without running: its fields, its names, and the files of each dataset."""
+"""Check a datasets file without running: its fields, its names, and the files of each dataset."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ class CheckedDataset:
 
 @dataclass(frozen=True)
 class CheckedFile:
-    """A correct file: what it declares, and its datasets."""
+    """A correct file: its corpus, and its datasets."""
 
     corpus: Corpus
     datasets: tuple[CheckedDataset, ...]
 
 
 def check(path: Path) -> CheckedFile:
-    """Return what the file declares; it starts nothing and opens no file of a dataset.
+    """Return the corpus of a file and count its datasets' files, without opening one.
 
-    Raises ConfigurationError with a sentence for each error, also for a dataset without a file to read.
+    Raises ConfigurationError with a sentence for each mistake, and for each dataset without a file to read.
     """
     declared = corpus(path)
     located = LocatedYaml.read(path)

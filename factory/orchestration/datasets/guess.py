@@ -1,7 +1,7 @@
-"""The datasets that a folder seems to hold, with the format and fields of each, from names and first records.
+"""Guess the datasets in a folder, with the format and fields of each, from file names and first records.
 
-A folder directly below is a dataset of its own; many folders, or the folders of one repository, are one. A
-guess reads the first record of one file at most, so it can be wrong: a person edits what is written of it.
+Each folder directly below is a dataset; many folders, or the folders of one repository, are one dataset. A
+guess reads at most the first record of one file, so it can be wrong: the user edits the file that is written.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from spark_udfs.ingest.file_types import CODE, kind_of
 from spark_udfs.ingest.jsonl import lines
 
 MOST_FILES = 100_000  # listed of a folder; a larger one is guessed from its first files
-MOST_PATHS = 12  # folders as datasets of their own, or loose files in one; more are read as one folder
+MOST_PATHS = 12  # folders with a dataset each, or loose files of one dataset; more are read as one folder
 _RECORD_BYTES = 1 << 20
 _PROSE = {"md", "markdown", "rst", "txt", "tex", "htm", "html"}
 _RECORDS = {"parquet": PARQUET_FILES, "jsonl": JSONL_FILES, "archive": ARCHIVES}
@@ -69,7 +69,7 @@ class Guess:
 def guess(folder: Path) -> list[Guess]:
     """Return a guess for each dataset in `folder`.
 
-    Raises ConfigurationError if `folder` is no folder, or holds no file of a known format.
+    Raises ConfigurationError if `folder` is not a folder, or holds no file of a known format.
     """
     if not folder.is_dir():
         raise ConfigurationError(f"`{folder}` is not a folder. Name the folder of your files.")
@@ -130,7 +130,7 @@ def _texts(
 
 
 def _records(folder: Path, path: str, format: Any, files: Sequence[bytes], deep: bool) -> Guess:
-    """One dataset of files of records: a folder, or the loose files in it."""
+    """The dataset of files of records: a folder, or the loose files in it."""
     loose = tuple(os.fsdecode(name) for name in files)
     fields = RecordFields() if format == "archive" else _fields(folder / loose[0], format)
     kind: Literal["prose", "code"] = "code" if {"repository", "path"} <= set(fields.columns) else "prose"
@@ -158,7 +158,7 @@ def _fields(file: Path, format: str) -> RecordFields:
 
 
 def _string_columns(file: Path) -> dict[str, int]:
-    """The text columns of a Parquet file; its schema tells no lengths."""
+    """The text columns of a Parquet file, each with length 0: a schema has no lengths."""
     schema = pq.read_schema(file)
     strings = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
     return {it.name: 0 for it in schema if any(is_string(it.type) for is_string in strings)}
@@ -177,17 +177,17 @@ def _extension(name: bytes) -> str:
 
 
 def _name(folder: Path) -> str:
-    """A name of a dataset like that of its folder."""
+    """A dataset name made from the name of a folder."""
     plain = re.sub("[^a-z0-9]+", "_", folder.resolve().name.lower()).strip("_")
     plain = plain if plain[:1].isalpha() else f"data_{plain}".strip("_")
     try:
         return names.dataset(plain)
-    except ConfigurationError:  # an ending of the platform's own
+    except ConfigurationError:  # an ending that the platform reserves
         return f"{plain}_data"
 
 
 def _named_once(found: Iterable[Guess]) -> Iterator[Guess]:
-    """Yield the guesses, with the format or a number in names that were taken."""
+    """Yield the guesses; add the format or a number to a name that is taken."""
     taken: set[str] = set()
     for it in found:
         candidates = chain([it.name, f"{it.name}_{it.format}"], (f"{it.name}_{n}" for n in count(2)))

@@ -1,4 +1,4 @@
-"""The files that a dataset's reader takes, and the sentences for paths that hold none."""
+"""The files that a dataset's reader takes, and the error for paths without one."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def files_to_read(entry: Dataset, paths: Sequence[Path]) -> int:
 
 
 def no_file_to_read(entry: Dataset, paths: Sequence[Path], folder: Path) -> str:
-    """Say why no file at `paths` is read, which files are there, and what to change.
+    """Return why no file at `paths` is read, which files exist, and a remedy.
 
-    The sentences show paths relative to `folder`, where they are below it.
+    Paths below `folder` are shown relative to it.
     """
     shown = quoted(str(it.relative_to(folder) if it.is_relative_to(folder) else it) for it in paths)
     there = [path for path in paths if path.exists()]
@@ -41,7 +41,7 @@ def no_file_to_read(entry: Dataset, paths: Sequence[Path], folder: Path) -> str:
         return f"{shown} does not exist. Name another path."
     every = [os.fsdecode(name) for name in _below(there, _EVERY, UNWANTED)]
     if not every:
-        return f"There is no file under {shown}. Name another path."
+        return f"No file exists under {shown}. Name another path."
     wanted = entry.include if isinstance(entry, Chosen) else _PATTERNS[entry.format]
     some = f"{len(every):,} file{'s' if len(every) > 1 else ''} there, such as `{every[0]}`"
     return f"No file under {shown} matches {quoted(wanted)} ({some}). {_remedy(entry, there)}"

@@ -1,4 +1,4 @@
-"""The text of a datasets file for guessed datasets, with comments on what to check and what else there is."""
+"""The text of a datasets file for guessed datasets, with other options as comments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PLAIN = re.compile(r"[A-Za-z][\w./-]*")
 _RESERVED = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}  # YAML reads these as no text
 
 _HEAD = """\
-# The datasets of this folder, guessed from its files. Correct what is wrong, then:
+# The datasets of this folder, guessed from its files. Correct wrong guesses, then:
 #
 #     factory check {file}
 #     FACTORY_DATASETS={file} factory materialize '*'
@@ -27,7 +27,7 @@ _TAIL = """\
 # groups:
 #   {kind}: {{threshold: 0.8}}
 
-# All datasets train one tokenizer; a small corpus needs a small vocabulary. `file` names one that you have.
+# All datasets train one tokenizer; a small corpus needs a small vocabulary. `file` names an existing one.
 # tokenizers:
 #   tokenizer: {{vocabulary: 16384}}
 
@@ -65,7 +65,7 @@ def _entry(it: Guess) -> Iterator[str]:
 def _fields(it: Guess) -> Iterator[str]:
     fields = it.fields
     if fields.text is None:
-        yield "    text: text # the first record shows no text: name its field"
+        yield "    text: text # no text was found in the first record: name its field"
     else:
         yield f"    text: {_scalar(fields.text)}"
     if fields.key is not None:

@@ -1,4 +1,4 @@
-"""What Dagster recorded of a run: figures, chart and checks of each table it published."""
+"""Dagster's records of a run: figures, chart and checks of each table that it published."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def find_run(instance: dg.DagsterInstance, run: str) -> RunRecord:
 
 
 def tables_of_run(instance: dg.DagsterInstance, run_id: str) -> dict[TableName, TableRecord]:
-    """Return the tables that a run published or kept, in the order it finished them; none for a lost run."""
+    """Return the tables that a run published or kept, in the order it finished them; {} for a deleted run."""
     found: dict[TableName, TableRecord] = {}
     for entry in instance.all_logs(run_id, of_type=_EVENTS):
         event = entry.dagster_event

@@ -50,8 +50,8 @@ def batches(
 ) -> list[Batch]:
     """Return the runs that materialize `keys`, with the partitions of `span`, or all partitions.
 
-    Keys of external assets, which no run makes, are left out.
-    A single dynamic partition that `span` names is created. Raises ConfigurationError if `span` names an
+    External assets, which no run makes, are left out. A single dynamic partition that `span` names is
+    created. Raises ConfigurationError if `span` names an
     unknown partition, if no table has partitions, or if a partitioned table has none yet.
     """
     chosen = set(keys)
