@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 NATIVE_SOURCES := $(shell find native -name '*.rs' -not -path '*/target/*') native/Cargo.toml
+RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' native/Cargo.toml)
 NODE_PACKAGES := examples/node/node_modules/.package-lock.json
 WORKERS ?= 2
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
@@ -13,12 +14,12 @@ NAME ?= pipeline
 # log, and ends with its seconds.
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
-COUNTED = { n=0; every=50; count='  %d packages\n'; \
+COUNTED = { n=0; every=50; count='  %d packages\n'; before='  '; \
 	if [ -t 1 ]; then every=1; count='\r  %d packages'; fi; \
-	while read -r word _; do case $$word in \
-	Collecting) n=$$((n + 1)); [ $$((n % every)) -ne 0 ] || printf "$$count" $$n ;; \
-	Installing) printf "$${count%\\n}, installing them" $$n ;; \
-	esac; done; printf ', %d s\n' $$SECONDS; }
+	while read -r verb object _; do case "$$verb $$object" in \
+	"Collecting "*) n=$$((n + 1)); [ $$((n % every)) -ne 0 ] || printf "$$count" $$n ;; \
+	"Installing collected") [ $$n -eq 0 ] || { printf "$${count%\\n}, installing them" $$n; before=', '; } ;; \
+	esac; done; printf '%s%d s\n' "$$before" $$SECONDS; }
 PIP = $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
 
 export PYO3_PYTHON := $(abspath $(BIN)/python)
@@ -97,9 +98,9 @@ clean: ## Remove the default lake and the native build (not the environment, not
 prerequisites:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed. Install one, or name it: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "Python's venv module is missing. Install it (Debian: apt-get install python3-venv)." >&2; exit 1; }
-	@command -v cargo >/dev/null || { echo "No Rust compiler was found, and the native kernels need one. Install it (https://rustup.rs, or Debian: apt-get install cargo)." >&2; exit 1; }
+	@printf 'cargo %s\n' "$(RUST)" "$$(cargo --version 2>/dev/null | cut -d' ' -f2)" | sort -VC || { echo "No Rust $(RUST) or newer was found, and the native kernels need it. Install it: https://rustup.rs" >&2; exit 1; }
 	@command -v cc >/dev/null || { echo "No C linker was found, and Rust needs one. Install it (Debian: apt-get install gcc)." >&2; exit 1; }
-	@command -v java >/dev/null || [ -x "$$JAVA_HOME/bin/java" ] || { echo "No Java was found, and Spark needs a JVM of version 17 or newer. Install one (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME." >&2; exit 1; }
+	@command -v "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" >/dev/null || { echo "No Java was found, and Spark needs a JVM of version 17 or newer. Install one (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME." >&2; exit 1; }
 
 # PySpark comes as source alone, which setuptools and wheel build; a fresh environment may have neither.
 $(VENV)/.maturin: constraints.txt | prerequisites

@@ -309,7 +309,8 @@ def _require_jars(settings: Settings) -> None:
         environment = os.environ | settings.environment()
         done = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode:
-            killed = f"Spark's jars were not fetched (exit code {done.returncode}). Fetch them: make setup."
+            again = f"Fetch them: {' '.join(command)}"
+            killed = f"Spark's jars were not fetched (exit code {done.returncode}). {again}"
             raise MachineError((done.stderr.strip().splitlines() or [killed])[-1])
 
 

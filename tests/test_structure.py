@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,7 @@ NATIVE_USERS = (
     "blender",
     "factory/cli/doctor.py",
 )
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 FRAMEWORKS = ("dagster", "pyspark", "grpc")
 
 
@@ -70,6 +72,19 @@ def test_the_code_of_a_stage_is_in_folders_of_its_name() -> None:
     assert kernels == {"blend", "dedup", "depsort", "filters", "lake", "packing", "pages"}
     flat = {path.name for path in (ROOT / "spark_udfs").glob("*.py")}
     assert flat == {"__init__.py", "broadcast.py", "column_fetch.py", "hstack.py", "regroup.py"}
+
+
+def test_no_text_sends_those_with_the_wheel_alone_to_the_makefile() -> None:
+    targets = "|".join(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for path in sources():
+        tree = ast.parse(path.read_bytes())
+        docs = {
+            ast.get_docstring(node, clean=False) for node in ast.walk(tree) if isinstance(node, DOCUMENTED)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value not in docs:
+                text = node.value.replace("in a clone, run make", "")
+                assert not re.search(rf"\bmake ({targets})\b", text), f"{path}: {node.value}"
 
 
 def test_names_below_the_home_stand_in_one_module() -> None:

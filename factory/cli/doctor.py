@@ -27,7 +27,7 @@ from factory.lake.servers import (
 from factory.settings import Settings, size_bytes, unknown_variables
 
 GIB = 1 << 30
-_BUILD_KERNELS = "Build the native kernels: make setup."
+_REINSTALL = "Install the package again; in a clone, run make setup."
 
 
 @dataclass(frozen=True)
@@ -98,9 +98,7 @@ def _java(_settings: Settings) -> Finding:
 def _rust(_settings: Settings) -> Finding:
     cargo = shutil.which("cargo")
     if cargo is None:
-        return Finding(
-            "Rust", "none", "Install it from https://rustup.rs (needed only to build the native kernels)."
-        )
+        return Finding("Rust", "none, which only a change of the native kernels needs")
     said = subprocess.run([cargo, "--version"], capture_output=True, text=True, check=False).stdout
     return Finding("Rust", said.strip() or "no answer")
 
@@ -109,7 +107,7 @@ def _native(_settings: Settings) -> Finding:
     try:
         from factory import _native
     except ImportError as error:
-        return Finding("native kernels", str(error), _BUILD_KERNELS)
+        return Finding("native kernels", str(error), _REINSTALL)
     return Finding("native kernels", f"{len(_native.__source_hashes__)} functions and classes")
 
 
@@ -122,7 +120,7 @@ def _memory(_settings: Settings) -> Finding:
 
 def _names(_settings: Settings) -> Finding:
     unknown = [name for name, _ in unknown_variables()]
-    remedy = "docs/operation.md lists the settings; unset unknown ones." if unknown else ""
+    remedy = "Unset unknown settings; docs/operation.md of the repository lists all." if unknown else ""
     return Finding("settings", f"unknown: {', '.join(unknown)}" if unknown else "all known", remedy)
 
 
@@ -132,7 +130,7 @@ def _datasets(settings: Settings) -> Finding:
 
         return Finding("datasets", corpus(settings).title)
     except ImportError as error:
-        return Finding("datasets", f"not read: {error}", _BUILD_KERNELS)
+        return Finding("datasets", f"not read: {error}", _REINSTALL)
     except ConfigurationError as error:
         return Finding("datasets", f"{settings.datasets} is wrong", str(error))
 
@@ -175,7 +173,7 @@ def _jars(settings: Settings) -> Finding:
     wanted = coordinates(settings)
     missing = missing_jars(settings, wanted)
     found = f"{len(wanted) - len(missing)} of {len(wanted)} in {settings.cache}"
-    return Finding("Spark's jars", found, "Fetch them: make setup." if missing else "")
+    return Finding("Spark's jars", found, f"Fetch them: {sys.executable} -m factory.spark" if missing else "")
 
 
 def _servers(settings: Settings) -> Iterator[Callable[[Settings], Finding]]:
@@ -226,7 +224,7 @@ def _lake(settings: Settings) -> Finding:
     try:
         from factory.lake.tables import Lake
     except ImportError as error:
-        return Finding("lake", f"not read: {error}", _BUILD_KERNELS)
+        return Finding("lake", f"not read: {error}", _REINSTALL)
     if settings.embedded and not settings.files.catalog_database.exists():
         return Finding("lake", "none yet; the first run creates it")
     try:

@@ -40,7 +40,7 @@ def report(
         found = report_of_run(lake, instance, run) if run else report_of_lake(lake, instance)
     if not found.tables and not found.damaged:
         raise TableNotFound(
-            "The lake has no tables to report. Run the pipeline: make demo, or factory materialize '*'."
+            "The lake has no tables to report. Run the pipeline: factory demo, or factory materialize '*'."
         )
     content = page(found, datetime.now(UTC))
     write_atomically(file, content)

@@ -81,7 +81,7 @@ sys.modules["factory._native"] = None
 from factory.cli.doctor import examine
 from factory.settings import Settings
 found = examine(Settings(home=Path(sys.argv[1])))
-print([it.name for it in found if it.remedy == "Build the native kernels: make setup."])
+print([it.name for it in found if it.remedy == "Install the package again; in a clone, run make setup."])
 """
 
 
@@ -96,9 +96,16 @@ def test_without_the_native_kernels_the_other_checks_are_made(tmp_path: Path) ->
     assert (done.stdout, done.stderr) == ("['native kernels', 'datasets', 'lake']\n", "")
 
 
+def test_a_machine_without_rust_is_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = finding(Settings(home=tmp_path), "Rust")
+    assert (found.good, found.found.partition(",")[0]) == (True, "none")
+
+
 def test_jars_that_were_not_fetched_are_counted_for_the_engines_named(tmp_path: Path) -> None:
     found = finding(on_servers(tmp_path), "Spark's jars")
     assert (found.good, found.found) == (False, f"0 of 3 in {tmp_path}")
+    assert found.remedy == f"Fetch them: {sys.executable} -m factory.spark"
 
 
 @pytest.mark.parametrize("name", ["Iceberg catalog", "Dagster's records", "object store", "conditional puts"])

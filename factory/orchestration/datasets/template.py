@@ -17,7 +17,7 @@ _HEAD = """\
 #     factory check {file}
 #     FACTORY_DATASETS={file} factory materialize '*'
 #
-# docs/your-data.md explains every field. Paths are relative to the folder of this file.
+# docs/your-data.md of the repository explains every field. Paths are relative to the folder of this file.
 
 datasets:
 """
@@ -58,7 +58,7 @@ def _entry(it: Guess) -> Iterator[str]:
         yield f"    repository: {_scalar(it.name)}"
     yield "    # license: CC-BY-4.0 # of documents that do not name one"
     rule = "word_count: [50, 100000]" if it.kind == "prose" else "code_letters: 0.5"
-    yield f"    # limits: {{{rule}}} # docs/filters.md lists the rules and their limits"
+    yield f"    # limits: {{{rule}}} # docs/filters.md of the repository lists all rules"
     yield "    # packing: {sequence_length: 8192}"
 
 
