@@ -97,7 +97,9 @@ def _near_names(lake: Lake, text: str) -> list[str]:
     for table in (it for it in lake.names() if it.namespace == "raw"):
         with contextlib.suppress(DamagedFile):
             rows = _read(lake, table, ("source", "key"), limit=_SEARCHED)
-            names += pc.binary_join_element_wise(rows["source"], rows["key"], " / ").chunks
+            # Without rows the columns are large strings.
+            source, key = (rows[column].cast(pa.string()) for column in ("source", "key"))
+            names += pc.binary_join_element_wise(source, key, " / ").chunks
     every = pa.chunked_array(names)
     parts = [part for part in _SEPARATOR.split(text) if part]
     if not parts or not len(every):

@@ -26,11 +26,12 @@ BAD = {"source": "flate2", "key": "src/bad.rs", "location": "byte 3", "reason": 
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """A lake with files of four sources, a rejected one, and a table that nothing was published to."""
+    """A lake with files of four sources, a rejected one, a table of no rows, and one never published."""
     lake = Lake(Settings(home=tmp_path_factory.mktemp("lake")))
     rows = [{**document(it), "source": source, "key": key} for it, (source, key) in FILES.items()]
     publish(lake, names.raw("crates"), RAW, rows)
     publish(lake, names.rejected("crates"), REJECTED, [{**BAD, "doc_id": "f", "n_bytes": 9}])
+    publish(lake, names.rejected("empty"), REJECTED, [])
     lake.create(names.raw("half"), RAW)
     return lake
 
