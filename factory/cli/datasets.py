@@ -46,7 +46,7 @@ def check(path: Path | None, console: Console) -> None:
     for it in found.datasets:
         table.add_row(it.name, it.kind, it.format, f"{it.files:,}", escape(", ".join(it.variants)))
     console.print(table)
-    n_tables = sum(len(asset.keys) for asset in found.corpus.assets)
+    n_tables = len(found.corpus.assets)  # as runs count them: without tables of rejected records and the like
     console.print(
         f"{path.name} is correct: {len(found.datasets)} datasets, {n_tables} tables. Materialize them:\n"
         f"FACTORY_DATASETS={shlex.quote(str(path))} factory materialize '*'",

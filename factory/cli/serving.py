@@ -65,15 +65,15 @@ def show_blend(settings: Settings, blend: str, console: Console) -> None:
     blender = LocalBlender(settings)
     found = blender.describe(blend)
     table = Table(box=None, header_style="bold")
-    for column in ("source", "table"):
+    named = any(it.source.name != it.source.table for it in found.sources)
+    for column in ("source", "table") if named else ("table",):
         table.add_column(column, no_wrap=True)
     for column in ("rows", "weight", "of", "tokens", "share", "padding"):
-        table.add_column(column, justify="right")
-    table.add_column("tokenizer")
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("tokenizer", overflow="fold")
     for it in found.sources:
         table.add_row(
-            it.source.name,
-            it.source.table,
+            *((it.source.name, it.source.table) if named else (it.source.table,)),
             f"{it.rows:,}",
             str(it.source.weight),
             or_dash(it.sequence_length, ","),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,12 @@ def test_the_blend_of_a_file_is_the_one_a_client_creates(lake: Settings, file: P
     assert stored.id == LocalBlender(lake).create(sources, seed=7).id
     assert f"Blend {stored.id} has 50 steps." in created.stderr
     assert "packed.prose" in created.stderr
+
+
+def test_a_narrow_terminal_shows_every_figure(lake: Settings, file: Path) -> None:
+    shown = in_columns(80, "blend", "create", str(file)).stderr
+    assert re.search(r"^ packed\.prose +300 +6 ", shown, re.MULTILINE)
+    assert "…" not in shown
 
 
 def test_creating_again_gives_the_same_id(lake: Settings, file: Path) -> None:
