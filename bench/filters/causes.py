@@ -19,7 +19,7 @@ from statistics import fmean
 
 from factory.filters import c4, fineweb, gopher_quality, gopher_repetition
 from factory.filters.rule import TextRule
-from factory.filters.text import Text, duplicates, has_letter, is_terminal, ratio
+from factory.filters.text import Text, duplicate_chars, duplicate_share, has_letter, is_terminal, ratio
 
 Switches = frozenset[str]
 Values = list[tuple[str, float | None]]  # by rule, in the order in which datatrove checks them
@@ -136,10 +136,10 @@ def _repetition(text: str, on: Switches, theirs: Theirs) -> Values:
     words = theirs.words(text) if WORDS in on else seen.tokens
     values: Values = [("empty", 1.0)] if EMPTY in on and not text else []
     values += [
-        ("duplicate_paragraphs", ratio(len(duplicates(paragraphs)), len(paragraphs))),
-        ("duplicate_paragraph_chars", ratio(sum(map(len, duplicates(paragraphs))), len(text))),
-        ("duplicate_lines", ratio(len(duplicates(lines)), len(lines))),
-        ("duplicate_line_chars", ratio(sum(map(len, duplicates(lines))), len(text))),
+        ("duplicate_paragraphs", duplicate_share(paragraphs)),
+        ("duplicate_paragraph_chars", ratio(duplicate_chars(paragraphs), len(text))),
+        ("duplicate_lines", duplicate_share(lines)),
+        ("duplicate_line_chars", ratio(duplicate_chars(lines), len(text))),
     ]
     values += [(f"top_{n}_gram", _top(words, n, len(text), ONCE in on)) for n in (2, 3, 4)]
     return values + [
@@ -210,7 +210,7 @@ def _fineweb(text: str, on: Switches, theirs: Theirs) -> Values:
         line.endswith(theirs.end_marks) if MARKS in on else is_terminal(line[-1:]) for line in ends
     )
     short = sum(len(line) <= fineweb.SHORT_LINE for line in written)
-    repeated = sum(map(len, duplicates(written)))
+    repeated = duplicate_chars(written)
     words = theirs.words(text) if WORDS in on else seen.words
     values: Values = [("empty", 1.0)] if EMPTY in on and not written else []
     values += [

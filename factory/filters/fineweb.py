@@ -7,7 +7,7 @@ section 3.6, with the limits of datatrove, which built that data set and applies
 from __future__ import annotations
 
 from factory.filters.rule import AtLeast, AtMost, TextRule, text_rule
-from factory.filters.text import Text, duplicates, is_terminal, ratio
+from factory.filters.text import Text, duplicate_chars, is_terminal, ratio
 
 FINEWEB = "FineWeb, 2024"
 SHORT_LINE = 30  # characters
@@ -31,7 +31,7 @@ def short_lines(text: Text) -> float | None:
 @text_rule("share", FINEWEB, AtMost(0.01), example="Read more.\nIt rained all day long.\nRead more.\n")
 def fineweb_duplicate_chars(text: Text) -> float | None:
     """Share of the characters, without newlines, in lines that repeat an earlier one."""
-    return ratio(sum(map(len, duplicates(text.written_lines))), sum(map(len, text.lines)))
+    return ratio(duplicate_chars(text.written_lines), sum(map(len, text.lines)))
 
 
 @text_rule("per word", FINEWEB, AtMost(0.3), example="Fresh milk\nBrown eggs\nRye bread\n")

@@ -7,7 +7,14 @@ A1; n-grams are counted as in datatrove, except that an n-gram seen once repeats
 from __future__ import annotations
 
 from factory.filters.rule import AtMost, TextRule, text_rule
-from factory.filters.text import Text, duplicates, ratio, repeated_ngram_chars, top_ngram_chars
+from factory.filters.text import (
+    Text,
+    duplicate_chars,
+    duplicate_share,
+    ratio,
+    repeated_ngram_chars,
+    top_ngram_chars,
+)
 
 GOPHER = "Gopher, 2021"
 
@@ -15,13 +22,13 @@ GOPHER = "Gopher, 2021"
 @text_rule("share", GOPHER, AtMost(0.3), example="I am your father.\n" * 4)
 def duplicate_lines(text: Text) -> float | None:
     """Share of the lines, without blank ones, that repeat an earlier one."""
-    return ratio(len(duplicates(text.written_lines)), len(text.written_lines))
+    return duplicate_share(text.written_lines)
 
 
 @text_rule("share", GOPHER, AtMost(0.3), example="I am your father.\n\n" * 4)
 def duplicate_paragraphs(text: Text) -> float | None:
     """Share of the paragraphs that repeat an earlier one."""
-    return ratio(len(duplicates(text.paragraphs)), len(text.paragraphs))
+    return duplicate_share(text.paragraphs)
 
 
 @text_rule(
@@ -32,7 +39,7 @@ def duplicate_paragraphs(text: Text) -> float | None:
 )
 def duplicate_line_chars(text: Text) -> float | None:
     """Share of the characters in lines that repeat an earlier one."""
-    return ratio(sum(map(len, duplicates(text.written_lines))), len(text))
+    return ratio(duplicate_chars(text.written_lines), len(text))
 
 
 @text_rule(
@@ -43,7 +50,7 @@ def duplicate_line_chars(text: Text) -> float | None:
 )
 def duplicate_paragraph_chars(text: Text) -> float | None:
     """Share of the characters in paragraphs that repeat an earlier one."""
-    return ratio(sum(map(len, duplicates(text.paragraphs))), len(text))
+    return ratio(duplicate_chars(text.paragraphs), len(text))
 
 
 class TopNgram(TextRule):

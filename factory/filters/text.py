@@ -132,8 +132,17 @@ def ratio(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def duplicates(parts: Sequence[str]) -> list[str]:
-    """Return the parts that repeat an earlier one."""
+def duplicate_share(parts: Sequence[str]) -> float | None:
+    """Return the share of the parts that repeat an earlier one, None without parts."""
+    return ratio(len(_duplicates(parts)), len(parts))
+
+
+def duplicate_chars(parts: Sequence[str]) -> int:
+    """Return the characters of the parts that repeat an earlier one."""
+    return sum(map(len, _duplicates(parts)))
+
+
+def _duplicates(parts: Sequence[str]) -> list[str]:
     seen: set[str] = set()
     found = []
     for part in parts:

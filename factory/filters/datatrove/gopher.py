@@ -8,7 +8,7 @@ from __future__ import annotations
 from factory.filters import gopher_quality, gopher_repetition
 from factory.filters.datatrove.text import datatrove_text
 from factory.filters.rule import AtLeast, TextRule, text_rule
-from factory.filters.text import Text, duplicates, ratio
+from factory.filters.text import Text, duplicate_chars, duplicate_share, ratio
 
 DATATROVE = "datatrove 0.10.1"
 STOP_WORDS = frozenset(word.decode() for word in gopher_quality.STOP_WORDS)
@@ -76,27 +76,25 @@ def datatrove_chars(text: Text) -> float:
 @text_rule("share", DATATROVE, gopher_repetition.duplicate_paragraphs.limit, example="So it is.\n\n" * 4)
 def datatrove_duplicate_paragraphs(text: Text) -> float | None:
     """Share of the paragraphs, cut at two or more newlines, that repeat an earlier one."""
-    paragraphs = datatrove_text(text).paragraphs
-    return ratio(len(duplicates(paragraphs)), len(paragraphs))
+    return duplicate_share(datatrove_text(text).paragraphs)
 
 
 @text_rule("share", DATATROVE, gopher_repetition.duplicate_paragraph_chars.limit, example="So it is.\n\n" * 4)
 def datatrove_duplicate_paragraph_chars(text: Text) -> float | None:
     """Share of the characters in paragraphs that repeat an earlier one."""
-    return ratio(sum(map(len, duplicates(datatrove_text(text).paragraphs))), len(text))
+    return ratio(duplicate_chars(datatrove_text(text).paragraphs), len(text))
 
 
 @text_rule("share", DATATROVE, gopher_repetition.duplicate_lines.limit, example="So it is.\n" * 4)
 def datatrove_duplicate_lines(text: Text) -> float | None:
     """Share of the pieces between runs of newlines that repeat an earlier one."""
-    lines = datatrove_text(text).pieces
-    return ratio(len(duplicates(lines)), len(lines))
+    return duplicate_share(datatrove_text(text).pieces)
 
 
 @text_rule("share", DATATROVE, gopher_repetition.duplicate_line_chars.limit, example="So it is.\n" * 4)
 def datatrove_duplicate_line_chars(text: Text) -> float | None:
     """Share of the characters in pieces between runs of newlines that repeat an earlier one."""
-    return ratio(sum(map(len, duplicates(datatrove_text(text).pieces))), len(text))
+    return ratio(duplicate_chars(datatrove_text(text).pieces), len(text))
 
 
 class DatatroveTopNgram(TextRule):

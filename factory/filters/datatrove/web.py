@@ -14,7 +14,7 @@ from factory.filters.datatrove.gopher import DATATROVE
 from factory.filters.datatrove.text import datatrove_text, end_marks
 from factory.filters.datatrove.tokenizer import english
 from factory.filters.rule import AtLeast, TextRule, text_rule
-from factory.filters.text import Text, duplicates, ratio
+from factory.filters.text import Text, duplicate_chars, ratio
 
 CITATION = re.compile(r"\[\d*]|\[edit]|\[citation needed]")  # a digit of any script
 POLICIES = tuple(policy.decode() for policy in c4.POLICIES)
@@ -82,8 +82,8 @@ def datatrove_short_lines(text: Text) -> float | None:
 @text_rule("share", DATATROVE, fineweb.fineweb_duplicate_chars.limit, example="Read more.\nRead more.\n")
 def datatrove_fineweb_duplicate_chars(text: Text) -> float | None:
     """Share of the characters, without newlines, in lines that repeat an earlier one."""
-    repeated = sum(map(len, duplicates(datatrove_text(text).written_lines)))
-    return ratio(repeated, len(text) - text.text.count("\n"))
+    chars = len(text) - text.text.count("\n")
+    return ratio(duplicate_chars(datatrove_text(text).written_lines), chars)
 
 
 @text_rule("per word", DATATROVE, fineweb.newline_to_word_ratio.limit, example="Fresh milk\nBrown eggs\n")
