@@ -26,8 +26,8 @@ def translate(error: BaseException) -> FactoryError | None:
     """Return a FactoryError for an error caused by the machine or a setting, else None."""
     if any(words in str(error) for words in _DISK_FULL) or getattr(error, "errno", None) == errno.ENOSPC:
         return MachineError(
-            "The disk is full. Free space below FACTORY_HOME (factory clean drops what failed runs left), "
-            "or set FACTORY_HOME to another disk."
+            "The disk is full. Free space on it (factory clean drops what failed runs left below "
+            "FACTORY_HOME), or use another disk."
         )
     if isinstance(error, FactoryError):
         return error
@@ -47,10 +47,8 @@ def sentences() -> Iterator[None]:
     """Turn the platform's errors into a sentence on stderr and an exit code."""
     try:
         yield
-    except KeyboardInterrupt:
-        errors.print(
-            "Interrupted: published tables are as they were, and the next run clears away what this one left."
-        )
+    except KeyboardInterrupt as interrupt:
+        errors.print(str(interrupt) or "Interrupted.")
         raise typer.Exit(INTERRUPTED) from None
     except Exception as error:
         known = translate(error)

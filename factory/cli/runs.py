@@ -46,6 +46,7 @@ from jobs.sensors import Watched, notice
 
 _LOOK_EVERY_S = 0.2  # an interrupt just before a wait, or in another thread, does not end the wait
 _ENDS = ("published", "reused", "failed")  # the final phases of an asset
+_INTERRUPTED = "Interrupted: published tables are unchanged, and the next run cleans up."
 
 
 @dataclass
@@ -154,7 +155,7 @@ def _interruptible(work: Callable[[], RunOutcome], bar: Progress) -> RunOutcome:
         logging.disable()
         sys.stderr = OfThisThread(sys.stderr)
         kill_jvm()
-        raise
+        raise KeyboardInterrupt(_INTERRUPTED) from None
     finally:
         for original in said_to.values():
             os.close(original)

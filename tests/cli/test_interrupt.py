@@ -157,7 +157,7 @@ def test_a_thread_that_fails_after_an_interrupt_is_silent_below_a_bar() -> None:
 
 @pytest.mark.process
 @pytest.mark.timeout(2_400)
-def test_an_interrupted_run_says_one_sentence_and_the_next_clears_it_away(tmp_path: Path) -> None:
+def test_an_interrupted_run_says_one_sentence_and_the_next_cleans_up(tmp_path: Path) -> None:
     (tmp_path / "letters").mkdir()
     for number in range(200):
         (tmp_path / "letters" / f"{number}.txt").write_text(f"letter {number} " * 50)
@@ -184,7 +184,7 @@ def test_an_interrupted_run_says_one_sentence_and_the_next_clears_it_away(tmp_pa
         out, err = interrupt_when(run, holds)
         assert run.returncode == 130, err
         assert err.splitlines() == [
-            "Interrupted: published tables are as they were, and the next run clears away what this one left."
+            "Interrupted: published tables are unchanged, and the next run cleans up."
         ]
         assert "Traceback" not in out
     assert lake.table(RAW).current_snapshot() is None
