@@ -20,10 +20,10 @@ FILE = "datasets.yaml"
 def init(folder: Path, console: Console) -> None:
     """Write FOLDER/datasets.yaml and print its datasets; raise ConfigurationError if the file exists."""
     path = folder / FILE
-    guesses = guess(folder)
+    text = template(guess(folder), shlex.quote(str(path)))
     try:
         with path.open("x", encoding="utf-8") as file:
-            file.write(template(guesses, shlex.quote(str(path))))
+            file.write(text)
     except FileExistsError as error:
         raise ConfigurationError(
             f"{path} exists already. Edit it, or remove it and write another."
