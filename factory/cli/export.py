@@ -28,14 +28,14 @@ def export(
 
     The file appears when it is complete. Memory stays bounded at any size of the dataset; no JVM starts.
     """
-    from factory.cli.output import require_writable
+    from factory.cli.output import prepare_output
     from factory.explain.dataset_version import DatasetVersion
     from factory.explain.export import Export
     from factory.explain.export_file import require_format
     from factory.lake.tables import Lake
 
     require_format(file)
-    require_writable(file)
+    prepare_output(file)
     lake = Lake(settings())
     asked = Export(lake, DatasetVersion.newest(lake, dataset), removed=everything, text=not no_text)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from factory.atomic_file import drop_abandoned
 from factory.errors import ConfigurationError
 
 
-def require_writable(file: Path) -> None:
-    """Raise ConfigurationError, before any work, for a path where no file can be written."""
+def prepare_output(file: Path) -> None:
+    """Raise ConfigurationError if `file` cannot be written; delete leftovers of killed commands beside it."""
     if file.is_dir():
         raise ConfigurationError(f"{file} is a folder. Name a file in it.")
-    if not file.absolute().parent.is_dir():
-        raise ConfigurationError(f"The folder {file.parent} does not exist. Create it, or name another file.")
+    folder = file.resolve().parent
+    if not folder.is_dir():
+        raise ConfigurationError(f"The folder {folder} does not exist. Create it, or name another file.")
+    drop_abandoned(folder)

@@ -27,13 +27,13 @@ def report(
     """
     from factory.atomic_file import write_atomically
     from factory.cli.error_boundary import raise_together
-    from factory.cli.output import require_writable
+    from factory.cli.output import prepare_output
     from factory.explain.report import report_of_lake, report_of_run
     from factory.explain.report_page import page
     from factory.lake.tables import Lake
     from factory.orchestration.host.instance import open_instance, reading_runs
 
-    require_writable(file)
+    prepare_output(file)
     given = settings()
     lake = Lake(given)
     with open_instance(given) as instance, reading_runs(given):

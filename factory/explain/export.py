@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -73,17 +72,14 @@ class Export:
     def write(self, file: Path, advance: Callable[[int], None]) -> Exported:
         """Write `file` as a whole, in place of an older one; `advance` gets numbers of rows read.
 
-        The suffix chooses the format. Scratch of the size of the decisions lies beside the file meanwhile.
+        The suffix chooses the format. Meanwhile the folder has scratch of the size of the decisions.
         Raises ConfigurationError for another suffix.
         """
         reasons: Counter[str] = Counter()
         kept = 0
-        with (
-            tempfile.TemporaryDirectory(prefix=".export-", dir=file.absolute().parent) as scratch,
-            replacing(file) as temporary,
-        ):
+        with replacing(file) as temporary:
             with writer(file, temporary, self.schema) as write:
-                for batch in self._batches(Path(scratch) / "outcomes.db", advance):
+                for batch in self._batches(temporary.parent, advance):
                     write(batch)
                     reasons.update(batch["reason"].to_pylist())
                     kept += batch["kept"].true_count
@@ -91,8 +87,8 @@ class Export:
             n_bytes = temporary.stat().st_size
         return Exported(self.version, reasons, kept, n_bytes)
 
-    def _batches(self, scratch: Path, advance: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
-        outcomes = (every_outcome if self.removed else exceptions)(self.lake, self.version, scratch, advance)
+    def _batches(self, folder: Path, advance: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
+        outcomes = (every_outcome if self.removed else exceptions)(self.lake, self.version, folder, advance)
         try:
             documents = self.version.raw if self.removed else self.version.kept
             asked = pa.schema([RAW.columns.field(name) for name in self.schema.names if name in RAW.names])

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -54,16 +56,20 @@ class Outcome(NamedTuple):
 
 
 class Outcomes:
-    """The outcomes of one dataset by doc_id; a document without one gets `absent`."""
+    """The outcomes of one dataset by doc_id; a document without one gets `absent`.
 
-    def __init__(self, file: Path, absent: Outcome) -> None:
+    The database is an unnamed file in `folder`, which is gone when this process is, however it ends.
+    """
+
+    def __init__(self, folder: Path, absent: Outcome) -> None:
         self._absent = absent
-        self._database = sqlite3.connect(file, isolation_level=None)
-        self._database.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
-        self._database.executescript(_SCHEMA)
+        with tempfile.NamedTemporaryFile(prefix=".outcomes-", dir=folder) as file:
+            self._database = sqlite3.connect(file.name, isolation_level=None)
+            self._database.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
+            self._database.executescript(_SCHEMA)
 
     def close(self) -> None:
-        """Close the database; its file may then be deleted."""
+        """Close the database, which deletes it."""
         self._database.close()
 
     def look_up(self, ids: Sequence[str]) -> list[Outcome]:
@@ -86,25 +92,39 @@ class Outcomes:
         """Build the index for look-ups, after all rows were added: an index slows down adding."""
         self._database.execute("CREATE UNIQUE INDEX by_id ON outcome (doc_id)")
 
-    def name_partners(self, ids_and_keys: Iterable[tuple[str, str]]) -> None:
-        """Keep the key of each document that an outcome names as the one it resembles."""
+    def name_partners(self, documents: Iterable[pa.RecordBatch]) -> None:
+        """Store the keys of the kept documents that outcomes name; `documents` have a doc_id and a key.
+
+        Most documents are no partner, and SQLite takes microseconds to find that out. So numpy first compares
+        the beginnings of ids, of which memory holds 8 bytes per partner.
+        """
         self._database.execute("BEGIN")
         self._database.execute(
-            "INSERT INTO partner SELECT DISTINCT duplicate_of, NULL FROM outcome "
-            "WHERE duplicate_of IS NOT NULL ON CONFLICT DO NOTHING"
+            "INSERT INTO partner "
+            "SELECT DISTINCT duplicate_of, NULL FROM outcome WHERE duplicate_of IS NOT NULL"
         )
-        self._database.executemany("UPDATE partner SET key = ?2 WHERE doc_id = ?1", ids_and_keys)
+        partners = _beginnings(it for (it,) in self._database.execute("SELECT doc_id FROM partner"))
+        for batch in documents:
+            ids, keys = batch["doc_id"].to_pylist(), batch["key"].to_pylist()
+            self._database.executemany(
+                "UPDATE partner SET key = ?2 WHERE doc_id = ?1",
+                ((ids[at], keys[at]) for at in _found(_beginnings(ids), partners)),
+            )
         self._database.execute("COMMIT")
 
 
-def exceptions(lake: Lake, version: DatasetVersion, file: Path, advance: Callable[[int], None]) -> Outcomes:
+def exceptions(lake: Lake, version: DatasetVersion, folder: Path, advance: Callable[[int], None]) -> Outcomes:
     """The outcomes of kept documents; only reasons other than `kept` are stored."""
-    outcomes = Outcomes(file, Outcome(kept=True, reason=KEPT))
+    outcomes = Outcomes(folder, Outcome(kept=True, reason=KEPT))
     outcomes.add(
-        row
-        for batch in _read(lake, version.decisions, DECISIONS.columns, _DECIDED, advance)
-        for row in _decided(
-            batch, version.dataset, pc.and_(batch["kept"], pc.not_equal(batch["reason"], KEPT))
+        (doc_id, True, reason, None, None, None)
+        for batch in _read(
+            lake, version.decisions, DECISIONS.columns, ["doc_id", "dataset", "kept", "reason"], advance
+        )
+        for doc_id, reason in _rows(
+            batch,
+            (pc.field("dataset") == version.dataset) & pc.field("kept") & (pc.field("reason") != KEPT),
+            ("doc_id", "reason"),
         )
     )
     outcomes.index()
@@ -112,33 +132,30 @@ def exceptions(lake: Lake, version: DatasetVersion, file: Path, advance: Callabl
 
 
 def every_outcome(
-    lake: Lake, version: DatasetVersion, file: Path, advance: Callable[[int], None]
+    lake: Lake, version: DatasetVersion, folder: Path, advance: Callable[[int], None]
 ) -> Outcomes:
     """The outcome of every document: failed rules, the decision, and the key of the kept document."""
-    outcomes = Outcomes(file, Outcome(kept=False, reason=UNDECIDED))
+    outcomes = Outcomes(folder, Outcome(kept=False, reason=UNDECIDED))
+    decided = ("doc_id", "kept", "reason", "duplicate_of", "similarity")
     outcomes.add(
-        row
-        for batch in _read(lake, version.decisions, DECISIONS.columns, _DECIDED, advance)
-        for row in _decided(batch, version.dataset, pa.scalar(True))
+        (*row, None)
+        for batch in _read(lake, version.decisions, DECISIONS.columns, ["dataset", *decided], advance)
+        for row in _rows(batch, pc.field("dataset") == version.dataset, decided)
     )
     outcomes.add(
-        row
+        (doc_id, False, FILTERED_OUT, None, None, json.dumps(rejections or []))
         for batch in _read(
             lake, version.verdicts, FILTERED.columns, ["doc_id", "kept", "rejections"], advance
         )
-        for row in _rejected(batch)
+        for doc_id, rejections in _rows(batch, ~pc.field("kept"), ("doc_id", "rejections"))
     )
     outcomes.index()
-    for raw in version.compared:
-        outcomes.name_partners(
-            pair
-            for batch in _read(lake, raw, RAW.columns, ["doc_id", "key"], advance)
-            for pair in zip(batch["doc_id"].to_pylist(), batch["key"].to_pylist(), strict=True)
-        )
+    outcomes.name_partners(
+        batch
+        for raw in version.compared
+        for batch in _read(lake, raw, RAW.columns, ["doc_id", "key"], advance)
+    )
     return outcomes
-
-
-_DECIDED = ["doc_id", "dataset", "kept", "reason", "duplicate_of", "similarity"]
 
 
 def _read(
@@ -150,14 +167,20 @@ def _read(
         advance(batch.num_rows)
 
 
-def _decided(batch: pa.RecordBatch, dataset: str, where: pa.Scalar | pa.Array) -> Iterator[tuple[Any, ...]]:
-    rows = batch.filter(pc.and_(pc.equal(batch["dataset"], dataset), where))
-    names = ("doc_id", "kept", "reason", "duplicate_of", "similarity")
-    for row in zip(*(rows[name].to_pylist() for name in names), strict=True):
-        yield (*row, None)
+def _rows(batch: pa.RecordBatch, where: pc.Expression, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Yield the values of `names` in the rows that satisfy `where`."""
+    rows = batch.filter(where)
+    return zip(*(rows[name].to_pylist() for name in names), strict=True)
 
 
-def _rejected(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
-    rows = batch.filter(pc.invert(batch["kept"]))
-    for doc_id, rejections in zip(rows["doc_id"].to_pylist(), rows["rejections"].to_pylist(), strict=True):
-        yield doc_id, False, FILTERED_OUT, None, None, json.dumps(rejections or [])
+def _beginnings(ids: Iterable[str]) -> np.ndarray:
+    """Return the first eight bytes of each id as a number; the numbers of sorted ids are sorted."""
+    return np.fromiter(ids, "S8").view(">u8").astype(np.uint64)
+
+
+def _found(numbers: np.ndarray, ascending: np.ndarray) -> np.ndarray:
+    """Return the positions of those `numbers` that `ascending` contains."""
+    if not len(ascending):
+        return np.array([], np.int64)
+    at = np.searchsorted(ascending, numbers)
+    return np.flatnonzero(ascending[np.minimum(at, len(ascending) - 1)] == numbers)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,13 +17,14 @@ from typer.testing import CliRunner, Result
 from factory.cli import export as command
 from factory.cli import main
 from factory.errors import DamagedFile
+from factory.explain.outcomes import Outcome, Outcomes
 from factory.lake import names
 from factory.lake.schemas import DECISIONS, DEDUPLICATED, RAW
 from factory.lake.tables import Lake
 from factory.settings import Settings
 from tests.explain.lakes import document, documents, publish, verdicts
 
-GONE = {"removed": ("b", "c", "e", "f"), "kept": ("a", "d")}
+KEPT = ("a", "d")
 RAW_WEB, RAW_BOOKS = names.raw("web"), names.raw("books")
 
 
@@ -50,14 +53,8 @@ def deduplicate(lake: Lake) -> None:
     ]
     upstream = (RAW_WEB, RAW_BOOKS, names.filtered("web"), names.filtered("books"))
     publish(lake, names.dedup("prose", "decisions"), DECISIONS, rows, *upstream)
-    kept = [
-        document(letter)
-        | {
-            "created_at": datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
-            "metadata": {"snow": "雪"},
-        }
-        for letter in GONE["kept"]
-    ]
+    about = {"created_at": datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), "metadata": {"snow": "雪"}}
+    kept = [document(letter) | about for letter in KEPT]
     publish(lake, names.deduplicated("web"), DEDUPLICATED, kept, RAW_WEB, names.dedup("prose", "decisions"))
 
 
@@ -132,16 +129,38 @@ def test_an_export_is_of_the_state_that_was_decided(lake: Lake, tmp_path: Path) 
     export("web", tmp_path / "all.jsonl", "--all")
     rows = list(map(json.loads, (tmp_path / "all.jsonl").read_text().splitlines()))
     assert sorted(row["doc_id"] for row in rows) == list("abcdef")
-    assert sorted(row["doc_id"] for row in rows if row["kept"]) == list(GONE["kept"])
+    assert sorted(row["doc_id"] for row in rows if row["kept"]) == list(KEPT)
 
 
 def test_a_document_without_a_decision_is_not_called_kept(lake: Lake, tmp_path: Path) -> None:
     documents(lake, "web", "abcdefg")
-    kept = [document(letter) for letter in GONE["kept"]]
+    kept = [document(letter) for letter in KEPT]
     publish(lake, names.deduplicated("web"), DEDUPLICATED, kept, RAW_WEB, names.dedup("prose", "decisions"))
     export("web", tmp_path / "all.jsonl", "--all")
     rows = {row["doc_id"]: row for row in map(json.loads, (tmp_path / "all.jsonl").read_text().splitlines())}
     assert (rows["g"]["kept"], rows["g"]["reason"]) == (False, "undecided")
+
+
+def test_the_scratch_of_a_killed_export_has_no_name(tmp_path: Path) -> None:
+    outcomes = Outcomes(tmp_path, Outcome(kept=False, reason="absent"))
+    outcomes.add([("a", True, "kept", None, None, None)])
+    outcomes.index()
+    assert list(tmp_path.iterdir()) == []
+    assert [it.reason for it in outcomes.look_up(["b", "a"])] == ["absent", "kept"]
+    outcomes.close()
+
+
+def test_an_export_deletes_what_a_killed_one_left(lake: Lake, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    write = (
+        "import os, sys; from pathlib import Path; from factory.atomic_file import replacing\n"
+        "with replacing(Path(sys.argv[1])) as temporary: temporary.touch(); os._exit(9)"
+    )
+    subprocess.run([sys.executable, "-c", write, folder / "older.jsonl"], check=False)
+    assert len(list(folder.iterdir())) == 1
+    assert export("web", folder / "kept.jsonl").exit_code == 0
+    assert [it.name for it in folder.iterdir()] == ["kept.jsonl"]
 
 
 def test_a_failed_export_leaves_the_older_file_and_nothing_else(lake: Lake, tmp_path: Path) -> None:
