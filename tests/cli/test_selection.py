@@ -116,3 +116,27 @@ def test_an_asset_that_no_run_makes_is_not_selected(defined: dg.Definitions) -> 
     with_blend = dg.Definitions(assets=[*(defined.assets or ()), blend])
     assert selected(with_blend, "packed.web*") == {"packed.web"}
     assert selected(with_blend, "*") == set(GRAPH)
+
+
+@pytest.mark.parametrize(
+    "given, meant",
+    [
+        ("raw/web* or raw/books*", 'key:"raw.web"+ or key:"raw.books"+'),
+        ("*raw/web and packed/web", '+key:"raw.web" and key:"packed.web"'),
+        ("raw/web, raw/books", 'key:"raw.web" or key:"raw.books"'),
+        ("raw/web* raw.books+", 'key:"raw.web"+ or key:"raw.books"+1'),
+        ("((", 'key:"raw.web"+ or key:"raw.books"+'),
+    ],
+)
+def test_a_selection_that_does_not_parse_is_told_what_to_write(given: str, meant: str) -> None:
+    assert dg.AssetSelection.from_string(meant)
+    with pytest.raises(ConfigurationError) as caught:
+        select(dg.Definitions(), given)
+    assert str(caught.value).endswith(f"Write '{meant}'.")
+
+
+def test_a_selection_that_names_no_asset_is_told_the_nearest() -> None:
+    defined = dg.Definitions(assets=[dg.AssetSpec(dg.AssetKey("raw.web"))])
+    for given in ("raw.wep", "raw/wep", "raw/webs*"):
+        with pytest.raises(ConfigurationError, match=r"Did you mean `raw\.web`"):
+            select(defined, given)
