@@ -1,4 +1,4 @@
-"""`factory ui` as a process: what it prints, and that all of its processes end with it."""
+"""`factory ui` as a process: its output, and the end of all its child processes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,14 +13,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from factory.cli.ui import STOP_S
 from factory.errors import MachineError
 from tests.ports import free_ports
 
 pytestmark = pytest.mark.process
 
 READY = "Ctrl-C stops it and the runs it started."
-END_S = STOP_S + 8  # for the kills and for a busy machine; alone it takes less than half a second
 
 STUBBORN = """
 import subprocess, sys
@@ -67,14 +64,12 @@ def ui(home: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_ui_at_once(number: signal.Signals, tmp_path: Path) -> None:
+def test_a_signal_ends_the_ui_and_its_services(number: signal.Signals, tmp_path: Path) -> None:
     with ui(tmp_path) as process:
         family = psutil.Process(process.pid).children(recursive=True)
         assert len(family) >= 4  # the code server has a process of its own for the definitions
-        begin = time.monotonic()
         process.send_signal(number)
         assert process.wait(60) == 0
-        assert time.monotonic() - begin < END_S
     assert not [it for it in family if it.is_running() and it.status() != psutil.STATUS_ZOMBIE]
     assert (tmp_path / "errors").read_text() == ""
 
