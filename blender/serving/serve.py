@@ -35,6 +35,7 @@ from blender.serving.server import BlenderServer
 from blender.serving.shutdown import GRACE_S, ForcedExit, ShutdownSignal
 from blender.serving.transport import raise_file_limit
 from factory.atomic_file import write_atomically
+from factory.counted import counted
 from factory.errors import ConfigurationError, FactoryError
 from factory.lake.servers import require_servers
 from factory.settings import Settings, settings
@@ -136,7 +137,7 @@ def _announce(address: str, options: argparse.Namespace) -> None:
 
 def _greeting(address: str, lake: Settings, grace_s: float) -> str:
     n = sum(1 for _ in open_store(lake).ids())
-    blends = f"{n:,} {'blend' if n == 1 else 'blends'} on record" if n else "no blend yet"
+    blends = f"{counted(n, 'blend')} on record" if n else "no blend yet"
     return (
         f"Blender serves the lake {lake.warehouse or lake.home} at {address}: {blends} (`factory blends`).\n"
         f"Ctrl-C or SIGTERM stops it; running calls then have {grace_s:g} s to end.\n"

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from factory.counted import counted
 from factory.errors import ConfigurationError
 from factory.orchestration.datasets.check import check as checked
 from factory.orchestration.datasets.guess import guess
@@ -48,7 +49,8 @@ def check(path: Path | None, console: Console) -> None:
     console.print(table)
     n_tables = len(found.corpus.assets)  # as runs count them: without tables of rejected records and the like
     console.print(
-        f"{path.name} is correct: {len(found.datasets)} datasets, {n_tables} tables. Materialize them:\n"
+        f"{path.name} is correct: {counted(len(found.datasets), 'dataset')}, {counted(n_tables, 'table')}. "
+        "Materialize them:\n"
         f"FACTORY_DATASETS={shlex.quote(str(path))} factory materialize '*'",
         markup=False,
         soft_wrap=True,

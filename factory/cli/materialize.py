@@ -11,7 +11,9 @@ from rich.markup import escape
 from factory.cli.runs import RunReport, execute
 from factory.cli.selection import select
 from factory.cli.summary import show_stages
+from factory.counted import counted
 from factory.explain.summary import stage_rows
+from factory.lake.names import TableName
 from factory.lake.tables import Lake
 from factory.orchestration.asset.forecast import Forecast, Verdict, forecast
 from factory.orchestration.host.instance import open_instance
@@ -44,7 +46,9 @@ def materialize(
 
 def show_rows(settings: Settings, report: RunReport, console: Console) -> None:
     """Print the rows in and out of the tables of a run that belong to a dataset."""
-    stages = [it for it in stage_rows(Lake(settings), CORPUS.datasets) if it.table in report.rows]
+    made = {TableName.parse(table).name for table in report.rows}
+    datasets = [it for it in CORPUS.datasets if it in made]
+    stages = [it for it in stage_rows(Lake(settings), datasets) if it.table in report.rows]
     if stages:
         show_stages(stages, console)
 
@@ -61,8 +65,10 @@ def dry_run(settings: Settings, selection: str, console: Console, *, reuse: bool
         console.print(_line(it), soft_wrap=True)
     n = Counter(it.verdict for it in found)
     more = f", {n['maybe']} more if their input changes" if n["maybe"] else ""
-    tables = "1 table" if n["make"] == 1 else f"{n['make']} tables"
-    console.print(f"Nothing was run. A run makes {tables}{more}, and keeps {n['keep']}.", soft_wrap=True)
+    console.print(
+        f"Nothing was run. A run makes {counted(n['make'], 'table')}{more}, and keeps {n['keep']}.",
+        soft_wrap=True,
+    )
 
 
 def _line(it: Forecast) -> str:

@@ -28,6 +28,7 @@ def report(
     from factory.atomic_file import write_atomically
     from factory.cli.error_boundary import raise_together
     from factory.cli.output import prepare_output
+    from factory.counted import counted
     from factory.explain.report import report_of_lake, report_of_run
     from factory.explain.report_page import page
     from factory.lake.tables import Lake
@@ -46,7 +47,8 @@ def report(
     write_atomically(file, content)
     charts = sum(it.picture is not None for it in found.tables)
     console.print(
-        f"{file}: {len(found.tables):,} tables, {charts:,} charts, {len(content.encode()) / 1e6:,.1f} MB.",
+        f"{file}: {counted(len(found.tables), 'table')}, {counted(charts, 'chart')}, "
+        f"{len(content.encode()) / 1e6:,.1f} MB.",
         markup=False,
     )
     raise_together(found.damaged)

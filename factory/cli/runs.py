@@ -33,6 +33,7 @@ from rich.progress import (
 from factory.cli.check_warnings import CheckWarning, show_warnings, warnings_of
 from factory.cli.failures import run_error
 from factory.cli.streams import OfThisThread, no_traces_of_a_dead_jvm
+from factory.counted import counted
 from factory.lake.lock import writing
 from factory.orchestration.asset import progress
 from factory.orchestration.asset.spark_failure import require_jvm
@@ -65,7 +66,7 @@ class RunReport:
     def closing(self) -> str:
         """Return the closing line of a successful run."""
         made, kept, warned = len(self.rows) - len(self.reused), len(self.reused), len(self.warnings)
-        return f"{made} tables made, {kept} kept as they were, {warned} warning{'s' if warned != 1 else ''}."
+        return f"{counted(made, 'table')} made, {kept} kept as they were, {counted(warned, 'warning')}."
 
 
 warnings.filterwarnings("ignore", category=dg.BetaWarning)  # Dagster warns of its own internals

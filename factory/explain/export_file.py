@@ -22,7 +22,7 @@ _COMPRESSION = {".jsonl": None, ".jsonl.gz": "gzip", ".jsonl.zst": "zstd"}
 
 def require_format(file: Path) -> None:
     """Raise ConfigurationError for a file whose suffix names no format."""
-    if file.suffix != ".parquet" and _compression(file) == "":
+    if _ending(file) not in (".parquet", *_COMPRESSION):
         raise ConfigurationError(
             f"{file.name} names no format. End it in .parquet, .jsonl, .jsonl.gz or .jsonl.zst."
         )
@@ -32,9 +32,8 @@ def require_format(file: Path) -> None:
 def writer(file: Path, temporary: Path, schema: pa.Schema) -> Iterator[Write]:
     """Yield a function that appends batches to `temporary`, in the format that the suffix of `file` names."""
     require_format(file)
-    chosen = (
-        _parquet(temporary, schema) if file.suffix == ".parquet" else _jsonl(temporary, _compression(file))
-    )
+    ending = _ending(file)
+    chosen = _parquet(temporary, schema) if ending == ".parquet" else _jsonl(temporary, _COMPRESSION[ending])
     with chosen as write:
         yield write
 
@@ -86,7 +85,6 @@ def _plain(value: object) -> str:
     return value.isoformat()
 
 
-def _compression(file: Path) -> str | None:
-    """Return the codec of a file of JSON lines, None for a plain one, "" for a file of another kind."""
-    ending = "".join(file.suffixes[-2:]) if file.suffix in (".gz", ".zst") else file.suffix
-    return _COMPRESSION.get(ending, "")
+def _ending(file: Path) -> str:
+    """Return the suffix of a file, with the one before that of a compressed file."""
+    return "".join(file.suffixes[-2:]) if file.suffix in (".gz", ".zst") else file.suffix

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from factory.errors import DamagedFile
 from factory.explain.summary import StageRows, stage_rows
 from factory.explain.tables import published_tables
-from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.tables import Lake, Published
 from factory.orchestration.host.history import (
@@ -91,16 +90,9 @@ def report_of_lake(lake: Lake, instance: dg.DagsterInstance) -> Report:
     tables = [
         _newest(of, records.get(of.lineage.run_id, {}).get(of.table, TableRecord())) for of in published
     ]
-    known = {of.table for of in published}
-    datasets = [
-        it.name for it in sorted(known) if it.namespace == "deduplicated" and _is_whole(known, it.name)
-    ]
+    datasets = sorted(of.table.name for of in published if of.table.namespace == "deduplicated")
     stages = stage_rows(lake, datasets)
     return Report(str(lake.settings.home), None, tables, stages, damaged)
-
-
-def _is_whole(tables: set[TableName], dataset: str) -> bool:
-    return {names.raw(dataset), names.rejected(dataset), names.verdicts(tables, dataset)} <= tables
 
 
 def _newest(published: Published, record: TableRecord) -> ReportedTable:

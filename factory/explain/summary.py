@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from factory.errors import TableNotFound
+from factory.errors import DamagedFile, TableNotFound
 from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.schemas import REPOSITORY, SEQUENCE_LENGTH
@@ -93,8 +93,8 @@ def summarize(lake: Lake, datasets: Sequence[str], groups: Sequence[str]) -> Pip
 def stage_rows(lake: Lake, datasets: Sequence[str]) -> list[StageRows]:
     """The rows in and out of the tables of `datasets`, from raw documents to packed sequences.
 
-    Tables that are not published are left out. Tables that a variant shares with its dataset are listed with
-    the dataset.
+    Tables that are damaged or not published are left out. Tables that a variant shares with its dataset are
+    listed with the dataset.
     """
     tables = set(lake.names())
     return [it for of in datasets for it in _stages(lake, tables, of) if it.table.endswith(f".{of}")]
@@ -113,13 +113,16 @@ def _stages(lake: Lake, tables: set[TableName], dataset: str) -> Iterator[StageR
     ):
         try:
             at = lake.published(name)
+            rows = at.rows
+            if name == names.raw(dataset):
+                before = rows + _rows(lake, names.rejected(dataset))
+            if name == verdicts:
+                rows = int(pc.sum(lake.read(verdicts, ["kept"])["kept"]).as_py() or 0)
         except TableNotFound:
             continue
-        rows = at.rows
-        if name == names.raw(dataset):
-            before = rows + _rows(lake, names.rejected(dataset))
-        if name == verdicts:
-            rows = int(pc.sum(lake.read(verdicts, ["kept"])["kept"]).as_py() or 0)
+        except DamagedFile:
+            before = None
+            continue
         yield StageRows(name.stage, str(name), before, rows, at.size_bytes / 1e6)
         before = rows
 

@@ -48,6 +48,12 @@ PARQUET_FILES = ("**/*.parquet",)
 ARCHIVES = tuple(
     f"**/*.{extension}" for extension in ("zip", "tar", "tgz", "tar.gz", "tar.bz2", "tar.xz", "tar.zst")
 )
+RECORD_FILES: Mapping[str, Sequence[str]] = {
+    "parquet": PARQUET_FILES,
+    "jsonl": JSONL_FILES,
+    "archive": ARCHIVES,
+}
+"""The patterns of files that a reader of records takes, by format."""
 
 __all__ = ["MAX_REJECTED", "Fields", "Ingested", "Ingests"]
 

@@ -62,7 +62,7 @@ def test_checks_that_warn_are_printed_with_their_figures_and_counted(
     assert isinstance(report, RunReport)
     assert lines[1:] == warned
     assert lines[0].startswith("made")
-    assert report.closing() == "1 tables made, 0 kept as they were, 3 warnings."
+    assert report.closing() == "1 table made, 0 kept as they were, 3 warnings."
 
     failed, lines = run(holds("never", "doc_id = 'x'", "doc_id"))
     assert isinstance(failed, RunFailed)

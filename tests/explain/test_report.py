@@ -14,13 +14,14 @@ from factory.cli import main
 from factory.cli import report as command
 from factory.errors import DamagedFile, NotFound, TableNotFound
 from factory.lake import names
+from factory.lake.names import TableName
 from factory.lake.schemas import DECISIONS, DEDUPLICATED, REJECTED
 from factory.lake.tables import Lake
 from factory.orchestration.asset.drawing import bars
 from factory.orchestration.host.instance import open_instance
 from factory.orchestration.keys import key_of
 from factory.settings import Settings
-from tests.explain.lakes import document, documents, publish, verdicts
+from tests.explain.lakes import document, documents, pack, publish, verdicts
 
 WEB = names.raw("web")
 
@@ -75,7 +76,7 @@ def test_newest_tables_come_with_the_chart_of_their_run(lake: Lake, tmp_path: Pa
     publish(lake, WEB, DEDUPLICATED, [document(letter) for letter in "abcdef"], run_id=run)
     verdicts(lake, "web", {"f": {"word_count": 1.0}})
     said = report(str(tmp_path / "page.html"))
-    assert "2 tables, 1 charts" in said.stdout
+    assert "2 tables, 1 chart," in said.stdout
     page = (tmp_path / "page.html").read_text()
     of_web = section(page, "raw.web")
     assert "rejected 4" in of_web
@@ -111,7 +112,7 @@ def test_a_run_is_found_by_the_beginning_of_its_id(lake: Lake, tmp_path: Path) -
     record_run(lake)
     run = record_run(lake, warned=0.25)
     result = report(str(tmp_path / "page.html"), "--run", run[:8])
-    assert "1 tables, 1 charts" in result.stdout
+    assert "1 table, 1 chart," in result.stdout
     page = (tmp_path / "page.html").read_text()
     assert f"Run <code>{run}</code>: success" in page
     assert "did not pass" not in page
@@ -124,11 +125,18 @@ def test_an_empty_lake_has_nothing_to_report(lake: Lake, tmp_path: Path) -> None
     assert (refused.exit_code, (tmp_path / "page.html").exists()) == (TableNotFound.exit_code, False)
 
 
-def test_a_damaged_table_is_named_on_the_page(lake: Lake, tmp_path: Path) -> None:
+@pytest.mark.parametrize("damaged", [names.rejected("web"), names.filtered("web"), names.packed("web")])
+def test_a_damaged_table_is_named_on_the_page(lake: Lake, tmp_path: Path, damaged: TableName) -> None:
     documents(lake, "web", "abc")
+    publish(lake, names.rejected("web"), REJECTED, [])
     verdicts(lake, "web", {}, "abc")
-    folder = lake.settings.files.warehouse / "filtered" / "web" / "metadata"
+    publish(lake, names.deduplicated("web"), DEDUPLICATED, [document("a")])
+    pack(lake, "web", "a")
+    folder = lake.settings.files.warehouse.joinpath(*damaged.identifier, "metadata")
     max(folder.glob("*.metadata.json")).write_text("{}")
     result = report(str(tmp_path / "page.html"))
     assert result.exit_code == DamagedFile.exit_code
-    assert "Table filtered.web is damaged" in (tmp_path / "page.html").read_text()
+    page = (tmp_path / "page.html").read_text()
+    assert f"Table {damaged} is damaged" in page
+    assert '<td><a href="#deduplicated.web">' in page.split("<h2>Tables")[0]
+    assert "None" not in page

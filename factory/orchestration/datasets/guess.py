@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,17 +22,20 @@ import pyarrow.parquet as pq
 from factory.errors import ConfigurationError
 from factory.ingest.globs import compiled
 from factory.ingest.listing import UNWANTED, files_below
-from factory.ingest.readers import ARCHIVES, JSONL_FILES, PARQUET_FILES
+from factory.ingest.readers import RECORD_FILES
 from factory.lake import names
 from spark_udfs.ingest.compression import content
 from spark_udfs.ingest.file_types import CODE, kind_of
 from spark_udfs.ingest.jsonl import lines
 
+Kind = Literal["prose", "code"]
+Format = Literal["files", "repositories", "archive", "jsonl", "parquet"]
+
 MOST_FILES = 100_000  # listed of a folder; a larger one is guessed from its first files
 MOST_PATHS = 12  # folders with a dataset each, or loose files of one dataset; more are read as one folder
 _RECORD_BYTES = 1 << 20
+_RECORD_FORMATS: tuple[Format, ...] = ("parquet", "jsonl", "archive")
 _PROSE = {"md", "markdown", "rst", "txt", "tex", "htm", "html"}
-_RECORDS = {"parquet": PARQUET_FILES, "jsonl": JSONL_FILES, "archive": ARCHIVES}
 
 _TEXT_FIELDS = ("text", "content", "body", "document", "raw_content", "markdown", "article", "code")
 _KEY_FIELDS = ("id", "doc_id", "uuid", "hexsha", "url")
@@ -58,8 +61,8 @@ class Guess:
     """A dataset as a datasets file would declare it; `paths` are relative to the folder."""
 
     name: str
-    kind: Literal["prose", "code"]
-    format: Literal["files", "repositories", "archive", "jsonl", "parquet"]
+    kind: Kind
+    format: Format
     paths: tuple[str, ...]
     files: int
     include: tuple[str, ...] = ()
@@ -102,8 +105,8 @@ def _datasets(folder: Path, path: str, *, deep: bool = True) -> Iterator[Guess]:
     listed = files_below(folder, ("**/*",), UNWANTED, deep=deep)
     files = [name for name in islice(listed, MOST_FILES) if not name.startswith(b".")]
     rest = files
-    for format, patterns in _RECORDS.items():
-        of_format = compiled(patterns)
+    for format in _RECORD_FORMATS:
+        of_format = compiled(RECORD_FILES[format])
         chosen = [name for name in rest if of_format.fullmatch(name)]
         rest = [name for name in rest if not of_format.fullmatch(name)]
         if chosen:
@@ -115,25 +118,24 @@ def _datasets(folder: Path, path: str, *, deep: bool = True) -> Iterator[Guess]:
         whole = (folder / ".git").exists() or any(
             b"/" not in name for name in rest if _extension(name) in code
         )
-        format = "files" if whole else "repositories"
-        yield _texts(folder, path, "code", format, code, deep)
+        yield _texts(folder, path, "code", "files" if whole else "repositories", code, deep)
     elif prose:
         yield _texts(folder, path, "prose", "files", prose, deep)
 
 
 def _texts(
-    folder: Path, path: str, kind: Any, format: Any, extensions: Mapping[str, int], deep: bool
+    folder: Path, path: str, kind: Kind, format: Format, extensions: Mapping[str, int], deep: bool
 ) -> Guess:
     most_first = sorted(extensions, key=lambda it: (-extensions[it], it))
     include = tuple(f"{'**/' if deep else ''}*.{it}" for it in most_first)
     return Guess(_name(folder), kind, format, (path,), sum(extensions.values()), include)
 
 
-def _records(folder: Path, path: str, format: Any, files: Sequence[bytes], deep: bool) -> Guess:
+def _records(folder: Path, path: str, format: Format, files: Sequence[bytes], deep: bool) -> Guess:
     """The dataset of files of records: a folder, or the loose files in it."""
     loose = tuple(os.fsdecode(name) for name in files)
     fields = RecordFields() if format == "archive" else _fields(folder / loose[0], format)
-    kind: Literal["prose", "code"] = "code" if {"repository", "path"} <= set(fields.columns) else "prose"
+    kind: Kind = "code" if {"repository", "path"} <= set(fields.columns) else "prose"
     return Guess(_name(folder), kind, format, (path,) if deep else loose, len(files), fields=fields)
 
 
@@ -143,7 +145,6 @@ def _fields(file: Path, format: str) -> RecordFields:
         texts = _string_columns(file) if format == "parquet" else _strings_of_line(file)
     except Exception:  # any damage: the reader of the format names it
         return RecordFields()
-    every = list(texts)
     text = next((it for it in _TEXT_FIELDS if it in texts), None) or max(
         texts, key=lambda it: texts[it], default=None
     )
@@ -152,9 +153,9 @@ def _fields(file: Path, format: str) -> RecordFields:
         for column, candidates in _COLUMN_FIELDS.items()
         if (name := next((it for it in candidates if it in texts and it != text), None))
     }
-    key = next((it for it in _KEY_FIELDS if it in every and it != text), None)
+    key = next((it for it in _KEY_FIELDS if it in texts and it != text), None)
     taken = {text, key, *columns.values()}
-    return RecordFields(text, key, columns, tuple(it for it in every if it not in taken))
+    return RecordFields(text, key, columns, tuple(it for it in texts if it not in taken))
 
 
 def _string_columns(file: Path) -> dict[str, int]:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from factory.counted import counted
 from factory.ingest.listing import UNWANTED, files_below
-from factory.ingest.readers import ARCHIVES, JSONL_FILES, PARQUET_FILES
+from factory.ingest.readers import RECORD_FILES
 from factory.orchestration.datasets.file import Chosen, Dataset
 from factory.suggestions import quoted
 
-_PATTERNS: Mapping[str, Sequence[str]] = {
-    "jsonl": JSONL_FILES,
-    "parquet": PARQUET_FILES,
-    "archive": ARCHIVES,
-}
 _EVERY = ("**/*",)
 
 
@@ -23,7 +19,7 @@ def files_to_read(entry: Dataset, paths: Sequence[Path]) -> int:
     """Return the number of files at `paths` that the reader of `entry` takes; it opens none."""
     single = [path for path in paths if path.is_file()]
     if not isinstance(entry, Chosen):
-        return len(single) + len(_below(paths, _PATTERNS[entry.format], UNWANTED))
+        return len(single) + len(_below(paths, RECORD_FILES[entry.format], UNWANTED))
     folders = [path for path in paths if path.is_dir()]
     if entry.format == "repositories":
         folders = [it for path in folders for it in path.iterdir() if it.is_dir() and not it.is_symlink()]
@@ -42,8 +38,8 @@ def no_file_to_read(entry: Dataset, paths: Sequence[Path], folder: Path) -> str:
     every = [os.fsdecode(name) for name in _below(there, _EVERY, UNWANTED)]
     if not every:
         return f"No file exists under {shown}. Name another path."
-    wanted = entry.include if isinstance(entry, Chosen) else _PATTERNS[entry.format]
-    some = f"{len(every):,} file{'s' if len(every) > 1 else ''} there, such as `{every[0]}`"
+    wanted = entry.include if isinstance(entry, Chosen) else RECORD_FILES[entry.format]
+    some = f"{counted(len(every), 'file')} there, such as `{every[0]}`"
     return f"No file under {shown} matches {quoted(wanted)} ({some}). {_remedy(entry, there)}"
 
 

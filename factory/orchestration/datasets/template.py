@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
+from factory.counted import counted
 from factory.orchestration.datasets.guess import Guess
 
 _PLAIN = re.compile(r"[A-Za-z][\w./-]*")
@@ -47,7 +48,7 @@ def template(guesses: Sequence[Guess], file: str) -> str:
 def _entry(it: Guess) -> Iterator[str]:
     yield f"  - name: {_scalar(it.name)}"
     yield f"    kind: {it.kind}"
-    yield f"    format: {it.format} # {it.files:,} file{'s' if it.files != 1 else ''}"
+    yield f"    format: {it.format} # {counted(it.files, 'file')}"
     paths = ", ".join(map(_scalar, it.paths))
     yield f"    paths: {paths if len(it.paths) == 1 else f'[{paths}]'}"
     if it.include:
