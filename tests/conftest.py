@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,10 @@ _SHORT_LIVED = "-XX:TieredStopAtLevel=1"
 os.environ.setdefault("SPARK_SUBMIT_OPTS", _SHORT_LIVED)
 os.environ.setdefault("SPARK_DAEMON_JAVA_OPTS", _SHORT_LIVED)
 os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--conf '{_EXECUTOR}={_SHORT_LIVED}' pyspark-shell")
+
+# A shell in the background starts tests with interrupts ignored, which every child would inherit; and after a
+# run in this process Dagster has SIGTERM do what SIGINT does.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same code gets the same verdict, and a pause of the machine fails no test. Hypothesis' own profile
 # (`--hypothesis-profile=default`) draws new examples in every run and gives each 200 ms.

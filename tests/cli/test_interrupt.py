@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,14 +23,6 @@ from factory.settings import Settings
 
 RAW = TableName("raw", "letters")
 WITHIN_S = 600  # the machine may be busy; alone it takes less than one
-
-
-@pytest.fixture(autouse=True)
-def _interrupts_reach_children() -> Iterator[None]:
-    """Where the tests were started in the background they ignore interrupts, and so would all they start."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 HELD = """
