@@ -28,19 +28,20 @@ _LABELS = "doc_id string, component string"
 def components(edges: DataFrame, signatures: DataFrame, threshold: float) -> DataFrame:
     """The component of every row of `signatures`, by the edges that reach `threshold`: COMPONENTS.
 
-    Runs a job when called, to count the edges, and above `ONE_TASK_EDGES` two per round.
+    Counts the edges of all thresholds when called, which takes no job where they are rows of a table: their
+    number is in its metadata. Above `ONE_TASK_EDGES` it runs two jobs per round.
     """
     return (
         signatures.select("doc_id", "partition")
-        .join(joined(similar(edges, threshold)), "doc_id", "left")
+        .join(joined(similar(edges, threshold), edges.count()), "doc_id", "left")
         .select("doc_id", F.coalesce("component", "doc_id").alias("component"), "partition")
     )
 
 
-def joined(edges: DataFrame) -> DataFrame:
-    """(doc_id, component) of every document in an edge (left, right). Runs a job, to count the edges."""
+def joined(edges: DataFrame, at_most: int) -> DataFrame:
+    """(doc_id, component) of every document in an edge (left, right); there are `at_most` so many edges."""
     ends = edges.select("left", "right")
-    return one_task(ends) if edges.count() <= ONE_TASK_EDGES else alternating(ends)
+    return one_task(ends) if at_most <= ONE_TASK_EDGES else alternating(ends)
 
 
 def one_task(edges: DataFrame) -> DataFrame:

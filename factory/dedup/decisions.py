@@ -125,10 +125,11 @@ def _with_texts(
         "content_hash",
         F.col("doc_id").alias("representative"),
         F.col("signature").isNotNull().alias("comparable"),
-    ).join(labels, "representative", "left")
-    return (
+    )
+    return (  # table by table: Spark knows the size of a table, not of a join, and sends a small one whole
         ranked(documents, priority, "dataset", "content_hash", "partition")
         .join(texts, "content_hash", "left")
+        .join(labels, "representative", "left")
         .drop("content_hash")
         .withColumns(
             {

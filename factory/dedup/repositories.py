@@ -146,7 +146,7 @@ def _component(held: DataFrame, found: DataFrame, components: DataFrame, *within
         .distinct()
         .localCheckpoint()
     )
-    return joined(stars).toDF("repository_id", "component")
+    return joined(stars, stars.count()).toDF("repository_id", "component")
 
 
 def _shared(held: DataFrame, edges: DataFrame) -> DataFrame:
@@ -197,7 +197,7 @@ def _decided(found: DataFrame, duplicates: DataFrame) -> DataFrame:
     )
     ranks = found.select(F.col("repository_id").alias("doc_id"), "rank")
     stays = (
-        in_components(ranks, edges, joined(edges))
+        in_components(ranks, edges, joined(edges, edges.count()))
         .select("component", "doc_id", "other", "similarity")
         .mapInArrow(partial(udf.decide, keep="independent_set"), _DECIDED)
         .select("repository_id", "stays")

@@ -101,15 +101,23 @@ def _signed(texts: DataFrame, idf: SharedTable, config: SignatureConfig) -> Data
     return map_columns(texts, ["bag"], sign, schema.add("n_distinct", LongType()))
 
 
-def check_versions(signatures: DataFrame, version: str) -> None:
+def require_version(signatures: DataFrame, version: str) -> None:
+    """Refuse signatures of any other version than `version`. Runs a job; raises what `require_settings` does.
+
+    The dictionaries of the files tell whether there is another version, in half the time of an aggregate.
+    """
+    if not signatures.where(F.col("version") != version).isEmpty():
+        require_settings(signatures, version)
+
+
+def require_settings(signatures: DataFrame, version: str) -> None:
     """Refuse signatures that cannot be compared with each other, or that other settings made.
 
     Every signature must have the same version, and it must begin with `version`. Runs a job. Raises
     ConfigurationError with the versions it found.
     """
-    if signatures.where(F.col("version") != version).isEmpty():
-        return  # the dictionaries of the files say so, in half the time of an aggregate
-    found = signatures.groupBy("version").agg(F.count("*").alias("texts")).orderBy("version").collect()
+    counted = signatures.groupBy("version").agg(F.count("*").alias("texts"))
+    found = sorted(counted.collect(), key=lambda row: row.version)
     if len(found) > 1:
         versions = ", ".join(f"`{row.version}` ({row.texts:,} texts)" for row in found)
         raise ConfigurationError(

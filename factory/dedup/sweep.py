@@ -32,12 +32,14 @@ def sweep(documents: DataFrame, signatures: DataFrame, edges: DataFrame, config:
     """One row per threshold: SWEEP.
 
     Exact copies count as documents, removed at every threshold. Reads `doc_id`, `n_bytes` and the columns of
-    the priority. Runs a job when called, to count the edges.
+    the priority. Counts the edges when called, which takes no job where they are rows of a table.
     """
     signed = signatures.select("doc_id", "copies", F.col("signature").isNotNull().alias("comparable"))
     texts = documents.join(signed, "doc_id")
     outcomes = (
-        in_components(ranked(texts, config.priority, "copies", "n_bytes"), edges, joined(edges))
+        in_components(
+            ranked(texts, config.priority, "copies", "n_bytes"), edges, joined(edges, edges.count())
+        )
         .select("component", "doc_id", "other", "similarity", "copies", "n_bytes")
         .mapInArrow(partial(udf.sweep, keep=config.keep, thresholds=config.thresholds), _OUTCOME)
         .groupBy("threshold")

@@ -37,7 +37,7 @@ from spark_udfs.ingest.files import Input, key_of, opened
 from spark_udfs.ingest.parquet_schema import refuse_deep_footer
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.rows import SCAN, BadRecord, Origin, key_taken
-from spark_udfs.ingest.work import WORK, read_work
+from spark_udfs.ingest.work import OF_MANY_RECORDS, WORK, read_work
 
 TASKS_PER_CORE = 4  # more tasks than cores, because items differ in size
 # A tree of files holds pictures and archives besides texts, and half of a crawl may have no text, but a wrong
@@ -74,15 +74,17 @@ class Registered:
 class Ingested:
     """The documents of an input (`RAW`) and its rejected records (`REJECTED`), from one persisted `scan`.
 
-    `empty` means that there was no file to read. `registered` replaces `documents` for files that can stay
-    where they are; `rewritten` has the reason for every other Parquet file. A run that publishes the
-    documents fails if more than the share `max_rejected` of the rows or files is rejected.
+    `empty` means that there was no file to read, `of_many_records` that a file may hold several documents.
+    `registered` replaces `documents` for files that can stay where they are; `rewritten` has the reason for
+    every other Parquet file. A run that publishes the documents fails if more than the share `max_rejected`
+    of the rows or files is rejected.
     """
 
     documents: DataFrame
     rejected: DataFrame
     scan: DataFrame
     empty: bool = False
+    of_many_records: bool = True
     registered: Registered | None = None
     rewritten: Mapping[str, str] = field(default_factory=dict)
     max_rejected: float = MAX_REJECTED
@@ -95,6 +97,8 @@ class Ingested:
 
     def count_files(self) -> tuple[int, int]:
         """Return how many files of many records were read, and how many of them yielded no document."""
+        if not self.of_many_records:
+            return 0, 0
         is_document = F.col("reason").isNull()
         by_file = self.scan.where("file IS NOT NULL").groupBy("source", "file")
         states = by_file.agg(
@@ -281,6 +285,7 @@ class Ingests:
             rejected=rejected,
             scan=scan,
             empty=listed.num_rows == 0,
+            of_many_records=not OF_MANY_RECORDS.isdisjoint(listed["format"].to_pylist()),
             registered=registered,
             rewritten=candidates.refused if candidates is not None else {},
         )
